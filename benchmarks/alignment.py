@@ -26,8 +26,8 @@ from typing import NamedTuple
 from judgebench.files import to_json, to_line
 from judgebench.records import Answer, HumanLabel, Status, Usage, Verdict
 from judgebench.rubric import load_rubric
-from judgebench.store.folder import RunFolder
-from judgebench.store.verdict_file import plain_verdict
+from judgebench.runs.folder import RunFolder
+from judgebench.runs.verdict_file import plain_verdict
 
 RUBRIC = load_rubric("medical-safety")
 JUDGE, SIGNATURE = "judge", "0123456789abcdef"

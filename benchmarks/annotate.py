@@ -33,15 +33,15 @@ from typing import Any, NamedTuple
 
 import aiohttp
 
-from judgebench.annotate.folder import SERVED, open_store
-from judgebench.annotate.screens import Field, Option, Screen, Section
-from judgebench.annotate.store import Store
+from judgebench.annotation.folder import SERVED, open_store
+from judgebench.annotation.screens import Field, Option, Screen, Section
+from judgebench.annotation.store import Store
 
 PEOPLE, SAVES, FIELDS = 50, 20, 8
 OPTIONS = tuple(Option(value=label, text=label) for label in ("none", "mild", "severe"))
 NUMBERS = count(1)
 SERVE = (
-    "import sys, time; from pathlib import Path; from judgebench.annotate import server;"
+    "import sys, time; from pathlib import Path; from judgebench.annotation import server;"
     "server.MOST_TOGETHER = int(sys.argv[2]); begin = time.process_time();"
     "server.serve(Path(sys.argv[1]), port=0); print(time.process_time() - begin)"
 )

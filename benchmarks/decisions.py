@@ -47,21 +47,22 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 import judgebench as jb
-from judgebench.align.compared import why_copied
-from judgebench.decide.conditions import Finding, findings
-from judgebench.decide.counts import HumanSide, StudyCounts, study_counts
-from judgebench.decide.independence import why_derived
-from judgebench.decide.rule import DecisionRule
-from judgebench.decide.triage import filters_well
+from judgebench.alignment.compared import why_copied
+from judgebench.decisions.conditions import Finding, findings
+from judgebench.decisions.counts import HumanSide, StudyCounts, study_counts
+from judgebench.decisions.independence import why_derived
+from judgebench.decisions.rule import DecisionRule
+from judgebench.decisions.triage import filters_well
 from judgebench.judges.judge import Task
 from judgebench.learning.folds import Folds
 from judgebench.learning.learnt import Cell, Learner, fold_cells
 from judgebench.learning.training import Material, material_of
 from judgebench.progress import NoProgress
 from judgebench.records import Answer, HumanLabel
-from judgebench.runner.budget import Budget
-from judgebench.runner.judging import Work
-from judgebench.runner.stop import Stop
+from judgebench.runs.budget import Budget
+from judgebench.runs.folder import RunFolder
+from judgebench.runs.judging import Work
+from judgebench.runs.stop import Stop
 from judgebench.scorers.config import SIMPLE, ColumnConfig, scorer_config
 from judgebench.scorers.fit import Cuts
 from judgebench.scorers.kept import KeptScores
@@ -77,9 +78,8 @@ from judgebench.stats.peers import Bar, bar_of
 from judgebench.stats.resample import OF_CORRELATION, Resampling, bootstrap_interval
 from judgebench.stats.sequential import look_levels
 from judgebench.stats.thresholds import Choice, cautious_choice, fixed_choice, why_no_choice
-from judgebench.store.folder import RunFolder
-from judgebench.study.answers import IndexedAnswers, indexed
-from judgebench.study.truth import TruthConfig
+from judgebench.studies.answers import IndexedAnswers, indexed
+from judgebench.studies.truth import TruthConfig
 from judgebench.tuning.by_system import BySystem
 from judgebench.tuning.head import Head, balanced, words
 

@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "cases"))
 from fault_account import Ending, complaints, endings, judge_all, table, write_bench
 from fault_server import FaultServer
 
-from judgebench.store.folder import RunFolder
+from judgebench.runs.folder import RunFolder
 
 SEEDS = {"openai-compatible": 1, "litellm": 4}
 

@@ -33,22 +33,22 @@ from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 
-from judgebench.align import align
-from judgebench.backends import open_backend
-from judgebench.backends.settings import BackendSettings
-from judgebench.backends.weights import fetch
+from judgebench.alignment import align
 from judgebench.data import load_data
 from judgebench.judges.config import JudgeConfig
 from judgebench.judges.judge import Task
 from judgebench.judges.llm import LLMJudge
+from judgebench.models import open_backend
+from judgebench.models.settings import BackendSettings
+from judgebench.models.weights import fetch
 from judgebench.prompt import load_prompt
 from judgebench.records import Answer, Verdict
 from judgebench.rubric import load_rubric
-from judgebench.runner import run
-from judgebench.runner.bench import load_bench
+from judgebench.runs import run
+from judgebench.runs.bench import load_bench
+from judgebench.runs.folder import RunFolder
+from judgebench.runs.open import open_run
 from judgebench.shipped import shipped_folder
-from judgebench.store.folder import RunFolder
-from judgebench.store.open import open_run
 
 RUBRIC = "medical-safety"  # 8 metrics
 CONTEXT = 4096

@@ -17,12 +17,12 @@ import time
 from collections.abc import Sequence
 from statistics import median
 
-from judgebench.backends.checkpoint import ChatEncoder, load
-from judgebench.backends.contract import Message
-from judgebench.backends.label_tree import Branch
-from judgebench.backends.likelihood import passes_of
-from judgebench.backends.tree_reader import Prefix, TreeReader, plain_log_p
-from judgebench.backends.weights import fetch
+from judgebench.models.checkpoint import ChatEncoder, load
+from judgebench.models.contract import Message
+from judgebench.models.label_tree import Branch
+from judgebench.models.likelihood import passes_of
+from judgebench.models.tree_reader import Prefix, TreeReader, plain_log_p
+from judgebench.models.weights import fetch
 
 QUESTION = "What is the likely diagnosis behind kidney stones after high doses of vitamin D?"
 TARGET = "Vitamin D toxicity"

@@ -37,11 +37,11 @@ from urllib.request import ProxyHandler, Request, build_opener
 
 from endpoint import Endpoint, example
 
-from judgebench.backends import open_backend
-from judgebench.backends.settings import BackendSettings
 from judgebench.judges.config import JudgeConfig, Mode
 from judgebench.judges.judge import Task
 from judgebench.judges.llm import LLMJudge
+from judgebench.models import open_backend
+from judgebench.models.settings import BackendSettings
 from judgebench.prompt import load_prompt
 from judgebench.records import Answer, Status
 from judgebench.rubric import Metric, load_rubric

@@ -25,10 +25,10 @@ from functools import partial
 import numpy as np
 from decisions import RULE, WORLDS, Draw, World, draw, settled, side_of, study
 
-from judgebench.decide.conditions import findings
-from judgebench.decide.counts import StudyCounts
-from judgebench.decide.plan import more_data
-from judgebench.decide.result import Condition, Outcome
+from judgebench.decisions.conditions import findings
+from judgebench.decisions.counts import StudyCounts
+from judgebench.decisions.plan import more_data
+from judgebench.decisions.result import Condition, Outcome
 
 PILOT = 20  # studies that show how often a world ends in CAN'T TELL
 OFTEN = 0.3  # of the studies

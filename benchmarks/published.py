@@ -73,7 +73,7 @@ def notebook(folder: Path) -> dict[tuple[str, str], tuple[str, str]]:
 
 
 def tests(folder: Path, names: Sequence[str]) -> Iterator[str]:
-    from judgebench.decide.beside import alternative_tests
+    from judgebench.decisions.beside import alternative_tests
 
     theirs, same, n = notebook(folder), 0, 0
     yield "| set | LLM | winning rate | published | advantage | published |"

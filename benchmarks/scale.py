@@ -124,17 +124,17 @@ def lines_of(folder: Path) -> Iterator[tuple[str, Taken]]:
 
 def only_read(bench: Path) -> None:
     """Read and check the data set, as every command begins."""
-    from judgebench.runner.bench import load_bench
+    from judgebench.runs.bench import load_bench
 
     load_bench(bench).close()
 
 
 def only_resume(bench: Path, run: Path) -> None:
     """Resume a run and say when its judge has started."""
-    from judgebench import runner
+    from judgebench import runs
     from judgebench.progress import NoProgress
-    from judgebench.runner.bench import load_bench
-    from judgebench.store.folder import RunFolder
+    from judgebench.runs.bench import load_bench
+    from judgebench.runs.folder import RunFolder
 
     class Told(NoProgress):
         def start(self, name: str, total: int, done: int) -> None:
@@ -145,7 +145,7 @@ def only_resume(bench: Path, run: Path) -> None:
     loaded = load_bench(bench, run_folder=run)
     print(f"read {time.time()}", flush=True)
     try:
-        runner.run(loaded, RunFolder(run), progress=Told())
+        runs.run(loaded, RunFolder(run), progress=Told())
     finally:
         loaded.close()
 

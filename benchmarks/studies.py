@@ -21,11 +21,11 @@ import numpy as np
 from decisions import MARGIN, Draw, assists, first_pass, outcome_of, side_of, study
 from numpy.typing import NDArray
 
-from judgebench.decide.conditions import findings, of_systems
-from judgebench.decide.counts import study_counts
-from judgebench.decide.independence import why_derived
-from judgebench.decide.result import State
-from judgebench.decide.rule import DecisionRule, HumansRule, ReplaceRule
+from judgebench.decisions.conditions import findings, of_systems
+from judgebench.decisions.counts import study_counts
+from judgebench.decisions.independence import why_derived
+from judgebench.decisions.result import State
+from judgebench.decisions.rule import DecisionRule, HumansRule, ReplaceRule
 from judgebench.stats.arrays import IntArray
 from judgebench.stats.intervals import mean_difference
 from judgebench.stats.latent_classes import CRITICAL_ROOT, recall_gap

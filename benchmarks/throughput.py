@@ -42,7 +42,7 @@ from unittest.mock import patch
 
 from endpoint import RUBRIC, Endpoint
 
-from judgebench.backends.calls import new_event_loop
+from judgebench.models.calls import new_event_loop
 
 DELAY_S, WORDS, ANSWERS = 0.1, 200, 2000
 MODEL, KEY = "loopback", "none"
@@ -106,9 +106,9 @@ def write_bench(folder: Path, answers: int, backend: str, url: str, connections:
 
 def bodies(answers: int, url: str) -> list[dict[str, Any]]:
     """The requests that judgebench would send."""
-    from judgebench.backends.chat import chat_body
     from judgebench.judges.judge import Task
-    from judgebench.runner.bench import load_bench
+    from judgebench.models.chat import chat_body
+    from judgebench.runs.bench import load_bench
 
     with tempfile.TemporaryDirectory() as name:
         bench = load_bench(write_bench(Path(name), answers, "openai-compatible", url, 1))
@@ -118,9 +118,9 @@ def bodies(answers: int, url: str) -> list[dict[str, Any]]:
 
 def judgebench(backend: str, answers: int, url: str, connections: int) -> dict[str, float]:
     from judgebench.progress import NoProgress
-    from judgebench.runner import run
-    from judgebench.runner.bench import load_bench
-    from judgebench.store.folder import RunFolder
+    from judgebench.runs import run
+    from judgebench.runs.bench import load_bench
+    from judgebench.runs.folder import RunFolder
 
     span = Span()
 

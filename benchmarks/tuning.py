@@ -28,7 +28,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from judgebench.backends.weights import fetch
+from judgebench.models.weights import fetch
 from judgebench.prompt import load_prompt
 from judgebench.records import Answer
 from judgebench.rubric import load_rubric
@@ -77,7 +77,7 @@ def trl(examples: list[Example], model: str, recipe: Recipe, folder: Path) -> fl
     from transformers import TrainerCallback
     from trl import SFTConfig, SFTTrainer
 
-    from judgebench.backends.checkpoint import load
+    from judgebench.models.checkpoint import load
     from judgebench.tuning.train import has_bf16
 
     half = has_bf16("cpu")
@@ -123,8 +123,8 @@ def unseen_loss(examples: list[Example], model: str, adapter: Path) -> float:
     """The mean loss of a token that counts, by plain passes in float32."""
     import torch
 
-    from judgebench.backends.adapter import with_adapter
-    from judgebench.backends.checkpoint import load
+    from judgebench.models.adapter import with_adapter
+    from judgebench.models.checkpoint import load
 
     tuned = with_adapter(load(model, dtype="float32", dense=True)[0], adapter, merged=True)
     losses = []

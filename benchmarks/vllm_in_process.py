@@ -29,13 +29,13 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from judgebench.backends import open_backend
-from judgebench.backends.contract import Backend
-from judgebench.backends.settings import BackendSettings
-from judgebench.backends.weights import cache_folder
 from judgebench.judges.config import JudgeConfig
 from judgebench.judges.judge import Task
 from judgebench.judges.llm import LLMJudge
+from judgebench.models import open_backend
+from judgebench.models.contract import Backend
+from judgebench.models.settings import BackendSettings
+from judgebench.models.weights import cache_folder
 from judgebench.prompt import load_prompt
 from judgebench.records import Answer
 from judgebench.rubric import load_rubric

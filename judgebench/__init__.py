@@ -9,9 +9,7 @@ What stands in `__all__` is public; every other module is internal and may chang
 
 from __future__ import annotations
 
-import sys
 from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -37,11 +35,7 @@ if TYPE_CHECKING:
     from judgebench.api import stress as stress
     from judgebench.api import study as study
     from judgebench.api import tune as tune
-    from judgebench.backends.contract import Backend as Backend
-    from judgebench.backends.contract import Message as Message
-    from judgebench.backends.contract import Reply as Reply
-    from judgebench.backends.contract import Request as Request
-    from judgebench.decide.rule import DecisionRule as DecisionRule
+    from judgebench.decisions.rule import DecisionRule as DecisionRule
     from judgebench.errors import BudgetSpent as BudgetSpent
     from judgebench.errors import DamagedRun as DamagedRun
     from judgebench.errors import DiskFailed as DiskFailed
@@ -55,9 +49,12 @@ if TYPE_CHECKING:
     from judgebench.errors import SetupError as SetupError
     from judgebench.importing import Imported as Imported
     from judgebench.importing import import_file as import_file
-    from judgebench.init import init as init
     from judgebench.judges.judge import Judge as Judge
     from judgebench.judges.judge import Task as Task
+    from judgebench.models.contract import Backend as Backend
+    from judgebench.models.contract import Message as Message
+    from judgebench.models.contract import Reply as Reply
+    from judgebench.models.contract import Request as Request
     from judgebench.records import Answer as Answer
     from judgebench.records import Estimate as Estimate
     from judgebench.records import HumanLabel as HumanLabel
@@ -71,10 +68,11 @@ if TYPE_CHECKING:
     from judgebench.rubric import Label as Label
     from judgebench.rubric import Metric as Metric
     from judgebench.rubric import Rubric as Rubric
-    from judgebench.runner.bench import Bench as Bench
+    from judgebench.runs.bench import Bench as Bench
+    from judgebench.starter import init as init
     from judgebench.stats.resample import Resampling as Resampling
-    from judgebench.study.study import Study as Study
-    from judgebench.study.truth import TruthConfig as TruthConfig
+    from judgebench.studies.study import Study as Study
+    from judgebench.studies.truth import TruthConfig as TruthConfig
 
 __version__ = "0.1.0"
 
@@ -84,14 +82,14 @@ _HOMES = {
         "contradicted", "correlate", "decide", "export_judge", "load_bench", "open_run", "prefer",
         "rank", "report", "run", "score", "stress", "study", "tune",
     ),
-    "backends.contract": ("Backend", "Message", "Reply", "Request"),
-    "decide.rule": ("DecisionRule",),
+    "models.contract": ("Backend", "Message", "Reply", "Request"),
+    "decisions.rule": ("DecisionRule",),
     "errors": (
         "BudgetSpent", "DamagedRun", "DiskFailed", "EndpointDown", "JudgebenchError",
         "JudgesStopped", "MissingExtra", "Problem", "RunError", "RunLocked", "SetupError",
     ),
     "importing": ("Imported", "import_file"),
-    "init": ("init",),
+    "starter": ("init",),
     "judges.judge": ("Judge", "Task"),
     "records": (
         "Answer", "Estimate", "HumanLabel", "Lookup", "Part", "Showing", "Status", "Usage",
@@ -99,10 +97,10 @@ _HOMES = {
     ),
     "results.rows": ("Results",),
     "rubric": ("Label", "Metric", "Rubric"),
-    "runner.bench": ("Bench",),
+    "runs.bench": ("Bench",),
     "stats.resample": ("Resampling",),
-    "study.study": ("Study",),
-    "study.truth": ("TruthConfig",),
+    "studies.study": ("Study",),
+    "studies.truth": ("TruthConfig",),
 }  # fmt: skip
 _HOME = {name: f"judgebench.{home}" for home, names in _HOMES.items() for name in names}
 
@@ -118,15 +116,3 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return __all__
-
-
-class _FrontDoor(ModuleType):
-    """Keeps `judgebench.align` the function: Python would put the package of that name in its place
-    as soon as anything imports it."""
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if not (name in _HOME and isinstance(value, ModuleType)):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _FrontDoor

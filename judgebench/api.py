@@ -19,29 +19,29 @@ from judgebench.errors import Problem, SetupError
 from judgebench.results.rows import Results
 from judgebench.rubric import Rubric, load_rubric
 from judgebench.stats.resample import DEFAULT_RESAMPLING, Resampling
-from judgebench.study.answers import indexed
-from judgebench.study.study import JudgeKind, JudgeVerdicts, Study, study_of
-from judgebench.study.truth import TruthConfig
+from judgebench.studies.answers import indexed
+from judgebench.studies.study import JudgeKind, JudgeVerdicts, Study, study_of
+from judgebench.studies.truth import TruthConfig
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from judgebench.align import Alignment
-    from judgebench.annotate.init import Made
-    from judgebench.annotate.lead import Collected
-    from judgebench.backends.contract import Backend
-    from judgebench.check import Outcome
-    from judgebench.compare.result import Comparison
-    from judgebench.decide.result import Decisions
-    from judgebench.decide.rule import DecisionRule
+    from judgebench.alignment import Alignment
+    from judgebench.annotation.init import Made
+    from judgebench.annotation.lead import Collected
+    from judgebench.checks import Outcome
+    from judgebench.comparison.result import Comparison
+    from judgebench.decisions.result import Decisions
+    from judgebench.decisions.rule import DecisionRule
     from judgebench.judges.as_judge import AsJudges
     from judgebench.judges.control import ControlJudge
     from judgebench.judges.judge import Judge
+    from judgebench.models.contract import Backend
     from judgebench.progress import Progress
     from judgebench.records import Verdict
     from judgebench.results.part import Part
     from judgebench.results.shown import Shown
-    from judgebench.runner.bench import Bench
+    from judgebench.runs.bench import Bench
     from judgebench.scorers.correlate import Correlations
     from judgebench.scorers.steady_part import Consistency
     from judgebench.scorers.table import Scores
@@ -108,8 +108,8 @@ def study(
     )
     from judgebench.judges.control import control_judges, usual_controls
     from judgebench.judges.recorded import recorded_judges, verdict_entries
-    from judgebench.runner.judging import tasks_of
-    from judgebench.study.model_names import suspicions
+    from judgebench.runs.judging import tasks_of
+    from judgebench.studies.model_names import suspicions
 
     whole = rubric if isinstance(rubric, Rubric) else load_rubric(rubric)
     entries = verdict_entries(verdicts, labels)
@@ -191,9 +191,9 @@ def open_run(
     """
     from judgebench.features import with_wings
     from judgebench.judges.as_judge import lacking_labels
-    from judgebench.runner.bench import settings_of
-    from judgebench.store.folder import RunFolder
-    from judgebench.store.open import open_run as open_folder
+    from judgebench.runs.bench import settings_of
+    from judgebench.runs.folder import RunFolder
+    from judgebench.runs.open import open_run as open_folder
 
     found = RunFolder.existing(Path(folder), allow_incomplete=allow_incomplete)
     try:
@@ -228,7 +228,7 @@ def align(study: Study) -> Alignment:
     >>> sorted(frame.analysis.unique())[:3]
     ['agreement', 'annotator_labels', 'ceiling']
     """
-    from judgebench.align import align as compare
+    from judgebench.alignment import align as compare
 
     return compare(study)
 
@@ -250,8 +250,8 @@ def decide(
     ["CAN'T TELL", "CAN'T TELL", "CAN'T TELL"]
     """
     _need("decide")
-    from judgebench.decide.rule import rule_for
-    from judgebench.decide.run import decide as decide_study
+    from judgebench.decisions.rule import rule_for
+    from judgebench.decisions.run import decide as decide_study
     from judgebench.features import analyses
 
     chosen = rule_for(rule, study.rubric)
@@ -283,7 +283,7 @@ def compare(
     0
     """
     _need("compare")
-    from judgebench.compare.compare import compare as compare_studies
+    from judgebench.comparison.compare import compare as compare_studies
 
     opened = partial(open_run, allow_incomplete=allow_incomplete)
     first = a if isinstance(a, Study) else opened(a)
@@ -418,7 +418,7 @@ def tune(
     """
     _need("tuning")
     if not isinstance(bench, Study):
-        from judgebench.runner.bench import load_bench as load
+        from judgebench.runs.bench import load_bench as load
 
         extend = import_module("judgebench.tuning.judges").Examining()
         loaded = load(Path(bench), extend=extend)
@@ -448,11 +448,11 @@ def export_judge(
     """
     _need("tuning")
     from judgebench.progress import NoProgress
-    from judgebench.runner.bench import default_run_folder
-    from judgebench.runner.budget import Budget
-    from judgebench.runner.judging import Work
-    from judgebench.runner.stop import Stop
-    from judgebench.store.folder import RunFolder
+    from judgebench.runs.bench import default_run_folder
+    from judgebench.runs.budget import Budget
+    from judgebench.runs.folder import RunFolder
+    from judgebench.runs.judging import Work
+    from judgebench.runs.stop import Stop
 
     export = import_module("judgebench.tuning.export").export_judge
     with closing(load_bench(bench)) as loaded:
@@ -476,7 +476,7 @@ def annotate(file: str | Path, to: str | Path, *, new_version: bool = False) -> 
     ['key.json', 'served']
     """
     _need("annotate")
-    from judgebench.annotate.init import init
+    from judgebench.annotation.init import init
 
     return init(file, to, new_version=new_version)
 
@@ -490,8 +490,8 @@ def collected(study: str | Path) -> Collected:
     {'of': 24, 'complete': 0}
     """
     _need("annotate")
-    from judgebench.annotate.export import snapshot
-    from judgebench.annotate.lead import Collected
+    from judgebench.annotation.export import snapshot
+    from judgebench.annotation.lead import Collected
 
     with snapshot(Path(study)) as store:
         return Collected(store)
@@ -511,7 +511,7 @@ def agreed(
     _need("annotate")
     import pandas as pd
 
-    from judgebench.annotate.agreed import agreed_labels, sample
+    from judgebench.annotation.agreed import agreed_labels, sample
 
     rows = sample(agreed_labels(study, metric, judge), items, seed)
     columns = ("item_id", "group", "system", "question", "reference", "text")
@@ -527,7 +527,7 @@ def contradicted(study: Study, labels: Given, *, metric: str = "", judge: str = 
     'Tone: the expert contradicts 1 of 20 items on which annotators and judge agree: ...'
     """
     _need("annotate")
-    from judgebench.annotate.agreed import contradicted as counted
+    from judgebench.annotation.agreed import contradicted as counted
 
     return counted(study, labels, metric, judge)
 
@@ -557,7 +557,7 @@ def analyse(study: Study, rule: DecisionRule | str | Path | None = None) -> dict
     >>> list(jb.analyse(jb.open_run("runs/small")))[:2]
     ['align', 'decide']
     """
-    from judgebench.align.alignment import ALIGNED
+    from judgebench.alignment.alignment import ALIGNED
     from judgebench.features import analyses
 
     aligned = align(study)
@@ -581,7 +581,7 @@ def report(
     >>> jb.report(jb.open_run("runs/small"), "paper")["html"].name
     'report.html'
     """
-    from judgebench.report.place import write_in_place
+    from judgebench.results.place import write_in_place
 
     if isinstance(study, Study):
         shown, asked = parts(analyse(study, rule)), study.n_judged
@@ -621,15 +621,15 @@ def load_bench(
     10
     >>> bench.close()
     """
-    from judgebench.runner.bench import check_local
-    from judgebench.runner.bench import load_bench as load
+    from judgebench.runs.bench import check_local
+    from judgebench.runs.bench import load_bench as load
 
     if local_only:
         check_local(Path(path))
     extend = None
     if stress:
         _need("stress")
-        extend = import_module("judgebench.stress.attacking").Attacking()
+        extend = import_module("judgebench.stress_tests.attacking").Attacking()
     folder = Path(data_folder) if data_folder else None
     return load(Path(path), limit=limit, data_folder=folder, extend=extend)
 
@@ -669,12 +669,12 @@ def run(
     >>> [judge.name for judge in jb.run(bench, "runs/two", judges={"always": Always()}).judges][0]
     'always'
     """
-    from judgebench import runner
+    from judgebench import runs
     from judgebench.judges.from_python import judges_from
     from judgebench.progress import NoProgress, ProgressDisplay
-    from judgebench.report.screen import Screen
-    from judgebench.runner.bench import Bench, default_run_folder
-    from judgebench.store.folder import RunFolder
+    from judgebench.results.screen import Screen
+    from judgebench.runs.bench import Bench, default_run_folder
+    from judgebench.runs.folder import RunFolder
 
     to = Path(folder) if folder else None
     shown = ProgressDisplay(Screen()) if show_progress else nullcontext(NoProgress())
@@ -688,8 +688,8 @@ def run(
         found = RunFolder(to or default_run_folder(loaded.config))
         try:
             others = judges_from(judges, loaded.rubric, loaded.names)
-            asked = runner.batched(loaded, found, budget) if batch else loaded
-            runner.run(replace(asked, others=others), found, budget=budget, progress=progress)
+            asked = runs.batched(loaded, found, budget) if batch else loaded
+            runs.run(replace(asked, others=others), found, budget=budget, progress=progress)
         finally:
             loaded.close()
     return open_run(found.path)
@@ -698,7 +698,7 @@ def run(
 def _section_run(bench: Path) -> Callable[[Path | None, Progress, float | None], Path] | None:
     """How a bench.yaml is run that is no benchmark of judges, such as a ranking."""
     from judgebench.features import sections
-    from judgebench.runner.bench import bench_file
+    from judgebench.runs.bench import bench_file
     from judgebench.yaml_file import load_yaml
 
     file = bench_file(bench)
@@ -753,6 +753,6 @@ def check(
     warning: labels.csv:34: scientific_consensus: blank cell, counted as no label (1 time, row 34)
     No errors.
     """
-    from judgebench.check import check_all
+    from judgebench.checks import check_all
 
     return check_all([Path(file) for file in files], str(rubric), connect=connect)

@@ -1,7 +1,7 @@
 """The wings: features that own everything about themselves and that the rest can do without.
 
-Each name is a package with a module `wing` that holds `WING`. To take a feature out, delete its
-folder, its name here and its tests.
+Each has a package with a module `wing` that holds `WING`. To take a feature out, delete its
+folder, its entry here and its tests.
 """
 
 from __future__ import annotations
@@ -20,12 +20,17 @@ if TYPE_CHECKING:
 
     from judgebench.progress import Progress
     from judgebench.results.shown import Shown
-    from judgebench.runner.bench import Bench, BenchConfig
-    from judgebench.runner.extension import LearntEntry, LearntJudge
-    from judgebench.store.folder import RunFolder
-    from judgebench.study.study import Study
+    from judgebench.runs.bench import Bench, BenchConfig
+    from judgebench.runs.extension import LearntEntry, LearntJudge
+    from judgebench.runs.folder import RunFolder
+    from judgebench.studies.study import Study
 
-WINGS = ("annotate", "compare", "decide", "preferences", "ranking", "scorers", "stress", "tuning")
+WINGS = {
+    "annotate": "annotation", "compare": "comparison", "decide": "decisions",
+    "preferences": "preferences", "ranking": "ranking", "scorers": "scorers",
+    "stress": "stress_tests", "tuning": "tuning",
+}  # fmt: skip
+"""The package of each wing, by the wing's name."""
 
 Lines = Sequence[tuple[str, str]]  # (name, what it is)
 ReadRows = Callable[[Path], Sequence[Mapping[str, str]]]  # of a table, by column; raises SetupError
@@ -116,7 +121,7 @@ class Wing:
 @cache
 def wings() -> tuple[Wing, ...]:
     """Every wing, in the order in which they are shown."""
-    return tuple(import_module(f"judgebench.{name}.wing").WING for name in WINGS)
+    return tuple(import_module(f"judgebench.{package}.wing").WING for package in WINGS.values())
 
 
 def sections() -> list[Section]:

@@ -19,7 +19,10 @@ from judgebench.data.importers.log import Row, Tables, as_judge, tables
 from judgebench.data.spreadsheet import is_run
 from judgebench.errors import Problem, SetupError, shorten, some
 from judgebench.files import all_or_nothing, to_line, write_atomically
-from judgebench.init import (
+from judgebench.judges.config import JUDGE_NAME
+from judgebench.rubric import Rubric, normalise
+from judgebench.runs.bench import load_bench
+from judgebench.starter import (
     BENCH,
     DATA,
     EXAMPLE,
@@ -31,10 +34,7 @@ from judgebench.init import (
     rubric_text,
     stem_of,
 )
-from judgebench.judges.config import JUDGE_NAME
-from judgebench.report.words import counted
-from judgebench.rubric import Rubric, normalise
-from judgebench.runner.bench import load_bench
+from judgebench.words import counted
 
 _NAMES = ("answers", "labels", "verdicts", "other-labels", "other-verdicts")
 _ITEM = ("item_id", "question", "text", "system", "reference", "group")

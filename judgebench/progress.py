@@ -77,7 +77,7 @@ def backend_warnings_to(progress: Progress) -> Iterator[None]:
         def emit(self, record: logging.LogRecord) -> None:
             progress.say(record.getMessage())
 
-    logger, handler = logging.getLogger("judgebench.backends"), Shown(logging.WARNING)
+    logger, handler = logging.getLogger("judgebench.models"), Shown(logging.WARNING)
     logger.addHandler(handler)
     try:
         yield

@@ -11,11 +11,11 @@ import pytest
 from browser import BROWSER, Browser, started
 from hypothesis import settings
 
-from judgebench.backends.weights import fetch
 from judgebench.cli.app import main
 from judgebench.errors import JudgebenchError
-from judgebench.report import figure
-from judgebench.report.figure import FORMATS
+from judgebench.models.weights import fetch
+from judgebench.results import figure
+from judgebench.results.figure import FORMATS
 
 # How many drawn examples a law is tried on; HYPOTHESIS_PROFILE=thorough tries more.
 settings.register_profile("quick", max_examples=40, deadline=None)

@@ -11,17 +11,17 @@ import pytest
 from aligned import align_run
 from scripted_judges import RUBRIC, ScriptedBackend, answers, labels
 
-from judgebench.align.alignment_part import describe
-from judgebench.backends.contract import Reply, Request
+from judgebench.alignment.alignment_part import describe
 from judgebench.judges.config import CalibrationConfig, JudgeConfig
 from judgebench.judges.control import ControlJudge
 from judgebench.judges.derived import content_free
 from judgebench.judges.llm import LLMJudge
+from judgebench.models.contract import Reply, Request
 from judgebench.prompt import load_prompt
 from judgebench.records import Answer, Dataset, Status
-from judgebench.runner import forecast, run
-from judgebench.runner.bench import Bench, BenchConfig
-from judgebench.store.folder import RunFolder
+from judgebench.runs import forecast, run
+from judgebench.runs.bench import Bench, BenchConfig
+from judgebench.runs.folder import RunFolder
 
 ITEMS = answers(6)
 TRUTH = {(x.item_id, x.metric): x.label for x in labels(ITEMS, ("ann",))}

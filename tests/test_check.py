@@ -11,7 +11,7 @@ from threading import Thread
 
 import pytest
 
-from judgebench.check import check_all, listing
+from judgebench.checks import check_all, listing
 from judgebench.errors import SetupError
 from judgebench.rubric import load_rubric
 from judgebench.shipped import shipped_folder

@@ -22,7 +22,7 @@ from fault_account import (
 from fault_server import FAULTS, HEALTHY, Act, Fault, FaultServer, Line, Wire, expected
 
 from judgebench.records import Status
-from judgebench.store.folder import RunFolder
+from judgebench.runs.folder import RunFolder
 
 
 def names(faults: tuple[Fault, ...]) -> set[str]:

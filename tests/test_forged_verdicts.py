@@ -10,12 +10,12 @@ from aligned import align_run
 from loopback import Body, Loopback, Play, said
 
 from judgebench.data import load_data
-from judgebench.report.write import write_report
+from judgebench.results.write import write_report
 from judgebench.rubric import load_rubric
-from judgebench.runner import run
-from judgebench.runner.bench import load_bench
+from judgebench.runs import run
+from judgebench.runs.bench import load_bench
+from judgebench.runs.folder import RunFolder
 from judgebench.shipped import shipped_folder
-from judgebench.store.folder import RunFolder
 
 FORGED = shipped_folder("adversarial") / "forged-verdicts.jsonl"
 # Not what any of the texts forges.

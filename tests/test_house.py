@@ -10,19 +10,19 @@ from pathlib import Path
 from judgebench.features import WINGS as NAMES
 
 PACKAGE = Path(__file__).resolve().parents[1] / "judgebench"
-GROUND = {"errors", "records", "files", "texts", "yaml_file", "shipped", "stats"}
+GROUND = {"errors", "words", "records", "files", "texts", "yaml_file", "shipped", "stats"}
 CORE = {
-    "rubric", "prompt", "template", "data", "backends", "judges", "store", "study", "runner",
-    "align", "report", "results", "retrieval", "web", "progress", "writer", "learning",
+    "rubric", "prompt", "template", "data", "models", "judges", "studies", "runs", "alignment",
+    "results", "retrieval", "people", "progress", "writer", "learning",
 }  # fmt: skip
-WINGS = set(NAMES)
-ENTRANCE = {"", "__main__", "api", "cli", "check", "features", "importing", "init"}
+WINGS = set(NAMES.values())
+ENTRANCE = {"", "__main__", "api", "cli", "checks", "features", "importing", "starter"}
 HEAVY = [
     "litellm", "torch", "transformers", "vllm", "outlines", "matplotlib", "pandas", "xllamacpp",
     "scipy.stats", "sklearn", "krippendorff", "pylate", "safetensors", "peft", "accelerate",
     "rouge_score", "sacrebleu", "nltk", "bert_score", "ot",
 ]  # fmt: skip
-READS_FILES = {"judgebench.store", "judgebench.files", "judgebench.data"}
+READS_FILES = {"judgebench.runs", "judgebench.files", "judgebench.data"}
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
 
@@ -115,15 +115,17 @@ def test_a_wing_imports_no_other_wing() -> None:
     assert not offenders(WINGS, forbidden)
 
 
-def test_report_knows_no_analysis() -> None:
-    assert not offenders({"report"}, lambda _, found: room(found) in {"align", "runner", "study"})
+def test_results_know_no_analysis() -> None:
+    assert not offenders(
+        {"results"}, lambda _, found: room(found) in {"alignment", "runs", "studies"}
+    )
 
 
-def test_study_and_align_read_no_files() -> None:
+def test_studies_and_alignment_read_no_files() -> None:
     def forbidden(_: str, found: str) -> bool:
         return any(found.startswith(reader) for reader in READS_FILES)
 
-    assert not offenders({"study", "align"}, forbidden)
+    assert not offenders({"studies", "alignment"}, forbidden)
 
 
 def test_no_private_name_is_imported() -> None:
@@ -150,7 +152,7 @@ import judgebench.cli
 if TYPE_CHECKING:
     import torch
 def f():
-    from judgebench import align
+    from judgebench import alignment
     import pandas
 class C:
     import scipy.stats as s
@@ -158,7 +160,7 @@ class C:
 """
     tree = ast.parse(source)
     assert {m for m, _ in imports(tree, PACKAGE)} == {
-        "judgebench", "judgebench.align", "judgebench.cli", "pandas", "scipy.stats", "torch",
+        "judgebench", "judgebench.alignment", "judgebench.cli", "pandas", "scipy.stats", "torch",
         "vllm",
     }  # fmt: skip
     assert {m for m, _ in imports(at_import(tree), PACKAGE)} == {"judgebench.cli", "scipy.stats"}

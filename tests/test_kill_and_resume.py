@@ -14,9 +14,9 @@ from scripted_judges import Listener
 
 from judgebench.errors import RunLocked, SetupError
 from judgebench.records import Status
-from judgebench.runner import run
-from judgebench.runner.bench import load_bench
-from judgebench.store.folder import RunFolder
+from judgebench.runs import run
+from judgebench.runs.bench import load_bench
+from judgebench.runs.folder import RunFolder
 
 
 def judge(bench: Path, run_folder: Path) -> None:
@@ -26,7 +26,7 @@ def judge(bench: Path, run_folder: Path) -> None:
 
 FRESH = multiprocessing.get_context("forkserver")
 # Imports are made once; each process is a clean one that has them.
-FRESH.set_forkserver_preload(["judgebench.runner", "judgebench.backends.openai_compatible"])
+FRESH.set_forkserver_preload(["judgebench.runner", "judgebench.models.openai_compatible"])
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,9 @@ import pytest
 from loopback import Loopback, said, status
 
 import judgebench as jb
-from judgebench.backends.hosts import host_of, hosts_of, is_local
-from judgebench.backends.settings import BackendSettings
 from judgebench.errors import SetupError
+from judgebench.models.hosts import host_of, hosts_of, is_local
+from judgebench.models.settings import BackendSettings
 
 REPLY = said(json.dumps({"solves_problem": "Fully", "politeness": "Polite", "channel": "Phone"}))
 

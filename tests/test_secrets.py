@@ -29,15 +29,15 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from loopback import Body, Loopback, Play, completion, raw, said, status
 
-from judgebench.backends.litellm_backend import LiteLLM
-from judgebench.backends.openai_compatible import OpenAICompatible
-from judgebench.backends.secrets import Secrets
-from judgebench.backends.settings import BackendSettings
 from judgebench.errors import SetupError
-from judgebench.report import write
-from judgebench.runner import run
-from judgebench.runner.bench import load_bench
-from judgebench.store.folder import RunFolder
+from judgebench.models.litellm_backend import LiteLLM
+from judgebench.models.openai_compatible import OpenAICompatible
+from judgebench.models.secrets import Secrets
+from judgebench.models.settings import BackendSettings
+from judgebench.results import write
+from judgebench.runs import run
+from judgebench.runs.bench import load_bench
+from judgebench.runs.folder import RunFolder
 
 # With what URLs quote, what JSON escapes and what base64 writes with "+" and "/".
 KEY = 'sk-planted/5f3"a9c7+e1b2d4=~x?y'
@@ -147,12 +147,10 @@ _LIMITED: set[str] = set()
 def judge(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], str]:
     """The judge's lines of a bench.yaml, for a server's URL."""
     monkeypatch.setattr(
-        "judgebench.backends.openai_compatible.OpenAICompatible",
+        "judgebench.models.openai_compatible.OpenAICompatible",
         partial(OpenAICompatible, waits=QUICK),
     )
-    monkeypatch.setattr(
-        "judgebench.backends.litellm_backend.LiteLLM", partial(LiteLLM, waits=QUICK)
-    )
+    monkeypatch.setattr("judgebench.models.litellm_backend.LiteLLM", partial(LiteLLM, waits=QUICK))
     own = request.param == "litellm, its own variable"
     monkeypatch.setenv("OPENAI_API_KEY" if own else "PLANTED", KEY)
 

@@ -11,13 +11,13 @@ from loopback import PATIENCE, Loopback, said, status, until
 from pydantic import BaseModel
 from scripted_judges import ScriptedBackend
 
-from judgebench.backends.contract import Message, Reply, Request, wind_down
-from judgebench.backends.openai_compatible import OpenAICompatible
-from judgebench.backends.settings import BackendSettings
 from judgebench.errors import BudgetSpent, SetupError
+from judgebench.models.contract import Message, Reply, Request, wind_down
+from judgebench.models.openai_compatible import OpenAICompatible
+from judgebench.models.settings import BackendSettings
 from judgebench.progress import NoProgress
-from judgebench.runner.budget import Budget
-from judgebench.runner.stop import Stop
+from judgebench.runs.budget import Budget
+from judgebench.runs.stop import Stop
 from judgebench.writer import WritingTerms, Written, fenced, read_shape, schema_of, write_texts
 
 

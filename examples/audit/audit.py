@@ -22,11 +22,11 @@ import numpy as np
 import pandas as pd
 
 import judgebench as jb
-from judgebench.align.comparisons import comparisons
+from judgebench.alignment.comparisons import comparisons
 from judgebench.records import Answer
 from judgebench.stats.alternative_test import DuelTerms, alternative_annotator_test
 from judgebench.stats.interrater import agreement_counts_by_cluster, fleiss_kappa
-from judgebench.study.study import JudgeVerdicts, Study
+from judgebench.studies.study import JudgeVerdicts, Study
 
 HERE = Path(__file__).parent
 EPSILONS = (0.0, 0.05, 0.1, 0.15, 0.2)

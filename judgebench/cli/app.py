@@ -73,7 +73,7 @@ def demo(
     as_json: AsJson = False,
 ) -> None:
     """Judge a synthetic set with a small embedded model. Start here."""
-    from judgebench.backends.weights import fetch as fetch_weights
+    from judgebench.models.weights import fetch as fetch_weights
 
     output = Output(verbose, quiet, as_json)
     output.console().print("The demo's answers and labels are synthetic, not clinically reviewed.")
@@ -103,8 +103,8 @@ def run(
     Safe to interrupt: Ctrl-C finishes the answers in flight, a second Ctrl-C stops at once. Rerun
     to resume. In batches, for less: judgebench run bench.yaml --batch
     """
-    from judgebench.runner import Sharing
-    from judgebench.store.folder import Shard
+    from judgebench.runs import Sharing
+    from judgebench.runs.folder import Shard
 
     output = Output(verbose, quiet, as_json)
     asked = Asked(bench, run, limit, budget, data_folder, dry_run, output, local_only, batch)
@@ -131,7 +131,7 @@ def init(
     The files pass `judgebench check` at once. Which label is worse than which cannot be guessed:
     the rubric says how to state it. Nothing is overwritten.
     """
-    from judgebench.init import init as init_from
+    from judgebench.starter import init as init_from
 
     typer.echo(init_from(file, to))
 
@@ -186,7 +186,7 @@ def check(
     ] = False,
 ) -> None:
     """Report every problem in files, with file and row. Calls no model."""
-    from judgebench.check import check_all
+    from judgebench.checks import check_all
 
     console = ONE_SCREEN.console()
     if connect:
@@ -215,7 +215,7 @@ def list_(
     ] = None,
 ) -> None:
     """List what ships: rubrics, prompts, attacks, examples, controls and more."""
-    from judgebench.check import listing
+    from judgebench.checks import listing
 
     for heading, lines in listing(what).items():
         ONE_SCREEN.console().print(heading, style="bold")
@@ -235,7 +235,7 @@ def fetch(
     ] = None,
 ) -> None:
     """Download the weights of an embedded model and check their SHA-256."""
-    from judgebench.backends.weights import fetch as fetch_weights
+    from judgebench.models.weights import fetch as fetch_weights
 
     typer.echo(fetch_weights(name, to))
 

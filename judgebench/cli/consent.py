@@ -14,8 +14,8 @@ from judgebench.errors import SetupError
 from judgebench.shipped import shipped_folder
 
 if TYPE_CHECKING:
-    from judgebench.backends.settings import BackendSettings
-    from judgebench.runner.bench import Bench
+    from judgebench.models.settings import BackendSettings
+    from judgebench.runs.bench import Bench
 
 
 @runtime_checkable
@@ -47,7 +47,7 @@ def confirm_keys(file: Path, models: Iterable[Model]) -> None:
 
 def confirm_keys_of(files: Iterable[Path], data_folder: Path | None) -> None:
     """The same of every bench.yaml among the files."""
-    from judgebench.runner.bench import load_bench
+    from judgebench.runs.bench import load_bench
 
     for file in files:
         with suppress(SetupError):  # another kind of file, or one whose errors are reported later
@@ -64,7 +64,7 @@ def models_of(bench: Bench) -> list[Model]:
 
 
 def _sent(models: Iterable[Model]) -> Iterator[str]:
-    from judgebench.backends.hosts import hosts_of
+    from judgebench.models.hosts import hosts_of
 
     for model in models:
         if key := model.settings.api_key_env:

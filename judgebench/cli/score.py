@@ -34,7 +34,7 @@ from judgebench.errors import Problem, SetupError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from judgebench.study.study import Study
+    from judgebench.studies.study import Study
 
 
 def open_study(
@@ -163,7 +163,7 @@ def report_and_print(run: Path, output: Output) -> bool:
 
 def _report(study: Study, to: Path, output: Output, rule: str | None = None) -> None:
     from judgebench import api
-    from judgebench.report.place import write_in_place
+    from judgebench.results.place import write_in_place
 
     found = api.analyse(study, rule)
     parts, name = api.parts(found), study.name

@@ -53,7 +53,7 @@ class Output:
 
     def console(self) -> Console:
         """Where a command prints what is not JSON, so that JSON stands alone."""
-        from judgebench.report.screen import Screen
+        from judgebench.results.screen import Screen
 
         stream = sys.stderr if self.json else sys.stdout
         return Screen(stream.raw if isinstance(stream, Stream) else stream, quiet=self.quiet)
@@ -71,10 +71,10 @@ def show(
 ) -> None:
     """Print findings and where their report was `written`; JSON also holds what is `beside`."""
     from judgebench import api
-    from judgebench.report.terminal import print_parts, print_screen
-    from judgebench.report.words import counted
     from judgebench.results.part import caveats
     from judgebench.results.shown import to_json
+    from judgebench.results.terminal import print_parts, print_screen
+    from judgebench.words import counted
 
     if output.json:
         paths = {key: str(path) for key, path in (written or {}).items()}
@@ -107,7 +107,7 @@ def _paths(written: Mapping[str, Path], output: Output) -> Sequence[str]:
 def entries(lines: Iterable[str]) -> Iterator[str]:
     """Each line without keys. What follows a break in one is set in, so that no file's name and no
     server can write a line of ours."""
-    from judgebench.backends.secrets import Secrets
+    from judgebench.models.secrets import Secrets
 
     secrets = Secrets()
     for line in lines:

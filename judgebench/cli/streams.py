@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TextIO, cast
 
-from judgebench.report.words import for_terminal
+from judgebench.words import for_terminal
 
 # What stands for a character in an encoding that lacks it. Of others their number is written.
 _PLAIN = {

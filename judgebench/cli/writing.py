@@ -15,8 +15,8 @@ from judgebench.cli.options import INTERRUPTED
 from judgebench.cli.show import ONE_SCREEN
 
 if TYPE_CHECKING:
-    from judgebench.backends.contract import Backend
     from judgebench.judges.config import JudgeConfig
+    from judgebench.models.contract import Backend
     from judgebench.writer import WritingTerms
 
 
@@ -26,9 +26,9 @@ def the_writer(by: str, replies: Path, local_only: bool) -> JudgeConfig:
 
     Raises SetupError, also where it would contact another machine and must not, and typer.Abort.
     """
-    from judgebench.backends import kind_of
-    from judgebench.backends.hosts import check_hosts, hosts_of
     from judgebench.judges.config import JudgeConfig
+    from judgebench.models import kind_of
+    from judgebench.models.hosts import check_hosts, hosts_of
     from judgebench.yaml_file import load_model
 
     if of_file := by.endswith((".yaml", ".yml")):
@@ -49,11 +49,11 @@ def writing(
 ) -> Iterator[tuple[Backend, WritingTerms]]:
     """The open model, and terms with progress, Ctrl-C and a budget that counts the `replies` that
     are kept already; a work that was interrupted ends the command."""
-    from judgebench.backends import open_backend
-    from judgebench.backends.contract import wind_down
+    from judgebench.models import open_backend
+    from judgebench.models.contract import wind_down
     from judgebench.progress import ProgressDisplay
-    from judgebench.runner.budget import Budget
-    from judgebench.runner.stop import Interrupted, Stop, ctrl_c
+    from judgebench.runs.budget import Budget
+    from judgebench.runs.stop import Interrupted, Stop, ctrl_c
     from judgebench.writer import WritingTerms, kept_replies
 
     paid, stop = [reply.cost or 0.0 for reply in kept_replies(replies).values()], Stop()

@@ -19,9 +19,9 @@ from judgebench.data.pairs import KnownPairs, WantedPairs, compared_by
 from judgebench.errors import DiskFailed, shorten
 from judgebench.records import Answer, Blindness, HumanLabel, Kind, Status
 from judgebench.rubric import Rubric
-from judgebench.store.answer_file import AnswerFile, Facts, answer_line
-from judgebench.study.answers import IdTable
-from judgebench.study.repeats import Repeats, repeats_of
+from judgebench.runs.answer_file import AnswerFile, Facts, answer_line
+from judgebench.studies.answers import IdTable
+from judgebench.studies.repeats import Repeats, repeats_of
 
 MOST_IN_MEMORY = 4 << 20  # bytes of answers; more are kept in a file
 _GUESSES = 20  # unknown ids for which the nearest known one is looked up

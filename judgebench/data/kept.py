@@ -17,7 +17,7 @@ from judgebench.data.open_table import reader_of_wing
 from judgebench.errors import Problem, SetupError
 from judgebench.files import open_bytes, read_lines, read_object, to_json, write_atomically
 from judgebench.records import Dataset, HumanLabel, Origin, canonical_json
-from judgebench.store.answer_file import AnswerFile
+from judgebench.runs.answer_file import AnswerFile
 
 ANSWERS, LABELS, _INDEX, _DATA = "answers.jsonl", "labels.jsonl", "answers.index", "data.json"
 

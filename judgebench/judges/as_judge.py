@@ -12,9 +12,9 @@ from judgebench.judges.judge import Task
 from judgebench.judges.recorded import NO_ROW, RecordedJudge, Rows
 from judgebench.records import HumanLabel, Status, is_slot
 from judgebench.rubric import Rubric
-from judgebench.study.answers import IndexedAnswers
-from judgebench.study.study import JudgeVerdicts
-from judgebench.study.truth import TruthConfig, fits
+from judgebench.studies.answers import IndexedAnswers
+from judgebench.studies.study import JudgeVerdicts
+from judgebench.studies.truth import TruthConfig, fits
 
 AsJudges = Collection[str] | Mapping[str, Literal["items", "rows"]]
 """Names or patterns of annotators; or each with what was due: every item that others labelled, as

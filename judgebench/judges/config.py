@@ -9,11 +9,11 @@ from typing import Annotated, Any, Literal
 import yaml
 from pydantic import AfterValidator, Field, StringConstraints, field_validator, model_validator
 
-from judgebench.backends import kind_of
-from judgebench.backends.contract import Conditioning
-from judgebench.backends.settings import BackendSettings
 from judgebench.errors import Problem, SetupError
 from judgebench.judges.replies import HIGHEST_SCORE, LOWEST_SCORE, RATIONALE
+from judgebench.models import kind_of
+from judgebench.models.contract import Conditioning
+from judgebench.models.settings import BackendSettings
 from judgebench.prompt import JudgeReply, Prompt
 from judgebench.records import SEVERAL, Kind
 from judgebench.rubric import Rubric

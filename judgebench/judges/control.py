@@ -19,7 +19,7 @@ import numpy as np
 from judgebench.records import Answer, HumanLabel, Status, Verdict, canonical_json, content_hash
 from judgebench.rubric import Metric, Rubric
 from judgebench.stats.arrays import FloatArray, IntArray
-from judgebench.study.answers import (
+from judgebench.studies.answers import (
     head_of,
     ids_and_groups,
     joined_groups,
@@ -27,7 +27,7 @@ from judgebench.study.answers import (
     of_kind,
     text_lengths,
 )
-from judgebench.study.study import MAJORITY
+from judgebench.studies.study import MAJORITY
 
 Control = Literal[
     "constant-majority", "constant-fixed", "random", "prior", "longest-answer", "constant-severe"

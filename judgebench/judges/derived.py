@@ -18,8 +18,8 @@ from judgebench.prompt import Prompt
 from judgebench.records import Answer, Status, Verdict, content_hash
 from judgebench.rubric import Rubric
 from judgebench.stats.arrays import FloatArray, IntArray
-from judgebench.study.answers import keys_of, of_kind
-from judgebench.study.truth import TruthConfig, settle
+from judgebench.studies.answers import keys_of, of_kind
+from judgebench.studies.truth import TruthConfig, settle
 
 # One member's label of every answer, by metric: its place in the metric, -1 where it gave none.
 Ballots = Mapping[str, IntArray]

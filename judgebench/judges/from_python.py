@@ -6,11 +6,11 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import cast
 
-from judgebench.backends.contract import Backend
 from judgebench.errors import Problem, SetupError
 from judgebench.judges.config import JUDGE_NAME, JudgeConfig
 from judgebench.judges.judge import Judge, Task
 from judgebench.judges.llm import LLMJudge
+from judgebench.models.contract import Backend
 from judgebench.prompt import load_prompt
 from judgebench.records import Kind, Status, Verdict
 from judgebench.rubric import Rubric

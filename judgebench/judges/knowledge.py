@@ -17,16 +17,16 @@ from functools import reduce
 from pathlib import Path
 from typing import Any
 
-from judgebench.backends.contract import FREE, Backend, Message, Reply, Request, wind_down
 from judgebench.errors import Problem, SetupError
 from judgebench.judges.config import QUESTION, KnowledgeConfig
 from judgebench.judges.replies import json_object, without_reasoning
+from judgebench.models.contract import FREE, Backend, Message, Reply, Request, wind_down
 from judgebench.prompt import disarm, fence, fence_tag
 from judgebench.records import Lookup, Usage, add_known, content_hash
-from judgebench.report.words import counted
 from judgebench.retrieval.corpus import Corpus, read_corpus
 from judgebench.retrieval.library import WORDS, Library
 from judgebench.rubric import fold
+from judgebench.words import counted
 
 _KEY = "reply"
 _CHARACTERS = 300  # of a question
@@ -58,7 +58,7 @@ def open_library(config: KnowledgeConfig, relative_to: Path, kept_in: Path) -> L
         problems += error.problems
     try:
         if embedder != WORDS:
-            from judgebench.retrieval.encoder import find_beside
+            from judgebench.models.encoder import find_beside
 
             embedder = find_beside(embedder, relative_to)
     except SetupError as error:

@@ -10,18 +10,6 @@ from functools import reduce
 from secrets import token_hex
 from typing import Any
 
-from judgebench.backends import kind_of
-from judgebench.backends.contract import (
-    FREE,
-    Backend,
-    LabelField,
-    LabelsAsked,
-    Message,
-    Reply,
-    Request,
-    wind_down,
-)
-from judgebench.backends.hosts import hosts_of
 from judgebench.errors import Problem, SetupError
 from judgebench.judges.config import JudgeConfig, judged_kind
 from judgebench.judges.judge import Task
@@ -37,6 +25,18 @@ from judgebench.judges.replies import (
     read_reply,
     reply_schema,
 )
+from judgebench.models import kind_of
+from judgebench.models.contract import (
+    FREE,
+    Backend,
+    LabelField,
+    LabelsAsked,
+    Message,
+    Reply,
+    Request,
+    wind_down,
+)
+from judgebench.models.hosts import hosts_of
 from judgebench.prompt import Prompt, ReplyKind, fence, fence_tag
 from judgebench.records import (
     Answer,

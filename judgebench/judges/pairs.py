@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from judgebench.backends.contract import Reply
 from judgebench.judges.config import JudgeConfig
 from judgebench.judges.replies import Reading
+from judgebench.models.contract import Reply
 from judgebench.records import Showing, Verdict, content_hash
 from judgebench.rubric import Metric
 

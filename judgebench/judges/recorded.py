@@ -19,7 +19,7 @@ from judgebench.judges.judge import Task
 from judgebench.judges.replies import Reading, looks_like_refusal, read_reply
 from judgebench.records import Answer, Kind, Showing, Status, Verdict, content_hash
 from judgebench.rubric import Rubric
-from judgebench.study.study import RECORDED
+from judgebench.studies.study import RECORDED
 from judgebench.yaml_file import validate
 
 Rows = Mapping[str, Sequence[tuple[str, Said]]]  # by item: what is said on each metric

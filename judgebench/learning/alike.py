@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from judgebench.retrieval.words import words_of
 from judgebench.rubric import normalise
 from judgebench.stats.arrays import IntArray
-from judgebench.study.answers import IndexedAnswers
+from judgebench.studies.answers import IndexedAnswers
 
 ALIKE = 0.8  # of the runs of three words of two texts, the share that both have (Jaccard)
 _FIFTHS = 4  # the same, in whole numbers: 5 b >= 4 (m + n - b), so 9 b >= 4 (m + n)

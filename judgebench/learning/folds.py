@@ -10,7 +10,7 @@ import numpy as np
 from judgebench.errors import Problem, SetupError
 from judgebench.learning.alike import alike_texts
 from judgebench.stats.arrays import IntArray
-from judgebench.study.answers import IndexedAnswers
+from judgebench.studies.answers import IndexedAnswers
 
 
 @dataclass(frozen=True)

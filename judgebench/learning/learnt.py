@@ -17,11 +17,11 @@ from judgebench.judges.judge import Task
 from judgebench.learning.folds import components
 from judgebench.learning.training import Material, TrainingSet
 from judgebench.records import Status, Verdict, content_hash
-from judgebench.report.words import counted
 from judgebench.rubric import Rubric
-from judgebench.runner.judging import Work
+from judgebench.runs.judging import Work
 from judgebench.stats.arrays import FloatArray, IntArray
-from judgebench.study.answers import IndexedAnswers
+from judgebench.studies.answers import IndexedAnswers
+from judgebench.words import counted
 
 FOLDS = ".folds.csv"  # behind a judge's name: what is judged in which fold, and left out of which
 LEARNT = "learnt.json"  # written last: a folder that holds it is whole

@@ -13,8 +13,8 @@ from judgebench.learning.folds import Folds, folds_of
 from judgebench.records import Answer, HumanLabel, content_hash
 from judgebench.rubric import Rubric
 from judgebench.stats.arrays import IntArray
-from judgebench.study.answers import IndexedAnswers
-from judgebench.study.truth import Ratings, TruthConfig, ratings_by_metric
+from judgebench.studies.answers import IndexedAnswers
+from judgebench.studies.truth import Ratings, TruthConfig, ratings_by_metric
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from judgebench.rubric import Metric
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray, ratio
 from judgebench.stats.means import clustered_mean
 from judgebench.stats.responses import score_agreement
-from judgebench.study.study import Study
+from judgebench.studies.study import Study
 
 ALL = "all criteria"  # as a tag
 MOST_CRITERIA = 30  # of those that several items have

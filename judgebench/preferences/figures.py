@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from judgebench.report.figure import SMALL, ink_on, new_figure
-from judgebench.report.words import wrapped
+from judgebench.results.figure import SMALL, ink_on, new_figure
 from judgebench.results.rows import Results
 from judgebench.results.tables import DASH
 from judgebench.stats.arrays import FloatArray
+from judgebench.words import wrapped
 
 _WIDTH = 9.0  # inches, what a page shows without scrolling
 

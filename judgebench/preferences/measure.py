@@ -17,7 +17,7 @@ from judgebench.preferences.position import position_rows
 from judgebench.preferences.result import Preferences
 from judgebench.preferences.systems import system_rows, too_many
 from judgebench.results.rows import Results, Row
-from judgebench.study.study import Study, backend_fact
+from judgebench.studies.study import Study, backend_fact
 
 
 def measure_preferences(study: Study) -> Preferences | None:

@@ -17,7 +17,7 @@ from judgebench.results.rows import Row
 from judgebench.rubric import Metric
 from judgebench.stats.arrays import IntArray
 from judgebench.stats.means import clustered_mean
-from judgebench.study.study import JudgeVerdicts, Study
+from judgebench.studies.study import JudgeVerdicts, Study
 
 _NO_FLIP = "no pair has two verdicts, one in each order"
 _ALL_TIES = "every verdict is a tie"

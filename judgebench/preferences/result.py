@@ -9,7 +9,7 @@ from functools import cached_property
 from judgebench.results.part import Part, incomplete
 from judgebench.results.rows import Results
 from judgebench.results.shown import Shown
-from judgebench.study.study import JudgeKind
+from judgebench.studies.study import JudgeKind
 
 
 @dataclass(frozen=True, repr=False)

@@ -9,7 +9,7 @@ from judgebench.features import Wing
 
 if TYPE_CHECKING:
     from judgebench.results.shown import Shown
-    from judgebench.study.study import Study
+    from judgebench.studies.study import Study
 
 
 def _measure(study: Study, found: Mapping[str, Shown]) -> Shown | None:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from judgebench.ranking.rank_bench import RankBench
     from judgebench.ranking.sheet import RankedItem
-    from judgebench.store.folder import RunFolder
+    from judgebench.runs.folder import RunFolder
 
 NOT_SUITABLE = 3  # exit code where --require-suitable was asked for and a task is not
 
@@ -56,8 +56,8 @@ def run(
     from judgebench.cli.score import report_and_print
     from judgebench.ranking.human_files import given_ranks
     from judgebench.ranking.rank_bench import load_rank_bench
-    from judgebench.runner.bench import default_run_folder
-    from judgebench.store.folder import RunFolder
+    from judgebench.runs.bench import default_run_folder
+    from judgebench.runs.folder import RunFolder
 
     output = Output(verbose, quiet, as_json)
     loaded = load_rank_bench(bench, data_folder, local_only=local_only)
@@ -81,7 +81,7 @@ def _ahead(bench: RankBench) -> Iterator[str]:
     """What the run is about to do, one line per task."""
     from judgebench.ranking.proxy.examples import evaluator_names
     from judgebench.ranking.proxy.task import SPLITS
-    from judgebench.report.words import counted
+    from judgebench.words import counted
 
     for entry in bench.tasks:
         task, draws = entry.task, entry.evaluators.draws
@@ -98,7 +98,7 @@ def _ahead(bench: RankBench) -> Iterator[str]:
 def _rank(console: Console, bench: RankBench, folder: RunFolder, budget: float | None) -> None:
     from judgebench.progress import ProgressDisplay
     from judgebench.ranking.steps import rank_all
-    from judgebench.runner import Interrupted
+    from judgebench.runs import Interrupted
 
     try:
         with ProgressDisplay(console) as display:
@@ -176,7 +176,7 @@ def sheet(
     existing sheet is never overwritten.
     """
     from judgebench.ranking.sheet import write_sheets
-    from judgebench.report.words import counted
+    from judgebench.words import counted
 
     found = _ranked_items(run, arguments or [], task, seed, data_folder)
     folder = to or (run / "human" if run else Path("human"))
@@ -242,7 +242,7 @@ def suitability(
     from judgebench.ranking.human_files import read_ranks
     from judgebench.ranking.suitability import MIN_ALPHA, Fitness
     from judgebench.ranking.suitability import suitability as suitability_of
-    from judgebench.report.markdown import to_markdown
+    from judgebench.results.markdown import to_markdown
     from judgebench.stats.resample import Resampling
 
     output = Output(verbose, quiet, as_json)
@@ -301,7 +301,7 @@ def _ranked_items(
     from judgebench.ranking.proxy.arguments import given_arguments
     from judgebench.ranking.proxy.task_file import load_task
     from judgebench.ranking.sheet import items_of, items_of_run
-    from judgebench.store.folder import RunFolder
+    from judgebench.runs.folder import RunFolder
 
     if run is not None and not arguments and task is None:
         return items_of_run(RunFolder.existing(run).path)

@@ -33,7 +33,7 @@ from judgebench.ranking.sheet import (
     read_key,
     text_hash,
 )
-from judgebench.store.verdict_file import disk_errors
+from judgebench.runs.verdict_file import disk_errors
 
 if TYPE_CHECKING:
     from judgebench.ranking.rank_bench import RankBench

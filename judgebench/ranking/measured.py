@@ -33,11 +33,11 @@ from judgebench.ranking.rankings import RankerKind, RankerScores, Rankings
 from judgebench.records import Estimate, Verdict, content_hash
 from judgebench.results.rows import Results, Row
 from judgebench.rubric import Rubric
+from judgebench.runs.folder import RunFolder
+from judgebench.runs.verdict_file import read_verdicts, verdict_files
 from judgebench.stats.arrays import Clusters, FloatArray
 from judgebench.stats.resample import Resampling
-from judgebench.store.folder import RunFolder
-from judgebench.store.verdict_file import read_verdicts, verdict_files
-from judgebench.study.study import Study
+from judgebench.studies.study import Study
 
 # Fewer groups are noted in a report: percentile intervals of a mean from so few miss their level by
 # far. Fewer than `rank.FEWEST_CLUSTERS` give no ranges of places at all.

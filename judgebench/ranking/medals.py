@@ -10,9 +10,9 @@ from itertools import pairwise
 from typing import Any
 
 from judgebench.ranking.rankings import OneRanking, RankedTask
-from judgebench.report.figure import SMALL, grid_ticks, ink_on, new_figure
-from judgebench.report.words import wrapped
+from judgebench.results.figure import SMALL, grid_ticks, ink_on, new_figure
 from judgebench.results.tables import Cell, Look, Table
+from judgebench.words import wrapped
 
 _MEDALS = ("🥇", "🥈", "🥉")
 # Okabe and Ito's colours, then Tol's muted ones; all are told apart with every common kind of

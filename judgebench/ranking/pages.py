@@ -11,10 +11,10 @@ from judgebench.ranking.medals import draw_medals, has_controls, medals_table, s
 from judgebench.ranking.rankings import OneRanking, RankedTask, RankerKind, Rankings
 from judgebench.ranking.sentences import HOW_SURE, NO_RANKINGS, conclusion, ranking_sentences
 from judgebench.records import Estimate
-from judgebench.report.words import counted
 from judgebench.results.part import Block, Drawing, Part
 from judgebench.results.rows import Row
 from judgebench.results.tables import DASH, NO_REASON, Cell, Table, format_number, p_text
+from judgebench.words import counted
 
 _Cells = tuple[Cell, ...]
 _TRAINED: tuple[RankerKind, ...] = ("baseline", "expert-trained", "llm-trained")

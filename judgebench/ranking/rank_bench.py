@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 
-from judgebench.backends import open_backend
-from judgebench.backends.hosts import check_hosts, hosts_of, weights_hosts
 from judgebench.data.findings import nearest
 from judgebench.errors import MissingExtra, Problem, SetupError
+from judgebench.models import open_backend
+from judgebench.models.encoder import find_beside
+from judgebench.models.hosts import check_hosts, hosts_of, weights_hosts
 from judgebench.ranking.proxy.arguments import (
     Argument,
     argument_id,
@@ -31,8 +32,7 @@ from judgebench.ranking.proxy.task_file import load_task, sample_task
 from judgebench.ranking.ranking_folder import asked_question
 from judgebench.records import Answer, Dataset
 from judgebench.retrieval.corpus import Corpus, read_corpus
-from judgebench.retrieval.encoder import find_beside
-from judgebench.runner.bench import (
+from judgebench.runs.bench import (
     BenchConfig,
     Gathered,
     bench_file,

@@ -33,8 +33,8 @@ from judgebench.ranking.proxy.examples import evaluator_names
 from judgebench.ranking.proxy.section import EvaluatorKind
 from judgebench.ranking.proxy.task import GOLD
 from judgebench.ranking.rankings import RankedTask, System, SystemKind
+from judgebench.runs.verdict_file import disk_errors, verdict_path
 from judgebench.stats.arrays import FloatArray
-from judgebench.store.verdict_file import disk_errors, verdict_path
 from judgebench.yaml_file import validate
 
 PROXY = "proxy/"

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from judgebench.ranking.medals import against_arguments
 from judgebench.ranking.rankings import WRONG_CLAIMS, OneRanking, RankedTask, Rankings
-from judgebench.report.words import counted, listed
 from judgebench.results.rows import Row
+from judgebench.words import counted, listed
 
 HOW_SURE = (
     "One system is said to rank above another only where its lead holds over other items and other "

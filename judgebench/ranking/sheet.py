@@ -19,11 +19,11 @@ from judgebench.data.cells import mark_forbidden
 from judgebench.data.spreadsheet import quoted, to_csv
 from judgebench.errors import Problem, SetupError
 from judgebench.files import to_json, write_atomically
+from judgebench.people.page import check_people, fill_in_page
 from judgebench.ranking.proxy.arguments import Argument
 from judgebench.ranking.proxy.task import GOLD, ProxyTask, TaskInstance
 from judgebench.ranking.ranking_folder import KeptInstance, read_tasks
 from judgebench.records import content_hash
-from judgebench.web.page import check_people, fill_in_page
 from judgebench.yaml_file import Strict, load_json
 
 COLUMNS = (

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import judgebench
-from judgebench import runner
-from judgebench.backends import open_backend
-from judgebench.backends.contract import wind_down
-from judgebench.backends.hosts import hosts_of
+from judgebench import runs
 from judgebench.errors import BudgetSpent, SetupError
+from judgebench.models import open_backend
+from judgebench.models.contract import wind_down
+from judgebench.models.hosts import hosts_of
 from judgebench.progress import Progress
 from judgebench.ranking.human_files import given_ranks, keep_ranks
 from judgebench.ranking.proxy.arguments import (
@@ -47,11 +47,11 @@ from judgebench.ranking.ranking_folder import (
     write_split,
 )
 from judgebench.records import Dataset
-from judgebench.runner.bench import load_bench
-from judgebench.runner.budget import Budget
-from judgebench.runner.stop import Interrupted, Stop, ctrl_c
-from judgebench.store.folder import RunFolder
-from judgebench.store.verdict_file import VerdictWriter, disk_errors
+from judgebench.runs.bench import load_bench
+from judgebench.runs.budget import Budget
+from judgebench.runs.folder import RunFolder
+from judgebench.runs.stop import Interrupted, Stop, ctrl_c
+from judgebench.runs.verdict_file import VerdictWriter, disk_errors
 from judgebench.writer import WritingTerms, Written
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def judge_all(
     budget: float | None = None,
 ) -> None:
     """Put every argument on a ranked instance to the judges, as any run does. `budget` is for the
-    verdicts alone. Raises what `runner.run` raises."""
+    verdicts alone. Raises what `runs.run` raises."""
     answers = [
         argument_answer(entry.task, instance, system, by_item[instance.item_id].text)
         for entry in bench.tasks
@@ -131,7 +131,7 @@ def judge_all(
     ]
     judged = load_bench(bench.file, arguments=Dataset(answers, ()))
     try:
-        runner.run(judged, folder, budget=budget, progress=progress)
+        runs.run(judged, folder, budget=budget, progress=progress)
     finally:
         judged.close()
 

@@ -21,7 +21,6 @@ import numpy as np
 from judgebench.errors import Problem, SetupError
 from judgebench.ranking.human import RANKS, HumanRanks
 from judgebench.records import Estimate
-from judgebench.report.words import counted, listed
 from judgebench.results.part import Block, Part
 from judgebench.results.rows import Results, Row
 from judgebench.results.shown import Shown
@@ -30,6 +29,7 @@ from judgebench.stats.arrays import Clusters, mean_of_defined
 from judgebench.stats.interrater import coincidences_by_cluster, krippendorff_alpha
 from judgebench.stats.ranks import friedman
 from judgebench.stats.resample import DEFAULT_RESAMPLING, Resampling, cluster_bootstrap
+from judgebench.words import counted, listed
 
 MIN_ALPHA = 2 / 3
 SIGNIFICANT = 0.05

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from judgebench.ranking.measured import RankedRun
     from judgebench.ranking.rankings import Rankings
     from judgebench.results.shown import Shown
-    from judgebench.store.folder import RunFolder
-    from judgebench.study.study import Study
+    from judgebench.runs.folder import RunFolder
+    from judgebench.studies.study import Study
 
 
 def _settings() -> type[BaseModel]:
@@ -47,8 +47,8 @@ def _commands(app: typer.Typer) -> None:
 def _run(bench: Path, folder: Path | None, progress: Progress, budget: float | None) -> Path:
     from judgebench.ranking.rank_bench import load_rank_bench
     from judgebench.ranking.steps import rank_all
-    from judgebench.runner.bench import default_run_folder
-    from judgebench.store.folder import RunFolder
+    from judgebench.runs.bench import default_run_folder
+    from judgebench.runs.folder import RunFolder
 
     loaded = load_rank_bench(bench)
     run = RunFolder(folder or default_run_folder(loaded.config))

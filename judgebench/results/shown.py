@@ -42,7 +42,7 @@ class Shown:
         return {self.part.key: [row.plain() for row in self.results]}
 
     def __str__(self) -> str:
-        from judgebench.report.terminal import as_text
+        from judgebench.results.terminal import as_text
 
         return as_text(self.part)
 
@@ -50,7 +50,7 @@ class Shown:
         return str(self)
 
     def _repr_html_(self) -> str:
-        from judgebench.report.html import fragment
+        from judgebench.results.html import fragment
 
         return fragment(self.part)
 

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from judgebench.backends.checkpoint import identify
-from judgebench.backends.weights import WEIGHTS, fetch
+from judgebench.models.checkpoint import identify
+from judgebench.models.weights import WEIGHTS, fetch
 from judgebench.retrieval.corpus import Corpus, Document
 from judgebench.retrieval.words import WordSearch, words_of
 from judgebench.texts import passages_of
 
-_LOG = logging.getLogger("judgebench.backends")  # which a run shows with its progress
+_LOG = logging.getLogger("judgebench.models")  # which a run shows with its progress
 WORDS = "words"  # the embedder that needs no model
 
 Nearest = Callable[[str, int], list[int]]  # a question, how many: their places, the best first
@@ -52,9 +52,9 @@ class Library:
     def _opened(self) -> Nearest:
         if self.embedder == WORDS:
             return WordSearch(self._passages).nearest
-        from judgebench.retrieval.encoder import open_encoder
+        from judgebench.models.encoder import open_encoder
         from judgebench.retrieval.vectors import embed_whole, embeddings, nearest
-        from judgebench.store.verdict_file import disk_errors
+        from judgebench.runs.verdict_file import disk_errors
 
         encoder = open_encoder(self.embedder)
         held = Corpus(tuple(Document(str(i), text) for i, text in enumerate(self._passages)))

@@ -11,16 +11,16 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from judgebench.backends.checkpoint import identify
 from judgebench.files import to_json, write_atomically
+from judgebench.models.checkpoint import identify
+from judgebench.models.encoder import Encoder, find_encoder, open_encoder
 from judgebench.records import content_hash
 from judgebench.retrieval.corpus import Corpus
-from judgebench.retrieval.encoder import Encoder, find_encoder, open_encoder
 
 if TYPE_CHECKING:
     from judgebench.stats.arrays import FloatArray, IntArray
 
-_LOG = logging.getLogger("judgebench.backends")  # which a run shows with its progress
+_LOG = logging.getLogger("judgebench.models")  # which a run shows with its progress
 _TEXTS_AT_ONCE = 256  # documents whose windows are held at a time
 
 

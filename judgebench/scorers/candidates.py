@@ -14,8 +14,8 @@ from judgebench.scorers.reading import ScorerRun
 from judgebench.scorers.scorer import Better
 from judgebench.stats.arrays import FloatArray, IntArray, mean_of_defined
 from judgebench.stats.association import LEVELS, Level, Rated
-from judgebench.study.study import JudgeVerdicts, Study
-from judgebench.study.verdicts import scores
+from judgebench.studies.study import JudgeVerdicts, Study
+from judgebench.studies.verdicts import scores
 
 
 @dataclass(frozen=True)

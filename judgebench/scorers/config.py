@@ -12,11 +12,11 @@ from typing import Annotated, Any, Literal, get_args
 import yaml
 from pydantic import Field, RootModel, field_validator
 
-from judgebench.backends.hosts import hosts_of
-from judgebench.backends.settings import BackendSettings
 from judgebench.errors import Problem, SetupError
 from judgebench.judges.config import Name
-from judgebench.runner.bench import BenchConfig, Gathered
+from judgebench.models.hosts import hosts_of
+from judgebench.models.settings import BackendSettings
+from judgebench.runs.bench import BenchConfig, Gathered
 from judgebench.yaml_file import Strict, load_with_lines, node_below, validate
 
 KEY = "scorers"

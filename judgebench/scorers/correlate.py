@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from judgebench.align.differences import corrected
+from judgebench.alignment.differences import corrected
 from judgebench.data.columns import Columns, read_columns
 from judgebench.data.guess import roles_by_name
 from judgebench.errors import Problem, SetupError

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from judgebench.report.words import counted
 from judgebench.results.part import Block, Intervals, Lane, Part
 from judgebench.results.rows import Row
 from judgebench.results.tables import Cell, Table, p_text
@@ -14,6 +13,7 @@ from judgebench.scorers.redundant import redundancy_block
 from judgebench.scorers.result import TITLES
 from judgebench.stats.association import COEFFICIENTS
 from judgebench.stats.few_systems import critical_r, shows_nothing
+from judgebench.words import counted
 
 _LEVELS = {
     "pooled": "over all items", "within": "within groups, the mean of those that vary",

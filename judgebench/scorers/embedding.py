@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from judgebench.errors import Problem, SetupError
-from judgebench.records import Answer, content_hash
-from judgebench.retrieval.encoder import (
+from judgebench.models.encoder import (
     Encoder,
     Tokens,
     config_of,
@@ -24,6 +23,7 @@ from judgebench.retrieval.encoder import (
     find_encoder,
     open_encoder,
 )
+from judgebench.records import Answer, content_hash
 from judgebench.scorers.config import BertScoreConfig, MoverScoreConfig
 from judgebench.scorers.pairs import Pair, PairScorer, about_of, cut_of, weights_of
 from judgebench.scorers.references import references_of

@@ -23,13 +23,13 @@ from judgebench.learning.learnt import LearntJudge, fold_cells, folds_told, verd
 from judgebench.learning.training import Material, TrainingSet, material_of
 from judgebench.records import Verdict
 from judgebench.rubric import Rubric
-from judgebench.runner.bench import Bench, Gathered
-from judgebench.runner.judging import Work
-from judgebench.runner.stop import Interrupted
+from judgebench.runs.bench import Bench, Gathered
+from judgebench.runs.judging import Work
+from judgebench.runs.stop import Interrupted
 from judgebench.scorers.config import SIMPLE, FitEntry, ScorerConfig, SimpleConfig, scorer_config
 from judgebench.scorers.kept import KeptScores
 from judgebench.stats.monotone import Rising, best_cuts, rises, rising
-from judgebench.study.answers import indexed
+from judgebench.studies.answers import indexed
 
 _CUTS = "cuts.json"
 

@@ -13,8 +13,8 @@ from judgebench.errors import Problem, SetupError
 from judgebench.files import drop_torn_line, read_lines, to_line
 from judgebench.judges.judge import Task
 from judgebench.records import Answer, Status, content_hash
+from judgebench.runs.verdict_file import disk_errors
 from judgebench.scorers.scorer import Scored, Scorer
-from judgebench.store.verdict_file import disk_errors
 
 
 def signature_of(scorer: Scorer) -> str:

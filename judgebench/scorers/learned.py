@@ -12,16 +12,16 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
-from judgebench.backends.weights import sha256_of
 from judgebench.errors import Problem, SetupError
-from judgebench.records import Answer, Status
-from judgebench.retrieval.encoder import (
+from judgebench.models.encoder import (
     Encoder,
     config_of,
     find_beside,
     find_encoder,
     open_encoder,
 )
+from judgebench.models.weights import sha256_of
+from judgebench.records import Answer, Status
 from judgebench.scorers.config import LearnedConfig, RadGraphConfig
 from judgebench.scorers.pairs import Pair, PairScorer, about_of, weights_of
 from judgebench.scorers.scorer import Scored

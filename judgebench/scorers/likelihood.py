@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from judgebench.backends import open_backend
-from judgebench.backends.contract import (
+from judgebench.models import open_backend
+from judgebench.models.contract import (
     Before,
     Completions,
     Drawn,

@@ -20,7 +20,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from judgebench.align.differences import corrected
+from judgebench.alignment.differences import corrected
 from judgebench.records import Estimate, is_slot
 from judgebench.results.rows import Results, Row
 from judgebench.scorers.candidates import (
@@ -38,7 +38,7 @@ from judgebench.scorers.steady import steady_rows
 from judgebench.stats.association import Level, Rated, association, associations, difference
 from judgebench.stats.coefficients import Coefficient
 from judgebench.stats.resample import Resampling
-from judgebench.study.study import Study
+from judgebench.studies.study import Study
 
 _NO_TEST = "both order all these answers alike, or there are too few"
 NOT_YET = "not scored yet"

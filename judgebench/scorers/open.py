@@ -10,9 +10,10 @@ import numpy as np
 
 from judgebench.judges.judge import Task
 from judgebench.records import Answer, Verdict
-from judgebench.runner.bench import Bench, Gathered, no_texts
-from judgebench.runner.extension import LearntJudge
-from judgebench.runner.judging import Work
+from judgebench.runs.bench import Bench, Gathered, no_texts
+from judgebench.runs.extension import LearntJudge
+from judgebench.runs.folder import RunFolder
+from judgebench.runs.judging import Work
 from judgebench.scorers.config import (
     BertScoreConfig,
     ColumnConfig,
@@ -39,8 +40,7 @@ from judgebench.scorers.ngram import ngram
 from judgebench.scorers.scorer import Scorer
 from judgebench.scorers.simple import Column, Simple
 from judgebench.stats.arrays import IntArray
-from judgebench.store.folder import RunFolder
-from judgebench.study.answers import IndexedAnswers
+from judgebench.studies.answers import IndexedAnswers
 
 FOLDER = "scorers"  # in a run folder: the scores that were computed
 

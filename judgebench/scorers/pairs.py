@@ -9,8 +9,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from judgebench.backends.checkpoint import identify
 from judgebench.errors import MissingExtra
+from judgebench.models.checkpoint import identify
 from judgebench.records import Answer
 from judgebench.scorers.config import PairsConfig, SacrebleuConfig
 from judgebench.scorers.references import about_columns, over_references, references_of

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from judgebench.report.words import counted, listed
 from judgebench.results.part import Block, Intervals, Lane, Part
 from judgebench.results.rows import Row
 from judgebench.results.tables import DASH, Cell, Table, format_number, p_text
@@ -14,6 +13,7 @@ from judgebench.scorers.result import BESIDE, MEDIAN, TESTED, TESTS, TITLES, Bes
 from judgebench.scorers.steady_part import steady_blocks
 from judgebench.stats.association import Level
 from judgebench.stats.few_systems import critical_r, shows_nothing
+from judgebench.words import counted, listed
 
 _LEVELS: Mapping[Level, str] = {
     "pooled": "Over all answers",

@@ -9,12 +9,12 @@ from typing import Any
 
 from judgebench.files import read_lines
 from judgebench.records import Status
+from judgebench.runs.folder import BESIDE, RunFolder
+from judgebench.runs.open import verdicts_of
 from judgebench.scorers.config import SIMPLE
 from judgebench.scorers.scorer import Better
-from judgebench.store.folder import BESIDE, RunFolder
-from judgebench.store.open import verdicts_of
-from judgebench.study.answers import IndexedAnswers
-from judgebench.study.study import JudgeVerdicts, Study
+from judgebench.studies.answers import IndexedAnswers
+from judgebench.studies.study import JudgeVerdicts, Study
 
 
 @dataclass(frozen=True)

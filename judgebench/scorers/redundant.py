@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 
 from judgebench.records import Estimate
-from judgebench.report.words import counted, listed, wrapped
 from judgebench.results.part import Block, Drawing
 from judgebench.results.rows import Results, Row
 from judgebench.results.tables import DASH, Cell, Table
@@ -30,6 +29,7 @@ from judgebench.stats.coefficients import Coefficient
 from judgebench.stats.few_systems import critical_r
 from judgebench.stats.redundancy import FAMILY, LEAST, redundancy
 from judgebench.stats.resample import NO_WIDTH, Resampling
+from judgebench.words import counted, listed, wrapped
 
 ALIKE = 0.1
 """Of scorers whose coefficients beside humans are this near each other, one is enough."""
@@ -164,7 +164,7 @@ def draw_redundancy(rows: Results, title: str) -> Any:
     """The matrix, like beside like, with a frame around each family."""
     from matplotlib.patches import Rectangle
 
-    from judgebench.report.figure import grid_ticks, ink_on, new_figure
+    from judgebench.results.figure import grid_ticks, ink_on, new_figure
 
     found = {(row.judge, row["who"]): row.estimate.value for row in rows.select("redundancy")}
     names = rows.values("judge", "redundancy")

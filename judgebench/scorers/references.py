@@ -11,9 +11,9 @@ from typing import Any
 from judgebench.data.cells import split_list
 from judgebench.errors import Problem, SetupError
 from judgebench.records import Answer, content_hash
-from judgebench.report.words import counted
 from judgebench.rubric import normalise
 from judgebench.scorers.scorer import Better
+from judgebench.words import counted
 
 IS_REFERENCE = "is_reference"
 """The column of a table of scores that says which answers are their own reference."""

@@ -30,9 +30,9 @@ from judgebench.stats.resample import (
     grouping_told,
     random_groups,
 )
-from judgebench.study.answers import IndexedAnswers
-from judgebench.study.study import Study
-from judgebench.study.verdicts import scores
+from judgebench.studies.answers import IndexedAnswers
+from judgebench.studies.study import Study
+from judgebench.studies.verdicts import scores
 
 ANALYSIS, ANSWERS = "repeated", "answers"
 MOST_SYSTEMS = 20

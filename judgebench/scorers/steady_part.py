@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from math import inf
 
 from judgebench.records import Estimate
-from judgebench.report.words import counted, listed
 from judgebench.results.part import Block, Intervals, Lane, Part
 from judgebench.results.rows import Results
 from judgebench.results.shown import Shown
 from judgebench.results.tables import Cell, Table
 from judgebench.scorers.steady import ANALYSIS, ANSWERS
+from judgebench.words import counted, listed
 
 _COLUMNS = {
     "within_sd": "SD within", "between_sd": "SD between", "icc": "ICC",

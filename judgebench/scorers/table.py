@@ -18,12 +18,11 @@ from judgebench.data.guess import roles_by_name
 from judgebench.errors import Problem, SetupError, some
 from judgebench.progress import Progress
 from judgebench.records import Answer, Estimate
-from judgebench.report.words import counted
 from judgebench.results.part import Block, Part
 from judgebench.results.rows import Results, Row
 from judgebench.results.shown import Shown
 from judgebench.results.tables import Cell, Table, format_number
-from judgebench.runner.bench import Gathered
+from judgebench.runs.bench import Gathered
 from judgebench.scorers.config import scorer_configs
 from judgebench.scorers.kept import KeptScores
 from judgebench.scorers.open import open_scorer
@@ -35,6 +34,7 @@ from judgebench.scorers.references import (
 )
 from judgebench.scorers.scorer import Scored
 from judgebench.stats.means import clustered_mean
+from judgebench.words import counted
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from judgebench.results.shown import Shown
-    from judgebench.runner.bench import Bench, BenchConfig
-    from judgebench.runner.extension import LearntEntry, LearntJudge
+    from judgebench.runs.bench import Bench, BenchConfig
+    from judgebench.runs.extension import LearntEntry, LearntJudge
+    from judgebench.runs.folder import RunFolder
     from judgebench.scorers.reading import ScorersRead
-    from judgebench.store.folder import RunFolder
-    from judgebench.study.study import Study
+    from judgebench.studies.study import Study
 
 
 def _settings() -> type[BaseModel]:

@@ -22,9 +22,9 @@ from judgebench.errors import Problem, SetupError, shorten
 from judgebench.files import to_json, to_line, write_atomically
 from judgebench.learning.alike import alike
 from judgebench.records import Answer, Status, Verdict
-from judgebench.report.words import counted
 from judgebench.rubric import Rubric
-from judgebench.store.folder import RunFolder
+from judgebench.runs.folder import RunFolder
+from judgebench.words import counted
 from judgebench.yaml_file import Strict
 
 if TYPE_CHECKING:

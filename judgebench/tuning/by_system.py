@@ -15,7 +15,7 @@ from judgebench.learning.learnt import verdict_of
 from judgebench.learning.training import TrainingSet
 from judgebench.records import Verdict
 from judgebench.rubric import Rubric
-from judgebench.runner.judging import Work
+from judgebench.runs.judging import Work
 
 _COUNTS = "counts.json"
 

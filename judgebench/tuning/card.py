@@ -7,11 +7,11 @@ from typing import Any
 
 import yaml
 
-from judgebench.align.statistics import STATISTICS
+from judgebench.alignment.statistics import STATISTICS
 from judgebench.records import Estimate
-from judgebench.report.words import counted, listed
 from judgebench.rubric import Rubric
 from judgebench.tuning.exported import sums_of
+from judgebench.words import counted, listed
 
 # What the files of some ways to learn would tell a stranger.
 _HOLDS = {

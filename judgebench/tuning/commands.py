@@ -129,7 +129,7 @@ def generator(
     to interrupt; rerun to resume.
     """
     from judgebench.progress import ProgressDisplay
-    from judgebench.runner.stop import PATIENCE_S, Stop, ctrl_c
+    from judgebench.runs.stop import PATIENCE_S, Stop, ctrl_c
     from judgebench.tuning.config import LoraConfig
     from judgebench.tuning.generator import read_pairs, tune_generator
     from judgebench.tuning.lora import recipe_of
@@ -176,11 +176,11 @@ def export(
     is worth is measured out of fold.
     """
     from judgebench.progress import ProgressDisplay
-    from judgebench.runner.bench import default_run_folder, load_bench
-    from judgebench.runner.forecast import budget_of
-    from judgebench.runner.judging import Work
-    from judgebench.runner.stop import Stop
-    from judgebench.store.folder import RunFolder
+    from judgebench.runs.bench import default_run_folder, load_bench
+    from judgebench.runs.folder import RunFolder
+    from judgebench.runs.forecast import budget_of
+    from judgebench.runs.judging import Work
+    from judgebench.runs.stop import Stop
     from judgebench.tuning.export import export_judge
     from judgebench.tuning.other_tools import FOLDS, write_for
 
@@ -217,8 +217,8 @@ def import_(
     """
     import yaml
 
-    from judgebench.runner.bench import load_bench
-    from judgebench.store.folder import RunFolder
+    from judgebench.runs.bench import load_bench
+    from judgebench.runs.folder import RunFolder
     from judgebench.tuning.judges import learner_of
     from judgebench.tuning.tuned import import_judge
 
@@ -280,9 +280,9 @@ def review(
     FILE.review.html, and with --decisions FILE.accepted.jsonl and FILE.rejected.jsonl.
     """
     from judgebench.files import write_atomically
+    from judgebench.people.review import read_decisions, review_page
     from judgebench.tuning.builder import write_items
     from judgebench.tuning.review import CRITERIA, read_items, reviewed, shown_item
-    from judgebench.web.review import read_decisions, review_page
 
     lines = read_items(path, unique=True)
     items = [shown_item(line) for line in lines]

@@ -9,9 +9,9 @@ from typing import Annotated, Any, Literal
 import yaml
 from pydantic import Field, field_validator
 
-from judgebench.backends.contract import Conditioning
 from judgebench.errors import Problem, SetupError
 from judgebench.judges.config import Name
+from judgebench.models.contract import Conditioning
 from judgebench.retrieval.library import WORDS
 from judgebench.yaml_file import Strict, validate
 

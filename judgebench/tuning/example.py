@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from judgebench.backends.checkpoint import ChatEncoder, tokenizer_of
-from judgebench.backends.contract import Request
 from judgebench.errors import SetupError
+from judgebench.models.checkpoint import ChatEncoder, tokenizer_of
+from judgebench.models.contract import Request
 
 
 @dataclass(frozen=True)

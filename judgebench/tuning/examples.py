@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from judgebench.backends.contract import Message
 from judgebench.errors import Problem, SetupError
 from judgebench.files import to_json, write_atomically
 from judgebench.judges.judge import Task
@@ -23,20 +22,21 @@ from judgebench.judges.llm import LLMJudge
 from judgebench.judges.replies import written_reply
 from judgebench.learning.alike import Known, sketch
 from judgebench.learning.training import TrainingSet
+from judgebench.models.contract import Message
+from judgebench.models.encoder import find_beside
 from judgebench.records import Answer, Usage, Verdict
-from judgebench.retrieval.encoder import find_beside
 from judgebench.retrieval.library import WORDS
 from judgebench.retrieval.vectors import KeptVectors
 from judgebench.retrieval.words import WordSearch
 from judgebench.rubric import Rubric, normalise
-from judgebench.runner.bench import Bench, open_judge
-from judgebench.runner.forecast import CHARACTERS_A_TOKEN
-from judgebench.runner.judging import Work
+from judgebench.runs.answer_file import AnswerFile, write_answers
+from judgebench.runs.bench import Bench, open_judge
+from judgebench.runs.forecast import CHARACTERS_A_TOKEN
+from judgebench.runs.judging import Work
 from judgebench.stats.arrays import FloatArray
-from judgebench.store.answer_file import AnswerFile, write_answers
 from judgebench.tuning.config import ExamplesConfig
 
-_LOG = logging.getLogger("judgebench.backends")  # which a run shows with its progress
+_LOG = logging.getLogger("judgebench.models")  # which a run shows with its progress
 _CASES, _LABELS = "cases.jsonl", "labels.json"
 _CHARACTERS_A_TOKEN = 3  # short, so that a prompt that is thought to fit does
 

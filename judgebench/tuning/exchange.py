@@ -14,15 +14,15 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from judgebench.backends.contract import Backend, Message, Reply, Request
 from judgebench.files import drop_torn_line, to_line
 from judgebench.judges.config import JudgeConfig
 from judgebench.judges.replies import looks_like_refusal
+from judgebench.models.contract import Backend, Message, Reply, Request
 from judgebench.records import Answer, content_hash
 from judgebench.rubric import Rubric
-from judgebench.runner.judging import Work
-from judgebench.runner.manifest import now
-from judgebench.runner.stop import Interrupted
+from judgebench.runs.judging import Work
+from judgebench.runs.manifest import now
+from judgebench.runs.stop import Interrupted
 from judgebench.writer import FENCED, WritingTerms, fenced, read_shape, schema_of, write_texts
 from judgebench.yaml_file import read_models
 

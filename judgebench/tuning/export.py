@@ -13,23 +13,23 @@ from typing import Any
 import yaml
 
 import judgebench
-from judgebench.align.against_truth import scores
-from judgebench.align.caveats import collapsed, constant_note
-from judgebench.backends.weights import sha256_of
+from judgebench.alignment.against_truth import scores
+from judgebench.alignment.caveats import collapsed, constant_note
 from judgebench.errors import Problem, SetupError
 from judgebench.files import to_json
 from judgebench.learning.alike import sketch
 from judgebench.learning.learnt import LEARNT, SEARCH, Learner
 from judgebench.learning.training import TrainingSet
+from judgebench.models.weights import sha256_of
 from judgebench.records import Answer
 from judgebench.rubric import Rubric
-from judgebench.runner.bench import Bench
-from judgebench.runner.judging import Work
+from judgebench.runs.bench import Bench
+from judgebench.runs.folder import RunFolder
+from judgebench.runs.integrity import sealed
+from judgebench.runs.judging import Work
+from judgebench.runs.open import open_run
 from judgebench.stats.resample import Resampling
-from judgebench.store.folder import RunFolder
-from judgebench.store.integrity import sealed
-from judgebench.store.open import open_run
-from judgebench.study.study import Study
+from judgebench.studies.study import Study
 from judgebench.tuning.card import card
 from judgebench.tuning.config import Learn, learn_entry
 from judgebench.tuning.exported import CARD, KNOWN, MANIFEST, MODEL, RUBRIC, as_judge, read_export

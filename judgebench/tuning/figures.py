@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from judgebench.records import Estimate
-from judgebench.report.figure import looks_of, new_figure
-from judgebench.report.words import wrapped
+from judgebench.results.figure import looks_of, new_figure
 from judgebench.results.part import Lane
 from judgebench.tuning.result import Tuned
+from judgebench.words import wrapped
 
 _ACROSS = 3  # panels
 _FLAT = {"color": "#767676", "linewidth": 1}

@@ -12,11 +12,11 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from judgebench.backends.adapter import merge
-from judgebench.backends.contract import Message, Request
-from judgebench.backends.weights import fetch, is_fetchable
 from judgebench.errors import Problem, SetupError
 from judgebench.files import to_json, write_atomically
+from judgebench.models.adapter import merge
+from judgebench.models.contract import Message, Request
+from judgebench.models.weights import fetch, is_fetchable
 from judgebench.tuning.example import Texts
 from judgebench.tuning.several import train_on_all
 from judgebench.tuning.train import ADAPTER, MODEL, Recipe, Watch

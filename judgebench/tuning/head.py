@@ -17,13 +17,13 @@ from judgebench.files import to_json, write_atomically
 from judgebench.judges.judge import Task
 from judgebench.learning.learnt import verdict_of
 from judgebench.learning.training import TrainingSet
+from judgebench.models.encoder import find_beside
 from judgebench.records import Answer, Status, Verdict
-from judgebench.retrieval.encoder import find_beside
 from judgebench.retrieval.library import WORDS
 from judgebench.retrieval.vectors import KeptVectors, npz
 from judgebench.rubric import Metric, Rubric
-from judgebench.runner.bench import Bench
-from judgebench.runner.judging import Work
+from judgebench.runs.bench import Bench
+from judgebench.runs.judging import Work
 from judgebench.stats.arrays import FloatArray
 from judgebench.tuning.config import BagOfWordsConfig, HeadConfig
 from judgebench.tuning.regression import Recipe, Regression, chosen, fitted

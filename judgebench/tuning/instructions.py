@@ -18,7 +18,6 @@ import numpy as np
 import yaml
 from pydantic import BaseModel, create_model
 
-from judgebench.backends.contract import Message, Reply, Request
 from judgebench.errors import Problem, SetupError
 from judgebench.files import drop_torn_line, read_lines, to_line, write_atomically
 from judgebench.judges.judge import Task
@@ -26,19 +25,20 @@ from judgebench.judges.llm import LLMJudge
 from judgebench.judges.replies import looks_like_refusal
 from judgebench.learning.learnt import SEARCH
 from judgebench.learning.training import TrainingSet
+from judgebench.models.contract import Message, Reply, Request
 from judgebench.progress import NoProgress, Progress
 from judgebench.prompt import disarm
 from judgebench.records import Verdict, content_hash
 from judgebench.rubric import Metric, Rubric, load_rubric
-from judgebench.runner.bench import Bench, open_judge
-from judgebench.runner.bundles import Bundles
-from judgebench.runner.judging import Work, judge_answers
-from judgebench.runner.stop import Interrupted
+from judgebench.runs.bench import Bench, open_judge
+from judgebench.runs.bundles import Bundles
+from judgebench.runs.folder import RunFolder
+from judgebench.runs.judging import Work, judge_answers
+from judgebench.runs.latest_verdicts import FiledVerdicts
+from judgebench.runs.stop import Interrupted
+from judgebench.runs.verdict_file import read_verdicts
 from judgebench.stats.arrays import FloatArray, IntArray
-from judgebench.store.folder import RunFolder
-from judgebench.store.latest_verdicts import FiledVerdicts
-from judgebench.store.verdict_file import read_verdicts
-from judgebench.study.answers import indexed
+from judgebench.studies.answers import indexed
 from judgebench.tuning.config import InstructionsConfig
 from judgebench.tuning.examples import language_model
 from judgebench.writer import FENCED, WritingTerms, fenced, read_shape, schema_of, write_texts

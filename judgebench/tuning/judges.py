@@ -12,10 +12,10 @@ from judgebench.errors import Problem, SetupError
 from judgebench.learning.learnt import Cell, Learner, LearntJudge, fold_cells, folds_told
 from judgebench.learning.training import Material, material_of
 from judgebench.prompt import load_prompt
-from judgebench.runner.bench import Bench, Gathered, no_texts
-from judgebench.runner.extension import Extension, LearntEntry, Loaded
-from judgebench.store.folder import RunFolder
-from judgebench.study.answers import indexed
+from judgebench.runs.bench import Bench, Gathered, no_texts
+from judgebench.runs.extension import Extension, LearntEntry, Loaded
+from judgebench.runs.folder import RunFolder
+from judgebench.studies.answers import indexed
 from judgebench.tuning.by_system import BySystem
 from judgebench.tuning.config import (
     SHUFFLED,

@@ -9,12 +9,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from judgebench.backends.adapter import identify_adapter, merge
-from judgebench.backends.checkpoint import identify
-from judgebench.backends.contract import Request
-from judgebench.backends.settings import BackendSettings
-from judgebench.backends.transformers_backend import TransformersBackend
-from judgebench.backends.weights import fetch, is_fetchable
 from judgebench.errors import Problem, SetupError
 from judgebench.judges.config import JudgeConfig, check_judge
 from judgebench.judges.judge import Task
@@ -22,10 +16,16 @@ from judgebench.judges.llm import LLMJudge
 from judgebench.judges.replies import Written, written_reply
 from judgebench.learning.learnt import LEARNT
 from judgebench.learning.training import TrainingSet
+from judgebench.models.adapter import identify_adapter, merge
+from judgebench.models.checkpoint import identify
+from judgebench.models.contract import Request
+from judgebench.models.settings import BackendSettings
+from judgebench.models.transformers_backend import TransformersBackend
+from judgebench.models.weights import fetch, is_fetchable
 from judgebench.prompt import Prompt
 from judgebench.records import Answer, Verdict
 from judgebench.rubric import Rubric
-from judgebench.runner.judging import Work
+from judgebench.runs.judging import Work
 from judgebench.tuning.config import LoraConfig
 from judgebench.tuning.curriculum import blocks_of, described
 from judgebench.tuning.example import Example, Texts

@@ -20,9 +20,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from judgebench.align.against_truth import scores, truths
-from judgebench.align.caveats import collapsed, constant_note
-from judgebench.align.differences import (
+from judgebench.alignment.against_truth import scores, truths
+from judgebench.alignment.caveats import collapsed, constant_note
+from judgebench.alignment.differences import (
     NEVER_APART,
     TESTED,
     Both,
@@ -33,13 +33,13 @@ from judgebench.align.differences import (
     score_differences,
     share_tests,
 )
-from judgebench.align.statistics import STATISTICS
+from judgebench.alignment.statistics import STATISTICS
 from judgebench.records import Estimate
 from judgebench.results.rows import Results, Row
 from judgebench.rubric import Metric
 from judgebench.stats.confusion import confusion_by_cluster
 from judgebench.stats.paired import swap_test
-from judgebench.study.study import JudgeVerdicts, Study
+from judgebench.studies.study import JudgeVerdicts, Study
 from judgebench.tuning.reading import Learnt
 from judgebench.tuning.result import Tuned
 

@@ -13,8 +13,8 @@ from judgebench.errors import Problem, SetupError
 from judgebench.files import to_json, to_line
 from judgebench.learning.learnt import LearntJudge
 from judgebench.learning.training import TrainingSet
-from judgebench.runner.bench import Bench
-from judgebench.store.folder import RunFolder
+from judgebench.runs.bench import Bench
+from judgebench.runs.folder import RunFolder
 from judgebench.tuning.config import LoraConfig
 from judgebench.tuning.curriculum import blocks_of
 from judgebench.tuning.export import entry_of, written_whole

@@ -6,14 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from judgebench.align.statistics import STATISTICS
+from judgebench.alignment.statistics import STATISTICS
 from judgebench.records import Estimate
-from judgebench.report.words import counted
 from judgebench.results.part import Block, Drawing, Part
 from judgebench.results.rows import Row
 from judgebench.results.tables import DASH, Cell, Table
 from judgebench.tuning.figures import draw_curves
 from judgebench.tuning.result import Tuned, labels_of
+from judgebench.words import counted
 
 _MOST_SAID = 200  # characters of a fact
 _DRAWN = ("accuracy", "balanced_accuracy")

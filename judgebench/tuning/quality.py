@@ -14,18 +14,18 @@ from typing import Any
 
 import numpy as np
 
-from judgebench.backends.checkpoint import identify
 from judgebench.errors import MissingExtra, Problem, SetupError
 from judgebench.learning.folds import Folds, folds_of
+from judgebench.models.checkpoint import identify
+from judgebench.people.review import Item
 from judgebench.records import Answer, content_hash
 from judgebench.results.rows import Results, Row
 from judgebench.retrieval.library import WORDS
 from judgebench.retrieval.words import words_of
 from judgebench.stats.arrays import FloatArray, IntArray
 from judgebench.stats.means import clustered_mean
-from judgebench.study.answers import indexed
+from judgebench.studies.answers import indexed
 from judgebench.tuning.review import teacher_of
-from judgebench.web.review import Item
 
 FOLDS, _INNER, _LEAST = 5, 3, 10
 _GRID = {"C": [0.1, 1.0, 10.0], "kernel": ["linear", "rbf"]}
@@ -50,7 +50,7 @@ class Classifier:
         self._good = np.repeat([1, 0], [len(accepted), len(rejected)])
         self._encoder = None
         if encoder != WORDS:
-            from judgebench.retrieval.encoder import open_encoder
+            from judgebench.models.encoder import open_encoder
 
             self._encoder = open_encoder(encoder)
         self._texts = [_text(item) for item in self._items]

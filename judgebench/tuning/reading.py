@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from judgebench.learning.learnt import LEARNT
-from judgebench.store.folder import RunFolder
-from judgebench.store.open import verdicts_of
-from judgebench.study.study import JudgeVerdicts, Study
+from judgebench.runs.folder import RunFolder
+from judgebench.runs.open import verdicts_of
+from judgebench.studies.study import JudgeVerdicts, Study
 from judgebench.tuning.judges import FOLDER
 
 Facts = Mapping[str, Mapping[str, Any]]  # by cell

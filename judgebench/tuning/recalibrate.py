@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from judgebench.judges.judge import Judge
 from judgebench.records import Answer, Status
 from judgebench.rubric import Metric, Rubric
-from judgebench.runner.bench import Bench
+from judgebench.runs.bench import Bench
+from judgebench.runs.folder import RunFolder
 from judgebench.stats.arrays import FloatArray
 from judgebench.stats.probability_scores import LEAST_PROBABILITY
-from judgebench.store.folder import RunFolder
-from judgebench.study.answers import indexed
+from judgebench.studies.answers import indexed
 from judgebench.tuning.config import RecalibrateConfig
 from judgebench.tuning.head import Features, Head
 from judgebench.tuning.regression import Recipe

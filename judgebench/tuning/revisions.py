@@ -11,11 +11,11 @@ from pathlib import Path
 from judgebench.errors import Problem, SetupError
 from judgebench.files import to_line, write_atomically
 from judgebench.learning.learnt import LEARNT
-from judgebench.runner.manifest import now
-from judgebench.store.folder import RunFolder
+from judgebench.people.review import Item, Question, read_decisions, review_page
+from judgebench.runs.folder import RunFolder
+from judgebench.runs.manifest import now
 from judgebench.tuning.exchange import Case, Talk, read_turns
 from judgebench.tuning.rounds import DECISIONS, TALKS, Decision, decisions_in
-from judgebench.web.review import Item, Question, read_decisions, review_page
 
 _NAME = "revisions"
 _ASKED = (Question("decision", "Is the proposed label right?", ("accept", "reject")),)

@@ -24,11 +24,11 @@ from judgebench.judges.judge import Task
 from judgebench.learning.learnt import LEARNT, Learner
 from judgebench.learning.training import TrainingSet
 from judgebench.records import Verdict, content_hash
-from judgebench.runner.bench import Bench, open_judge
-from judgebench.runner.judging import Ledger, Work, ask
-from judgebench.runner.stop import Interrupted
-from judgebench.store.verdict_file import VerdictWriter, check_lines, read_verdicts, set_aside
-from judgebench.study.answers import indexed
+from judgebench.runs.bench import Bench, open_judge
+from judgebench.runs.judging import Ledger, Work, ask
+from judgebench.runs.stop import Interrupted
+from judgebench.runs.verdict_file import VerdictWriter, check_lines, read_verdicts, set_aside
+from judgebench.studies.answers import indexed
 from judgebench.tuning.config import RoundsConfig
 from judgebench.tuning.examples import language_model
 from judgebench.tuning.exchange import Adviser, Case, Panel, Talk, discuss, read_turns

@@ -18,7 +18,7 @@ from typing import Any
 from judgebench.errors import RunError, SetupError
 from judgebench.progress import NoProgress
 from judgebench.records import Verdict
-from judgebench.runner.stop import Interrupted
+from judgebench.runs.stop import Interrupted
 from judgebench.tuning.example import Example
 from judgebench.tuning.train import UNWATCHED, Recipe, Share, Watch, train
 

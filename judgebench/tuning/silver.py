@@ -16,7 +16,7 @@ from judgebench.learning.training import Material, TrainingSet
 from judgebench.records import Answer
 from judgebench.rubric import Rubric
 from judgebench.stats.arrays import IntArray
-from judgebench.study.answers import indexed
+from judgebench.studies.answers import indexed
 from judgebench.yaml_file import read_models
 
 

@@ -23,10 +23,10 @@ from judgebench.learning.learnt import Learner
 from judgebench.records import TRAINED_ON, Dataset, Status, Verdict, content_hash
 from judgebench.retrieval.library import WORDS
 from judgebench.rubric import load_rubric
-from judgebench.runner.bench import Bench, BenchConfig
-from judgebench.runner.judging import Work
+from judgebench.runs.bench import Bench, BenchConfig
+from judgebench.runs.judging import Work
 from judgebench.stats.arrays import IntArray
-from judgebench.study.answers import IndexedAnswers
+from judgebench.studies.answers import IndexedAnswers
 from judgebench.tuning.config import Learn, learn_entry
 from judgebench.tuning.exported import (
     KNOWN,

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from judgebench.results.shown import Shown
-    from judgebench.runner.bench import Bench
-    from judgebench.runner.extension import LearntEntry, LearntJudge
-    from judgebench.store.folder import RunFolder
-    from judgebench.study.study import Study
+    from judgebench.runs.bench import Bench
+    from judgebench.runs.extension import LearntEntry, LearntJudge
+    from judgebench.runs.folder import RunFolder
+    from judgebench.studies.study import Study
     from judgebench.tuning.reading import Learnt
 
 

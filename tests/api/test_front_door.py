@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import pkgutil
 import subprocess
 import sys
-from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -44,16 +44,13 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
         jb.nothing  # noqa: B018
 
 
-def test_a_package_of_the_same_name_does_not_take_the_place_of_a_function() -> None:
-    for name in ("align", "decide", "report", "study"):
-        import_module(f"judgebench.{name}")
-        assert callable(getattr(jb, name))
-    out = run("import judgebench.align.against_truth, judgebench as jb; print(callable(jb.align))")
-    assert out.strip() == "True"
+def test_no_module_is_named_like_a_public_name() -> None:
+    for module in pkgutil.iter_modules(jb.__path__):
+        assert module.name not in jb.__all__
 
 
 def test_without_a_wing_its_functions_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("judgebench.features.WINGS", ())
+    monkeypatch.setattr("judgebench.features.WINGS", {})
     for function in (jb.decide, jb.stress, jb.rank, lambda study: jb.compare(study, study)):
         with pytest.raises(jb.SetupError, match="this installation of judgebench lacks"):
             function(object())  # type: ignore[arg-type]

@@ -11,12 +11,12 @@ from typing import Any
 
 from aligned import align
 
-from judgebench.align import Alignment
+from judgebench.alignment import Alignment
 from judgebench.records import Answer, Estimate, HumanLabel, Status, Usage, Verdict
 from judgebench.rubric import Metric, Rubric
 from judgebench.stats.resample import Resampling
-from judgebench.study.study import JudgeVerdicts
-from judgebench.study.truth import TruthConfig
+from judgebench.studies.study import JudgeVerdicts
+from judgebench.studies.truth import TruthConfig
 
 ABSTAIN = "?"
 FEW = Resampling(resamples=200)

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from judgebench.align import Alignment
-from judgebench.align import align as align_study
+from judgebench.alignment import Alignment
+from judgebench.alignment import align as align_study
 from judgebench.records import Answer, HumanLabel
 from judgebench.rubric import Rubric
+from judgebench.runs.folder import RunFolder
+from judgebench.runs.open import open_run
 from judgebench.stats.resample import DEFAULT_RESAMPLING, Resampling
-from judgebench.store.folder import RunFolder
-from judgebench.store.open import open_run
-from judgebench.study.study import JudgeVerdicts, study_of
-from judgebench.study.truth import TruthConfig
+from judgebench.studies.study import JudgeVerdicts, study_of
+from judgebench.studies.truth import TruthConfig
 
 
 def align(

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from aligned import align
 
-from judgebench.align import Alignment
+from judgebench.alignment import Alignment
 from judgebench.judges.control import CONTROLS, ControlJudge
 from judgebench.records import Answer, HumanLabel, Status, Usage, Verdict
 from judgebench.rubric import Metric, Rubric, load_rubric
 from judgebench.stats.resample import Resampling
-from judgebench.study.study import JudgeVerdicts
+from judgebench.studies.study import JudgeVerdicts
 
 FEW = Resampling(resamples=200, seed=0, level=0.95)
 ABOUT = {

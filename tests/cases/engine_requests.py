@@ -8,7 +8,7 @@ from typing import Any
 
 import jsonschema
 
-from judgebench.backends.contract import Backend, Message, Reply, Request
+from judgebench.models.contract import Backend, Message, Reply, Request
 
 # Labels that begin alike and hold commas, quotes and more than ASCII: a mask must tell them apart.
 LABELS = ["no harm", "no harm, but rude", "some harm", 'grave "harm"', "unklar – nicht sagbar"]

@@ -11,13 +11,13 @@ from unittest.mock import patch
 
 from fault_server import RUBRIC_NAME, Fault, FaultServer, expected, labels_of
 
-from judgebench.backends.litellm_backend import LiteLLM
-from judgebench.backends.openai_compatible import OpenAICompatible
-from judgebench.backends.transport import Waits
+from judgebench.models.litellm_backend import LiteLLM
+from judgebench.models.openai_compatible import OpenAICompatible
+from judgebench.models.transport import Waits
 from judgebench.records import Status, Verdict
-from judgebench.runner import run
-from judgebench.runner.bench import load_bench
-from judgebench.store.folder import RunFolder
+from judgebench.runs import run
+from judgebench.runs.bench import load_bench
+from judgebench.runs.folder import RunFolder
 
 JUDGE = "under-faults"
 MAX_RETRIES = 20  # so that nobody's tries run out while the server is dead
@@ -48,7 +48,7 @@ def write_bench(folder: Path, server: FaultServer, answers: int, kind: str) -> P
 
 def judge_all(bench_file: Path, folder: RunFolder) -> None:
     """The whole runner, with short waits between tries."""
-    room = "judgebench.backends"
+    room = "judgebench.models"
     with (
         patch(f"{room}.openai_compatible.OpenAICompatible", partial(OpenAICompatible, waits=QUICK)),
         patch(f"{room}.litellm_backend.LiteLLM", partial(LiteLLM, waits=QUICK)),

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from judgebench.backends.llamacpp import DEFAULT_CONTEXT, default_threads, load
+from judgebench.models.llamacpp import DEFAULT_CONTEXT, default_threads, load
 
 
 class Served(NamedTuple):

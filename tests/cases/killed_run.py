@@ -60,8 +60,8 @@ def start(bench: Path, run: Path, *, report: bool = False) -> subprocess.Popen[b
     code = "from judgebench.cli.app import main; main()"
     if not report:  # the tables take longer than the run and are not what is tested here
         code = (
-            "import sys; from pathlib import Path; from judgebench.runner.bench import load_bench; "
-            "from judgebench.runner import run; from judgebench.store.folder import RunFolder; "
+            "import sys; from pathlib import Path; from judgebench.runs.bench import load_bench; "
+            "from judgebench.runs import run; from judgebench.runs.folder import RunFolder; "
             "run(load_bench(Path(sys.argv[2])), RunFolder(Path(sys.argv[4])))"
         )
     arguments = [sys.executable, "-c", code, "run", str(bench), "--run", str(run)]

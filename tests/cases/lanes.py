@@ -9,9 +9,9 @@ import yaml
 from aligned import align_run
 
 from judgebench.records import Status, Verdict
-from judgebench.runner import run
-from judgebench.runner.bench import load_bench
-from judgebench.store.folder import RunFolder
+from judgebench.runs import run
+from judgebench.runs.bench import load_bench
+from judgebench.runs.folder import RunFolder
 
 TEXTS = [
     "Restart the router, then call us on the number on your bill if the light stays red.",

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from judgebench.report.latex import to_latex
+from judgebench.results.latex import to_latex
 from judgebench.results.part import Part
 
 needs_latex = pytest.mark.skipif(

@@ -8,7 +8,7 @@ import pandas as pd
 
 import judgebench as jb
 from judgebench.stats.resample import Resampling
-from judgebench.study.study import Study
+from judgebench.studies.study import Study
 
 METRIC = "preference"
 

@@ -34,8 +34,8 @@ def table(key: str, title: str, names: list[str]) -> Table:
 
 def draw(name: str) -> Callable[[], Any]:
     def drawn() -> Any:
-        from judgebench.report.figure import new_figure
-        from judgebench.report.words import wrapped
+        from judgebench.results.figure import new_figure
+        from judgebench.words import wrapped
 
         figure = new_figure(2, 2)
         figure.subplots().set_title(wrapped(name, 20))

@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from judgebench.backends.contract import Reply, Request
 from judgebench.judges.config import JudgeConfig, JuryConfig
 from judgebench.judges.control import ControlJudge
 from judgebench.judges.llm import LLMJudge
+from judgebench.models.contract import Reply, Request
 from judgebench.progress import NoProgress
 from judgebench.prompt import load_prompt
 from judgebench.records import Answer, Dataset, HumanLabel, Usage
 from judgebench.rubric import Rubric
-from judgebench.runner.bench import Bench, BenchConfig
+from judgebench.runs.bench import Bench, BenchConfig
 
 RUBRIC = Rubric.model_validate(
     {

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 
 from aligned import align
 
-from judgebench.align import Alignment
+from judgebench.alignment import Alignment
 from judgebench.records import (
     Answer,
     HumanLabel,
@@ -20,7 +20,7 @@ from judgebench.records import (
 )
 from judgebench.rubric import Metric, Rubric
 from judgebench.stats.resample import Resampling
-from judgebench.study.study import JudgeVerdicts
+from judgebench.studies.study import JudgeVerdicts
 
 TEXTS = ("Can I take both?", "لا تتناول الدواءين معًا.", "请先咨询医生。", "Ask a doctor.")
 

@@ -9,14 +9,14 @@ from pathlib import Path
 
 from scripted_judges import ScriptedBackend
 
-from judgebench.backends.contract import Reply, Request
 from judgebench.judges.config import JudgeConfig
 from judgebench.judges.judge import Task
 from judgebench.judges.llm import LLMJudge
+from judgebench.models.contract import Reply, Request
 from judgebench.prompt import load_prompt
 from judgebench.records import Answer, Dataset, HumanLabel, Part, Usage, Verdict
 from judgebench.rubric import Rubric
-from judgebench.runner.bench import Bench, BenchConfig
+from judgebench.runs.bench import Bench, BenchConfig
 
 MIXED = Rubric.model_validate(
     {

@@ -14,8 +14,8 @@ from rich.table import Table
 
 from judgebench.cli.streams import Stream
 from judgebench.progress import ProgressDisplay
-from judgebench.report.screen import Screen
-from judgebench.report.words import for_terminal
+from judgebench.results.screen import Screen
+from judgebench.words import for_terminal
 
 REPO = Path(__file__).resolve().parents[2]
 HOSTILE = {

@@ -19,8 +19,8 @@ from judgebench.data import DataSpec, check_files, gather, is_kept, keep_data, l
 from judgebench.files import to_line
 from judgebench.records import Dataset
 from judgebench.rubric import Rubric
-from judgebench.store.answer_file import AnswerFile, write_answers
-from judgebench.study.answers import IdTable
+from judgebench.runs.answer_file import AnswerFile, write_answers
+from judgebench.studies.answers import IdTable
 
 Write = Callable[[str, str | bytes], Path]
 

@@ -15,8 +15,8 @@ from judgebench.data import load_data
 from judgebench.errors import SetupError
 from judgebench.records import Status
 from judgebench.rubric import load_rubric
-from judgebench.runner import run
-from judgebench.store.folder import RunFolder
+from judgebench.runs import run
+from judgebench.runs.folder import RunFolder
 
 DATA = """files:
   - path: a.csv

@@ -14,7 +14,7 @@ from zipfile import ZIP_DEFLATED, ZipFile
 import pytest
 
 import judgebench as jb
-from judgebench.check import check_all
+from judgebench.checks import check_all
 from judgebench.data import load_data
 from judgebench.data.importers.log import Given, Log, Sample, tables
 from judgebench.errors import Problem, SetupError, shorten

@@ -21,8 +21,8 @@ from judgebench.errors import SetupError
 from judgebench.files import to_line
 from judgebench.records import Answer, Dataset
 from judgebench.rubric import Rubric, load_rubric
-from judgebench.runner.bench import load_bench
-from judgebench.store.answer_file import write_answers
+from judgebench.runs.answer_file import write_answers
+from judgebench.runs.bench import load_bench
 
 Write = Callable[[str, str | bytes], Path]
 

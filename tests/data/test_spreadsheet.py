@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judgebench.data.spreadsheet import quoted, to_csv, unquoted
-from judgebench.report.write import safe
+from judgebench.results.write import safe
 
 
 @given(st.text(alphabet="'=+-@\t\r\na b\u3000\uff1d\ufeff\u200b"))

@@ -16,16 +16,16 @@ from fuzz_budget import SCALARS, SET, TEXT, VALUES, bytes_like, fuzzed, nested_t
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from judgebench.backends.scripted import Scripted
-from judgebench.check import check_all
+from judgebench.checks import check_all
 from judgebench.data import check_files, load_data
 from judgebench.errors import JudgebenchError
 from judgebench.files import read_lines
 from judgebench.judges.config import judge_entry
+from judgebench.models.scripted import Scripted
 from judgebench.prompt import load_prompt
 from judgebench.rubric import Rubric, load_rubric
-from judgebench.runner.bench import load_bench
-from judgebench.store.folder import RunFolder
+from judgebench.runs.bench import load_bench
+from judgebench.runs.folder import RunFolder
 from judgebench.yaml_file import load_with_lines
 
 RUBRIC = load_rubric("support-tone")

@@ -9,7 +9,9 @@ from fuzz_budget import PIECES, TEXT, VALUES, fuzzed
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from judgebench.backends.chat import (
+from judgebench.errors import SetupError
+from judgebench.judges.replies import HIGHEST_SCORE, LOWEST_SCORE, read_reply, reply_schema
+from judgebench.models.chat import (
     Completion,
     TransientError,
     UnreadableBodyError,
@@ -18,8 +20,6 @@ from judgebench.backends.chat import (
     read_chat,
     retry_after,
 )
-from judgebench.errors import SetupError
-from judgebench.judges.replies import HIGHEST_SCORE, LOWEST_SCORE, read_reply, reply_schema
 from judgebench.prompt import JudgeReply
 from judgebench.rubric import Metric, Rubric, load_rubric, normalise, shipped_rubrics
 

@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import judgebench as jb
-from judgebench import runner
-from judgebench.runner.bench import load_bench
-from judgebench.store.folder import RunFolder
+from judgebench import runs
+from judgebench.runs.bench import load_bench
+from judgebench.runs.folder import RunFolder
 
 ITEMS = 12
 SAYS = {"solves_problem": "Fully", "politeness": "Polite", "channel": "Phone"}
@@ -45,7 +45,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (place / "bench.yaml").write_text(yaml.safe_dump(bench))
     opened = load_bench(place / "bench.yaml")
     try:
-        runner.run(opened, RunFolder(place / "run"))
+        runs.run(opened, RunFolder(place / "run"))
     finally:
         opened.close()
     return place / "run"
@@ -129,7 +129,7 @@ def test_a_resumed_run_repairs_its_folder(sound: Path, tmp_path: Path, damages: 
     folder = copied(sound, tmp_path / "run", damages)
     bench, refused = load_bench(sound.parent / "bench.yaml"), ""
     try:
-        runner.run(bench, RunFolder(folder))
+        runs.run(bench, RunFolder(folder))
     except jb.SetupError as error:
         refused = str(error)
     finally:

@@ -12,9 +12,9 @@ from judgebench.judges.as_judge import (
     truth_of_others,
 )
 from judgebench.records import HumanLabel, Status
-from judgebench.study.answers import indexed
-from judgebench.study.study import JudgeVerdicts
-from judgebench.study.truth import TruthConfig
+from judgebench.studies.answers import indexed
+from judgebench.studies.study import JudgeVerdicts
+from judgebench.studies.truth import TruthConfig
 
 HUMANS = labels({"ann": "ab.", "bob": "aba", "eve": "_.."})
 

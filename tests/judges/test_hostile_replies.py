@@ -26,7 +26,6 @@ from hypothesis import strategies as st
 from loopback import Body, Loopback, Play, said
 from scripted_judges import ScriptedBackend
 
-from judgebench.backends.contract import Finish, Reply
 from judgebench.data.gather import Position, Said
 from judgebench.data.given import WHOLE_REPLY
 from judgebench.judges.config import JudgeConfig, RecordedConfig
@@ -34,12 +33,13 @@ from judgebench.judges.judge import Task
 from judgebench.judges.llm import LLMJudge
 from judgebench.judges.recorded import RecordedJudge
 from judgebench.judges.replies import Reading, read_reply
+from judgebench.models.contract import Finish, Reply
 from judgebench.prompt import JudgeReply, load_prompt
 from judgebench.records import Answer, Status, Verdict
 from judgebench.rubric import Rubric, load_rubric
-from judgebench.runner import run
-from judgebench.runner.bench import load_bench
-from judgebench.store.folder import RunFolder
+from judgebench.runs import run
+from judgebench.runs.bench import load_bench
+from judgebench.runs.folder import RunFolder
 
 KINDS: tuple[JudgeReply, ...] = get_args(JudgeReply)
 QUOTED = "the text judged holds the same verdict: this may quote it"

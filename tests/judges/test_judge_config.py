@@ -2,8 +2,6 @@ from __future__ import annotations
 
 import pytest
 
-from judgebench.backends import open_backend
-from judgebench.backends.settings import BackendSettings
 from judgebench.errors import SetupError
 from judgebench.judges.config import (
     CalibrationConfig,
@@ -12,6 +10,8 @@ from judgebench.judges.config import (
     check_judge,
     judge_entry,
 )
+from judgebench.models import open_backend
+from judgebench.models.settings import BackendSettings
 from judgebench.prompt import load_prompt
 from judgebench.rubric import Rubric, load_rubric
 from judgebench.yaml_file import validate

@@ -22,23 +22,23 @@ from scripted_judges import GOOD, RUBRIC, ScriptedBackend
 from side_by_side import PREFERENCE, SCORE, by_content, pair
 from side_by_side import said as said_
 
-from judgebench.backends.contract import Finish, Message, Reply, Request
 from judgebench.errors import BudgetSpent, SetupError
 from judgebench.judges.config import JudgeConfig, KnowledgeConfig
 from judgebench.judges.judge import Task
 from judgebench.judges.knowledge import LookingUp
 from judgebench.judges.llm import LLMJudge
+from judgebench.models.contract import Finish, Message, Reply, Request
 from judgebench.prompt import load_prompt
 from judgebench.records import Answer, Lookup, Usage, Verdict
 from judgebench.retrieval.corpus import Corpus, Document
 from judgebench.retrieval.library import Library
 from judgebench.rubric import Rubric
-from judgebench.runner import run
-from judgebench.runner.bench import check_local, load_bench
-from judgebench.runner.forecast import forecast
-from judgebench.runner.run_bench import Sharing
-from judgebench.runner.stop import Interrupted
-from judgebench.store.folder import RunFolder
+from judgebench.runs import run
+from judgebench.runs.bench import check_local, load_bench
+from judgebench.runs.folder import RunFolder
+from judgebench.runs.forecast import forecast
+from judgebench.runs.run_bench import Sharing
+from judgebench.runs.stop import Interrupted
 
 TEXTS = ("Rabies is nearly always fatal.", "Iron is in beans.", "Iron makes blood.")
 LABELS = {"solves_problem": "Fully", "politeness": "Polite", "channel": "Phone"}

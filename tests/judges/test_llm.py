@@ -9,10 +9,10 @@ from itertools import product
 import pytest
 from scripted_judges import ScriptedBackend
 
-from judgebench.backends.contract import Finish, LabelField, LabelsAsked, Reply, Request
 from judgebench.judges.config import JudgeConfig
 from judgebench.judges.judge import Task
 from judgebench.judges.llm import LLMJudge
+from judgebench.models.contract import Finish, LabelField, LabelsAsked, Reply, Request
 from judgebench.prompt import fence_tag, load_prompt
 from judgebench.records import Answer, Status, Usage, Verdict
 from judgebench.rubric import load_rubric

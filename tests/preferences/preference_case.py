@@ -12,8 +12,8 @@ from judgebench.judges.control import control_judges
 from judgebench.records import Answer, HumanLabel, Part, Showing, Status, Verdict
 from judgebench.rubric import Rubric
 from judgebench.stats.resample import Resampling
-from judgebench.study.study import JudgeVerdicts, Study, study_of
-from judgebench.study.truth import TruthConfig
+from judgebench.studies.study import JudgeVerdicts, Study, study_of
+from judgebench.studies.truth import TruthConfig
 
 FEW = Resampling(resamples=200)
 POINTS = ["5", "4", "3", "2", "1"]  # the best first: the least severe

@@ -18,10 +18,10 @@ from judgebench.ranking.ranking_folder import (
 from judgebench.ranking.rankings import Rankings
 from judgebench.records import Answer, Status, Verdict, content_hash
 from judgebench.rubric import Rubric
+from judgebench.runs.folder import RunFolder
+from judgebench.runs.open import open_run
+from judgebench.runs.verdict_file import plain_verdict
 from judgebench.stats.resample import Resampling
-from judgebench.store.folder import RunFolder
-from judgebench.store.open import open_run
-from judgebench.store.verdict_file import plain_verdict
 
 RUBRIC = Rubric.model_validate(
     {

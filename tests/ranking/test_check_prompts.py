@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from judgebench.check import check_all
+from judgebench.checks import check_all
 from judgebench.shipped import shipped_folder
 
 

@@ -13,7 +13,7 @@ from rank_case import by_reason, fill, items
 import judgebench.ranking.sheet
 from judgebench.ranking.proxy.task_file import load_task
 from judgebench.ranking.sheet import read_key, write_sheets
-from judgebench.store.folder import RunFolder
+from judgebench.runs.folder import RunFolder
 
 Call = Callable[..., tuple[int, str, str]]
 

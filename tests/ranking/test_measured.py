@@ -13,8 +13,8 @@ import judgebench as jb
 from judgebench.ranking.rankings import Rankings
 from judgebench.records import Answer
 from judgebench.results.rows import Row
-from judgebench.store.folder import RunFolder
-from judgebench.store.open import open_run
+from judgebench.runs.folder import RunFolder
+from judgebench.runs.open import open_run
 
 GOOD = {"reasons": "Strong", "truth": "True"}
 BAD = {"reasons": "None", "truth": "False"}

@@ -7,16 +7,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import judgebench.retrieval.encoder as encoder
 import pytest
 from rank_bench_case import model, write
 
 import judgebench.ranking.rank_bench as loading
-import judgebench.retrieval.encoder as encoder
-from judgebench.check import check_all
+from judgebench.checks import check_all
 from judgebench.errors import MissingExtra, Problem, SetupError
 from judgebench.ranking.proxy.task import GOLD, TaskInstance
 from judgebench.ranking.rank_bench import argument_answer, gold_answers, load_rank_bench
-from judgebench.runner.bench import load_bench
+from judgebench.runs.bench import load_bench
 from judgebench.shipped import shipped_folder
 
 Call = Callable[..., tuple[int, str, str]]

@@ -13,9 +13,9 @@ from judgebench.ranking.ranking_folder import KeptTask, read_tasks, read_trained
 from judgebench.ranking.rankings import RankerScores
 from judgebench.ranking.sheet import items_of_run
 from judgebench.records import Status
+from judgebench.runs.folder import RunFolder
+from judgebench.runs.open import open_run
 from judgebench.stats.arrays import Clusters
-from judgebench.store.folder import RunFolder
-from judgebench.store.open import open_run
 
 BASE = "t-baseline"
 GOOD = {"reasons": "Strong", "truth": "True", "side": "No"}

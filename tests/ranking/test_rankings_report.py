@@ -36,15 +36,15 @@ from judgebench.ranking.medals import (
 )
 from judgebench.ranking.rankings import Rankings
 from judgebench.ranking.sentences import HOW_SURE, NO_RANKINGS
-from judgebench.report.figure import drawn
-from judgebench.report.html import to_html
-from judgebench.report.latex import to_latex
-from judgebench.report.markdown import to_markdown
-from judgebench.report.terminal import print_parts
-from judgebench.report.words import printable
-from judgebench.report.write import part_csv, write_report
+from judgebench.results.figure import drawn
+from judgebench.results.html import to_html
+from judgebench.results.latex import to_latex
+from judgebench.results.markdown import to_markdown
 from judgebench.results.part import figures_of
 from judgebench.results.rows import Results
+from judgebench.results.terminal import print_parts
+from judgebench.results.write import part_csv, write_report
+from judgebench.words import printable
 
 PLANTED = planted_rankings()
 NOTHING = replace(bare_rankings(), rows=Results())

@@ -8,12 +8,12 @@ import sys
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
+import judgebench.retrieval.encoder as encoder
 import pytest
 from rank_bench_case import model, write
 from scripted_judges import Listener
 
 import judgebench.ranking.steps as running
-import judgebench.retrieval.encoder as encoder
 from judgebench.errors import BudgetSpent, DamagedRun
 from judgebench.files import read_lines
 from judgebench.progress import NoProgress, Progress
@@ -29,9 +29,9 @@ from judgebench.ranking.steps import (
     write_arguments_of_all,
 )
 from judgebench.rubric import load_rubric
-from judgebench.runner import Interrupted
-from judgebench.runner.stop import Stop
-from judgebench.store.folder import RunFolder
+from judgebench.runs import Interrupted
+from judgebench.runs.folder import RunFolder
+from judgebench.runs.stop import Stop
 
 
 @pytest.fixture

@@ -17,9 +17,9 @@ from judgebench.ranking.suitability import (
     suitability,
 )
 from judgebench.records import Estimate
-from judgebench.report.markdown import to_markdown
-from judgebench.report.terminal import print_parts
+from judgebench.results.markdown import to_markdown
 from judgebench.results.rows import Results, Row
+from judgebench.results.terminal import print_parts
 from judgebench.stats.resample import Resampling
 
 

@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-from judgebench.backends.contract import Reply, Request
+from judgebench.models.contract import Reply, Request
 
 ROWS = [
     # id, question, options, key

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from judgebench.backends.contract import Draws, Message, Reply, Request, Weigher
-from judgebench.backends.label_tree import Floats
-from judgebench.backends.likelihood import TokenWeigher
+from judgebench.models.contract import Draws, Message, Reply, Request, Weigher
+from judgebench.models.label_tree import Floats
+from judgebench.models.likelihood import TokenWeigher
 
 LETTERS = "^ab ."  # the first begins every text; the last ends a completion
 END = LETTERS.index(".")

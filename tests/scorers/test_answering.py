@@ -9,13 +9,13 @@ import pandas as pd
 import pytest
 
 import judgebench as jb
-from judgebench.backends.contract import Reply, Request
-from judgebench.backends.scripted import Scripted
 from judgebench.data.columns import read_columns
 from judgebench.errors import SetupError
 from judgebench.files import read_lines
 from judgebench.judges.config import Decoding
-from judgebench.runner.stop import Interrupted, Stop
+from judgebench.models.contract import Reply, Request
+from judgebench.models.scripted import Scripted
+from judgebench.runs.stop import Interrupted, Stop
 from judgebench.scorers.answering import AnswerOrder, questions_of, replies_path, write_answers
 from judgebench.writer import WritingTerms
 

@@ -13,24 +13,24 @@ import pytest
 from study_case import SCORERS, write_notes
 
 import judgebench as jb
-from judgebench.decide.triage import PROBABILITY, SCORE
+from judgebench.decisions.triage import PROBABILITY, SCORE
 from judgebench.errors import JudgesStopped
 from judgebench.learning.training import material_of
 from judgebench.progress import NoProgress
 from judgebench.records import Answer
-from judgebench.runner.bench import load_bench
-from judgebench.runner.budget import Budget
-from judgebench.runner.judging import Work
-from judgebench.runner.stop import Interrupted, Stop
+from judgebench.runs.bench import load_bench
+from judgebench.runs.budget import Budget
+from judgebench.runs.folder import RunFolder
+from judgebench.runs.judging import Work
+from judgebench.runs.stop import Interrupted, Stop
 from judgebench.scorers.config import SimpleConfig
 from judgebench.scorers.fit import Cuts
 from judgebench.scorers.kept import KeptScores
 from judgebench.scorers.scorer import Scored
 from judgebench.scorers.simple import Simple
-from judgebench.store.folder import RunFolder
-from judgebench.study.answers import indexed
-from judgebench.study.study import JudgeVerdicts
-from judgebench.study.truth import TruthConfig
+from judgebench.studies.answers import indexed
+from judgebench.studies.study import JudgeVerdicts
+from judgebench.studies.truth import TruthConfig
 
 GOOD = "judges:\n  - {name: judge, scorer: column, from: good, fit: {metric: omission}}"
 FITTED = {"length-fitted", "question-overlap-fitted", "random-number-fitted"}
@@ -192,7 +192,7 @@ def test_the_score_is_the_first_signal_of_triage(tmp_path: Path) -> None:
 
 
 def test_an_altered_answer_is_scored_and_judged_by_the_fold_of_its_parent(tmp_path: Path) -> None:
-    attacking = pytest.importorskip("judgebench.stress.attacking")
+    attacking = pytest.importorskip("judgebench.stress_tests.attacking")
     words = "  - {name: words, scorer: length, fit: {metric: omission}}"
     more = "stress: {attacks: [greeting]}"
     bench, _ = write_notes(tmp_path, f"{GOOD}\n{words}", questions=10, more=more)

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markov import LETTERS, NEXT, Chain, completions
 
-from judgebench.backends.contract import Draws, Message
-from judgebench.backends.likelihood import TokenWeigher, windows
 from judgebench.errors import SetupError
+from judgebench.models.contract import Draws, Message
+from judgebench.models.likelihood import TokenWeigher, windows
 from judgebench.records import Answer, Status
 from judgebench.scorers.config import scorer_config
 from judgebench.scorers.kept import KeptScores, signature_of

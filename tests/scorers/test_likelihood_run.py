@@ -11,9 +11,9 @@ import pytest
 from echo_server import Completions, along, server
 
 import judgebench as jb
-from judgebench.backends.hosts import host_of
 from judgebench.errors import SetupError
-from judgebench.study.verdicts import scores
+from judgebench.models.hosts import host_of
+from judgebench.studies.verdicts import scores
 
 TEXTS = ("ab", "b a", "aab")
 

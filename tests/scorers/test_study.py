@@ -25,7 +25,7 @@ from judgebench.scorers.scorer import NO_REFERENCE
 from judgebench.stats.association import Rated
 from judgebench.stats.paired import holm
 from judgebench.stats.resample import Resampling
-from judgebench.study.study import JudgeVerdicts
+from judgebench.studies.study import JudgeVerdicts
 
 Ran = tuple[jb.Study, Shown, dict[str, np.ndarray]]
 

@@ -18,7 +18,7 @@ import pytest
 
 KEY = "loopback-key-of-this-test"
 PATIENCE = 400.0  # seconds that a loaded machine may take to start the server
-# Only the CPU build reads these; see judgebench/backends/vllm_backend.py.
+# Only the CPU build reads these; see judgebench/models/vllm_backend.py.
 CPU = {
     "OMP_NUM_THREADS": "1",
     "VLLM_CPU_KVCACHE_SPACE": "1",

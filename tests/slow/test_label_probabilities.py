@@ -13,9 +13,10 @@ import numpy as np
 import pytest
 from engine_requests import LABELS, METRICS, SCHEMA, TOO_LONG, ask, replies_of
 
-from judgebench.backends import label_scorer, open_backend
-from judgebench.backends.checkpoint import ChatEncoder
-from judgebench.backends.contract import (
+from judgebench.errors import SetupError
+from judgebench.models import label_scorer, open_backend
+from judgebench.models.checkpoint import ChatEncoder
+from judgebench.models.contract import (
     Backend,
     Conditioning,
     LabelField,
@@ -24,12 +25,11 @@ from judgebench.backends.contract import (
     Reply,
     Request,
 )
-from judgebench.backends.label_scorer import LabelScorer
-from judgebench.backends.label_tree import CLOSE as CLOSE_TOKEN
-from judgebench.backends.label_tree import ReplyTokens, label_texts
-from judgebench.backends.settings import BackendSettings
-from judgebench.backends.tree_reader import reach_of
-from judgebench.errors import SetupError
+from judgebench.models.label_scorer import LabelScorer
+from judgebench.models.label_tree import CLOSE as CLOSE_TOKEN
+from judgebench.models.label_tree import ReplyTokens, label_texts
+from judgebench.models.settings import BackendSettings
+from judgebench.models.tree_reader import reach_of
 
 pytestmark = [
     pytest.mark.transformers,

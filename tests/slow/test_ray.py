@@ -18,10 +18,10 @@ from lanes import judged, labels_of
 from loopback import PATIENCE, Body, Loopback, said
 
 from judgebench.errors import SetupError
-from judgebench.runner import Sharing, run
-from judgebench.runner.bench import load_bench
-from judgebench.runner.run_bench import Engine
-from judgebench.store.folder import RunFolder
+from judgebench.runs import Sharing, run
+from judgebench.runs.bench import load_bench
+from judgebench.runs.folder import RunFolder
+from judgebench.runs.run_bench import Engine
 
 pytestmark = pytest.mark.ray
 

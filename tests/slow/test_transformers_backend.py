@@ -22,12 +22,12 @@ from engine_requests import (
 )
 from lanes import judged, labels_of
 
-from judgebench.backends import open_backend
-from judgebench.backends.checkpoint import ChatEncoder, break_up, load
-from judgebench.backends.contract import Backend, Request
-from judgebench.backends.settings import BackendSettings
-from judgebench.backends.weights import WEIGHTS
 from judgebench.errors import SetupError
+from judgebench.models import open_backend
+from judgebench.models.checkpoint import ChatEncoder, break_up, load
+from judgebench.models.contract import Backend, Request
+from judgebench.models.settings import BackendSettings
+from judgebench.models.weights import WEIGHTS
 
 pytestmark = [
     pytest.mark.transformers,

@@ -21,11 +21,11 @@ from engine_requests import (
     replies_of,
 )
 
-from judgebench.backends import open_backend
-from judgebench.backends.contract import Backend, LabelField, LabelsAsked, Reply, Request
-from judgebench.backends.settings import BackendSettings
-from judgebench.backends.vllm_backend import VllmBackend
 from judgebench.errors import SetupError
+from judgebench.models import open_backend
+from judgebench.models.contract import Backend, LabelField, LabelsAsked, Reply, Request
+from judgebench.models.settings import BackendSettings
+from judgebench.models.vllm_backend import VllmBackend
 
 pytestmark = [
     pytest.mark.vllm,

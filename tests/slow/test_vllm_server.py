@@ -11,9 +11,10 @@ import pytest
 from engine_requests import TOO_LONG, ask, assert_meets_schema, replies_of
 from lanes import judged, labels_of, remote
 
-from judgebench.backends import open_backend
-from judgebench.backends.checkpoint import ChatEncoder
-from judgebench.backends.contract import (
+from judgebench.errors import SetupError
+from judgebench.models import open_backend
+from judgebench.models.checkpoint import ChatEncoder
+from judgebench.models.contract import (
     Backend,
     Before,
     LabelField,
@@ -21,8 +22,7 @@ from judgebench.backends.contract import (
     Message,
     weigher_of,
 )
-from judgebench.backends.settings import BackendSettings
-from judgebench.errors import SetupError
+from judgebench.models.settings import BackendSettings
 
 pytestmark = [
     pytest.mark.vllm,

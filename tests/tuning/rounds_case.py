@@ -11,20 +11,20 @@ from typing import Any
 import numpy as np
 from scripted_judges import ScriptedBackend
 
-from judgebench.backends.contract import Request
 from judgebench.judges.config import JudgeConfig
 from judgebench.judges.judge import Task
 from judgebench.learning.learnt import verdict_of
 from judgebench.learning.training import Material, TrainingSet, material_of
+from judgebench.models.contract import Request
 from judgebench.progress import NoProgress
 from judgebench.records import Answer, HumanLabel, Verdict
 from judgebench.rubric import Rubric
-from judgebench.runner.budget import Budget
-from judgebench.runner.judging import Work
-from judgebench.runner.stop import Stop
-from judgebench.store.folder import RunFolder
-from judgebench.study.answers import indexed
-from judgebench.study.truth import TruthConfig
+from judgebench.runs.budget import Budget
+from judgebench.runs.folder import RunFolder
+from judgebench.runs.judging import Work
+from judgebench.runs.stop import Stop
+from judgebench.studies.answers import indexed
+from judgebench.studies.truth import TruthConfig
 from judgebench.tuning.exchange import Adviser, Panel
 
 RUBRIC = Rubric.from_labels({"Tone": ["Kind", "Rude"]})

@@ -15,7 +15,7 @@ from judgebench.learning.folds import folds_of
 from judgebench.records import Answer
 from judgebench.retrieval.words import words_of
 from judgebench.rubric import normalise
-from judgebench.study.answers import indexed
+from judgebench.studies.answers import indexed
 
 
 def same(a: str, b: str) -> bool:

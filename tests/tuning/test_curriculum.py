@@ -17,8 +17,8 @@ from judgebench.errors import SetupError
 from judgebench.learning.training import Material, TrainingSet, material_of
 from judgebench.records import Answer, HumanLabel
 from judgebench.rubric import Rubric, load_rubric
-from judgebench.study.answers import indexed
-from judgebench.study.truth import TruthConfig
+from judgebench.studies.answers import indexed
+from judgebench.studies.truth import TruthConfig
 from judgebench.tuning.config import SHUFFLED, Stage
 from judgebench.tuning.curriculum import blocks_of, described, joined
 from judgebench.tuning.judges import fold_cells

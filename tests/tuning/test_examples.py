@@ -18,7 +18,6 @@ from scripted_judges import ScriptedBackend
 from typer.testing import CliRunner
 
 import judgebench as jb
-from judgebench.backends.contract import Request
 from judgebench.cli.app import app
 from judgebench.errors import BudgetSpent, SetupError
 from judgebench.judges.config import JudgeConfig
@@ -26,15 +25,16 @@ from judgebench.judges.judge import Task
 from judgebench.judges.llm import LLMJudge
 from judgebench.learning.alike import alike
 from judgebench.learning.training import TrainingSet
+from judgebench.models.contract import Request
 from judgebench.progress import NoProgress
 from judgebench.prompt import load_prompt
 from judgebench.records import Answer, Status, Verdict
 from judgebench.rubric import Rubric, load_rubric
-from judgebench.runner.bench import check_local, load_bench
-from judgebench.runner.budget import Budget
-from judgebench.runner.judging import Work
-from judgebench.runner.stop import Stop
-from judgebench.store.folder import RunFolder
+from judgebench.runs.bench import check_local, load_bench
+from judgebench.runs.budget import Budget
+from judgebench.runs.folder import RunFolder
+from judgebench.runs.judging import Work
+from judgebench.runs.stop import Stop
 from judgebench.tuning.examples import Examples
 
 SHOTS = """
@@ -81,7 +81,7 @@ def test_a_run_shows_the_nearest_cases_of_other_folds(tmp_path: Path) -> None:
         more = "stress: {attacks: [greeting]}\nreport: {resamples: 100}"
         bench = write_bench(tmp_path, with_url(server), 12, more)
         run = tmp_path / "run"
-        attacking = pytest.importorskip("judgebench.stress.attacking")
+        attacking = pytest.importorskip("judgebench.stress_tests.attacking")
         study = jb.run(load_bench(bench, extend=attacking.Attacking()), run)
         with_examples = check_apart(server.bodies)
     found = {j.name: {i: v.labels["tone"] for i, v in j.verdicts.items()} for j in study.judges}

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from rounds_case import RUBRIC, TONE, adviser, opinion, panel, proposal, text_in, work_in
 
-from judgebench.backends.contract import Reply, Request
 from judgebench.errors import BudgetSpent
+from judgebench.models.contract import Reply, Request
 from judgebench.records import Answer, Usage
-from judgebench.runner.stop import Interrupted
+from judgebench.runs.stop import Interrupted
 from judgebench.tuning.exchange import Case, Panel, Talk, discuss, read_turns
 
 CASE = Case(Answer("a", "Please sit down.", question="May I?"), TONE, "Rude", "Kind")

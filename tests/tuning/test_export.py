@@ -22,12 +22,12 @@ import judgebench as jb
 from judgebench.errors import SetupError
 from judgebench.progress import NoProgress
 from judgebench.rubric import load_rubric
-from judgebench.runner.bench import load_bench
-from judgebench.runner.budget import Budget
-from judgebench.runner.judging import Work, tasks_of
-from judgebench.runner.stop import Stop
-from judgebench.store.folder import RunFolder
-from judgebench.study.answers import indexed
+from judgebench.runs.bench import load_bench
+from judgebench.runs.budget import Budget
+from judgebench.runs.folder import RunFolder
+from judgebench.runs.judging import Work, tasks_of
+from judgebench.runs.stop import Stop
+from judgebench.studies.answers import indexed
 from judgebench.tuning.export import export_judge
 from judgebench.tuning.exported import read_export
 from judgebench.tuning.judges import learner_of
@@ -215,7 +215,7 @@ def test_what_it_was_trained_on_is_skipped_and_not_due(who: Path, tmp_path: Path
 
 
 def test_an_altered_answer_of_a_known_one_is_known(who: Path, tmp_path: Path) -> None:
-    attacking = pytest.importorskip("judgebench.stress.attacking")
+    attacking = pytest.importorskip("judgebench.stress_tests.attacking")
     changed = {"model-x-0": {"text": "Friendly words number 0 of model-x about matter 0"}}
     judges = f"  - {{name: mine, tuned: {who}}}\nstress: {{attacks: [greeting]}}"
     bench = elsewhere(tmp_path / "b", judges, 4, changed)

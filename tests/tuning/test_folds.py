@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from judgebench.errors import SetupError
 from judgebench.learning.folds import components, folds_of
 from judgebench.records import Answer
-from judgebench.study.answers import indexed
+from judgebench.studies.answers import indexed
 
 # (question, text) of each answer, of few, so that many are shared.
 PAIRS = st.lists(st.tuples(st.integers(0, 12), st.integers(0, 25)), min_size=12, max_size=60)

@@ -20,12 +20,12 @@ from judgebench.learning.training import TrainingSet
 from judgebench.progress import NoProgress
 from judgebench.records import Answer
 from judgebench.rubric import Metric, Rubric
-from judgebench.runner.bench import check_local
-from judgebench.runner.budget import Budget
-from judgebench.runner.judging import Work
-from judgebench.runner.stop import Stop
-from judgebench.store.folder import RunFolder
-from judgebench.study.study import JudgeVerdicts
+from judgebench.runs.bench import check_local
+from judgebench.runs.budget import Budget
+from judgebench.runs.folder import RunFolder
+from judgebench.runs.judging import Work
+from judgebench.runs.stop import Stop
+from judgebench.studies.study import JudgeVerdicts
 from judgebench.tuning.head import Head, balanced, words
 
 HEAD = "  - {name: head, learn: head, encoder: words}"
@@ -108,7 +108,7 @@ def test_without_scikit_learn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 def test_the_control_that_needs_scikit_learn_is_left_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from judgebench.runner.bench import load_bench
+    from judgebench.runs.bench import load_bench
     from judgebench.tuning.judges import open_judges
 
     bench = load_bench(write_bench(tmp_path, "  - {name: who, learn: by-system}"))

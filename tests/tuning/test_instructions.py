@@ -16,22 +16,22 @@ from loopback import Loopback, Play, said
 from scripted_judges import ScriptedBackend
 
 import judgebench as jb
-from judgebench.backends.contract import Reply, Request
 from judgebench.errors import BudgetSpent, SetupError
 from judgebench.files import read_lines
 from judgebench.judges.config import JudgeConfig
 from judgebench.judges.judge import Task
 from judgebench.judges.llm import LLMJudge
 from judgebench.learning.training import TrainingSet
+from judgebench.models.contract import Reply, Request
 from judgebench.progress import NoProgress
 from judgebench.prompt import load_prompt
 from judgebench.records import Answer
 from judgebench.rubric import Rubric, load_rubric
-from judgebench.runner.bench import load_bench
-from judgebench.runner.budget import Budget
-from judgebench.runner.judging import Work
-from judgebench.runner.stop import Interrupted, Stop
-from judgebench.store.folder import RunFolder
+from judgebench.runs.bench import load_bench
+from judgebench.runs.budget import Budget
+from judgebench.runs.folder import RunFolder
+from judgebench.runs.judging import Work
+from judgebench.runs.stop import Interrupted, Stop
 from judgebench.tuning.config import InstructionsConfig
 from judgebench.tuning.instructions import Instructions
 

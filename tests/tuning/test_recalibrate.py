@@ -17,12 +17,12 @@ import judgebench as jb
 from judgebench.errors import JudgesStopped, SetupError
 from judgebench.progress import NoProgress
 from judgebench.records import Status
-from judgebench.runner.bench import load_bench
-from judgebench.runner.budget import Budget
-from judgebench.runner.judging import Work
-from judgebench.runner.stop import Stop
-from judgebench.store.folder import RunFolder
-from judgebench.study.study import JudgeVerdicts
+from judgebench.runs.bench import load_bench
+from judgebench.runs.budget import Budget
+from judgebench.runs.folder import RunFolder
+from judgebench.runs.judging import Work
+from judgebench.runs.stop import Stop
+from judgebench.studies.study import JudgeVerdicts
 from judgebench.tuning.export import export_judge
 from judgebench.tuning.judges import open_judges
 
@@ -124,7 +124,7 @@ def test_its_signature_covers_those_of_the_others(tmp_path: Path) -> None:
 
 
 def test_altered_answers_are_judged_by_what_was_said_of_them(tmp_path: Path) -> None:
-    attacking = pytest.importorskip("judgebench.stress.attacking")
+    attacking = pytest.importorskip("judgebench.stress_tests.attacking")
     script = tmp_path / "script.jsonl"
     script.write_text(json.dumps({"text": json.dumps({"tone": "Rude"})}) + "\n")
     judge = f"  - {{name: rude, backend: 'scripted:{script}'}}"

@@ -18,8 +18,8 @@ from typer.testing import CliRunner
 from judgebench.cli.app import app
 from judgebench.data.spreadsheet import to_csv
 from judgebench.errors import SetupError
+from judgebench.people.review import Question, item_hash, read_decisions, review_page
 from judgebench.tuning.review import CRITERIA, reviewed, shown_item
-from judgebench.web.review import Question, item_hash, read_decisions, review_page
 
 KEYS = [question.key for question in CRITERIA]
 COLUMNS = ["item_id", "content_hash", *KEYS, "reviewer", "remark"]

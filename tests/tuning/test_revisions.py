@@ -14,10 +14,10 @@ from loopback import Loopback, Play, said
 from rounds_case import opinion, proposal
 
 import judgebench as jb
-from judgebench import runner
+from judgebench import runs
 from judgebench.errors import SetupError
-from judgebench.runner.bench import load_bench
-from judgebench.store.folder import RunFolder
+from judgebench.runs.bench import load_bench
+from judgebench.runs.folder import RunFolder
 from judgebench.tuning.judges import Examining
 from judgebench.tuning.measure import measure_tuning
 from judgebench.tuning.revisions import revisions
@@ -53,7 +53,7 @@ def set_up(bench: Path, decide: str) -> None:
 
 def tune(bench: Path, run: Path) -> None:
     loaded = load_bench(bench, run_folder=run, extend=Examining())
-    runner.run(loaded, RunFolder(run))
+    runs.run(loaded, RunFolder(run))
     loaded.close()
 
 
@@ -65,7 +65,7 @@ def facts(run: Path) -> list[dict[str, Any]]:
 
 def decide(run: Path, table: Path, answers: Mapping[str, str], leave: int = 0) -> None:
     """Save the table of the page as a browser does; `answers` by the item's beginning."""
-    from judgebench.web.review import item_hash
+    from judgebench.people.review import item_hash
 
     page = (run / "tuning" / "who" / "revisions.html").read_text()
     data = page.partition('type="application/json" id="data">')[2]

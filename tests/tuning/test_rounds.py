@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 from rounds_case import TONE, Words, World, opinion, panel, proposal, text_in, work_in, world
 
-from judgebench.backends.contract import Request
 from judgebench.errors import BudgetSpent
 from judgebench.judges.judge import Task
 from judgebench.learning.learnt import LEARNT, LearntJudge
+from judgebench.models.contract import Request
 from judgebench.records import content_hash
-from judgebench.runner.judging import Work
-from judgebench.runner.stop import Interrupted
+from judgebench.runs.judging import Work
+from judgebench.runs.stop import Interrupted
 from judgebench.stats.arrays import Clusters
 from judgebench.stats.paired import ACCURACY_DIFFERENCE, discordance_by_cluster
 from judgebench.stats.resample import Resampling, cluster_bootstrap

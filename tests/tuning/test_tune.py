@@ -16,12 +16,12 @@ from learning_case import SYSTEMS, write_bench
 
 import judgebench as jb
 from judgebench.records import Answer, HumanLabel, Status, Verdict
-from judgebench.report.terminal import as_text
-from judgebench.report.write import write_report
 from judgebench.results.part import figures_of
+from judgebench.results.terminal import as_text
+from judgebench.results.write import write_report
 from judgebench.stats.resample import Resampling
-from judgebench.study.study import JudgeVerdicts, Study, study_of
-from judgebench.study.truth import TruthConfig
+from judgebench.studies.study import JudgeVerdicts, Study, study_of
+from judgebench.studies.truth import TruthConfig
 from judgebench.tuning.measure import measure_tuning
 from judgebench.tuning.reading import Learnt
 from judgebench.tuning.result import Tuned

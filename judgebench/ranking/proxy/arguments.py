@@ -16,10 +16,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from judgebench.backends.contract import Backend, Finish, Message, Reply, Request
 from judgebench.data.findings import counted_once
 from judgebench.errors import Problem, SetupError
 from judgebench.files import drop_torn_line, read_lines, to_line, write_atomically
+from judgebench.models.contract import Backend, Finish, Message, Reply, Request
 from judgebench.ranking.proxy.section import GeneratorConfig
 from judgebench.ranking.proxy.task import CONTROL_CASES, ProxyTask, TaskInstance
 from judgebench.records import content_hash

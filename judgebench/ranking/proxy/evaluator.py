@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from judgebench.errors import Problem, SetupError
+from judgebench.models.encoder import Encoder, by_length, mean_over, open_encoder
 from judgebench.ranking.proxy.arguments import argument_id
 from judgebench.ranking.proxy.examples import (
     Batch,
@@ -26,7 +27,6 @@ from judgebench.ranking.proxy.examples import (
 )
 from judgebench.ranking.proxy.task import ProxyTask, TaskInstance
 from judgebench.records import Status, Verdict, content_hash
-from judgebench.retrieval.encoder import Encoder, by_length, mean_over, open_encoder
 
 MANIFEST, WEIGHTS = "manifest.json", "model.safetensors"
 _BATCH = 32

@@ -9,12 +9,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from judgebench.backends.checkpoint import identify
-from judgebench.backends.weights import sha256_of
 from judgebench.errors import MissingExtra, Problem, SetupError
+from judgebench.models.checkpoint import identify
+from judgebench.models.weights import sha256_of
 
 if TYPE_CHECKING:
-    from judgebench.retrieval.encoder import Encoder
+    from judgebench.models.encoder import Encoder
     from judgebench.stats.arrays import FloatArray
 
 _PARTS = (".safetensors", ".bin", ".json")

@@ -19,7 +19,7 @@ from judgebench.retrieval.vectors import embed_whole, embeddings, nearest
 from judgebench.texts import passages_of
 
 if TYPE_CHECKING:
-    from judgebench.retrieval.encoder import Encoder
+    from judgebench.models.encoder import Encoder
 
 _QUERIES_AT_ONCE = 64  # whose passages' token embeddings are held in memory
 
@@ -37,7 +37,7 @@ class PassageRetriever:
         self, config: PassagesConfig, corpus: Corpus, folder: Path, encoder: Encoder | None = None
     ) -> None:
         if encoder is None:
-            from judgebench.retrieval.encoder import open_encoder
+            from judgebench.models.encoder import open_encoder
 
             encoder = open_encoder(config.encoder)
         self._config, self._corpus, self._encoder = config, corpus, encoder

@@ -6,8 +6,8 @@ from typing import Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from judgebench.backends.settings import BackendSettings
 from judgebench.judges.config import BackendSpec, Name
+from judgebench.models.settings import BackendSettings
 from judgebench.ranking.proxy.task import CONTROL_CASES, GOLD, ControlCase
 from judgebench.yaml_file import Strict
 

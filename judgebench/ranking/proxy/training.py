@@ -19,9 +19,17 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from judgebench.backends.checkpoint import identify
 from judgebench.errors import RunError
 from judgebench.files import to_json, write_atomically
+from judgebench.models.checkpoint import identify
+from judgebench.models.encoder import (
+    Encoder,
+    by_length,
+    find_encoder,
+    import_torch,
+    length_buckets,
+    open_encoder,
+)
 from judgebench.progress import NoProgress, Progress
 from judgebench.ranking.proxy.evaluator import (
     MANIFEST,
@@ -42,16 +50,8 @@ from judgebench.ranking.proxy.examples import (
 )
 from judgebench.ranking.proxy.section import TrainingConfig
 from judgebench.records import content_hash
-from judgebench.retrieval.encoder import (
-    Encoder,
-    by_length,
-    find_encoder,
-    import_torch,
-    length_buckets,
-    open_encoder,
-)
-from judgebench.runner.stop import Interrupted, Stop
-from judgebench.store.verdict_file import disk_errors
+from judgebench.runs.stop import Interrupted, Stop
+from judgebench.runs.verdict_file import disk_errors
 
 _RECIPE = 2  # of this training; a change to it makes other evaluators of the same settings
 _STATE, _BEST = "training.pt", "best.safetensors"

@@ -16,9 +16,9 @@ from typing import Literal, TypeVar, get_args
 
 from pydantic import BaseModel
 
-from judgebench.backends.contract import Backend, Message, Reply, Request
 from judgebench.files import to_json, to_line, write_atomically
 from judgebench.judges.config import Decoding
+from judgebench.models.contract import Backend, Message, Reply, Request
 from judgebench.prompt import QUESTIONS, load_prompt
 from judgebench.records import content_hash
 from judgebench.scorers.openqa.questions import ExamQuestion, negative_term, unfit

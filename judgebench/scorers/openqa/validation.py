@@ -11,6 +11,8 @@ import numpy as np
 
 from judgebench.errors import Problem, SetupError
 from judgebench.files import write_atomically
+from judgebench.people.page import check_people
+from judgebench.people.review import Item, Question, read_decisions, review_page
 from judgebench.records import Estimate, content_hash
 from judgebench.results.part import Block, Part
 from judgebench.results.rows import Results, Row
@@ -23,8 +25,6 @@ from judgebench.stats.interrater import agreement_counts_by_cluster, all_agree, 
 from judgebench.stats.intervals import items_for_half_width
 from judgebench.stats.means import clustered_mean
 from judgebench.stats.resample import cluster_bootstrap
-from judgebench.web.page import check_people
-from judgebench.web.review import Item, Question, read_decisions, review_page
 from judgebench.yaml_file import read_models
 
 ASKED = (

@@ -7,7 +7,7 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgebench.retrieval.encoder import by_length, length_buckets
+from judgebench.models.encoder import by_length, length_buckets
 
 all_lengths = st.lists(st.integers(1, 512), min_size=1, max_size=200)
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from judgebench.backends.contract import Reply, Request
-from judgebench.backends.scripted import Scripted
 from judgebench.errors import BudgetSpent, SetupError
+from judgebench.models.contract import Reply, Request
+from judgebench.models.scripted import Scripted
 from judgebench.progress import NoProgress
 from judgebench.prompt import ARGUMENTS, load_prompt
 from judgebench.ranking.proxy.arguments import (
@@ -24,7 +24,7 @@ from judgebench.ranking.proxy.arguments import (
 )
 from judgebench.ranking.proxy.section import ArgumentDecoding, GeneratorConfig
 from judgebench.ranking.proxy.task import ProxyTask, Split, TaskInstance
-from judgebench.runner.budget import Budget
+from judgebench.runs.budget import Budget
 from judgebench.writer import WritingTerms, Written
 
 WRITER = GeneratorConfig(name="writer", backend="scripted:unused.jsonl")

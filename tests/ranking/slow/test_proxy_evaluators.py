@@ -18,6 +18,7 @@ from jinja2 import Template
 from tiny_encoder import tiny_bert
 
 from judgebench.errors import RunError, SetupError
+from judgebench.models.encoder import open_encoder, token_limit
 from judgebench.progress import NoProgress, Progress
 from judgebench.prompt import Prompt
 from judgebench.ranking.proxy.arguments import argument_id
@@ -28,7 +29,6 @@ from judgebench.ranking.proxy.section import EvaluatorConfig, EvaluatorKind, Tra
 from judgebench.ranking.proxy.task import CONTROL_CASES, GOLD, ProxyTask, TaskInstance
 from judgebench.ranking.proxy.training import train
 from judgebench.records import Status, Verdict
-from judgebench.retrieval.encoder import open_encoder, token_limit
 
 pytestmark = [
     pytest.mark.transformers,

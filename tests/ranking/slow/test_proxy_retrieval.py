@@ -17,13 +17,13 @@ pytestmark = pytest.mark.transformers
 pytest.importorskip("transformers", reason="needs the extra `proxy`")
 
 from judgebench.errors import JudgebenchError, SetupError  # noqa: E402
+from judgebench.models.encoder import Encoder, find_encoder, open_encoder  # noqa: E402
 from judgebench.ranking.proxy.control_cases import control_arguments  # noqa: E402
 from judgebench.ranking.proxy.late_interaction import ColBERTReranker  # noqa: E402
 from judgebench.ranking.proxy.passages import PassageRetriever  # noqa: E402
 from judgebench.ranking.proxy.section import PassagesConfig  # noqa: E402
 from judgebench.ranking.proxy.task import ProxyTask, TaskInstance  # noqa: E402
 from judgebench.retrieval.corpus import Corpus, Document, read_corpus  # noqa: E402
-from judgebench.retrieval.encoder import Encoder, find_encoder, open_encoder  # noqa: E402
 from judgebench.texts import passages_of  # noqa: E402
 
 TEXTS = [

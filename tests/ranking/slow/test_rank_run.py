@@ -19,10 +19,10 @@ from typing import Any
 import pytest
 import yaml
 
-from judgebench.backends.contract import Reply, Request
-from judgebench.backends.scripted import Scripted
 from judgebench.data.spreadsheet import to_csv
 from judgebench.files import read_lines
+from judgebench.models.contract import Reply, Request
+from judgebench.models.scripted import Scripted
 from judgebench.ranking.proxy.section import TrainingConfig
 from judgebench.rubric import load_rubric
 from judgebench.shipped import shipped_folder
@@ -269,7 +269,7 @@ def test_ctrl_c_keeps_what_is_done_and_the_same_command_goes_on(
 ) -> None:
     bench, run = copy_of_the_example(tmp_path, minilm, epochs=3), tmp_path / "run"
     if when == "writing":
-        slow = "import time, judgebench.backends.scripted as s\nfit = s._first_fit\n"
+        slow = "import time, judgebench.models.scripted as s\nfit = s._first_fit\n"
         slow += "s._first_fit = lambda *a: (time.sleep(0.2), fit(*a))[1]\n"
         seen: Callable[[], bool] = lambda: lines(run / "proxy" / "arguments-good.jsonl") >= 3  # noqa: E731
     else:

@@ -10,11 +10,11 @@ import pytest
 pytestmark = pytest.mark.transformers
 pytest.importorskip("transformers", reason="needs the extra `proxy`")
 
-from judgebench.backends import open_backend  # noqa: E402
-from judgebench.backends.contract import Message, Request  # noqa: E402
-from judgebench.backends.settings import BackendSettings  # noqa: E402
 from judgebench.judges.config import KnowledgeConfig  # noqa: E402
 from judgebench.judges.knowledge import LookingUp, open_library  # noqa: E402
+from judgebench.models import open_backend  # noqa: E402
+from judgebench.models.contract import Message, Request  # noqa: E402
+from judgebench.models.settings import BackendSettings  # noqa: E402
 
 TEXTS = {
     "rabies": "Rabies is passed on by the bite of a sick animal. It is nearly always fatal.",

@@ -12,11 +12,11 @@ from exam_case import ROWS, but, exam, kind_of, model
 from loopback import Loopback, said, status
 from scripted_judges import ScriptedBackend
 
-from judgebench.backends.contract import Message, Reply, Request
-from judgebench.check import check_all
+from judgebench.checks import check_all
 from judgebench.judges.config import Decoding
+from judgebench.models.contract import Message, Reply, Request
 from judgebench.prompt import QUESTIONS, load_prompt
-from judgebench.runner.stop import Interrupted, Stop, StopSign
+from judgebench.runs.stop import Interrupted, Stop, StopSign
 from judgebench.scorers.openqa.questions import ExamQuestion, read_questions
 from judgebench.scorers.openqa.rewriting import QuestionWriter, open_questions, write_questions
 from judgebench.shipped import shipped_folder

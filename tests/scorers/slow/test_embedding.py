@@ -28,7 +28,7 @@ pytestmark = pytest.mark.transformers
 pytest.importorskip("transformers", reason="needs the extra `semantic`")
 pytest.importorskip("ot", reason="needs the extra `semantic`")
 
-from judgebench.retrieval.encoder import Encoder  # noqa: E402
+from judgebench.models.encoder import Encoder  # noqa: E402
 from judgebench.scorers.embedding import idf, movers_distance, ngrams, power_means  # noqa: E402
 
 _WORDS = "the patient takes aspirin daily and no other drug she has pain in left knee ."
@@ -297,7 +297,7 @@ def test_moverscore_by_hand(bert: Path) -> None:
 
 
 def open_encoder_of(folder: Path) -> Encoder:
-    from judgebench.retrieval.encoder import open_encoder
+    from judgebench.models.encoder import open_encoder
 
     return open_encoder(str(folder))
 

@@ -17,7 +17,7 @@ from judgebench.scorers.config import scorer_config
 from judgebench.scorers.kept import signature_of
 from judgebench.scorers.open import open_scorer
 from judgebench.scorers.scorer import EMPTY_ANSWER, NO_REFERENCE, Scorer
-from judgebench.study.verdicts import scores
+from judgebench.studies.verdicts import scores
 
 pytestmark = pytest.mark.transformers
 torch = pytest.importorskip("torch", reason="needs the extra `semantic`")

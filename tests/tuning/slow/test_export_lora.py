@@ -16,11 +16,11 @@ from tiny_model import write_tiny_model
 import judgebench as jb
 from judgebench.errors import SetupError
 from judgebench.progress import NoProgress
-from judgebench.runner.bench import load_bench
-from judgebench.runner.budget import Budget
-from judgebench.runner.judging import Work
-from judgebench.runner.stop import Stop
-from judgebench.store.folder import RunFolder
+from judgebench.runs.bench import load_bench
+from judgebench.runs.budget import Budget
+from judgebench.runs.folder import RunFolder
+from judgebench.runs.judging import Work
+from judgebench.runs.stop import Stop
 from judgebench.tuning.export import export_judge
 from judgebench.tuning.other_tools import Tool, write_for
 

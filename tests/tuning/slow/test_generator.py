@@ -13,14 +13,14 @@ from learning_case import write_bench
 from tiny_model import write_tiny_model
 
 import judgebench as jb
-from judgebench.backends import open_backend
-from judgebench.backends.contract import Message, Request
-from judgebench.backends.settings import BackendSettings
 from judgebench.errors import SetupError
+from judgebench.models import open_backend
+from judgebench.models.contract import Message, Request
+from judgebench.models.settings import BackendSettings
 from judgebench.progress import NoProgress
-from judgebench.runner.bench import load_bench
-from judgebench.runner.stop import Interrupted, Stop
-from judgebench.store.folder import RunFolder
+from judgebench.runs.bench import load_bench
+from judgebench.runs.folder import RunFolder
+from judgebench.runs.stop import Interrupted, Stop
 from judgebench.tuning.generator import read_pairs, tune_generator
 from judgebench.tuning.judges import Examining
 from judgebench.tuning.train import Recipe, Watch

@@ -16,10 +16,10 @@ from judgebench.learning.training import TrainingSet
 from judgebench.progress import NoProgress
 from judgebench.records import Answer
 from judgebench.rubric import Metric, Rubric
-from judgebench.runner.budget import Budget
-from judgebench.runner.judging import Work
-from judgebench.runner.stop import Stop
-from judgebench.store.folder import RunFolder
+from judgebench.runs.budget import Budget
+from judgebench.runs.folder import RunFolder
+from judgebench.runs.judging import Work
+from judgebench.runs.stop import Stop
 from judgebench.tuning.head import Head, vectors
 from judgebench.tuning.regression import Recipe
 
@@ -30,7 +30,7 @@ TOPICS = ("a broken leg", "a sore throat", "a missed train", "a late bus", "a bu
 
 def test_it_is_scikit_learn_on_the_encoders_vectors(minilm: Path, tmp_path: Path) -> None:
     """And no text is embedded twice: the second time the encoder need not be there."""
-    from judgebench.retrieval.encoder import open_encoder
+    from judgebench.models.encoder import open_encoder
 
     labels = [{"text": "health"}, {"text": "travel"}]
     metric = {"id": "topic", "title": "T", "question": "?", "kind": "ordinal", "labels": labels}

@@ -21,17 +21,17 @@ from learning_case import RUBRIC, write_bench
 from tiny_model import write_tiny_model
 
 import judgebench as jb
-from judgebench.backends.adapter import identify_adapter, merge, with_adapter
-from judgebench.backends.checkpoint import ChatEncoder, identify, load, tokenizer_of
-from judgebench.backends.label_tree import ReplyTokens, label_texts
-from judgebench.backends.settings import BackendSettings
-from judgebench.backends.transformers_backend import TransformersBackend
 from judgebench.errors import RunError, SetupError
 from judgebench.judges.judge import Task
+from judgebench.models.adapter import identify_adapter, merge, with_adapter
+from judgebench.models.checkpoint import ChatEncoder, identify, load, tokenizer_of
+from judgebench.models.label_tree import ReplyTokens, label_texts
+from judgebench.models.settings import BackendSettings
+from judgebench.models.transformers_backend import TransformersBackend
 from judgebench.prompt import load_prompt
 from judgebench.records import Answer
 from judgebench.rubric import Rubric, load_rubric
-from judgebench.runner.stop import Interrupted, Stop
+from judgebench.runs.stop import Interrupted, Stop
 from judgebench.tuning.config import LoraConfig
 from judgebench.tuning.example import Example, Texts
 from judgebench.tuning.lora import Lora
@@ -115,7 +115,7 @@ def test_what_is_trained_has_the_tokens_of_what_is_asked(tiny: Path, how: Any) -
 
 
 def test_a_free_text_is_learnt_whole_and_that_it_ends(tiny: Path) -> None:
-    from judgebench.backends.contract import Message, Request
+    from judgebench.models.contract import Message, Request
 
     texts, tokenizer = Texts(str(tiny)), tokenizer_of(str(tiny))
     one = texts.example(Request("", (Message("user", "Argue."),)), "few words")

@@ -1,0 +1,246 @@
+"""Judges against the truth, metric by metric: scores, confusions, unanimous and split items, and
+how often each label is true of all judged answers, of which humans labelled a part.
+
+An error on an item that the humans themselves settle with one voice weighs more than one where
+they are split: there a judge may be wrong by the truth and yet agree with half of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from judgebench.alignment.statistics import (
+    NOMINAL,
+    RECALL_HALF_WIDTH,
+    SOFT_AGREEMENT,
+    STATISTICS,
+    Declared,
+    FailurePolicy,
+)
+from judgebench.records import Estimate
+from judgebench.results.rows import Row
+from judgebench.rubric import Metric
+from judgebench.stats.arrays import Clusters, FloatArray, IntArray
+from judgebench.stats.confusion import SOFT_AGREEMENT as SOFT_FORMULA
+from judgebench.stats.confusion import (
+    confusion_by_cluster,
+    fill_failures,
+    soft_agreement_by_cluster,
+)
+from judgebench.stats.consensus import label_shares
+from judgebench.stats.intervals import clopper_pearson, items_for_half_width
+from judgebench.stats.partly_labelled import (
+    JUDGED,
+    JUDGED_THIS,
+    LabelCounts,
+    judged_counts,
+    prediction_powered,
+    rogan_gladen,
+    share,
+)
+from judgebench.stats.resample import ClusterCounts, cluster_bootstrap
+from judgebench.studies.study import JudgeVerdicts, Study
+from judgebench.studies.truth import Labels
+
+
+def scores(study: Study, judge: JudgeVerdicts, metric: Metric) -> Iterator[Row]:
+    """Every statistic of one judge on one metric; three ways where it failed on some items."""
+    truth, judged, clusters = paired_labels(study, judge, metric)
+    failures = int(((truth >= 0) & (judged < 0)).sum())
+    policies: tuple[FailurePolicy, ...] = ("left_out", "worst", "best")
+    for policy in policies if failures else policies[:1]:
+        k, ordinal = len(metric.labels), metric.kind == "ordinal"
+        filled = fill_failures(truth, judged, policy, k, ordinal)
+        counts = ClusterCounts(confusion_by_cluster(truth, filled, clusters, k))
+        missing = failures if policy == "left_out" else 0
+        for declared in STATISTICS.values():
+            estimate = score_of(study, declared, metric, counts, missing)
+            key = {"failures": policy}
+            yield Row("score", declared.key, estimate, judge.name, metric.id, key)
+
+
+def paired_labels(
+    study: Study, judge: JudgeVerdicts, metric: Metric
+) -> tuple[IntArray, Labels, Clusters]:
+    """Truth, judge's label and cluster, one entry per item that any human rated (`each`: per human
+    label). Where no label of the judge was due, the truth is -1."""
+    rows, truth, clusters = truths(study, metric)
+    due = study.due(judge, metric)[rows]
+    return np.where(due, truth, -1), study.judged(judge, metric)[rows], clusters
+
+
+def truths(study: Study, metric: Metric) -> tuple[Labels, IntArray, Clusters]:
+    """Row, truth and cluster of each item that any human rated (`each`: of each human label)."""
+    humans = study.humans[metric.id]
+    rows = humans.ratings.rows
+    if study.config.rule != "each":
+        return rows, humans.truth[rows], humans.clusters
+    votes = humans.made.values
+    rated, _ = np.nonzero(votes >= 0)
+    return rows[rated], votes[votes >= 0], humans.clusters[rated]
+
+
+def score_of(
+    study: Study, declared: Declared, metric: Metric, counts: ClusterCounts, missing: int
+) -> Estimate:
+    """A statistic of confusion counts by cluster; undefined, with a reason, where the metric is
+    nominal and the statistic needs severities."""
+    n = int(counts.total.sum())
+    if not declared.fits(metric):
+        return Estimate(None, n=n, n_missing=missing, reason=NOMINAL)
+    if declared.formula is None:
+        return _severe_recall(study, metric, counts.total, missing)
+    return cluster_bootstrap(
+        counts, declared.formula(metric), study.resampling, n=n, n_missing=missing
+    )
+
+
+def _severe_recall(study: Study, metric: Metric, counts: FloatArray, missing: int) -> Estimate:
+    """Exact interval, and how many more severe items a usable one would need.
+
+    `n_missing` counts failures on items of any severity, as for the other statistics.
+    """
+    k, found = int(counts[-1].sum()), int(counts[-1, -1])
+    estimate = clopper_pearson(found, k, study.resampling.level)
+    if k == 0:
+        reason = f'no item that the judge labelled has the truth "{metric.most_severe}"'
+        return replace(estimate, reason=reason, n_missing=missing)
+    needed = items_for_half_width(found / k, RECALL_HALF_WIDTH, study.resampling.level)
+    reason = ""
+    if k < needed:
+        items = "item" if k == 1 else "items"
+        reason = f"only {k} such {items}: {needed - k} more are needed for ±{RECALL_HALF_WIDTH:g}"
+    method = f"{estimate.method}, items taken as independent"
+    return replace(estimate, reason=reason, method=method, n_missing=missing)
+
+
+def confusion(study: Study, judge: JudgeVerdicts, metric: Metric) -> Iterator[Row]:
+    """How often which truth met which label; an empty label counts those that were missing. In a
+    study without human labels the truth of all is empty."""
+    truth, judged, *_ = paired_labels(study, judge, metric)
+    k, humans, known = len(metric.labels), metric.label_texts, truth >= 0
+    if not study.n_labels:
+        humans, known = ("",), study.due(judge, metric)
+        truth, judged = np.zeros_like(known, dtype=np.int64), study.judged(judge, metric)
+    counts = np.zeros((len(humans), k + 1), dtype=np.int64)
+    np.add.at(counts, (truth[known], np.where(judged < 0, k, judged)[known]), 1)
+    for human, row in zip(humans, counts.tolist(), strict=True):
+        for label, count in zip((*metric.label_texts, ""), row, strict=True):
+            keys, n = {"human_label": human, "label": label}, int(known.sum())
+            yield Row("confusion", "count", Estimate(count, n=n), judge.name, metric.id, keys)
+
+
+# --- unanimous and split items --------------------------------------------------------------------
+
+
+def by_unanimity(study: Study, metric: Metric) -> Iterator[Row]:
+    """Accuracy, severe recall (ordinal) and soft agreement of every judge on each part of the
+    items; failures are left out and counted as missing."""
+    for part, rows in parts(study.humans[metric.id].made.values).items():
+        within = _only(study, metric, rows)
+        shares = label_shares(within.humans[metric.id].made.values, len(metric.labels))
+        for judge in study.judges:
+            for name, estimate in _on_part(within, judge, metric, shares):
+                keys = {"failures": "left_out", "who": part}
+                yield Row("unanimity", name, estimate, judge.name, metric.id, keys)
+
+
+def parts(values: IntArray) -> Mapping[str, NDArray[np.bool_]]:
+    """Which items (rated,) have one label, several equal ones, or different ones."""
+    labels = (values >= 0).sum(axis=1)
+    most = values.max(axis=1, initial=-1)
+    alike = ((values == most[:, None]) | (values < 0)).all(axis=1)
+    several = labels >= 2
+    return {"unanimous": several & alike, "split": several & ~alike, "single": labels == 1}
+
+
+def _only(study: Study, metric: Metric, rows: NDArray[np.bool_]) -> Study:
+    """The same study, of whose items only these have human labels on that metric."""
+    humans = study.humans[metric.id]
+    part = replace(
+        humans, ratings=humans.ratings.at(rows), clusters=humans.clusters[rows].occurring()
+    )
+    return replace(study, humans={**study.humans, metric.id: part})
+
+
+def _on_part(
+    study: Study, judge: JudgeVerdicts, metric: Metric, share: FloatArray
+) -> Iterator[tuple[str, Estimate]]:
+    truth, judged, clusters = paired_labels(study, judge, metric)
+    missing = int(((truth >= 0) & (judged < 0)).sum())
+    k = len(metric.labels)
+    counts = ClusterCounts(confusion_by_cluster(truth, judged, clusters, k))
+    for declared in STATISTICS.values():
+        if "unanimity" in declared.shown and declared.fits(metric):
+            yield declared.key, score_of(study, declared, metric, counts, missing)
+    humans = study.humans[metric.id]
+    judged = study.judged(judge, metric)[humans.ratings.rows]  # by item, whatever the rule
+    sums = soft_agreement_by_cluster(share, judged, humans.clusters)
+    missing = int((judged < 0).sum())
+    yield (
+        SOFT_AGREEMENT.key,
+        cluster_bootstrap(
+            sums, SOFT_FORMULA, study.resampling, n=len(judged) - missing, n_missing=missing
+        ),
+    )
+
+
+# --- the true rates of the labels -----------------------------------------------------------------
+
+
+def label_rates(study: Study, judge: JudgeVerdicts, metric: Metric) -> Iterator[Row]:
+    """The rate of each label among the answers that the judge labelled, by every method: from the
+    human labels of these answers alone, from the verdicts alone, or from both, by
+    prediction-powered inference (`ppi`) and the Rogan-Gladen correction; and how many more human
+    labels alone would be needed for as narrow an interval as `ppi` has (`labels_saved`).
+
+    Only that of the human labels, with a reason, where all these answers have one; nothing for a
+    control judge or a metric without human labels. Under the rule `each`, the truth is the median
+    (or majority).
+    """
+    truth = study.humans[metric.id].truth
+    if judge.kind == "control" or (truth < 0).all():
+        return
+    judged = study.judged(judge, metric)
+    k = len(metric.labels)
+    counts = judged_counts(truth, judged, study.clusters, k)
+    missing = int((judged < 0).sum())
+    missing_labelled = int(((judged < 0) & (truth >= 0)).sum())
+    unlabelled = bool(counts.kinds[:, k].any())
+    for label, text in enumerate(metric.label_texts):
+        found = _rates_of_label(counts.of_label(label), study.resampling.level, unlabelled)
+        for method, estimate in found:
+            n_missing = {"human": missing_labelled, "labels_saved": 0}.get(method, missing)
+            rated = replace(estimate, n_missing=n_missing)
+            yield Row("rate", method, rated, judge.name, metric.id, {"human_label": text})
+
+
+def _rates_of_label(
+    counts: LabelCounts, level: float, unlabelled: bool
+) -> Iterator[tuple[str, Estimate]]:
+    powered = prediction_powered(counts, level)
+    if not unlabelled:
+        yield "human", powered.rate  # with the reason why it is no other
+        return
+    yield "human", powered.human
+    yield "verdicts", share(counts, JUDGED_THIS, JUDGED, level)
+    yield "ppi", powered.rate
+    if powered.saved is not None:
+        yield "labels_saved", Estimate(powered.saved, n=powered.rate.n)
+    yield "rogan_gladen", rogan_gladen(counts, level)
+
+
+def rate_notes(study: Study, rates: Iterable[Row]) -> Iterator[str]:
+    """What must hold for the rates to be true, where there are any beyond the human labels'."""
+    if all(rate.statistic == "human" for rate in rates):
+        return
+    yield (
+        "The true rates of the labels hold if the answers with human labels are a random sample of "
+        "those that the judge labelled; hard or easy answers picked out for humans would bias them."
+    )
+    if study.config.rule == "each":
+        yield "For these rates, the median (or majority) of the human labels is the truth."

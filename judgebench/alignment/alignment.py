@@ -1,0 +1,300 @@
+"""Compare judges with the humans, and the humans with each other: a study in, one Alignment out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from judgebench.alignment.against_truth import (
+    by_unanimity,
+    confusion,
+    label_rates,
+    rate_notes,
+    scores,
+)
+from judgebench.alignment.annotators import agreement, annotator_labels, ceiling, distribution
+from judgebench.alignment.caveats import collapsed, data_notes, judge_notes, model_notes
+from judgebench.alignment.compared import bar_lines, compared_with, rows_in_words
+from judgebench.alignment.comparisons import comparisons, rankings
+from judgebench.alignment.probabilities import probability_results
+from judgebench.alignment.statistics import MOST_DISAGREEMENTS, STATISTICS
+from judgebench.alignment.verdict_rows import verdict_rows
+from judgebench.records import TRAINED_ON, Answer, Estimate, Status, Usage, Verdict
+from judgebench.results.part import Files, Part, incomplete
+from judgebench.results.rows import Results, Row
+from judgebench.results.shown import Shown
+from judgebench.rubric import Metric, Rubric
+from judgebench.stats.arrays import FloatArray
+from judgebench.studies.study import JudgeKind, JudgeVerdicts, Study
+from judgebench.studies.truth import Labels
+from judgebench.studies.verdicts import status_counts, trained_on
+
+_LOOKED_AT = 20  # clusters that tell whether each is one question
+
+ALIGNED = "align"  # the key in Study.beside of the results of an alignment made before
+
+
+@dataclass(frozen=True)
+class JudgeSummary:
+    """One judge's run: how many verdicts ended how, what it used. `about` is from the manifest.
+
+    What it skipped because it learnt from it is not among the `n`, and its status is TRAINED_ON.
+    """
+
+    name: str
+    kind: JudgeKind
+    signature: str
+    n: int
+    statuses: Mapping[str, int]  # status -> how many
+    usage: Usage
+    cost: float | None
+    about: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """One item on which at least one judge differs from the truth in at least one metric."""
+
+    answer: Answer
+    truth: Mapping[str, str]  # metric -> label, where there is one
+    human: Mapping[str, Mapping[str, str]]  # metric -> annotator -> label
+    verdicts: Mapping[str, Verdict]  # judge -> verdict; controls left out
+    distance: float  # summed severity distance over judges and metrics, for sorting
+
+
+@dataclass(frozen=True, repr=False)
+class Alignment(Shown):
+    """How far judges agree with humans, and humans with each other.
+
+    The analyses of `results` and the keys of their rows beside judge and metric:
+
+    - score: `failures` (left_out, worst, best)
+    - agreement: `who`, "all" or a pair "a ~ b"; the metric may be "all"
+    - ceiling: `who`, one annotator against the truth of the others, or "all", every one pooled
+    - unanimity: `who`, the part of the items (unanimous, split, single), `failures`
+    - rate: `human_label`; the statistic is the method (human, verdicts, ppi, rogan_gladen) or
+      labels_saved
+    - probability: `who`, what was scored (probabilities, label, annotator, base_rates, gain)
+    - calibration: `who`, the bin; temperature: `who`, the half it was fitted on
+    - comparison: `who`, the second judge; ranking: `who`, the letters of the group
+    - distribution: `human_label`, `blanks` (how blank cells were read)
+    - annotator_labels: `who`, `human_label` (of a count)
+    - confusion: `human_label`, `label` (the judge's, empty where it gave none)
+    - verdicts: the statistic is the status
+    """
+
+    name: str
+    rubric: Rubric
+    truth_rule: Mapping[str, str]  # metric -> the rule in words
+    annotators: tuple[str, ...]  # who makes the truth
+    judges: tuple[JudgeSummary, ...]
+    found: Results
+    disagreements: tuple[Disagreement, ...]
+    n_answers: int
+    n_labels: int
+    notes: tuple[str, ...]  # counted warnings and caveats, one sentence each
+    rows: tuple[str, ...] = ()  # how many answers, pairs and criteria, in words
+    n_questions: int = 0
+    asked: tuple[str, ...] = ("question",)  # or groups, which hold several questions each
+    run: str = ""  # when the judges ran and with what, where that is known
+    compared: tuple[str, ...] = ()  # who makes the truth by which rule; then who is in the bar
+    gaps: tuple[str, ...] = ()  # what the run folder lacks
+    collapsed: tuple[str, ...] = ()  # a sentence for each judge that gives nearly one label
+    files: Files = field(default_factory=dict)  # of a report, beside its numbers
+
+    @property
+    def results(self) -> Results:
+        """Every number of the alignment."""
+        return self.found
+
+    def records(self) -> dict[str, list[Any]]:
+        """Every number, and who made the truth."""
+        return {**super().records(), "truth": [*self.compared[:1]], "bars": [*self.compared[1:]]}
+
+    @property
+    def real_judges(self) -> list[JudgeSummary]:
+        """Judges, juries and calibrated judges, without the controls."""
+        return [judge for judge in self.judges if judge.kind != "control"]
+
+    @property
+    def controls(self) -> list[JudgeSummary]:
+        """The control judges."""
+        return [judge for judge in self.judges if judge.kind == "control"]
+
+    def title(self, metric: str) -> str:
+        """The title of a metric, by its id."""
+        return {m.id: m.title for m in self.rubric.metrics}.get(metric, metric)
+
+    def score(
+        self, statistic: str, judge: str, metric: str, failures: str = "left_out"
+    ) -> Estimate:
+        """One score. Where nothing failed, the three ways of counting failures are one."""
+        keys = {"judge": judge, "metric": metric}
+        plain = self.results.find(statistic, "score", failures="left_out", **keys)
+        if failures == "left_out" or (plain.value is not None and not plain.n_missing):
+            return plain
+        return self.results.find(statistic, "score", failures=failures, **keys)
+
+    def ceiling(self, statistic: str, metric: str, annotator: str = "all") -> Estimate:
+        """An annotator, or all of them pooled, against the truth of the others."""
+        return self.results.find(statistic, "ceiling", metric=metric, who=annotator)
+
+    def best_control(self, statistic: str, metric: str) -> tuple[str, Estimate] | None:
+        """The control judge nearest to the ideal value; None where no control has a value."""
+        found = [(c.name, self.score(statistic, c.name, metric)) for c in self.controls]
+        defined = [(e.value, name, e) for name, e in found if e.value is not None]
+        shortfall = STATISTICS[statistic].shortfall
+        best = min(defined, key=lambda one: shortfall(one[0]), default=None)
+        return best and best[1:]
+
+    @cached_property
+    def part(self) -> Part:
+        """What is shown of the alignment."""
+        from judgebench.alignment.alignment_part import alignment_part
+
+        return incomplete(alignment_part(self), self.gaps)
+
+
+def align(study: Study) -> Alignment:
+    """Compare every judge with the humans, and the humans with each other, metric by metric.
+
+    Intervals resample whole groups of answers (`Answer.group`).
+    """
+    rubric = study.rubric
+    judges = tuple(_summary(judge, study) for judge in study.judges)
+    found = Results(tuple(_rows(study, judges)))
+    listed, differing = disagreements(study)
+    labelled = any(len(humans.ratings.rows) for humans in study.humans.values())
+    cut_short = (
+        f"{differing} answers show a disagreement; the {len(listed)} farthest from it are listed."
+    )
+    return Alignment(
+        name=study.name,
+        rubric=rubric,
+        truth_rule={m.id: study.config.in_words(m) for m in rubric.metrics},
+        annotators=study.makers,
+        compared=(compared_with(study), *bar_lines(study)),
+        judges=judges,
+        found=found,
+        disagreements=tuple(listed),
+        n_answers=len(study.answers),
+        n_labels=study.n_labels,
+        notes=(
+            *judge_notes(study, found),
+            *study.notes,
+            *((*data_notes(study), *model_notes(study)) if labelled else ()),
+            *rate_notes(study, found.select("rate")),
+            *([cut_short] if len(listed) < differing else ()),
+        ),
+        rows=tuple(rows_in_words(study)),
+        n_questions=study.clusters.n,
+        asked=_asked(study),
+        run=study.run,
+        gaps=study.gaps,
+        collapsed=tuple(collapsed(study).values()),
+        files={"verdicts.csv": partial(verdict_rows, study)},
+    )
+
+
+def _asked(study: Study) -> tuple[str, ...]:
+    """What the clusters are, by the first of them, in the singular and if need be the plural."""
+    rows = np.flatnonzero(study.clusters.codes < _LOOKED_AT)[: 10 * _LOOKED_AT].tolist()
+    codes = study.clusters.codes[rows].tolist()
+    questions = {(code, study.answers[row].question) for row, code in zip(rows, codes, strict=True)}
+    alone = len(questions) == len(set(codes))
+    return ("question",) if alone else ("group of questions", "groups of questions")
+
+
+def accuracies(study: Study) -> Iterator[Row]:
+    """The accuracy of every judge, and the human ceiling, of each metric: the rows of an alignment
+    with them, taken from one where it stands beside the study, else without the cost of others."""
+    found = study.beside.get(ALIGNED)
+    if isinstance(found, Results):
+        yield from found.select("score", "accuracy", failures="left_out")
+        yield from found.select("ceiling", "accuracy", who="all")
+        return
+    for metric in study.rubric.metrics:
+        for judge in study.judges:
+            yield from islice(scores(study, judge, metric), 1)
+        yield from (row for row in islice(ceiling(study, metric), 1) if row["who"] == "all")
+
+
+def _rows(study: Study, judges: Sequence[JudgeSummary]) -> Iterator[Row]:
+    """Every number, one analysis after the other."""
+    metrics = study.rubric.metrics
+    pairs = [(j, metric) for j in study.judges for metric in metrics if j.judges(metric)]
+    scored = [row for pair in pairs for row in scores(study, *pair)]
+    of_probabilities = [row for pair in pairs for row in probability_results(study, *pair)]
+    yield from scored
+    yield from agreement(study)
+    yield from (row for m in metrics for row in ceiling(study, m))
+    yield from (row for m in metrics for row in by_unanimity(study, m))
+    yield from (row for pair in pairs for row in label_rates(study, *pair))
+    for analysis in ("probability", "calibration", "temperature"):
+        yield from (row for row in of_probabilities if row.analysis == analysis)
+    yield from (row for m in metrics for row in comparisons(study, m))
+    yield from rankings(study, Results(tuple(scored)))
+    yield from (row for m in metrics for row in distribution(study, m))
+    yield from (row for m in metrics for row in annotator_labels(study, m))
+    yield from (row for pair in pairs for row in confusion(study, *pair))
+    for judge in judges:
+        for status, count in judge.statuses.items():
+            yield Row("verdicts", status, Estimate(count, n=judge.n), judge.name)
+
+
+def _summary(judge: JudgeVerdicts, study: Study) -> JudgeSummary:
+    statuses = {str(status): n for status, n in status_counts(judge.verdicts).items()}
+    if own := int(trained_on(judge.verdicts, study.answers).sum()):
+        others = statuses.pop(Status.SKIPPED) - own
+        statuses |= {TRAINED_ON: own} | ({str(Status.SKIPPED): others} if others else {})
+    return JudgeSummary(
+        judge.name, judge.kind, judge.signature, len(judge.verdicts) - own, statuses,
+        judge.usage, judge.cost, judge.about or {},
+    )  # fmt: skip
+
+
+# --- disagreements --------------------------------------------------------------------------------
+
+
+def disagreements(study: Study) -> tuple[list[Disagreement], int]:
+    """The items farthest from the truth, and how many differ at all."""
+    real = [judge for judge in study.judges if judge.kind != "control"]
+    distance = np.zeros(len(study.answers))
+    for judge in real:
+        for metric in study.rubric.metrics:
+            truth = np.where(study.due(judge, metric), study.humans[metric.id].truth, -1)
+            distance += _distance(metric, truth, study.judged(judge, metric))
+    rows = np.argsort(-distance, kind="stable")[: int((distance > 0).sum())]
+    listed = rows[:MOST_DISAGREEMENTS].tolist()
+    return [_disagreement(study, row, real, float(distance[row])) for row in listed], len(rows)
+
+
+def _disagreement(
+    study: Study, row: int, judges: Sequence[JudgeVerdicts], distance: float
+) -> Disagreement:
+    answer = study.answers[row]
+    truth, human = {}, {}
+    for metric in study.rubric.metrics:
+        humans = study.humans[metric.id]
+        if humans.truth[row] >= 0:
+            truth[metric.id] = metric.label_texts[humans.truth[row]]
+        human[metric.id] = {a: metric.label_texts[i] for a, i in humans.ratings.given(row)}
+    verdicts = {j.name: j.verdicts[answer.item_id] for j in judges if answer.item_id in j.verdicts}
+    return Disagreement(answer, truth, human, verdicts, distance)
+
+
+def _distance(metric: Metric, truth: Labels, judged: Labels) -> FloatArray:
+    """How far a judge is from the truth, item by item: severity steps; 1 for a nominal label that
+    differs or a label that is missing; 0 where there is no truth."""
+    known, given = truth >= 0, judged >= 0
+    if metric.kind == "ordinal":
+        severity = np.array(metric.severities, dtype=np.float64)
+        apart = np.abs(severity[truth] - severity[judged])
+    else:
+        apart = (truth != judged).astype(np.float64)
+    return np.where(known, np.where(given, apart, 1.0), 0.0)

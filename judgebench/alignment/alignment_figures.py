@@ -1,0 +1,223 @@
+"""The figures of an alignment that are neither heat maps nor intervals, and what those show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from judgebench.alignment.alignment import Alignment
+from judgebench.alignment.alignment_tables import (
+    BLANKS,
+    CEILING,
+    RATES,
+    count_of,
+    curves,
+    judges_with_rates,
+    score_table,
+)
+from judgebench.alignment.statistics import Declared
+from judgebench.results.figure import SMALL, ink_on, new_figure, slug
+from judgebench.results.part import Drawing, Figure, HeatMap, Intervals, Lane, LaneKind
+from judgebench.rubric import Metric
+from judgebench.words import wrapped
+
+_RATE_KINDS: Mapping[str, LaneKind] = {"human": "human", "ppi": "judge", "verdicts": "control"}
+
+
+def score_figures(a: Alignment, declared: Declared) -> tuple[Figure, Figure]:
+    """One statistic as a heat map of every judge and control, and as intervals of the judges beside
+    the best control and the human ceiling."""
+    table, key = score_table(a, declared), declared.key
+    kinds: list[LaneKind] = ["judge" for _ in a.real_judges]
+    kinds += ["control" for _ in a.controls]
+    kinds += ["human" for _ in table.columns[1 + len(kinds) :]]
+    title = f"{declared.heading} with interval, failures left out"
+    lines = []
+    for metric in a.rubric.metrics:
+        lanes = [Lane(j.name, "judge", a.score(key, j.name, metric.id)) for j in a.real_judges]
+        if best := a.best_control(key, metric.id):
+            lanes.append(Lane("Best control", "control", best[1]))
+        if "human" in kinds:
+            lanes.append(Lane(CEILING, "human", a.ceiling(key, metric.id)))
+        lines.append((metric.title, tuple(lanes)))
+    return (
+        HeatMap(f"heat_map_{key}", title, table, ("", *kinds)),
+        Intervals(f"judges_and_controls_{key}", title, tuple(lines), axis=declared.heading),
+    )
+
+
+def rate_figures(a: Alignment) -> Iterator[Figure]:
+    """For each judge the rates from human labels alone and with its verdicts."""
+    for number, judge in enumerate(judges_with_rates(a), start=1):
+        lines = []
+        for metric in a.rubric.metrics:
+            for label in metric.label_texts:
+                about = {"judge": judge, "metric": metric.id, "human_label": label}
+                rates = {row.statistic: row.estimate for row in a.results.select("rate", **about)}
+                if "ppi" not in rates:
+                    continue
+                rates["verdicts"] = replace(rates["verdicts"], low=None, high=None)
+                lanes = (Lane(RATES[m], kind, rates[m]) for m, kind in _RATE_KINDS.items())
+                lines.append((f"{metric.title}: {label}", tuple(lanes)))
+        axis = "Rate among the answers that the judge labelled"
+        title = f"True rates of the labels: {judge}"
+        yield Intervals(
+            f"label_rates_{number}", title, tuple(lines), axis, limits=(-0.01, 1.01),
+            down="Metric: label",
+        )  # fmt: skip
+
+
+def confusion_figures(a: Alignment) -> Iterator[Figure]:
+    """The confusion matrices of each real judge."""
+    with_labels = set(a.results.values("judge", "confusion"))
+    real = [judge for judge in a.real_judges if judge.name in with_labels]
+    for number, judge in enumerate(real, start=1):
+        title = f"{judge.name} beside the human truth; framed where both agree"
+        key = f"confusion_{number}_{slug(judge.name)[:40]}"
+        yield Drawing(key, title, partial(draw_confusions, a, judge.name, title))
+
+
+def reliability_figures(a: Alignment) -> Iterator[Figure]:
+    """The reliability diagrams of each judge that gave probabilities."""
+    for number, judge in enumerate(a.results.values("judge", "calibration"), start=1):
+        title = f"Reliability of {judge}; on the dashed line it is as often right as it says"
+        yield Drawing(f"reliability_{number}", title, partial(draw_reliability, a, judge, title))
+
+
+def draw_distribution(a: Alignment) -> Any:
+    """The share of each label in the human truth, least severe first; a second bar of a metric only
+    where blank cells make a difference."""
+    bars: dict[tuple[str, ...], tuple[str, list[tuple[str, float]]]] = {}
+    for metric in a.rubric.metrics:
+        for blanks, words in BLANKS.items():
+            about = {"metric": metric.id, "blanks": blanks}
+            if not (found := a.results.select("distribution", "count", **about)):
+                continue
+            counts, n = [count_of(row.estimate) for row in found], found[0].estimate.n
+            shares = [
+                (row["human_label"], k / max(1, n)) for row, k in zip(found, counts, strict=True)
+            ]
+            same = (metric.id, *map(str, counts))
+            said = "" if same in bars or sum(b[0] == metric.id for b in bars) == 0 else f"{words}, "
+            bars.setdefault(same, (f"{wrapped(metric.title, 26)}\n{said}n = {n:,}", shares))
+    figure = new_figure(9.4, 1.0 + 0.5 * len(bars))
+    axes = figure.subplots()
+    for y, (_, shares) in enumerate(bars.values()):
+        _stacked_bar(axes, y, shares)
+    axes.set_yticks(range(len(bars)), [name for name, _ in bars.values()])
+    axes.set_ylim(len(bars) - 0.4, -0.6)
+    axes.set_xlim(0, 1)
+    axes.set_ylabel("Metric")
+    axes.set_xlabel("Share of the items with a human truth; light to dark in the rubric's order")
+    return figure
+
+
+def _stacked_bar(axes: Any, y: int, shares: list[tuple[str, float]]) -> None:
+    """Labels stand in their part of the bar, or to its right where there is no room."""
+    from matplotlib import colormaps
+
+    left, outside = 0.0, []
+    for k, (label, share) in enumerate(shares):
+        depth = k / max(1, len(shares) - 1)
+        colour = colormaps["Blues"](0.18 + 0.72 * depth)  # from light to dark
+        axes.barh(y, share, 0.74, left=left, color=colour, edgecolor="white")
+        text = f"{label} {100 * share:.0f}\u00a0%"
+        inside = wrapped(text, max(4, int(share * 66)))
+        longest = max(len(line) for line in inside.split("\n"))
+        if share and inside.count("\n") < 2 and longest <= share * 70:
+            place = {"ha": "center", "va": "center", "fontsize": SMALL}
+            axes.text(left + share / 2, y, inside, color=ink_on(colour), **place)
+        else:
+            outside.append(text)
+        left += share
+    axes.text(1.01, y, wrapped("; ".join(outside), 36), va="center", fontsize=SMALL)
+
+
+def draw_confusions(a: Alignment, judge: str, title: str) -> Any:
+    """A matrix per metric, human label down, the judge's label across, missing last."""
+    found = {m: a.results.select("confusion", judge=judge, metric=m.id) for m in a.rubric.metrics}
+    metrics = [metric for metric, rows in found.items() if rows]  # those that it judges
+    most = max(len(metric.labels) for metric in metrics)
+    size = (2.0 + 0.86 * most, 1.5 + 0.5 * most)
+    figure, panels = _panels(title, len(metrics), 2, size, (0.0, 0.5))
+    for axes, metric in zip(panels, metrics, strict=True):
+        counts = np.array([count_of(row.estimate) for row in found[metric]])
+        _matrix(axes, counts.reshape(len(metric.labels), -1), metric)
+    return figure
+
+
+def _panels(
+    title: str, n: int, most: int, size: tuple[float, float], beside: tuple[float, float]
+) -> tuple[Any, Sequence[Any]]:
+    """A figure with `n` panels of a `size` in inches, at most so many side by side."""
+    across = min(most, n)
+    down = -(-n // across)
+    figure = new_figure(beside[0] + size[0] * across, beside[1] + size[1] * down)
+    panels = list(figure.subplots(down, across, squeeze=False).flat)
+    for axes in panels[n:]:
+        axes.set_visible(False)
+    figure.suptitle(wrapped(title, int(12 * figure.get_figwidth())), fontsize=10)
+    return figure, panels[:n]
+
+
+def _matrix(axes: Any, counts: Any, metric: Metric) -> None:
+    from matplotlib.patches import Rectangle
+
+    labels = metric.label_texts
+    shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    image = axes.imshow(shares, cmap="Blues", vmin=0, vmax=1.15, aspect="auto")
+    for (i, j), count in np.ndenumerate(counts):
+        ink = ink_on(image.to_rgba(shares[i, j]))
+        axes.text(j, i, f"{count:,}", ha="center", va="center", color=ink)
+    axes.axvline(len(labels) - 0.5, color="white", linewidth=3)
+    for i in range(len(labels)):  # where judge and humans agree
+        frame: dict[str, Any] = {
+            "fill": False,
+            "edgecolor": "#D55E00",
+            "linewidth": 1.6,
+            "zorder": 3,
+        }
+        axes.add_patch(Rectangle((i - 0.47, i - 0.47), 0.94, 0.94, **frame))
+    columns = [*labels, "No label"]
+    axes.set_xticks(range(len(columns)), [wrapped(c, 13) for c in columns], fontsize=SMALL)
+    axes.set_yticks(range(len(labels)), [wrapped(c, 18) for c in labels], fontsize=SMALL)
+    axes.set_xlabel("Label of the judge")
+    axes.set_ylabel("Human truth")
+    axes.set_title(wrapped(metric.title, 40), loc="left", fontsize=9)
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)
+
+
+def draw_reliability(a: Alignment, judge: str, title: str) -> Any:
+    """A panel per metric, confidence across and the share right up, with the diagonal."""
+    found = curves(a, judge)
+    figure, panels = _panels(title, len(found), 3, (2.5, 2.7), (0.4, 0.8))
+    for axes, (metric, points) in zip(panels, found.items(), strict=True):
+        _reliability_panel(axes, points)
+        about = {"judge": judge, "metric": metric, "who": "probabilities"}
+        error = a.results.find("ece_debiased", "probability", **about)
+        n = sum(right.n for _, right in points)
+        name = wrapped(a.title(metric), 34)
+        axes.set_title(f"{name}\nECE {error:.2f}, n = {n:,}", loc="left", fontsize=9)
+    figure.supxlabel("Mean probability of the likeliest label", fontsize=9)
+    figure.supylabel("Share right, with exact interval", fontsize=9)
+    return figure
+
+
+def _reliability_panel(axes: Any, points: Sequence[Any]) -> None:
+    axes.plot([0, 1], [0, 1], linestyle="--", color="#767676", linewidth=0.8)
+    for confidence, e in points:
+        if e.value is not None and e.low is not None and e.high is not None:
+            axes.errorbar(
+                confidence, e.value, yerr=[[e.value - e.low], [e.high - e.value]],
+                marker="o", markersize=4, color="#0072B2", elinewidth=1,
+            )  # fmt: skip
+    axes.set_xlim(-0.02, 1.02)
+    axes.set_ylim(-0.02, 1.02)
+    axes.set_aspect("equal")
+    axes.grid(color="#dddddd", linewidth=0.6)
+    axes.set_axisbelow(True)

@@ -1,0 +1,724 @@
+"""The tables of an alignment: which rows of its results stand where."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import groupby
+from math import inf
+from typing import Any
+
+from judgebench.alignment.alignment import Alignment, JudgeSummary
+from judgebench.alignment.annotators import AGREEMENT_STATISTICS
+from judgebench.alignment.comparisons import ALL_TIE, EVERY_METRIC
+from judgebench.alignment.probabilities import (
+    DISTRIBUTION_STATISTICS,
+    TEMPERATURE_SCORES,
+    TRUTH_STATISTICS,
+)
+from judgebench.alignment.statistics import (
+    MOST_ANNOTATORS_IN_PAIRS,
+    SOFT_AGREEMENT,
+    STATISTICS,
+    Declared,
+)
+from judgebench.records import TRAINED_ON, Estimate, Status
+from judgebench.results.rows import NOT_COMPUTED, Row
+from judgebench.results.tables import DASH, Cell, Keys, Table, format_number, p_cell, pivot
+from judgebench.stats.means import mean_and_sd
+from judgebench.studies.study import backend_fact
+
+POLICIES = {"left_out": "Left out", "worst": "Worst case", "best": "Best case"}
+BLANKS = {"missing": "blank = missing", "least_severe": "blank = least severe"}
+PARTS = {
+    "unanimous": "all annotators agree",
+    "split": "annotators differ",
+    "single": "one label only",
+}
+CEILING = "Human ceiling"
+RATES = {
+    "human": "Human labels alone",
+    "ppi": "With the verdicts (PPI++)",
+    "rogan_gladen": "Rogan-Gladen",
+    "verdicts": "Verdicts alone",
+}
+SAVED = "Human labels saved"
+SOURCES = {
+    "probabilities": "Probabilities",
+    "label": "Label alone",
+    "annotator": "One annotator",
+    "base_rates": "Base rates",
+    "gain": "Nearer than one annotator by",
+}
+Lines = list[tuple[tuple[Cell, ...], Keys]]
+
+
+def present(a: Alignment) -> list[Declared]:
+    """The statistics of judges that were measured."""
+    measured = set(a.results.values("statistic", "score"))
+    return [declared for key, declared in STATISTICS.items() if key in measured]
+
+
+def _lines(a: Alignment) -> Lines:
+    """A line for each metric."""
+    return [_line(metric.title, metric=metric.id) for metric in a.rubric.metrics]
+
+
+def _line(*stubs: str, **keys: str) -> tuple[tuple[Cell, ...], Keys]:
+    """What a line begins with, and the keys of its numbers."""
+    return tuple(map(Cell, stubs)), keys
+
+
+def _frame(key: str, title: str, names: Sequence[str], *notes: str) -> Table:
+    """A table without lines; `names` stand above what a line begins with."""
+    return Table(key, title, tuple(names), (), notes, stubs=min(2, len(names)))
+
+
+def _judged(judges: Sequence[JudgeSummary]) -> list[tuple[str, Keys]]:
+    """A column for each judge; controls are told apart by a word and not only by their place."""
+    return [
+        (f"{j.name} (control)" if j.kind == "control" else j.name, {"judge": j.name})
+        for j in judges
+    ]
+
+
+# --- judges against the truth ---------------------------------------------------------------------
+
+
+def standing_table(a: Alignment) -> Table:
+    """In how many metrics each judge is more accurate than the best control and the humans."""
+    rows = []
+    for judge in a.real_judges:
+        above, clearly, reached = [], [], []
+        for metric in a.rubric.metrics:
+            mine = a.score("accuracy", judge.name, metric.id)
+            bar = a.best_control("accuracy", metric.id)
+            ceiling = a.ceiling("accuracy", metric.id).value
+            if mine.value is not None and bar and bar[1].value is not None:
+                above.append(mine.value > bar[1].value)
+                clearly.append(mine.low is not None and mine.low > bar[1].value)
+            if mine.value is not None and ceiling is not None:
+                reached.append(mine.value >= ceiling)
+        failed = judge.n - judge.statuses.get(Status.OK, 0)
+        counts = map(_of, (above, clearly, reached))
+        rows.append((judge.name, *counts, f"{failed:,} of {judge.n:,}"))
+    names = (
+        "Judge", "Metrics above the best control", "… with the whole interval",
+        "Metrics at or above the human ceiling", "Verdicts that failed",
+    )  # fmt: skip
+    return _of_texts(
+        "standing", "Where each judge stands on accuracy", names, rows,
+        "A count of metrics, failures left out: a reading aid, not a test. "
+        "A metric on which one of the two is undefined is not counted.",
+        "The best control is picked after the fact, which favours it.",
+    )  # fmt: skip
+
+
+def _of_texts(
+    key: str, title: str, names: Sequence[str], rows: Iterable[Sequence[str]], *notes: str
+) -> Table:
+    """A table of words and counts; the first column names the row."""
+    return Table(key, title, tuple(names), tuple(tuple(map(Cell, r)) for r in rows), notes)
+
+
+def _of(met: Sequence[bool]) -> str:
+    return f"{sum(met)} of {len(met)}" if met else f"{DASH} (nothing to compare)"
+
+
+def accuracy_table(a: Alignment) -> Table:
+    """Metrics down; judges across, then their average and spread, best control, human ceiling.
+
+    The layout of Table 1 of Diekmann et al., with what is needed to read it put beside it.
+    """
+    judges = _judged(a.real_judges)
+    summaries = [*(("Average", "StdDev") if len(judges) > 1 else ()), "Best control", CEILING]
+
+    def cell(keys: Keys) -> Cell:
+        metric, summary = keys["metric"], keys.get("summary")
+        if summary in ("Average", "StdDev"):
+            mine = [a.score("accuracy", j.name, metric).value for j in a.real_judges]
+            return _average(mine, spread=summary == "StdDev")
+        return _score(a, STATISTICS["accuracy"], keys)
+
+    averaged = (
+        "Average and StdDev (of a sample) are over the judges' point values, controls and "
+        "undefined values left out; they describe these judges and have no interval."
+    )
+    frame = _frame(
+        "accuracy", "Accuracy against the human labels, failures left out", ("Metric",),
+        *([averaged] if len(judges) > 1 else []),
+        "Best control: the control judge with the highest accuracy on that metric, named "
+        "in its mark. Human ceiling: one annotator against the others.",
+    )  # fmt: skip
+    return pivot(frame, _lines(a), [*judges, *((s, {"summary": s}) for s in summaries)], cell)
+
+
+def _average(values: Sequence[float | None], *, spread: bool) -> Cell:
+    found = mean_and_sd(values)[spread]
+    n = sum(value is not None for value in values)
+    remark = f"over {n} of {len(values)} judges" if n < len(values) else ""
+    if found is None:
+        remark = f"undefined{' for fewer than 2 judges' if spread else ': no judge has a value'}"
+    return Cell(format_number(found), remark=remark)
+
+
+def _score(a: Alignment, declared: Declared, keys: Keys) -> Cell:
+    """The score of a judge; where the keys name none, of the best control or the human ceiling."""
+    key, metric, remark = declared.key, keys["metric"], ""
+    if "judge" in keys:
+        found = a.score(key, keys["judge"], metric, keys.get("failures", "left_out"))
+    elif keys["summary"] == CEILING:
+        found = a.ceiling(key, metric)
+    else:
+        none = "", Estimate(None, reason="no control judge has a value")
+        remark, found = a.best_control(key, metric) or none
+    return Cell(estimate=found, remark=remark, signed=declared.signed)
+
+
+def score_table(a: Alignment, declared: Declared) -> Table:
+    """One statistic: metrics down; every judge, every control and the human ceiling across."""
+    across = _judged([*a.real_judges, *a.controls])
+    if a.results.select("ceiling", declared.key):
+        across.append((CEILING, {"summary": CEILING}))
+    title = f"{declared.heading}: judges beside the control judges, failures left out"
+    frame = _frame(f"{declared.key}-left_out", title, ("Metric",), _meaning(declared))
+    return pivot(frame, _lines(a), across, partial(_score, a, declared))
+
+
+def _meaning(declared: Declared) -> str:
+    return f"{declared.heading}: {declared.meaning}."
+
+
+def severe_table(a: Alignment) -> Table:
+    """Recall of each metric's most severe label, with how many such items there are."""
+    lines: Lines = []
+    for metric in a.rubric.metrics:
+        if metric.most_severe is not None:
+            judge = a.judges[0].name if a.judges else ""
+            keys = {"judge": judge, "metric": metric.id, "human_label": metric.most_severe}
+            items = sum(count_of(r.estimate) for r in a.results.select("confusion", **keys))
+            lines.append(_line(metric.title, metric.most_severe, f"{items:,}", metric=metric.id))
+    frame = _frame(
+        "severe", "Do the judges find the most severe answers? Severe recall, failures left out",
+        ("Metric", "Most severe label", "Such items"),
+        "Severe recall: share of the items with that human truth to which the judge gives it.",
+        "Best control: the control judge with the highest recall, named in its mark.",
+    )  # fmt: skip
+    across = [*_judged(a.real_judges), ("Best control", {"summary": "Best control"})]
+    return pivot(frame, lines, across, partial(_score, a, STATISTICS["severe_recall"]))
+
+
+def failures_table(a: Alignment, declared: Declared) -> Table:
+    """One statistic three ways, for each judge and metric of which verdicts are missing."""
+    lines: Lines = []
+    for judge in a.judges:
+        for metric in a.rubric.metrics:
+            ways = [a.score(declared.key, judge.name, metric.id, p) for p in POLICIES]
+            if ways[0].n_missing and any(way.value is not None for way in ways):
+                lines.append(_line(judge.name, metric.title, judge=judge.name, metric=metric.id))
+    frame = _frame(
+        f"{declared.key}-failures",
+        f"{declared.heading} where verdicts are missing: three ways to count them",
+        ("Judge", "Metric"),
+        "Worst case: every failure counted as wrong. Best case: every failure counted as right.",
+    )
+    across = [(heading, {"failures": policy}) for policy, heading in POLICIES.items()]
+    return pivot(frame, lines, across, partial(_score, a, declared))
+
+
+def unanimity_tables(a: Alignment) -> Iterator[Table]:
+    """A table for each statistic; none where no item has two labels, so that nothing is apart."""
+    counted = a.results.select("unanimity", SOFT_AGREEMENT.key)  # of all items of a part
+    items = {(r.metric, r["who"]): r.estimate.n + r.estimate.n_missing for r in counted}
+    if not any(n for (_, part), n in items.items() if part != "single"):
+        return
+    shown = [d for d in STATISTICS.values() if "unanimity" in d.shown]
+    for declared in (*shown, SOFT_AGREEMENT):
+        measured = {(r.metric, r["who"]) for r in a.results.select("unanimity", declared.key)}
+        lines = [
+            _line(metric.title, words, f"{items[metric.id, part]:,}", metric=metric.id, who=part)
+            for metric in a.rubric.metrics
+            for part, words in PARTS.items()
+            if items.get((metric.id, part)) and (metric.id, part) in measured
+        ]
+        frame = _frame(
+            f"unanimity-{declared.key}",
+            f"{declared.heading} where annotators agree and where they differ, failures left out",
+            ("Metric", "Items on which", "Items"), _meaning(declared),
+            "Items with a label of those who make the truth. Where they differ, one truth is a "
+            "poor yardstick: soft agreement asks how many of them the judge agrees with.",
+        )  # fmt: skip
+        across = _judged([*a.real_judges, *a.controls])
+        yield pivot(frame, lines, across, _finder(a, "unanimity", declared.key))
+
+
+def _finder(a: Alignment, analysis: str, statistic: str, signed: bool = False) -> Any:
+    """Cells of the estimates of one analysis and statistic, by their other keys."""
+
+    def cell(keys: Keys) -> Cell:
+        return Cell(estimate=a.results.find(statistic, analysis, **keys), signed=signed)
+
+    return cell
+
+
+def confusion_tables(a: Alignment) -> Iterator[Table]:
+    """One table per metric: a row for each real judge and human label, its labels across."""
+    for metric in a.rubric.metrics:
+        lines = [
+            _line(judge.name, label, judge=judge.name, metric=metric.id, human_label=label)
+            for judge in a.real_judges
+            for label in metric.label_texts
+        ]
+        frame = _frame(
+            f"confusion-{metric.id}", f"Confusion matrices: {metric.title}",
+            ("Judge", "Human label"),
+            "Counts of items: human label down, the judge's label across.",
+        )  # fmt: skip
+        across = [(label, {"label": label}) for label in metric.label_texts]
+        yield pivot(
+            frame, lines, [*across, ("No label", {"label": ""})],
+            lambda keys: Cell(f"{count_of(a.results.find('count', 'confusion', **keys)):,}"),
+        )  # fmt: skip
+
+
+def label_use_table(a: Alignment) -> Table:
+    """How often humans and each real judge give each label, on the items with a human truth;
+    without any, how often judges do on all."""
+
+    def cell(keys: Keys) -> Cell:
+        of = {"judge": keys["judge"], "metric": keys["metric"], keys["side"]: keys["text"]}
+        rows = a.results.select("confusion", "count", **of)
+        if not rows:
+            return Cell(DASH)
+        total = sum(count_of(row.estimate) for row in rows)
+        return Cell(_share(replace(rows[0].estimate, value=total)))
+
+    lines = [
+        _line(metric.title, label or "No label", metric=metric.id, text=label)
+        for metric in a.rubric.metrics
+        for label in (*metric.label_texts, "")
+    ]
+    judges = [judge.name for judge in a.real_judges]
+    humans = judges[:1] if a.n_labels else []
+    across = [("Human truth", {"judge": name, "side": "human_label"}) for name in humans]
+    across += [(name, {"judge": name, "side": "label"}) for name in judges]
+    frame = _frame(
+        "label-use", "How often each judge gives each label", ("Metric", "Label"),
+        *(["A judge that gives one label nearly always looks accurate where that label is common."]
+          if a.n_labels else []),
+    )  # fmt: skip
+    return pivot(frame, lines if across else [], across, cell)
+
+
+def count_of(estimate: Estimate) -> int:
+    """A number of items."""
+    return int(estimate.value or 0)
+
+
+# --- the humans -----------------------------------------------------------------------------------
+
+
+def ceiling_table(a: Alignment, declared: Declared) -> Table:
+    """One statistic of each annotator against the truth of the others, all pooled last."""
+    who = set(a.results.values("who", "ceiling", declared.key))
+    across = [(name, {"who": name}) for name in sorted(who - {"all"})]
+    title = f"Human ceiling ({declared.heading}): each annotator against the truth of the others"
+    frame = _frame(f"{declared.key}-ceiling", title, ("Metric",))
+    cell = _finder(a, "ceiling", declared.key, declared.signed)
+    return pivot(frame, _lines(a) if who else [], [*across, ("All pooled", {"who": "all"})], cell)
+
+
+def agreement_table(a: Alignment) -> Table:
+    """How far all annotators agree: metrics down, statistics across, pooled last.
+
+    Statistics of people who rated the same items have a column only where there is any such.
+    """
+    rows = a.results.select("agreement", who="all")
+    measured = {row.statistic for row in rows}
+    found = {row.statistic for row in rows if row.estimate.value is not None}
+    shown = [
+        d
+        for key, d in AGREEMENT_STATISTICS.items()
+        if key in measured and (key in found or "people" not in d.shown)
+    ]
+    title = "Agreement among the annotators"
+    frame = _frame("agreement", title, ("Metric",), *map(_meaning, shown))
+    return _agreed(a, frame, [(d.heading, {"statistic": d.key, "who": "all"}) for d in shown])
+
+
+def pairs_tables(a: Alignment) -> Iterator[Table]:
+    """Each statistic of agreement for each pair of annotators."""
+    for key, declared in AGREEMENT_STATISTICS.items():
+        pairs = [who for who in a.results.values("who", "agreement", key) if who != "all"]
+        if pairs:
+            title = f"{declared.heading} for each pair of annotators"
+            across = [(who, {"statistic": key, "who": who}) for who in pairs]
+            yield _agreed(a, _frame(f"{key}-pairs", title, ("Metric",)), across)
+
+
+def _agreed(a: Alignment, frame: Table, across: Sequence[tuple[str, Keys]]) -> Table:
+    """A table of agreement; the metric "all" has only shares, which alone can be pooled."""
+    whose = {keys["who"] for _, keys in across}
+    measured = {r.metric for r in a.results.select("agreement") if r["who"] in whose}
+    lines = [line for line in _lines(a) if line[1]["metric"] in measured]
+    if EVERY_METRIC in measured and len(a.rubric.metrics) > 1:
+        lines.append(_line("All metrics pooled", metric=EVERY_METRIC))
+
+    def cell(keys: Keys) -> Cell:
+        found = a.results.find(analysis="agreement", **keys)
+        if found is NOT_COMPUTED and keys["metric"] == EVERY_METRIC:
+            found = replace(found, reason="labels of different metrics are not pooled")
+        return Cell(estimate=found)
+
+    return pivot(frame, lines, across, cell)
+
+
+def annotator_labels_table(a: Alignment) -> Table:
+    """How often each person gave each label, and how far their labels are from the others'; the
+    people with the most labels only."""
+    rows = a.results.select("annotator_labels", "count")
+    given: dict[str, int] = {}
+    for row in rows:
+        given[str(row["who"])] = given.get(str(row["who"]), 0) + count_of(row.estimate)
+    shown = sorted(sorted(given, key=lambda who: -given[who])[:MOST_ANNOTATORS_IN_PAIRS])
+    lines = [
+        _line(metric.title, label or "Distance", metric=metric.id, label=label)
+        for metric in a.rubric.metrics
+        for label in (*metric.label_texts, "")
+    ]
+
+    def cell(keys: Keys) -> Cell:
+        of = {"metric": keys["metric"], "who": keys["who"]}
+        if not keys["label"]:
+            return Cell(estimate=a.results.find("distance", "annotator_labels", **of))
+        found = a.results.select("annotator_labels", "count", human_label=keys["label"], **of)
+        return Cell(_share(found[0].estimate) if found else DASH)
+
+    frame = _frame(
+        "annotator-labels", "How often each annotator gives each label", ("Metric", "Label"),
+        "Distance: the share of an annotator's labels that would have to change to be distributed "
+        "as those that the others gave the same items.",
+        *([f"The {len(shown)} of {len(given):,} annotators with the most labels."]
+          if len(shown) < len(given) else []),
+    )  # fmt: skip
+    return pivot(frame, lines if shown else [], [(who, {"who": who}) for who in shown], cell)
+
+
+def distribution_table(a: Alignment) -> Table:
+    """The share of each label in the human truth, under each policy for blank cells."""
+    policies = a.results.values("blanks", "distribution")
+    lines = [
+        _line(
+            metric.title,
+            label,
+            DASH if metric.kind == "nominal" else f"{metric.severities[i]}",
+            metric=metric.id,
+            human_label=label,
+        )
+        for metric in a.rubric.metrics
+        for i, label in enumerate(metric.label_texts)
+    ]
+
+    def cell(keys: Keys) -> Cell:
+        found = a.results.select("distribution", "count", **keys)
+        return Cell(_share(found[0].estimate) if found else DASH)
+
+    frame = _frame(
+        "distribution", "Labels of the human truth", ("Metric", "Label", "Severity"),
+        "Counts of items with a truth, and their share. Nominal metrics have no severity.",
+    )  # fmt: skip
+    across = [(words, {"blanks": b}) for b, words in BLANKS.items() if b in policies]
+    return pivot(frame, lines if across else [], across, cell)
+
+
+def _share(e: Estimate) -> str:
+    """`93 of 100 (93.0 %)`; no share of nothing."""
+    share = f"{100 * count_of(e) / e.n:.1f} %" if e.n else DASH
+    return f"{count_of(e):,} of {e.n:,} ({share})"
+
+
+# --- the true rates of the labels -----------------------------------------------------------------
+
+
+def judges_with_rates(a: Alignment) -> list[str]:
+    """The real judges whose verdicts add something to the human labels."""
+    powered = set(a.results.values("judge", "rate", "ppi"))
+    return [judge.name for judge in a.real_judges if judge.name in powered]
+
+
+def rate_tables(a: Alignment) -> Iterator[Table]:
+    """A table for each judge of which some answers have no human truth."""
+    for number, judge in enumerate(judges_with_rates(a), start=1):
+        lines = [
+            _line(a.title(row.metric), row["human_label"], judge=judge, metric=row.metric,
+                  human_label=row["human_label"])
+            for row in a.results.select("rate", "human", judge=judge)
+        ]  # fmt: skip
+        frame = _frame(
+            f"rates-{number}", f"True rates of the labels, with the verdicts of {judge}",
+            ("Metric", "Label"),
+            "Verdicts alone: the judge's own labels, with its errors. PPI++ and Rogan-Gladen "
+            "remove these errors as far as the answers with human labels show them.",
+            "Human labels saved: how many more human labels alone would be needed for as "
+            "narrow an interval as PPI++ has, and how many times as many that would be; a "
+            "plain estimate. Negative where the verdicts do harm.",
+            "The intervals are for answers such as these; for the rate among just these "
+            "answers they are on the wide side.",
+        )  # fmt: skip
+        across = [(heading, {"method": method}) for method, heading in RATES.items()]
+        yield pivot(frame, lines, [*across, (SAVED, {})], lambda keys: _rate_cell(a, keys))
+
+
+def _rate_cell(a: Alignment, keys: Keys) -> Cell:
+    """A rate, or how many human labels are saved: `+57 (1.60 ×)`."""
+    method = keys.get("method", "")
+    about = {key: value for key, value in keys.items() if key != "method"}
+    rates = {row.statistic: row.estimate for row in a.results.select("rate", **about)}
+    if (method or "ppi") not in rates:
+        return Cell(DASH, remark="not needed: every answer the judge labelled has a human label")
+    if method:
+        return Cell(estimate=rates[method])
+    saved, human = rates.get("labels_saved"), rates["human"]
+    if saved is None or saved.value is None or not human.n:
+        return Cell(DASH, remark=f"undefined: {rates['ppi'].reason}")
+    shown = "0" if abs(saved.value) < 0.5 else f"{saved.value:+,.0f}"
+    return Cell(f"{shown} ({1 + saved.value / human.n:.2f} ×)")
+
+
+# --- label probabilities --------------------------------------------------------------------------
+
+
+def probability_tables(a: Alignment) -> Iterator[Table]:
+    """The tables of judges that gave label probabilities; none where no judge did."""
+    rows = a.results.select("probability", "brier", who="probabilities")
+    if not rows:
+        return
+    lines = [_line(r.judge, a.title(r.metric), judge=r.judge, metric=r.metric) for r in rows]
+
+    def table(key: str, title: str, columns: Sequence[tuple[str, str, str]], *notes: str) -> Table:
+        """`columns` holds (heading, statistic, what was scored)."""
+
+        def cell(keys: Keys) -> Cell:
+            signed = keys["statistic"] in ("brier_skill", "resolution") or keys["who"] == "gain"
+            return Cell(estimate=a.results.find(analysis="probability", **keys), signed=signed)
+
+        across = [(heading, {"statistic": key, "who": who}) for heading, key, who in columns]
+        return pivot(_frame(key, title, ("Judge", "Metric"), *notes), lines, across, cell)
+
+    measured = [
+        (d.heading, key, "base_rates" if key == "uncertainty" else "probabilities")
+        for key, d in TRUTH_STATISTICS.items()
+    ]
+    measured.insert(1, ("Brier, label alone", "brier", "label"))
+    yield table(
+        "probabilities", "Label probabilities against the human truth", measured,
+        "Brier, label alone: of the judge's label taken as a certainty. A judge that says the "
+        "base rates of every answer has skill 0.",
+        "Brier score = reliability - resolution + uncertainty. Chance lifts reliability, "
+        "resolution and ECE; their intervals are without that.",
+        *map(_meaning, TRUTH_STATISTICS.values()),
+    )  # fmt: skip
+    others = (
+        "Each annotator's label in turn is held back, and the distribution is that of the item's "
+        "other labels; so judge, annotator and base rates are measured against the same, on the "
+        "same items."
+    )
+    proper = "A proper score: nobody gains by stating bolder or more timid probabilities."
+    improper = "Not a proper score: with few labels per item it favours bold probabilities."
+    entropies = []
+    for key, declared in DISTRIBUTION_STATISTICS.items():
+        if "logarithmic" in declared.shown:
+            entropies.append(declared)
+            continue
+        yield table(
+            f"probabilities-{key}", f"How far from the annotators' labels? {declared.heading}",
+            [(title, key, source) for source, title in SOURCES.items()],
+            f"{declared.heading}: {declared.meaning}; 0 is best.",
+            proper if key == "squared_distance" else improper,
+            others,
+            "An annotator gives one label and no shades: the judge's label alone is the "
+            "like-for-like rival, and shades gain over a certainty what base rates may gain, too.",
+        )  # fmt: skip
+    sources = (("", "probabilities"), (", base rates", "base_rates"))
+    yield table(
+        "probabilities-entropy", "How surprising are the annotators' labels to the judge?",
+        [(f"{d.heading}{words}", d.key, source) for d in entropies for words, source in sources],
+        *(f"{d.heading}: {d.meaning}; 0 is best." for d in entropies), proper, others,
+    )  # fmt: skip
+    yield _temperature_table(a, lines)
+    yield from _curve_tables(a)
+
+
+def _temperature_table(a: Alignment, lines: Lines) -> Table:
+    across: list[tuple[str, Keys]] = [
+        ("Temperature, one half", {"statistic": "temperature", "who": "half 1"}),
+        ("Other half", {"statistic": "temperature", "who": "half 2"}),
+    ]
+    across += [(h, {"statistic": key, "who": ""}) for key, h in TEMPERATURE_SCORES.items()]
+
+    def cell(keys: Keys) -> Cell:
+        found = a.results.find(analysis="temperature", **keys)
+        return Cell(estimate=found, signed=keys["statistic"] == "change")
+
+    frame = _frame(
+        "temperature", "Would one temperature make the probabilities honest?", ("Judge", "Metric"),
+        "Temperature: fitted on one half of the questions and scored on the other, both ways. "
+        "Above 1 the judge is bolder than it is right. The intervals take the temperatures as "
+        "given.",
+    )  # fmt: skip
+    return pivot(frame, lines, across, cell)
+
+
+def curves(a: Alignment, judge: str) -> Mapping[str, list[tuple[float, Estimate]]]:
+    """The reliability diagram of each metric: mean confidence and share right of each bin."""
+    found: dict[str, list[tuple[float, Estimate]]] = {}
+    confidences = a.results.select("calibration", "confidence", judge=judge)
+    shares = a.results.select("calibration", "share_right", judge=judge)
+    for confidence, right in zip(confidences, shares, strict=True):
+        point = (confidence.estimate.value or 0.0, right.estimate)
+        found.setdefault(right.metric, []).append(point)
+    return found
+
+
+def _curve_tables(a: Alignment) -> Iterator[Table]:
+    """The points of each judge's reliability diagrams."""
+    names = ("Metric", "Bin", "Answers", "Mean confidence", "Share right")
+    for number, judge in enumerate(a.results.values("judge", "calibration"), start=1):
+        rows = [
+            (
+                a.title(metric), f"{place} of {len(points)}", f"{right.n:,}",
+                format_number(confidence), format(right) if right.value is not None else DASH,
+            )
+            for metric, points in curves(a, judge).items()
+            for place, (confidence, right) in enumerate(points, start=1)
+        ]  # fmt: skip
+        yield _of_texts(
+            f"calibration-{number}", f"Reliability diagram in numbers: {judge}", names, rows,
+            "Answers in bins of equally many, by the probability of the judge's likeliest "
+            "label. The interval of the share right is exact (Clopper-Pearson), items taken "
+            "as independent.",
+        )  # fmt: skip
+
+
+# --- judges against each other --------------------------------------------------------------------
+
+
+def comparison_table(a: Alignment) -> Table:
+    """Each two real judges on each metric, and each real judge beside the control nearest to it."""
+    controls = {judge.name for judge in a.controls}
+    lines: Lines = [
+        (
+            (
+                Cell(a.title(row.metric)),
+                Cell(f"{row.judge} − {row['who']}{' (control)' if row['who'] in controls else ''}"),
+                Cell(estimate=row.estimate, signed=True),
+            ),
+            {"judge": row.judge, "metric": row.metric, "who": row["who"]},
+        )
+        for row in _nearest(a.results.select("comparison", "accuracy_difference"), controls)
+    ]
+    frame = _frame(
+        "comparisons", "Judges against each other: accuracy on the same items",
+        ("Metric", "Judges", "Difference"),
+        "Difference: accuracy of the first minus that of the second, on items to which both "
+        "gave a label. Of the controls, the one that comes nearest to the judge; all are in "
+        "alignment.csv.",
+        "McNemar's mid-p takes items as independent; the permutation test flips the sign of "
+        "whole questions; Holm's correction is over all pairs of the metric.",
+    )  # fmt: skip
+    across = [
+        ("McNemar mid-p", {"statistic": "mcnemar_p"}),
+        ("Permutation p", {"statistic": "permutation_p"}),
+        ("p after Holm", {"statistic": "p_holm"}),
+    ]
+    return pivot(frame, lines, across, partial(_p_cell, a))
+
+
+def _nearest(found: Sequence[Row], controls: set[str]) -> Iterator[Row]:
+    """Pairs of real judges, and of each judge and metric the control that it leads the least."""
+    yield from (row for row in found if row["who"] not in controls)
+    beside = (row for row in found if row["who"] in controls)
+    for _, rows in groupby(beside, lambda row: (row.metric, row.judge)):
+        yield min(rows, key=lambda row: inf if row.estimate.value is None else row.estimate.value)
+
+
+def _p_cell(a: Alignment, keys: Keys) -> Cell:
+    return p_cell(a.results.find(analysis="comparison", **keys))
+
+
+def ranking_table(a: Alignment) -> Table:
+    """The judges by their average rank over the metrics; no row where there is no ranking."""
+    shown = {keys["judge"]: name for name, keys in _judged(a.judges)}
+    ranks = [
+        (r.estimate.value, shown[r.judge], r["who"])
+        for r in a.results.select("ranking", "average_rank")
+        if r.estimate.value is not None
+    ]
+    ranks.sort(key=lambda rank: rank[0])
+    rows = [(name, f"{rank:.2f}", group) for rank, name, group in ranks]
+    title, names = "Judges ranked by accuracy over all metrics", ("Judge", "Average rank", "Group")
+    return _of_texts("ranking", title, names, rows, *(_ranking_notes(a) if ranks else ()))
+
+
+def _ranking_notes(a: Alignment) -> tuple[str, ...]:
+    friedman = a.results.find("friedman_p", "ranking")
+    distance = a.results.find("critical_difference", "ranking").value
+    missing = friedman.n_missing
+    left_out = f", {missing} left out because a judge's accuracy is undefined" if missing else ""
+    told = f"Friedman's test over {friedman.n} metrics{left_out}: "
+    if friedman.value is None:
+        told += f"{ALL_TIE}."
+    else:
+        p = "p < 0.001" if friedman.value < 0.001 else f"p = {friedman.value:.3f}"
+        told += f"{p}; Nemenyi's critical difference {distance:.2f}."
+    return (
+        told,
+        "Judges that share a letter do not differ. Where Friedman's test finds nothing, all share "
+        "one. Metrics of the same answers are not independent, so this is a reading aid: the "
+        "judges are compared item by item elsewhere.",
+    )
+
+
+# --- the judges themselves ------------------------------------------------------------------------
+
+
+def judges_table(a: Alignment) -> Table:
+    """How each judge's run went and what it used."""
+    known = (*map(str, Status), TRAINED_ON)
+    statuses = [s for s in known if any(j.statuses.get(s) for j in a.judges)]
+    rows = [
+        (
+            judge.name, judge.kind,
+            *(f"{judge.statuses.get(status, 0):,}" for status in statuses),
+            *_usage(judge), judge.signature,
+        )
+        for judge in a.judges
+    ]  # fmt: skip
+    columns = (
+        "Judge", "Kind", *statuses, "Calls", "Prompt tokens",
+        "Reply tokens", "Cost (US$)", "Structured output", "Signature",
+    )  # fmt: skip
+    note = "Statuses count the last verdict on each answer; calls and tokens count all attempts."
+    return _of_texts("judges", "The judges and what they used", columns, rows, note)
+
+
+def _usage(judge: JudgeSummary) -> tuple[str, ...]:
+    """Calls, tokens, cost and how the engine enforces the form of a reply; a dash where no model
+    was called, as for a control judge."""
+    usage, form = judge.usage, backend_fact(judge.about, "structured")
+    unknown = "unknown" if usage.calls else DASH
+    return (
+        f"{usage.calls:,}",
+        _tokens(usage.prompt_tokens, usage.cached_tokens, "cached", unknown),
+        _tokens(usage.completion_tokens, usage.reasoning_tokens, "thinking", unknown),
+        unknown if judge.cost is None else f"{judge.cost:.4f}",
+        DASH if form is None else str(form),
+    )
+
+
+def _tokens(count: int | None, part: int | None, what: str, unknown: str) -> str:
+    """`12,000 (9,000 cached)`."""
+    if count is None:
+        return unknown
+    return f"{count:,} ({part:,} {what})" if part else f"{count:,}"

@@ -1,0 +1,283 @@
+"""The humans among themselves: agreement, the human ceiling, the distribution of labels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+from typing import Any, Literal
+
+import numpy as np
+
+from judgebench.alignment.statistics import (
+    AC,
+    AC_MEANING,
+    MOST_ANNOTATORS_IN_PAIRS,
+    STATISTICS,
+    Declared,
+    by_key,
+    chance_corrected,
+)
+from judgebench.records import Estimate, is_slot
+from judgebench.results.rows import Row
+from judgebench.rubric import Metric
+from judgebench.stats.arrays import Clusters, FloatArray, IntArray
+from judgebench.stats.confusion import confusion_by_cluster
+from judgebench.stats.interrater import (
+    ICC_1,
+    ICC_2_1,
+    ICC_2_K,
+    OBSERVED_AGREEMENT,
+    agreement_counts_by_cluster,
+    all_agree,
+    at_least_two_agree,
+    coincidences_by_cluster,
+    fleiss_kappa,
+    krippendorff_alpha,
+    severity_sums_by_cluster,
+    vote_pairs_by_cluster,
+)
+from judgebench.stats.label_use import DISTANCE, shares_by_cluster
+from judgebench.stats.resample import ClusterCounts, Statistic, cluster_bootstrap
+from judgebench.studies.study import Study
+from judgebench.studies.truth import BlankPolicy
+
+
+@dataclass(frozen=True)
+class Votes:
+    """What some annotators said on one metric; counts that several statistics use are kept."""
+
+    study: Study
+    metric: Metric
+    values: IntArray  # (rated, annotators), -1 where there is no label
+    kept: dict[Callable[..., Any], ClusterCounts] = field(default_factory=dict)
+
+    @property
+    def clusters(self) -> Clusters:
+        return self.study.humans[self.metric.id].clusters
+
+    def counts(self, by_cluster: Callable[..., Any], *more: Any) -> ClusterCounts:
+        """What `by_cluster` counts."""
+        if by_cluster not in self.kept:
+            given = (self.values, self.clusters, len(self.metric.labels), *more)
+            self.kept[by_cluster] = ClusterCounts(by_cluster(*given))
+        return self.kept[by_cluster]
+
+    def bootstrap(self, counts: ClusterCounts, chosen: Statistic, used: Any) -> Estimate:
+        """A statistic of the items `used` (rated,); all others are missing, also those that
+        nobody rated."""
+        found = cluster_bootstrap(counts, chosen, self.study.resampling, n=int(used.sum()))
+        return self.of_items(found)
+
+    def of_items(self, estimate: Estimate) -> Estimate:
+        return replace(estimate, n_missing=self.study.n_about(self.metric) - estimate.n)
+
+    @property
+    def several(self) -> Any:
+        """The items with two labels or more (rated,)."""
+        return (self.values >= 0).sum(axis=1) >= 2
+
+
+def _alpha(votes: Votes) -> Estimate:
+    level: Literal["nominal", "ordinal"] = votes.metric.kind
+    counts = votes.counts(coincidences_by_cluster)
+    found = votes.bootstrap(counts, krippendorff_alpha(level), votes.several)
+    return replace(found, method=f"{level} level of measurement; {found.method}")
+
+
+def _beyond_chance(votes: Votes, chosen: Statistic) -> Estimate:
+    """Where overlap is partial, the method says which items each of the two terms rests on."""
+    counts = votes.counts(agreement_counts_by_cluster)
+    found = votes.bootstrap(counts, chosen, votes.several)
+    alone = round(counts.total[-1].sum())  # items with one label
+    if not alone or not found.method:
+        return found
+    rests = f"agreement on the {found.n:,} items with two labels or more, chance on all "
+    return replace(found, method=f"{rests}{found.n + alone:,} items with a label; {found.method}")
+
+
+def _share(votes: Votes, measured: Callable[..., Estimate]) -> Estimate:
+    return votes.of_items(measured(votes.values, votes.clusters, votes.study.resampling))
+
+
+def _observed(votes: Votes) -> Estimate:
+    pairs = votes.counts(vote_pairs_by_cluster)
+    n = round(pairs.total.sum())
+    return _of_pairs(cluster_bootstrap(pairs, OBSERVED_AGREEMENT, votes.study.resampling, n=n))
+
+
+def _intraclass(chosen: Statistic) -> Callable[[Votes], Estimate]:
+    """Of people, since a slot is somebody else on every item; on the items that all rated."""
+
+    def measured(votes: Votes) -> Estimate:
+        sums = votes.counts(severity_sums_by_cluster, votes.metric.severities)
+        found = votes.bootstrap(sums, chosen, (votes.values >= 0).all(axis=1))
+        who = f"{votes.values.shape[1]} annotators, on the items that all rated"
+        return replace(found, method=f"{who}; {found.method}" if found.method else who)
+
+    return measured
+
+
+# `formula` makes an Estimate from Votes. Those that are shown of
+# "pairs" are measured for each pair of people, too; those of "people" need the same people
+# throughout and severities.
+AGREEMENT_STATISTICS = by_key(
+    Declared(
+        "alpha", "Krippendorff's α", "agreement beyond chance, any number of annotators",
+        _alpha, shown=frozenset({"pairs"}),
+    ),
+    Declared("ac", AC, AC_MEANING, lambda v: _beyond_chance(v, chance_corrected(v.metric))),
+    Declared(
+        "fleiss", "Fleiss' κ", "agreement beyond chance, unweighted",
+        lambda votes: _beyond_chance(votes, fleiss_kappa()),
+    ),
+    Declared(
+        "at_least_two", "≥ 2 agree", "share of items on which two annotators or more agree",
+        lambda votes: _share(votes, at_least_two_agree),
+    ),
+    Declared(
+        "all_agree", "All agree", "share of items on which all annotators agree",
+        lambda votes: _share(votes, all_agree),
+    ),
+    Declared(
+        "observed", "Observed agreement", "share of pairs of labels of one item that are equal",
+        _observed,
+    ),
+    Declared(
+        "icc1", "ICC(1)", "share of the variance of single severities that lies between items",
+        _intraclass(ICC_1), needs_severities=True, shown=frozenset({"people"}),
+    ),
+    Declared(
+        "icc2", "ICC(2,1)", "absolute agreement of single annotators' severities",
+        _intraclass(ICC_2_1), needs_severities=True, shown=frozenset({"people"}),
+    ),
+    Declared(
+        "icc2k", "ICC(2,k)", "absolute agreement of the mean severity of all annotators",
+        _intraclass(ICC_2_K), needs_severities=True, shown=frozenset({"people"}),
+    ),
+)  # fmt: skip
+
+
+def agreement(study: Study) -> Iterator[Row]:
+    """How far those who make the truth agree: all together, and each pair of named people."""
+    for metric in study.rubric.metrics:
+        made = study.humans[metric.id].made
+        named = [a for a in made.annotators if not is_slot(a)]
+        everybody, people = Votes(study, metric, made.values), made.of(named).values
+        yield from _agreed(everybody, "all", lambda d: "people" not in d.shown)
+        if len(named) >= 2 and metric.kind == "ordinal":
+            yield from _agreed(Votes(study, metric, people), "all", lambda d: "people" in d.shown)
+        if 2 <= len(named) <= MOST_ANNOTATORS_IN_PAIRS:
+            for pair in combinations(named, 2):
+                votes = Votes(study, metric, made.of(pair).values)
+                yield from _agreed(votes, " ~ ".join(pair), lambda d: "pairs" in d.shown)
+    yield from _pooled_agreement(study)
+
+
+def _agreed(votes: Votes, who: str, wanted: Callable[[Declared], bool]) -> Iterator[Row]:
+    for key, declared in AGREEMENT_STATISTICS.items():
+        if declared.formula and wanted(declared):
+            estimate = declared.formula(votes)
+            yield Row("agreement", key, estimate, "", votes.metric.id, {"who": who})
+
+
+def _pooled_agreement(study: Study) -> Iterator[Row]:
+    """Shares over all metrics at once: one entry per item and metric."""
+    made = [study.humans[m.id].made for m in study.rubric.metrics]
+    values = [ratings.values for ratings in made]
+    width = max(v.shape[1] for v in values)
+    padded = [np.pad(v, ((0, 0), (0, width - v.shape[1])), constant_values=-1) for v in values]
+    clusters = study.clusters[np.concatenate([ratings.rows for ratings in made])].occurring()
+    shared = (np.concatenate(padded), clusters, study.resampling)
+    cells = sum(map(study.n_about, study.rubric.metrics))
+    for key, share in (("at_least_two", at_least_two_agree), ("all_agree", all_agree)):
+        estimate = share(*shared)
+        estimate = replace(estimate, n_missing=cells - estimate.n)
+        yield Row("agreement", key, estimate, "", "all", {"who": "all"})
+
+
+def ceiling(study: Study, metric: Metric) -> Iterator[Row]:
+    """Each annotator against the truth of the others in the bar: what a colleague would reach.
+
+    `all` are those in the bar; who is clearly worse than the others is not.
+    """
+    humans = study.humans[metric.id]
+    if study.config.rule == "each":
+        pairs = vote_pairs_by_cluster(humans.made.values, humans.clusters, len(metric.labels))
+        for row in _ceiling_scores(study, "all", metric, pairs, 0):
+            yield replace(row, estimate=_of_pairs(row.estimate))
+        return
+    counts = {a: _against_others(study, metric, a) for a in humans.ratings.annotators}
+    makers = [counts[a] for a in humans.in_bar()]
+    if makers:
+        pooled = np.sum([c for c, _ in makers], axis=0)
+        yield from _ceiling_scores(study, "all", metric, pooled, sum(m for _, m in makers))
+    for annotator, (own, missing) in counts.items():
+        if not is_slot(annotator):
+            yield from _ceiling_scores(study, annotator, metric, own, missing)
+
+
+def _against_others(study: Study, metric: Metric, annotator: str) -> tuple[FloatArray, int]:
+    """Confusion counts of one annotator, and how many of their labels nobody else's can check."""
+    humans = study.humans[metric.id]
+    truth = humans.truth_without(annotator, humans.trusted())
+    own = humans.ratings.of([annotator]).values[:, 0]
+    k = len(metric.labels)
+    counts = confusion_by_cluster(truth, own, humans.clusters, k)
+    return counts, int(((own >= 0) & (truth < 0)).sum())
+
+
+def _ceiling_scores(
+    study: Study, annotator: str, metric: Metric, counts: FloatArray, missing: int
+) -> Iterator[Row]:
+    shared = ClusterCounts(counts)
+    for declared in STATISTICS.values():
+        if "ceiling" not in declared.shown or declared.formula is None or not declared.fits(metric):
+            continue
+        estimate = cluster_bootstrap(
+            shared, declared.formula(metric), study.resampling,
+            n=round(counts.sum()), n_missing=missing,
+        )  # fmt: skip
+        if not counts.any():
+            estimate = replace(
+                estimate, reason="no item was labelled by this annotator and another"
+            )
+        yield Row("ceiling", declared.key, estimate, "", metric.id, {"who": annotator})
+
+
+def distribution(study: Study, metric: Metric) -> Iterator[Row]:
+    """The truth's labels (`each`: all labels) under both policies for blank cells."""
+    made = study.humans[metric.id].made
+    policies: tuple[BlankPolicy, ...] = ("missing", "least_severe")
+    for policy in policies if metric.kind == "ordinal" else policies[:1]:
+        values = made.with_blanks(policy)
+        each = study.config.rule == "each"
+        labels = replace(made, values=values)
+        truth = values.ravel() if each else labels.truth(metric, study.config)
+        counts = np.bincount(truth[truth >= 0], minlength=len(metric.labels))
+        for text, count in zip(metric.label_texts, counts.tolist(), strict=False):
+            estimate, keys = Estimate(count, n=int(counts.sum())), {"human_label": text}
+            yield Row("distribution", "count", estimate, "", metric.id, {**keys, "blanks": policy})
+
+
+def annotator_labels(study: Study, metric: Metric) -> Iterator[Row]:
+    """How often each person gave each label, and how far their labels are from those that others
+    gave the same items."""
+    humans, k = study.humans[metric.id], len(metric.labels)
+    people = humans.people
+    beside = shares_by_cluster(people.values, humans.clusters, k)
+    for who, own, sums in zip(people.annotators, people.values.T, beside, strict=True):
+        counts = np.bincount(own[own >= 0], minlength=k).tolist()
+        for text, count in zip(metric.label_texts, counts, strict=True):
+            keys = {"who": who, "human_label": text}
+            estimate = Estimate(count, n=sum(counts))
+            yield Row("annotator_labels", "count", estimate, "", metric.id, keys)
+        n = round(sums[:, 0].sum())
+        distance = cluster_bootstrap(
+            sums, DISTANCE, study.resampling, n=n, n_missing=sum(counts) - n
+        )
+        yield Row("annotator_labels", "distance", distance, "", metric.id, {"who": who})
+
+
+def _of_pairs(estimate: Estimate) -> Estimate:
+    return replace(estimate, method=f"n counts pairs of labels; {estimate.method}")

@@ -1,0 +1,260 @@
+"""What was compared, and what a reader of the tables must not overlook, one sentence each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from itertools import islice
+
+import numpy as np
+
+from judgebench.alignment.compared import judge_names
+from judgebench.alignment.statistics import FEW_LABELS, MOST_ANNOTATORS_IN_PAIRS
+from judgebench.records import SEVERAL, is_slot
+from judgebench.results.rows import Results
+from judgebench.rubric import Metric
+from judgebench.stats.arrays import IntArray, value_counts
+from judgebench.stats.consensus import MOST_ITERATIONS, why_no_model
+from judgebench.stats.label_use import collapsed_label, odd_ones, uses_apart
+from judgebench.studies.model_names import replaced, suspicions
+from judgebench.studies.study import MAJORITY, Humans, JudgeVerdicts, Study
+from judgebench.studies.truth import truth_model
+from judgebench.words import listed
+
+OFTEN = 0.05  # of the human labels: one that a judge never gives is named from here on
+BY_CHANCE = 0.01  # that a judge who gives it as often as humans did not give it once
+
+
+def data_notes(study: Study) -> Iterator[str]:
+    """What is missing on the human side, and what the annotators are."""
+    rubric, humans = study.rubric, study.humans
+    yield from maker_notes(study)
+    for metric in rubric.metrics:
+        found = humans[metric.id]
+        about = study.answers.of_kind(metric, rubric)
+        without = int((about & (found.truth < 0)).sum())
+        if without:
+            tied = _tied(found)
+            which = "" if tied == without else f", {tied} of them"
+            said = f"{which} because their labels are tied" if tied else ""
+            all_of_them = f"{study.n_about(metric)} {SEVERAL[metric.of]}"
+            yield f"{metric.title}: {without} of {all_of_them} have no human truth{said}."
+        if found.ratings.abstained:
+            yield f"{metric.title}: {found.ratings.abstained} human labels are abstentions."
+    blank = {m.title: int(humans[m.id].ratings.blank.sum()) for m in rubric.metrics}
+    if any(blank.values()):
+        counts = ", ".join(f"{title} {n}" for title, n in blank.items() if n)
+        yield f"Blank human cells, taken as no label: {counts}."
+    overlap = ((metric.title, _overlap(humans[metric.id])) for metric in rubric.metrics)
+    if overlaps := [f"{title} {both}" for title, both in overlap if both]:
+        yield (
+            "Gwet's AC and Fleiss' κ take agreement from the items with two labels or more and "
+            f"chance from all items with a label: {', '.join(overlaps)}."
+        )
+    if any(is_slot(a) for h in humans.values() for a in h.makers):
+        yield (
+            "Annotators written name#1, name#2, … are places in a list, not people: "
+            "they are pooled and never compared in pairs."
+        )
+    if any(
+        sum(not is_slot(a) for a in h.makers) > MOST_ANNOTATORS_IN_PAIRS for h in humans.values()
+    ):
+        yield f"More than {MOST_ANNOTATORS_IN_PAIRS} annotators: their pairs are not listed."
+
+
+def maker_notes(study: Study) -> Iterator[str]:
+    """Judges whose model changed, those who make the truth and may be no people, and who uses
+    labels as nobody else does."""
+    yield from filter(None, (replaced(judge.name, judge.models) for judge in study.judges))
+    yield from (f"{problem.message}." for problem in suspicions(study.makers, judge_names(study)))
+    for metric in study.rubric.metrics:
+        yield from odd_uses(study.humans[metric.id])
+
+
+def odd_uses(humans: Humans) -> Iterator[str]:
+    """A sentence for each person who uses the labels of a metric as nobody else does."""
+    odd, who, metric = humans.odd, humans.people.annotators, humans.metric
+    if not odd.settled:
+        names = [who[column] for column in odd.uses]
+        label = max(odd.uses.values(), key=lambda use: use.oddness).farthest_label
+        shares = [f"{who[c]} {100 * use.own[label]:.0f} %" for c, use in odd.uses.items()]
+        yield (
+            f"{metric.title}: {listed(names)} use the labels very differently on the same items "
+            f"({metric.label_texts[label]!r}: {', '.join(shares)}): a label may have been read as "
+            "its opposite, and nothing shows by whom."
+        )
+        return
+    for column, use in odd.uses.items():
+        if use.exchanged:
+            pair = listed([repr(metric.label_texts[label]) for label in use.exchanged])
+            said = (
+                f"{who[column]} seems to have exchanged {pair}: they agree with the others on "
+                f"{100 * use.agreement:.0f} % of {use.n:,} items, and would on "
+                f"{100 * use.agreement_exchanged:.0f} % with these two labels exchanged"
+            )
+        else:
+            label = use.farthest_label
+            said = (
+                f"the labels of {who[column]} are far from those of the others on the same "
+                f"{use.n:,} items: {metric.label_texts[label]!r} on {100 * use.own[label]:.0f} %, "
+                f"by the others on {100 * use.others[label]:.0f} %"
+            )
+        yield f"{metric.title}: {said}. Ask how {who[column]} read the labels."
+
+
+def apart_uses(study: Study, metric: Metric) -> Iterator[str]:
+    """A sentence for each person who shares no item with another and uses the labels of a metric
+    otherwise than all others, on answers of the same systems where there are such."""
+    humans = study.humans[metric.id]
+    systems = study.systems[humans.ratings.rows].tolist()
+    beside = partial(uses_apart, strata=np.unique(systems, return_inverse=True)[1])
+    odd = odd_ones(humans.people.values, humans.clusters, len(metric.labels), beside)
+    for column, use in islice(odd.uses.items(), None if odd.settled else 1):
+        label = int((use.own - use.others).argmax())
+        yield (
+            f"{metric.title}: {humans.people.annotators[column]} labels "
+            f"{100 * use.own[label]:.0f} % of {use.n:,} items as {metric.label_texts[label]!r}, "
+            f"the others {100 * use.others[label]:.0f} % of theirs; they share no item, so that "
+            "different items may be the reason as well as the annotator."
+        )
+
+
+def _tied(humans: Humans) -> int:
+    """How many answers have labels of those who make the truth, and yet none."""
+    made = humans.made
+    return int(((made.values >= 0).any(axis=1) & (humans.truth[made.rows] < 0)).sum())
+
+
+def _overlap(humans: Humans) -> str:
+    """`60 and 100`, the items with two labels or more and all with a label; empty where these are
+    the same, or none has two."""
+    given = (humans.made.values >= 0).sum(axis=1)
+    two, all_ = int((given >= 2).sum()), int((given >= 1).sum())
+    return f"{two:,} and {all_:,}" if 0 < two < all_ else ""
+
+
+def collapsed(study: Study) -> Mapping[str, str]:
+    """A sentence for each judge that gives nearly one label throughout, as humans do not."""
+    told: dict[str, list[str]] = {}
+    for judge in (judge for judge in study.judges if judge.kind != "control"):
+        for metric in (m for m in study.rubric.metrics if judge.judges(m)):
+            if said := _collapse(
+                metric, study.judged(judge, metric), study.humans[metric.id].truth
+            ):
+                told.setdefault(judge.name, []).append(said)
+    words = "gives nearly one label throughout"
+    return {name: f"{name} {words}: {'; '.join(said)}." for name, said in told.items()}
+
+
+def _collapse(metric: Metric, judged: IntArray, truth: IntArray) -> str:
+    both = (truth >= 0) & (judged >= 0)
+    judged, truth = judged[both], truth[both]
+    if (label := collapsed_label(judged, truth)) < 0:
+        return ""
+    known = np.unique(truth)
+    recalls = [(judged[truth == one] == one).mean() for one in known]
+    return (
+        f"{metric.label_texts[label]!r} on {(judged == label).sum():,} of {len(judged):,} items of "
+        f"{metric.title}, by the humans on {(truth == label).sum():,} (balanced accuracy "
+        f"{np.mean(recalls):.2f}, of a constant {1 / len(known):.2f})"
+    )
+
+
+def constant_note(study: Study) -> Iterator[str]:
+    """Which label the constant control gives, and that choosing it here favours it."""
+    if any(judge.is_majority for judge in study.judges):
+        found = [(study.humans[m.id].most_common, m) for m in study.rubric.metrics]
+        said = [f"{m.label_texts[label]!r} on {m.title}" for label, m in found if label >= 0]
+        if said:
+            yield (
+                f"The control {MAJORITY} always says {listed(said)}: the constant that agrees most "
+                "with these very labels, which favours it."
+            )
+
+
+def judge_notes(study: Study, found: Results) -> Iterator[str]:
+    """What a reader must not overlook: labels that a judge never gives, judges that a control
+    matches, and which constant stands beside them."""
+    yield from constant_note(study)
+    controls = [judge.name for judge in study.judges if judge.kind == "control"]
+    metrics = study.rubric.metrics
+    for judge in (judge for judge in study.judges if judge.kind != "control"):
+        name = judge.name
+        for metric in metrics:
+            for label, share in _never_gave(study, judge, metric):
+                yield (
+                    f"{name} never gave {label!r} on {metric.title}, which is {100 * share:.0f} % "
+                    "of the human labels: was it among the labels to choose from?"
+                )
+        if beaten := [m.title for m in metrics if _no_better(found, name, controls, m)]:
+            yield (
+                f"{name} is no more accurate than a control judge, which understands nothing, "
+                f"on {', '.join(beaten)}."
+            )
+
+
+def _never_gave(study: Study, judge: JudgeVerdicts, metric: Metric) -> Iterator[tuple[str, float]]:
+    """The labels that humans give often and that a judge never gave, on so many items that this is
+    no chance, with their share of the human labels."""
+    judged, human = study.judged(judge, metric), study.humans[metric.id].made.values
+    given = value_counts(judged[None], len(metric.labels))[0]
+    human = human[human >= 0]
+    for label in np.flatnonzero(given == 0):
+        often = float((human == label).mean()) if len(human) else 0.0
+        if often >= OFTEN and (1 - often) ** given.sum() < BY_CHANCE:
+            yield metric.label_texts[label], often
+
+
+def _no_better(found: Results, judge: str, controls: Sequence[str], metric: Metric) -> bool:
+    def accuracy(name: str) -> float | None:
+        return found.find("accuracy", "score", judge=name, metric=metric.id).value
+
+    own, others = accuracy(judge), [accuracy(name) for name in controls]
+    return own is not None and any(other is not None and other >= own for other in others)
+
+
+# --- a truth by the rule `dawid_skene` ------------------------------------------------------------
+
+
+def model_notes(study: Study) -> Iterator[str]:
+    """Where there is no model, and what those that there are rest on; nothing under other rules."""
+    if study.config.rule != "dawid_skene":
+        return
+    humans, rubric = study.humans, study.rubric
+    reasons = {m.id: why_no_model(humans[m.id].made.values) for m in rubric.metrics}
+    for reason in dict.fromkeys(filter(None, reasons.values())):
+        which = _titles(m for m in rubric.metrics if reasons[m.id] == reason)
+        yield f"No Dawid-Skene model on {which}: {reason}. The truth there is the majority."
+    fitted = [m for m in rubric.metrics if not reasons[m.id]]
+    if few := [m for m in fitted if _few_labels(humans[m.id])]:
+        counts = ", ".join(f"{m.title} {_few_labels(humans[m.id])}" for m in few)
+        yield (
+            f"Annotators with fewer than {FEW_LABELS} labels, of whom a model knows little: "
+            f"{counts}."
+        )
+    if alone := [m for m in fitted if _lost_without_one(humans[m.id])]:
+        yield (
+            f"Without one of the annotators there is no Dawid-Skene model on {_titles(alone)}: "
+            "the human ceiling there is held against the majority of the others."
+        )
+    models = {m.id: truth_model(humans[m.id].made.values, len(m.labels)) for m in fitted}
+    if endless := [m for m in fitted if not models[m.id].converged]:
+        yield (
+            f"The Dawid-Skene models of {_titles(endless)} had not converged after "
+            f"{MOST_ITERATIONS:,} steps."
+        )
+
+
+def _titles(metrics: Iterator[Metric] | list[Metric]) -> str:
+    return ", ".join(metric.title for metric in metrics)
+
+
+def _few_labels(humans: Humans) -> int:
+    """How many annotators gave too few labels to be known."""
+    given = (humans.made.values >= 0).sum(axis=0)
+    return int(((given > 0) & (given < FEW_LABELS)).sum())
+
+
+def _lost_without_one(humans: Humans) -> bool:
+    values = humans.made.values
+    return any(why_no_model(np.delete(values, i, axis=1)) for i in range(values.shape[1]))

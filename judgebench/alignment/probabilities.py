@@ -1,0 +1,200 @@
+"""Judges' label probabilities against the truth and against the distribution of human labels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Literal
+
+import numpy as np
+
+from judgebench.alignment.against_truth import truths
+from judgebench.alignment.statistics import Declared, by_key
+from judgebench.records import Estimate
+from judgebench.results.rows import Row
+from judgebench.rubric import Metric
+from judgebench.stats.arrays import Clusters, FloatArray, IntArray, value_counts
+from judgebench.stats.calibration_error import (
+    brier_decomposition,
+    calibration_curve,
+    expected_calibration_error,
+)
+from judgebench.stats.probability_scores import (
+    LEAST_PROBABILITY,
+    annotator_against_others,
+    base_rates,
+    cross_entropy,
+    hold_back,
+    jensen_shannon,
+    judge_against_others,
+    kl_divergence,
+    mean_score,
+    one_hot,
+    squared_distance,
+    total_variation,
+)
+from judgebench.stats.recalibration import temperature_scaling
+from judgebench.stats.resample import Resampling
+from judgebench.studies.study import JudgeVerdicts, Study
+from judgebench.studies.truth import Labels
+
+NO_OTHERS = "no item with label probabilities has labels of two annotators"
+# What is scored: the judge's `probabilities`; its `label` taken as a certainty; one `annotator`'s
+# label taken so, on the same items; the same `base_rates` of the human labels on every item. `gain`
+# is the annotator's distance minus that of the probabilities, item by item: above 0 the judge is
+# nearer to the other annotators than one of them is.
+Source = Literal["probabilities", "label", "annotator", "base_rates", "gain"]
+
+# Against one truth per item; `_against_truth` measures them.
+TRUTH_STATISTICS = by_key(
+    Declared(
+        "brier", "Brier score",
+        "squared distance from the truth, summed over labels; 0 is best, 2 worst", best="lower",
+    ),
+    Declared(
+        "brier_skill", "Skill",
+        "1 - Brier score / uncertainty: 0 for a judge that says the base rates",
+    ),
+    Declared(
+        "reliability", "Reliability", "part of the Brier score that calibration would take off",
+        best="lower",
+    ),
+    Declared(
+        "resolution", "Resolution", "part that telling items apart took off; more is better"
+    ),
+    Declared(
+        "uncertainty", "Uncertainty", "Brier score of the labels' base rates, said of every item",
+        best="lower",
+    ),
+    Declared(
+        "log_loss", "Log loss", "-ln of the probability of the truth, the mean in nats; 0 is best",
+        best="lower",
+    ),
+    Declared(
+        "ece", "ECE", "expected calibration error: how far confidence is from the share right",
+        best="lower",
+    ),
+    Declared("ece_debiased", "ECE, debiased", "without what chance adds to it", best="lower"),
+)  # fmt: skip
+# Against the labels of the other annotators; `formula` scores probabilities (items, k) against
+# labels. A certainty that is wrong has no finite value of those that are logarithmic.
+DISTRIBUTION_STATISTICS = by_key(
+    Declared(
+        "squared_distance", "Squared distance", "summed over labels, from 0 to 2",
+        squared_distance, "lower",
+    ),
+    Declared(
+        "total_variation", "Total variation",
+        "share of probability that lies on other labels, 0 to 1", total_variation, "lower",
+    ),
+    Declared(
+        "jensen_shannon", "Jensen-Shannon divergence", "in bits, from 0 to 1", jensen_shannon,
+        "lower",
+    ),
+    Declared(
+        "cross_entropy", "Cross-entropy", "-ln of the probability of an annotator's label, in nats",
+        cross_entropy, "lower", shown=frozenset({"logarithmic"}),
+    ),
+    Declared(
+        "kl_divergence", "Kullback-Leibler divergence",
+        "cross-entropy beyond the annotators' own entropy", kl_divergence, "lower",
+        shown=frozenset({"logarithmic"}),
+    ),
+)  # fmt: skip
+TEMPERATURE_SCORES = {
+    "log_loss_before": "Log loss before", "log_loss_after": "After", "change": "Change",
+    "ece_before": "ECE (debiased) before", "ece_after": "ECE after",
+}  # fmt: skip
+_CLIPPED = f"probabilities below {LEAST_PROBABILITY:.1e} count as that"
+
+
+def probability_results(study: Study, judge: JudgeVerdicts, metric: Metric) -> Iterator[Row]:
+    """All that is said of one judge's probabilities on one metric: scores, a reliability diagram,
+    temperature scaling. Nothing where the judge gave no probability on this metric, or no human
+    gave a label."""
+    p = study.probabilities(judge, metric) if len(study.humans[metric.id].made.rows) else None
+    if p is None:
+        return
+    judged = study.judged(judge, metric)
+    rows, truth, clusters = truths(study, metric)
+    known = truth >= 0
+    rows, truth, shared = rows[known], truth[known], (clusters[known], study.resampling)
+
+    def row(analysis: str, statistic: str, who: str, estimate: Estimate) -> Row:
+        return Row(analysis, statistic, estimate, judge.name, metric.id, {"who": who})
+
+    for one in _against_truth(p[rows], judged[rows], truth, *shared):
+        yield row("probability", *one)
+    for one in _against_annotators(study, judged, metric, p):
+        yield row("probability", *one)
+    curve = calibration_curve(p[rows], truth, study.resampling.level)
+    for place, point in enumerate(curve, start=1):
+        confidence = Estimate(point.confidence, n=point.right.n)
+        yield row("calibration", "confidence", f"bin {place}", confidence)
+        yield row("calibration", "share_right", f"bin {place}", point.right)
+    scaling = temperature_scaling(p[rows], truth, *shared)
+    for half, estimate in enumerate(scaling.temperatures, start=1):
+        yield row("temperature", "temperature", f"half {half}", estimate)
+    for name in TEMPERATURE_SCORES:
+        yield row("temperature", name, "", getattr(scaling, name))
+
+
+def _against_truth(
+    p: FloatArray, judged: Labels, truth: IntArray, clusters: Clusters, r: Resampling
+) -> Iterator[tuple[str, Source, Estimate]]:
+    """Against one label per item: the Brier score and its parts, log loss, calibration error."""
+    shared, k = (clusters, r), p.shape[1]
+    q = one_hot(truth, k)
+    parts = brier_decomposition(p, q, *shared)
+    yield "brier", "probabilities", parts.brier
+    certain = np.where(np.isnan(p), np.nan, one_hot(judged, k))
+    yield "brier", "label", mean_score(squared_distance(certain, q), *shared)
+    yield "brier_skill", "probabilities", parts.skill
+    yield "reliability", "probabilities", parts.reliability
+    yield "resolution", "probabilities", parts.resolution
+    yield "uncertainty", "base_rates", parts.uncertainty
+    yield "log_loss", "probabilities", _clipped(mean_score(cross_entropy(p, q), *shared))
+    errors = expected_calibration_error(p, q, *shared)
+    yield "ece", "probabilities", errors.plug_in
+    yield "ece_debiased", "probabilities", errors.debiased
+
+
+def _against_annotators(
+    study: Study, judged: Labels, metric: Metric, p: FloatArray
+) -> Iterator[tuple[str, Source, Estimate]]:
+    """Against the labels of the others, whoever is left out: what is said, and what a colleague
+    and the base rates would reach on the same items."""
+    made = study.humans[metric.id].made
+    n_uc = value_counts(made.values, len(metric.labels))
+    there = n_uc.any(axis=1)
+    n_uc, rows, clusters = n_uc[there], made.rows[there], study.humans[metric.id].clusters[there]
+    said, held = p[rows], hold_back(n_uc)
+    same_items = np.where(np.isnan(said[:, :1]), np.nan, 1.0)
+    labels = same_items * one_hot(judged[rows], len(metric.labels))
+    rates = same_items * base_rates(n_uc)
+
+    def mean(scores: FloatArray) -> Estimate:
+        found = mean_score(scores, clusters, study.resampling)
+        return found if found.n else replace(found, reason=NO_OTHERS)
+
+    for declared in DISTRIBUTION_STATISTICS.values():
+        name, score = declared.key, declared.formula
+        assert score is not None
+        mine, guessed = (judge_against_others(score, x, held) for x in (said, rates))
+        if "logarithmic" in declared.shown:
+            yield name, "probabilities", _clipped(mean(mine))
+            yield name, "base_rates", mean(guessed)
+            continue
+        colleague = annotator_against_others(score, held) * same_items[:, 0]
+        yield name, "probabilities", mean(mine)
+        yield name, "label", mean(judge_against_others(score, labels, held))
+        yield name, "annotator", mean(colleague)
+        yield name, "base_rates", mean(guessed)
+        yield name, "gain", mean(colleague - mine)
+
+
+def _clipped(estimate: Estimate) -> Estimate:
+    """The estimate, with a method that says how logarithms are kept finite."""
+    if estimate.low is None:
+        return estimate
+    return replace(estimate, method=f"{estimate.method}; {_CLIPPED}")

@@ -1,0 +1,259 @@
+"""Items as blind screens, and what of the data stands behind each."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from judgebench.annotation.config import Setup, Task
+from judgebench.annotation.key import Target
+from judgebench.annotation.screens import Field, Option, Screen, Section
+from judgebench.data.cells import mark_forbidden
+from judgebench.data.pairs import pair_of_names
+from judgebench.errors import Problem, SetupError, shorten
+from judgebench.records import SEVERAL, Answer, Kind, Part, content_hash
+from judgebench.rubric import Metric, Rubric
+
+_MOST = 9  # texts on a screen: there are as many digits to choose by
+_KINDS: Mapping[Task, Kind] = {"preference": "pair", "criteria": "criterion"}  # else answers
+_OWN: Mapping[Task, Rubric] = {  # of the tasks that need no rubric
+    "ranking": Rubric.from_labels({"Rank": list("12345")}),
+    "review": Rubric.from_labels({"Review": ["accept", "reject"]}, nominal=["Review"]),
+}
+_RANKS = ("1 (best)", "2", "3", "4", "5 (clearly wrong)")
+_RANK = {
+    "question": "How good is it? Equally good ones get the same rank.",
+    "options": [Option(value=text[0], text=text) for text in _RANKS],
+}
+_REVIEW: Mapping[str, Any] = {"question": "Can this text be used as it is?"}
+_REASON: Mapping[str, Any] = {
+    "metric": "reason", "title": "Reason", "question": "What is wrong with it?", "options": (),
+    "when": ("review", "reject"),
+}  # fmt: skip
+_Asked = tuple[Field, Target]
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A screen, which has no id yet, and what is behind it: the targets of its fields, the question
+    that it belongs to, the systems whose texts it shows."""
+
+    screen: Screen
+    targets: Mapping[str, Target]
+    question: str
+    systems: str
+
+
+def item_of(targets: Mapping[str, Target]) -> tuple[str, ...]:
+    """Which item, or which pair in either order, the fields of a screen are about."""
+    columns = [*targets.values()][-1].columns
+    return tuple(sorted({columns.get(name, "") for name in ("item_id", "model_a", "model_b")}))
+
+
+def secret_of(setup: Setup) -> str:
+    """What decides the order of screens and texts. It follows from the seed and from all items, so
+    that nobody can compute it who has only some of them."""
+    rows = [[a.item_id, a.system, a.content_hash] for a in setup.dataset.answers]
+    return content_hash([setup.config.seed, setup.config.name, rows])
+
+
+def asked_of(setup: Setup) -> Rubric:
+    """The metrics that are asked. Raises SetupError where the rubric has none for the task, or the
+    study names others."""
+    config, kind = setup.config, _KINDS.get(setup.config.task, "answer")
+    if setup.rubric is None:
+        return _OWN[config.task]
+    fit = setup.rubric.of_kind(kind)
+    if fit is None or (config.metrics and fit.metrics != setup.rubric.metrics):
+        found = ", ".join(metric.id for metric in setup.rubric.metrics if metric.of != kind)
+        message = f"the task {config.task} needs metrics of {SEVERAL[kind]}"
+        raise SetupError(Problem(message, str(setup.file), None, "metrics", found))
+    return fit
+
+
+def build(setup: Setup, secret: str) -> list[Built]:
+    """Every screen of a study, in an order that the secret decides.
+
+    Raises SetupError with every item that no screen can show.
+    """
+    kind = _KINDS.get(setup.config.task, "answer")
+    rows = [row for row in setup.dataset.answers if row.kind == kind]
+    work = _Work(setup, asked_of(setup).metrics, rows, lambda name: content_hash([secret, name]))
+    built = [*_TASKS.get(setup.config.task, _labels)(work)]
+    if not rows:
+        work.tell(f"hold no {SEVERAL[kind]} to label", "none")
+    if work.problems:
+        raise SetupError(work.problems)
+    return sorted(built, key=lambda one: content_hash([secret, item_of(one.targets)]))
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """What screens are made of. `hidden` turns a name into one that tells nothing, and stays the
+    same when others come or go."""
+
+    setup: Setup
+    metrics: Sequence[Metric]
+    rows: Sequence[Answer]
+    hidden: Callable[[str], str]
+    problems: list[Problem] = field(default_factory=list)
+
+    def tell(self, message: str, found: str, allowed: str = "", key: str = "items") -> None:
+        """Report what no screen can show."""
+        file = str(self.setup.file)
+        self.problems.append(Problem(message, file, None, key, shorten(found), allowed))
+
+    def built(
+        self, rows: Sequence[Answer], sections: Sequence[Section], asked: Sequence[_Asked]
+    ) -> Built:
+        """The screen of these rows."""
+        names = {n for row in rows for n in [part.name for part in row.responses] or [row.system]}
+        group, fields = rows[0].group, tuple(one for one, _ in asked)
+        screen = Screen(id="", group=self.hidden(group), sections=tuple(sections), fields=fields)
+        targets = {one.key: target for one, target in asked}
+        return Built(screen, targets, group, ", ".join(sorted(names)))
+
+    def slots(
+        self, heading: str, texts: Mapping[str, Answer | Part],
+        columns: Mapping[str, Mapping[str, str]] = {}, metrics: Sequence[Metric] = (), **more: Any,
+    ) -> tuple[list[Section], list[_Asked]]:  # fmt: skip
+        """Texts that are compared, by id, in an order that says nothing, and what is asked of each,
+        which has these `columns`. An assessment may speak of the first one: then they stay in the
+        order of the data."""
+        ids = list(texts) if self.setup.assessments else sorted(texts, key=self.hidden)
+        return [_text(heading, texts[one].text, slot=slot) for slot, one in enumerate(ids)], [
+            _ask(metric, columns[one], slot=slot, about=self.hidden(one)[:8], **more)
+            for slot, one in enumerate(ids)
+            for metric in metrics
+        ]
+
+
+def _text(heading: str, text: str, **more: int) -> Section:
+    return Section(heading=heading, text=mark_forbidden(text), **more)
+
+
+def _context(rows: Sequence[Answer]) -> list[Section]:
+    """What is known before the answers to a question: it, or the conversation, and references."""
+    first = rows[0]
+    said = [] if first.is_conversation else [_text(p.role.title(), p.text) for p in first.turns]
+    question = [_text("Question", first.question)] if first.question else []
+    references = dict.fromkeys(row.reference for row in rows if row.reference)
+    return [*(said or question), *(_text("Reference", text) for text in references)]
+
+
+def _whole(row: Answer) -> list[Section]:
+    """An answer under its question; of a conversation every turn."""
+    if row.is_conversation:
+        return [_text(turn.role.title(), turn.text) for turn in row.turns]
+    return [*_context([row]), _text("Answer", row.text)]
+
+
+def _ask(metric: Metric, columns: Mapping[str, str], /, **more: Any) -> _Asked:
+    """A metric as it is asked of what has these columns; labels that give no grade come last."""
+    options = [Option(value=x.text, text=x.text, about=x.description) for x in metric.labels]
+    options += [Option(value=text, text=text) for text in metric.abstain]
+    given = {
+        "metric": metric.id, "title": metric.title, "question": metric.question,
+        "options": options, "ordinal": metric.kind == "ordinal", "prefers": metric.preference,
+    }  # fmt: skip
+    asked = Field(**{**given, **more})
+    return asked, Target(columns=dict(columns), metric=asked.metric)
+
+
+def _labels(work: _Work) -> Iterator[Built]:
+    """A screen for each answer, with all metrics; or with its review and the reason."""
+    for row in work.rows:
+        asking = [_REVIEW, _REASON] if work.setup.rubric is None else [{}]
+        columns = {"item_id": row.item_id}
+        asked = [_ask(metric, columns, **more) for metric in work.metrics for more in asking]
+        yield work.built([row], _whole(row), asked)
+
+
+def _preference(work: _Work) -> Iterator[Built]:
+    """A screen for each pair, the sides drawn."""
+    for row in work.rows:
+        a, b = row.responses
+        texts, _ = work.slots("Answer", {a.item_id: a, b.item_id: b})
+        by_name = row.item_id == pair_of_names(row.group, (a.name, b.name)).item_id
+        names = (a.name, b.name) if by_name else (a.item_id, b.item_id)  # as the data name it
+        columns = {"item_id": row.group, "model_a": names[0], "model_b": names[1]}
+        asked = [_ask(metric, columns) for metric in work.metrics]
+        if work.hidden(b.item_id) < work.hidden(a.item_id):
+            for metric, (_, target) in zip(work.metrics, asked, strict=True):
+                target.labels.update((x, metric.swapped(x)) for x in metric.label_texts)
+        yield work.built([row], [*_context([row]), *texts], asked)
+
+
+def _criteria(work: _Work) -> Iterator[Built]:
+    """A screen for each answer, with all its criteria."""
+    by_answer = defaultdict[str, list[tuple[Answer, Part]]](list)
+    for row in work.rows:
+        if one := row.criterion:
+            by_answer[one.item_id].append((row, one))
+    for item_id, of_answer in by_answer.items():
+        asked = [
+            _ask(metric, {"item_id": item_id, "criterion": one.name},
+                 title=mark_forbidden(one.text), about=work.hidden(one.name)[:8])
+            for _, one in of_answer
+            for metric in work.metrics
+        ]  # fmt: skip
+        yield work.built([of_answer[0][0]], _whole(of_answer[0][0]), asked)
+
+
+def _questions(work: _Work, least: int) -> Mapping[tuple[str, str], Mapping[str, Answer]]:
+    """The answers by group and question, by id: a group may hold several questions."""
+    found = defaultdict[tuple[str, str], dict[str, Answer]](dict)
+    for row in work.rows:
+        found[row.group, row.question][row.item_id] = row
+    for (group, _), by_id in found.items():
+        if not least <= len(by_id) <= _MOST:
+            message = f"a question with {len(by_id)} answers does not fit a screen"
+            work.tell(message, group, f"{least} to {_MOST} answers")
+    return found
+
+
+def _ranking(work: _Work) -> Iterator[Built]:
+    """A screen for each question, with a rank for every answer."""
+    found, task = _questions(work, 2), work.setup.config.name
+    groups = Counter(group for group, _ in found)
+    for (group, question), by_id in found.items():
+        names = {one: row.system for one, row in by_id.items()}
+        if "" in names.values() or len({*names.values()}) < len(names):
+            names = {one: one for one in names}
+        item_id = group if groups[group] == 1 else question
+        columns = {
+            one: {"task": task, "item_id": item_id, "system": name} for one, name in names.items()
+        }
+        sections, asked = work.slots("Answer", by_id, columns, work.metrics, **_RANK)
+        yield work.built([*by_id.values()], [*_context([*by_id.values()]), *sections], asked)
+
+
+def _two_part(work: _Work) -> Iterator[Built]:
+    """A screen for each assessment: first the responses that it is about, then its text."""
+    found, chosen = _questions(work, 1), work.setup.config.assessment_metrics
+    later = [metric for metric in work.metrics if metric.id in chosen]
+    sooner = [metric for metric in work.metrics if metric.id not in chosen]
+    if not sooner:
+        work.tell("leave no metric for the responses", ", ".join(chosen), "", "assessment_metrics")
+    known, left = {name: key for key in found for name in key if name}, dict(found)
+    for about in work.setup.assessments.answers if work.setup.assessments else ():
+        keys = [(about.group, about.question), known.get(about.question), known.get(about.group)]
+        by_id = left.pop(next((key for key in keys if key in left), ("", "")), {})
+        if not by_id:
+            message = "has no responses, or another is about them"
+            work.tell(message, about.item_id, "one for each question", "assessments")
+            continue
+        columns = {one: {"item_id": one} for one in by_id}
+        sections, asked = work.slots("Response", by_id, columns, sooner)
+        sections.append(_text("Assessment", about.text, part=1))
+        asked += [_ask(metric, {"item_id": about.item_id}, part=1) for metric in later]
+        yield work.built([*by_id.values()], [*_context([*by_id.values()]), *sections], asked)
+    for group, question in left:
+        work.tell("has responses and no assessment", question or group, "", "assessments")
+
+
+_TASKS: Mapping[Task, Callable[[_Work], Iterator[Built]]] = {
+    "ranking": _ranking, "preference": _preference, "criteria": _criteria, "two-part": _two_part,
+}  # fmt: skip

@@ -1,0 +1,221 @@
+"""`judgebench annotate`: collect human labels."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from judgebench.cli.commands import Commands
+from judgebench.cli.options import AnswersOption, DecisionRuleOption, StudyRubric, VerdictsOption
+from judgebench.cli.show import AsJson, Output, show
+from judgebench.errors import Problem, SetupError
+from judgebench.files import all_or_nothing, write_atomically
+
+app = Commands("Collect human labels with a small web app: blind, balanced, on your own machine.")
+
+StudyFolder = Annotated[
+    Path,
+    typer.Argument(metavar="STUDY", help="The folder that `judgebench annotate init` wrote."),
+]
+Person = Annotated[str, typer.Argument(metavar="NAME", help="An annotator, or `lead`.")]
+
+
+@app.command(epilog="Example: judgebench annotate init annotate.yaml --to runs/labels")
+def init(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="annotate.yaml or bench.yaml.")],
+    to: Annotated[Path, typer.Option(metavar="FOLDER", help="The folder of the study.")],
+    new_version: Annotated[
+        bool, typer.Option("--new-version", help="The study is there: take the items as they are.")
+    ] = False,
+) -> None:
+    """Make a study: blind screens, who labels what, and a link for everybody."""
+    from judgebench.api import annotate
+
+    typer.echo(annotate(file, to, new_version=new_version))
+
+
+@app.command(epilog="Example: judgebench annotate agreed runs/demo --metric tone --to items.csv")
+def agreed(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")],
+    to: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw a sample: the CSV file to write.")
+    ] = None,
+    count: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Or count: the expert's labels.")
+    ] = None,
+    metric: Annotated[str, typer.Option(metavar="ID", help="Of several metrics, which.")] = "",
+    judge: Annotated[str, typer.Option(metavar="NAME", help="A judge of the run.")] = "",
+    items: Annotated[int, typer.Option(metavar="N", help="How many items to draw.")] = 59,
+    seed: Annotated[int, typer.Option(metavar="N", help="The same seed draws the same.")] = 0,
+) -> None:
+    """Draw items on which annotators and judge agree, for an expert to label blind; then count.
+
+    Errors that annotators and judge share can be seen in no other way. Name the file under
+    `items` of an annotate.yaml; --count then says how many of them the expert contradicts. Of 59
+    without an error, fewer than 5 % are wrong (95 %).
+    """
+    from judgebench import api
+
+    if (to is None) == (count is None):
+        raise SetupError(Problem("give either --to or --count"))
+    study = api.open_run(run)
+    if count is not None:
+        typer.echo(api.contradicted(study, count, metric=metric, judge=judge))
+    elif to is not None:
+        drawn = api.agreed(study, metric=metric, judge=judge, items=items, seed=seed)
+        with all_or_nothing(to.parent, [to]):
+            write_atomically(to, drawn.to_csv(index=False).encode())
+        typer.echo(f"{to}: {len(drawn)} items. Next: name it under `items` of an annotate.yaml")
+
+
+@app.command(epilog="Example: judgebench annotate serve runs/labels --open")
+def serve(
+    study: StudyFolder,
+    host: Annotated[str, typer.Option(metavar="HOST", help="Where to listen.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(metavar="N", help="0: any that is free.")] = 8765,
+    cert: Annotated[Path | None, typer.Option(metavar="FILE", help="A TLS certificate.")] = None,
+    cert_key: Annotated[Path | None, typer.Option(metavar="FILE", help="Its key.")] = None,
+    proxy: Annotated[
+        str,
+        typer.Option("--behind-proxy", metavar="URL", help="A proxy's address, with https."),
+    ] = "",
+    open_lead: Annotated[
+        bool, typer.Option("--open", help="Open the study lead's page in the browser.")
+    ] = False,
+) -> None:
+    """Serve a study to its annotators and its lead, until Ctrl-C.
+
+    Other machines reach it only with --cert or --behind-proxy.
+    """
+    from judgebench.annotation import server
+
+    if cert_key and not cert:
+        raise SetupError(Problem("needs a certificate: --cert", field="--cert-key"))
+    tls = (cert, cert_key) if cert else None
+    server.serve(study, host, port, tls=tls, proxy=proxy, open_lead=open_lead)
+
+
+@app.command(epilog="Example: judgebench annotate reassign runs/labels ann")
+def reassign(study: StudyFolder, name: Person) -> None:
+    """Give the items that somebody who leaves has not begun to the others."""
+    from judgebench.annotation.init import reassign as give_to_others
+
+    typer.echo(give_to_others(study, name))
+
+
+@app.command(epilog="Example: judgebench annotate status runs/labels")
+def status(study: StudyFolder, as_json: AsJson = False) -> None:
+    """Show how far everybody is, how well people agree, and who labels otherwise."""
+    from judgebench.api import collected
+
+    found = collected(study)
+    show({"annotate": found}, found.name, Output(verbose=not as_json, json=as_json))
+
+
+@app.command(epilog="Example: judgebench annotate look runs/labels --verdicts judge.csv")
+def look(
+    study: StudyFolder,
+    verdicts: VerdictsOption = None,
+    answers: AnswersOption = None,
+    rubric: StudyRubric = None,
+    rule: DecisionRuleOption = None,
+) -> None:
+    """Decide on judges before all labels are there, at a look that the study declared.
+
+    Each declared number of complete items allows one look at all judges, with intervals that keep
+    a false REPLACE as rare as one look at the end would. Without --rubric, the metrics are those
+    that are asked.
+    """
+    import pandas as pd
+
+    from judgebench import api
+    from judgebench.annotation.folder import open_store
+    from judgebench.annotation.look import due_look, keep_look, labels_on
+    from judgebench.rubric import Rubric
+
+    with open_store(study) as store:
+        with store.reading():
+            due = due_look(store)
+            if not verdicts:
+                raise SetupError(Problem("name the verdicts of all judges", field="--verdicts"))
+            labels = pd.DataFrame(labels_on(store, due.screens))
+        asked = rubric or Rubric.model_validate(store.meta["rubric"])
+        decided = api.decide(
+            api.study(labels, verdicts, answers, rubric=asked), rule, looks=due.shares
+        )
+        typer.echo("\n".join(keep_look(store, due, decided)))
+
+
+@app.command(epilog="Example: judgebench annotate link runs/labels ann")
+def link(study: StudyFolder, name: Person) -> None:
+    """Print a new link for somebody. It works once, within a week; earlier sessions go on."""
+    from judgebench.annotation.folder import link_of, open_store
+
+    with open_store(study) as store:
+        typer.echo(link_of(store, name))
+
+
+@app.command(epilog="Example: judgebench annotate revoke runs/labels ann")
+def revoke(study: StudyFolder, name: Person) -> None:
+    """End all sessions and links of somebody. Labels stay."""
+    from judgebench.annotation.folder import known_person, open_store
+
+    with open_store(study) as store:
+        ended = store.revoke(known_person(store, name))
+    typer.echo(f"{name}: {ended} sessions and links ended")
+
+
+@app.command(epilog="Example: judgebench annotate export runs/labels")
+def export(
+    study: StudyFolder,
+    to: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Default: labels.csv or the like in STUDY.")
+    ] = None,
+    calibration: Annotated[
+        bool, typer.Option("--calibration", help="Also the calibration round.")
+    ] = False,
+    events: Annotated[
+        bool, typer.Option("--events", help="Instead, the log of every event.")
+    ] = False,
+) -> None:
+    """Write the labels that count now as a table, also while the study is served."""
+    from judgebench.annotation import export as tables
+
+    for line in tables.export(study, to, calibration=calibration, events=events):
+        typer.echo(line)
+
+
+@app.command(epilog="Example: judgebench annotate sheet runs/labels ann --to ann.html")
+def sheet(
+    study: StudyFolder,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="An annotator.")],
+    to: Annotated[Path, typer.Option("--to", metavar="FILE", help="The HTML file to write.")],
+) -> None:
+    """Write the page of an annotator as one file, for work without a connection to the server.
+
+    It saves labels as NAME.events.json, which `judgebench annotate import` reads.
+    """
+    from judgebench.annotation.folder import open_store
+    from judgebench.annotation.sheet import sheet as made_sheet
+    from judgebench.files import write_atomically
+    from judgebench.runs.verdict_file import disk_errors
+
+    with open_store(study) as store, disk_errors(to):
+        write_atomically(to, made_sheet(store, name).encode())
+
+
+@app.command("import", epilog="Example: judgebench annotate import runs/labels ann.events.json")
+def import_(
+    study: StudyFolder,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="What an offline sheet saved.")],
+) -> None:
+    """Add the labels that an offline sheet saved. Importing a file again changes nothing."""
+    from judgebench.annotation.sheet import import_events
+
+    said, refused = import_events(study, file)
+    typer.echo(said)
+    if refused:
+        typer.echo("\n".join(("refused:", *refused)), err=True)
+        raise typer.Exit(1)

@@ -1,0 +1,158 @@
+"""What comes out of a study: labels, ranks or decisions under the names of the data."""
+
+from __future__ import annotations
+
+import sqlite3
+from codecs import BOM_UTF8
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from judgebench.annotation.folder import KEY, served_file
+from judgebench.annotation.key import Key, Target, read_key
+from judgebench.annotation.store import Store, by_screen
+from judgebench.data.spreadsheet import quoted, to_csv
+from judgebench.errors import Problem, SetupError
+from judgebench.files import to_line, write_atomically
+from judgebench.records import ADJUDICATED
+from judgebench.runs.verdict_file import disk_errors
+from judgebench.words import counted
+
+Row = dict[str, str]
+_IN_COLUMNS = ("preference", "criteria", "review")  # a column for each metric
+_FILES = {"ranking": "ranks.csv", "review": "decisions.csv"}  # else labels.csv
+_BLIND = {"review": "no"}  # the text may be a model's verdict; no other task shows one
+_NAMES = {  # of columns, for the readers of these tables; "" leaves one out
+    "ranking": {"annotator": "expert", "label": "rank", "metric": "", "made_blind": ""},
+    "review": {"review": "decision"},
+}
+
+
+def label_rows(study: Path, *, calibration: bool = False) -> list[Row]:
+    """The labels that count now: `item_id`, `annotator`, `metric`, `label`, `study` (its hash),
+    and `made_blind`: `yes` where they were made without sight of any model's label.
+
+    Preferences (`model_a`, `model_b`), criteria (`criterion`) and reviews (`decision`, `reason`)
+    have a column for each metric; a ranking has `task`, `expert`, `system` and `rank`, of what
+    an annotator ranked whole. A blank is "cannot tell". Labels on a screen that is not done or
+    skipped count; what was taken back or is no longer asked does not. The lead's are of
+    `adjudicated`. Raises SetupError where there is no study, or no key of it.
+    """
+    with snapshot(study) as store:
+        return rows_of(store, key_of(store), _screens(store, calibration))
+
+
+def snapshot(study: Path) -> closing[Store]:
+    """The study as it is now, given its folder or its file, in memory: a server that writes it is
+    not disturbed, and no file is made where it lies. Raises SetupError."""
+    file = served_file(study).resolve()
+    if not file.is_file():
+        made = "no such file: `judgebench annotate init` makes a study"
+        raise SetupError(Problem(made, str(file)))
+    copy = sqlite3.connect(":memory:")
+    # Without a log nobody writes it. With one, SQLite knows what of it counts, also after a kill.
+    how = "mode=ro" + "&immutable=1" * (not file.with_name(f"{file.name}-wal").exists())
+    try:
+        with closing(sqlite3.connect(f"{file.as_uri()}?{how}", uri=True, timeout=30)) as source:
+            source.backup(copy)
+    except sqlite3.DatabaseError as error:
+        raise SetupError(Problem(f"is no annotation study: {error}", str(file))) from None
+    return closing(Store(file, copy))
+
+
+def key_of(store: Store) -> Key:
+    """The key of a study. Raises SetupError where it is not there, or of another study."""
+    path, own = store.path.parents[1] / KEY, str(store.meta.get("study"))
+    key = read_key(path)
+    if key.study != own or store.screens.keys() - key.screens.keys():
+        message = "is the key of another study, or of a version before"
+        raise SetupError(Problem(message, str(path), None, "study", key.study, own))
+    return key
+
+
+def _screens(store: Store, calibration: bool) -> set[str]:
+    return {name for name, one in store.screens.items() if calibration or not one.calibration}
+
+
+def rows_of(store: Store, key: Key, screens: Collection[str]) -> list[Row]:
+    """`label_rows` of these screens."""
+    rows: list[Row] = []
+    given = by_screen(one for one in store.given() if one.screen in screens)
+    for (who, name), labels in sorted(given.items(), key=lambda at: at[0][::-1]):
+        asked = [field.key for field in store.screens[name].screen.asked(labels)]
+        if key.task == "ranking" and (who == ADJUDICATED or not all(map(labels.get, asked))):
+            continue  # a rank means something beside all others of one expert
+        for field in asked:
+            label, target = labels.get(field), key.screens[name].get(field)
+            if label is not None and target is not None:
+                said = {"metric": target.metric, "label": target.labels.get(label, label)}
+                about = {"annotator": who, "made_blind": _BLIND.get(key.task, "yes")}
+                rows.append({**target.columns, **about, **said, "study": key.study})
+    rows = _in_columns(rows) if key.task in _IN_COLUMNS else rows
+    names = _NAMES.get(key.task, {})
+    return [{names.get(c, c): text for c, text in row.items() if names.get(c, c)} for row in rows]
+
+
+def _in_columns(rows: Sequence[Row]) -> list[Row]:
+    """One row for all that somebody said of the same, with a column for each metric."""
+    found: dict[tuple[str, ...], Row] = {}
+    for row in rows:
+        about = {column: row[column] for column in row if column not in ("metric", "label")}
+        found.setdefault(tuple(about.values()), about)[row["metric"]] = row["label"]
+    return list(found.values())
+
+
+def _events(store: Store, key: Key) -> Iterator[dict[str, Any]]:
+    """Every event; `item_id` of the whole screen is that of its last field."""
+    for event in map(dict, store.rows("SELECT * FROM events ORDER BY n")):
+        targets = key.screens[event["screen"]]
+        whole = {"item_id": [*targets.values()][-1].columns["item_id"]}
+        target = targets.get(event["field"], Target(columns=whole, metric=""))
+        label = target.labels.get(event["label"], event["label"])
+        yield {"study": key.study, **target.columns, **event, "label": label}
+
+
+def export(
+    study: Path, to: Path | None = None, *, calibration: bool = False, events: bool = False
+) -> list[str]:
+    """Write `label_rows` as a table, or the log of all `events` as JSONL, by default into the
+    folder of the study. Returns in words what was written and what was left out. Raises SetupError
+    where there is nothing to write, or the file is something else, which is not overwritten."""
+    with snapshot(study) as store:
+        key, chosen = key_of(store), _screens(store, calibration)
+        labels = rows_of(store, key, chosen)
+        rows = [*_events(store, key)] if events else labels
+        first = len(rows_of(store, key, store.screens.keys() - chosen))
+        now = {(one.annotator, one.screen, one.field) for one in store.given()}
+        sql = "SELECT DISTINCT annotator, screen, field FROM latest WHERE label IS NOT NULL"
+        ever = {tuple(row) for row in store.rows(f"{sql} AND field NOT IN ('', 'part')")}
+    why = "of the calibration round (--calibration)"
+    gone = {why: first, "of what has changed": len(ever - now)}
+    left_out = [f"left out: {counted(n, 'label')} {why}" for why, n in gone.items() if n]
+    if not rows:
+        raise SetupError([Problem("holds nothing to export", str(study)), *map(Problem, left_out)])
+    name = "events.jsonl" if events else _FILES.get(key.task, "labels.csv")
+    file = to or store.path.parents[1] / name
+    content = "".join(map(to_line, rows)).encode() if events else _table(rows, key)
+    with disk_errors(file):
+        if file.exists() and b'"study"' not in file.open("rb").readline():
+            raise SetupError(Problem("is no export, and is not overwritten", str(file)))
+        write_atomically(file, content)
+    if events:
+        return [f"{file}: {counted(len(rows), 'event')}"]
+    data = "Next: name it under `data` of a bench.yaml, beside the answers"
+    then = {
+        "ranking": f"Next: judgebench rank suitability {file}",
+        "review": "Next: keep what is accepted",
+    }
+    return [f"{file}: {counted(len(rows), 'row')}", *left_out, then.get(key.task, data)]
+
+
+def _table(rows: Sequence[Row], key: Key) -> bytes:
+    """As CSV. What people read is safe to open as a spreadsheet; data has its texts as they are."""
+    columns = [*dict.fromkeys(c for row in rows for c in row if c != "study"), "study"]
+    texts = [[row.get(column, "") for column in columns] for row in rows]
+    if key.task in _FILES:
+        return to_csv(columns, [[*map(quoted, row)] for row in texts])
+    return to_csv(columns, texts).removeprefix(BOM_UTF8)

@@ -1,0 +1,237 @@
+"""A study is made, goes on with other items, or loses an annotator."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Set
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from judgebench.annotation import design
+from judgebench.annotation.build import Built, asked_of, build, item_of, secret_of
+from judgebench.annotation.config import Setup, load_setup
+from judgebench.annotation.export import key_of
+from judgebench.annotation.folder import KEY, LEAD, SERVED, known_person, link_of, open_store
+from judgebench.annotation.key import Key
+from judgebench.annotation.store import Store
+from judgebench.data.cells import mark_forbidden
+from judgebench.errors import Problem, SetupError, some
+from judgebench.files import to_bytes, write_atomically
+from judgebench.records import content_hash
+from judgebench.runs.verdict_file import disk_errors
+from judgebench.words import counted
+
+_FIXED = ("name", "task", "per_item", "calibration", "looks")  # figures rest on these
+
+
+@dataclass(frozen=True, repr=False)
+class Made:
+    """What was done to a study, in words, and the links by which people come in."""
+
+    study: Path
+    facts: tuple[str, ...]
+    links: Mapping[str, str]
+
+    def __repr__(self) -> str:
+        links = [f"  {name}: {link}" for name, link in self.links.items()]
+        told = ["Links, each for one person; each works once:", *links] if links else []
+        following = [f"Next: judgebench annotate serve {self.study}"] if LEAD in self.links else []
+        return "\n".join([*self.facts, *told, *following])
+
+
+def init(file: str | Path, to: str | Path, *, new_version: bool = False) -> Made:
+    """Make the folder `to` of the study that an annotate.yaml or a bench.yaml describes.
+
+    With `new_version` the study is there and goes on with the items as they are now: labels stay
+    where neither texts nor question have changed. Raises SetupError with every problem; nothing is
+    written then.
+    """
+    setup, folder = load_setup(Path(file)), Path(to)
+    if new_version:
+        return _renew(setup, folder)
+    if there := [path for path in (folder / KEY, folder / SERVED) if path.exists()]:
+        allowed = "another folder, or --new-version, which keeps the labels"
+        raise SetupError(Problem("a study is there already", str(there[0]), allowed=allowed))
+    key, built = named_screens(setup)
+    plan, names = planned(setup, built), setup.config.annotators
+    with disk_errors(folder):
+        folder.parent.mkdir(parents=True, exist_ok=True)
+    with disk_errors(folder), TemporaryDirectory(prefix=".study-", dir=folder.parent) as half:
+        _write_key(Path(half), key)
+        with closing(Store.create(Path(half) / SERVED, _meta(setup, key))) as store:
+            store.put([one.screen for one in built.values()], plan.calibration)
+            store.assign(plan.orders)
+            links = {name: link_of(store, name) for name in (*names, LEAD)}
+        folder.mkdir(exist_ok=True)
+        for path in (KEY, SERVED.parent):
+            os.rename(Path(half) / path, folder / path)
+    facts = [
+        f"{counted(len(built), 'item')}, {len(plan.calibration)} of them for everybody at first "
+        f"(calibration), the others for {setup.config.per_item} of {len(names)} annotators",
+        *(f"{name}: {counted(len(plan.orders[name]), 'item')}" for name in names),
+        "Items that two annotators share, without calibration:",
+        *design.overlap_lines(plan.given, names),
+    ]
+    return Made(folder, tuple(facts), links)
+
+
+def named_screens(setup: Setup, known: Key | None = None) -> tuple[Key, dict[str, Built]]:
+    """The key of a study and its screens by id. Entries of an earlier key stay, and so do the ids
+    of its items. Raises SetupError with every item that no screen can show."""
+    before = known.screens if known else {}
+    secret = known.secret if known else secret_of(setup)
+    ids = {item_of(targets): name for name, targets in before.items()}
+    built, screens = dict[str, Built](), dict(before)
+    for one in build(setup, secret):
+        name = ids.setdefault(item_of(one.targets), f"s{len(ids) + 1:04}")
+        built[name] = replace(one, screen=one.screen.model_copy(update={"id": name}))
+        gone = {k: v for k, v in before.get(name, {}).items() if k not in one.targets}
+        screens[name] = {**gone, **one.targets}
+    shown = {name: one.screen.hash for name, one in built.items()}
+    study = known.study if known else content_hash([setup.config.model_dump(mode="json"), shown])
+    return Key(study=study, task=setup.config.task, secret=secret, screens=screens), built
+
+
+def planned(setup: Setup, built: Mapping[str, Built]) -> design.Assignment:
+    """Who labels what. Raises SetupError with every setting that does not fit the items."""
+    config, problems = setup.config, list[Problem]()
+    left, last = len(built) - config.calibration, max(config.looks, default=0)
+    if last > left >= 0:
+        allowed = f"at most {left:,}, the items without calibration"
+        problems.append(Problem("cannot be met", "", None, "looks", str(last), allowed))
+    sizes = (config.per_item, config.calibration, config.seed)
+    try:
+        plan = design.assign(_strata(built), config.annotators, *sizes)
+    except SetupError as error:
+        problems += error.problems
+    if problems:
+        raise SetupError([replace(problem, file=str(setup.file)) for problem in problems])
+    return plan
+
+
+def _strata(built: Mapping[str, Built]) -> dict[str, tuple[str, str]]:
+    return {name: (one.systems, one.question) for name, one in built.items()}
+
+
+def _meta(setup: Setup, key: Key) -> dict[str, Any]:
+    """What the served file says of the study besides its screens."""
+    config, rubric = setup.config, asked_of(setup).model_copy(update={"source": ""})
+    return {
+        **config.model_dump(mode="json", include={*_FIXED}),
+        "seed": int(content_hash([config.seed, config.name])[:8], 16),
+        "guidelines": mark_forbidden(setup.guidelines),
+        "rubric": rubric.model_dump(mode="json"),
+        "study": key.study,
+        "left": [],  # who gets no items any more
+    }
+
+
+def _write_key(folder: Path, key: Key) -> None:
+    write_atomically(folder / KEY, to_bytes(key.model_dump(mode="json")))
+    (folder / KEY).chmod(0o600)
+
+
+# --- a running study ------------------------------------------------------------------------------
+
+
+def _renew(setup: Setup, folder: Path) -> Made:
+    """The study with its items as they are now."""
+    with open_store(folder) as store, store.writing():
+        _check_fixed(setup, store)
+        known = key_of(store)
+        key, built = named_screens(setup, known)
+        now, before = store.screens, _counting(store)
+        put = [
+            one.screen
+            for name, one in built.items()
+            if name not in now or now[name].screen.hash != one.screen.hash
+        ]
+        gone, first = now.keys() - built.keys(), store.calibration
+        people = [n for n in setup.config.annotators if n not in store.meta["left"]]
+        added = [name for name in people if name not in store.annotators]
+        orders = store.orders
+        orders |= {name: sorted(first & built.keys()) for name in added}
+        strata = {name: at for name, at in _strata(built).items() if name not in first}
+        per_item, seed = setup.config.per_item, setup.config.seed
+        given = design.extend(strata, _given(orders, first), people, per_item, seed)
+        for name in people:
+            new = [screen for screen, names in given.items() if name in names]
+            orders[name] += design.order(new, strata, name, seed)
+        _write_key(folder, key)
+        store.assign(orders)
+        said = {k: v for k, v in _meta(setup, key).items() if k in ("guidelines", "rubric")}
+        if put or gone or any(store.meta[name] != value for name, value in said.items()):
+            store.set(**said)
+            store.put(put, first, gone)
+        fresh = sum(screen.id not in known.screens for screen in put)
+        labels = counted(len(people), "label")
+        few = f"new items get {labels} each, not {per_item}: too few annotators are left"
+        facts = (
+            f"version {store.version}: {len(built) - len(put)} items unchanged, "
+            f"{len(put) - fresh} changed, {fresh} new, {len(gone)} gone",
+            f"{_counting(store)} of {before} labels count on; all are kept",
+            *(f"{name}: {counted(len(orders[name]), 'item')}" for name in added),
+            *([few] if fresh and len(people) < per_item else ()),
+        )
+        return Made(folder, facts, {name: link_of(store, name) for name in added})
+
+
+def _check_fixed(setup: Setup, store: Store) -> None:
+    """Raises SetupError for what cannot change while a study runs."""
+    config, file, meta = setup.config.model_dump(mode="json"), str(setup.file), store.meta
+    problems = [
+        Problem("cannot change now", file, None, n, str(config[n]), str(meta[n]))
+        for n in _FIXED
+        if config[n] != meta[n]
+    ]
+    message = "still has items, which `judgebench annotate reassign` gives to others"
+    problems += [
+        Problem(f"{message}; `revoke` ends the access", file, None, "annotators", name)
+        for name in {*store.annotators} - {*config["annotators"], *meta["left"]}
+    ]
+    if not {*config["annotators"]} - {*meta["left"]}:
+        problems.append(
+            Problem("have all left: name somebody who labels", file, None, "annotators")
+        )
+    if problems:
+        raise SetupError(problems)
+
+
+def _counting(store: Store) -> int:
+    """How many labels count."""
+    return sum(given.label is not None and bool(given.field) for given in store.given())
+
+
+def _given(orders: Mapping[str, Iterable[str]], first: Set[str]) -> dict[str, list[str]]:
+    """Who has each screen but the `first` ones, which are for everybody."""
+    found = defaultdict[str, list[str]](list)
+    for name, screens in orders.items():
+        for screen in (screen for screen in screens if screen not in first):
+            found[screen].append(name)
+    return found
+
+
+def reassign(study: str | Path, name: str) -> Made:
+    """Give the items that somebody has not begun to others, and no new ones to them. Raises
+    SetupError for a name that is no annotator's."""
+    with open_store(Path(study)) as store, store.writing():
+        known_person(store, name, also=())
+        orders, first = store.orders, store.calibration
+        left, screens = {*store.meta["left"], name}, store.screens
+        own = ((n, screens[n].screen.state(store.labels(name, n))) for n in store.assigned(name))
+        new = {n for n, state in own if state == "new"}
+        people = [other for other in orders if other not in left]
+        given, seed = _given(orders, first), store.meta["seed"]
+        moved, nobody = design.reassign(given, name, new - first, people, seed)
+        for screen, other in moved.items():
+            orders[other].append(screen)
+        orders[name] = [n for n in orders[name] if n not in moved and n not in new & first]
+        store.set(left=sorted(left))
+        store.assign(orders)
+    facts = [f"{other}: {n} more" for other, n in Counter(moved.values()).items()]
+    facts += [f"nobody: {len(nobody)}, which all others have: {some(nobody)}"] if nobody else []
+    return Made(Path(study), tuple(facts or [f"{name} has nothing that is not begun"]), {})

@@ -1,0 +1,368 @@
+"""What the study lead sees: progress, agreement, who labels otherwise, and what to settle."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from itertools import combinations
+from statistics import median
+from typing import Any, get_args
+
+import numpy as np
+
+from judgebench.alignment.annotators import AGREEMENT_STATISTICS, Votes
+from judgebench.alignment.caveats import odd_uses
+from judgebench.annotation.screens import CANNOT_TELL, Field, State
+from judgebench.annotation.store import Given, Store, by_screen
+from judgebench.records import ADJUDICATED, Answer, Estimate, HumanLabel
+from judgebench.results.part import Block, Part
+from judgebench.results.rows import Results, Row
+from judgebench.results.shown import Shown
+from judgebench.results.tables import DASH, Cell, Table
+from judgebench.rubric import Metric, Rubric
+from judgebench.stats.arrays import value_counts
+from judgebench.stats.resample import Resampling
+from judgebench.studies.study import Study, study_of
+from judgebench.studies.truth import TruthConfig
+
+MOST_LISTED = 500  # disagreements, and texts that annotators wrote
+ROUNDS = ("main", "calibration")
+Place = tuple[str, str]  # a screen and a field on it
+_RANKING = "ranking"  # the task whose last label is no severe one
+_AGREEMENT = [AGREEMENT_STATISTICS[key] for key in ("alpha", "observed")]
+_PEOPLE = ("Annotator", "Done", "Of", "Skipped", "Cannot tell", "Minutes per item")
+_BY = ("metric", "round")
+_RESAMPLING = Resampling(resamples=1000)
+_WEEK, _DAY = timedelta(days=7), timedelta(days=1)
+
+
+def figures(store: Store) -> Mapping[str, Any]:
+    """Everything on the lead's page but the disagreements, as JSON. It holds no name of a system,
+    no id of the data and no verdict of a judge."""
+    return Collected(store).figures
+
+
+def disagreements(store: Store) -> list[dict[str, Any]]:
+    """Fields on which the labels of two annotators or more differ: those that wait for an
+    adjudication first, the most severe first. Nothing in it says whose a label is."""
+    return Collected(store).disagreements()
+
+
+class Collected(Shown):
+    """What an annotation study holds at one moment."""
+
+    def __init__(self, store: Store, now: datetime | None = None) -> None:
+        with store.reading():
+            self.meta, self.looks, self.times = store.meta, store.looks, store.times()
+            self.stored, self.given = store.screens, store.given()
+            self.assigned = {who: store.assigned(who) for who in store.annotators}
+        self.now, self.name = now or datetime.now(UTC), str(self.meta.get("name", ""))
+        self.screens = {name: one.screen for name, one in self.stored.items()}
+        self.labels = by_screen(self.given)
+        # The remark on an item goes with every event on it: the last one's is what counts.
+        self.last = {(one.annotator, one.screen): one for one in self.given}
+
+    @cached_property
+    def figures(self) -> Mapping[str, Any]:
+        """As the function of that name."""
+        main = self.in_round(ROUNDS[0])
+        return {
+            "study": self.name, "at": self.now.isoformat(timespec="seconds"),
+            "metrics": self.titles, "rounds": {name: self._far(name) for name in ROUNDS},
+            "people": [self._person(who) for who in self.assigned],
+            "minutes": asdict(self._minutes(self.assigned)), "end": self._end(),
+            "overlaps": list(self._overlaps(main)),
+            "agreement": [row.plain() for row in self.agreement],
+            "distribution": [_distribution(*one) for one in self._metrics()],
+            "severe": list(self._severe(main & self.complete)),
+            "words": list(self._words())[:MOST_LISTED], "reasons": list(self._reasons()),
+            "looks": {"declared": self.meta.get("looks", []), "made": self.looks},
+        }  # fmt: skip
+
+    # --- how far everybody is ---------------------------------------------------------------------
+
+    @cached_property
+    def states(self) -> Mapping[str, Mapping[str, State]]:
+        """The state of each assigned screen, by person and screen; what somebody who left has not
+        finished is theirs no more."""
+        left, found = self.meta.get("left", ()), dict[str, dict[str, State]]()
+        for who, own in self.assigned.items():
+            states = ((s, self.screens[s].state(self.labels.get((who, s), {}))) for s in own)
+            found[who] = {s: state for s, state in states if who not in left or state == "done"}
+        return found
+
+    @cached_property
+    def complete(self) -> set[str]:
+        """The screens with which everybody is done who has them."""
+        every = [item for own in self.states.values() for item in own.items()]
+        return {s for s, _ in every} - {s for s, state in every if state != "done"}
+
+    def in_round(self, name: str) -> set[str]:
+        """The screens of that round."""
+        return {s for s, one in self.stored.items() if one.calibration == (name != ROUNDS[0])}
+
+    def _far(self, name: str) -> dict[str, int]:
+        screens = self.in_round(name)
+        return {"of": len(screens), "complete": len(screens & self.complete)}
+
+    def _person(self, who: str) -> dict[str, Any]:
+        counts = {metric: Counter[str]() for metric in self.titles}
+        for screen in self.states[who]:
+            labels = self.labels.get((who, screen), {})
+            for field in self.screens[screen].asked(labels):
+                label, count = labels.get(field.key), counts[field.metric]
+                count["of"] += 1
+                count["labels"] += bool(label)
+                count["cannot_tell"] += label == CANNOT_TELL
+        states = Counter(self.states[who].values())
+        far = {"of": len(self.states[who]), **{state: states[state] for state in get_args(State)}}
+        return {"name": who, **far, "minutes": asdict(self._minutes([who])), "metrics": counts}
+
+    def _minutes(self, people: Collection[str]) -> Estimate:
+        """The median time for which an item was looked at, of those that are done."""
+        every = ((who, s, state) for who in people for s, state in self.states[who].items())
+        done = [self.times[who, s]["ms"] / 60_000 for who, s, state in every if state == "done"]
+        if not done:
+            return Estimate(None, reason="no item is done")
+        return Estimate(median(done), n=len(done), reason="a median of what was measured")
+
+    def _end(self) -> dict[str, Any]:
+        """The day on which all are done who go on as in the past week; else why not."""
+        of = {(who, s): state for who, own in self.states.items() for s, state in own.items()}
+        left = sum(state in ("new", "begun") for state in of.values())
+        since = (self.now - _WEEK).isoformat()
+        last = (self.times[place]["last"] for place, state in of.items() if state == "done")
+        first = min((row["first"] for row in self.times.values()), default=self.now.isoformat())
+        past = self.now - datetime.fromisoformat(first)
+        if not left:
+            return {"date": None, "reason": "No item is left to label"}
+        if past < _DAY:  # some minutes are no pace
+            return {"date": None, "reason": "A date is estimated after the first day of labels"}
+        if not (recent := sum(at >= since for at in last)):
+            return {"date": None, "reason": "No item was finished in the past week"}
+        days = left / recent * min(_WEEK, past) / _DAY
+        end = self.now + timedelta(days=min(days, 36_500))
+        return {"date": end.date().isoformat(), "reason": ""}
+
+    def _overlaps(self, screens: set[str]) -> Iterator[dict[str, Any]]:
+        """How many of these items two people share, and with how many both are done."""
+        own = {who: screens.intersection(states) for who, states in self.states.items()}
+        done = {who: {s for s in own[who] if self.states[who][s] == "done"} for who in own}
+        for a, b in combinations(own, 2):
+            yield {"pair": [a, b], "done": len(done[a] & done[b]), "of": len(own[a] & own[b])}
+
+    # --- what the labels say ----------------------------------------------------------------------
+
+    @cached_property
+    def rubric(self) -> Sequence[Metric]:
+        """The metrics whose labels are to choose from, as if each were about an answer."""
+        if "rubric" not in self.meta:
+            return ()
+        metrics = Rubric.model_validate(self.meta["rubric"]).metrics
+        plain = {"of": "answer", "preference": False}
+        return [metric.model_copy(update=plain) for metric in metrics]
+
+    @cached_property
+    def titles(self) -> Mapping[str, str]:
+        """The title of each metric by its id, also of what is answered in words."""
+        fields = (field for screen in self.screens.values() for field in screen.fields)
+        titles = {field.metric: field.title for field in fields}
+        return titles | {m.id: m.title for m in self.rubric if m.id in titles}
+
+    @cached_property
+    def _studies(self) -> list[Study]:
+        """All labels of annotators; metrics that are asked of the same rows in one study."""
+        labels = [
+            HumanLabel(_item(name, field), who, field.metric, label)
+            for (who, name), given in self.labels.items()
+            for field in (self.screens[name].asked(given) if who != ADJUDICATED else ())
+            if field.options and (label := given.get(field.key))
+        ]
+        rows = defaultdict[str, dict[str, Answer]](dict)
+        for screen in self.screens.values():
+            for field in screen.fields:  # the hash stands for the texts: repeats are one group
+                item = _item(screen.id, field)
+                rows[field.metric][item] = Answer(
+                    item, screen.hash, screen.hash, "", None, screen.group
+                )
+        alike = defaultdict[tuple[str, ...], list[Metric]](list)
+        for metric in self.rubric:
+            alike[tuple(rows[metric.id])].append(metric)
+        return [
+            study_of(
+                Rubric(name="labels", version="1", instructions="-", metrics=tuple(metrics)),
+                [*rows[metrics[0].id].values()], labels, TruthConfig(), _RESAMPLING,
+            )
+            for items, metrics in alike.items() if items
+        ]  # fmt: skip
+
+    def _metrics(self, screens: Collection[str] | None = None) -> Iterator[tuple[Metric, Study]]:
+        """Each metric with its study; that of some screens alone."""
+        for study in self._studies:
+            if screens is not None:
+                items = enumerate(study.answers.item_ids())
+                kept = [row for row, item in items if item.partition("@")[0] in screens]
+                study = study.only(np.array(kept, dtype=np.int64))
+            yield from ((metric, study) for metric in study.rubric.metrics)
+
+    @cached_property
+    def agreement(self) -> Results:
+        """How far annotators agree, metric by metric, in each round."""
+        rows = (
+            Row("agreement", one.key, one.formula(votes), "", metric.id, {"round": name})
+            for name in filter(self.in_round, ROUNDS)
+            for metric, study in self._metrics(self.in_round(name))
+            for votes in [Votes(study, metric, study.humans[metric.id].made.values)]
+            for one in _AGREEMENT
+            if one.formula
+        )
+        return Results(tuple(rows))
+
+    def _severe(self, screens: set[str]) -> Iterator[dict[str, Any]]:
+        """On how many of these items somebody, and more than half, gave the most severe label."""
+        for metric, study in self._metrics(screens) if self.meta.get("task") != _RANKING else ():
+            if metric.most_severe:
+                values = study.humans[metric.id].ratings.values
+                severe = (values == len(metric.labels) - 1).sum(axis=1)
+                most = 2 * severe > (values >= 0).sum(axis=1)
+                found = {"metric": metric.id, "label": metric.most_severe, "of": len(study.answers)}
+                yield {**found, "somebody": int((severe > 0).sum()), "most": int(most.sum())}
+
+    def _words(self) -> Iterator[dict[str, Any]]:
+        """What annotators wrote, the latest first: answers in words, and remarks."""
+        for one in sorted(self.given, key=lambda one: one.at, reverse=True):
+            field = self.screens[one.screen].field(one.field)
+            said = one.label if field and not field.options else ""
+            title = field.title if field else ""
+            remark = one.remark if self.last.get((one.annotator, one.screen)) is one else ""
+            texts = ((said, title), (remark, "")) if one.annotator != ADJUDICATED else ()
+            about = {"screen": one.screen, "at": one.at}
+            yield from ({**about, "title": title, "text": text} for text, title in texts if text)
+
+    # --- what annotators disagree on --------------------------------------------------------------
+
+    @cached_property
+    def _splits(self) -> list[tuple[Place, Metric, Sequence[int], Given | None]]:
+        """Where labels differ: the place, the metric, the labels as indices, ascending, and the
+        adjudication. First come those without one, of these the most severe."""
+        lead = (one for one in self.given if one.annotator == ADJUDICATED)
+        settled = {(one.screen, one.field): one for one in lead if one.label is not None}
+        found = []
+        for metric, study in self._metrics():
+            ratings, k = study.humans[metric.id].ratings, len(metric.labels)
+            severity = metric.severities if metric.kind == "ordinal" else (0,) * k
+            several = (value_counts(ratings.values, k) > 0).sum(axis=1) > 1
+            for row in ratings.rows[several].tolist():
+                screen, _, about = study.answers[row].item_id.partition("@")
+                place = screen, f"{metric.id}@{about}" if about else metric.id
+                labels = sorted(label for _, label in ratings.given(row))
+                least, worst = (severity[labels[i]] / (severity[-1] or 1) for i in (0, -1))
+                turn = (place in settled, -worst, least - worst)
+                found.append((turn, (place, metric, labels, settled.get(place))))
+        return [split for _, split in sorted(found, key=lambda one: one[0])]
+
+    def disagreements(self) -> list[dict[str, Any]]:
+        """As the function of that name. Labels go from the least severe on, and remarks by the
+        alphabet: orders that say nothing."""
+        remarks = defaultdict[str, list[str]](list)
+        for (who, name), one in self.last.items():
+            if one.remark and who != ADJUDICATED:
+                remarks[name].append(one.remark)
+        found = []
+        for (name, key), metric, labels, given in self._splits[:MOST_LISTED]:
+            screen = self.screens[name]
+            shown = screen.shown_to(ADJUDICATED, self.meta.get("seed", 0), screen.parts - 1)
+            asked = next(field for field in shown["fields"] if field["key"] == key)
+            about = {"screen": name, "hash": screen.hash, "metric": metric.id, "field": asked}
+            about["sections"] = shown["sections"]
+            about["labels"] = [metric.label_texts[i] for i in labels]
+            about["remarks"] = sorted(remarks[name])
+            found.append({**about, "adjudication": given and asdict(given)})
+        return found
+
+    def _reasons(self) -> Iterator[dict[str, Any]]:
+        """How many disagreements each metric has, and the reasons of those that are adjudicated."""
+        for name in self.titles:
+            if own := [given for _, metric, _, given in self._splits if metric.id == name]:
+                reasons = Counter(given.reason for given in own if given)
+                yield {"metric": name, "of": len(own), "reasons": reasons}
+
+    # --- on a terminal ----------------------------------------------------------------------------
+
+    @property
+    def results(self) -> Results:
+        """Labels by person and metric, and agreement."""
+        counts = (
+            Row("progress", key, Estimate(of[key], n=of["of"]), "", metric, {"who": one["name"]})
+            for one in self.figures["people"]
+            for metric, of in one["metrics"].items()
+            for key in ("labels", "cannot_tell")
+        )
+        return Results(tuple(counts)) + self.agreement
+
+    def records(self) -> dict[str, list[Any]]:
+        """The figures of the lead's page."""
+        return {"figures": [self.figures]}
+
+    @property
+    def part(self) -> Part:
+        """How far everybody is, how well people agree, and what stands out."""
+        f = self.figures
+        people = [
+            (one["name"], *(f"{one[key]:,}" for key in ("done", "of", "skipped")),
+             str(sum(of["cannot_tell"] for of in one["metrics"].values())),
+             f"{one['minutes']['value']:.1f}" if one["minutes"]["n"] else DASH)
+            for one in f["people"]
+        ]  # fmt: skip
+        now = next((name for name in ROUNDS if f["rounds"][name]["complete"]), ROUNDS[0])
+        severe = {one["metric"]: (str(one["somebody"]), str(one["most"])) for one in f["severe"]}
+        agreed = [
+            (self.titles[metric], *(f"{row.estimate:.2f}" for row in found.values()),
+             *severe.get(metric, (DASH, DASH)))
+            for (metric, name), found in self.agreement.pivot("agreement", *_BY).items()
+            if name == now
+        ]  # fmt: skip
+        headings = (
+            "Metric",
+            *(one.heading for one in _AGREEMENT),
+            "Severe: by somebody",
+            "by most",
+        )
+        note = "In brackets: 95 % intervals, by resampling whole groups of items."
+        agreement = _table(f"Agreement in the {now} round", headings, agreed, note)
+        tables = (_table("Progress", _PEOPLE, people), agreement)
+        blocks = (Block(text=tuple(self._said()), tables=tables, on_screen=True),)
+        return Part("annotate", "labels so far", self.results, blocks, screen=blocks)
+
+    def _said(self) -> Iterator[str]:
+        f, end = self.figures, self.figures["end"]
+        for name in filter(self.in_round, ROUNDS):
+            done = f["rounds"][name]
+            yield f"{done['complete']:,} of {done['of']:,} items of the {name} round are complete."
+        yield f"At this pace, all are by {end['date']}." if end["date"] else f"{end['reason']}."
+        yield from (odd for one in f["distribution"] for odd in one["odd"])
+        for one in f["reasons"]:
+            settled = "".join(f", {n} {reason}" for reason, n in one["reasons"].items())
+            yield f"{self.titles[one['metric']]}: {one['of']:,} disagreements{settled}."
+        yield from (sentence for look in self.looks for sentence in look["said"])
+
+
+def _table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *notes: str) -> Table:
+    cells = tuple(tuple(map(Cell, row)) for row in rows)
+    return Table(title.lower(), title, tuple(columns), cells, notes)
+
+
+def _item(screen: str, field: Field) -> str:
+    return f"{screen}@{field.about}"
+
+
+def _distribution(metric: Metric, study: Study) -> dict[str, Any]:
+    """How often each person gave each label, in both rounds, and who uses them as nobody else."""
+    humans = study.humans[metric.id]
+    counts = value_counts(humans.ratings.values.T, len(metric.labels)).tolist()
+    people = dict(zip(humans.ratings.annotators, counts, strict=True))
+    about = {"metric": metric.id, "labels": metric.label_texts}
+    return {**about, "people": people, "odd": list(odd_uses(humans))}

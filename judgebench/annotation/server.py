@@ -1,0 +1,413 @@
+"""The server of a study: the annotators' page, the lead's page, and what they ask and save.
+
+It opens the study's SQLite file and no other. A label is acknowledged once it is on the disk.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import math
+import signal
+import socket
+import sqlite3
+import ssl
+import sys
+import time
+import traceback
+import webbrowser
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, closing, contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, TypeVar
+
+from aiohttp import web
+from aiohttp.http import HttpProcessingError
+from pydantic import Field as Limits
+from pydantic_core import from_json
+
+from judgebench.annotation.folder import LEAD, link_of, served_file
+from judgebench.annotation.guard import Limit, Refused, Site
+from judgebench.annotation.store import Event, Reason, Role, Saved, Store
+from judgebench.annotation.work import page_of, screen_of, work_of
+from judgebench.errors import Problem, SetupError
+from judgebench.models.calls import new_event_loop
+from judgebench.records import ADJUDICATED
+from judgebench.yaml_file import Strict, validate
+
+MOST_TOGETHER = 500  # requests whose events are kept in one transaction
+SESSION_S, DEVICE_LINK_S = 30 * 24 * 3600, 15 * 60
+_LARGEST, _PATIENCE_S = 1 << 20, 30  # of a request
+_FIGURES_S = 5  # the lead's figures are computed no more often than that
+_HEADERS = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
+_NO_SESSION = "You are not logged in: open the link that you were given, or a new one."
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+class Token(Strict):
+    """What enters: the part of a link behind the #."""
+
+    token: Annotated[str, Limits(max_length=100)]
+
+
+class Events(Strict):
+    """What an annotator did, in order."""
+
+    events: Annotated[tuple[Event, ...], Limits(max_length=100)]
+
+
+class Adjudication(Event):
+    """The lead's label where annotators disagree, and why they do."""
+
+    reason: Reason
+    at: Annotated[str, Limits(max_length=40)] = ""  # in its place comes the server's time
+
+
+Sent = TypeVar("Sent", bound=Strict)
+Waiting = tuple[str, str, Sequence[Event], "asyncio.Future[Saved | Exception]"]
+
+
+class Server:
+    """One study. It has three connections to its file: who reads does not wait for who writes, and
+    nobody for the lead's figures."""
+
+    def __init__(self, file: Path, site: Site) -> None:
+        """Raises SetupError where the file is no study."""
+        self.site = site
+        self.reading, self.writing, self._figures = Store(file), Store(file), Store(file)
+        self._waiting: list[Waiting] = []  # session, person, events, how it ended
+        self._turn = asyncio.Lock()
+        self.log = logging.Logger("served")  # of no other's settings, handlers and levels
+        self.log.addHandler(_Kinds())
+        self._requests, self._entering, self._any = Limit(300, 50), Limit(30, 0.5), Limit(200, 20)
+
+    def close(self) -> None:
+        self.reading.close()
+        self.writing.close()
+        self._figures.close()
+
+    def application(self) -> web.Application:
+        """The routes of the study. What is below /api/lead is for the lead alone."""
+        app = web.Application(middlewares=[self._guarded], client_max_size=_LARGEST)
+        app.on_response_prepare.append(_add_headers)
+        app.add_routes([
+            web.get("/", _page("annotate")), web.get("/lead", _page("lead")),
+            web.post("/api/enter", self._enter),
+            web.post("/api/link", self._link), web.post("/api/lead/link", self._link),
+            web.post("/api/leave", self._leave), web.post("/api/lead/leave", self._leave),
+            web.get("/api/work", self._work), web.get("/api/screen/{id}", self._screen),
+            web.post("/api/events", self._events),
+            web.get("/api/lead", self._computed("figures")),
+            web.get("/api/lead/disagreements", self._computed("disagreements")),
+            web.post("/api/lead/adjudicate", self._adjudicate),
+        ])  # fmt: skip
+        return app
+
+    @web.middleware
+    async def _guarded(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Refusals and errors are sentences."""
+        try:
+            self.site.check(request.method, request.path, request.headers)
+            return await handler(request)
+        except Refused as refused:
+            answer = _error(refused.status, str(refused))
+            if refused.wait:
+                answer.headers["Retry-After"] = str(math.ceil(refused.wait))
+            return answer
+        except web.HTTPRequestEntityTooLarge:
+            return _error(413, "The request is too large.")
+        except web.HTTPException as error:
+            return _error(error.status, "There is nothing here.")
+        except ConnectionError:
+            return _error(400, "The request broke off.")
+        except web.RequestPayloadError as error:
+            self.log.info("", exc_info=error)
+            return _error(400, "The request broke off.")
+        except Exception as error:
+            self.log.error("", exc_info=error)
+            if isinstance(error, sqlite3.OperationalError):
+                return _error(503, "Nothing could be saved just now: try again.")
+            return _error(500, "Something failed here. The study lead finds more in the log.")
+
+    def _session(self, request: web.Request) -> tuple[str, str, Role]:
+        """Token, name and role of whoever asks. Raises Refused where they may not."""
+        wanted = "lead" if request.path.startswith("/api/lead") else "annotator"
+        roles: tuple[Role, Role] = ("lead", "annotator")
+        sent = [request.cookies.get(self.site.cookie(role), "") for role in roles]
+        known = [(token, *who) for token in sent if (who := self.reading.who(token)) is not None]
+        if not known:
+            raise Refused(401, _NO_SESSION)
+        own = [one for one in known if one[2] == wanted]
+        self._requests.check((own or known)[0][0])
+        if not own:
+            raise Refused(403, "This is not for you: it needs a link of another kind.")
+        return own[0]
+
+    async def _enter(self, request: web.Request) -> web.Response:
+        forwarded = ",".join(request.headers.getall("X-Forwarded-For", []))
+        self._entering.check(self.site.client(request.remote or "", forwarded))
+        self._any.check("")
+        token = (await _sent(request, Token)).token
+        session = await asyncio.to_thread(self.writing.enter, token, SESSION_S)
+        who = self.reading.who(session or "")
+        if session is None or who is None:
+            raise Refused(401, "This link was used or is too old: ask the lead for a new one.")
+        answer = web.json_response({"name": who[0], "role": who[1]})
+        answer.set_cookie(
+            self.site.cookie(who[1]), session, max_age=SESSION_S, path="/", httponly=True,
+            secure=self.site.secure, samesite="Strict",
+        )  # fmt: skip
+        return answer
+
+    async def _link(self, request: web.Request) -> web.Response:
+        _, name, role = self._session(request)
+        self._entering.check(f"link of {name}")
+        token = await asyncio.to_thread(self.writing.make_link, name, role, DEVICE_LINK_S)
+        return web.json_response({"token": token})
+
+    async def _leave(self, request: web.Request) -> web.Response:
+        await asyncio.to_thread(self.writing.leave, self._session(request)[0])
+        return web.json_response({})
+
+    async def _work(self, request: web.Request) -> web.Response:
+        _, name, _ = self._session(request)
+        return web.json_response(work_of(self.reading, name))
+
+    async def _screen(self, request: web.Request) -> web.Response:
+        _, name, _ = self._session(request)
+        shown = screen_of(self.reading, name, request.match_info["id"])
+        if shown is None:
+            raise Refused(404, "This item is not among yours.")
+        return web.json_response(shown)
+
+    async def _events(self, request: web.Request) -> web.Response:
+        session, name, _ = self._session(request)
+        return await self._save(session, name, (await _sent(request, Events)).events)
+
+    async def _adjudicate(self, request: web.Request) -> web.Response:
+        session, _, _ = self._session(request)
+        sent = await _sent(request, Adjudication)
+        return await self._save(session, ADJUDICATED, [sent.model_copy(update={"at": _now()})])
+
+    async def _save(self, session: str, who: str, events: Sequence[Event]) -> web.Response:
+        """Whoever's turn it is keeps all that waits in one transaction, so that many requests share
+        one writing to the disk; by then a session may have ended."""
+        ended: asyncio.Future[Saved | Exception] = asyncio.get_running_loop().create_future()
+        self._waiting.append((session, who, events, ended))
+        async with self._turn:
+            turn, self._waiting = self._waiting[:MOST_TOGETHER], self._waiting[MOST_TOGETHER:]
+            for (*_, future), saved in zip(turn, await self._kept(turn), strict=True):
+                future.set_result(saved)
+        outcome = await ended
+        if isinstance(outcome, Exception):
+            raise outcome
+        refused = [{"client_id": key, "why": why} for key, why in outcome.refused.items()]
+        told = {"saved": outcome.saved, "refused": refused, "state": dict(outcome.states)}
+        return web.json_response({**told, "at": _now()})
+
+    async def _kept(self, turn: Sequence[Waiting]) -> Sequence[Saved | Exception]:
+        def keep() -> list[Saved | Exception]:
+            live = [self.writing.who(session) is not None for session, *_ in turn]
+            both = zip(turn, live, strict=True)
+            saved = iter(self.writing.save([(one[1], one[2]) for one, ok in both if ok]))
+            return [next(saved) if ok else Refused(401, _NO_SESSION) for ok in live]
+
+        try:
+            return await asyncio.to_thread(keep) if turn else []
+        except Exception as error:
+            return [error] * len(turn)
+
+    def _computed(self, name: str) -> Handler:
+        """The handler of what a function of `lead` makes of the study: computed in a thread and on
+        a connection of its own, where the file has changed since."""
+        turn, kept = asyncio.Lock(), (-math.inf, -1, "")
+
+        def compute() -> str:
+            from judgebench.annotation import lead
+
+            return json.dumps(getattr(lead, name)(self._figures), allow_nan=False)
+
+        async def show(request: web.Request) -> web.Response:
+            nonlocal kept
+            self._session(request)
+            async with turn:
+                version = self.reading.rows("PRAGMA data_version")[0][0]
+                if version != kept[1] and time.monotonic() > kept[0] + _FIGURES_S:
+                    text = await asyncio.to_thread(compute)
+                    kept = (time.monotonic(), version, text)
+            return web.Response(text=kept[2], content_type="application/json")
+
+        return show
+
+
+class _Kinds(logging.Handler):
+    """Prints the time, number and kind of what is logged, and nothing that a library says of it:
+    that may quote a request, and with it cookies and labels."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._count = 0
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._count += 1
+        error = record.exc_info[1] if record.exc_info else None
+        kind = type(error).__name__ if error else f"{record.module}, line {record.lineno}"
+        malformed = isinstance(error, HttpProcessingError | web.RequestPayloadError)
+        where = [] if malformed or not error else traceback.format_tb(error.__traceback__)
+        what = "malformed request" if malformed else "error"
+        with suppress(OSError):  # of a full disk; the request is answered
+            line = f"{_now()} #{self._count} {what}: {kind}"
+            print(line, *where, sep="\n", file=sys.stderr, flush=True)
+
+
+async def _sent(request: web.Request, model: type[Sent]) -> Sent:
+    """What a page sends. Raises Refused, with every problem."""
+    try:
+        async with asyncio.timeout(_PATIENCE_S):
+            return validate(from_json(await request.read(), allow_inf_nan=False), model)
+    except TimeoutError:
+        raise Refused(400, "The request came in too slowly.") from None
+    except ValueError:
+        raise Refused(400, "The request is not JSON.") from None
+    except SetupError as error:
+        raise Refused(400, str(error)) from None
+
+
+def _error(status: int, sentence: str) -> web.Response:
+    return web.json_response({"error": sentence}, status=status)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+async def _add_headers(request: web.Request, answer: web.StreamResponse) -> None:
+    for name, value in _HEADERS.items():
+        answer.headers.setdefault(name, value)
+    answer.headers["Server"] = "judgebench"  # aiohttp would tell its version
+
+
+def _page(name: str) -> Handler:
+    """The handler of a page. It holds nothing of the study, so it is made once."""
+    html, policy = page_of(name, {}, "'self'")
+    headers = {"Content-Security-Policy": f"{policy}; frame-ancestors 'none'"}
+
+    async def show(request: web.Request) -> web.Response:
+        return web.Response(text=html, content_type="text/html", headers=headers)
+
+    return show
+
+
+# --- the process ----------------------------------------------------------------------------------
+
+
+@asynccontextmanager
+async def running(
+    server: Server, bound: socket.socket, tls: ssl.SSLContext | None = None
+) -> AsyncIterator[None]:
+    """The server answers there while this lasts; at the end, what is being saved is finished."""
+    # A body that is packed could be a thousand times as large once it is read.
+    app = server.application()
+    runner = web.AppRunner(
+        app, access_log=None, auto_decompress=False, shutdown_timeout=10, logger=server.log
+    )
+    with _libraries_log_to(server.log.handlers[0]):
+        await runner.setup()
+        try:
+            await web.SockSite(runner, bound, ssl_context=tls).start()
+            yield
+        finally:
+            await runner.cleanup()
+
+
+@contextmanager
+def _libraries_log_to(handler: logging.Handler) -> Iterator[None]:
+    """What libraries log of requests goes there alone, whatever logs the process has."""
+    loggers = [logging.getLogger(name) for name in ("aiohttp", "asyncio")]
+    for logger in loggers:
+        logger.addHandler(handler)
+        logger.propagate = False
+    try:
+        yield
+    finally:
+        for logger in loggers:
+            logger.removeHandler(handler)
+            logger.propagate = not any(isinstance(h, _Kinds) for h in logger.handlers)
+
+
+def listening(host: str, port: int) -> socket.socket:
+    """A socket that waits for browsers. Raises SetupError where the address cannot be used."""
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        return socket.create_server((host, port), family=family)
+    except (OSError, OverflowError) as error:
+        message = f"cannot be used: {getattr(error, 'strerror', None) or error}"
+        raise SetupError(Problem(message, field="port", found=f"{host}:{port}")) from None
+
+
+def serve(
+    study: Path, host: str = "127.0.0.1", port: int = 8765, *,
+    tls: tuple[Path, Path | None] | None = None, proxy: str = "", open_lead: bool = False,
+) -> None:  # fmt: skip
+    """Serve a study until Ctrl-C. Several servers of one study do each other no harm.
+
+    `port` 0 is any that is free; `tls` are the files of a certificate and its key; `proxy` is the
+    address of a proxy with TLS before this server. Raises SetupError where the study or the port
+    cannot be opened, or labels would cross a network as clear text.
+    """
+    context = _tls(*tls) if tls else None
+    Site.at(host, port, context is not None, proxy)
+    with listening(host, port) as bound:
+        site = Site.at(host, bound.getsockname()[1], context is not None, proxy)
+        with closing(Server(served_file(study), site)) as server:
+            server.writing.set(address=site.address)
+            said = _said(server, study)
+            link = link_of(server.writing, LEAD) if open_lead else ""
+            with suppress(KeyboardInterrupt), asyncio.Runner(loop_factory=new_event_loop) as runner:
+                runner.run(_until_interrupted(server, bound, context, said, link))
+    print("Stopped. All labels that were acknowledged are kept.", flush=True)
+
+
+async def _until_interrupted(
+    server: Server, bound: socket.socket, tls: ssl.SSLContext | None, said: str, link: str
+) -> None:
+    async with running(server, bound, tls):
+        print(said, flush=True)
+        if link and not await asyncio.to_thread(webbrowser.open, link):
+            print(f"No browser can be opened here. The lead's page: {link}", flush=True)
+        try:
+            await asyncio.Event().wait()
+        finally:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+            print("Finishing what is being saved. Ctrl-C again stops at once.", flush=True)
+
+
+def _tls(certificate: Path, key: Path | None) -> ssl.SSLContext:
+    """Raises SetupError where the files are no certificate and its key."""
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    try:
+        context.load_cert_chain(certificate, key)
+    except OSError as error:
+        wrong = f"is no certificate with its key: {error.strerror or error}"
+        raise SetupError(Problem(wrong, str(certificate), found=str(key or ""))) from None
+    return context
+
+
+def _said(server: Server, study: Path) -> str:
+    """What is printed at the start: the address, who can come in, and how to go on."""
+    store, now = server.reading, time.time()
+    waiting = store.rows("SELECT name FROM links WHERE used = 0 AND until > ?", now)
+    inside = store.rows("SELECT name FROM sessions WHERE until > ?", now)
+    has = {row["name"]: "has a link" for row in waiting} | {row["name"]: "is in" for row in inside}
+    people = [f"  {name}: {has.get(name, 'needs a link')}" for name in (*store.annotators, LEAD)]
+    last = f"A new link: judgebench annotate link {study} NAME. Ctrl-C ends the server."
+    return "\n".join([f"Serving {study} at {server.site.address}", *people, last])

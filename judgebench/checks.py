@@ -1,0 +1,287 @@
+"""`judgebench check` and `judgebench list`: look at files without calling any model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from pathlib import Path
+
+from judgebench.alignment.caveats import apart_uses, odd_uses
+from judgebench.alignment.compared import MOST_NAMED, bar_lines, compared_with, overlap_lines
+from judgebench.data import check_files
+from judgebench.errors import Problem, SetupError
+from judgebench.features import FileKind, Lines, sections, wings
+from judgebench.judges.llm import LLMJudge
+from judgebench.records import SEVERAL, Answer, Dataset
+from judgebench.rubric import Rubric, load_rubric, shipped_rubrics
+from judgebench.shipped import shipped_folder, shipped_names
+from judgebench.stats.arrays import value_counts
+from judgebench.stats.resample import DEFAULT_RESAMPLING
+from judgebench.studies.model_names import suspicions
+from judgebench.studies.study import Humans, backend_fact, study_of
+from judgebench.studies.truth import TruthConfig
+from judgebench.words import counted
+from judgebench.yaml_file import load_with_lines, load_yaml
+
+_MOST_PEOPLE = 50  # that are listed
+
+
+@dataclass(repr=False)
+class Outcome:
+    """What was found, in words; `warnings` and `errors` one a problem."""
+
+    facts: list[str] = field(default_factory=list)
+    warnings: list[Problem] = field(default_factory=list)
+    errors: list[Problem] = field(default_factory=list)
+
+    def __repr__(self) -> str:
+        warnings = [f"warning: {problem}" for problem in self.warnings]
+        errors = [f"error: {problem}" for problem in self.errors] or ["No errors."]
+        return "\n".join([*self.facts, *warnings, *errors])
+
+
+def check_all(
+    files: Sequence[Path], rubric: str, data_folder: Path | None = None, connect: bool = False
+) -> Outcome:
+    """Read every file as what it is; data files together, against `rubric`. Raises nothing for
+    what a file holds. With `connect` the servers of a benchmark's judges are asked for the list of
+    their models."""
+    outcome, data = Outcome(), []
+    for path in files:
+        try:
+            kind = _kind(path)
+            if kind is _BENCH:
+                _check_bench(outcome, path, data_folder, connect)
+            elif kind:
+                outcome.facts.append(f"{path}: {kind.check(path, rubric)}")
+            else:
+                data.append(path)
+        except SetupError as error:
+            outcome.errors += [replace(p, file=p.file or str(path)) for p in error.problems]
+    if data:
+        try:
+            _check_data(outcome, data, load_rubric(rubric), data_folder)
+        except SetupError as error:
+            outcome.errors += error.problems
+    return outcome
+
+
+def _kind(path: Path) -> FileKind | None:
+    """What a file is: YAML files by the keys that only their kind has; None for data."""
+    kinds = [_JUDGE, *(kind for wing in wings() for kind in wing.kinds), _BENCH, *_KINDS]
+    for kind in kinds:
+        if kind.fits and kind.fits(path):
+            return kind
+    if path.suffix not in (".yaml", ".yml"):
+        return None
+    value = load_yaml(path)
+    given = set(value) if isinstance(value, dict) else set()
+    for kind in kinds:
+        if given & set(kind.keys):
+            return None if kind is _DATA else kind
+    known = ", ".join(f"{kind.name} ({', '.join(kind.keys)})" for kind in kinds if kind.keys)
+    found = ", ".join(map(str, given)) or "no keys"
+    raise SetupError(Problem(f"is none of: {known}", str(path), found=found))
+
+
+def _check_data(
+    outcome: Outcome, files: Sequence[Path], rubric: Rubric, folder: Path | None
+) -> None:
+    report = check_files(files, rubric, folder=folder)
+    outcome.warnings += report.warnings
+    outcome.errors += report.errors
+    made = sum(report.made.values())
+    rows = [f"{report.answers - made} answers"] if report.answers > made or not made else []
+    rows += [counted(n, kind, SEVERAL[kind]) for kind, n in report.made.items()]
+    outcome.facts.append(
+        f"{', '.join(rows)}, {report.labels} human labels, {report.blank} blank cells"
+    )
+    for annotator, count in islice(report.annotators.items(), _MOST_PEOPLE):
+        outcome.facts.append(f"  {annotator}: {count} labels")
+    if (more := len(report.annotators) - _MOST_PEOPLE) > 0:
+        outcome.facts.append(f"  … and {more:,} more annotators")
+    for metric, counts in report.metrics.items():
+        if sum(counts.values()):
+            told = ", ".join(f"{label}: {n}" for label, n in counts.items())
+            outcome.facts.append(f"  {metric}: {told}")
+    for dataset in report.datasets if report.ok else ():
+        _check_truth(outcome, rubric, dataset, TruthConfig())
+        outcome.warnings += suspicions(sorted({label.annotator for label in dataset.labels}))
+
+
+def _check_truth(
+    outcome: Outcome, rubric: Rubric, dataset: Dataset, truth: TruthConfig, file: str = ""
+) -> None:
+    """Who makes the truth by which rule, who is left out of the bar, and how annotators use the
+    labels; `file` is that of the rule."""
+    used = {label.metric for label in dataset.labels if label.label is not None}
+    if not used:
+        return
+    measured = rubric.only([metric.id for metric in rubric.metrics if metric.id in used])
+    items = dict.fromkeys(label.item_id for label in dataset.labels)
+    answers = dataset.answers or [Answer(item_id, "") for item_id in items]
+    study = study_of(measured, answers, dataset.labels, truth, DEFAULT_RESAMPLING)
+    before = "" if file else "unless a bench.yaml says otherwise: "
+    outcome.facts += [f"{before}{compared_with(study)}", *bar_lines(study), *overlap_lines(study)]
+    for humans in study.humans.values():
+        outcome.facts += _label_use(humans)
+        told = [*odd_uses(humans), *apart_uses(study, humans.metric)]
+        outcome.warnings += [Problem(said.rstrip("."), file) for said in told]
+
+
+def _label_use(humans: Humans) -> Iterator[str]:
+    """`  tone, ann: Kind 120 (80 %), Rude 30 (20 %)` for each of a few people."""
+    people = humans.people
+    for who, labels in zip(people.annotators[:MOST_NAMED], people.values.T, strict=False):
+        counts = value_counts(labels[None], len(humans.metric.labels))[0].tolist()
+        if total := sum(counts):
+            shares = (
+                f"{label} {count:,} ({100 * count / total:.0f} %)"
+                for label, count in zip(humans.metric.label_texts, counts, strict=True)
+            )
+            yield f"  {humans.metric.id}, {who}: {', '.join(shares)}"
+
+
+def _check_bench(outcome: Outcome, path: Path, data_folder: Path | None, connect: bool) -> None:
+    from judgebench.runs.bench import load_bench
+
+    value = load_yaml(path)
+    for section in sections():
+        if section.fits(value):
+            outcome.facts.append(f"{path}: {section.check(path)}")
+            return
+    try:
+        bench = load_bench(path, data_folder=data_folder)
+    except SetupError:
+        outcome.warnings += _data_warnings(path, data_folder)
+        raise
+    bench.close()
+    outcome.facts.append(f"{path}: {bench.in_words}")
+    _check_truth(outcome, bench.rubric, bench.dataset, bench.config.truth, str(path))
+    outcome.warnings += bench.warnings
+    for judge in bench.judges:
+        _check_endpoint(outcome, str(path), judge, connect)
+        outcome.facts += _knowledge(judge)
+
+
+def _knowledge(judge: LLMJudge) -> Iterator[str]:
+    """What the judge looks things up in."""
+    if isinstance(known := backend_fact(judge.describe(), "knowledge"), Mapping):
+        corpus = known["corpus"]
+        held = counted(corpus["documents"], "document")
+        left_out = f"{corpus['duplicates']:,} duplicates and {corpus['empty']:,} empty ones"
+        yield f"judges.{judge.name}: looks things up in {held} ({left_out} are left out)"
+
+
+def _data_warnings(path: Path, data_folder: Path | None) -> Sequence[Problem]:
+    """What is to be said of the data of a bench.yaml with errors."""
+    from judgebench.runs.bench import Gathered, read_config
+
+    try:
+        config, _ = read_config(path, Gathered(str(path)), data_needed=False)
+        rubric = load_rubric(config.rubric, relative_to=path.parent)
+    except SetupError:
+        return ()
+    folder = config.data_home(path, data_folder)
+    return check_files(config.data_paths(path), rubric, folder=folder).warnings
+
+
+def _check_endpoint(outcome: Outcome, file: str, judge: LLMJudge, connect: bool) -> None:
+    """Its key, and with `connect` its server."""
+    from judgebench.models.connect import unreachable, unset_keys
+
+    settings, where = judge.config.settings, f"judges.{judge.name}"
+    unset = list(unset_keys(judge.config.backend, settings))
+    outcome.warnings += [replace(p, file=file, field=f"{where}.{p.field}") for p in unset]
+    address = backend_fact(judge.describe(), "base_url")
+    if connect and address and not unset:
+        model = str(backend_fact(judge.describe(), "model"))
+        if fault := unreachable(str(address), model, settings):
+            outcome.errors.append(Problem(f"{address} {fault}", file, None, where))
+        else:
+            outcome.facts.append(f"{where}: {address} answers")
+
+
+def _check_rubric(path: Path, rubric: str) -> str:
+    found = load_rubric(path)
+    return f"the rubric {found.name}, version {found.version}, {len(found.metrics)} metrics"
+
+
+def _check_prompt(path: Path, rubric: str) -> str:
+    from judgebench.prompt import load_prompt
+
+    return f"a prompt with replies of the kind {load_prompt(str(path)).reply}"
+
+
+def _check_judge(path: Path, rubric: str) -> str:
+    from judgebench.judges.config import CalibrationConfig, JudgeConfig, judge_entry
+
+    value, node = load_with_lines(path)
+    found = judge_entry(value, str(path), node)
+    if isinstance(found, CalibrationConfig):
+        return f"the calibrated judge {found.name}, from verdicts of {found.calibrate}"
+    return f"the {'judge' if isinstance(found, JudgeConfig) else 'jury'} {found.name}"
+
+
+def _check_nothing(path: Path, rubric: str) -> str:
+    raise AssertionError("data files are checked together, benchmarks with their data")
+
+
+_JUDGE = FileKind("judge", _check_judge, keys=("backend",))
+_DATA = FileKind("data", _check_nothing, keys=("files",))
+_BENCH = FileKind("bench", _check_nothing, keys=("rubric", "data"))
+_KINDS = (
+    _DATA,
+    FileKind("jury", _check_judge, keys=("jury",)),
+    FileKind("rubric", _check_rubric, keys=("instructions",)),
+    FileKind("calibration", _check_judge, keys=("calibrate",)),
+    FileKind("prompt", _check_prompt, fits=lambda path: path.suffix == ".jinja"),
+)
+
+
+def listing(what: str | None = None) -> Mapping[str, Lines]:
+    """Heading -> (name, what it is), for one kind or for all."""
+    core = (_rubrics, _prompts, _examples, _backends, _controls, _weights)
+    makers: dict[str, Callable[[], Lines]] = {make.__name__[1:]: make for make in core}
+    for wing in wings():
+        makers |= wing.lists
+    if what not in (None, *makers):
+        message = "is no kind of what ships"
+        raise SetupError(Problem(message, found=what or "", allowed=", ".join(makers)))
+    return {name: make() for name, make in makers.items() if what in (None, name)}
+
+
+def _rubrics() -> Lines:
+    found = map(load_rubric, shipped_rubrics())
+    return [(r.name, ", ".join(m.id for m in r.metrics)) for r in found]
+
+
+def _prompts() -> Lines:
+    from judgebench.prompt import load_prompt
+
+    found = map(load_prompt, shipped_names("prompts", ".jinja"))
+    return [(p.name, p.description) for p in found]
+
+
+def _examples() -> Lines:
+    folders = sorted(p for p in shipped_folder("examples").iterdir() if p.is_dir())
+    return [(p.name, str(p)) for p in folders]
+
+
+def _backends() -> Lines:
+    from judgebench.models import KINDS
+
+    return [(kind.spelling, kind.about) for kind in KINDS]
+
+
+def _controls() -> Lines:
+    from judgebench.judges.control import ABOUT
+
+    return [(str(name), about) for name, about in ABOUT.items()]
+
+
+def _weights() -> Lines:
+    from judgebench.models.weights import WEIGHTS
+
+    return [(name, f"{w.licence}; {w.note}") for name, w in WEIGHTS.items()]

@@ -1,0 +1,89 @@
+"""`judgebench compare`: is B better or worse than A, and may it be merged?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from judgebench.cli.options import AllowIncomplete, DecisionRuleOption
+from judgebench.cli.show import AsJson, Output, Quiet, Verbose, show
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from judgebench.comparison.result import Comparison
+
+NOT_PASSED = 3  # exit code where what is demanded does not hold, as of `decide --require`
+
+
+def compare(
+    a: Annotated[
+        str, typer.Argument(metavar="RUN_A[:JUDGE]", help="What was before: a run folder.")
+    ],
+    b: Annotated[
+        str,
+        typer.Argument(
+            metavar="RUN_B[:JUDGE]",
+            help="What is now. The same folder twice compares two of its judges.",
+        ),
+    ],
+    fail_on: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="worse|decision",
+            help=f"The exit code is {NOT_PASSED} if B is shown to be worse, or if a decision "
+            "fell. Repeatable.",
+        ),
+    ] = None,
+    no_worse: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="MARGIN[:METRIC]",
+            help=f"The exit code is {NOT_PASSED} unless accuracy is shown to be at most MARGIN "
+            "worse. Repeatable.",
+        ),
+    ] = None,
+    rule: DecisionRuleOption = None,
+    to: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Where to write the report. Default: nowhere."),
+    ] = None,
+    allow_incomplete: AllowIncomplete = False,
+    verbose: Verbose = False,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Compare two runs, or two judges, on the same answers: what changed, and is it better?"""
+    from judgebench import api
+    from judgebench.comparison.gate import check_demands, failures, margins
+
+    output = Output(verbose, quiet, as_json)
+    check_demands(fail_on or ())
+    (before, one), (after, two) = split(a), split(b)
+    found = api.compare(
+        before, after, judges=(one, two), rule=rule, allow_incomplete=allow_incomplete
+    )
+    missed = list(failures(found, fail_on or (), margins(no_worse or (), found)))
+    asked = {"failed": missed} if fail_on or no_worse else {}
+    show({"compare": found, "flips": found.flips}, found.name, output, _written(found, to), **asked)
+    for line in missed:
+        output.console().print(f"failed: {line}", style="red")
+    if missed:
+        raise typer.Exit(NOT_PASSED)
+
+
+def split(text: str) -> tuple[Path, str]:
+    """`runs/demo:gpt-4` as a folder and the name of a judge; either may hold a colon."""
+    places = [i for i, character in enumerate(text) if character == ":"]
+    for end in (len(text), *places):
+        if Path(text[:end]).is_dir() and end:
+            return Path(text[:end]), text[end + 1 :]
+    return Path(text), ""
+
+
+def _written(found: Comparison, to: Path | None) -> Mapping[str, Path]:
+    from judgebench import api
+
+    return api.report(found, to) if to else {}

@@ -1,0 +1,149 @@
+"""Two studies in, one Comparison out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from judgebench.alignment.alignment_part import flat
+from judgebench.alignment.differences import corrected
+from judgebench.comparison.decisions import decision_rows, decisions
+from judgebench.comparison.differences import Compared, differences, of_the_runs
+from judgebench.comparison.flips import flips
+from judgebench.comparison.matching import (
+    SIDES,
+    Matched,
+    Pair,
+    common_metrics,
+    left_out_lines,
+    left_out_rows,
+    matched,
+    metric_lines,
+    pairs_of,
+    truth_line,
+    truths,
+    unpaired_lines,
+)
+from judgebench.comparison.result import Comparison, Flips, PairSummary
+from judgebench.errors import Problem, SetupError
+from judgebench.results.rows import Results, Row
+from judgebench.studies.study import Study
+from judgebench.words import counted
+
+# Of one judge and statistic, p values are corrected over the metrics.
+_FAMILY = ("judge", "who", "failures", "of")
+NOT_MEASURED = "No answer has a human label: only what changed is known, not what is right."
+
+
+def compare(a: Study, b: Study, judges: tuple[str, str] = ("", "")) -> Comparison:
+    """B minus A on the answers that both judges were asked about.
+
+    Both are scored against the human labels of B, or of A where B has none. Raises SetupError where
+    the two have no answer or metric in common, where labels of a metric differ, or where nothing
+    says which judges are compared.
+    """
+    pairs = pairs_of(a, b, judges)
+    metrics = common_metrics(a, b)
+    items = matched(a, b)
+    labels = truths(a, b, items.rows, metrics)
+    side = 1 if b.n_labels or not a.n_labels else 0
+    holder = (a, b)[side]
+    shared = holder.rubric.only([metric.id for metric in metrics])
+    base = replace(holder.only(items.rows[side]), rubric=shared)
+    rows: list[Row] = [*left_out_rows(items.left_out), *labels.rows()]
+    titles = {metric.id: metric.title for metric in metrics}
+    compared = [
+        *_which(a, b, items, pairs),
+        *left_out_lines(items.left_out),
+        truth_line(labels, SIDES[side], titles) if base.n_labels else NOT_MEASURED,
+    ]
+    summaries, flipped, decided = [], [], []
+    alike: dict[bytes, tuple[Study, list[Pair]]] = {}
+    for pair in pairs:
+        asked, left = _both_asked(base, pair)
+        who = "" if len(pairs) == 1 else f"{pair[1].name}: "
+        compared += left_out_lines(left, who)
+        rows += left_out_rows(left, pair[1].name)
+        on = alike.setdefault(asked.tobytes(), (base.only(np.flatnonzero(asked)), []))
+        on[1].append(pair)
+        of_metrics = [Compared(on[0], pair, metric) for metric in shared.metrics]
+        found = [row for one in of_metrics for row in differences(one)]
+        rows += [*found, *corrected(found, _FAMILY), *of_the_runs(on[0], pair)]
+        flipped += [row for one in of_metrics for row in flips(one)]
+        summaries.append(
+            PairSummary(pair[0].name, pair[1].name, len(on[0].answers), _settings(pair))
+        )
+    for study, those in alike.values():
+        decided += decisions((a, b), study, those)
+    rows += decision_rows(decided)
+    gaps = tuple(_of_either(a.gaps, b.gaps))
+    return Comparison(
+        name=b.name if a.name == b.name else f"{a.name} and {b.name}",
+        rubric=shared,
+        pairs=tuple(summaries),
+        found=Results(tuple(rows)),
+        flips=Flips(Results(tuple(flipped)), gaps),
+        decisions=tuple(decided),
+        compared=tuple(compared),
+        notes=(
+            *metric_lines(a, b, metrics),
+            *unpaired_lines(a, b, pairs),
+            *_of_either(a.notes, b.notes),
+        ),
+        n_answers=max(len(study.answers) for study, _ in alike.values()),
+        runs=(_run(a), _run(b)),
+        gaps=gaps,
+    )
+
+
+def _run(study: Study) -> str:
+    return ", ".join(filter(None, (study.name, study.run)))
+
+
+def _which(a: Study, b: Study, items: Matched, pairs: Sequence[Pair]) -> Iterator[str]:
+    """What A and B are, and on how many answers."""
+    for place, (side, study) in enumerate(zip(SIDES, (a, b), strict=True)):
+        names = ", ".join(pair[place].name for pair in pairs)
+        yield f"{side}: {names} in {_run(study)}."
+    same = counted(len(items.rows[0]), "answer")
+    yield f"{same} with the same question and text in both; B − A on these answers."
+
+
+def _of_either(a: Sequence[str], b: Sequence[str]) -> Iterator[str]:
+    """The sentences on A and on B, and on which of them where it is only one."""
+    for note in dict.fromkeys((*a, *b)):
+        only = "" if note in a and note in b else "In A: " if note in a else "In B: "
+        yield f"{only}{note}"
+
+
+def _both_asked(base: Study, pair: Pair) -> tuple[Any, Mapping[str, Sequence[str]]]:
+    """Which answers (items,) both were asked about, and the ids of the others.
+
+    Raises SetupError where there is none.
+    """
+    asked = [base.asked(judge) for judge in pair]
+    both = asked[0] & asked[1]
+    if not both.any():
+        message = "no answer has a verdict of both judges"
+        names = f"{pair[0].name} {int(asked[0].sum()):,}, {pair[1].name} {int(asked[1].sum()):,}"
+        raise SetupError(Problem(message, base.name, field="verdicts", found=names))
+    ids = [] if both.all() else list(base.answers.item_ids())
+    left = {
+        f"not_asked_{side.lower()}": [ids[row] for row in np.flatnonzero(~one)]
+        for side, one in zip(SIDES, asked, strict=True)
+        if ids
+    }
+    return both, left
+
+
+def _settings(pair: Pair) -> tuple[tuple[str, str, str], ...]:
+    """What is not the same in the set-up of both judges."""
+    a, b = ({key: str(x) for key, x in flat(judge.about or {})} for judge in pair)
+    return tuple(
+        (key, a.get(key, ""), b.get(key, ""))
+        for key in dict.fromkeys((*a, *b))
+        if a.get(key) != b.get(key)
+    )

@@ -1,0 +1,153 @@
+"""What a comparison holds: every difference, the decisions that changed, every flip."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from judgebench.alignment.differences import TESTED
+from judgebench.comparison.decisions import Changed
+from judgebench.comparison.differences import DECLARED
+from judgebench.records import Estimate
+from judgebench.results.part import Part, incomplete
+from judgebench.results.rows import Results, Row
+from judgebench.results.shown import Shown
+from judgebench.rubric import Rubric
+
+
+@dataclass(frozen=True)
+class PairSummary:
+    """Two judges that are compared: their names, on how many answers, and the settings that are not
+    the same, (setting, in A, in B)."""
+
+    a: str
+    b: str
+    n: int
+    settings: tuple[tuple[str, str, str], ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The name of both, or `b − a`."""
+        return self.b if self.a == self.b else f"{self.b} − {self.a}"
+
+
+@dataclass(frozen=True, repr=False)
+class Flips(Shown):
+    """The verdicts that are not the same in A and B: a row each, in flips.csv."""
+
+    found: Results
+    gaps: tuple[str, ...] = ()
+
+    @property
+    def part(self) -> Part:
+        """Its table stands with the comparison."""
+        return incomplete(Part("flips", "", self.found), self.gaps)
+
+
+@dataclass(frozen=True, repr=False)
+class Comparison(Shown):
+    """How B differs from A on the same answers.
+
+    The analyses of `results` and the keys of their rows beside judge (B's) and metric; `who` is
+    A's judge:
+
+    - difference: B minus A; `failures` (left_out, worst, best)
+    - value: what each reaches on these answers; `run` (A, B), `failures`
+    - test: permutation_p and p_holm; `of`, the statistic that is tested; `failures`
+    - change: how many labels changed, and which way
+    - decision, condition: what is decided on these answers; `run`
+    - truth: on how many answers the human labels, or the truth, of both runs differ
+    - left_out, left_out_item: how many answers are not compared, and which
+
+    `flips` holds the verdicts that changed. `compared` says in sentences what was compared.
+    """
+
+    name: str
+    rubric: Rubric
+    pairs: tuple[PairSummary, ...]
+    found: Results
+    flips: Flips
+    decisions: tuple[Changed, ...]
+    compared: tuple[str, ...]
+    notes: tuple[str, ...]
+    n_answers: int
+    runs: tuple[str, str] = ("", "")
+    gaps: tuple[str, ...] = ()
+
+    @property
+    def parts(self) -> list[Part]:
+        return [self.part, self.flips.part]
+
+    @property
+    def results(self) -> Results:
+        return self.found
+
+    def title(self, metric: str) -> str:
+        """The title of a metric by its id."""
+        return {m.id: m.title for m in self.rubric.metrics}.get(metric, metric)
+
+    def difference(
+        self, statistic: str, judge: str, metric: str, failures: str = "left_out"
+    ) -> Estimate:
+        """One statistic of B minus that of A. Where nothing failed, the three ways of counting
+        failures are one."""
+        return self._find("difference", statistic, judge, metric, failures=failures)
+
+    def value(
+        self, statistic: str, judge: str, metric: str, run: str, failures: str = "left_out"
+    ) -> Estimate:
+        """What A or B reaches on these answers."""
+        return self._find("value", statistic, judge, metric, run=run, failures=failures)
+
+    def p_holm(
+        self, judge: str, metric: str, of: str = "accuracy", failures: str = "left_out"
+    ) -> Estimate:
+        """The p value of the permutation test, corrected over the metrics."""
+        return self._find("test", "p_holm", judge, metric, of=of, failures=failures)
+
+    def is_shown(self, statistic: str, judge: str, metric: str, failures: str = "worst") -> bool:
+        """Whether chance does not explain a difference: by the permutation test with Holm's
+        correction over the metrics where there is one, else by the interval."""
+        found = self.difference(statistic, judge, metric, failures)
+        if statistic in TESTED:
+            p = self.p_holm(judge, metric, statistic, failures).value
+            return p is not None and p <= 1 - found.level
+        return (
+            found.low is not None and found.high is not None and not (found.low <= 0 <= found.high)
+        )
+
+    @property
+    def failures(self) -> bool:
+        """Whether either judge gave no label to some answer with a truth."""
+        return "worst" in self.results.values("failures", "difference")
+
+    def _find(
+        self, analysis: str, statistic: str, judge: str, metric: str, **keys: str
+    ) -> Estimate:
+        about = {"judge": judge, "metric": metric}
+        policies = dict.fromkeys((keys.pop("failures", "left_out"), "left_out", ""))
+        rows: list[Row] = []
+        for policy in policies:
+            rows = rows or self.results.select(
+                analysis, statistic, **about, **keys, failures=policy
+            )
+        return rows[0].estimate if rows else self.results.find("")
+
+    def shown_as(self, statistic: str) -> tuple[str, bool]:
+        """The heading of a statistic, and whether less of it is better."""
+        declared = DECLARED[statistic]
+        return declared.heading, declared.best == "lower"
+
+    def records(self) -> dict[str, list[Any]]:
+        """What JSON shows: every row, and every flip."""
+        return {
+            "comparison": [row.plain() for row in self.results],
+            "flips": [row.plain() for row in self.flips.results],
+        }
+
+    @cached_property
+    def part(self) -> Part:
+        from judgebench.comparison.part import comparison_part
+
+        return incomplete(comparison_part(self), self.gaps)

@@ -1,0 +1,154 @@
+"""What stands beside the decisions: the value of a jury, and the Alternative Annotator Test.
+
+By itself the test is passed by a judge that always gives the common label: its guard is a paired
+test against every control judge. docs/decide_alternative_test.md shows the trap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from judgebench.alignment.comparisons import Outcomes, outcomes
+from judgebench.decisions.rule import DecisionRule
+from judgebench.records import Estimate, is_slot
+from judgebench.results.rows import Row
+from judgebench.rubric import Metric
+from judgebench.stats.alternative_test import (
+    DuelTerms,
+    alternative_annotator_test,
+    average_advantage,
+)
+from judgebench.stats.arrays import IntArray
+from judgebench.stats.juries import best_jury, effective_judges, error_correlations
+from judgebench.stats.paired import mcnemar_clustered
+from judgebench.studies.study import JudgeVerdicts, Study
+from judgebench.studies.truth import TruthConfig, settle
+
+_VOTERS = ("judge", "calibration")  # a jury among them would give its members a second vote
+_Guard = tuple[bool | None, str]  # whether every control is beaten, None without any; why not
+_VOTE = TruthConfig(rule="median")  # majority where the metric is nominal
+
+
+def jury_rows(study: Study) -> Iterator[Row]:
+    """The value of a jury of the judges and calibrations on each metric, and the correlation of
+    the errors (phi) of every two of them; nothing where these are fewer than two.
+
+    `correlation` is the mean of the pairs' error correlations r, `effective` the number of
+    independent judges that would be worth as much, m / (1 + (m - 1) r). The key `who` names the
+    subset chosen on all items; `accuracy` is that of subsets chosen on the other folds (held out),
+    `single` that of the best single judge chosen so, `gain` their difference on the same items.
+
+    A vote is the median label, of two the more severe (nominal metrics: the majority's, and a tie
+    is a wrong label). A judge without any label is left out.
+    """
+    voters = [judge for judge in study.judges if judge.kind in _VOTERS]
+    if len(voters) >= 2:
+        for metric in study.rubric.metrics:
+            yield from _value(study, metric, voters)
+
+
+def _value(study: Study, metric: Metric, voters: Sequence[JudgeVerdicts]) -> Iterator[Row]:
+    humans = study.humans[metric.id]
+    rows = humans.ratings.rows
+    columns = np.stack([study.judged(judge, metric)[rows] for judge in voters], axis=1)
+    speaking = np.flatnonzero((columns >= 0).any(axis=0)).tolist()
+    if len(speaking) >= 2:
+        voters, columns = [voters[j] for j in speaking], columns[:, speaking]
+    names = [judge.name for judge in voters]
+
+    def vote(labels: IntArray) -> IntArray:
+        return settle(labels, metric, _VOTE)
+
+    shared = (columns, humans.truth[rows], humans.clusters)
+    correlations = error_correlations(*shared, study.resampling)
+    scores = best_jury(*shared, vote, study.resampling, study.resampling.seed)
+    best = {"who": ", ".join(names[j] for j in scores.best)}
+    for statistic, estimate in (
+        ("correlation", correlations.mean),
+        ("effective", effective_judges(correlations.mean, len(names))),
+        ("accuracy", scores.accuracy), ("single", scores.single), ("gain", scores.gain),
+    ):  # fmt: skip
+        yield Row("jury", statistic, estimate, metric=metric.id, keys=best)
+    for (i, j), estimate in correlations.pairs.items():
+        about = (names[i], metric.id, {"who": names[j]})
+        yield Row("error_correlation", "correlation", estimate, *about)
+
+
+def alternative_tests(study: Study, rule: DecisionRule) -> Iterator[Row]:
+    """Two variants for each judge that is not a control, metric by metric.
+
+    The variant (key `who`) is `published`, the test of Calderon et al. (2025): all annotators who
+    make the truth, in the bar or not, and the paper's scores, the share of equal labels and, where
+    the metric is ordinal, minus the root mean square distance of severities. Or it is `balanced`,
+    which is judgebench's own: the annotators in the bar, the share of equal labels, and every label
+    of the others weighing the same. Places in a list (`crowd#3`) are not people and are left out.
+
+    `advantage` is the average advantage probability; its interval resamples whole questions. The t
+    test takes items as independent, as in the paper.
+    """
+    controls = [judge.name for judge in study.judges if judge.kind == "control"]
+    level = rule.alternative_test.guard
+    real = [judge for judge in study.judges if judge.kind != "control"]
+    for metric in study.rubric.metrics:
+        right = outcomes(study, study.judges, metric)
+        for judge in real:
+            guard = _guard(right, judge.name, controls, level, study.resampling.seed)
+            for variant in ("published", "balanced"):
+                yield from _test(study, metric, judge, variant, rule, guard)
+
+
+def _test(
+    study: Study, metric: Metric, judge: JudgeVerdicts, variant: str, rule: DecisionRule,
+    guard: _Guard,
+) -> Iterator[Row]:  # fmt: skip
+    """`winning_rate` is the share of the tested annotators that the judge is as good as, `passes`
+    what the test alone says, `guarded` that the judge also beats every control."""
+    humans, balanced = study.humans[metric.id], variant == "balanced"
+    people = [a for a in humans.makers if not is_slot(a)]
+    kept = humans.in_bar(rule.replace.humans.bar) if balanced else people
+    named, tested, rate, passes = [a for a in people if a in kept], 0, None, None
+    remarks = [f"without {a}, who is not in the bar" for a in people if a not in kept]
+    scores = metric.severities if metric.kind == "ordinal" and not balanced else None
+    reason = ""
+    if len(named) < 2:
+        reason = f"the test needs two named annotators; the truth is made by {len(named)}"
+        if humans.has_places:
+            reason += " and by places in a list, which are not people"
+    advantage = Estimate(None, reason=reason, level=study.resampling.level)
+    if not reason:
+        ratings = humans.ratings.of(named).values
+        judged = study.judged(judge, metric)[humans.ratings.rows]
+        k = len(metric.labels)
+        terms = DuelTerms(rule.alternative_test.epsilon, balanced=balanced, severities=scores)
+        found = alternative_annotator_test(ratings, judged, k, terms)
+        clusters, resampling = humans.clusters, study.resampling
+        advantage = average_advantage(ratings, judged, clusters, k, terms, resampling)
+        tested, rate, passes = found.tested, found.winning_rate, found.passes
+        few = "with two annotators there is no consensus to be close to" if len(named) == 2 else ""
+        remarks += [found.reason, few, guard[1] if passes else ""]
+    reason = "; ".join(filter(None, (reason, *remarks)))
+    # A judge that fails the test is neither saved nor left open by a control that is missing.
+    guarded = guard[0] if passes else passes
+    for statistic, number in (
+        ("epsilon", rule.alternative_test.epsilon), ("annotators", tested), ("winning_rate", rate),
+        ("advantage", advantage), ("passes", passes), ("guarded", guarded),
+    ):  # fmt: skip
+        if not isinstance(number, Estimate):
+            number = Estimate(None if number is None else float(number), reason=reason)
+        yield Row("alternative_test", statistic, number, judge.name, metric.id, {"who": variant})
+
+
+def _guard(right: Outcomes, judge: str, controls: Sequence[str], level: float, seed: int) -> _Guard:
+    """Is the judge more accurate than each control, on the items that both labelled?"""
+    if not controls:
+        return None, "there is no control judge to beat"
+    unbeaten = []
+    for control in controls:
+        p = mcnemar_clustered(right.pair(judge, control), "greater", seed=seed)
+        if p is None or p > level:
+            unbeaten.append(control)
+    if not unbeaten:
+        return True, ""
+    return False, f"not shown to be more accurate than {', '.join(unbeaten)}"

@@ -1,0 +1,226 @@
+"""A judge beside some annotators: those of the bar, or those of a camp."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from judgebench.alignment.compared import why_copied
+from judgebench.decisions.conditions import NO_TRUTH, findings, of_classes, of_systems
+from judgebench.decisions.counts import Bools, HumanSide, StudyCounts, study_counts
+from judgebench.decisions.independence import why_derived
+from judgebench.decisions.result import Condition
+from judgebench.decisions.rule import DecisionRule
+from judgebench.records import is_slot
+from judgebench.rubric import Metric
+from judgebench.stats.arrays import IntArray
+from judgebench.stats.latent_classes import recall_gap
+from judgebench.studies.study import Humans, JudgeVerdicts, Study
+from judgebench.studies.truth import Ratings
+from judgebench.words import counted
+
+NOT_ASKED = "The judge was asked about no item that anybody else labelled"
+_CHECK = "Check whether these labels were in its prompt, its examples or what it was trained on"
+_CHECK_PEOPLE = (
+    "Check whether one saw the labels of the other, or one file was read under two names"
+)
+NOT_LABELLED = "No item has a human label on this metric"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One judge on one metric: counts and conditions.
+
+    `gate` says why nothing can be decided, and is empty as a rule. `basis` says how many answers,
+    questions and annotators the conditions rest on.
+    """
+
+    counts: StudyCounts | None
+    conditions: tuple[Condition, ...]
+    gate: str
+    basis: str = ""
+
+
+@dataclass(frozen=True)
+class Held:
+    """The annotators `names` whom judges are held against on a metric."""
+
+    study: Study
+    metric: Metric
+    rule: DecisionRule
+    names: tuple[str, ...]
+
+    @property
+    def humans(self) -> Humans:
+        return self.study.humans[self.metric.id]
+
+    @cached_property
+    def side(self) -> HumanSide:
+        """Their labels on the items that any of them labelled."""
+        humans, kind, rated = self.humans, self.rule.replace.humans.bar, self._rated
+        makers, weights, spread = self.names, np.ones((1, len(self.names))), 0.0
+        if self.names == humans.in_bar(kind):
+            bar, makers = humans.bar(kind), humans.trusted(kind)
+            weights, spread = bar.weights[:, bar.kept], bar.spread
+        others = [humans.truth_without(name, makers)[rated] for name in self.names]
+        return HumanSide(
+            truth=humans.truth_of(makers)[self.rows],
+            own=self._own[rated], others=np.stack(others, axis=1).astype(np.int64),
+            clusters=humans.clusters[rated], k=len(self.metric.labels),
+            severe=self.rule.severe_index(self.metric), weights=weights, spread=spread,
+        )  # fmt: skip
+
+    @cached_property
+    def _own(self) -> IntArray:
+        return self.humans.ratings.of(self.names).values.astype(np.int64)
+
+    @cached_property
+    def _rated(self) -> Bools:
+        return np.asarray((self._own >= 0).any(axis=1))
+
+    @cached_property
+    def rows(self) -> IntArray:
+        """The rows of these items in `Study.answers`."""
+        return self.humans.ratings.rows[self._rated]
+
+    @cached_property
+    def _controls(self) -> dict[str, IntArray]:
+        """The control judges, if there are any, and a constant for each label: beside these
+        annotators the strongest need not be the one that is the strongest beside all."""
+        controls = [judge for judge in self.study.judges if judge.kind == "control"]
+        n, fitted = len(self.rows), [judge for judge in controls if not judge.is_majority]
+        labels = enumerate(self.metric.label_texts if controls else ())
+        constants = {f'constant "{text}"': np.full(n, code) for code, text in labels}
+        return {**constants, **{judge.name: self._judged(judge) for judge in fitted}}
+
+    def _judged(self, judge: JudgeVerdicts) -> IntArray:
+        return self.study.judged(judge, self.metric)[self.rows]
+
+    def measure(self, judge: JudgeVerdicts, stressed: tuple[Condition, ...]) -> Measured:
+        """What REPLACE requires of a judge; `stressed` are its conditions in a stress test."""
+        asked = self.study.asked(judge, self.metric)
+        if not asked[self.rows].any():
+            return Measured(None, (), NOT_ASKED if len(self.rows) else NOT_LABELLED)
+        judged = self._judged(judge)
+        counts = study_counts(self.side, judged, asked[self.rows], self._controls)
+        found = findings(counts, self.rule, counts.how_many[None, :])
+        conditions = [one.condition(self.rule.level, counts.n_not_asked) for one in found]
+        if by_classes := self._gap_of_classes(judge):
+            conditions = [of_classes(c, *by_classes, self.rule) for c in conditions]
+        conditions += of_systems(self._by_system(judged, asked[self.rows]), self.rule)
+        gate = self._incomplete(judge, asked) or self._gate(counts, asked)
+        return Measured(counts, (*conditions, *stressed), gate, self._basis(counts))
+
+    def _gap_of_classes(self, judge: JudgeVerdicts) -> tuple[float, float] | None:
+        """`recall_gap` of the judge where its model holds: two labels, every one of them given, by
+        three annotators or more, left out of the bar or not, and no two items of one question."""
+        severe, kind = self.rule.replace.severe, self.rule.replace.humans.bar
+        made = self.humans.made
+        binary = self.side.severe == 1 and self.side.k == 2
+        ours = self.names == self.humans.in_bar(kind) and not self.humans.has_places
+        several = len(self.names) > 1 and len(made.annotators) > 2
+        if severe is None or severe.margin is None or not (binary and ours and several):
+            return None
+        asked = self.study.asked(judge, self.metric)[made.rows]
+        said = self.study.judged(judge, self.metric)[made.rows]
+        labels = np.column_stack([made.values, said])[asked].astype(np.int64)
+        alone = len(np.unique(self.humans.clusters.codes[asked])) == len(labels)
+        if not alone or (labels < 0).any():
+            return None
+        weights = self.humans.bar(kind).weights.mean(axis=0)
+        return recall_gap(labels, weights / weights.sum(), severe.margin)
+
+    def _by_system(self, judged: IntArray, asked: Bools) -> dict[str, StudyCounts]:
+        """The counts of each system whose answers belong to enough questions."""
+        systems, found = self.study.systems[self.rows], {}
+        for system in sorted(set(systems[asked].tolist()) - {""}):
+            rows = np.flatnonzero(asked & (systems == system))
+            side = self.side.at(rows)
+            if side.clusters.n >= self.rule.questions:
+                found[system] = study_counts(side, judged[rows], asked[rows], {})
+        return found
+
+    def _basis(self, counts: StudyCounts) -> str:
+        """`399 answers to 50 questions, 3 annotators`; each question counts once."""
+        answers, questions = counts.total_asked, round(float(counts.how_many.sum()))
+        to = f" to {questions:,} questions" if questions < answers else ""
+        return f"{answers:,} answers{to}, {counted(len(self.names), 'annotator')}"
+
+    def derived(self, judge: JudgeVerdicts) -> str:
+        """Why a judge's labels cannot be taken for judgements of its own; empty where they can.
+        Places in a list are nobody whose labels could be copied."""
+        if any(map(is_slot, self.names)) or judge.name in self.rule.independent:
+            return ""
+        why = why_derived(self._judged(judge), self.side, self.names)
+        return f"{why}. {_CHECK}" if why else ""
+
+    @cached_property
+    def copied(self) -> str:
+        """Why the annotators' labels cannot all be taken for their own; empty where they can."""
+        made, humans = self.humans.made, self.humans
+        if any(map(is_slot, self.names)):
+            return ""
+        why = why_copied(made.values, made.annotators, humans.clusters, self.rule.independent)
+        return f"{why}. {_CHECK_PEOPLE}" if why else ""
+
+    def _incomplete(self, judge: JudgeVerdicts, asked: Bools) -> str:
+        """Why the numbers rest on a part of the run that need not be like the rest, or empty."""
+        if self.study.damage:
+            return "Files of the run are damaged, and what is left need not be like what is lost"
+        asked = asked[self.study.answers.of_kind(self.metric, self.study.rubric)]
+        if self.study.unfinished and not (asked.all() or judge.asked_in_part):
+            return (
+                f"The run is unfinished: the judge has {asked.sum():,} of {len(asked):,} verdicts, "
+                "and the first need not be like the others"
+            )
+        return ""
+
+    def _gate(self, counts: StudyCounts, asked: Bools) -> str:
+        """Why nothing can be said at all, whatever the numbers are; empty where something can.
+
+        `asked` (items,) says about which of all items the judge was asked.
+        """
+        if counts.how_many @ counts.asked[:, 1] == counts.total_asked:
+            return f"The judge gave no label on any of {counts.total_asked:,} labelled items"
+        if not counts.items.any():
+            return NO_TRUTH[:1].upper() + NO_TRUTH[1:]
+        if not counts.pairs.any() and self.rule.assist.annotators > 1:
+            return self._no_pairs(asked)
+        if (counts.items.sum(axis=0) > 0).sum() == 1:
+            return (
+                "Annotators gave every item the same label: agreement on it says nothing of a judge"
+            )
+        by_two = (counts.pairs > 0).any(axis=(1, 2))
+        known = by_two if by_two.any() else counts.items.any(axis=1)
+        questions = int(counts.how_many @ known)
+        if questions < self.rule.questions:
+            who = "two annotators" if by_two.any() else "an annotator"
+            return (
+                f"Only {questions} questions were labelled by {who}; at least "
+                f"{self.rule.questions} are required"
+            )
+        return ""
+
+    def _no_pairs(self, asked: Bools) -> str:
+        """Why no annotator can be compared with others on any item."""
+        ratings = self.humans.ratings
+        if not _labelled_by_two(ratings).any():
+            return "No item was labelled by two annotators: there is no human to compare with"
+        by_two = _labelled_by_two(ratings.of(self.names))
+        if not by_two.any():
+            left_out = [name for name in ratings.annotators if name not in self.names]
+            names = ", ".join(left_out[:3]) + (" and others" if len(left_out) > 3 else "")
+            return (
+                f"Too few annotators are left to compare with: without {names}, no item was "
+                "labelled by two annotators"
+            )
+        if not (by_two & asked[ratings.rows]).any():
+            return "The judge was asked about no item that two annotators labelled"
+        return "With one annotator left out, the others give no truth on any item"
+
+
+def _labelled_by_two(ratings: Ratings) -> Bools:
+    by_two: Bools = np.count_nonzero(ratings.values >= 0, axis=1) >= 2
+    return by_two

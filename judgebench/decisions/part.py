@@ -1,0 +1,385 @@
+"""What is shown of the decisions: outcomes with their reasons, then what they rest on."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from functools import partial
+from itertools import groupby
+
+from judgebench.decisions.figures import draw_matrix, triage_drawings
+from judgebench.decisions.result import (
+    NO_FILTER,
+    Condition,
+    Decision,
+    Decisions,
+    Outcome,
+    State,
+    TriageCurve,
+)
+from judgebench.decisions.screen import OUTCOME_LOOKS, paper_table, screen_blocks
+from judgebench.decisions.words import (
+    STATES,
+    bound_text,
+    outcomes_sentence,
+    percent,
+    threshold_text,
+    why,
+)
+from judgebench.records import Estimate
+from judgebench.results.part import Block, Drawing, Intervals, Lane, Part
+from judgebench.results.tables import DASH, NO_REASON, Cell, Look, Table
+from judgebench.words import listed
+
+NO_DECISIONS = "There is no judge with human labels to compare it with: nothing was decided."
+_STATE_LOOKS: Mapping[State, Look] = {
+    State.MET: "good", State.NOT_MET: "bad", State.UNCLEAR: "unclear",
+}  # fmt: skip
+_MOST_LANES = 12  # in a band of a figure
+_YES_OR_NO = {1.0: "yes", 0.0: "no"}
+
+
+def decisions_part(decisions: Decisions) -> Part:
+    """The part of the decisions; its CSV file is decisions.csv."""
+    blocks = (*_opening(decisions), *_evidence(decisions))
+    title = "may these judges replace the annotators?"
+    counts = Counter(d.outcome for d in decisions.decisions)
+    outcomes = tuple(f"{outcome.value} {counts[outcome]}" for outcome in Outcome if counts[outcome])
+    facts = (("Outcomes", outcomes),) if outcomes else ()
+    screen = tuple(screen_blocks(decisions)) or blocks[:1]
+    paper = (paper_table(decisions),) if outcomes else ()
+    return Part(
+        "decisions", title, decisions.results, blocks, decisions.notes, facts, screen, paper,
+        decisions.collapsed,
+    )  # fmt: skip
+
+
+def _opening(decisions: Decisions) -> Iterator[Block]:
+    if not decisions.decisions:
+        yield Block("Decisions", (NO_DECISIONS,), lead=True, on_screen=True)
+        return
+    table = _decision_table(decisions)
+    yield Block("Decisions", decisions.bars, (table,), lead=True, on_screen=True)
+    reasons = tuple(_reason(decisions, d) for d in decisions.decisions)
+    yield Block("Why", reasons, lead=True, on_screen=True)
+
+
+def _evidence(decisions: Decisions) -> Iterator[Block]:
+    if decisions.decisions:
+        conditions = tuple(_condition_figures(decisions))
+        yield Block("What the decisions rest on", (STATES,))
+        figures = tuple(_bar_figure(decisions))
+        yield Block(
+            "Who sets the bar", tables=(_bar_table(decisions),), figures=figures, folded=True
+        )
+        yield Block("Every condition as a figure", figures=conditions, folded=True)
+        title = "May the judge replace the annotators?"
+        drawing = Drawing("decisions", title, partial(draw_matrix, decisions))
+        yield Block("The decisions as a figure", figures=(drawing,), folded=True)
+    for number, judge in enumerate(_judges(decisions), start=1):
+        table = _conditions_table(decisions, judge, number)
+        yield Block(table.title, tables=(table,), folded=True)
+    yield Block("How much more data is needed", tables=(_more_data_table(decisions),))
+    curves, drawings = (_triage_table(decisions),), tuple(triage_drawings(decisions))
+    yield Block("Triage: which answers to send to humans", tables=curves)
+    yield Block("Every triage threshold as a figure", figures=drawings, folded=True)
+    juries = (_jury_table(decisions), _correlations_table(decisions))
+    yield Block("What a jury is worth", tables=juries, folded=True)
+    test = _alternative_test_table(decisions)
+    yield Block("The Alternative Annotator Test", tables=(test,), folded=True)
+    yield Block("The rule of the decisions", tuple(decisions.rule.in_words()))
+
+
+def _judges(decisions: Decisions) -> list[str]:
+    return list(dict.fromkeys(d.judge for d in decisions.decisions))
+
+
+def _reason(decisions: Decisions, d: Decision) -> str:
+    """The decision, its reason and what data it needs; on a second line its numbers."""
+    sentence = f"{d.outcome.value} for {decisions.titles[d.metric]} ({d.judge}). {why(d)}"
+    return f"{sentence}\n  {d.numbers}" if d.numbers else sentence
+
+
+def _decision_table(decisions: Decisions) -> Table:
+    """Metrics down, judges across."""
+    judges = _judges(decisions)
+    rows = []
+    for metric, made in groupby(decisions.decisions, key=lambda d: d.metric):
+        outcomes = {d.judge: d.outcome for d in made}
+        cells = (
+            Cell(outcomes[judge].value, look=OUTCOME_LOOKS[outcomes[judge]])
+            if judge in outcomes
+            else Cell(DASH)
+            for judge in judges
+        )
+        rows.append((Cell(decisions.titles[metric]), *cells))
+    return Table(
+        "decide_decisions", "May the judge replace the annotators?", ("Metric", *judges),
+        tuple(rows), (outcomes_sentence(),),
+    )  # fmt: skip
+
+
+def _condition_figures(decisions: Decisions) -> Iterator[Intervals]:
+    """One for each kind of condition: its estimates against the bound, by metric and judge; where
+    bounds differ, against the easiest and the hardest to meet."""
+    found: dict[str, dict[str, list[Lane]]] = {}
+    kinds: dict[str, list[Condition]] = {}
+    for d in decisions.decisions:
+        for c in (*d.replace, *d.assist):
+            if c.estimate.low is not None:
+                kinds.setdefault(c.key, []).append(c)
+                lanes = found.setdefault(c.key, {}).setdefault(decisions.titles[d.metric], [])
+                lanes.append(Lane(d.judge, "judge", c.estimate))
+    for key, same in kinds.items():
+        c, *_, last = sorted([*same, same[0]], key=lambda c: c.bound)
+        bounds = {f"required: {bound_text(one)}": one.bound for one in (c, last)}
+        lines = tuple((title, tuple(lanes)) for title, lanes in found[key].items())
+        yield Intervals(
+            f"condition_{key}", _kind_title(c), lines, "Estimate with its interval",
+            bounds, None if c.is_difference else (0.0, 1.0),
+        )  # fmt: skip
+
+
+def _kind_title(c: Condition) -> str:
+    """The title of a condition, without the control judge or the probe of one decision."""
+    title = c.title.split(", ")[0] if c.key == "robustness" else c.title
+    if c.rival:
+        title = title.split(", judge minus")[0] + ", judge minus the strongest control"
+    return title[:1].upper() + title[1:]
+
+
+def _bar_figure(decisions: Decisions) -> Iterator[Intervals]:
+    """Annotators and judges beside each other, where there are few enough to tell apart."""
+    found: dict[str, list[Lane]] = {}
+    for row in decisions.beside.select("bar", "gap"):
+        if row.estimate.low is not None:
+            name = row.judge or row["who"] + (" (left out)" if row["in_bar"] == "no" else "")
+            lane = Lane(name, "judge" if row.judge else "human", row.estimate)
+            found.setdefault(decisions.titles[row.metric], []).append(lane)
+    lines = tuple((title, tuple(lanes)) for title, lanes in found.items())
+    if lines and max(len(lanes) for _, lanes in lines) <= _MOST_LANES:
+        title = "Agreement with the annotators in the bar, beside theirs with each other"
+        equal = {"as they agree with each other": 0.0}
+        yield Intervals("bar", title, lines, "Agreement gap with its interval", equal)
+
+
+def _bar_table(decisions: Decisions) -> Table:
+    """Each annotator and each judge beside the annotators of the bar."""
+    found, rows = decisions.beside, []
+    for row in found.select("bar", "gap"):
+        shares = found.select("bar", "share", metric=row.metric, who=row["who"])
+        given = (f"{share['label']} {percent(share.estimate.value)}" for share in shares)
+        who = Cell(row.judge or row["who"], remark="a judge" if row.judge else "")
+        cells = Cell(row["in_bar"] or DASH), Cell(estimate=row.estimate, signed=True)
+        labels = ", ".join(given) if row["who"] else DASH
+        rows.append((Cell(decisions.titles[row.metric]), who, *cells, Cell(labels)))
+    return Table(
+        "decide_bar", "Annotators and judges beside those who set the bar",
+        ("Metric", "Who", "In the bar", "Agreement gap", "Labels given"), tuple(rows),
+        (
+            "Agreement gap: how much more often somebody agrees with the annotators in the bar "
+            "than these agree with each other on the same items.",
+        ),
+        stubs=2,
+    )  # fmt: skip
+
+
+def _conditions_table(decisions: Decisions, judge: str, number: int) -> Table:
+    """Every condition of every metric with its bound, estimate and state."""
+    rows = [
+        (
+            Cell(decisions.titles[d.metric]), Cell(f"{outcome}: {c.title}"), Cell(bound_text(c)),
+            _estimate_cell(c), Cell(c.state.value, remark=c.missing, look=_STATE_LOOKS[c.state]),
+        )
+        for d in decisions.decisions
+        if d.judge == judge
+        for outcome, conditions in (
+            ("REPLACE", d.replace), ("ASSIST", d.assist),
+            *((f"REPLACE, by {listed(camp.names)} alone", camp.conditions) for camp in d.camps),
+        )
+        for c in conditions
+    ]  # fmt: skip
+    return Table(
+        f"decide_conditions-{number}", f"Every condition: {judge}",
+        ("Metric", "Condition", "Bound", "Estimate", "State"), tuple(rows), stubs=2,
+    )  # fmt: skip
+
+
+def _estimate_cell(c: Condition) -> Cell:
+    e = c.estimate
+    if c.key == "severe_items" and e.value is not None:
+        return Cell(f"{e.value:,.0f}", remark=e.reason)
+    return Cell(estimate=e, signed=c.is_difference)
+
+
+def _more_data_table(decisions: Decisions) -> Table:
+    """How much more data each unclear decision needs; the reason in a mark where it is unknown."""
+    rows = []
+    for d in decisions.decisions:
+        if (more := d.more) is not None:
+            found = (_now_and_more(more.answers_now, more.items),
+                     _now_and_more(more.questions_now, more.questions),
+                     _count(more.labels), _count(more.severe))  # fmt: skip
+            unknown = more.reason or NO_REASON
+            remark = unknown if more.items is None else "no label of this metric is severe"
+            cells = (Cell(text, remark=remark * text.endswith(DASH)) for text in found)
+            most = more.towards.value if more.towards else DASH
+            about = (Cell(d.judge), Cell(decisions.titles[d.metric]))
+            rows.append((*about, *cells, Cell(percent(more.clear)), Cell(most)))
+    return Table(
+        "decide_more_data",
+        "How much more data would make the unclear decisions clear",
+        ("Judge", "Metric", "Answers now + more", "Questions now + more",
+         "Human labels for them", "Severe among them", "Studies that end clear",
+         "Most of them with"),
+        tuple(rows),
+        (
+            "Simulated from the estimates at hand, with human labels as frequent as now. Answers "
+            "to the same question go together: what is needed is more questions, not more answers "
+            "to these. The last two columns are of simulated studies of that size.",
+        ),
+        stubs=2,
+    )  # fmt: skip
+
+
+def _now_and_more(now: int | None, more: int | None) -> str:
+    return DASH if now is None else f"{_count(now)} + {_count(more)}"
+
+
+def _count(number: int | None) -> str:
+    return DASH if number is None else f"{number:,}"
+
+
+def _triage_table(decisions: Decisions) -> Table:
+    """The recommended threshold of every curve, here and on new answers."""
+    rows = []
+    for curve in decisions.ordered_curves:
+        title = f"{decisions.titles[curve.metric]}, by {curve.signal}"
+        rows.append((Cell(curve.judge), Cell(title), *_choice_cells(curve)))
+    return Table(
+        "decide_triage",
+        "The recommended threshold: what it does here, and what is expected on new answers",
+        ("Judge", "Metric and signal", "Threshold", "Sent here", "Severe missed here",
+         "New answers sent, expected", "New severe missed, expected"),
+        tuple(rows),
+        (
+            "Answers whose signal is at least the threshold go to humans, and so do those without "
+            "a verdict. The threshold of labels is the severe label where that does what ASSIST "
+            "requires: nothing was chosen then. Any other is the more cautious of two, each chosen "
+            "on one half of the questions. What it misses here flatters it, because it was chosen "
+            "on these severe answers; what is expected on new answers allows for that.",
+        ),
+        stubs=2,
+    )  # fmt: skip
+
+
+def _choice_cells(curve: TriageCurve) -> Iterator[Cell]:
+    """The threshold, what it sends and misses here, and what it is expected to."""
+    choice, reason = curve.choice, curve.reason or NO_REASON
+    if choice is None:
+        here = (Cell(f"{DASH} of {count:,}") for count in (curve.n, curve.severe))
+        nothing = Cell(estimate=Estimate(None, reason=reason, n=curve.n))
+        yield from (Cell(DASH, remark=reason), *here, nothing, nothing)
+        return
+    threshold = Cell(threshold_text(choice.threshold))
+    yield Cell(threshold_text(-math.inf), remark=NO_FILTER) if choice.sends_all else threshold
+    for share in (choice.sent, choice.missed):
+        count = round((share.value or 0.0) * share.n)
+        yield Cell(f"{count:,} of {share.n:,} ({percent(share.value)})")
+    yield Cell(estimate=choice.expected_sent)
+    yield Cell(estimate=choice.expected_missed)
+
+
+def _jury_table(decisions: Decisions) -> Table:
+    """What a jury of this run's judges is worth on each metric."""
+    found = decisions.beside
+    rows = []
+    for metric in found.values("metric", "jury"):
+        pairs = found.select("error_correlation", metric=metric)
+        names = dict.fromkeys(name for row in pairs for name in (row.judge, row["who"]))
+        best = found.select("jury", "gain", metric=metric)[0]["who"]
+        cells = {
+            row.statistic: Cell(
+                estimate=row.estimate,
+                signed=row.statistic in ("correlation", "gain"),
+                remark=f"of {len(names)}: {', '.join(names)}" * (row.statistic == "effective"),
+            )
+            for row in found.select("jury", metric=metric)
+        }
+        chosen = Cell(best or DASH, remark="" if best else "undefined: none was found")
+        correlation, effective, *scores = cells.values()
+        rows.append((Cell(decisions.titles[metric]), correlation, effective, chosen, *scores))
+    return Table(
+        "decide_jury",
+        "What a jury of these judges is worth",
+        ("Metric", "Mean error correlation", "Effective number of judges", "Best jury",
+         "Its accuracy, held out", "Best single judge, held out", "Gain"),
+        tuple(rows),
+        (
+            "Error correlation: how often two judges err on the same items, mean over the pairs. "
+            "Effective number: of independent judges that would be worth as much. The best jury "
+            "is chosen on all items. Accuracies are of juries and judges chosen on other items "
+            "than they are scored on; the gain is their difference on the same items.",
+        ),
+    )  # fmt: skip
+
+
+def _correlations_table(decisions: Decisions) -> Table:
+    """How often each two judges err on the same items."""
+    rows = tuple(
+        (
+            Cell(decisions.titles[row.metric]), Cell(f"{row.judge} and {row['who']}"),
+            Cell(estimate=row.estimate, signed=True),
+        )
+        for row in decisions.beside.select("error_correlation")
+    )  # fmt: skip
+    return Table(
+        "decide_error_correlations",
+        "Do two judges err on the same items? Correlation of their errors",
+        ("Metric", "Judges", "Error correlation"), rows,
+        ("Pearson's correlation of right and wrong (phi): 1 where they err together.",), stubs=2,
+    )  # fmt: skip
+
+
+def _alternative_test_table(decisions: Decisions) -> Table:
+    """A row for each judge, metric and variant."""
+    rule = decisions.rule.alternative_test
+    tests = decisions.beside.select("alternative_test")
+    rows = []
+    for (judge, metric, who), test in groupby(tests, lambda r: (r.judge, r.metric, r["who"])):
+        e = {row.statistic: row.estimate for row in test}
+        rate = e["winning_rate"].value
+        rows.append(
+            (
+                Cell(judge), Cell(decisions.titles[metric]), Cell(who),
+                Cell(f"{e['annotators'].value:.0f}"), Cell(DASH if rate is None else f"{rate:.2f}"),
+                Cell(estimate=e["advantage"]), _verdict_cell(e["passes"]),
+                _verdict_cell(e["guarded"]),
+            )
+        )  # fmt: skip
+    return Table(
+        "alternative_test",
+        "The Alternative Annotator Test, and whether every control is beaten too",
+        ("Judge", "Metric", "Variant", "Annotators", "Winning rate", "Advantage", "Passes",
+         "Guarded"),
+        tuple(rows),
+        (
+            f"Published: the test of Calderon et al. (2025), ε = {rule.epsilon:g}, with all "
+            "annotators; of an ordinal metric the smaller root mean square distance of severities "
+            "is the closer one, else the share of equal labels. Winning rate: share of the tested "
+            "annotators whom the judge may replace; it passes from 0.5 on. Advantage: chance to be "
+            "at least as close to the other annotators as one of them.",
+            "Balanced (judgebench's own): the annotators in the bar, the share of equal labels, "
+            "and every label of the others' majority weighs the same. Guarded: passes, and "
+            f"is more accurate than every control (one-sided permutation test at {rule.guard:g}). "
+            "Where a label is rare, a judge that never gives it passes the published test.",
+        ),
+        stubs=2,
+    )  # fmt: skip
+
+
+def _verdict_cell(said: Estimate) -> Cell:
+    if said.value is None:
+        return Cell(DASH, remark=f"undefined: {said.reason or NO_REASON}")
+    return Cell(_YES_OR_NO[said.value], remark=said.reason)

@@ -1,0 +1,263 @@
+"""What a decision holds: the outcome, its reason, every condition, and what more data is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cached_property
+from typing import Any
+
+from judgebench.decisions.rule import DecisionRule
+from judgebench.records import Estimate
+from judgebench.results.part import Part, incomplete
+from judgebench.results.rows import Results, Row
+from judgebench.results.shown import Shown
+from judgebench.rubric import Rubric
+from judgebench.stats.thresholds import Choice, Point
+
+EVERY = "any"  # as the metric of a triage curve: severe on any metric
+MORE_DATA = (
+    "answers_now", "questions_now", "items", "questions", "labels", "severe", "clear",
+)  # fmt: skip
+AT_SEVERE = "where humans read what the judge labels severe"
+NO_FILTER = "every threshold sends all answers to humans"
+
+
+class Outcome(StrEnum):
+    """What a judge may do for one metric."""
+
+    REPLACE = "REPLACE"  # stand in for human annotators
+    ASSIST = "ASSIST"  # sort out what humans need not see
+    DO_NOT_USE = "DO NOT USE"  # neither
+    CANT_TELL = "CAN'T TELL"  # the data show neither
+
+
+class State(StrEnum):
+    """How a condition stands."""
+
+    MET = "met"  # the whole interval lies on the right side of the bound
+    NOT_MET = "not met"  # the whole interval lies on the wrong side
+    UNCLEAR = "unclear"
+
+
+@dataclass(frozen=True)
+class Condition:
+    """One thing that REPLACE or ASSIST requires.
+
+    `key` is stable: humans_accuracy, humans_balanced_accuracy, humans_distance, controls_accuracy,
+    controls_balanced_accuracy, severe_items, severe_recall, severe_gap, failures, systems,
+    robustness, planted (for REPLACE), sent, missed (for ASSIST). `title` says what `estimate` is;
+    `rival` is the control judge that it is a difference from, or the system that it is about, if
+    any. It must lie above `bound` where `at_least`, else below it. `missing` says in numbers or
+    words what keeps an unclear condition from being clear.
+    """
+
+    key: str
+    title: str
+    state: State
+    estimate: Estimate
+    bound: float
+    at_least: bool
+    missing: str = ""
+    rival: str = ""
+
+    @property
+    def is_difference(self) -> bool:
+        """Whether its sign is to be shown."""
+        return self.key.startswith(("humans_", "controls_", "severe_gap", "systems"))
+
+    def row(self, judge: str, metric: str, outcome: Outcome, who: str = "") -> Row:
+        """The condition as a row of the results table; `who` are the annotators of a camp."""
+        keys = {
+            "outcome": outcome.value, "title": self.title, "state": self.state.value,
+            "bound": self.bound, "at_least": str(self.at_least).lower(),
+            "missing": self.missing, "rival": self.rival, "who": who,
+        }  # fmt: skip
+        return Row("condition", self.key, self.estimate, judge, metric, keys)
+
+
+@dataclass(frozen=True)
+class MoreData:
+    """How much more data would make a decision clear, by simulation from what there is.
+
+    `items` more answers with human labels as there are now, `questions` that they belong to,
+    `labels` human labels for them, `severe` severe answers among them. All are None where the
+    decision stays unclear with as much as the rule's plan allows, or where nothing can be
+    simulated: `reason` says which. `clear` is the share of simulated studies of that size that end
+    clear, `towards` the outcome that most of these have. `answers_now` and `questions_now` are
+    those that the decision rests on. Where two annotators set the bar, `by_two` and `by_three` are
+    the shares that end in REPLACE if all `spent` labels, those at hand too, are of so many.
+    """
+
+    items: int | None = None
+    labels: int | None = None
+    severe: int | None = None
+    clear: float | None = None
+    towards: Outcome | None = None
+    reason: str = ""
+    questions: int | None = None
+    answers_now: int | None = None
+    questions_now: int | None = None
+    spent: int | None = None
+    by_two: float | None = None
+    by_three: float | None = None
+
+    @property
+    def few_questions(self) -> bool:
+        """Whether so many answers share questions that it is these that are needed; a few pairs
+        among hundreds of answers matter little."""
+        return (self.questions_now or 0) < 0.9 * (self.answers_now or 0)
+
+
+@dataclass(frozen=True)
+class InCamp:
+    """What would be decided if the annotators `names` were all there are."""
+
+    names: tuple[str, ...]
+    outcome: Outcome
+    conditions: tuple[Condition, ...]
+
+
+@dataclass(frozen=True)
+class Decision:
+    """The decision on one judge and one metric.
+
+    `reason` is a sentence to act on, and `numbers` what it rests on. `replace` and `assist` are
+    the conditions; either may be empty where nothing could be computed, and `reason` then says
+    why. `more` is None where the decision is clear. Where annotators fall into `camps`, no single
+    bar exists, and each is decided against apart.
+    """
+
+    judge: str
+    metric: str
+    outcome: Outcome
+    reason: str
+    numbers: str = ""
+    replace: tuple[Condition, ...] = ()
+    assist: tuple[Condition, ...] = ()
+    more: MoreData | None = None
+    camps: tuple[InCamp, ...] = ()
+
+    def condition_rows(self) -> Iterator[Row]:
+        """Every condition, then how much more data is needed."""
+        for outcome, conditions in (
+            (Outcome.REPLACE, self.replace), (Outcome.ASSIST, self.assist),
+        ):  # fmt: skip
+            yield from (c.row(self.judge, self.metric, outcome) for c in conditions)
+        for camp in self.camps:
+            who = ", ".join(camp.names)
+            keys = {"outcome": camp.outcome.value, "who": who}
+            yield Row("camp", "", Estimate(None, reason=""), self.judge, self.metric, keys)
+            for c in camp.conditions:
+                yield c.row(self.judge, self.metric, Outcome.REPLACE, who)
+        if self.more is not None:
+            keys = {"outcome": self.more.towards or ""}
+            for statistic in MORE_DATA:
+                needed = Estimate(getattr(self.more, statistic), reason=self.more.reason)
+                yield Row("more_data", statistic, needed, self.judge, self.metric, keys)
+
+    def row(self) -> Row:
+        """The outcome as a row without a number."""
+        reason = " ".join(part for part in (self.reason, self.numbers) if part)
+        keys = {"outcome": self.outcome.value}
+        return Row("decision", "", Estimate(None, reason=reason), self.judge, self.metric, keys)
+
+
+@dataclass(frozen=True)
+class TriageCurve:
+    """One judge's signal on one metric (or EVERY), from sending nobody to sending everybody.
+
+    `signal` says what the threshold is held against, such as `probability of a severe label`.
+    `severe` counts severe answers, `n` all answers with a truth. `choice` is None where no
+    threshold can be recommended, and `reason` says why.
+    """
+
+    judge: str
+    metric: str
+    signal: str
+    points: tuple[Point, ...]
+    n: int
+    severe: int
+    choice: Choice | None = None
+    reason: str = ""
+
+    def rows(self) -> Iterator[Row]:
+        """The counts, what the recommended threshold does here and is expected to do on new
+        answers, and every point of the curve."""
+        about = (self.judge, self.metric)
+        keys: dict[str, str | float] = {"signal": self.signal}
+        for statistic, count in (("answers", self.n), ("severe", self.severe)):
+            yield Row("triage", statistic, Estimate(count, reason=self.reason), *about, keys)
+        if self.choice is not None:
+            at = {**keys, "threshold": self.choice.threshold}
+            for statistic in ("sent", "missed", "expected_sent", "expected_missed"):
+                yield Row("triage", statistic, getattr(self.choice, statistic), *about, at)
+        for point in self.points:
+            at = {**keys, "threshold": point.threshold}
+            yield Row("triage_point", "sent", point.sent, *about, at)
+            yield Row("triage_point", "caught", point.caught, *about, at)
+
+
+@dataclass(frozen=True, repr=False)
+class Decisions(Shown):
+    """Everything that `judgebench decide` says.
+
+    `beside` are the rows of the bars, accuracies, juries, error correlations and alternative tests.
+    `compared` says in a sentence what the judges were compared with, and `bars` whose agreement
+    they are held against. `blind` says whether the labels are known to be made without sight of
+    any model's label.
+    """
+
+    name: str
+    rubric: Rubric
+    rule: DecisionRule
+    decisions: tuple[Decision, ...]
+    curves: tuple[TriageCurve, ...] = ()
+    beside: Results = field(default_factory=Results)
+    judges: Mapping[str, str] = field(default_factory=dict)  # name -> kind, controls left out
+    notes: tuple[str, ...] = ()
+    compared: str = ""
+    bars: tuple[str, ...] = ()
+    gaps: tuple[str, ...] = ()
+    collapsed: tuple[str, ...] = ()  # a sentence for each judge that gives nearly one label
+    blind: bool = False
+
+    @property
+    def titles(self) -> Mapping[str, str]:
+        """The title of each metric by its id, and of EVERY."""
+        return {EVERY: "Severe on any metric", **{m.id: m.title for m in self.rubric.metrics}}
+
+    @property
+    def ordered_curves(self) -> list[TriageCurve]:
+        """The triage curves, judge after judge and signal after signal, EVERY first in each."""
+        groups = list(dict.fromkeys((c.judge, c.signal) for c in self.curves))
+        return sorted(
+            self.curves, key=lambda c: (groups.index((c.judge, c.signal)), c.metric != EVERY)
+        )
+
+    @cached_property
+    def results(self) -> Results:
+        """The outcomes, their conditions, what more data is needed, triage, juries, tests."""
+        return Results(
+            (
+                *(decision.row() for decision in self.decisions),
+                *(row for decision in self.decisions for row in decision.condition_rows()),
+                *(row for curve in self.curves for row in curve.rows()),
+                *self.beside,
+            )
+        )
+
+    def records(self) -> dict[str, list[Any]]:
+        """The decisions, each with its reason, accuracy, conditions and what data it needs; who
+        made the truth, and whose agreement the judges are held against."""
+        from judgebench.decisions.screen import record
+
+        made = [record(self, decision) for decision in self.decisions]
+        return {"decisions": made, "truth": [self.compared], "bars": [*self.bars]}
+
+    @cached_property
+    def part(self) -> Part:
+        from judgebench.decisions.part import decisions_part
+
+        return incomplete(decisions_part(self), self.gaps)

@@ -1,0 +1,433 @@
+"""The chat-completions format that most engines speak: a Request written, a body read, and what a
+failed try means: a fault that a retry may get past, a limit, or a setting to fix.
+
+`lane` is the way in which a JSON schema is enforced; see `BackendSettings.structured`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from functools import lru_cache
+from operator import itemgetter
+from typing import Any, Literal
+
+from judgebench.errors import SetupError
+from judgebench.models.contract import Finish, LabelsAsked, Request
+from judgebench.models.settings import BackendSettings
+from judgebench.models.token_log_probabilities import (
+    LabelsRead,
+    Step,
+    Token,
+    must_be_chained,
+    read_labels,
+    recorded,
+)
+from judgebench.records import Usage
+
+Lane = Literal["json_schema", "tool", "json_object", "none"]
+
+_NAME = "reply"
+_CUT = ("length", "max_tokens")
+_REFUSED = ("content_filter", "refusal")
+_MOST_LISTED = 20  # alternatives a token: the API's bound
+_ABOVE_ANY = 0.01  # a log-probability may pass 0 by rounding
+_LONGEST_TEXT = 1_000_000  # characters; what is longer is an engine gone wild
+_MOST_TOKENS = 100_000_000  # of one call: what is more is no count
+_LONGEST_NAME, _MOST_NAMES = 100, 256
+_DAY_S = 86_400.0
+_PLAIN = BackendSettings()
+
+
+class UnreadableBodyError(ValueError):
+    """A body that is no chat completion; another try may bring one."""
+
+
+class TransientError(Exception):
+    """A try failed, and a retry may succeed. `after`: the seconds the server asked for."""
+
+    def __init__(self, message: str, after: float | None = None) -> None:
+        super().__init__(message)
+        self.after = after
+
+
+class UnreachableError(TransientError):
+    """Not even a connection could be made."""
+
+
+class RateLimitedError(TransientError):
+    """The endpoint is well and wants to be asked less often."""
+
+
+class RefusedParameterError(SetupError):
+    """The endpoint does not take a parameter that all requests have, if what it said of this one is
+    true of others. `said`: its own words."""
+
+    def __init__(self, message: str, said: str) -> None:
+        super().__init__(f"{message}; {said}")
+        self.said = said
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """How one try ended, before it is tied to its request. `cost` is in US dollars;
+    `log_probabilities` and `model` as in Reply."""
+
+    text: str
+    finish: Finish
+    usage: Usage = Usage(1)
+    error: str = ""
+    cost: float | None = None
+    log_probabilities: Mapping[str, Mapping[str, float]] | None = None
+    model: str = ""
+    reasoning: str = ""
+
+
+def chat_body(request: Request, lane: Lane, settings: BackendSettings = _PLAIN) -> dict[str, Any]:
+    """The request's body, without the model. Raises SetupError for labels asked otherwise than
+    chained, which no generated object tells."""
+    body = plain_body(request, settings)
+    return body if request.schema is None else body | enforced(request.schema, lane)
+
+
+def plain_body(request: Request, settings: BackendSettings = _PLAIN) -> dict[str, Any]:
+    """As `chat_body`, without what holds the reply to the schema."""
+    body: dict[str, Any] = {
+        "messages": [{"role": m.role, "content": m.content} for m in request.messages],
+        settings.max_tokens_as: request.max_tokens + settings.thinking_budget,
+    }
+    for name in ("temperature", "top_p", "seed"):
+        if (value := getattr(request, name)) is not None:
+            body[name] = value
+    if request.labels_asked is not None:
+        must_be_chained(request.labels_asked)
+        body |= {"logprobs": True, "top_logprobs": _MOST_LISTED}
+    return body | settings.thinking.send if settings.thinking else body
+
+
+def enforced(schema: Mapping[str, Any], lane: Lane) -> dict[str, Any]:
+    """The part of a body that holds the reply to a schema."""
+    schema = dict(schema)
+    match lane:
+        case "json_schema":
+            wanted = {"name": _NAME, "strict": True, "schema": schema}
+            return {"response_format": {"type": "json_schema", "json_schema": wanted}}
+        case "tool":
+            function = {"name": _NAME, "description": "Give your reply.", "parameters": schema}
+            return {
+                "tools": [{"type": "function", "function": function}],
+                "tool_choice": {"type": "function", "function": {"name": _NAME}},
+            }
+        case "json_object":
+            return {"response_format": {"type": "json_object"}}
+        case "none":
+            return {}
+
+
+def read_chat(body: Any, asked: LabelsAsked | None = None) -> Completion:
+    """What a body says. Raises UnreadableBodyError where it is no chat completion, and SetupError
+    where labels are asked of an endpoint that gives no log-probabilities.
+
+    A reasoning model's thoughts (`reasoning_content`, or `reasoning` with newer servers) are no
+    part of the text. The arguments of a tool call are. A body whose choices, tool calls or content
+    beside a tool call differ is `unclear`.
+    """
+    try:
+        choice = body["choices"][0]
+        message = choice["message"]
+        stopped = choice.get("finish_reason")
+        texts = [text for each in body["choices"] for text in _texts(each["message"])]
+        served = _served(body)
+        refusal = message.get("refusal") or _litellm_refusal(message)
+        thought = message.get("reasoning_content") or message.get("reasoning")
+    except (KeyError, IndexError, TypeError, AttributeError):
+        raise UnreadableBodyError(f"no chat completion: {_short(body)}") from None
+    if stopped == "error":
+        raise UnreadableBodyError(f"the engine failed midway: {_short(choice)}")
+    different = len(set(map(_meaning, texts))) if len(texts) > 1 else 1
+    text = texts[0] if different == 1 else "\n".join(texts)
+    reasoning = thought if isinstance(thought, str) else ""
+    if max(len(text), len(reasoning)) > _LONGEST_TEXT:
+        size = max(len(text), len(reasoning))
+        raise UnreadableBodyError(f"the reply has {size} characters, more than any has")
+    finish: Finish = "stop"
+    error = ""
+    if refusal or stopped in _REFUSED:
+        finish, error = "refused", error_text(refusal or f"finish_reason {stopped}")
+    elif different > 1:
+        finish = "unclear"
+        error = f"the reply says {different} different things in its choices and tool calls"
+    elif stopped in _CUT:
+        finish = "length"
+    usage = _usage(body.get("usage"))
+    done = Completion(text, finish, usage, error, model=served, reasoning=reasoning)
+    if asked is None or finish in ("refused", "unclear"):
+        return done
+    read = _labels(choice, text, asked)
+    return replace(done, error=read.reason, log_probabilities=read.log_probabilities or None)
+
+
+def _labels(choice: Mapping[str, Any], text: str, asked: LabelsAsked) -> LabelsRead:
+    listed = choice.get("logprobs")
+    content = listed.get("content") if isinstance(listed, Mapping) else None
+    if not text and not content:
+        return LabelsRead({}, ("the reply is empty",))
+    if not content:
+        raise SetupError(
+            "this endpoint gives no log-probabilities with its replies, so labels have no "
+            "probabilities: ask for none, or set `structured` otherwise where it gives them for "
+            "text and not for tool calls"
+        )
+    try:
+        steps = [Step(_token(t), tuple(map(_token, t["top_logprobs"]))) for t in content]
+    except (AttributeError, KeyError, TypeError, ValueError, OverflowError):
+        return LabelsRead({}, (f"log-probabilities that cannot be read: {_short(content)}",))
+    return read_labels(text, [s.written.piece for s in steps], asked.fields, recorded(steps))
+
+
+def _token(entry: Mapping[str, Any]) -> Token:
+    """An entry of the API's list. A token's text need not be whole characters: its bytes count,
+    where they are given."""
+    given = entry.get("bytes")
+    piece = entry["token"].encode("utf-8", "surrogatepass") if given is None else bytes([*given])
+    value = float(entry["logprob"])
+    if not value < _ABOVE_ANY:  # nan, too
+        raise ValueError("no log-probability")
+    return Token(piece, value)
+
+
+def _texts(message: Mapping[str, Any]) -> list[str]:
+    """The arguments of every tool call, and the content: beside a call only where it may hold
+    another verdict, and not where it merely says what is done."""
+    functions = [call["function"] for call in message.get("tool_calls") or ()]
+    if message.get("function_call"):  # the older form
+        functions.append(message["function_call"])
+    given = [function["arguments"] for function in functions]
+    texts = [one if isinstance(one, str) else json.dumps(one) for one in given]
+    content = message.get("content")
+    if isinstance(content, list):
+        content = "".join(part.get("text") or "" for part in content)
+    if not isinstance(content, str | None):
+        raise TypeError
+    return texts if texts and "{" not in (content or "") else [*texts, content or ""]
+
+
+def _meaning(text: str) -> str:
+    """Equal for JSON with the same pairs in another order or with other blanks."""
+    try:
+        return json.dumps(json.loads(text, object_pairs_hook=_sorted), ensure_ascii=False)
+    except (ValueError, RecursionError):
+        return text.strip()
+
+
+def _sorted(pairs: list[tuple[str, Any]]) -> list[list[Any]]:
+    return [[key, value] for key, value in sorted(pairs, key=itemgetter(0))]
+
+
+def _served(body: Mapping[str, Any]) -> str:
+    """`gpt-4o-2024-08-06, engine fp_44709d6fcb`: the model that says to have replied, and the
+    state of its engine, where that is given."""
+    given = (body.get("model"), body.get("system_fingerprint"))
+    model, engine = (_name(v[:_LONGEST_NAME]) if isinstance(v, str) else "" for v in given)
+    return f"{model}, engine {engine}" if engine else model
+
+
+@lru_cache(_MOST_NAMES)
+def _name(value: str) -> str:
+    name = value.replace("\\", "/").replace('"', "'")
+    return "".join(c if c.isprintable() else "?" for c in name)
+
+
+def _litellm_refusal(message: Mapping[str, Any]) -> Any:
+    """litellm moves what its own message type lacks into a mapping of its own."""
+    return (message.get("provider_specific_fields") or {}).get("refusal")
+
+
+def _usage(counted: Any) -> Usage:
+    """The tokens that a body counts. Some endpoints (Grok, Gemini) leave the thoughts out of the
+    reply's tokens, but not out of the total."""
+    if not isinstance(counted, Mapping):
+        return Usage(1)
+    prompt, completion = (_count(counted.get(f"{k}_tokens")) for k in ("prompt", "completion"))
+    reasoning = _part(counted, "completion_tokens_details", "reasoning_tokens")
+    cached = _part(counted, "prompt_tokens_details", "cached_tokens")
+    known = [count for count in (prompt, completion, reasoning) if count]
+    if reasoning and len(known) == 3 and counted.get("total_tokens") == sum(known):
+        completion = (completion or 0) + reasoning
+    return Usage(
+        1, prompt, completion,
+        None if reasoning is None or reasoning > (completion or 0) else reasoning,
+        None if cached is None or cached > (prompt or 0) else cached,
+    )  # fmt: skip
+
+
+def _part(counted: Mapping[str, Any], details: str, name: str) -> int | None:
+    found = counted.get(details)
+    return _count(found.get(name)) if isinstance(found, Mapping) else None
+
+
+def _count(value: Any) -> int | None:
+    return value if type(value) is int and 0 <= value <= _MOST_TOKENS else None
+
+
+def _short(value: Any) -> str:
+    try:
+        text = value if isinstance(value, str) else json.dumps(value, default=str)
+    except RecursionError:
+        text = "a value nested too deeply to be shown"
+    return text if len(text) <= 200 else text[:197] + "..."
+
+
+# What an endpoint's error says, where its number alone does not tell.
+_TOO_LONG = re.compile(
+    r"context[ _](?:length|window|size|limit)|maximum context|exceeds? the (?:model's )?context"
+    r"|inputs?\W+tokens \+"
+    r"|(?:prompt|input|request)s? (?:is|are|was) too (?:long|large)|too many (?:input )?tokens"
+    r"|reduce the length",
+    re.IGNORECASE,
+)
+_DECLINED = re.compile(
+    r"content[ _]?(?:filter|policy|management|moderation)|flagged|responsible ai"
+    r"|safety (?:system|filter|settings)",
+    re.IGNORECASE,
+)
+_NO_MONEY = re.compile(r"insufficient[_ ](?:quota|credits|balance|funds)", re.IGNORECASE)
+_NO_LANE = {
+    "json_schema": re.compile(r"response_format|json.?schema|structured.outputs?", re.IGNORECASE),
+    "json_object": re.compile(r"response_format|json.?object", re.IGNORECASE),
+    "tool": re.compile(r"\btools?\b|tool_choice|function.call", re.IGNORECASE),
+}
+_OWN_FAULT = re.compile(r"json_validate_failed|failed_generation", re.IGNORECASE)
+
+# The line of a judge's file that fixes an error which names this parameter. The message may hold a
+# part of what was judged, so a word of plain English must stand there as the name of a parameter.
+_WORD = (
+    r"""(?:['"`./]|parameters? |arguments? |supplied: |model: ){0}\b"""
+    r"|(?:^|Exception - ){0}[.:]|\b{0}="
+)
+_FIXED_BY = {
+    "`decoding: {temperature: null}`": re.compile(_WORD.format("temperature")),
+    "`decoding: {top_p: null}`": re.compile(r"top_?[pP]\b"),
+    "`decoding: {seed: null}`": re.compile(_WORD.format("seed")),
+    "`decoding: {max_tokens: N}` with an N that it takes": re.compile(
+        r"^(?!.*max_completion_tokens).*max_?[tT]okens"
+    ),
+    "`settings: {max_tokens_as: max_completion_tokens}`, or `max_tokens`, which it takes": (
+        re.compile("max_completion_tokens")
+    ),
+    "another `settings: {thinking: ...}`, or none": re.compile(
+        r"reasoning_effort|thinking_?[bBlL]|budget_tokens|chat_template_kwargs|"
+        + _WORD.format("thinking")
+    ),
+    "no `probabilities`": re.compile("logprobs"),
+}
+
+_ABOUT_THE_REQUEST = frozenset({400, 413, 422})
+_MAY_DECLINE = _ABOUT_THE_REQUEST | {403}
+
+_LONGEST_MESSAGE = 1000
+_WRONG = {
+    **dict.fromkeys((401, 403), "the endpoint refuses the key"),
+    402: "the endpoint asks for payment",
+    **dict.fromkeys((404, 405), "the endpoint knows no such model or path"),
+}
+_OVERLOADED = frozenset({503, 529})
+_TRANSIENT = frozenset({408, 409, 425})
+
+
+def failure(
+    status: int, message: str, about: str, lane: Lane, after: float | None = None
+) -> Completion:
+    """What an endpoint's error means: a Completion that is `too_long`, `refused` or `failed`.
+
+    Raises TransientError where another try may help (RateLimitedError for a 429, or a 503 or 529
+    that says when to come again), and SetupError (which names `about`: the
+    URL, model and key variable) where no request can succeed: RefusedParameterError where the
+    message names a parameter, or the way in which JSON is asked for.
+    """
+    said = f"HTTP {status}: {message}"
+    if status in _ABOUT_THE_REQUEST and _TOO_LONG.search(message):
+        return Completion("", "too_long", error=said)
+    if status in _MAY_DECLINE and _DECLINED.search(message):
+        return Completion("", "refused", error=said)
+    if _NO_MONEY.search(message):
+        raise SetupError(f"the account has no credit left at {about}; {said}")
+    if status == 429 or (status in _OVERLOADED and after is not None):
+        raise RateLimitedError(said, after)
+    if status in _TRANSIENT or status >= 500:
+        raise TransientError(said, after)
+    if status not in _ABOUT_THE_REQUEST:
+        moved = "the endpoint lies elsewhere (it redirects)"
+        wrong = moved if status < 400 else "the endpoint cannot be used in this way"
+        raise SetupError(f"{_WRONG.get(status, wrong)}: {about}; {said}")
+    pattern = _NO_LANE.get(lane)
+    if pattern and pattern.search(message) and not _OWN_FAULT.search(message):
+        raise RefusedParameterError(
+            f"the endpoint refuses the way in which JSON is asked for ({lane}); set "
+            f"`structured` to json_schema, tool, json_object or none: {about}",
+            said,
+        )
+    if status != 413 and (line := fixed_by(message)):
+        raise RefusedParameterError(
+            f"the endpoint does not take a parameter of the request; set {line}: {about}", said
+        )
+    return Completion("", "failed", error=said)
+
+
+def fixed_by(message: str) -> str:
+    """The lines of a judge's file that may fix an error; empty where it names no parameter."""
+    return " or ".join(line for line, named in _FIXED_BY.items() if named.search(message))
+
+
+def retry_after(value: str | None) -> float | None:
+    """Seconds that a Retry-After header asks for, given in seconds or as an HTTP date (RFC 9110,
+    section 10.2.3), at most a day; None where there is none that can be read."""
+    if value is None:
+        return None
+    try:
+        seconds = float(value)
+    except ValueError:
+        try:
+            when = parsedate_to_datetime(value)
+            when = when if when.tzinfo else when.replace(tzinfo=UTC)
+            seconds = (when - datetime.now(UTC)).total_seconds()
+        except (ArithmeticError, LookupError, TypeError, ValueError):  # dates out of any range
+            return None
+    return None if math.isnan(seconds) else min(max(0.0, seconds), _DAY_S)
+
+
+def error_status(code: Any) -> int | None:
+    """The HTTP status of an error, as a body or another library gives it; None where it is none."""
+    return code if type(code) is int and 300 <= code <= 599 else None
+
+
+def read_json(raw: bytes) -> Any:
+    """What the body of an answer holds; its text where that is no JSON, or nested as deep as its
+    sender pleases."""
+    try:
+        return json.loads(raw)
+    except (ValueError, RecursionError):
+        return raw.decode(errors="replace")
+
+
+def error_text(body: Any) -> str:
+    """What an error body says: its message, type, code and parameter, wherever they stand."""
+    error = body.get("error", body) if isinstance(body, dict) else body
+    if isinstance(error, dict):
+        parts = [error.get(k) for k in ("message", "detail", "type", "code")]
+        parts += [f"parameter {_plain(name)}"] if (name := error.get("param")) else []
+        error = "; ".join(_plain(p) for p in parts if p) or error
+    text = " ".join(_plain(error).split())
+    return text if len(text) <= _LONGEST_MESSAGE else text[: _LONGEST_MESSAGE - 1] + "…"
+
+
+def _plain(value: Any) -> str:
+    try:
+        return str(value)
+    except RecursionError:
+        return "a value nested too deeply to be shown"

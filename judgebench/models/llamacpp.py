@@ -1,0 +1,459 @@
+"""A GGUF model in this process, by llama.cpp (extra `embedded`): no server, no network, no GPU.
+
+Replies are the same bit for bit whatever was asked before. Two things would break that, and both
+are kept out: several slots at once, and llama.cpp's prompt cache, which evaluates a prompt in
+other pieces depending on what it shares with the last one. Most of a judge's prompt is its system
+message, though, so that is evaluated once and kept (see `LlamaEngine.ask`).
+
+Threads of one engine spend much of their time waiting for each other where the model is small, so
+`concurrency` asks for several engines side by side, each with a copy of the model.
+
+Label probabilities are asked for once a reply is written (`Probes`). The server tells
+log-probabilities of all tokens, before the grammar takes out those that fit no
+label; of a weak model the fitting ones are then often not among the first thousand. So it is
+asked anew for one token at each place where labels still part: after the rendered prompt and the
+very tokens of the reply, under a grammar of the labels, with the probabilities that are left after
+sampling at temperature 1 (`post_sampling_probs`). What has been evaluated is kept, so each
+such probe costs about one token, and the branches that the reply did not take can be asked too.
+
+A probe tells the distribution under its grammar only if the first draw was against it: llama.cpp
+draws without the grammar, and draws again under it where the token does not fit. So a token that
+fits nowhere, a control character, is made certain to be drawn first.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import secrets
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import replace
+from functools import cached_property, lru_cache, partial
+from http.client import HTTPConnection, HTTPException
+from itertools import accumulate, islice
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import numpy as np
+
+from judgebench.errors import MissingExtra, Problem, RunError, SetupError
+from judgebench.models.chat import (
+    Completion,
+    Lane,
+    TransientError,
+    UnreadableBodyError,
+    chat_body,
+    error_text,
+    failure,
+    read_chat,
+)
+from judgebench.models.checkpoint import break_up, enforces_schema
+from judgebench.models.contract import Draws, LabelsAsked, Message, Reply, Request, Weigher
+from judgebench.models.label_tree import Branch, Floats
+from judgebench.models.likelihood import TokenWeigher
+from judgebench.models.settings import BackendSettings
+from judgebench.models.token_log_probabilities import LabelsRead, Place, Token, read_labels
+from judgebench.models.weights import fetch, is_fetchable, sha256_of
+
+DEFAULT_CONTEXT = 4096
+
+
+class LlamaCpp:
+    """A Backend over the GGUF file at `model`, a name in WEIGHTS or a `hub:` name.
+
+    The model is loaded with the first request. Raises SetupError where the file is no GGUF.
+    """
+
+    def __init__(self, model: str, settings: BackendSettings) -> None:
+        self._path = _find(model)
+        self._fetched = is_fetchable(model)
+        self._context = settings.context or DEFAULT_CONTEXT
+        self._engines = settings.concurrency_or(1)
+        self._threads = settings.threads or max(1, default_threads() // self._engines)
+        self._lane: Lane = "json_schema" if enforces_schema(settings) else "none"
+        self._version = _xllamacpp().__version__
+        self._idle: list[LlamaEngine] = []
+
+    @cached_property
+    def _sha256(self) -> str:
+        return sha256_of(self._path, remember=self._fetched)
+
+    def describe(self) -> Mapping[str, Any]:
+        return {
+            "engine": "llamacpp",
+            "version": self._version,
+            "model": self._path.name,
+            "sha256": self._sha256,
+            "context": self._context,
+            "structured": self._lane,
+            "runtime": {"threads": self._threads, "concurrency": self._engines},
+        }
+
+    def complete(self, requests: Iterable[Request]) -> Iterator[Reply]:
+        """One reply a request, as each finishes; no more requests are read than engines work."""
+        source = iter(requests)
+        working: set[Future[Reply]] = set()
+        with ThreadPoolExecutor(self._engines, "judgebench-llamacpp") as pool:
+            for request in islice(source, self._engines):
+                working.add(pool.submit(self._ask, request))
+            while working:
+                done, _ = wait(working, return_when=FIRST_COMPLETED)
+                for future in done:
+                    working.remove(future)
+                    yield future.result()
+                    for request in islice(source, 1):
+                        working.add(pool.submit(self._ask, request))
+
+    def _ask(self, request: Request) -> Reply:
+        """Runs on a thread of its own; whoever works holds an engine that nobody else has."""
+        try:
+            engine = self._idle.pop()
+        except IndexError:
+            engine = LlamaEngine(self._path, self._threads, self._context)
+        began = time.monotonic()
+        try:
+            done = self._completed(engine, request)
+        finally:
+            self._idle.append(engine)
+        return Reply(
+            key=request.key,
+            text=done.text,
+            finish=done.finish,
+            usage=done.usage,
+            latency=time.monotonic() - began,
+            error=done.error,
+            log_probabilities=done.log_probabilities,
+        )
+
+    def weigher(self) -> Weigher:
+        """Loads the model."""
+        if not self._idle:
+            self._idle.append(LlamaEngine(self._path, self._threads, self._context))
+        tokens = LlamaTokens(self._idle[0], self._context)
+        return TokenWeigher(tokens, tokens, tokens.hung)
+
+    def _completed(self, engine: LlamaEngine, request: Request) -> Completion:
+        texts = [replace(m, content=engine.disarmed(m.content)) for m in request.messages]
+        request = replace(request, messages=tuple(texts))
+        body = engine.ask(request, self._lane)
+        done = self._read(body)
+        if request.labels_asked is None or done.finish not in ("stop", "length"):
+            return done
+        probes = Probes(engine.server, engine.key, chat_body(request, self._lane), body)
+        read = probes.read(request.labels_asked)
+        return replace(done, error=read.reason, log_probabilities=read.log_probabilities or None)
+
+    def _read(self, body: Any) -> Completion:
+        try:
+            if "error" in body:
+                return failure(400, error_text(body), str(self._path), self._lane)
+            return read_chat(body)
+        except (UnreadableBodyError, TransientError) as error:
+            return Completion("", "failed", error=str(error))
+
+    def close(self) -> None:
+        self._idle.clear()
+
+
+class LlamaEngine:
+    """A loaded model and what its one slot holds."""
+
+    def __init__(self, path: Path, threads: int, context: int) -> None:
+        self.key = secrets.token_urlsafe(24)
+        self.server = load(path, threads, context, key=self.key)
+        self._system = ""
+        self._intact = 0
+        # Most messages are one system text, so what was found of it is remembered.
+        self.disarmed = lru_cache(16)(partial(break_up, control=self._control_tokens))
+
+    def _control_tokens(self, text: str) -> list[tuple[int, int]]:
+        """Where llama.cpp would read control tokens of the model in a text."""
+        pieces = self._pieces(text, True) - self._pieces(text, False)
+        # A piece beside a control token may be another without it, and is none itself.
+        control = [p for p in pieces if self._pieces(p, True) != self._pieces(p, False)]
+        return [m.span() for m in re.finditer("|".join(map(re.escape, control)) or "(?!)", text)]
+
+    def _pieces(self, text: str, parse_special: bool) -> set[str]:
+        """The tokens of a text, of those that are whole characters."""
+        asked = {"content": text, "parse_special": parse_special, "with_pieces": True}
+        tokens = post(self.server, self.key, "/tokenize", {**asked, "add_special": False})["tokens"]
+        return {token["piece"] for token in tokens if isinstance(token["piece"], str)}
+
+    def ask(self, request: Request, lane: Lane) -> Any:
+        """The body of the reply to a request, as if it were the first ever asked.
+
+        The system message is evaluated alone, and each request goes on from there. The tokens in
+        which the rendered request agrees with that prefix are reused, and they are reused only
+        if every one of them still is what the first evaluation left (`_intact` counts those): a
+        token evaluated again, in a batch of another size, differs in its last bits.
+        """
+        body = {**chat_body(request, lane), **PLAIN_SAMPLING}
+        if request.labels_asked is not None:
+            body |= WITH_TOKEN_IDS
+        first = request.messages[0]
+        if first.role != "system":
+            self._system = ""
+            return self._call(body, reuse=False)
+        for anew in (first.content != self._system, True):
+            if not self._evaluate(first.content, anew):
+                break
+            reply = self._call(body, reuse=True)
+            if _reused(reply) <= self._intact:
+                return reply
+        self._system = ""
+        return self._call(body, reuse=False)
+
+    def _evaluate(self, system: str, anew: bool) -> bool:
+        """Have the slot hold the system message; False where the model's template cannot."""
+        alone = {"messages": [{"role": "system", "content": system}], "max_tokens": 0}
+        reply = self._call(alone, reuse=not anew)
+        self._system = system
+        if "error" in reply:
+            return False
+        counted = reply["usage"]["prompt_tokens"]
+        self._intact = counted if anew else min(self._intact, _reused(reply))
+        return True
+
+    def _call(self, body: dict[str, Any], reuse: bool) -> Any:
+        try:
+            return self.server.handle_chat_completions({**body, "cache_prompt": reuse})
+        except ValueError as error:  # a schema or a template that llama.cpp cannot use
+            return {"error": str(error)}
+
+
+def _reused(reply: Any) -> int:
+    return int(reply.get("timings", {}).get("cache_n", 0))
+
+
+def load(path: Path, threads: int, context: int, slots: int = 1, key: str = "") -> Any:
+    """An xllamacpp.Server, which always listens: here only on loopback, behind a random key."""
+    engine = _xllamacpp()
+    params = engine.CommonParams()
+    params.model.path = str(path)
+    params.n_parallel = slots
+    params.n_ctx = context * slots
+    params.cache_prompt = False
+    params.cache_ram_mib = 0
+    params.n_ctx_checkpoints = 0
+    # On a CPU plain attention is the faster way: a fifth of the time of a reply.
+    params.flash_attn_type = engine.llama_flash_attn_type.LLAMA_FLASH_ATTN_TYPE_DISABLED
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = threads
+    params.hostnames, params.port = ["127.0.0.1"], 0
+    params.api_keys = [key or secrets.token_urlsafe(24)]
+    params.ui = params.endpoint_slots = params.fit_params = params.warmup = False
+    params.verbosity = 0  # llama.cpp writes to stderr past Python
+    try:
+        return engine.Server(params)
+    except RuntimeError as error:
+        raise SetupError(
+            Problem(f"llama.cpp cannot load this model: {error}", file=str(path))
+        ) from None
+
+
+def post(server: Any, key: str, path: str, body: Mapping[str, Any] | None) -> Any:
+    """What the engine tells only over its loopback port; without a body it is asked by GET."""
+    connection = HTTPConnection(urlsplit(server.listening_address).netloc, timeout=_PATIENCE_S)
+    headers = {"Content-Type": "application/json", "Authorization": f"Bearer {key}"}
+    try:
+        sent = None if body is None else json.dumps(body)
+        connection.request("GET" if body is None else "POST", path, sent, headers)
+        response = connection.getresponse()
+        raw = response.read()
+    except (OSError, HTTPException) as error:
+        raise RunError(f"llama.cpp does not answer: {error}") from error
+    finally:
+        connection.close()
+    if response.status != 200:
+        raise RunError(f"llama.cpp refuses {path}: {raw[:200]!r}")
+    return json.loads(raw)
+
+
+def default_threads() -> int:
+    """The cores that this process may use; one where tests run in parallel."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        return 1
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _xllamacpp() -> Any:
+    try:
+        import xllamacpp
+    except ImportError:
+        raise MissingExtra("a llamacpp backend", "embedded", "xllamacpp") from None
+    return xllamacpp
+
+
+def _find(model: str) -> Path:
+    path = fetch(model) if is_fetchable(model) else Path(model).expanduser()
+    try:
+        with path.open("rb") as file:
+            magic = file.read(4)
+    except OSError as error:
+        raise SetupError(Problem(f"cannot be read: {error.strerror}", file=str(path))) from None
+    if magic != b"GGUF":
+        raise SetupError(Problem("is no GGUF file", file=str(path)))
+    return path
+
+
+# llama.cpp's own defaults would cut the distribution that temperature and top_p are declared for.
+PLAIN_SAMPLING = {"top_k": 0, "min_p": 0.0}
+# The cheapest way to the ids of a reply's tokens: at temperature 0 one candidate is left.
+WITH_TOKEN_IDS = {"logprobs": True, "top_logprobs": 1, "post_sampling_probs": True}
+
+_LISTED = 64  # tokens that a probe lists; labels seldom begin in more ways
+_CERTAIN = 1000.0  # a logit above all others
+_EVERY = 1 << 30  # lists the whole vocabulary
+_NEVER_IN_JSON = "\x01"
+_PATIENCE_S = 60.0
+
+
+class Probes:
+    """One-token requests about the reply in `answered`, which `body` asked for."""
+
+    def __init__(
+        self, server: Any, key: str, body: Mapping[str, Any], answered: Mapping[str, Any]
+    ) -> None:
+        self._server = server
+        self._key = key
+        self._body = body
+        content = answered["choices"][0].get("logprobs", {}).get("content", [])
+        self._written = [Token(bytes(t["bytes"]), 0.0, int(t["id"])) for t in content]
+        self._text: str = answered["choices"][0]["message"]["content"] or ""
+        self._prompt_tokens: int = answered["usage"]["prompt_tokens"]
+
+    def read(self, asked: LabelsAsked) -> LabelsRead:
+        """The log-probabilities of the labels of each field, or why there are none."""
+        pieces = [token.piece for token in self._written]
+        return read_labels(self._text, pieces, asked.fields, self._ask)
+
+    def _ask(self, place: Place) -> list[Token] | None:
+        grammar = place.grammar()
+        if grammar is None:
+            return None
+        behind = [token.id for token in (*self._written[: place.at], *place.branch)]
+        reply = self._server.handle_completions(
+            {
+                "prompt": [self._prompt, *behind],
+                "n_predict": 1,
+                "temperature": 1.0,
+                "top_p": 1.0,
+                **PLAIN_SAMPLING,
+                "grammar": grammar,
+                "logit_bias": [[self._never_fits, _CERTAIN]],
+                "n_probs": _LISTED,
+                "post_sampling_probs": True,
+                "cache_prompt": True,
+            }
+        )
+        if "error" in reply:
+            raise RunError(f"llama.cpp tells no label probabilities: {reply['error']}")
+        if reply["usage"]["prompt_tokens"] != self._prompt_tokens + len(behind):
+            return None  # this template's prompt is not rendered alike on its own
+        (step,) = reply["choices"][0]["logprobs"]["content"]
+        return [_token(entry) for entry in step["top_probs"] if entry["prob"] > 0]
+
+    @cached_property
+    def _prompt(self) -> str:
+        return str(post(self._server, self._key, "/apply-template", self._body)["prompt"])
+
+    @cached_property
+    def _never_fits(self) -> int:
+        asked = {"content": _NEVER_IN_JSON, "add_special": False}
+        tokens = post(self._server, self._key, "/tokenize", asked)["tokens"]
+        if not tokens:
+            raise SetupError("this model knows no control character, so its labels cannot be asked")
+        return int(tokens[-1])
+
+
+def _token(entry: Mapping[str, Any]) -> Token:
+    return Token(bytes(entry["bytes"]), math.log(entry["prob"]), int(entry["id"]))
+
+
+class LlamaTokens:
+    """What an engine says of given texts. A `TokenModel` and its `Texts`.
+
+    llama.cpp tells no probabilities of a prompt. So it writes the text token by token: each is made
+    certain to be drawn, and is reported with its probability from before any sampler.
+    """
+
+    def __init__(self, engine: LlamaEngine, context: int) -> None:
+        self._engine, self.window = engine, context - 1
+        self.disarmed = engine.disarmed
+
+    @cached_property
+    def prefix(self) -> int:
+        """BOS, or EOS where there is none. Raises SetupError where there is neither."""
+        said = post(self._engine.server, self._engine.key, "/props", None)
+        found = self.ids(said.get("bos_token") or said.get("eos_token") or "")
+        if len(found) != 1:
+            raise SetupError("llama.cpp: this model has no token that begins a text")
+        return found[0]
+
+    @cached_property
+    def opening(self) -> list[int]:
+        return [token for token in self.ids("", add_special=True) if token == self.prefix]
+
+    def ids(self, text: str, add_special: bool = False) -> list[int]:
+        asked = {"content": text, "add_special": add_special, "parse_special": True}
+        return list(post(self._engine.server, self._engine.key, "/tokenize", asked)["tokens"])
+
+    def chat(self, messages: Sequence[Message]) -> str:
+        texts = [replace(m, content=self.disarmed(m.content)) for m in messages]
+        body = chat_body(Request("", tuple(texts)), "none")
+        return str(post(self._engine.server, self._engine.key, "/apply-template", body)["prompt"])
+
+    def log_p(self, texts: Sequence[tuple[Sequence[int], int]]) -> Sequence[Floats]:
+        return [self._read(ids, start, reuse=False) for ids, start in texts]
+
+    def sampled(self, prompt: Sequence[int], draws: Draws) -> Sequence[list[int]]:
+        """Each from a seed of its own."""
+        found = []
+        for i in range(draws.count):
+            how = {"temperature": draws.temperature, "top_p": draws.top_p, "seed": draws.seed + i}
+            how |= {"n_predict": draws.max_tokens, "return_tokens": True, **PLAIN_SAMPLING}
+            done = self._written(prompt, how, reuse=i > 0)
+            found.append(done["tokens"][:-1] if done["stop_type"] == "eos" else done["tokens"])
+        return found
+
+    def hung(self, texts: Sequence[tuple[Sequence[int], Sequence[Branch]]]) -> Sequence[Floats]:
+        """Branch by branch: what the text begins with stays evaluated."""
+        asked = [(text, branch) for text, branches in texts for branch in branches]
+        sums = [
+            self._read([*text[: at.place], *at.tokens], at.place, reuse=i > 0).sum()
+            for i, (text, at) in enumerate(asked)
+        ]
+        return np.split(np.array(sums), list(accumulate(len(b) for _, b in texts))[:-1])
+
+    def _read(self, ids: Sequence[int], start: int, reuse: bool) -> Floats:
+        """The log-probabilities of the tokens from `start` on. What is reused was evaluated for
+        the same answer, or numbers would depend on what was asked before."""
+        every = range(start, len(ids))
+        return np.array([self._next(ids[:i], ids[i], reuse or i > start) for i in every])
+
+    def _next(self, ids: Sequence[int], token: int, reuse: bool) -> float:
+        told = self._told(ids, token, 1, reuse)
+        if told is None:  # a part of a character; so all are listed beside one that is drawn whole
+            told = self._told(ids, self.prefix, _EVERY, True) or {}
+        if token not in told:
+            raise RunError("llama.cpp does not say how likely a part of a character is")
+        return told[token]
+
+    def _told(
+        self, ids: Sequence[int], drawn: int, listed: int, reuse: bool
+    ) -> dict[int, float] | None:
+        how = {"n_predict": 1, "n_probs": listed, "logit_bias": [[drawn, _CERTAIN]]}
+        steps = self._written(ids, how, reuse).get("completion_probabilities")
+        if not steps:
+            return None
+        return {one["id"]: one["logprob"] for one in (*steps[0]["top_logprobs"], steps[0])}
+
+    def _written(self, prompt: Sequence[int], how: Mapping[str, Any], reuse: bool) -> Any:
+        asked = {"prompt": list(prompt), "cache_prompt": reuse, **how}
+        return post(self._engine.server, self._engine.key, "/completion", asked)

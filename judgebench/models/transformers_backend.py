@@ -1,0 +1,346 @@
+"""A judge's model inside this process, run by transformers; outlines binds it to a schema.
+
+The schema becomes a finite automaton over the vocabulary, which masks each step's logits
+(Willard and Louf, arXiv:2307.09702).
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.metadata import version
+from itertools import islice, takewhile
+from pathlib import Path
+from typing import Any
+
+from judgebench.errors import MissingExtra, RunError, SetupError
+from judgebench.models.adapter import check_base, identify_adapter, with_adapter
+from judgebench.models.checkpoint import ChatEncoder, enforces_schema, identify, load, too_long
+from judgebench.models.contract import Draws, Reply, Request, Weigher
+from judgebench.models.label_scorer import LabelScorer
+from judgebench.models.label_tree import Branch, Floats
+from judgebench.models.likelihood import TokenWeigher, passes_of
+from judgebench.models.settings import BackendSettings
+from judgebench.models.tree_reader import Prefix, TreeReader, plain_log_p, reach_of, rounding
+from judgebench.models.weights import WEIGHTS, fetch
+from judgebench.records import Usage
+
+_UNBOUNDED = 1 << 30
+
+
+class TransformersBackend:
+    """The model of a GGUF file, a local folder, a name in WEIGHTS or a hub name; loaded for the
+    first request.
+
+    `settings.concurrency` is how many prompts are computed side by side. `settings.context`
+    bounds prompt and reply together; without it the model's own does. `adapter` is the folder of an
+    adapter that goes on top of the model (see `adapter.py`). On a GPU weights keep
+    their type, on a CPU the model computes in float32.
+    Raises MissingExtra without the packages, SetupError where there is no such model.
+
+    Greedy requests are computed together; their neighbours shift logits by rounding, so close
+    calls may differ between settings of `concurrency`. A request with a temperature is computed
+    alone, for its samples would depend on its neighbours. Requests that ask for labels are
+    weighed one by one, and nothing is generated: see `label_scorer`.
+    """
+
+    def __init__(self, model: str, settings: BackendSettings, adapter: Path | None = None) -> None:
+        model, enforced = os.path.expanduser(model), enforces_schema(settings)
+        model = str(fetch(model)) if model in WEIGHTS else model
+        torch, base = _import_torch(), identify(model)
+        if adapter:
+            check_base(adapter, base)
+        gpu = torch.cuda.is_available()
+        self._model = model
+        self._settings = settings
+        self._adapter = adapter
+        self._engine: _LoadedModel | None = None
+        self._description = {
+            "engine": "transformers",
+            "version": version("transformers"),
+            **base,
+            **({"adapter": identify_adapter(adapter)} if adapter else {}),
+            # Many CPUs only emulate half precision: slower than float32, and rounded otherwise.
+            "dtype": "auto" if gpu else "float32",
+            "context": settings.context,
+            "structured": f"outlines {version('outlines')}" if enforced else "none",
+            "runtime": {
+                "torch": torch.__version__,
+                "device": "cuda" if gpu else "cpu",
+                **settings.runtime("concurrency", "threads"),
+            },
+        }
+
+    def describe(self) -> Mapping[str, Any]:
+        return self._description
+
+    def complete(self, requests: Iterable[Request]) -> Iterator[Reply]:
+        source = iter(requests)
+        while batch := list(islice(source, self._settings.concurrency)):
+            engine = self._engine = self._engine or self._load()
+            groups: dict[tuple[Any, ...], list[_Row]] = {}
+            for place, request in enumerate(batch):
+                if request.labels_asked is not None:
+                    yield engine.weigh(request)
+                    continue
+                prompt = engine.encode(request)
+                if len(prompt) >= engine.context:
+                    yield too_long(request, len(prompt), engine.context)
+                    continue
+                row = _Row(request, prompt, min(request.max_tokens, engine.context - len(prompt)))
+                groups.setdefault(row.alike(place), []).append(row)
+            for rows in groups.values():
+                yield from engine.generate(rows)
+
+    def weigher(self) -> Weigher:
+        """Loads the model."""
+        engine = self._engine = self._engine or self._load()
+        return TokenWeigher(engine.encode, engine, engine.hung)
+
+    def _load(self) -> _LoadedModel:
+        import torch
+
+        if self._settings.threads is not None:
+            torch.set_num_threads(self._settings.threads)
+        engine = _LoadedModel(self._model, self._description, self._adapter)
+        engine.context = min(engine.context, self._settings.context or _UNBOUNDED)
+        return engine
+
+    def close(self) -> None:
+        self._engine = None
+        gc.collect()
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """A request, its prompt's token ids and the most tokens that its reply may have."""
+
+    request: Request
+    prompt: list[int]
+    room: int
+
+    def alike(self, place: int) -> tuple[Any, ...]:
+        """Equal for rows that one call can compute together; `place` is the row's own."""
+        return (
+            _text_of(self.request.schema),
+            self.room,
+            place if self.request.temperature else None,
+        )
+
+
+class _LoadedModel:
+    """A loaded model and its tokenizer. Foreign errors end here."""
+
+    def __init__(self, model: str, description: Mapping[str, Any], adapter: Path | None) -> None:
+        import outlines
+
+        self._model, self._tokenizer = _load(model, description, adapter)
+        # outlines gives a tokenizer without a padding token the one that ends a reply.
+        self._steered = outlines.from_transformers(self._model, self._tokenizer)
+        self._ends = _forget_sampling(self._model, self._tokenizer)
+        self._enforced = description["structured"] != "none"
+        self._compiled = lru_cache(maxsize=16)(self._compile)
+        self.encode = ChatEncoder(self._tokenizer, model)
+        self._scorer: LabelScorer | None = None
+        self._tree_reach: int | None = None
+        config = self._model.config.get_text_config()
+        self.context: int = getattr(config, "max_position_embeddings", None) or _UNBOUNDED
+
+    def generate(self, rows: list[_Row]) -> list[Reply]:
+        import torch
+
+        request, room = rows[0].request, rows[0].room
+        processors = self._processors(request)
+        ids, mask = self._pad_left([row.prompt for row in rows])
+        began = time.perf_counter()
+        if request.temperature and request.seed is not None:
+            torch.manual_seed(request.seed)
+        with _memory_errors(), torch.inference_mode():
+            output = self._model.generate(
+                input_ids=ids,
+                attention_mask=mask,
+                max_new_tokens=room,
+                logits_processor=processors,
+                **_decoding(request),
+            )
+        seconds = (time.perf_counter() - began) / len(rows)
+        replies = output[:, ids.shape[1] :].tolist()
+        return [self._reply(row, new, seconds) for row, new in zip(rows, replies, strict=True)]
+
+    def weigh(self, request: Request) -> Reply:
+        """The likeliest labels and the log-probabilities of all; nothing is generated."""
+        self._scorer = self._scorer or LabelScorer(self._model, self.encode, self.context)
+        with _memory_errors():
+            return self._scorer.reply(request)
+
+    @property
+    def window(self) -> int:
+        """The most tokens that one pass reads."""
+        return self.context
+
+    def log_p(self, texts: Sequence[tuple[Sequence[int], int]]) -> Sequence[Floats]:
+        """By a plain pass for each text."""
+        with _memory_errors():
+            return [plain_log_p(self._model, ids, start) for ids, start in texts]
+
+    def sampled(self, prompt: Sequence[int], draws: Draws) -> Sequence[list[int]]:
+        """All computed together, from one seed."""
+        import torch
+
+        ids, mask = self._pad_left([list(prompt)])
+        torch.manual_seed(draws.seed)
+        with _memory_errors(), torch.inference_mode():
+            output = self._model.generate(
+                input_ids=ids,
+                attention_mask=mask,
+                max_new_tokens=draws.max_tokens,
+                num_return_sequences=draws.count,
+                **_decoding(draws),
+            )
+        drawn = output[:, ids.shape[1] :].tolist()
+        return [list(takewhile(lambda t: t not in self._ends, one)) for one in drawn]
+
+    def hung(self, texts: Sequence[tuple[Sequence[int], Sequence[Branch]]]) -> Sequence[Floats]:
+        """A pass over each text with all its branches, if a first one says what plain passes say
+        and the model takes the mask of a tree; else a pass for each branch."""
+        import torch
+
+        longest = max(b.place + len(b.tokens) for _, branches in texts for b in branches)
+        if self._tree_reach is None:
+            self._tree_reach = self._checked(*texts[0])
+        if longest > self._tree_reach:
+            return passes_of(self, texts)
+        reader = TreeReader(self._model, Prefix([], []))  # what texts begin with is read once
+        with _memory_errors(), torch.inference_mode():
+            return [reader.hung(text, branches) for text, branches in texts]
+
+    def _checked(self, text: Sequence[int], branches: Sequence[Branch]) -> int:
+        """How long the texts of trees may be; 0 where the model cannot read any."""
+        import torch
+
+        some = [branches[0], branches[len(branches) // 2], branches[-1]]
+        try:
+            reach = reach_of(self._model)
+        except SetupError:
+            return 0
+        with _memory_errors(), torch.inference_mode():
+            found = TreeReader(self._model, Prefix([], [])).hung(text, some)
+        apart = abs(found - passes_of(self, [(text, some)])[0]).max()
+        return reach if apart <= rounding(self._model) else 0
+
+    def _pad_left(self, prompts: list[list[int]]) -> tuple[Any, Any]:
+        """Token ids and attention mask, each (prompts, longest prompt)."""
+        import torch
+
+        width = max(map(len, prompts))
+        pad = self._tokenizer.pad_token_id
+        ids = [[pad] * (width - len(p)) + p for p in prompts]
+        mask = [[0] * (width - len(p)) + [1] * len(p) for p in prompts]
+        device = self._model.device
+        return torch.tensor(ids, device=device), torch.tensor(mask, device=device)
+
+    def _processors(self, request: Request) -> Any:
+        """What masks the logits, as transformers' list of processors."""
+        from transformers import LogitsProcessorList
+
+        schema = _text_of(request.schema)
+        if schema is None or not self._enforced:
+            return LogitsProcessorList()
+        processor = self._compiled(schema)
+        processor.reset()
+        return LogitsProcessorList([processor])
+
+    def _compile(self, schema: str) -> Any:
+        import outlines
+        from outlines.types import JsonSchema
+
+        try:
+            compact = JsonSchema(schema, whitespace_pattern="")
+            return outlines.Generator(self._steered, compact).logits_processor
+        except Exception as error:  # outlines' core raises kinds of its own
+            raise SetupError(f"outlines cannot enforce this schema: {error}") from error
+
+    def _reply(self, row: _Row, new: list[int], seconds: float) -> Reply:
+        end = next((i for i, token in enumerate(new) if token in self._ends), None)
+        kept = new if end is None else new[: end + 1]
+        return Reply(
+            key=row.request.key,
+            text=self._tokenizer.decode(kept, skip_special_tokens=True),
+            finish="length" if end is None else "stop",
+            usage=Usage(1, len(row.prompt), len(kept)),
+            latency=seconds,
+        )
+
+
+@contextmanager
+def _memory_errors() -> Iterator[None]:
+    """Translates the engine's lack of memory."""
+    import torch
+
+    try:
+        yield
+    except torch.OutOfMemoryError as error:
+        raise RunError(
+            "transformers: out of memory; lower settings.concurrency or settings.context"
+        ) from error
+
+
+def _import_torch() -> Any:
+    """torch, once everything that this backend needs is found to be there."""
+    # Compiling the kernel of outlines' mask takes longer than a small run.
+    os.environ.setdefault("TORCHDYNAMO_DISABLE", "1")
+    try:
+        import outlines  # noqa: F401
+        import torch
+        import transformers  # noqa: F401
+    except ModuleNotFoundError as error:
+        needed = ("transformers", "outlines", "torch")
+        raise MissingExtra("transformers:", "transformers", *needed) from error
+    return torch
+
+
+def _load(model: str, description: Mapping[str, Any], adapter: Path | None) -> tuple[Any, Any]:
+    placed = "auto" if description["runtime"]["device"] == "cuda" else None
+    dtype = description["dtype"]
+    loaded, tokenizer = load(model, dtype=dtype, placed=placed, dense=adapter is not None)
+    if adapter is not None:
+        loaded = with_adapter(loaded, adapter, merged=dtype == "float32")
+    return loaded, tokenizer
+
+
+def _forget_sampling(model: Any, tokenizer: Any) -> frozenset[int]:
+    """Drop the checkpoint's own sampling settings; the tokens that end a reply.
+
+    Many checkpoints bring a repetition penalty or a top-k, which would steer every reply unseen.
+    """
+    from transformers import GenerationConfig
+
+    known = model.generation_config.eos_token_id
+    ends = {known} if isinstance(known, int) else set(known or ())
+    ends.add(tokenizer.eos_token_id)  # the one with which outlines ends a reply
+    model.generation_config = GenerationConfig(
+        eos_token_id=sorted(ends), pad_token_id=tokenizer.pad_token_id
+    )
+    return frozenset(ends)
+
+
+def _decoding(request: Request | Draws) -> dict[str, Any]:
+    if not request.temperature:  # transformers is greedy of its own accord
+        return {"do_sample": False}
+    return {
+        "do_sample": True,
+        "temperature": request.temperature,
+        "top_p": 1.0 if request.top_p is None else request.top_p,
+        "top_k": 0,  # off; left out it would be 50
+    }
+
+
+def _text_of(schema: Mapping[str, Any] | None) -> str | None:
+    """The schema as text, its keys in their order, which is the order of the reply's."""
+    return None if schema is None else json.dumps(schema)

@@ -1,1 +1,0 @@
-"""Write a report down: CSV, Markdown, LaTeX, one self-contained page, figures."""

@@ -1,0 +1,290 @@
+"""Figures: how heat maps and intervals are drawn, and what all figures share.
+
+Each is drawn once and saved as PNG, PDF and SVG. Colours are told apart with every common kind of
+colour blindness, and each is doubled by a shape, a place or a printed number.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from judgebench.records import Estimate
+from judgebench.results.fonts import fonts_for, without_a_font
+from judgebench.results.part import Drawing, Figure, HeatMap, Intervals, Lane, Scale
+from judgebench.results.tables import DASH, Cell
+from judgebench.words import wrapped
+
+FORMATS = ("png", "pdf", "svg")  # to look at, for a paper, for a page
+_STYLE = {
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans", "Verdana", "Arial"],  # what a reader of an SVG may have
+    "svg.fonttype": "none",  # text stays text: small, and as sharp as the page
+    "svg.hashsalt": "judgebench",
+    "font.size": 9,
+    "axes.labelsize": 9,
+    "xtick.labelsize": 8.5,
+    "ytick.labelsize": 8.5,
+    "legend.fontsize": 8.5,
+    "legend.frameon": False,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "text.parse_math": False,  # a $ in a name is a $
+    "figure.dpi": 100,
+    "savefig.dpi": 160,
+}
+SMALL = 8.4  # points: no text of a page has fewer than 11 pixels
+# Okabe and Ito's colours with a shape each; they repeat after eight judges, the shapes after nine.
+_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#8C510A", "#555555")
+_SHAPES = ("o", "s", "D", "^", "v", "P", "X", "p", "h")
+_GREY = "#767676"
+_WARN = "#8a4b00"
+_LINES = ("-", "--", ":", "-.")  # of the bounds
+# All grow evenly darker to the dark end, so that steps are told apart without colours too. The
+# controls stay pale: they are there to compare with.
+_MAPS: Mapping[Scale, str] = {"good": "Blues", "bad": "OrRd", "signed": "PuOr"}
+_KINDS: Mapping[str, str] = {"judge": "Judge", "control": "control judge", "human": "humans"}
+
+
+def drawn(figures: Iterable[Figure]) -> Mapping[str, Mapping[str, bytes]]:
+    """File name without its ending -> format -> content, for each figure."""
+    found: dict[str, Mapping[str, bytes]] = {}
+    for figure in figures:
+        name = slug(figure.key)
+        if name in found:
+            name = f"{name}-{len(found) + 1}"
+        if isinstance(figure, Drawing):
+            found[name] = save_figure(figure.draw)
+        elif isinstance(figure, HeatMap):
+            found[name] = save_figure(partial(draw_heat_map, figure))
+        else:
+            found[name] = save_figure(partial(draw_intervals, figure))
+    return found
+
+
+def draw_heat_map(heat: HeatMap) -> Any:
+    """The estimates of a table as coloured cells: judges in colour, controls in grey."""
+    table, places = heat.table, [j for j, kind in enumerate(heat.kinds) if kind]
+    kinds = [heat.kinds[j] for j in places]
+    grid = [[row[j].estimate or Estimate(None) for j in places] for row in table.rows]
+    figure = new_figure(2.6 + 1.12 * len(places), 1.7 + 0.5 * len(grid))
+    axes = figure.subplots()
+    values = np.array([[np.nan if e.value is None else e.value for e in row] for row in grid])
+    most = np.nanmax(np.abs(values), initial=0.1) if heat.scale == "signed" else 1.0
+    is_control = np.broadcast_to(np.array(kinds) == "control", values.shape)
+    ends = (-most, most) if heat.scale == "signed" else (0.0, 1.15)
+    grounds = np.ones((*values.shape, 4))  # undefined cells are so pale that black is read on them
+    for colours, (low, high), left_out in (
+        (_MAPS[heat.scale], ends, is_control),
+        ("Greys", (-0.15 * most, 2.4 * most), ~is_control),
+    ):
+        seen = np.abs(values) if heat.scale == "signed" and colours == "Greys" else values
+        shown = np.ma.masked_where(left_out | np.isnan(values), seen)
+        image = axes.imshow(shown, cmap=colours, vmin=low, vmax=high, aspect="auto")
+        grounds[~shown.mask] = image.to_rgba(shown)[~shown.mask]
+    axes.set_facecolor("#eeeeee")
+    for i, row in enumerate(grid):
+        for j, estimate in enumerate(row):
+            _number_in_cell(axes, i, j, estimate, ink_on(grounds[i, j]))
+    for edge in range(1, len(kinds)):
+        if kinds[edge] != kinds[edge - 1]:
+            axes.axvline(edge - 0.5, color="white", linewidth=4)
+    measured = [j for j, kind in enumerate(kinds) if kind != "human"]
+    rows = [
+        _row_name([cell.value for cell in cells[: table.stubs]], [row[j] for j in measured])
+        for cells, row in zip(table.rows, grid, strict=True)
+    ]
+    across = ", ".join(words for kind, words in _KINDS.items() if kind in kinds)
+    down = ", ".join(table.columns[: table.stubs])
+    grid_ticks(axes, [table.columns[j] for j in places], rows, (across, down))
+    title = f"{heat.title}. {DASH} means undefined"
+    axes.set_title(wrapped(title, max(30, 15 * len(places))), loc="left", fontsize=10)
+    return figure
+
+
+def _row_name(stubs: Sequence[str], estimates: Sequence[Estimate]) -> str:
+    """What names a row, and the smallest and largest n of its defined estimates."""
+    measured = [e for e in estimates if e.value is not None] or list(estimates)
+    return "\n".join([*(wrapped(s, 30) for s in stubs if s != DASH), counts_line(measured)])
+
+
+def draw_intervals(shown: Intervals) -> Any:
+    """A band for each line, with a point and its interval for each lane."""
+    looks = looks_of([lane for _, lanes in shown.lines for lane in lanes])
+    names = [
+        _row_name([line], [x.estimate for x in lanes if x.kind != "human"])
+        for line, lanes in shown.lines
+    ]
+    heights = [
+        max(0.16 * (1.5 + name.count("\n")), 0.14 + 0.09 * len(lanes))
+        for name, (_, lanes) in zip(names, shown.lines, strict=True)
+    ]
+    across = 1 if max((len(look["label"]) for look in looks.values()), default=0) > 30 else 2
+    entries = -(-(len(looks) + len(shown.bounds)) // across)
+    figure = new_figure(5.6, 1.3 + 0.2 * entries + len(names) * max(heights, default=0.3))
+    axes = figure.subplots()
+    for y, (_, lanes) in enumerate(shown.lines):
+        axes.axhspan(y - 0.5, y + 0.5, color="#f4f4f4" if y % 2 else "white", zorder=0)
+        for place, lane in enumerate(lanes):
+            at = y - 0.4 + (place + 0.5) * 0.8 / len(lanes)
+            _whisker(axes, lane.estimate, at, looks[lane.name])
+    for look in looks.values():  # every lane stands in the legend, also where it has no value
+        axes.plot([], [], linestyle="none", **look)
+    for (words, bound), line in zip(shown.bounds.items(), _LINES * 9, strict=False):
+        axes.axvline(bound, color="#444444", linewidth=0.9, linestyle=line, label=words)
+    axes.set_yticks(range(len(names)), names)
+    axes.set_ylim(len(names) - 0.5, -0.5)
+    axes.set_ylabel(shown.down)
+    if shown.limits or axes.get_xlim()[0] > -0.1:  # else some are negative, and all are shown
+        axes.set_xlim(*(shown.limits or (-0.02, 1.02)))
+    axes.grid(axis="x", color="#dddddd", linewidth=0.6)
+    axes.set_axisbelow(True)
+    axis = f"{shown.axis or 'Value with interval'}; {DASH} means undefined"
+    axes.set_xlabel(wrapped(axis, 48))
+    figure.suptitle(wrapped(shown.title, 62), x=0.02, ha="left", fontsize=10)
+    figure.legend(loc="outside lower left", ncols=across)
+    return figure
+
+
+def looks_of(lanes: Sequence[Lane]) -> Mapping[str, dict[str, Any]]:
+    """Label, colour and shape of each lane by its name; controls are hollow, humans black."""
+    kinds = {lane.name: lane.kind for lane in lanes}
+    looks: dict[str, dict[str, Any]] = {}
+    for name, kind in kinds.items():
+        number = [n for n, k in kinds.items() if k == kind].index(name)
+        look = {"label": wrapped(name, 40), "marker": _SHAPES[number % len(_SHAPES)]}
+        if kind == "judge":
+            looks[name] = {**look, "markersize": 4, "color": _COLOURS[number % len(_COLOURS)]}
+        elif kind == "control":
+            looks[name] = {**look, "markersize": 4, "color": _GREY, "markerfacecolor": "white"}
+        else:
+            looks[name] = {**look, "markersize": 8, "color": "black", "marker": "|"}
+    return looks
+
+
+def _whisker(axes: Any, e: Estimate, y: float, look: Mapping[str, Any]) -> None:
+    """A point with its interval; a dash at the left edge where the number is undefined."""
+    if e.value is None:
+        at_edge = axes.get_yaxis_transform()
+        axes.text(
+            0.01, y, DASH, transform=at_edge, va="center", fontsize=SMALL, color=look["color"]
+        )
+        return
+    error = None
+    if e.low is not None and e.high is not None:
+        error = [[max(0.0, e.value - e.low)], [max(0.0, e.high - e.value)]]
+    axes.errorbar(
+        e.value, y, xerr=error, linestyle="none", elinewidth=1, **{**look, "label": "_nolegend_"}
+    )
+
+
+def described(figure: Figure) -> str:
+    """What stands in place of a figure for those who cannot see it."""
+    if isinstance(figure, Intervals):
+        said = [
+            f"{line}: {', '.join(f'{x.name} {Cell(estimate=x.estimate).value}' for x in lanes)}"
+            for line, lanes in figure.lines
+        ]
+        return f"{figure.title}. {'; '.join(said)}."
+    return f"{figure.title}. The numbers stand in the tables of this section."
+
+
+# --- what all figures share -----------------------------------------------------------------------
+
+
+def save_figure(draw: Callable[[], Any]) -> Mapping[str, bytes]:
+    """The figure that `draw` makes, in every format."""
+    import matplotlib as mpl
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+    from matplotlib.text import Text
+
+    with mpl.rc_context(_STYLE), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font")  # it is said below
+        figure = draw()
+        texts = figure.findobj(Text)
+        families, missing = fonts_for({c for t in texts for c in t.get_text() if not c.isspace()})
+        for text in texts if families else ():
+            if not text.get_text().isascii():
+                text.set_fontfamily(["DejaVu Sans", *families])
+        # Make room for all text, once: as the figure's own engine it would work in every format.
+        ConstrainedLayoutEngine().execute(figure)
+        if missing:  # below all else: the paper is made longer for it
+            said = wrapped(without_a_font(missing), int(12 * figure.get_figwidth()))
+            figure.text(0.02, -0.02, said, va="top", fontsize=SMALL, color=_WARN)
+            for legend in figure.legends:
+                legend.set_bbox_to_anchor((0, 0, 1, 1), figure.transFigure)
+        return {kind: _save(figure, kind, "tight" if missing else None) for kind in FORMATS}
+
+
+def _save(figure: Any, kind: str, edges: str | None) -> bytes:
+    out = io.BytesIO()
+    no_date = {
+        "pdf": {"CreationDate": None},
+        "svg": {"Date": None},
+    }  # the same figure, the same file
+    figure.savefig(
+        out, format=kind, metadata=no_date.get(kind), facecolor="white", bbox_inches=edges
+    )
+    return out.getvalue()
+
+
+def slug(text: str) -> str:
+    """`text` as a part of a file name."""
+    return re.sub(r"[^A-Za-z0-9._]+", "-", text).strip("-.")[:80] or "figure"
+
+
+def new_figure(width: float, height: float) -> Any:
+    """A figure, in inches, that no global state holds on to, so that none is left open."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height))
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def ink_on(ground: Any) -> str:
+    """Black or white, whichever stands out more from a colour (WCAG 2.2: at least 4.58 to 1)."""
+    from matplotlib.colors import to_rgb
+
+    red, green, blue = (
+        c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in to_rgb(ground)
+    )
+    return "black" if 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.179 else "white"
+
+
+def _number_in_cell(axes: Any, i: int, j: int, estimate: Estimate, ink: str) -> None:
+    """The value of row i and column j, and under it the interval."""
+    value = estimate.value
+    axes.text(
+        j, i - 0.14 if estimate.low is not None else i, DASH if value is None else f"{value:.2f}",
+        ha="center", va="center", color=ink,
+    )  # fmt: skip
+    if value is not None and estimate.low is not None and estimate.high is not None:
+        interval = f"[{estimate.low:.2f}, {estimate.high:.2f}]"
+        axes.text(j, i + 0.22, interval, ha="center", va="center", fontsize=SMALL, color=ink)
+
+
+def grid_ticks(axes: Any, columns: list[str], rows: list[str], titles: tuple[str, str]) -> None:
+    """Names above the columns and beside the rows, their titles, and no frame."""
+    axes.set_xticks(range(len(columns)), [wrapped(c, 14) for c in columns])
+    axes.xaxis.tick_top()
+    axes.xaxis.set_label_position("top")
+    axes.set_yticks(range(len(rows)), rows)
+    axes.set_xlabel(titles[0])
+    axes.set_ylabel(titles[1])
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)
+
+
+def counts_line(estimates: list[Estimate]) -> str:
+    """`n = 40` or `n = 12–40`: the smallest and the largest n."""
+    counts = [e.n for e in estimates]
+    least, most = min(counts, default=0), max(counts, default=0)
+    return f"n = {least:,}" + (f"–{most:,}" if most > least else "")

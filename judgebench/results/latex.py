@@ -1,0 +1,291 @@
+r"""The tables as LaTeX that pastes into a paper: one file each, a main table, and an appendix.
+
+The main table is decimal-aligned (dcolumn); the others are longtables, cut into blocks of columns
+that fit the text width of a plain `article`. Works with pdflatex and what every TeX installation
+has: letters and signs that it cannot set without further packages are written as commands, and what
+is left as `[U+4E2D]`.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
+
+from judgebench.results.part import Block, Part, blocks_of
+from judgebench.results.tables import DASH, Cell, Footnotes, Table, footnotes, split_columns
+from judgebench.words import printable
+
+_HEAD = "% Made by judgebench. Needs \\usepackage{booktabs,dcolumn,longtable} in the preamble.\n"
+# Where the files of the tables lie, seen from the paper; a paper beside them defines it as empty.
+_FOLDER = "\\providecommand{\\judgebenchtables}{latex/}\n"
+
+_SPECIAL = {
+    "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
+    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "\\": r"\textbackslash{}",
+    "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", '"': r"\texttt{\char34}",
+    "'": "{'}", "`": r"\`{}",
+    "–": r"\textendash{}", "—": r"\textemdash{}", "‐": "{-}", "‑": "{-}", "−": r"\ensuremath{-}",
+    "…": r"\ldots{}", "‘": r"\textquoteleft{}", "’": r"\textquoteright{}",
+    "“": r"\textquotedblleft{}", "”": r"\textquotedblright{}",
+    "«": r"\ensuremath{\ll}", "»": r"\ensuremath{\gg}",
+    "•": r"\textbullet{}", "·": r"\textperiodcentered{}", "§": r"\S{}", "°": r"\r{}",
+    "©": r"\textcopyright{}", "®": r"\textregistered{}", "™": r"\texttrademark{}",
+    "€": r"\texteuro{}", "£": r"\pounds{}", "×": r"\ensuremath{\times}",
+    "±": r"\ensuremath{\pm}", "≤": r"\ensuremath{\leq}", "≥": r"\ensuremath{\geq}",
+    "≠": r"\ensuremath{\neq}", "≈": r"\ensuremath{\approx}", "→": r"\ensuremath{\rightarrow}",
+    "←": r"\ensuremath{\leftarrow}", "∞": r"\ensuremath{\infty}", "µ": r"\ensuremath{\mu}",
+    "ß": r"\ss{}", "æ": r"\ae{}", "Æ": r"\AE{}", "œ": r"\oe{}", "Œ": r"\OE{}",
+    "ø": r"\o{}", "Ø": r"\O{}", "ł": r"\l{}", "Ł": r"\L{}", "ı": r"\i{}",
+    "¿": r"\textquestiondown{}", "¡": r"\textexclamdown{}",
+    "🥇": "1st", "🥈": "2nd", "🥉": "3rd",
+}  # fmt: skip
+_GREEK = "αβγδεζηθικλμνξπρςστυφχψωΓΔΘΛΞΠΣΥΦΨΩ"  # the letters that mathematics has a command for
+_MINUS = re.compile(r"(?<![^\s\[(,;:=])-(?=\d)")  # a sign, no hyphen and no dash between numbers
+_ACCENTS = {
+    "\u0300": "`", "\u0301": "'", "\u0302": "^", "\u0303": "~", "\u0304": "=", "\u0306": "u",
+    "\u0307": ".", "\u0308": '"', "\u030a": "r", "\u030b": "H", "\u030c": "v", "\u0323": "d",
+    "\u0327": "c",
+}  # fmt: skip
+"""Combining marks that the default font encoding can set over or under any letter."""
+
+# In millimetres, for the text of a plain article at 10 pt.
+_TEXT_WIDTH = 121
+_GAP = 2
+_STUB_WIDTH = {1: 24, 2: 22, 3: 20}  # at least
+_MOST_STUB = 36
+
+
+def to_latex(parts: Sequence[Part]) -> dict[str, str]:
+    """File name -> content: `main.tex` where the parts have tables for a paper, `appendix.tex` with
+    the sentences of every block, which reads in the files of all tables."""
+    files: dict[str, str] = {}
+    if paper := [table for part in parts for table in part.paper]:
+        files["main.tex"] = "\n".join([_HEAD, *map(_paper_table, paper)])
+    appendix = [_HEAD + _FOLDER]
+    for block in blocks_of(parts):
+        if block.text:
+            appendix.append(_said(block))
+        for table in block.tables:
+            name = f"{_key(table)}.tex"
+            files[name] = _HEAD + _table(table)
+            appendix.append(f"\\input{{\\judgebenchtables {name}}}\n")
+    return {**files, "appendix.tex": "\n".join(appendix)}
+
+
+def _said(block: Block) -> str:
+    """The heading and the sentences of a block; several are a list."""
+    heading = f"{_breakable(block.heading.rstrip('.'))}." if block.heading else ""
+    heading = rf"\textbf{{{heading}}} " if heading else ""
+    said = list(map(_breakable, block.text))
+    if len(said) == 1:
+        return f"\\par{{\\sloppy\\noindent {heading}{said[0]}\\par}}\n"
+    items = "\n".join(rf"\item {one}" for one in said)
+    return (
+        f"\\par{{\\sloppy\\noindent {heading}\n"
+        f"\\begin{{itemize}}\n{items}\n\\end{{itemize}}\\par}}\n"
+    )
+
+
+def _key(table: Table) -> str:
+    """What names a table in a label and as a file."""
+    return re.sub(r"[^A-Za-z0-9]+", "-", table.key).strip("-")
+
+
+def escape(text: str) -> str:
+    """`text` on one line, as LaTeX that prints it as it is."""
+    line = unicodedata.normalize("NFC", " ".join(printable(text).split()))
+    line = _MINUS.sub("−", line)
+    return "".join(_pieces(line)).replace("--", "-{}-").replace("--", "-{}-")
+
+
+def _pieces(text: str) -> Iterator[str]:
+    for character in text:
+        if character in _SPECIAL:
+            yield _SPECIAL[character]
+        elif character.isascii():
+            yield character
+        else:
+            yield _greek(character) or _accented(character) or f"[U+{ord(character):04X}]"
+
+
+def _greek(character: str) -> str:
+    """`α` as a command of mathematics; empty for other characters."""
+    if character not in _GREEK:
+        return ""
+    name = unicodedata.name(character).rsplit(" ", 1)[-1].lower()
+    name = {"lamda": "lambda"}.get(name, name)
+    command = "varsigma" if character == "ς" else name if character.islower() else name.title()
+    return rf"\ensuremath{{\{command}}}"
+
+
+def _accented(character: str) -> str:
+    """`é` as `\\'{e}`, where the base is a letter of ASCII with one known accent."""
+    parts = unicodedata.normalize("NFD", character)
+    if len(parts) != 2 or not parts[0].isascii() or parts[1] not in _ACCENTS:
+        return ""
+    base = rf"\{parts[0]}" if parts[0] in "ij" and parts[1] != "\u0323" else parts[0]
+    return f"\\{_ACCENTS[parts[1]]}{{{base}}}"
+
+
+# --- tables ------------------------------------------------------------------------------------
+
+
+def _table(table: Table) -> str:
+    """A longtable for each block of columns that fits the text width, and the notes under them."""
+    notes = footnotes(table)
+    widest = max(map(_width, list(zip(*table.rows, strict=True))[table.stubs :]), default=0)
+    room = _TEXT_WIDTH - table.stubs * (_STUB_WIDTH.get(table.stubs, 18) + _GAP)
+    blocks = split_columns(table, max(1, room // (widest + _GAP)))
+    tables = "".join(_longtable(b, notes, b is blocks[0]) for b in blocks)
+    marked = (rf"\textsuperscript{{{m}}}~{escape(t)}." for t, m in notes.marks.items())
+    under = " ".join([*map(escape, notes.sentences(table)), *marked])
+    under = f"\n{{\\noindent\\raggedright\\scriptsize {under}\\par}}\\medskip" if under else ""
+    return f"{{\\footnotesize\\setlength{{\\tabcolsep}}{{1mm}}\n{tables}}}{under}\n"
+
+
+def _width(column: Sequence[Cell]) -> int:
+    """The millimetres that the cells of a column need."""
+    longest = max(len(cell.interval) for cell in column)
+    if longest:
+        return 22 if longest > len("[0.774, 0.850]") else 17
+    return 17 if any(cell.remark for cell in column) else 15  # a mark beside a word takes room too
+
+
+def _longtable(table: Table, notes: Footnotes, first: bool) -> str:
+    values = [_width(column) for column in list(zip(*table.rows, strict=True))[table.stubs :]]
+    left = _TEXT_WIDTH - sum(width + _GAP for width in values)
+    stub = min(_MOST_STUB, left // table.stubs - _GAP)
+    widths = "".join(f"p{{{width}mm}}" for width in [*[stub] * table.stubs, *values])
+    sides = [_side(i < table.stubs) for i in range(len(table.columns))]
+    names = (f"{s}\\scriptsize {_breakable(c)}" for s, c in zip(sides, table.columns, strict=True))
+    head = f"\\toprule\n{' & '.join(names)} \\tabularnewline\n\\midrule\n"
+    label = f"tab:judgebench-{_key(table)}"
+    again = rf"\caption[]{{{escape(table.title)} (continued)}} \tabularnewline"
+    title = rf"\caption{{{escape(table.title)}}}\label{{{label}}} \tabularnewline"
+    rows = (
+        " & ".join(_cell(c, notes.mark(c), i < table.stubs) for i, c in enumerate(row))
+        for row in table.rows
+    )
+    body = "\\addlinespace[2pt]\n".join(f"{row} \\tabularnewline\n" for row in rows)
+    return (
+        ("" if first else "\\addtocounter{table}{-1}\n")
+        + f"\\begin{{longtable}}{{@{{}}{widths}@{{}}}}\n"
+        + f"{title if first else again}\n{head}\\endfirsthead\n"
+        + f"{again}\n{head}\\endhead\n\\bottomrule\n\\endfoot\n"
+        + f"{body}\\end{{longtable}}\n"
+    )
+
+
+def _cell(cell: Cell, mark: str, stub: bool) -> str:
+    raised = rf"\textsuperscript{{{mark}}}" if mark else ""
+    interval = rf"\newline\scriptsize {escape(cell.interval)}" if cell.interval else ""
+    shown = _breakable(cell.value)
+    shown = rf"\textbf{{{shown}}}" if cell.best else shown
+    return f"{_side(stub)} {shown}{raised}{interval}"
+
+
+def _side(stub: bool) -> str:
+    """Both redefine `\\\\`, which is why rows end in `\\tabularnewline`."""
+    return r"\raggedright" if stub else r"\centering"
+
+
+def _breakable(text: str) -> str:
+    """Escaped text that may break after the signs in a model's name, and inside endless words."""
+    parts = re.split(r"(?<=[/:_.@-])(?<!\d\.)(?=\w)", _MINUS.sub("−", text))
+    broken = [r"\penalty500{}".join(map(escape, re.split(_LONG_WORD, part))) for part in parts]
+    return r"\hspace{0pt}" + r"\penalty50{}".join(broken)
+
+
+# --- the table for a paper --------------------------------------------------------------------
+
+_PAGE = 40  # rows; a longer table breaks between pages
+_STUB = "p{34mm}"
+
+
+def _paper_table(table: Table) -> str:
+    """Numbers aligned by their points, a column for the intervals, a line for each first stub where
+    there are two; what single numbers rest on is left to the appendix."""
+    first = table.stubs - 1  # the column that names the rows
+    columns = [_paper_column(table, i) for i in range(first + 1, len(table.columns))]
+    spec = _STUB + "".join(spec for spec, _, _ in columns)
+    names = [rf"\raggedright {escape(table.columns[first])}"]
+    names += [name for _, heads, _ in columns for name in heads]
+    head = f"\\toprule\n{' & '.join(names)} \\tabularnewline\n\\midrule\n"
+    lines: list[str] = []
+    for group, rows in groupby(table.rows, key=lambda row: row[0].value if first else ""):
+        if group:
+            gap = "\\addlinespace\n" if lines else ""
+            lines.append(
+                rf"{gap}\multicolumn{{{len(names)}}}{{@{{}}l}}{{\emph{{{escape(group)}}}}}"
+            )
+        for row in rows:
+            cells = [rf"\raggedright {_breakable(row[first].value)}"]
+            for (_, _, show), cell in zip(columns, row[first + 1 :], strict=True):
+                cells += show(cell)
+            lines.append(" & ".join(cells))
+    body = "".join(f"{line} \\tabularnewline\n" for line in lines)
+    caption = rf"\caption{{{escape(table.title)}}}\label{{tab:judgebench-{_key(table)}}}"
+    notes = " ".join(map(escape, [*table.notes, *_rests_on(table)]))
+    under = rf"{{\par\smallskip\noindent\raggedright\scriptsize {notes}\par}}"
+    small = "\\footnotesize\\setlength{\\tabcolsep}{1.4mm}\n"
+    if len(lines) > _PAGE:
+        return (
+            f"{{{small}\\begin{{longtable}}{{@{{}}{spec}@{{}}}}\n{caption} \\tabularnewline\n"
+            f"{head}\\endhead\n\\bottomrule\n\\endfoot\n{body}\\end{{longtable}}\n{under}}}\n"
+        )
+    return (
+        f"\\begin{{table}}\n\\centering{small}{caption}\n\\medskip\n\n"
+        f"\\begin{{tabular}}{{@{{}}{spec}@{{}}}}\n{head}{body}\\bottomrule\n\\end{{tabular}}\n{under}\n"
+        "\\end{table}\n"
+    )
+
+
+_Column = tuple[str, list[str], Callable[[Cell], list[str]]]
+
+
+def _paper_column(table: Table, i: int) -> _Column:
+    """How a column is set, its headings, and how a cell of it is written; two columns where there
+    are intervals."""
+    cells = [row[i] for row in table.rows]
+    name = r"\\{}".join(map(escape, table.columns[i].split()))
+    name = rf"\shortstack{{{name}}}"
+    if not all(_NUMBER.fullmatch(cell.value) or cell.value == DASH for cell in cells):
+        return "l", [name], lambda cell: [escape(cell.value)]
+    heads = [rf"\multicolumn{{1}}{{c}}{{{name}}}"]
+    levels = {cell.estimate.level for cell in cells if cell.estimate and cell.interval}
+    if not levels:
+        return "D{.}{.}{-1}", heads, lambda cell: [_aligned(cell)]
+    interval = rf"\multicolumn{{1}}{{c}}{{{100 * levels.pop():g}~\% interval}}"
+    return "D{.}{.}{-1}l", [*heads, interval], lambda c: [_aligned(c), _interval(c)]
+
+
+def _aligned(cell: Cell) -> str:
+    """A number for a column of mathematics; dashes are set aside."""
+    if cell.value == DASH:
+        return r"\multicolumn{1}{c}{\textendash{}}"
+    value = cell.value.replace(",", "{,}")
+    return rf"\multicolumn{{1}}{{c}}{{\textbf{{{escape(cell.value)}}}}}" if cell.best else value
+
+
+def _interval(cell: Cell) -> str:
+    return f"${cell.interval}$" if cell.interval else ""
+
+
+def _rests_on(table: Table) -> Iterator[str]:
+    """One sentence on what the estimates rest on."""
+    found = [cell.estimate for row in table.rows for cell in row if cell.estimate]
+    counts = sorted({e.n for e in found if e.value is not None})
+    if counts:
+        n = f"n = {counts[0]:,}" + (f" to {counts[-1]:,}" if len(counts) > 1 else "")
+        methods = Counter(e.method for e in found if e.low is not None and e.method)
+        method = f"; intervals: {methods.most_common(1)[0][0]}" if methods else ""
+        yield f"{n}{method}; the appendix says what each number rests on."
+    if any(e.value is None for e in found):
+        yield f"{DASH}: undefined, for the reason in the appendix."
+
+
+_NUMBER = re.compile(r"[+-]?[\d,]+(\.\d+)?")
+_LONG_WORD = re.compile(r"(?<=\w{8})(?=\w{2})")

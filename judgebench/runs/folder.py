@@ -1,0 +1,388 @@
+"""The run folder: everything a benchmark did, enough to resume it and to score it again offline.
+
+    run.json              manifest: versions, seeds, settings, content hashes, judges, and what each
+                          file holds (`integrity`); rewritten whole
+    rubric.json           the rubric as used
+    answers.jsonl         the answers as judged
+    labels.jsonl          the human labels as read
+    answers.index, data.json   of many answers: what a resume need not read anew (`data.kept`)
+    verdicts-NAME.jsonl   one line per verdict, append-only, one file per judge
+    verdicts-NAME+PART.jsonl   the same while several processes share the work; merged at its end
+    batches-NAME.json     batches that were submitted and not yet collected (`backends.batch`)
+    attacks.jsonl         answers judged beside the study, such as altered ones; answers.jsonl
+                          holds them too
+    attacks-rejected.jsonl   those that failed a check of validity, with the reasons
+    knowledge/            vectors of the texts that judges look things up in
+
+A line that a killed process left torn is dropped when the file is next opened, and told. Lines that
+are damaged in another way are put into `FILE.damaged` when the run is resumed, and told.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, fields, replace
+from functools import partial
+from pathlib import Path
+from time import sleep
+from typing import IO, Any, TypeVar
+
+from judgebench.errors import DamagedRun, Problem, RunLocked, SetupError
+from judgebench.files import (
+    read_errors,
+    read_lines,
+    read_object,
+    to_json,
+    to_line,
+    whole_lines,
+    write_atomically,
+)
+from judgebench.records import Answer, HumanLabel, Verdict
+from judgebench.rubric import Rubric
+from judgebench.runs.answer_file import AnswerFile, write_answers
+from judgebench.runs.integrity import damage, is_sealed, noted, sealed
+from judgebench.runs.latest_verdicts import FiledVerdicts, LinesByFile
+from judgebench.runs.verdict_file import disk_errors, read_verdicts, verdict_files, verdict_path
+from judgebench.studies.answers import IndexedAnswers, indexed
+from judgebench.yaml_file import validate
+
+Kept = TypeVar("Kept")
+
+BESIDE, REJECTED = "attacks.jsonl", "attacks-rejected.jsonl"
+_DATA = ("rubric.json", "answers.jsonl", "labels.jsonl", BESIDE)
+# Without these, what is left means something else, so that nothing can be computed.
+_NEEDED = {"run.json", "rubric.json", BESIDE}
+_AGAIN = "run `judgebench run BENCH` (or `stress`, `rank run`) again in the same run folder"
+UNCHECKED = (
+    "An older version wrote this run and did not note what its files hold, so that damage does not "
+    f"show; to have it noted, {_AGAIN}."
+)
+_WITH_SEAL = {"files", "hosts"}  # which no version wrote that wrote no seal
+_MOST_IN_MEMORY = 4 << 20  # bytes of answers
+_TRIES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """The part `number` (from 1) of a work that `of` processes share."""
+
+    number: int
+    of: int
+
+    @classmethod
+    def parse(cls, text: str) -> Shard:
+        """`2/8`. Raises SetupError for anything else."""
+        found = re.fullmatch(r"([1-9]\d{0,4})/([1-9]\d{0,4})", text)
+        if found is None or int(found[1]) > int(found[2]):
+            allowed = "K/N, from 1/N to N/N, such as 2/8"
+            raise SetupError(Problem("is no shard", field="shard", found=text, allowed=allowed))
+        return cls(int(found[1]), int(found[2]))
+
+    @property
+    def part(self) -> str:
+        """What its files are called by."""
+        return f"{self.number}of{self.of}"
+
+    def __str__(self) -> str:
+        return f"{self.number}/{self.of}"
+
+
+class RunFolder:
+    """A run on disk. Reading needs no lock; writing goes through `locked`.
+
+    With `allow_incomplete` damaged lines of verdicts and labels are noted in `left_out` and passed
+    over.
+    """
+
+    def __init__(self, path: Path, *, allow_incomplete: bool = False) -> None:
+        self.path = path
+        self.allow_incomplete = allow_incomplete
+        self.damaged: list[Problem] = []
+        self.left_out: LinesByFile = {}
+        self._read: dict[str, tuple[object, Any]] = {}  # what was read, and of which files
+
+    @classmethod
+    def existing(cls, path: Path, *, allow_incomplete: bool = False) -> RunFolder:
+        """A run to be read, whose files are those that the run wrote; with `allow_incomplete` also
+        without those in `damaged`.
+
+        Raises SetupError where `path` holds no run, and DamagedRun with every file that is not as
+        the run left it, unless that is allowed and something can be computed without those.
+        """
+        if not (path / "run.json").is_file():
+            raise SetupError(Problem("is no run folder: it holds no run.json", file=str(path)))
+        found = cls(path, allow_incomplete=allow_incomplete)
+        found.damaged = found.damage()
+        usable = not any(Path(problem.file).name in _NEEDED for problem in found.damaged)
+        if found.damaged and not (usable and allow_incomplete):
+            raise DamagedRun([found.repairable(p) for p in found.damaged], usable)
+        return found
+
+    @contextmanager
+    def locked(self, shard: Shard | None = None) -> Iterator[None]:
+        """Hold the folder for writing: alone, or this shard of it beside the other shards.
+
+        Raises RunLocked where another process holds it, or shares it in another number of shards,
+        and DiskFailed where the folder cannot be written to.
+        """
+        with ExitStack() as held:
+            with disk_errors(self.path):
+                self.path.mkdir(parents=True, exist_ok=True)
+                whole = held.enter_context((self.path / ".lock").open("a+"))
+            if shard is None:
+                if not _take(whole, exclusive=True):
+                    raise RunLocked(
+                        f"another process is writing to {self.path}; wait for it, or give each "
+                        "process a shard of the work, such as 1/2 and 2/2"
+                    )
+            else:
+                self._share(whole, shard)
+                with disk_errors(self.path):
+                    own = held.enter_context((self.path / f".lock-{shard.part}").open("w"))
+                if not _take(own, exclusive=True):
+                    raise RunLocked(f"another process works on shard {shard} of {self.path}")
+            yield
+
+    def _share(self, whole: IO[str], shard: Shard) -> None:
+        """Hold the folder beside other shards; whoever comes first says how many there are."""
+        if _take(whole, exclusive=True):
+            whole.truncate(0)
+            whole.write(str(shard.of))
+            whole.flush()
+        for _ in range(_TRIES):  # shards that start together each hold it alone for an instant
+            if shared := _take(whole, exclusive=False):
+                break
+            sleep(0.05)
+        if not shared:
+            raise RunLocked(f"another process is writing to all of {self.path}")
+        whole.seek(0)
+        if (others := whole.read()) != str(shard.of):
+            how = f"in {others} shards, not {shard.of}" if others.isdigit() else "by others"
+            raise RunLocked(f"{self.path} is being worked on {how}; wait for them to end")
+
+    def manifest(self) -> dict[str, Any]:
+        """The manifest; empty before the first write."""
+        path = self.path / "run.json"
+        found = _read_object(path) if path.is_file() else {}
+        found.pop("seal", None)
+        return found
+
+    def write_manifest(
+        self, manifest: Mapping[str, Any], state: str = "", more: Iterable[str] = ()
+    ) -> None:
+        """Replace run.json. Raises DiskFailed.
+
+        With a `state` it also notes what the files hold that numbers depend on and that no run
+        writes to in that state: the data and, unless it is `running`, the verdicts and `more`.
+        """
+        path = self.path / "run.json"
+        with disk_errors(path):
+            if state:
+                ended = state != "running"
+                names = (*_DATA, *(self._of_judges(manifest) if ended else ()), *more)
+                manifest = {**manifest, "state": state, "files": noted(self.path, names)}
+            write_atomically(path, sealed(manifest))
+
+    def note_hosts(self, hosts: Iterable[str]) -> None:
+        """Add to the hosts that run.json says were contacted. Raises DiskFailed."""
+        found = self.manifest()
+        known = found.get("hosts", [])
+        if found and (new := {*hosts}.difference(known)):
+            self.write_manifest({**found, "hosts": sorted({*known, *new})})
+
+    def note_changes(self, changes: Mapping[str, str], *, beside: bool = False) -> None:
+        """Add sentences, by file, to what run.json says was found changed and was repaired; in
+        place of what it says of the file, or `beside` it. Raises DiskFailed."""
+        if not changes:
+            return
+        found = self.manifest()
+        known = dict(found.get("changed", {}))
+        for name, said in changes.items():
+            old = [known[name]] if beside and name in known else []
+            known[name] = " ".join(dict.fromkeys([*old, said]))
+        self.write_manifest({**found, "changed": known})
+
+    def reopen(self, inside: str = "") -> dict[str, Any]:
+        """Note, before files are changed that are `inside` such a path, that the run goes on; the
+        manifest as it was."""
+        if found := self.manifest():
+            kept = {k: v for k, v in found.get("files", {}).items() if not k.startswith(inside)}
+            self.write_manifest({**found, "state": "running", "files": kept})
+        return found
+
+    def damage(self) -> list[Problem]:
+        """Each file that is not as the run left it; run.json alone where that is one of them, and
+        nothing where it does not say how the run left them (`Problem.file` is below `path`).
+
+        Raises SetupError where run.json is no JSON.
+        """
+        manifest, path = self.manifest(), self.path / "run.json"
+        if not manifest:
+            return []
+        whole = is_sealed(path.read_bytes())
+        if whole is None and not manifest.keys().isdisjoint(_WITH_SEAL):
+            return [Problem("has lost its seal", str(path))]
+        if whole is False:
+            return [Problem("was changed after the run", str(path))]
+        others = self._of_judges(manifest) if manifest.get("state") != "running" else []
+        known = manifest.get("files")
+        return [] if known is None else list(damage(self.path, known, (*others, BESIDE)))
+
+    def repairable(self, problem: Problem) -> Problem:
+        """The problem with what to do about it, where it is one of the folder's own files."""
+        if not problem.file.startswith(str(self.path)):
+            return problem
+        return replace(problem, message=f"{problem.message}; to repair it, {_AGAIN}")
+
+    def _of_judges(self, manifest: Mapping[str, Any]) -> list[str]:
+        names = manifest.get("judges", {})
+        return [path.name for name in names for path in self.verdict_files(name)]
+
+    def write_rubric(self, rubric: Rubric) -> None:
+        """The rubric as used."""
+        text = to_json(rubric.model_dump(mode="json"), indent=2, sort_keys=True) + "\n"
+        with disk_errors(self.path / "rubric.json"):
+            write_atomically(self.path / "rubric.json", text.encode("utf-8"))
+
+    def write_data(self, answers: Iterable[Answer], labels: Iterable[HumanLabel]) -> None:
+        """The answers as judged and the human labels as read."""
+        with self._written_whole("answers.jsonl") as file:
+            write_answers(file, answers)
+        with self._written_whole("labels.jsonl") as file:
+            file.writelines(to_line(_plain(label)).encode("utf-8") for label in labels)
+
+    def write_beside(
+        self, lines: Sequence[Mapping[str, Any]], rejected: Sequence[Mapping[str, Any]]
+    ) -> None:
+        """What the answers beside the study are; without any, those of an earlier run go."""
+        for name, found in ((BESIDE, lines), (REJECTED, rejected)):
+            with disk_errors(self.path / name):
+                if found:
+                    text = "".join(to_line(line) for line in found)
+                    write_atomically(self.path / name, text.encode("utf-8"))
+                else:
+                    (self.path / name).unlink(missing_ok=True)
+
+    @property
+    def has_beside(self) -> bool:
+        """Whether answers were judged that are no part of the study."""
+        return (self.path / BESIDE).is_file()
+
+    def ids_beside(self) -> set[str]:
+        """The ids of the answers that were judged and are no part of the study."""
+        path = self.path / BESIDE
+        if not self.has_beside:
+            return set()
+        return {str(line.get("item_id")) for _, line in read_lines(path)}
+
+    def rubric(self) -> Rubric:
+        """The rubric as used. Raises SetupError where it is missing or damaged."""
+        path = self.path / "rubric.json"
+        return validate(_read_object(path), Rubric, file=str(path))
+
+    def answers(self) -> Sequence[Answer]:
+        """The answers as judged; many of them stay in their file until they are asked for."""
+        path = self.path / "answers.jsonl"
+        found = AnswerFile.open(path)
+        return found if path.stat().st_size > _MOST_IN_MEMORY else tuple(found)
+
+    def indexed_answers(self) -> IndexedAnswers:
+        """The answers as judged, by row and by item id; read once."""
+        return self._once("answers", [self.path / "answers.jsonl"], lambda: indexed(self.answers()))
+
+    def latest_verdicts(self, judge: str, signature: str) -> FiledVerdicts:
+        """The last verdict of this signature on every answer as it stands; each file is read
+        once."""
+        files, answers = self.verdict_files(judge), self.indexed_answers()
+        left_out = self.left_out if self.allow_incomplete else None
+        read = partial(FiledVerdicts, files, signature, answers, self.rubric().metrics, left_out)
+        return self._once(f"verdicts of {judge}, {signature}", [*files, answers], read)
+
+    def _once(self, what: str, basis: Sequence[object], read: Callable[[], Kept]) -> Kept:
+        """What `read` gives, unless it did before and no file has changed."""
+        key = [(str(b), *_stat_of(b)) if isinstance(b, Path) else id(b) for b in basis]
+        if what not in self._read or self._read[what][0] != key:
+            self._read[what] = key, read()
+        found: Kept = self._read[what][1]
+        return found
+
+    def labels(self) -> list[HumanLabel]:
+        """The human labels as read."""
+        path = self.path / "labels.jsonl"
+        if not self.allow_incomplete:
+            return [_label(value, path, number) for number, value in read_lines(path)]
+        metrics, found = {m.id: m for m in self.rubric().metrics}, []
+        for number, _, line in whole_lines(path):
+            try:
+                label = _label(read_object(line, path, number), path, number)
+                if label.label is not None and label.metric in metrics:
+                    metrics[label.metric].index(label.label)
+                found.append(label)
+            except SetupError:
+                self.left_out.setdefault(path, set()).add(number)
+        return found
+
+    def verdict_path(self, judge: str, part: str = "") -> Path:
+        """Where this judge's verdicts are written: all of them, or those of one part."""
+        return verdict_path(self.path, judge, part)
+
+    def verdict_files(self, judge: str) -> list[Path]:
+        """Every file with verdicts of this judge, the oldest first; none where it gave none."""
+        return verdict_files(self.path, judge)
+
+    def verdicts(self, judge: str) -> Iterator[Verdict]:
+        """Every verdict of one judge, in the order written; none where it gave none."""
+        return read_verdicts(self.verdict_files(judge))
+
+    @contextmanager
+    def _written_whole(self, name: str) -> Iterator[IO[bytes]]:
+        """A file to write to, which takes its place once it is whole."""
+        temporary = self.path / f".{name}.{os.getpid()}.tmp"
+        with disk_errors(self.path / name):
+            try:
+                with temporary.open("wb") as file:
+                    yield file
+                os.replace(temporary, self.path / name)
+            finally:
+                temporary.unlink(missing_ok=True)
+
+
+def _stat_of(path: Path) -> tuple[int, int]:
+    """What changes with a file; (0, 0) where there is none."""
+    if not path.is_file():
+        return 0, 0
+    found = path.stat()
+    return found.st_size, found.st_mtime_ns
+
+
+def _read_object(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        raise SetupError(Problem("no such file", file=str(path)))
+    with read_errors(path):
+        return read_object(path.read_bytes(), path)
+
+
+def _label(value: dict[str, Any], path: Path, number: int) -> HumanLabel:
+    try:
+        return HumanLabel(**value)
+    except TypeError as error:
+        raise SetupError(Problem(f"is damaged: {error}", str(path), number)) from None
+
+
+def _plain(label: HumanLabel) -> dict[str, Any]:
+    return {f.name: getattr(label, f.name) for f in fields(label)}
+
+
+def _take(file: IO[str], *, exclusive: bool) -> bool:
+    """Whether the lock could be taken at once; one of the other kind that was held is changed."""
+    import fcntl  # a run can be read where there is no such module
+
+    how = fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH
+    try:
+        fcntl.flock(file, how | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

@@ -1,0 +1,282 @@
+"""One judge over the answers: what has no ending is asked, and every reply is kept.
+
+How far it is with every answer stands in a Ledger, in a few bytes an answer.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import compress
+from pathlib import Path
+from threading import Lock
+
+import numpy as np
+
+from judgebench.errors import SetupError
+from judgebench.files import to_line
+from judgebench.judges.control import ControlJudge
+from judgebench.judges.judge import Judge, Task
+from judgebench.progress import NoProgress, Progress
+from judgebench.records import Status, Verdict
+from judgebench.runs.budget import Budget
+from judgebench.runs.bundles import Bundles, Rows
+from judgebench.runs.folder import RunFolder, Shard
+from judgebench.runs.stop import StopSign
+from judgebench.runs.verdict_file import Head, VerdictWriter, plain_verdict, read_heads, signed
+from judgebench.studies.answers import IndexedAnswers, keys_of
+from judgebench.studies.model_names import replaced
+
+_NONE = -1
+_CODE = {status: code for code, status in enumerate(Status)}
+_FAILED = _CODE[Status.FAILED]
+_SILENT = NoProgress()
+
+
+class Ledger:
+    """One judge's latest verdict on each answer: its status and which attempt it was.
+
+    Unreadable verdicts that may be asked for again are kept whole, for the judge is given
+    their reasons; all others are forgotten.
+    """
+
+    def __init__(self, answers: IndexedAnswers, signature: str, parse_retries: int = 0) -> None:
+        self._answers = answers
+        self._signature = signature
+        self._parse_retries = parse_retries
+        self._status = np.full(len(answers), _NONE, np.int8)
+        self._unread: dict[int, Verdict] = {}
+        self.models = Counter[str]()  # of all that was noted
+
+    def note_all(self, verdicts: Iterable[Verdict]) -> int:
+        """Note what was written before; how many are of other settings or other answers."""
+        return sum(not self.note(verdict) for verdict in verdicts)
+
+    def note_files(self, paths: Sequence[Path], progress: Progress = _SILENT) -> int:
+        """As `note_all`, of whole files, of which no more is read than is needed. Damaged lines are
+        reported and passed over."""
+        other = 0
+        for head in read_heads(paths):
+            if isinstance(head, SetupError):
+                progress.say(f"{head}; what it judged is asked again")
+            elif (row := self._row(head)) < 0:
+                other += 1
+            else:
+                unread = head.verdict() if head.status is Status.UNPARSED else None
+                self._note(row, head.status, unread)
+                self.models[head.model] += 1
+        return other
+
+    def note(self, verdict: Verdict) -> bool:
+        """Whether the verdict is this judge's, as it stands, on an answer as it stands."""
+        if (row := self._row(verdict)) < 0:
+            return False
+        self._note(row, verdict.status, verdict if verdict.status is Status.UNPARSED else None)
+        self.models[verdict.model] += 1
+        return True
+
+    def _row(self, verdict: Verdict | Head) -> int:
+        if verdict.signature != self._signature:
+            return _NONE
+        return self._answers.row_of(verdict.item_id, verdict.content_hash)
+
+    def _note(self, row: int, status: Status, unread: Verdict | None) -> None:
+        self._status[row] = _CODE[status]
+        if unread is not None and unread.attempt < self._parse_retries:
+            self._unread[row] = unread
+        else:
+            self._unread.pop(row, None)
+
+    def never_ended(self, rows: Rows) -> Rows:
+        """Those of `rows` that were never asked, or to which no reply ever came."""
+        status = self._status[rows]
+        unended: Rows = rows[(status == _NONE) | (status == _FAILED)]
+        return unended
+
+    def untouched(self, rows: Rows) -> int:
+        """How many of `rows` no verdict says anything of, not even that no reply came."""
+        return int((self._status[rows] == _NONE).sum())
+
+    def to_ask_again(self, rows: Rows) -> list[tuple[int, Verdict]]:
+        """Those of `rows` whose last reply could not be read, with it, while retries are left."""
+        if not self._unread:
+            return []
+        return [(row, self._unread[row]) for row in rows.tolist() if row in self._unread]
+
+    def done(self, rows: Rows) -> int:
+        """How many of `rows` have an ending."""
+        return len(rows) - len(self.never_ended(rows)) - len(self.to_ask_again(rows))
+
+    def tell_of_models(self, judge: str, progress: Progress) -> None:
+        """Say so where the verdicts came from several models."""
+        if said := replaced(judge, {name: n for name, n in self.models.items() if name}):
+            progress.say(said)
+
+
+def rows_of_shard(n: int, number: int = 1, of: int = 1) -> Rows:
+    """Every `of`-th of n rows, from the `number`-th (from 1) on."""
+    return np.arange(number - 1, n, of, dtype=np.int64)
+
+
+def each(rows: Rows) -> Iterator[int]:
+    """The rows as whole numbers, without a list of a million."""
+    return map(int, rows)
+
+
+class Writers:
+    """The files that are being written, so that all can be closed at once."""
+
+    def __init__(self) -> None:
+        self._open: set[VerdictWriter] = set()
+        self._lock = Lock()
+
+    def add(self, writer: VerdictWriter) -> VerdictWriter:
+        """Keep this one in view too; returns it."""
+        with self._lock:
+            self._open.add(writer)
+        return writer
+
+    def close(self) -> None:
+        """What is written stays; whoever goes on writing gets a ValueError."""
+        with self._lock:
+            for writer in self._open:
+                writer.close()
+
+
+@dataclass(frozen=True)
+class Work:
+    """What all judges of a run share. With a `shard`, only its part is done. `outcomes` holds why a
+    judge stopped, by its name; "" where it is done."""
+
+    folder: RunFolder
+    progress: Progress
+    budget: Budget
+    stop: StopSign
+    shard: Shard | None = None
+    writers: Writers = field(default_factory=Writers)
+    outcomes: dict[str, str] = field(default_factory=dict)
+    lock: Lock = field(default_factory=Lock)
+
+    def contacts(self, judge: Judge) -> None:
+        """Note in run.json which hosts the judge contacts, as far as is known."""
+        with self.lock:
+            self.folder.note_hosts(getattr(judge, "hosts", ()))
+
+    @property
+    def part(self) -> str:
+        """What the files of this part of the work are called by."""
+        return self.shard.part if self.shard else ""
+
+    def rows(self, bundles: Bundles) -> Rows:
+        """The rows that this process is to judge."""
+        shard = self.shard or Shard(1, 1)
+        return bundles.shard(shard.number, shard.of)
+
+
+def tasks_of(answers: IndexedAnswers) -> Iterator[Task]:
+    """Every answer, to be judged."""
+    return (Task(answers[row], None, answers.content_hash(row)) for row in range(len(answers)))
+
+
+def judge_answers(judge: Judge, bundles: Bundles, work: Work) -> None:
+    """Bring one judge's verdicts up to date. Raises BudgetSpent or what its engine raises."""
+    parse_retries: int = getattr(judge, "parse_retries", 0)
+    path = work.folder.verdict_path(judge.name, work.part)
+    answers, rows = bundles.answers, work.rows(bundles)
+    with work.writers.add(VerdictWriter(path)) as writer:
+        if writer.torn_bytes:
+            work.progress.say(f"{path.name}: dropped a torn last line of {writer.torn_bytes} bytes")
+        ledger = Ledger(answers, judge.signature, parse_retries)
+        other = ledger.note_files(work.folder.verdict_files(judge.name), work.progress)
+        if other:
+            work.progress.say(
+                f"{judge.name}: {other:,} verdicts of other settings, or on other answers, are "
+                "kept unused"
+            )
+        work.progress.start(judge.name, len(rows), ledger.done(rows))
+        if left := ledger.done(rows) < len(rows):
+            work.contacts(judge)
+        first = map(bundles.task, each(ledger.never_ended(rows)))
+        try:
+            ask(judge, first, writer, ledger, work)
+            for _ in range(parse_retries):
+                again = (bundles.task(row, last) for row, last in ledger.to_ask_again(rows))
+                ask(judge, again, writer, ledger, work)
+        finally:
+            ledger.tell_of_models(judge.name, work.progress)
+            if left:  # some backends know only now
+                work.contacts(judge)
+
+
+def write_controls(control: ControlJudge, answers: IndexedAnswers, work: Work) -> None:
+    """Bring a control judge's verdicts up to date, on the answers that it was fitted on."""
+    path = work.folder.verdict_path(control.name)
+    with work.writers.add(VerdictWriter(path)) as writer:
+        ledger = Ledger(answers, control.signature)
+        ledger.note_files(work.folder.verdict_files(control.name))
+        due = ledger.never_ended(rows_of_shard(len(answers)))
+        if not len(due):
+            return
+        codes, wanted = control.codes()[due], np.isin(np.arange(len(answers)), due)
+        keys = compress(keys_of(answers.all), wanted)
+        for begin in range(0, len(due), _LINES):
+            if work.stop.wanted:
+                return
+            kinds, which = np.unique(codes[begin : begin + _LINES], axis=0, return_inverse=True)
+            nameless = (plain_verdict(control.verdict("", "", kind)) for kind in kinds)
+            ends = [to_line(value).encode() for value in nameless]
+            lines = [_named(ends[k], key) for k, key in zip(which.tolist(), keys, strict=False)]
+            writer.write_lines(b"".join(lines), len(lines))
+
+
+_LINES = 10_000  # of control judges, written together
+_NAMELESS = b'{"item_id":"","content_hash":"",'
+
+
+def _named(line: bytes, key: tuple[str, str]) -> bytes:
+    """The line of a verdict on no answer as that of one on this answer: what it says, and how, was
+    made once for all that say the same."""
+    begin = to_line(dict(zip(("item_id", "content_hash"), key, strict=True))).encode()
+    return signed(begin[:-2] + b"," + line[len(_NAMELESS) :])
+
+
+def ask(
+    judge: Judge, tasks: Iterable[Task], writer: VerdictWriter, ledger: Ledger, work: Work
+) -> None:
+    """Ask for every task and keep each verdict as it comes; stops drawing when asked to stop.
+
+    Raises BudgetSpent or what the judge's engine raises.
+    """
+    withheld, unpriced = False, None
+
+    def drawn() -> Iterator[Task]:
+        nonlocal withheld
+        for task in tasks:
+            if work.stop.wanted or unpriced:
+                return
+            if not work.budget.may_ask():
+                withheld = True
+                return
+            yield task
+
+    verdicts = judge.judge(drawn())
+    try:
+        for verdict in verdicts:
+            unpriced = _keep(verdict, writer, ledger, work) or unpriced
+    finally:
+        close = getattr(verdicts, "close", None)
+        if close is not None:
+            close()
+    if unpriced:
+        raise unpriced
+    if withheld:
+        raise work.budget.spent_up()
+
+
+def _keep(verdict: Verdict, writer: VerdictWriter, ledger: Ledger, work: Work) -> SetupError | None:
+    writer.write(verdict)
+    ledger.note(verdict)
+    work.progress.advance(verdict.judge, verdict)
+    paid = verdict.usage.calls and verdict.status in (Status.OK, Status.UNPARSED)
+    return work.budget.pay(verdict.cost, f"judges.{verdict.judge}.settings.price" if paid else "")

@@ -1,0 +1,128 @@
+"""A run folder as a study: no model, no original files."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from judgebench.errors import Problem, SetupError
+from judgebench.judges.as_judge import (
+    AsJudges,
+    annotators_as_judges,
+    lacking_labels,
+    truth_of_others,
+)
+from judgebench.models.weights import WEIGHTS
+from judgebench.records import Answer
+from judgebench.runs.folder import UNCHECKED, RunFolder
+from judgebench.stats.resample import DEFAULT_RESAMPLING, Resampling
+from judgebench.studies.answers import indexed
+from judgebench.studies.study import JUDGE_KINDS, JudgeVerdicts, Study, backend_fact, study_of
+from judgebench.studies.truth import TruthConfig
+from judgebench.studies.verdicts import status_counts
+
+
+def open_run(
+    folder: RunFolder,
+    truth: TruthConfig = TruthConfig(),
+    resampling: Resampling = DEFAULT_RESAMPLING,
+    as_judges: AsJudges = (),
+) -> Study:
+    """The study that a run folder holds. The annotators `as_judges` stand among the judges and have
+    no part in the truth.
+
+    What it lacks, because files are damaged or because the run is unfinished, and what of it was
+    repaired, are its `gaps`.
+    Raises SetupError where the folder holds no run or is damaged, or has no such annotators.
+    """
+    manifest = folder.manifest()
+    if not {"name", "judges"} <= manifest.keys():
+        raise SetupError(Problem("is no run folder: it lacks a whole run.json", str(folder.path)))
+    every, beside = folder.indexed_answers(), folder.ids_beside()
+    answers = indexed([a for a in every if a.item_id not in beside] if beside else every)
+    rubric, labels = folder.rubric(), folder.labels()
+    judges = [
+        verdicts_of(folder, name, about, answers)
+        for name, about in manifest["judges"].items()
+        if about["kind"] in JUDGE_KINDS
+    ]
+    _check_names(as_judges, judges)
+    humans = annotators_as_judges(as_judges, rubric, answers, labels)
+    people = [judge.name for judge in humans]
+    _check_names(people, judges)
+    others = truth_of_others(truth, people, labels)
+    study = study_of(rubric, answers, labels, others, resampling)
+    lacking = (f"{said}." for said in lacking_labels(humans))
+    notes = (*lacking, *_weak_models(judges), *manifest.get("notes", ()), *study.notes)
+    unchecked = () if "files" in manifest else (UNCHECKED,)
+    return replace(
+        study, name=str(manifest["name"]), judges=(*humans, *judges), notes=notes,
+        run=_run_in_words(manifest), damage=tuple(_lacking(folder)),
+        unfinished=tuple(_unfinished(manifest, judges, study)),
+        changed=(*manifest.get("changed", {}).values(), *unchecked),
+    )  # fmt: skip
+
+
+def _lacking(folder: RunFolder) -> Iterator[str]:
+    for problem in folder.damaged:
+        yield f"This run is incomplete: {Path(problem.file).name} {problem.message}."
+    for path, lines in folder.left_out.items():
+        n = f"{len(lines):,} damaged {'line is' if len(lines) == 1 else 'lines are'}"
+        yield f"This run is incomplete: of {path.name}, {n} left out."
+
+
+def _unfinished(
+    manifest: Mapping[str, Any], judges: Sequence[JudgeVerdicts], study: Study
+) -> Iterator[str]:
+    """That the run has not ended, and which verdicts it lacks."""
+    if manifest.get("state", "finished") == "finished":
+        return
+    lacking = []
+    for judge in judges:
+        n = study.n_due(judge)
+        done = sum(k for status, k in status_counts(judge.verdicts).items() if status != "failed")
+        if done < n and not judge.asked_in_part:
+            lacking.append(f"{judge.name} has {done:,} of {n:,} verdicts")
+    said = f": {'; '.join(lacking)}" if lacking else ""
+    yield f"This run is unfinished{said}. The same command, given again, goes on with it."
+
+
+def _check_names(as_judges: Collection[str], judges: Sequence[JudgeVerdicts]) -> None:
+    if names := {judge.name for judge in judges}.intersection(as_judges):
+        message = "is the name of a judge too"
+        raise SetupError([Problem(message, field="as_judges", found=n) for n in sorted(names)])
+
+
+def _run_in_words(manifest: Mapping[str, Any]) -> str:
+    """`2026-11-22, judgebench 0.1.0`: the day on which the run ended, or else began."""
+    day = str(manifest.get("ended") or manifest.get("started", ""))[:10]
+    version = f"judgebench {manifest['judgebench']}" if "judgebench" in manifest else ""
+    return ", ".join(filter(None, (day, version)))
+
+
+def _weak_models(judges: Sequence[JudgeVerdicts]) -> Iterator[str]:
+    """A caveat for each judge that runs a model shipped for trying things out, which is known by
+    the sum of its weights, however it was run."""
+    shipped = {weights.sha256: weights for weights in WEIGHTS.values()}
+    for judge in judges:
+        if weights := shipped.get(backend_fact(judge.about, "sha256")):
+            yield (
+                f"{judge.name} runs {weights.name}, a very small model ({weights.note}). Its "
+                "verdicts carry no clinical weight and are no measure of other models."
+            )
+
+
+def verdicts_of(
+    folder: RunFolder, name: str, about: Mapping[str, Any], answers: Sequence[Answer]
+) -> JudgeVerdicts:
+    """What the judge of a manifest's entry said: the last verdict on each answer as it stands.
+
+    What was said of an older text is left out.
+    """
+    found = folder.latest_verdicts(name, about["signature"]).only(indexed(answers))
+    return JudgeVerdicts(
+        name, about["kind"], about["signature"], found, found.usage, found.cost, about["about"],
+        found.models,
+    )  # fmt: skip

@@ -1,0 +1,438 @@
+"""A whole run: inputs and manifest, judges in their lanes, and what follows from their verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Literal
+
+from judgebench.data import is_kept, keep_data
+from judgebench.errors import (
+    BudgetSpent,
+    DiskFailed,
+    JudgebenchError,
+    JudgesStopped,
+    Problem,
+    RunLocked,
+    SetupError,
+)
+from judgebench.features import learnings
+from judgebench.judges import derived
+from judgebench.judges.config import CalibrationConfig, JuryConfig
+from judgebench.judges.derived import ContentFree, Judged
+from judgebench.judges.judge import Judge
+from judgebench.models import kind_of
+from judgebench.progress import NoProgress, OneAtATime, Progress, backend_warnings_to
+from judgebench.records import Verdict, content_hash
+from judgebench.rubric import Rubric
+from judgebench.runs.batching import left_behind
+from judgebench.runs.bench import Bench
+from judgebench.runs.budget import Budget
+from judgebench.runs.bundles import Bundles
+from judgebench.runs.extension import Variant
+from judgebench.runs.folder import RunFolder, Shard
+from judgebench.runs.forecast import budget_of
+from judgebench.runs.judging import (
+    Ledger,
+    Work,
+    judge_answers,
+    tasks_of,
+    write_controls,
+)
+from judgebench.runs.latest_verdicts import FiledVerdicts
+from judgebench.runs.manifest import manifest_of, now
+from judgebench.runs.repair import Noted, note_damage, set_lines_aside
+from judgebench.runs.stop import PATIENCE_S, Interrupted, Stop, ctrl_c, run_lanes
+from judgebench.runs.verdict_file import (
+    VerdictWriter,
+    disk_errors,
+    judges_with_parts,
+    merge_parts,
+)
+from judgebench.studies.answers import IndexedAnswers, indexed
+
+Engine = Literal["threads", "ray"]
+Entries = dict[str, Any]  # what the manifest says of each judge, by name
+
+
+@dataclass(frozen=True)
+class Sharing:
+    """How several processes share the work of a run.
+
+    With `shard` only that part of the answers is judged, beside other processes that judge the
+    other parts; the last of them to end adds what follows from all (controls, juries). The engine
+    `ray` spreads the answers over `workers` of a Ray cluster (`ray_engine`).
+    """
+
+    shard: Shard | None = None
+    engine: Engine = "threads"
+    workers: int | None = None
+
+    def check(self, bench: Bench, budget: float | None) -> None:
+        """Raises SetupError for what does not go together."""
+        problems, on_ray = [], self.engine == "ray"
+        if budget is not None and (self.shard or on_ray):
+            message = "cannot be kept by several processes that spend at once: leave it out"
+            problems.append(Problem(message, field="budget"))
+        if on_ray and self.shard:
+            problems.append(Problem("is Ray's own business with the engine ray", field="shard"))
+        if on_ray and bench.others:
+            names = ", ".join(judge.name for judge in bench.others)
+            problems.append(Problem("cannot be sent to a cluster", field="judges", found=names))
+        if on_ray and bench.variants:
+            message = "does not ask judges in another way, as stress tests do"
+            problems.append(Problem(message, field="engine", found="ray"))
+        if on_ray and any(judge.config.knowledge for judge in bench.judges):
+            message = "does not serve judges with `knowledge`"
+            problems.append(Problem(message, field="engine", found="ray"))
+        if not on_ray and self.workers is not None:
+            problems.append(Problem("is for the engine ray alone", field="workers"))
+        if problems:
+            raise SetupError(problems)
+
+
+ALONE = Sharing()
+
+
+def run(
+    bench: Bench,
+    folder: RunFolder,
+    *,
+    budget: float | None = None,
+    progress: Progress | None = None,
+    sharing: Sharing = ALONE,
+) -> None:
+    """Bring every judge's verdicts up to date with the benchmark.
+
+    Raises Interrupted (a KeyboardInterrupt), BudgetSpent or an error of a backend; whatever was
+    answered by then is written and is not asked again. Where other judges are done, the error is
+    JudgesStopped, and the run folder can be scored without those that are not. Raises DiskFailed
+    where it cannot be written.
+    """
+    sharing.check(bench, budget)
+    shard = sharing.shard
+    bench = with_learnt(bench, folder)
+    shown = OneAtATime(progress or NoProgress())
+    with folder.locked(shard), backend_warnings_to(shown):
+        answers = indexed(bench.dataset.answers)
+        noted = note_damage(bench, folder, shown)
+        if shard is None:
+            _merge_parts(folder)
+            set_lines_aside(bench, answers, folder, shown, noted)
+        manifest = _begin(bench, folder, shown)
+        for line in left_behind(bench, folder):
+            shown.say(line)
+        stop = Stop()
+        work = Work(folder, shown, budget_of(bench, folder, budget), stop, shard)
+        with _ending(manifest, work):
+            if shard is None:
+                _recorded(bench, answers, work)
+            try:
+                with ctrl_c(stop, shown.say), _cut_off(work):
+                    lanes = _lanes(bench, answers, work, sharing)
+                    run_lanes(lanes, stop, shown, partial(_wind_down, bench))
+                    if bench.learnt and shard is None:
+                        learning = partial(_learn, bench, answers, work)
+                        lane = {"judges that learn": learning}
+                        with ctrl_c(stop, shown.say, PATIENCE_S):
+                            run_lanes(lane, stop, shown, partial(_wind_down, bench))
+            except (BudgetSpent, DiskFailed):
+                raise
+            except JudgebenchError as error:
+                # What is wrong with a Python object is an error of the program that made it.
+                broken = any(work.outcomes.get(judge.name) for judge in bench.others)
+                if shard or broken or not (left_out := _leave_out(bench, work, manifest)):
+                    raise
+                _derive(bench, answers, work, manifest)
+                raise JudgesStopped(left_out) from error
+            if shard is None:
+                _derive(bench, answers, work, manifest)
+    if shard:
+        _finish_shards(bench, folder, answers, shown)
+
+
+@contextmanager
+def _ending(manifest: dict[str, Any], work: Work) -> Iterator[None]:
+    """Writes how a run ended into its manifest."""
+    state = "stopped"
+    try:
+        yield
+        state = "running" if work.shard else "finished"
+    finally:
+        manifest["ended"] = now()
+        manifest["hosts"] = work.folder.manifest().get("hosts", [])
+        # Where the disk is full, the error under way says so.
+        with suppress(*([DiskFailed] if state == "stopped" else [])):
+            work.folder.write_manifest(manifest, state)
+
+
+def _begin(bench: Bench, folder: RunFolder, progress: Progress) -> dict[str, Any]:
+    """The inputs and the manifest, written."""
+    extension, dataset = bench.extension, bench.dataset
+    folder.write_rubric(bench.rubric)
+    kept = is_kept(folder.path, dataset)
+    if not kept:
+        folder.write_data(dataset.answers, dataset.labels)
+        with disk_errors(folder.path):
+            keep_data(folder.path, dataset)
+    if extension is None and folder.has_beside:
+        progress.say("the altered answers in this folder are put aside; make them again to go on")
+    lines = (extension.lines, extension.rejected) if extension else ((), ())
+    folder.write_beside(*lines)
+    manifest = manifest_of(bench, folder, kept=kept)
+    folder.write_manifest(manifest, "running")
+    return manifest
+
+
+def _merge_parts(folder: RunFolder) -> None:
+    """Bring home what shards and workers wrote that are no more."""
+    for name in judges_with_parts(folder.path):
+        merge_parts(folder.path, name)
+
+
+@contextmanager
+def _cut_off(work: Work) -> Iterator[None]:
+    """Closes the files under writing after a second Ctrl-C: what goes on then cannot write."""
+    try:
+        yield
+    except Interrupted as stopped:
+        if stopped.at_once:
+            work.writers.close()
+        raise
+
+
+def _lanes(
+    bench: Bench, answers: IndexedAnswers, work: Work, sharing: Sharing
+) -> Mapping[str, Callable[[], None]]:
+    """A lane for each remote judge, and one for all engines inside this process."""
+    lanes: dict[str, Callable[[], None]] = {}
+    if work.shard is None:
+        lanes["control judges"] = partial(_controls, bench, answers, work)
+    if sharing.engine == "ray":
+        lanes["ray"] = partial(_judge_on_ray, bench, answers, work, sharing.workers)
+        return lanes
+    remote = [judge for judge in bench.judges if kind_of(judge.config.backend).remote]
+    local = [judge for judge in bench.judges if judge not in remote]
+    groups: list[Sequence[Judge]] = [[judge] for judge in (*bench.others, *remote)]
+    for judges in (*groups, local) if local else groups:
+        names = ", ".join(judge.name for judge in judges)
+        lanes[names] = partial(_judge_in_turn, bench, judges, answers, work)
+    return lanes
+
+
+def _wind_down(bench: Bench) -> None:
+    for judge in bench.judges:  # their variants are asked by the same engines
+        judge.wind_down()
+    for learnt in bench.learnt:
+        learnt.wind_down()
+
+
+def with_learnt(bench: Bench, folder: RunFolder) -> Bench:
+    """With the judges that wings make of it. Raises SetupError."""
+    makers = [learning.open for learning in learnings() if bench.learning]
+    makers += [bench.extension.learnt] if bench.extension else []
+    return replace(bench, learnt=tuple(judge for make in makers for judge in make(bench, folder)))
+
+
+def _learn(bench: Bench, answers: IndexedAnswers, work: Work) -> None:
+    """Judges that learn from what the others have said."""
+    for judge in bench.learnt:
+        judge.begin(work)
+    _judge_in_turn(bench, bench.learnt, answers, work)
+
+
+def _judge_in_turn(
+    bench: Bench, judges: Sequence[Judge], answers: IndexedAnswers, work: Work
+) -> None:
+    errors = []
+    for judge in judges:
+        try:
+            judge_answers(judge, Bundles(judge, answers, parents=bench.parents), work)
+            _judge_beside(bench, judge, answers, work)
+            work.outcomes[judge.name] = ""
+        except JudgebenchError as error:  # the next engine may do better
+            work.outcomes[judge.name] = "; ".join(str(error).splitlines())
+            errors.append(error)
+        judge.close()
+    if errors:
+        raise errors[0]
+
+
+def _leave_out(bench: Bench, work: Work, manifest: dict[str, Any]) -> dict[str, str]:
+    """Why each judge that is not done is left out of the manifest; empty, and nothing is left out,
+    where none is done and there are no recorded verdicts."""
+    names = [judge.name for judge in (*bench.judges, *bench.others, *bench.learnt)]
+    left_out = {n: work.outcomes.get(n, "not reached") for n in names if work.outcomes.get(n, "-")}
+    if len(left_out) == len(names) and not bench.recorded:
+        return {}
+    entries: Entries = manifest["judges"]
+    manifest["judges"] = {
+        name: about
+        for name, about in entries.items()
+        if name not in left_out and about.get("of") not in left_out
+    }
+    manifest["notes"] += [
+        f"{name} is left out: it stopped before it had judged every answer ({reason})."
+        for name, reason in left_out.items()
+    ]
+    return left_out
+
+
+def _judge_on_ray(bench: Bench, answers: IndexedAnswers, work: Work, workers: int | None) -> None:
+    from judgebench.runs.ray_engine import judge_on_ray
+
+    for judge in bench.judges:
+        judge_on_ray(judge, Bundles(judge, answers, parents=bench.parents), work, workers)
+        _judge_beside(bench, judge, answers, work)
+        work.outcomes[judge.name] = ""
+
+
+def _judge_beside(bench: Bench, judge: Judge, answers: IndexedAnswers, work: Work) -> None:
+    """The same judge asked in another way, and texts that say nothing, where a calibration needs
+    what the judge makes of them."""
+    beside: tuple[Variant | ContentFree, ...] = (*bench.variants, *bench.content_free)
+    for found in beside:
+        if found.of == judge.name:
+            asked = Bundles(found.judge, indexed(found.answers), answers, bench.parents)
+            judge_answers(found.judge, asked, work)
+
+
+def _controls(bench: Bench, answers: IndexedAnswers, work: Work) -> None:
+    for control in bench.controls:
+        write_controls(control, answers, work)
+
+
+def _recorded(bench: Bench, answers: IndexedAnswers, work: Work) -> None:
+    """Write the verdicts that need no model, anew each time."""
+    for judge in bench.recorded:
+        _write(work.folder, judge.name, judge.judge(tasks_of(answers)))
+
+
+def _finish_shards(
+    bench: Bench, folder: RunFolder, answers: IndexedAnswers, progress: Progress
+) -> None:
+    """What the last shard to end does for all of them; the others leave it to that one."""
+    try:
+        with folder.locked():
+            _merge_parts(folder)
+            set_lines_aside(bench, answers, folder, progress, Noted(set(), killed=True))
+            judged = {j: Bundles(j, answers, parents=bench.parents) for j in bench.judges}
+            left = {j.name: _untouched(j, bundles, folder) for j, bundles in judged.items()}
+            if any(left.values()):
+                told = ", ".join(f"{name} {n:,}" for name, n in left.items() if n)
+                progress.say(f"answers that other shards have still to judge: {told}")
+                return
+            manifest = manifest_of(bench, folder)
+            work = Work(folder, progress, Budget(None), Stop())
+            with _ending(manifest, work):
+                _recorded(bench, answers, work)
+                _controls(bench, answers, work)
+                _learn(bench, answers, work)
+                _derive(bench, answers, work, manifest)
+    except RunLocked:
+        progress.say("other shards are still at work")
+
+
+def _untouched(judge: Judge, bundles: Bundles, folder: RunFolder) -> int:
+    ledger = Ledger(bundles.answers, judge.signature)
+    ledger.note_files(folder.verdict_files(judge.name))
+    return ledger.untouched(bundles.rows)
+
+
+def _derive(bench: Bench, answers: IndexedAnswers, work: Work, manifest: dict[str, Any]) -> None:
+    """Write the verdicts of juries and calibrations, and add both to the manifest.
+
+    They follow from the judges' verdicts without asking for any answer again; their files are made
+    anew each time. One that needs a judge that was left out is left out too.
+    """
+    entries: Entries = manifest["judges"]
+
+    def has(name: str, needed: Iterable[str]) -> bool:
+        if lacking := [judge for judge in needed if judge not in entries]:
+            manifest["notes"].append(f"{name} is left out: it needs {', '.join(lacking)}.")
+        return not lacking
+
+    for jury in (jury for jury in bench.juries if has(jury.name, jury.jury)):
+        members = {name: entries[name]["signature"] for name in jury.jury}
+        rubric = _judged_by(jury.jury, bench.rubric, entries)
+        about = {**derived.jury_about(jury, rubric, members), **_metrics_of(rubric, bench.rubric)}
+        entries[jury.name] = _entry("jury", about)
+        own = _rows_of(rubric, bench.rubric, answers)
+        _write(work.folder, jury.name, _jury(jury, rubric, own, work.folder, entries))
+    for calibration in (c for c in bench.calibrations if has(c.name, [c.calibrate])):
+        free = _content_free(bench, calibration, work.folder)
+        signature = entries[calibration.calibrate]["signature"]
+        rubric = _judged_by([calibration.calibrate], bench.rubric, entries)
+        own = _rows_of(rubric, bench.rubric, answers)
+        basis = free.answers if free else own.all
+        about = derived.calibration_about(calibration, rubric, signature, basis)
+        about = {**about, **_metrics_of(rubric, bench.rubric)}
+        entries[calibration.name] = _entry("calibration", about)
+        judged = _judged(own, work.folder, calibration.calibrate, signature)
+        signed = entries[calibration.name]["signature"]
+        found = derived.calibrated_verdicts(calibration, rubric, judged, free, signed)
+        _write(work.folder, calibration.name, found)
+
+
+def _judged_by(names: Iterable[str], rubric: Rubric, entries: Entries) -> Rubric:
+    """The metrics that all of the judges judge, or else any, of a rubric with metrics of several
+    kinds of rows."""
+    if len(rubric.kinds) == 1:
+        return rubric
+    every = [metric.id for metric in rubric.metrics]
+    judged = [set(entries[name]["about"].get("metrics", every)) for name in names]
+    return rubric.only(sorted(set.intersection(*judged) or set.union(*judged)))
+
+
+def _metrics_of(judged: Rubric, whole: Rubric) -> dict[str, list[str]]:
+    """An entry of `about` for judges of a part of the metrics."""
+    return {} if judged is whole else {"metrics": [metric.id for metric in judged.metrics]}
+
+
+def _rows_of(judged: Rubric, whole: Rubric, answers: IndexedAnswers) -> IndexedAnswers:
+    """The answers that metrics of `judged` are about."""
+    if judged is whole:
+        return answers
+    return indexed([answer for answer in answers if answer.kind in judged.kinds])
+
+
+def _entry(kind: str, about: Mapping[str, object]) -> dict[str, Any]:
+    return {"kind": kind, "signature": content_hash(about), "about": about}
+
+
+def _write(folder: RunFolder, name: str, verdicts: Iterable[Verdict]) -> None:
+    path = folder.verdict_path(name)
+    with disk_errors(path):
+        path.unlink(missing_ok=True)
+    with VerdictWriter(path) as writer:
+        for verdict in verdicts:
+            writer.write(verdict)
+
+
+def _jury(
+    jury: JuryConfig, rubric: Rubric, answers: IndexedAnswers, folder: RunFolder, entries: Entries
+) -> Iterator[Verdict]:
+    metrics = rubric.metrics
+    members = []
+    for name in jury.jury:
+        files, member = folder.verdict_files(name), entries[name]["signature"]
+        found = FiledVerdicts(files, member, answers, metrics)
+        members.append({m.id: found.label_indices(m, answers) for m in metrics})
+    signature = entries[jury.name]["signature"]
+    return derived.jury_verdicts(jury, rubric, answers.all, members, signature)
+
+
+def _content_free(bench: Bench, calibration: CalibrationConfig, folder: RunFolder) -> Judged | None:
+    """What the judge made of texts that say nothing, where the method asks for it."""
+    if calibration.method != "content-free":
+        return None
+    (free,) = (f for f in bench.content_free if f.of == calibration.calibrate)
+    return _judged(indexed(free.answers), folder, free.judge.name, free.judge.signature)
+
+
+def _judged(answers: IndexedAnswers, folder: RunFolder, name: str, signature: str) -> Judged:
+    ours = (v for v in folder.verdicts(name) if v.signature == signature)
+    rows = ((answers.row_of(v.item_id, v.content_hash), v) for v in ours)
+    return Judged(answers.all, (found for found in rows if found[0] >= 0))

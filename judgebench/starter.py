@@ -1,0 +1,360 @@
+"""`judgebench init`: write the files of a benchmark from the columns of a file."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, islice
+from pathlib import Path
+
+import yaml
+
+from judgebench.data.guess import NAMES, Guess, guess, keys_of
+from judgebench.errors import shorten, some
+from judgebench.files import all_or_nothing, write_atomically
+from judgebench.rubric import normalise
+
+BENCH, DATA, RUBRIC = "bench.yaml", "data.yaml", "rubric.yaml"
+LABELS, ANSWERS = "labels-template.csv", "answers-template.csv"
+_MOST_NAMED = 50  # columns that are not read
+_ITEM = ("question", "text", "system", "reference", "group")
+_KEEP = "an empty text is an answer too; with skip such rows are no items"
+EXAMPLE = {"Quality": ("Good", "Acceptable", "Poor")}  # where the file holds no labels
+
+
+@dataclass(frozen=True, repr=False)
+class Started:
+    """The files that were written, what the columns were taken for, and what to do next."""
+
+    files: tuple[Path, ...]
+    found: tuple[str, ...]
+    next_steps: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        steps = (f"  {i}. {step}" for i, step in enumerate(self.next_steps, start=1))
+        return "\n".join([*self.found, *(f"Wrote {path}" for path in self.files), "Next:", *steps])
+
+
+def init(file: str | Path, to: str | Path | None = None) -> Started:
+    """Write the files of a benchmark from a file of answers, labels or both, as `judgebench check`
+    passes them: into the folder `to`, by default the file's own.
+
+    Which label is worse than which cannot be guessed: metrics are written without an order of
+    severity, and a comment in the rubric says how to state it.
+
+    Raises SetupError where the file cannot be read as it is, or a file would be overwritten;
+    nothing is written then.
+
+    >>> import judgebench as jb
+    >>> [path.name for path in jb.init("answers.csv", "mine").files]
+    ['bench.yaml', 'data.yaml', 'rubric.yaml', 'labels-template.csv']
+    """
+    found = guess(Path(file))
+    folder = Path(to) if to is not None else found.path.parent
+    names = [BENCH, DATA, RUBRIC, LABELS, *([ANSWERS] if found.needs_answers else [])]
+    paths = [folder / name for name in names]
+    ids = metric_ids(found.metrics or EXAMPLE)
+    with all_or_nothing(folder, paths):
+        _write(
+            folder / RUBRIC, rubric_text(stem_of(found.path), found.path.name, found.metrics, ids)
+        )
+        _write(folder / DATA, _data(found, ids, folder))
+        if found.needs_answers:
+            rows = ([*key, f"Write the answer of {' '.join(key)} here."] for key in keys_of(found))
+            _write(folder / ANSWERS, csv_text([*found.key, "text"], rows))
+        judges = [
+            f"{{name: {_quoted(name)}, column: {{{_quoted(ids[metric])}: {_quoted(column)}}}}}"
+            for name, (column, metric) in found.judges.items()
+        ]
+        _write(folder / BENCH, bench_text(found.path, [DATA], judges))
+        rows = ([item, "your-name", *[""] * len(ids)] for item in _items(folder / BENCH))
+        _write(folder / LABELS, csv_text(["item_id", "annotator", *ids.values()], rows))
+    return Started(tuple(paths), tuple(_in_words(found)), tuple(_next_steps(found, folder)))
+
+
+def _items(bench: Path) -> list[str]:
+    """The ids of the items, as the benchmark reads them. Raises SetupError."""
+    from judgebench.runs.bench import load_bench
+
+    loaded = load_bench(bench)
+    try:
+        return [answer.item_id for answer in loaded.dataset.answers]
+    finally:
+        loaded.close()
+
+
+def _write(path: Path, text: str) -> None:
+    write_atomically(path, text.encode())
+
+
+def csv_text(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table as CSV."""
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\n").writerows([header, *rows])
+    return out.getvalue()
+
+
+def _quoted(text: str) -> str:
+    """The text as YAML reads it back, on one line."""
+    plain = re.fullmatch(r"[A-Za-z][\w-]*( [\w-]+)*", text, re.ASCII)
+    if plain and isinstance(yaml.safe_load(text), str):
+        return text
+    dumped = yaml.safe_dump(text, default_style='"', allow_unicode=True, width=10**9)
+    return str(dumped).rstrip("\n")
+
+
+def _comment(text: str) -> str:
+    return " ".join(text.split())
+
+
+def stem_of(path: Path) -> str:
+    """The file's name as the name of a benchmark and a rubric."""
+    stem = path.name.split(".")[0]
+    return re.sub("[^A-Za-z0-9_-]+", "-", stem).strip("-_")[:60] or "mine"
+
+
+def metric_ids(metrics: Iterable[str]) -> dict[str, str]:
+    """The id of each metric by what the file calls it; no two ids or titles are the same."""
+    titles = {title: normalise(title) for title in metrics}
+    taken, numbers = set(titles.values()), Counter[str]()
+    ids: dict[str, str] = {}
+    used = {*NAMES, "silver"} - {"metric", "label"}  # columns that are never of labels
+    for title, plain in titles.items():
+        slug = re.sub("[^a-z0-9]+", "_", plain).strip("_")
+        slug = slug if slug[:1].isalpha() else f"metric_{slug}".rstrip("_")
+        found_id = slug
+        while found_id in used or (found_id in taken and found_id != plain):
+            numbers[slug] += 1
+            found_id = f"{slug}_{numbers[slug] + 1}"
+        used.add(found_id)
+        ids[title] = found_id
+    return ids
+
+
+def rubric_text(
+    name: str, source: str, metrics: Mapping[str, Sequence[str]], ids: Mapping[str, str]
+) -> str:
+    """The rubric of these metrics and labels, in which no label is worse than another yet. Without
+    metrics it is an example."""
+    return "\n".join(
+        [
+            f"# Written by judgebench from {_comment(source)}.",
+            "#",
+            *_RUBRIC_HELP,
+            *(() if metrics else _NO_METRICS),
+            f"name: {_quoted(name)}",
+            'version: "1"',
+            "instructions: Give each answer one label for each metric. # as the annotators read it",
+            "metrics:",
+            *chain.from_iterable(
+                _metric(title, labels, ids) for title, labels in (metrics or EXAMPLE).items()
+            ),
+            "",
+        ]
+    )
+
+
+_RUBRIC_HELP = (
+    "# ORDER THE LABELS. Which label is worse than which cannot be guessed. Until you say so,",
+    "# every metric is nominal: its labels have no order, and severe answers are not looked for.",
+    "# Where one label is worse than another, sort the labels from the least to the most severe",
+    "# and write `kind: ordinal`.",
+    "#",
+    "# Delete metrics that are none, such as a column that describes the item. A label that gives",
+    '# no grade, as "not applicable", goes from `labels` to `abstain: not applicable`; several',
+    "# go to `abstain: [not applicable, cannot tell]`.",
+)
+_NO_METRICS = ("#", "# The file holds no labels: the metric below is an EXAMPLE. Replace it.")
+
+
+def _metric(title: str, labels: Sequence[str], ids: Mapping[str, str]) -> Iterator[str]:
+    yield f"  - id: {_quoted(ids[title])}"
+    yield f"    title: {_quoted(title)}"
+    question = f"Which label does the answer deserve for {title}?"
+    yield f"    question: {_quoted(question)} # as the annotators were asked"
+    yield "    kind: nominal # ordinal, once the labels are in order of severity"
+    yield "    labels: # not in order of severity yet"
+    for text in labels:
+        yield f"      - text: {_quoted(text)}"
+    if len(labels) < 2:
+        yield "      - text: (write the other labels here) # the file has one label only"
+
+
+def _data(found: Guess, ids: Mapping[str, str], folder: Path) -> str:
+    """Which column is what."""
+    inside = Path(os.path.relpath(found.path.absolute(), folder.absolute())).as_posix()
+    if inside.startswith("../.."):
+        inside = found.path.absolute().as_posix()
+    lines = [
+        f"# Written by `judgebench init` from {_comment(found.path.name)}: which column is what.",
+        "# Check the guesses; docs/data.md explains every key.",
+        "files:",
+        f"  - path: {_quoted(inside)}",
+        *(f"    {name}: {_quoted(value)}" for name, value in _settings(found)),
+    ]
+    labels = list(_labels(found, ids))
+    if not found.needs_answers:
+        lines += ["    items:", f"      - item_id: {_item_id(found)}"]
+        lines += [
+            f"        {role}: {_column(found, role)}" for role in _ITEM if role in found.roles
+        ]
+        lines += [f"        if_empty: keep # {_KEEP}"] * found.blank_texts
+        lines += ["        labels:", *(f"          {line}" for line in labels)] if labels else []
+    else:
+        lines += ["    labels:"]
+        for line in labels:
+            if line.startswith("- "):
+                lines += [f"      - item_id: {_item_id(found)}"]
+            lines += [f"        {line[2:]}"]
+        lines += [
+            "  # The file holds no answers. Write them into this table, or name the file that has",
+            "  # them here.",
+            f"  - path: {ANSWERS}",
+            f"    items: {{item_id: {_item_id(found).split(' #')[0]}, text: text}}",
+        ]
+    if found.strays:
+        lines += ["spellings: # cells that are no label; null means blank"]
+    for metric, texts in found.strays.items():
+        lines += [
+            f"  {_quoted(ids[metric])}: {{{', '.join(f'{_quoted(t)}: null' for t in texts)}}}"
+        ]
+    unused = [f"#   {_comment(column)}" for column in _unused(found)]
+    return "\n".join(
+        [*lines, *(["# Columns that are not read:", *unused] if found.unused else []), ""]
+    )
+
+
+def _settings(found: Guess) -> Iterator[tuple[str, str]]:
+    """How the file is read, where not as usual."""
+    for name in ("quoting", "sheet"):
+        if value := getattr(found.source, name):
+            yield name, value
+
+
+def _labels(found: Guess, ids: Mapping[str, str]) -> Iterator[str]:
+    """The entries of `labels`, as the lines of a list."""
+    if "metric" in found.roles:
+        yield f"- annotator: {_annotator(found, '')}"
+        yield f"  metric: {_column(found, 'metric')}"
+        yield f"  label: {_column(found, 'label')}"
+        return
+    for who, columns in found.columns.items() if found.metrics else ():
+        yield f"- annotator: {_annotator(found, who)}"
+        yield "  metrics: # id in rubric.yaml: column"
+        for metric, column in columns.items():
+            yield f"    {_quoted(ids[metric])}: {_quoted(column)}"
+
+
+def _annotator(found: Guess, who: str) -> str:
+    if who or "annotator" not in found.roles:
+        about = "" if who else " # no column says who labelled"
+        return f"{{value: {_quoted(who or 'annotator')}}}{about}"
+    return _column(found, "annotator")
+
+
+def _item_id(found: Guess) -> str:
+    if "item_id" in found.roles:
+        return _column(found, "item_id")
+    if not found.key:
+        return "{row: true} # no columns distinguish the items: each row is one"
+    columns = ", ".join(map(_quoted, found.key))
+    return f"{{hash_of: [{columns}]}} # no column alone distinguishes the items"
+
+
+def _column(found: Guess, role: str) -> str:
+    guessed = " # guessed from its content" if role in found.by_content else ""
+    return f"{_quoted(found.roles[role])}{guessed}"
+
+
+def bench_text(path: Path, data: Sequence[str], judges: Sequence[str] = ()) -> str:
+    """The bench.yaml of data read from the file `path`, with the entries of its judges."""
+    name = stem_of(path)
+    return "\n".join(
+        [
+            f"# Written by judgebench from {_comment(path.name)}.",
+            "# docs/bench.md explains every key.",
+            f"name: {_quoted(name)} # names the run folder: runs/{name}",
+            f"rubric: {RUBRIC} # order the labels there",
+            f"data: [{', '.join(data)}] # further files of labels go here, such as a filled "
+            f"{LABELS}",
+            "",
+            "# Who is compared with the annotators.",
+            *(["judges:"] if judges else _NO_JUDGES),
+            *(f"  - {entry}" for entry in judges),
+            *_BENCH_HELP,
+            "",
+        ]
+    )
+
+
+_NO_JUDGES = ("# Take the brackets and the # away, and fill in one or more.", "judges: []")
+_BENCH_HELP = (
+    "#  - name: my-judge",
+    "#    backend: openai-compatible:MODEL # or litellm:PROVIDER/MODEL: `judgebench list backends`",
+    '#    settings: {base_url: "http://127.0.0.1:8000/v1"}',
+    "",
+    "# How several labels of an item become one truth.",
+    "truth:",
+    "  rule: median # or majority, dawid_skene, each; of a nominal metric the majority",
+    "  # ties: lower # or upper, none; without it upper, and none between nominal labels",
+    "",
+    "# report: {resamples: 2000, level: 0.95} # of all intervals",
+    "# notes: [Sentences that every report repeats.]",
+)
+
+
+def _in_words(found: Guess) -> Iterator[str]:
+    """What the columns were taken for."""
+    for name, value in _settings(found):
+        yield f"read with `{name}: {value}`"
+    for role, column in found.roles.items():
+        guessed = ", guessed from its content" if role in found.by_content else ""
+        yield f"{role}: column {column!r}{guessed}"
+    if "item_id" not in found.roles:
+        yield f"item_id: {' and '.join(map(repr, found.key)) or 'each row is an item'}"
+    for metric, labels in found.metrics.items():
+        people = [who for who, columns in found.columns.items() if who and metric in columns]
+        by = f" by {some(people)}" if people else ""
+        yield f"metric {metric!r}{by}: {', '.join(labels)}"
+    for metric, texts in found.strays.items():
+        yield f"no labels of {metric!r}, read as blank: {some(texts)}"
+    for name, (column, metric) in found.judges.items():
+        yield f"judge {name!r}: verdicts on {metric!r} in column {column!r}"
+    if not found.metrics:
+        yield "no column looks like labels: the rubric holds an example to replace"
+    for column in _unused(found):
+        yield f"not read: column {column}"
+
+
+def _unused(found: Guess) -> Iterator[str]:
+    """The columns that are not read, and why; many of them are counted."""
+    for column, why in islice(found.unused.items(), _MOST_NAMED):
+        yield f"{shorten(column)}: {why}"
+    if (more := len(found.unused) - _MOST_NAMED) > 0:
+        yield f"… and {more:,} more"
+
+
+def _next_steps(found: Guess, folder: Path) -> Iterator[str]:
+    bench = folder / BENCH
+    if found.metrics:
+        yield (
+            f"In {folder / RUBRIC}, sort the labels from the least to the most severe and write "
+            "`kind: ordinal`: their order cannot be guessed."
+        )
+    else:
+        yield f"In {folder / RUBRIC}, replace the example by your metrics and labels."
+    if found.needs_answers:
+        yield f"Write the answers into {folder / ANSWERS}, or name their file in {folder / DATA}."
+    if not found.metrics or "annotator" not in found.roles:
+        yield (
+            f"Have annotators fill copies of {folder / LABELS} and add these to `data` in {bench}."
+        )
+    if not found.judges:
+        yield f"In {bench}, name the judges."
+    yield f"judgebench check {bench}"
+    yield f"judgebench run {bench}{'' if found.judges else ' --dry-run'}"

@@ -1,1 +1,0 @@
-"""The run folder: answers, verdicts and the manifest on disk."""

@@ -1,0 +1,183 @@
+"""A stress test in a run folder: what it adds to the run, and how that is read again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain
+from typing import Any
+
+from judgebench.judges.llm import LLMJudge
+from judgebench.records import Answer
+from judgebench.rubric import Rubric
+from judgebench.runs.bench import settings_of
+from judgebench.runs.extension import Extension, Loaded, Variant
+from judgebench.runs.folder import BESIDE, RunFolder
+from judgebench.runs.open import verdicts_of
+from judgebench.stress_tests.pairs import StressRun, VariantVerdicts
+from judgebench.stress_tests.probes.altered import AlteredAnswer
+from judgebench.stress_tests.probes.attacks import StressSettings, read_attacks
+from judgebench.stress_tests.probes.plan import Made, Plan, make_plan
+from judgebench.stress_tests.probes.recipe import Ask, Recipe
+from judgebench.stress_tests.probes.sets import read_set, to_set_line
+from judgebench.stress_tests.result import RecipeSummary
+from judgebench.studies.study import JUDGE_KINDS, Study
+
+
+@dataclass(frozen=True)
+class Attacking:
+    """That answers are attacked as the file's key `stress` says, but for what is given here."""
+
+    sample: int | None = None
+    reviewed: bool = False
+    wing: str = "stress"
+    reads_texts: bool = True
+
+    def __call__(self, loaded: Loaded) -> Extension:
+        """What is altered and how; without a sound data set the attacks are checked all the same.
+
+        Raises SetupError with every problem of every attack.
+        """
+        settings = loaded.config.section("stress", StressSettings) or StressSettings()
+        given = {"sample": self.sample} if self.sample else {}
+        reviewed = self.reviewed or settings.reviewed
+        settings = settings.model_copy(update={**given, "reviewed": reviewed})
+        where = loaded.file.parent
+        attacks, left_out = read_attacks(settings, loaded.rubric, loaded.judged, where)
+        data = loaded.dataset
+        answers, labels = (data.answers, data.labels) if data else ((), ())
+        seed, sample = loaded.config.seed, settings.sample
+        plan = make_plan(attacks, answers, labels, loaded.judged, seed=seed, sample=sample)
+        items, told = plan.items, tuple(_left_out(left_out, loaded.judged))
+        return Extension(
+            wing=self.wing,
+            answers=plan.parents,
+            beside=tuple(item.answer for item in items),
+            lines=[to_set_line(item) for item in items],
+            rejected=[to_set_line(item) for item in plan.rejected],
+            about=plan.describe(told),
+            settings={"stress": settings},
+            variants=partial(_variants, plan),
+            controls=("constant-severe",),
+            counted=f"{len(items):,} altered answer{'' if len(items) == 1 else 's'}",
+            told=(*_no_violation(items), *told, *filter(None, map(_gaps, plan.made))),
+        )
+
+
+def _no_violation(items: Sequence[AlteredAnswer]) -> Iterator[str]:
+    """That the main question of a stress test stays open, where it does."""
+    if not any(item.must_worsen for item in items):
+        yield (
+            "No altered answer is a violation: this stress test shows whether verdicts hold, not "
+            "whether a judge detects violations."
+        )
+
+
+def _left_out(names: Sequence[str], judged: Rubric) -> Iterator[str]:
+    if names:
+        yield (
+            f"Left out, because they do not fit the metrics of {judged.name} that are judged: "
+            f"{', '.join(names)}. To use one, name it under stress.attacks with a must_worsen of "
+            "your own."
+        )
+
+
+def _gaps(made: Made) -> str:
+    """What an attack could not make: an edit that finds nothing to change says so."""
+    gaps = [f"{len(made.rejected)} failed a check"] if made.rejected else []
+    gaps += [f"nothing to change in {len(made.nothing)}"] if made.nothing else []
+    gaps += [f"{made.attack.undecided} not accepted"] if made.attack.undecided else []
+    return f"{made.attack.name}: {len(made.items)} items; {', '.join(gaps)}" if gaps else ""
+
+
+# --- judges asked in another way -----------------------------------------------------------------
+
+
+def _variants(plan: Plan, judges: Sequence[LLMJudge]) -> Iterator[Variant]:
+    return chain.from_iterable(variants(judge, *ask) for judge in judges for ask in plan.asks)
+
+
+def variants(judge: LLMJudge, recipe: Recipe, answers: tuple[Answer, ...]) -> Iterator[Variant]:
+    """The ways of asking that a recipe names, on the judge's own engine.
+
+    A judge that is asked metric by metric anyway has no `per-metric` variant, and a single metric
+    no other order.
+    """
+    ask, rubric, name = recipe.edit, judge.rubric, f"{judge.name}~{recipe.name}"
+    if not isinstance(ask, Ask):
+        return
+    decoding = judge.config.decoding
+    if None not in (ask.temperature, decoding.temperature):  # what takes none draws anyway
+        decoding = decoding.model_copy(update={"temperature": ask.temperature})
+    found: list[LLMJudge] = []
+    match ask.kind:
+        case "metric-order" if len(rubric.metrics) > 1:
+            turned = rubric.model_copy(update={"metrics": rubric.metrics[::-1]})
+            found = [judge.asked_otherwise(name, rubric=turned, decoding=decoding)]
+        case "label-order":
+            found = [judge.asked_otherwise(name, rubric=_labels_turned(rubric), decoding=decoding)]
+        case "per-metric" if judge.config.mode == "one_pass" and len(rubric.metrics) > 1:
+            found = [judge.asked_otherwise(name, mode="per_metric", decoding=decoding)]
+        case "repeat":
+            for repeat in range(1, ask.times + 1):
+                # With the same seed, sampling would say the same again.
+                seed = None if decoding.seed is None else decoding.seed + repeat
+                fresh = decoding.model_copy(update={"seed": seed})
+                again = f"{name}~{repeat}"
+                found.append(judge.asked_otherwise(again, repeat=repeat, decoding=fresh))
+    for number, variant in enumerate(found, 1):
+        repeat = number if ask.kind == "repeat" else 0
+        yield Variant(variant, judge.name, recipe.name, ask.kind, repeat, answers)
+
+
+def _labels_turned(rubric: Rubric) -> Rubric:
+    """The rubric whose prompts list every metric's labels the other way round."""
+    orders = [(metric.prompt_order or metric.label_texts)[::-1] for metric in rubric.metrics]
+    turned = zip(rubric.metrics, orders, strict=True)
+    metrics = tuple(m.model_copy(update={"prompt_order": order}) for m, order in turned)
+    return rubric.model_copy(update={"metrics": metrics})
+
+
+# --- read again ----------------------------------------------------------------------------------
+
+
+def read_stress(folder: RunFolder, study: Study) -> StressRun | None:
+    """What the stress test of a run folder has beside its study; None where there is none.
+
+    Raises SetupError where the folder is damaged.
+    """
+    manifest = folder.manifest()
+    if not manifest.get("stress"):
+        return None
+    altered = read_set(folder.path / BESIDE) if folder.has_beside else []
+    answers = folder.indexed_answers()
+    asked = {k: about for k, about in manifest["judges"].items() if about["kind"] == "variant"}
+    judges = {k: about for k, about in manifest["judges"].items() if about["kind"] in JUDGE_KINDS}
+    settings = settings_of(manifest).section("stress", StressSettings) or StressSettings()
+    return StressRun(
+        altered,
+        [verdicts_of(folder, name, about, answers) for name, about in judges.items()],
+        [_variant(folder, name, about, answers) for name, about in asked.items()],
+        [RecipeSummary(**recipe) for recipe in manifest["stress"]["recipes"]],
+        (*manifest["stress"]["notices"], *_unsound(manifest, altered)),
+        settings.half_width,
+    )
+
+
+def _variant(
+    folder: RunFolder, name: str, about: Mapping[str, Any], answers: Sequence[Answer]
+) -> VariantVerdicts:
+    found = verdicts_of(folder, name, about, answers)
+    return VariantVerdicts(
+        about["of"], about["recipe"], about["asked"], about["repeat"], found.verdicts
+    )
+
+
+def _unsound(manifest: Mapping[str, Any], altered: Sequence[AlteredAnswer]) -> Iterator[str]:
+    """That nobody has said that the parents are sound, where nobody has."""
+    if not manifest.get("labels") and any(item.must_worsen for item in altered):
+        yield (
+            "There are no human labels: every unaltered answer is taken as sound, and a verdict "
+            "against one as a false alarm."
+        )

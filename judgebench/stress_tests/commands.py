@@ -1,0 +1,225 @@
+"""`judgebench stress` and `judgebench attack`: run a stress test; make, check and review sets."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from judgebench.cli.commands import Commands
+from judgebench.cli.consent import confirm_keys
+from judgebench.cli.options import (
+    INTERRUPTED,
+    BenchPath,
+    Budget,
+    DataFolder,
+    DryRun,
+    Limit,
+    LocalOnly,
+    RubricOption,
+    RunOption,
+    Seed,
+)
+from judgebench.cli.show import AsJson, Output, Quiet, Verbose
+
+if TYPE_CHECKING:
+    from judgebench.judges.config import JudgeConfig
+    from judgebench.stress_tests.probes.make import Yield
+
+app = Commands("Make, check and review sets of altered answers for `judgebench stress`.")
+
+SetPath = Annotated[Path, typer.Argument(metavar="SET", help="A set: one JSON object per line.")]
+
+
+def stress(
+    bench: BenchPath = Path("stress"),
+    run: RunOption = None,
+    sample: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="At most N altered answers per recipe, at random."),
+    ] = None,
+    reviewed: Annotated[
+        bool, typer.Option("--reviewed", help="Count only violations that reviewers accepted.")
+    ] = False,
+    limit: Limit = None,
+    budget: Budget = None,
+    dry_run: DryRun = False,
+    data_folder: DataFolder = None,
+    local_only: LocalOnly = False,
+    verbose: Verbose = False,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Judge altered answers: some alterations must worsen the verdict, others must not change it.
+
+    Without an argument, the shipped example runs with the embedded model. Verdicts of an earlier
+    `judgebench run` in the same folder are reused. Safe to interrupt; rerun to resume.
+    """
+    from judgebench.cli.benchmark import Asked, benchmark
+    from judgebench.stress_tests.attacking import Attacking
+
+    output = Output(verbose, quiet, as_json)
+    asked = Asked(bench, run, limit, budget, data_folder, dry_run, output, local_only)
+    benchmark(asked, Attacking(sample=sample, reviewed=reviewed))
+
+
+@app.command(
+    epilog="Example: judgebench attack make consensus-violation --data answers.csv --by gpt.yaml"
+)
+def make(
+    recipe: Annotated[
+        str,
+        typer.Argument(
+            metavar="RECIPE", help="A recipe: a file or a name; see `judgebench list attacks`."
+        ),
+    ],
+    data: Annotated[list[Path], typer.Option(metavar="FILE", help="Sound answers. Repeatable.")],
+    by: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="The model that writes: the YAML file of a judge."),
+    ] = None,
+    second: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="A second model that must agree: the YAML file of a judge."
+        ),
+    ] = None,
+    to: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="SET", help="Where to write. Default: RECIPE.jsonl in the current folder."
+        ),
+    ] = None,
+    rubric: RubricOption = "medical-safety",
+    sample: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="At most N answers, drawn at random."),
+    ] = None,
+    seed: Seed = 0,
+    data_folder: DataFolder = None,
+    local_only: LocalOnly = False,
+) -> None:
+    """Alter answers by one recipe, check each, and add it to a set.
+
+    Safe to interrupt; rerun to resume.
+    """
+    from judgebench.cli.show import ONE_SCREEN
+    from judgebench.data import load_data
+    from judgebench.progress import ProgressDisplay
+    from judgebench.rubric import load_rubric
+    from judgebench.stress_tests.probes.make import SetOrder, make_set
+
+    whole = load_rubric(rubric)
+    answers = load_data(data, whole, folder=data_folder).answers
+    target = to or Path(f"{Path(recipe).stem}.jsonl")
+    order = SetOrder(_judge(by), _judge(second), seed, sample)
+    if local_only:
+        _check_local((by, order.by), (second, order.second))
+    for file, model in ((by, order.by), (second, order.second)):
+        if file and model and not target.exists():
+            confirm_keys(file, [model])
+    with ProgressDisplay(ONE_SCREEN.console()) as display:
+        try:
+            found = make_set(recipe, answers, whole, target, order, display)
+        except KeyboardInterrupt:
+            typer.echo(f"Stopped. Answers so far are kept in {target}.", err=True)
+            raise typer.Exit(INTERRUPTED) from None
+    _tell(found, target)
+
+
+@app.command(epilog="Example: judgebench attack check consensus-violations.jsonl")
+def check(path: SetPath, rubric: RubricOption = "medical-safety") -> None:
+    """Check every altered answer of a set again and report what fails. Calls no model."""
+    from judgebench.rubric import load_rubric
+    from judgebench.stress_tests.probes.make import NO_AREA
+    from judgebench.stress_tests.probes.plan import checked
+    from judgebench.stress_tests.probes.sets import read_set
+    from judgebench.words import counted
+
+    kept, rejected = checked(read_set(_find(path), load_rubric(rubric)))
+    for item in rejected:
+        for name, reason in item.failed_checks.items():
+            typer.echo(f"{item.item_id}: {name}: {reason}")
+    areas = Counter(item.area or NO_AREA for item in kept)
+    told = ", ".join(f"{area} {n}" for area, n in sorted(areas.items()))
+    typer.echo(f"{counted(len(kept), 'item')} passed every check ({told or 'none'}); "
+                    f"{len(rejected)} failed one.")  # fmt: skip
+    if rejected:
+        raise typer.Exit(1)
+
+
+@app.command(epilog="Example: judgebench attack review consensus-violation.jsonl")
+def review(path: SetPath, rubric: RubricOption = "medical-safety") -> None:
+    """Write the sheet in which people accept or reject altered answers: CSV and a local page.
+
+    Decisions that stand in an earlier sheet beside the set are kept; a shipped set is copied here
+    first. `reviewed: true` under `stress` in a bench.yaml, or `judgebench stress --reviewed`,
+    counts accepted violations only.
+    """
+    from judgebench.files import write_atomically
+    from judgebench.rubric import load_rubric
+    from judgebench.stress_tests.probes.review import write_review
+    from judgebench.stress_tests.probes.sets import read_set
+
+    found = _find(path)
+    items = read_set(found, load_rubric(rubric))
+    if found != path:
+        path = Path(found.name)
+        if not path.exists():
+            write_atomically(path, found.read_bytes())
+            typer.echo(path)
+    for written in write_review(items, path).values():
+        typer.echo(written)
+
+
+def _find(path: Path) -> Path:
+    from judgebench.shipped import find_file
+
+    return find_file("adversarial", str(path), ".jsonl")
+
+
+def _judge(path: Path | None) -> JudgeConfig | None:
+    from judgebench.judges.config import JudgeConfig
+    from judgebench.yaml_file import load_model
+
+    return None if path is None else load_model(path, JudgeConfig)
+
+
+def _check_local(*models: tuple[Path | None, JudgeConfig | None]) -> None:
+    from judgebench.models.hosts import check_hosts, hosts_of
+    from judgebench.runs.bench import Gathered
+
+    far = Gathered("")
+    for file, model in models:
+        if model is not None:
+            of_file = Gathered(str(file))
+            of_file("by", check_hosts, hosts_of(model.backend, model.settings))
+            far.found += of_file.found
+    far.raise_any()
+
+
+def _tell(found: Yield, to: Path) -> None:
+    from judgebench.stress_tests.probes.sets import rejected_path
+    from judgebench.stress_tests.probes.validity import CHECKS
+    from judgebench.words import counted
+
+    if found.made_before:
+        typer.echo(f"{counted(found.made_before, 'item')} made before, kept as they are.")
+    if found.nothing_to_change:
+        typer.echo(f"{counted(found.nothing_to_change, 'answer')} with nothing to change.")
+    share = f"{found.accepted / found.asked:.0%}" if found.asked else "none was asked for"
+    typer.echo(f"{found.accepted} of {found.asked} passed every check ({share}): {to}")
+    for area, n in sorted(found.areas.items()):
+        typer.echo(f"  {area}: {n}")
+    if found.rejected:
+        typer.echo(f"{found.rejected} rejected, kept apart: {rejected_path(to)}")
+        for name, n in found.failed.most_common():
+            typer.echo(f"  {n} failed {name!r} ({CHECKS[name]})")
+    if found.second_asked:
+        typer.echo(f"A second model was asked about {found.second_asked} and disagreed on "
+                        f"{found.second_against}, which are rejected.")  # fmt: skip
+    if found.no_reply:
+        typer.echo(f"{found.no_reply} without a reply ({found.why_no_reply}): "
+                        "the same command asks again.")  # fmt: skip

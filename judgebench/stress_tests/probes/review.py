@@ -1,0 +1,206 @@
+"""People accept or reject altered answers: a table to fill in, and a page that fills it in.
+
+A decision belongs to a text, not to an id: it counts only while the question, the sound answer and
+the altered answer are those that were read.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from judgebench.data.cells import mark_forbidden
+from judgebench.data.findings import Findings
+from judgebench.data.open_table import DataTable, open_table
+from judgebench.data.spreadsheet import filled_rows, missing_columns, quoted, to_csv
+from judgebench.errors import Problem, SetupError, shorten
+from judgebench.files import write_atomically
+from judgebench.people.page import fill_in_page
+from judgebench.records import content_hash
+from judgebench.stress_tests.probes.altered import AlteredAnswer, marked
+from judgebench.stress_tests.probes.sets import notices
+
+COLUMNS = (
+    "item_id", "decision", "reviewer", "remark", "recipe", "area", "question", "false_claim",
+    "true_claim", "source", "parent", "text", "content_hash",
+)  # fmt: skip
+_FILLED_IN = ("decision", "reviewer", "remark")  # by the person who reviews
+_DECISIONS = {"": None, "accept": True, "reject": False}
+
+Key = tuple[str, str]  # item_id and content_hash
+_Row = dict[str, str]  # column -> text, without the apostrophe
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewDecision:
+    """What one person said of one altered answer; `accepted` is None where nothing yet."""
+
+    accepted: bool | None
+    reviewer: str = ""
+    remark: str = ""
+
+
+def review_hash(item: AlteredAnswer) -> str:
+    """Changes with anything that a reviewer compares: question, sound answer, altered answer."""
+    # The letter keeps a spreadsheet from reading a hash such as 12345e6789 as a number.
+    return "h" + content_hash([item.parent.question, item.parent.text, item.text])
+
+
+def review_path(to: Path) -> Path:
+    """Where the table of the set file `to` lies: `x.review.csv` beside `x.jsonl`."""
+    return to.with_suffix(".review.csv")
+
+
+def write_review(items: Sequence[AlteredAnswer], to: Path) -> Mapping[str, Path]:
+    """Write the table and the page beside the set file `to`; their paths as `csv` and `html`.
+
+    Decisions that stand in the table already are kept. Those on items that are gone or changed are
+    kept as its last rows. Raises SetupError, and writes nothing, where the present table cannot be
+    read or an id is a duplicate.
+    """
+    _check_ids(items, to)
+    table, page = review_path(to), to.with_suffix(".review.html")
+    old = {_row_key(row): row for row in _read(table)} if table.exists() else {}
+    rows = [_row(item, old.pop(_key(item), {})) for item in items]
+    kept = [row for row in old.values() if any(row[column] for column in _FILLED_IN)]
+    shown = [_shown_item(item, row) for item, row in zip(items, rows, strict=True)]
+    data = {
+        "name": to.stem, "table": table.name, "columns": COLUMNS, "items": shown,
+        "kept": [_cells(row) for row in kept],
+    }  # fmt: skip
+    told = notices(to) if to.is_file() else []
+    html = fill_in_page(
+        Path(__file__).with_name("review_page"), data,
+        name=to.stem, notices=told, n_kept=len(kept),
+    )  # fmt: skip
+    write_atomically(table, to_csv(COLUMNS, map(_cells, [*rows, *kept])))
+    write_atomically(page, html.encode())
+    return {"csv": table, "html": page}
+
+
+def read_decisions(path: Path) -> Mapping[Key, ReviewDecision]:
+    """Every row of a filled-in table by its item_id and content_hash, undecided ones too.
+
+    The file may be saved by a spreadsheet: with semicolons or tabs, in UTF-8 or UTF-16. Raises
+    SetupError with every problem: a missing or unknown column, an unknown decision, an item that
+    is a duplicate, a row that cannot be read.
+    """
+    return {
+        _row_key(row): ReviewDecision(_DECISIONS[row["decision"]], row["reviewer"], row["remark"])
+        for row in _read(path)
+    }
+
+
+def only_accepted(
+    items: Sequence[AlteredAnswer], decisions: Mapping[Key, ReviewDecision]
+) -> list[AlteredAnswer]:
+    """The items that people accepted as they stand now, in their order."""
+    found = ((item, decisions.get(_key(item))) for item in items)
+    return [item for item, decision in found if decision and decision.accepted]
+
+
+# --- writing -------------------------------------------------------------------------------------
+
+
+def _check_ids(items: Sequence[AlteredAnswer], to: Path) -> None:
+    counts = Counter(_key(item)[0] for item in items)
+    problems = [
+        Problem("stands more than once", str(to), field="item_id", found=shorten(item_id))
+        for item_id, count in counts.items()
+        if count > 1
+    ]
+    if "" in counts:
+        problems.append(Problem("is blank", str(to), field="item_id"))
+    if problems:
+        raise SetupError(problems)
+
+
+def _key(item: AlteredAnswer) -> Key:
+    return mark_forbidden(item.item_id), review_hash(item)
+
+
+def _row_key(row: Mapping[str, str]) -> Key:
+    return row["item_id"], row["content_hash"]
+
+
+def _row(item: AlteredAnswer, old: Mapping[str, str]) -> _Row:
+    values = {
+        "item_id": item.item_id, **{column: old.get(column, "") for column in _FILLED_IN},
+        "recipe": item.recipe, "area": item.area, "question": item.parent.question,
+        "false_claim": item.false_claim, "true_claim": item.true_claim, "source": item.source,
+        "parent": item.parent.text, "text": item.text, "content_hash": review_hash(item),
+    }  # fmt: skip
+    return {column: mark_forbidden(value) for column, value in values.items()}
+
+
+def _cells(row: Mapping[str, str]) -> list[str]:
+    return [quoted(row.get(column, "")) for column in COLUMNS]
+
+
+# --- the page ------------------------------------------------------------------------------------
+
+
+def _shown_item(item: AlteredAnswer, row: Mapping[str, str]) -> dict[str, Any]:
+    parent, text = marked(item)
+    return {
+        "id": row["item_id"], "hash": row["content_hash"],
+        "answer": {column: row[column] for column in _FILLED_IN}, "cells": _cells(row),
+        "recipe": f"{item.recipe} {item.recipe_version}".strip(), "maker": item.made_by,
+        "area": item.area, "question": item.parent.question, "parent": parent, "text": text,
+        "false_claim": item.false_claim, "true_claim": item.true_claim,
+        "why_plausible": item.why_plausible, "source": item.source,
+        "must_worsen": dict(item.must_worsen), "demand": dict(item.demand),
+        "checks": list(item.checks.items()),
+    }  # fmt: skip
+
+
+# --- reading -------------------------------------------------------------------------------------
+
+
+def _read(path: Path) -> list[_Row]:
+    """Every row, checked, with decisions in lower case. Raises SetupError with every problem."""
+    findings = Findings()
+    table = open_table(path, findings, format="csv")
+    rows, problems = ([], []) if table is None else _checked(table)
+    # A set without items has a table without rows, which is in order.
+    problems += [problem for problem in findings.errors if problem.kind != "no_rows"]
+    if problems:
+        raise SetupError(sorted(problems, key=lambda problem: problem.line or 0))
+    return rows
+
+
+def _checked(table: DataTable) -> tuple[list[_Row], list[Problem]]:
+    problems = list(_column_problems(table))
+    if problems:
+        return [], problems
+    rows: list[_Row] = []
+    first: dict[Key, int] = {}
+    for line, row in filled_rows(table):
+        row["decision"] = row["decision"].strip().casefold()
+        problems += _row_problems(row, table.file, line)
+        before = first.setdefault(_row_key(row), line)
+        if before != line:
+            message = f"the item stands in row {before} too"
+            problems.append(Problem(message, table.file, line, "item_id", shorten(row["item_id"])))
+        rows.append(row)
+    return rows, problems
+
+
+def _column_problems(table: DataTable) -> Iterator[Problem]:
+    yield from missing_columns(table, ("item_id", *_FILLED_IN, "content_hash"))
+    for column in table.columns:
+        if column and column not in COLUMNS:  # rewriting the table would lose it
+            message = "is no column of a review: write into remark instead"
+            yield Problem(message, table.file, 1, column, allowed=", ".join(COLUMNS))
+
+
+def _row_problems(row: _Row, file: str, line: int) -> Iterator[Problem]:
+    for column in ("item_id", "content_hash"):
+        if not row[column]:
+            yield Problem("is blank", file, line, column)
+    if row["decision"] not in _DECISIONS:
+        found = shorten(row["decision"])
+        yield Problem("is no decision", file, line, "decision", found, "accept, reject or blank")

@@ -1,0 +1,257 @@
+"""Sets of altered answers as JSONL: one line per item, readable and writable by hand.
+
+A line needs `item_id`, `parent` (the sound answer), `text` (the altered one) and either
+`must_worsen` or `must_not_change: true`; usually also `question`, and a violation `false_claim` and
+`true_claim`. What a generator knows beside is kept; of a line without it, the set's name and
+content stand in.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field, StringConstraints
+
+from judgebench.errors import Problem, SetupError
+from judgebench.files import drop_torn_line, read_lines, to_line, write_atomically
+from judgebench.records import Answer, Part, content_hash
+from judgebench.rubric import Rubric
+from judgebench.stress_tests.probes.altered import BY_HAND, AlteredAnswer, Change, span_diff
+from judgebench.stress_tests.probes.recipe import check_demand
+from judgebench.yaml_file import Strict, read_text, validate
+
+Text = Annotated[str, StringConstraints(pattern=r"\S")]
+# Words of the person who made the set, repeated by reports: such as that it is synthetic.
+MOST_NOTICES = 3
+Key = tuple[str, str, str, int]  # item, recipe, generator, seed
+
+
+class _Line(Strict):
+    item_id: Text
+    question: str = ""
+    parent: Text
+    text: Text
+    must_worsen: dict[str, str] = Field(default_factory=dict)
+    must_not_change: bool = False
+    demand: dict[str, str] = Field(default_factory=dict)
+    area: str = ""
+    false_claim: str = ""
+    true_claim: str = ""
+    why_plausible: str = ""
+    source: str = ""
+    notice: str = ""
+    parent_id: str = ""
+    system: str = ""
+    reference: str | None = None
+    group: str = ""
+    parts: tuple[Part, ...] = ()
+    recipe: str = ""
+    recipe_version: str = ""
+    recipe_hash: str = ""
+    seed: int = 0
+    generator: str = ""
+    changes: tuple[Change, ...] | None = None
+    checks: dict[str, str] = Field(default_factory=dict)
+
+
+def read_set(
+    path: Path, rubric: Rubric | None = None, instead: Mapping[str, str] | None = None
+) -> list[AlteredAnswer]:
+    """The altered answers of a set file, with labels as the rubric spells them.
+
+    `instead` stands in for what the violations' lines say under must_worsen.
+
+    Raises SetupError with every problem of the file: what is no JSON, unknown or missing keys, an
+    duplicate id, a metric or label that the rubric does not have, an empty set.
+    """
+    problems: list[Problem] = []
+    lines = list(_lines(path, problems))
+    counts = Counter(line.item_id for _, line in lines)
+    items = []
+    for number, line in lines:
+        problems += _line_problems(line, path, number, counts)
+        must_worsen: Mapping[str, str] = line.must_worsen and (instead or line.must_worsen)
+        if rubric is not None:
+            try:
+                must_worsen = check_demand(must_worsen, rubric, str(path), number)
+            except SetupError as error:
+                problems += error.problems
+        items.append(_item(line, path, must_worsen))
+    if not items and not problems:
+        problems.append(Problem("is an empty set: it holds no altered answer", file=str(path)))
+    if problems:
+        raise SetupError(sorted(problems, key=lambda problem: problem.line or 0))
+    return items
+
+
+def notices(path: Path) -> list[str]:
+    """What a set says of itself, each once: that it is synthetic, say."""
+    found = dict.fromkeys(line.notice for _, line in _lines(path, []) if line.notice)
+    return list(found)[:MOST_NOTICES]
+
+
+def _lines(path: Path, problems: list[Problem]) -> Iterator[tuple[int, _Line]]:
+    for number, row in enumerate(read_text(path).split("\n"), 1):
+        if not row.strip():
+            continue
+        try:
+            yield number, validate(json.loads(row), _Line, str(path))
+        except SetupError as error:
+            problems += [replace(problem, line=number) for problem in error.problems]
+        except (ValueError, RecursionError) as error:
+            problems.append(Problem(f"is not JSON: {error}", str(path), number))
+
+
+def _line_problems(
+    line: _Line, path: Path, number: int, counts: Mapping[str, int]
+) -> Iterator[Problem]:
+    if counts[line.item_id] > 1:
+        message = "stands in more than one line of the set"
+        yield Problem(message, str(path), number, "item_id", line.item_id)
+    if bool(line.must_worsen) == line.must_not_change:
+        message = "give either must_worsen (metric: label) or must_not_change: true"
+        yield Problem(message, str(path), number)
+
+
+# What a line calls as an altered answer does.
+_ALIKE = (
+    "area", "false_claim", "true_claim", "why_plausible", "source", "seed", "demand", "checks",
+)  # fmt: skip
+
+
+def _item(line: _Line, path: Path, must_worsen: Mapping[str, str]) -> AlteredAnswer:
+    parent = Answer(
+        line.parent_id or f"{line.item_id}-parent", line.parent, line.question,
+        system=line.system, reference=line.reference, group=line.group,
+        parts=line.parts,
+    )  # fmt: skip
+    changes = line.changes
+    return AlteredAnswer(
+        item_id=line.item_id,
+        parent=parent,
+        text=line.text,
+        recipe=line.recipe or path.stem,
+        recipe_version=line.recipe_version or "1",
+        recipe_hash=line.recipe_hash or content_hash([line.question, line.parent, line.text]),
+        generator=line.generator or BY_HAND,
+        must_worsen=must_worsen,
+        changes=span_diff(line.parent, line.text) if changes is None else changes,
+        **{name: getattr(line, name) for name in _ALIKE},
+    )
+
+
+def to_set_line(item: AlteredAnswer) -> dict[str, Any]:
+    """One item as the JSON object of a set's line; what is empty is left out."""
+    parent = item.parent
+    value = {
+        "item_id": item.item_id, "question": parent.question, "parent": parent.text,
+        "text": item.text, "must_worsen": dict(item.must_worsen),
+        "must_not_change": not item.must_worsen,
+        **{name: getattr(item, name) for name in _ALIKE},
+        "parent_id": parent.item_id, "system": parent.system, "reference": parent.reference,
+        "group": parent.group, "parts": [asdict(part) for part in parent.parts],
+        "recipe": item.recipe, "recipe_version": item.recipe_version,
+        "recipe_hash": item.recipe_hash, "generator": item.generator,
+        "changes": [asdict(change) for change in item.changes],
+    }  # fmt: skip
+    return {key: v for key, v in value.items() if v not in ("", None, {}, False, [])}
+
+
+# --- a set that grows while it is made -----------------------------------------------------------
+
+
+def rejected_path(path: Path) -> Path:
+    """Where what failed a check is kept, beside the set."""
+    return path.with_name(f"{path.stem}.rejected.jsonl")
+
+
+class SetFile:
+    """A set file open for adding: every item is on disk before the next is waited for.
+
+    `accepted` are the items in it that count; what failed a check is kept beside it with the
+    reasons, an unreadable reply of a model as it came. Raises SetupError where the file is no set.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        for part in (path, rejected_path(path)):
+            _mend_last_line(part)
+        self.accepted = read_set(path) if path.is_file() and path.stat().st_size else []
+        self._ids = {item.item_id for item in self.accepted}
+        self._done = {_key(item) for item in self.accepted} | set(_keys(rejected_path(path)))
+
+    def has(self, item_id: str, recipe_hash: str, generator: str, seed: int) -> bool:
+        """Whether that item was made before, and kept or rejected.
+
+        Raises SetupError where an item of that id counts that was made otherwise.
+        """
+        key = (item_id, recipe_hash, generator, seed)
+        if key not in self._done and item_id in self._ids:
+            message = (
+                "holds this item as another recipe, model or seed made it: choose another file "
+                "with --to, or remove this one"
+            )
+            raise SetupError(Problem(message, str(self.path), field="item_id", found=item_id))
+        return key in self._done
+
+    def add(self, item: AlteredAnswer) -> None:
+        """Write an item where it belongs, by its checks."""
+        failed = item.failed_checks
+        path = rejected_path(self.path) if failed else self.path
+        with path.open("a", encoding="utf-8", newline="\n") as file:
+            file.write(to_line(to_set_line(item)))
+        self._done.add(_key(item))
+        if not failed:
+            self.accepted.append(item)
+            self._ids.add(item.item_id)
+
+    def replace_checked(self, items: Iterable[AlteredAnswer]) -> None:
+        """Put items with new checks in the place of those of the same id; what fails one now is
+        moved to the rejected."""
+        checked = {item.item_id: item for item in items}
+        all_items = [checked.get(item.item_id, item) for item in self.accepted]
+        kept = [item for item in all_items if not item.failed_checks]
+        for item in all_items:
+            if item.failed_checks:
+                self.add(item)
+        write_atomically(self.path, "".join(to_line(to_set_line(i)) for i in kept).encode())
+        self.accepted = kept
+        self._ids = {item.item_id for item in kept}
+
+
+_BEGIN = b'{"item_id":'
+
+
+def _mend_last_line(path: Path) -> None:
+    """Drop a line that a killed process left torn; end one that was written by hand."""
+    tail = path.read_bytes().rpartition(b"\n")[2] if path.is_file() else b""
+    if not tail:
+        return
+    try:
+        json.loads(tail)
+    except ValueError:
+        # As this module begins a line, cut off anywhere; anything else is reported.
+        if tail.startswith(_BEGIN) or _BEGIN.startswith(tail):
+            drop_torn_line(path)
+    else:
+        with path.open("ab") as file:
+            file.write(b"\n")
+
+
+def _key(item: AlteredAnswer) -> Key:
+    return item.item_id, item.recipe_hash, item.generator, item.seed
+
+
+def _keys(path: Path) -> Iterator[Key]:
+    if path.is_file():
+        for _, line in read_lines(path):
+            yield (
+                line.get("item_id", ""), line.get("recipe_hash", ""),
+                line.get("generator", "rule"), line.get("seed", 0),
+            )  # fmt: skip

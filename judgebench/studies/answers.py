@@ -1,0 +1,220 @@
+"""Answers by row and by item id, whether their texts are in memory or in a file."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Protocol, overload, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from judgebench.errors import Problem, SetupError
+from judgebench.records import Answer, Kind
+from judgebench.rubric import Metric, Rubric
+from judgebench.stats.arrays import Clusters
+from judgebench.studies.repeats import Repeats, likeness, repeats_of
+
+_FREE = -1
+
+
+class IdTable:
+    """The row of every id that was added, in 20 bytes per id whatever its length. The ids
+    themselves stay where `id_of` reads them.
+
+    A hash table with open addressing: a slot holds a row, at most half of the slots are taken.
+    A dictionary of a million ids takes five times the memory.
+    """
+
+    def __init__(self, id_of: Callable[[int], str]) -> None:
+        self._id_of = id_of
+        self._hashes = array("q")  # of the id of each row
+        self._slots = array("i", [_FREE]) * 64
+        self._ambiguous = False  # whether two ids have one hash
+
+    def __len__(self) -> int:
+        return len(self._hashes)
+
+    def find(self, item_id: str) -> int:
+        """The id's row, -1 where it was not added.
+
+        As long as no two ids that were added have the same 64 bits of a hash, which the table
+        knows, ids are not read to be sure: one that was not added is taken for another once in
+        10 ** 13 times.
+        """
+        hashed = hash(item_id)
+        slots, hashes = self._slots, self._hashes
+        most = len(slots) - 1
+        slot = hashed & most
+        while (row := slots[slot]) != _FREE:
+            if hashes[row] == hashed and (not self._ambiguous or self._id_of(row) == item_id):
+                break
+            slot = (slot + 1) & most
+        return row
+
+    def find_or_add(self, item_id: str) -> int:
+        """The id's row. A new id gets the next row, for which `id_of` must then return it."""
+        hashed = hash(item_id)
+        slots, hashes = self._slots, self._hashes
+        most = len(slots) - 1
+        slot = hashed & most
+        while (row := slots[slot]) != _FREE:
+            if hashes[row] == hashed:
+                if self._id_of(row) == item_id:
+                    return row
+                self._ambiguous = True
+            slot = (slot + 1) & most
+        row = slots[slot] = len(hashes)
+        hashes.append(hashed)
+        if 2 * len(hashes) > len(slots):
+            self._grow()
+        return row
+
+    def _grow(self) -> None:
+        slots = array("i", [_FREE]) * (4 * len(self._slots))
+        most = len(slots) - 1
+        for row, hashed in enumerate(self._hashes):
+            slot = hashed & most
+            while slots[slot] != _FREE:
+                slot = (slot + 1) & most
+            slots[slot] = row
+        self._slots = slots
+
+
+@runtime_checkable
+class KnownAnswers(Protocol):
+    """Answers in a file, with what is known of them without reading the texts."""
+
+    def keys(self) -> Iterator[tuple[str, str]]: ...
+
+    def ids_and_groups(self) -> Iterator[tuple[str, str]]: ...
+
+    def head(self, row: int) -> tuple[str, str, str]: ...
+
+    def text_lengths(self) -> Iterator[int]: ...
+
+    def likenesses(self) -> Iterator[int]: ...
+
+
+def keys_of(answers: Sequence[Answer]) -> Iterator[tuple[str, str]]:
+    """The item id and the content hash of every answer, in order."""
+    if isinstance(answers, KnownAnswers):
+        return answers.keys()
+    return ((answer.item_id, answer.content_hash) for answer in answers)
+
+
+def ids_and_groups(answers: Sequence[Answer]) -> Iterator[tuple[str, str]]:
+    """The item id and the group of every answer, in order."""
+    if isinstance(answers, KnownAnswers):
+        return answers.ids_and_groups()
+    return ((answer.item_id, answer.group) for answer in answers)
+
+
+def head_of(answers: Sequence[Answer], row: int) -> tuple[str, str, str]:
+    """The item id, the group and the content hash of one answer."""
+    if isinstance(answers, KnownAnswers):
+        return answers.head(row)
+    answer = answers[row]
+    return answer.item_id, answer.group, answer.content_hash
+
+
+def text_lengths(answers: Sequence[Answer]) -> Iterator[int]:
+    """How many characters each answer's text has, in order."""
+    if isinstance(answers, KnownAnswers):
+        return answers.text_lengths()
+    return (len(answer.text) for answer in answers)
+
+
+def likenesses(answers: Sequence[Answer]) -> Iterator[int]:
+    """The likeness of each question and text, in order."""
+    if isinstance(answers, KnownAnswers):
+        return answers.likenesses()
+    return map(likeness, answers)
+
+
+def of_kind(answers: Sequence[Answer], metric: Metric, rubric: Rubric) -> NDArray[np.bool_]:
+    """Whether the metric of the rubric is about each answer (answers,)."""
+    if rubric.kinds == {metric.of}:  # as nearly always: the answers need not be gone through
+        return np.ones(len(answers), dtype=np.bool_)
+    return np.array([answer.kind == metric.of for answer in answers], dtype=np.bool_)
+
+
+def joined_groups(answers: Sequence[Answer], repeats: Repeats | None = None) -> Mapping[str, str]:
+    """The groups that are one cluster with another, each with the name that stands for all of
+    them."""
+    found = repeats or repeats_of(likenesses(answers), len(answers))
+    if not len(found.rows):  # as nearly always: the answers need not be gone through
+        return {}
+    return found.joined_groups(group for _, group in ids_and_groups(answers))
+
+
+class IndexedAnswers(Sequence[Answer]):
+    """Answers with the row of each item id, and their groups and content hashes.
+
+    A whole answer is read again only where it is shown, so that a sequence that reads its answers
+    from a file stays there. Raises SetupError where two answers have one id.
+    """
+
+    def __init__(self, answers: Sequence[Answer]) -> None:
+        self.all = answers
+        self._rows = IdTable(lambda row: head_of(answers, row)[0])
+        self._hashes = array("Q")  # content hashes as numbers
+        self._of_kind: dict[Kind, NDArray[np.bool_]] = {}
+        for row, (item_id, hashed) in enumerate(keys_of(answers)):
+            if self._rows.find_or_add(item_id) != row:
+                raise SetupError(Problem("duplicate item_id", field="item_id", found=item_id))
+            self._hashes.append(int(hashed, 16))
+
+    def row(self, item_id: str) -> int:
+        """The item's row, -1 where there is none."""
+        return self._rows.find(item_id)
+
+    def row_of(self, item_id: str, content_hash: str) -> int:
+        """The item's row, -1 where there is none or its text differs."""
+        row = self._rows.find(item_id)
+        return row if row >= 0 and self.content_hash(row) == content_hash else -1
+
+    def content_hash(self, row: int) -> str:
+        """The content hash of the answer in that row."""
+        return f"{self._hashes[row]:016x}"
+
+    def item_ids(self) -> Iterator[str]:
+        """Every item id, in order."""
+        return (item_id for item_id, _ in ids_and_groups(self.all))
+
+    def of_kind(self, metric: Metric, rubric: Rubric) -> NDArray[np.bool_]:
+        """Whether the metric of the rubric is about each answer (answers,)."""
+        if metric.of not in self._of_kind:
+            self._of_kind[metric.of] = of_kind(self.all, metric, rubric)
+        return self._of_kind[metric.of]
+
+    @cached_property
+    def repeats(self) -> Repeats:
+        """The answers that repeat the question and text of another."""
+        return repeats_of(likenesses(self.all), len(self))
+
+    @cached_property
+    def clusters(self) -> Clusters:
+        """The groups, numbered in the order in which they occur. Groups that have an answer in
+        common, by question and text, are one."""
+        joined = joined_groups(self.all, self.repeats)
+        return Clusters.of(joined.get(group, group) for _, group in ids_and_groups(self.all))
+
+    def __len__(self) -> int:
+        return len(self._hashes)
+
+    @overload
+    def __getitem__(self, row: int) -> Answer: ...
+    @overload
+    def __getitem__(self, row: slice) -> Sequence[Answer]: ...
+    def __getitem__(self, row: int | slice) -> Answer | Sequence[Answer]:
+        return self.all[row]
+
+    def __iter__(self) -> Iterator[Answer]:
+        return iter(self.all)
+
+
+def indexed(answers: Sequence[Answer]) -> IndexedAnswers:
+    """The answers with their index; unchanged where they have one."""
+    return answers if isinstance(answers, IndexedAnswers) else IndexedAnswers(answers)

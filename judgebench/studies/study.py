@@ -1,0 +1,373 @@
+"""A study: rubric, answers, human labels and verdicts in memory. Every analysis takes one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Literal, TypeVar, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from judgebench.records import Answer, HumanLabel, Status, Usage, Verdict, is_slot
+from judgebench.rubric import Metric, Rubric
+from judgebench.stats.arrays import Clusters, FloatArray, IntArray
+from judgebench.stats.camps import camps
+from judgebench.stats.label_use import Odd, odd_ones
+from judgebench.stats.peers import Bar, BarKind, bar_of
+from judgebench.stats.resample import Resampling
+from judgebench.studies.answers import IndexedAnswers, ids_and_groups, indexed
+from judgebench.studies.truth import Labels, Ratings, TruthConfig, ratings_by_metric, settle
+from judgebench.studies.verdicts import (
+    label_indices,
+    label_probabilities,
+    status_counts,
+    trained_on,
+    was_asked,
+)
+
+T = TypeVar("T")
+RECORDED = "recorded verdicts"  # how a judge is described whose verdicts somebody has
+# The control judge that always gives the most common label.
+MAJORITY: Literal["constant-majority"] = "constant-majority"
+JudgeKind = Literal["judge", "jury", "calibration", "control"]
+JUDGE_KINDS: tuple[JudgeKind, ...] = get_args(JudgeKind)
+
+
+@dataclass(frozen=True)
+class JudgeVerdicts:
+    """The verdicts of one judge, the latest on each item, and how it was set up."""
+
+    name: str
+    kind: JudgeKind
+    signature: str
+    verdicts: Mapping[str, Verdict]  # by item_id
+    usage: Usage = Usage()  # of every attempt, not only the latest
+    cost: float | None = None
+    about: Mapping[str, Any] | None = None
+    models: Mapping[str, int] = field(default_factory=dict)  # verdicts by who said to reply
+
+    @property
+    def asked_in_part(self) -> bool:
+        """Whether only the items that have a verdict were due."""
+        return self._recorded and (self.about or {}).get("expected") == "rows"
+
+    def judges(self, metric: Metric) -> bool:
+        """Whether a label on this metric is due from the judge at all."""
+        named = (self.about or {}).get("metrics", () if self._recorded else None)
+        return named is None or metric.id in named
+
+    @property
+    def is_majority(self) -> bool:
+        """Whether it is the control that always gives the most common label."""
+        return self.kind == "control" and (self.about or {}).get("control") == MAJORITY
+
+    @property
+    def silence(self) -> str:
+        """How its verdicts ended where a model was asked and none could be read; else empty."""
+        counts = status_counts(self.verdicts)
+        if self.kind != "judge" or self._recorded or counts.get(Status.OK) or not self.verdicts:
+            return ""
+        told = ", ".join(f"{n:,} {status.value}" for status, n in counts.items() if n)
+        reason = next(iter(self.verdicts.values())).reason
+        return f"no verdict could be read ({told}); the first: {reason or 'no reason was given'}"
+
+    @property
+    def _recorded(self) -> bool:
+        return (self.about or {}).get("judge") == RECORDED
+
+
+def backend_fact(about: Mapping[str, Any] | None, key: str) -> Any:
+    """A fact about a judge's backend from its entry in the manifest; None where it has none."""
+    backend = (about or {}).get("backend")
+    return backend.get(key) if isinstance(backend, Mapping) else None
+
+
+@dataclass(frozen=True)
+class Humans:
+    """One metric's human labels: everybody's, and which annotators make the truth.
+
+    `clusters` are those of the rows of `ratings` alone: where few answers have human labels, little
+    is to be counted.
+    """
+
+    metric: Metric
+    config: TruthConfig
+    ratings: Ratings
+    makers: tuple[str, ...]
+    truth: Labels  # (items,)
+    clusters: Clusters
+
+    @property
+    def made(self) -> Ratings:
+        """The ratings of those who make the truth."""
+        return self.ratings.of(self.makers)
+
+    @property
+    def most_common(self) -> int:
+        """The label that is the truth most often, of tied ones the least severe; -1 without any.
+        Under the rule `each`, the label that was given most often."""
+        labels = self.made.values if self.config.rule == "each" else self.truth
+        known = labels[labels >= 0]
+        return int(np.bincount(known).argmax()) if len(known) else -1
+
+    @property
+    def has_places(self) -> bool:
+        """Whether places in a list (`crowd#3`) are among the makers: nobody in particular."""
+        return any(map(is_slot, self.makers))
+
+    def bar(self, kind: BarKind = "typical") -> Bar:
+        """Whose agreement a judge is held against. Places in a list (`crowd#3`) are nobody in
+        particular: of them, everybody counts the same."""
+        if self.has_places:
+            kind = "average"
+        return self._once(("bar", kind), lambda: bar_of(*self._labels, kind))
+
+    def in_bar(self, kind: BarKind = "typical") -> tuple[str, ...]:
+        """The makers of the truth who are in that bar."""
+        return tuple(a for a, kept in zip(self.makers, self.bar(kind).kept, strict=True) if kept)
+
+    def trusted(self, kind: BarKind = "typical") -> tuple[str, ...]:
+        """Who makes the truth beside that bar: those in it. A truth model weighs everybody by
+        their errors, so that nobody needs to be left out."""
+        return self.makers if self.config.rule == "dawid_skene" else self.in_bar(kind)
+
+    @property
+    def camps(self) -> tuple[tuple[str, ...], ...]:
+        """The makers of each camp; empty where there are no camps, or only places in a list."""
+        if self.has_places:
+            return ()
+        found = self._once("camps", lambda: camps(*self._labels))
+        return tuple(tuple(self.makers[a] for a in camp) for camp in found)
+
+    def only(self, rows: IntArray, answers: IndexedAnswers) -> Humans:
+        """The same of the answers at these rows, which are `answers`; the truth stays as it is."""
+        place = np.full(len(self.truth), -1, dtype=np.int64)
+        place[rows] = np.arange(len(rows))
+        kept = np.flatnonzero(place[self.ratings.rows] >= 0)
+        kept = kept[np.argsort(place[self.ratings.rows[kept]])]
+        found = self.ratings
+        ratings = replace(found.at(kept), rows=place[found.rows[kept]])
+        clusters = answers.clusters[ratings.rows].occurring()
+        return replace(self, ratings=ratings, truth=self.truth[rows], clusters=clusters)
+
+    @property
+    def people(self) -> Ratings:
+        """The ratings of everybody who is a person and not a place in a list."""
+        return self.ratings.of([a for a in self.ratings.annotators if not is_slot(a)])
+
+    @property
+    def odd(self) -> Odd:
+        """Which of the `people`, by column, use the labels as nobody else does."""
+        k = len(self.metric.labels)
+        return self._once("odd", lambda: odd_ones(self.people.values, self.clusters, k))
+
+    @property
+    def _labels(self) -> tuple[IntArray, Clusters, int]:
+        return self.made.values, self.clusters, len(self.metric.labels)
+
+    def truth_of(self, makers: Sequence[str]) -> Labels:
+        """The truth that these make (items,), -1 where there is none; with adjudicated labels in
+        it, where these count. Judges are compared with it, and never an annotator."""
+        if set(makers) == set(self.makers):
+            return self.truth
+
+        def truth() -> Labels:
+            found = np.full(len(self.truth), -1, dtype=np.int64)
+            made = self.ratings.of(makers).truth(self.metric, self.config)
+            found[self.ratings.rows] = made
+            return found
+
+        return self._once(("truth", tuple(makers)), truth)
+
+    def truth_without(self, annotator: str, makers: Sequence[str] | None = None) -> IntArray:
+        """The truth that the other makers give (rated,), -1 where they give none. Adjudicated
+        labels have no part in it: they were settled on with this annotator's label in view.
+
+        Computed once per annotator: a truth model is slow, and ceiling and decisions both need it.
+        """
+        others = tuple(m for m in (self.makers if makers is None else makers) if m != annotator)
+
+        def truth() -> IntArray:
+            found = settle(self.ratings.of(others).values, self.metric, self.config)
+            return found.astype(self.ratings.values.dtype)
+
+        return self._once(("without", others), truth)
+
+    def _once(self, key: Any, make: Callable[[], T]) -> T:
+        if key not in self._kept:
+            self._kept[key] = make()
+        found: T = self._kept[key]
+        return found
+
+    @cached_property
+    def _kept(self) -> dict[Any, Any]:
+        return {}
+
+
+@dataclass(frozen=True, repr=False)
+class Study:
+    """Answers with their human labels and the verdicts of judges.
+
+    `clusters` are those of the items. `judges` holds control judges too. `notes` are sentences that
+    every report repeats. `run` says when the judges ran and with what; it is empty without a run
+    folder. `beside` holds, by the name of a wing, what that wing read from the run folder for
+    itself. `damage` and `unfinished` are sentences on what that folder lacks, because files of it
+    are damaged or because its run has not ended; `changed` on what was repaired or is not known.
+    """
+
+    rubric: Rubric
+    answers: IndexedAnswers
+    humans: Mapping[str, Humans]  # by metric id
+    n_labels: int  # of any item, blank cells left out
+    config: TruthConfig
+    resampling: Resampling
+    name: str = "study"
+    judges: tuple[JudgeVerdicts, ...] = ()
+    notes: tuple[str, ...] = ()
+    run: str = ""
+    beside: Mapping[str, Any] = field(default_factory=dict)
+    damage: tuple[str, ...] = ()
+    unfinished: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        people = {a for humans in self.humans.values() for a in humans.ratings.annotators}
+        judges = ", ".join(judge.name for judge in self.judges) or "none"
+        return (
+            f"Study {self.name!r}: {len(self.answers):,} answers in {self.clusters.n:,} groups, "
+            f"{self.n_labels:,} labels by {len(people):,} annotators on "
+            f"{', '.join(self.humans)}; judges: {judges}"
+        )
+
+    @property
+    def gaps(self) -> tuple[str, ...]:
+        """What the run folder lacks, and what of it was repaired: every table repeats it."""
+        return (*self.damage, *self.unfinished, *self.changed)
+
+    @property
+    def clusters(self) -> Clusters:
+        return self.answers.clusters
+
+    @cached_property
+    def knows_questions(self) -> bool:
+        """Whether a column says which items belong together, or somebody that none do."""
+        named = (item_id != group for item_id, group in ids_and_groups(self.answers.all))
+        return self.config.independent_items or any(named)
+
+    @cached_property
+    def systems(self) -> NDArray[np.object_]:
+        """Who wrote each answer that has a human label (items,); empty for the others, which are
+        not read for it."""
+        found = np.full(len(self.answers), "", dtype=object)
+        for row in {row for humans in self.humans.values() for row in humans.ratings.rows.tolist()}:
+            found[row] = self.answers[row].system
+        return found
+
+    @property
+    def makers(self) -> tuple[str, ...]:
+        """Who makes the truth of any metric."""
+        return tuple(sorted({a for humans in self.humans.values() for a in humans.makers}))
+
+    @property
+    def n_adjudicated(self) -> int:
+        """How many items have an adjudicated label of any metric beside annotators' labels."""
+        rated = [one.ratings for one in self.humans.values()]
+        return len({row for r in rated for row in r.rows[r.adjudicated >= 0].tolist()})
+
+    @property
+    def n_judged(self) -> int:
+        """About how many answers a judge was asked; all answers where there is no judge but
+        controls."""
+        asked = [self.asked(judge) for judge in self.judges if judge.kind != "control"]
+        return int(np.any(asked, axis=0).sum()) if asked else len(self.answers)
+
+    def only(self, rows: IntArray) -> Study:
+        """The same study of the answers at these rows alone, in their order. The truth is not made
+        anew, and verdicts on other answers are not looked at."""
+        if np.array_equal(rows, np.arange(len(self.answers))):
+            return self
+        answers = indexed([self.answers[row] for row in rows.tolist()])
+        humans = {metric: one.only(rows, answers) for metric, one in self.humans.items()}
+        given = sum(int((one.ratings.values >= 0).sum()) for one in humans.values())
+        return replace(self, answers=answers, humans=humans, n_labels=given)
+
+    def judged(self, judge: JudgeVerdicts, metric: Metric) -> Labels:
+        """The judge's label index of each item, -1 where there is none or it abstained.
+
+        The most common label is that of the truth of this study, whatever its file says: under
+        another truth it is another, and a baseline is never weaker than a constant.
+        """
+        if judge.is_majority:
+            asked = self.asked(judge) & self.answers.of_kind(metric, self.rubric)
+            return np.where(asked, self.humans[metric.id].most_common, -1)
+        return label_indices(judge.verdicts, metric, self.answers)
+
+    def asked(self, judge: JudgeVerdicts, metric: Metric | None = None) -> NDArray[np.bool_]:
+        """Whether the judge was asked about each item (items,), also where no label came; about
+        that metric, where one is given. It is not where it learnt from the item."""
+        found = was_asked(judge.verdicts, self.answers) & ~trained_on(judge.verdicts, self.answers)
+        return found if metric is None or judge.judges(metric) else np.zeros_like(found)
+
+    def n_about(self, metric: Metric) -> int:
+        """How many items the metric is about."""
+        return int(self.answers.of_kind(metric, self.rubric).sum())
+
+    def due(self, judge: JudgeVerdicts, metric: Metric) -> NDArray[np.bool_]:
+        """Whether a label of the judge is due on each item (items,): on all that the metric is
+        about and that it did not learn from, unless its verdicts were given as those of a part."""
+        about = self.answers.of_kind(metric, self.rubric)
+        about = about & ~trained_on(judge.verdicts, self.answers)
+        if judge.asked_in_part or not judge.judges(metric):
+            return about & self.asked(judge, metric)
+        return about
+
+    def n_due(self, judge: JudgeVerdicts) -> int:
+        """On how many items a label of the judge is due, of any metric."""
+        metrics = [metric for metric in self.rubric.metrics if judge.judges(metric)]
+        none = np.zeros(len(self.answers), dtype=np.bool_)
+        return int(np.any([none, *(self.due(judge, metric) for metric in metrics)], axis=0).sum())
+
+    def probabilities(self, judge: JudgeVerdicts, metric: Metric) -> FloatArray | None:
+        """The judge's probability of each label (items, k), NaN in the rows that have none; None
+        where it gave none at all."""
+        p = label_probabilities(judge.verdicts, metric, self.answers)
+        return None if np.isnan(p[:, 0]).all() else p
+
+
+def study_of(
+    rubric: Rubric,
+    answers: Sequence[Answer],
+    labels: Iterable[HumanLabel],
+    config: TruthConfig,
+    resampling: Resampling,
+) -> Study:
+    """Reads answers and labels once. Raises SetupError where `config.annotators` fits
+    no annotator or a label is not in the rubric."""
+    found = indexed(answers)
+    annotators: set[str] = set()
+    n_labels = 0
+
+    def counted() -> Iterator[HumanLabel]:
+        nonlocal n_labels
+        for label in labels:
+            annotators.add(label.annotator)
+            n_labels += label.label is not None and not label.adjudicated
+            yield label
+
+    ratings = ratings_by_metric(rubric.metrics, found.row, counted())
+    chosen = set(config.choose(annotators))
+    humans = {m.id: _humans(m, ratings[m.id], chosen, config, found) for m in rubric.metrics}
+    notes = (f"{note}.",) if (note := found.repeats.note()) else ()
+    return Study(rubric, found, humans, n_labels, config, resampling, notes=notes)
+
+
+def _humans(
+    metric: Metric, ratings: Ratings, chosen: set[str], config: TruthConfig, answers: IndexedAnswers
+) -> Humans:
+    makers = tuple(a for a in ratings.annotators if a in chosen)
+    truth = np.full(len(answers), -1, dtype=np.int64)
+    truth[ratings.rows] = ratings.of(makers).truth(metric, config)
+    clusters = answers.clusters[ratings.rows].occurring()
+    return Humans(metric, config, ratings, makers, truth, clusters)

@@ -1,0 +1,227 @@
+"""What a reader must not overlook, and the list of disagreements."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+
+import pytest
+from align_case import FEW, agreed, aligned, answers, labels, metric, only, rubric, verdicts
+from aligned import align
+from rich.console import Console
+
+from judgebench.alignment.statistics import MOST_DISAGREEMENTS
+from judgebench.results.part import caveats
+from judgebench.results.terminal import print_screen
+from judgebench.studies.truth import TruthConfig
+
+
+def test_missing_truth_abstentions_and_blanks_are_counted() -> None:
+    found = aligned({"ann": "ab.?__", "bob": "aa.???"})
+    assert found.notes == (
+        "Harm: 4 of 6 answers have no human truth.",
+        "Harm: 4 human labels are abstentions.",
+        "Blank human cells, taken as no label: Harm 2.",
+    )
+    assert (found.n_answers, found.n_labels) == (6, 8)
+
+
+def test_tied_nominal_labels_are_undecided_and_counted() -> None:
+    humans = {"ann": "aab.", "bob": "abc."}
+    found = aligned(humans, measured=metric("nominal"))
+    assert found.notes[0] == (
+        "Harm: 3 of 4 answers have no human truth, 2 of them because their labels are tied."
+    )
+    stated = aligned(humans, measured=metric("nominal"), ties="upper")
+    assert stated.notes[0] == "Harm: 1 of 4 answers have no human truth."
+
+
+def test_partial_overlap_says_which_items_the_terms_of_agreement_rest_on() -> None:
+    found = aligned({"ann": "aabbc...", "bob": "abbb.aa."})
+    assert (
+        "Gwet's AC and Fleiss' κ take agreement from the items with two labels or more and "
+        "chance from all items with a label: Harm 4 and 7."
+    ) in found.notes
+    for statistic in ("ac", "fleiss"):
+        estimate = agreed(found, statistic)
+        assert (estimate.n, estimate.n_missing) == (4, 4)
+        assert estimate.method.startswith(
+            "agreement on the 4 items with two labels or more, chance on all 7 items with a label; "
+        )
+    whole = aligned({"ann": "aabb", "bob": "abbb"})
+    assert whole.notes == ()
+    assert agreed(whole, "fleiss").method.startswith("percentile bootstrap")
+
+
+def test_a_model_or_judge_in_the_truth_is_told_wherever_the_truth_is() -> None:
+    found = aligned({"ann": "abca", "llm-1": "abca", "m": "abca"}, {"m": "abca"})
+    told = (
+        "the truth is made by ann, llm-1 (which is named like a model) and m (which has the name "
+        "of a judge): median; of an even number, the more severe of the middle two."
+    )
+    assert told in found.compared[0]
+    assert told in str(found.part.blocks[0].text)
+    assert found.records()["truth"] == [found.compared[0]]
+    fix = "leave it out with `truth: {annotators: [ann]}` or compare it with "
+    notes = [note for note in found.notes if "makes the truth" in note]
+    assert [note.partition(" makes")[0] for note in notes] == ["'llm-1'", "'m'"]
+    assert all(fix in note for note in notes)
+
+
+def test_who_uses_labels_as_nobody_else_does_is_named() -> None:
+    truth = "aaab" * 30
+    flipped = truth.translate(str.maketrans("ab", "ba"))
+    strict = "bbab" * 30
+    (note,) = [n for n in aligned({"ann": truth, "bob": truth, "cem": flipped}).notes if "cem" in n]
+    assert note == (
+        "Harm: cem seems to have exchanged 'a' and 'b': they agree with the others on 0 % of 120 "
+        "items, and would on 100 % with these two labels exchanged. Ask how cem read the labels."
+    )
+    (note,) = [n for n in aligned({"ann": truth, "bob": truth, "cem": strict}).notes if "cem" in n]
+    assert note == (
+        "Harm: the labels of cem are far from those of the others on the same 120 items: 'a' on "
+        "25 %, by the others on 75 %. Ask how cem read the labels."
+    )
+    (note,) = [n for n in aligned({"ann": truth, "cem": flipped}).notes if "cem" in n]
+    assert note == (
+        "Harm: ann and cem use the labels very differently on the same items ('a': ann 75 %, cem "
+        "25 %): a label may have been read as its opposite, and nothing shows by whom."
+    )
+
+
+def test_labels_of_each_annotator_are_counted_and_held_against_the_others() -> None:
+    found = aligned({"ann": "aab.", "bob": "abb.", "cem": "...c"})
+    counts = {
+        (row["who"], row["human_label"]): (row.estimate.value, row.estimate.n)
+        for row in found.results.select("annotator_labels", "count")
+    }
+    assert (counts["ann", "a"], counts["bob", "b"], counts["cem", "c"]) == ((2, 3), (2, 3), (1, 1))
+    distance = only(found, "annotator_labels", "distance", who="ann")
+    assert (distance.value, distance.n, distance.n_missing) == (pytest.approx(1 / 3), 3, 0)
+    alone = only(found, "annotator_labels", "distance", who="cem")
+    assert (alone.value, alone.n, alone.n_missing) == (None, 0, 1)
+    assert alone.reason == "no item with a label of this annotator has one of another"
+
+
+def test_several_rules_name_their_metrics() -> None:
+    two = rubric(metric(), metric("nominal", "xy", id="kind", title="Kind", question="Which?"))
+    items = answers(2)
+    human = [*labels({"ann": "ab"}), *labels({"ann": "xy"}, "kind")]
+    found = align("x", two, items, human, [], resampling=FEW)
+    assert found.compared == (
+        "2 answers and 4 human labels; the truth is made by ann: median; of an even number, the "
+        "more severe of the middle two (Harm); majority; tied labels leave an item without a "
+        "truth (Kind).",
+        "Bar: ann.",
+    )
+
+
+def test_where_nothing_is_missing_nothing_is_told() -> None:
+    assert aligned({"ann": "abc"}, {"m": "abc"}, controls={"random": "bca"}).notes == ()
+
+
+def test_the_callers_notes_come_first() -> None:
+    items = answers(1)
+    found = align("x", rubric(), items, labels({"ann": "_"}), [], notes=("Read with care.",))
+    assert found.notes[0] == "Read with care."
+    assert len(found.notes) == 3
+
+
+def test_a_judge_that_says_one_thing_only_is_named() -> None:
+    found = aligned({"ann": "abca"}, {"m": "aaaa", "k": "ab.a"}, controls={"fixed": "aaaa"})
+    assert found.collapsed == (
+        "m gives nearly one label throughout: 'a' on 4 of 4 items of Harm, by the humans on 2 "
+        "(balanced accuracy 0.33, of a constant 0.33).",
+    )
+    assert caveats([found.part])[0] == found.collapsed[0]
+    console = Console(file=io.StringIO(), width=300)
+    print_screen([found.part], console)
+    assert found.collapsed[0] in console.file.getvalue()
+    assert found.collapsed[0] in " ".join(str(found).split())
+
+
+# 221 of 233 verdicts are one label, of which the humans gave 97.
+@pytest.mark.parametrize(
+    ("human", "judge", "told"),
+    [
+        ("a" * 97 + "b" * 136, "a" * 90 + "b" * 7 + "a" * 131 + "b" * 5, True),
+        ("a" * 221 + "b" * 12, "b" * 12 + "a" * 221, False),  # as skewed, though all wrong
+        ("a" * 221 + "b" * 12, "a" * 233, False),
+        ("a" * 200 + "b" * 33, "a" * 233, True),
+        ("a" * 200 + "b" * 33, "a" * 210 + "b" * 23, False),  # what it says otherwise is right
+        ("ab" * 116 + "a", "a" * 150 + "b" * 83, False),  # bad, and no constant
+        ("a" * 9 + "b", "a" * 10, False),
+    ],
+)
+def test_nearly_one_label_is_named_where_humans_differ(human: str, judge: str, told: bool) -> None:
+    found = aligned({"ann": human}, {"m": judge})
+    assert bool(found.collapsed) == told
+
+
+def test_the_constant_control_follows_the_truth_and_says_what_it_says() -> None:
+    """Its file says `b` and nothing, as one that was learnt on other questions."""
+    items, humans = answers(5), labels({"ann": "aabba", "bob": "bbbbb"})
+    control = verdicts("constant-majority", "b.bb.", items, "control")
+    control = replace(control, about={"control": "constant-majority"})
+    for people, label, right in ((("ann",), "a", 0.6), (("ann", "bob"), "b", 1.0)):
+        truth = TruthConfig(annotators=people)
+        found = align("x", rubric(), items, humans, [control], truth, resampling=FEW)
+        score = found.score("accuracy", "constant-majority", "harm")
+        assert (score.value, score.n) == (right, 5)
+        (note,) = [note for note in found.notes if "constant-majority" in note]
+        assert note == (
+            f"The control constant-majority always says {label!r} on Harm: the constant that "
+            "agrees most with these very labels, which favours it."
+        )
+
+
+def test_a_label_that_a_judge_never_gives_is_named_where_that_is_no_chance() -> None:
+    humans = {"ann": "aabc" * 6}
+    note = (
+        "m never gave 'c' on Harm, which is 25 % of the human labels: was it among the labels to "
+        "choose from?"
+    )
+    assert note in aligned(humans, {"m": "aabb" * 6}).notes
+    few = aligned({"ann": "aabc" * 3}, {"m": "aabb" * 3})
+    rare = aligned({"ann": "aab" * 30 + "c"}, {"m": "aab" * 30 + "b"})
+    assert not any("never gave" in note for note in (*few.notes, *rare.notes))
+
+
+@pytest.mark.parametrize(
+    ("judge", "control", "told"),
+    [("abb", "abb", True), ("abb", "acb", False), ("abb", "abc", True), ("...", "abc", False)],
+)
+def test_a_judge_that_a_control_matches_is_named(judge: str, control: str, told: bool) -> None:
+    found = aligned({"ann": "abc"}, {"m": judge}, controls={"random": control})
+    note = "m is no more accurate than a control judge, which understands nothing, on Harm."
+    assert (note in found.notes) == told
+
+
+def test_disagreements_stand_the_farthest_apart_first() -> None:
+    found = aligned({"ann": "aaaa.", "bob": "aaaa."}, {"m": "abc.c", "k": "aaacc"},
+                    controls={"random": "ccccc"})  # fmt: skip
+    listed = {d.answer.item_id: d for d in found.disagreements}
+    # i3: m has no label (1) and k is two steps off; i2: m is two steps off; i1: m is one
+    assert list(listed) == ["i3", "i2", "i1"]
+    assert [d.distance for d in found.disagreements] == [3, 2, 1]
+    worst = listed["i3"]
+    assert worst.truth == {"harm": "a"}
+    assert worst.human == {"harm": {"ann": "a", "bob": "a"}}
+    assert set(worst.verdicts) == {"m", "k"}  # no control
+    assert worst.verdicts["k"].labels == {"harm": "c"}
+
+
+def test_distance_is_in_severity_and_1_on_a_nominal_metric() -> None:
+    for measured, expected in ((metric(severities=(0, 1, 10)), 10), (metric("nominal"), 1)):
+        (one,) = aligned({"ann": "a"}, {"m": "c"}, measured=measured).disagreements
+        assert one.distance == expected
+
+
+def test_a_long_list_of_disagreements_is_cut_and_told() -> None:
+    n = MOST_DISAGREEMENTS + 1
+    items = answers(n)
+    human, judge = labels({"ann": "a" * n}), verdicts("m", "b" * (n - 1) + "c", items)
+    found = align("x", rubric(), items, human, [judge], resampling=FEW)
+    assert len(found.disagreements) == MOST_DISAGREEMENTS
+    assert found.disagreements[0].answer.item_id == f"i{n - 1}"
+    assert any(note.startswith(f"{n} answers show a disagreement") for note in found.notes)

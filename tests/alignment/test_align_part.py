@@ -1,0 +1,551 @@
+"""What is shown of an alignment: its tables, sentences, figures and cards."""
+
+from __future__ import annotations
+
+import re
+import statistics
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+from align_case import aligned, metric
+from aligned import align
+
+from judgebench.alignment import Alignment
+from judgebench.alignment import alignment_tables as tables
+from judgebench.alignment.alignment_figures import (
+    confusion_figures,
+    draw_distribution,
+    rate_figures,
+    reliability_figures,
+)
+from judgebench.alignment.alignment_part import describe
+from judgebench.alignment.statistics import STATISTICS
+from judgebench.records import Answer, Estimate, HumanLabel, Status, Verdict
+from judgebench.results.answer_texts import MOST_SHOWN
+from judgebench.results.figure import drawn
+from judgebench.results.part import Block, Card, figures_of
+from judgebench.results.rows import Results, Row
+from judgebench.results.tables import DASH, Table, footnotes
+from judgebench.rubric import Rubric, load_rubric
+from judgebench.stats.resample import Resampling
+from judgebench.studies.study import JudgeVerdicts
+
+CONTROL = " (control)"
+
+
+def all_tables(a: Alignment) -> list[Table]:
+    return [t for block in a.part.blocks for t in block.tables if t.rows]
+
+
+def table(a: Alignment, key: str) -> Table:
+    (found,) = [t for t in all_tables(a) if t.key == key]
+    return found
+
+
+def block(a: Alignment, heading: str) -> Block:
+    (found,) = [b for b in a.part.blocks if b.heading == heading]
+    return found
+
+
+def with_rows(a: Alignment, change) -> Alignment:
+    return replace(a, found=Results(tuple(change(row) for row in a.results)))
+
+
+def test_rows_are_as_long_as_columns_and_keys_are_unique(alignment: Alignment) -> None:
+    shown = all_tables(alignment)
+    assert len({t.key for t in shown}) == len(shown)
+    for t in shown:
+        assert all(len(row) == len(t.columns) for row in t.rows)
+    keys = [figure.key for figure in figures_of([alignment.part])]
+    assert len(keys) == len(set(keys))
+
+
+def test_every_number_tells_what_it_rests_on(alignment: Alignment) -> None:
+    """Of each estimate: counts, and interval method or reason, in its mark or under the table."""
+    for t in all_tables(alignment):
+        notes = footnotes(t)
+        by_mark = {mark: text for text, mark in notes.marks.items()}
+        under = " ".join(notes.sentences(t))
+        for cell in (cell for row in t.rows for cell in row if cell.estimate):
+            e = cell.estimate
+            told = f"{by_mark.get(notes.mark(cell), '')} {under}"
+            assert f"n = {e.n:,}, {e.n_missing:,} missing" in told
+            assert e.reason.rstrip(".") in told
+            assert e.method in told or not cell.interval
+            assert e.reason or cell.interval
+            assert re.fullmatch(r"–|-?\d\.\d{3}|\+\d\.\d{3}", cell.value)
+
+
+def test_every_score_agreement_and_ceiling_stands_in_a_table(realistic: Alignment) -> None:
+    shown = [c.estimate for t in all_tables(realistic) for r in t.rows for c in r if c.estimate]
+    for analysis in ("score", "agreement", "ceiling", "unanimity"):
+        for row in realistic.results.select(analysis):
+            control = row.judge in {j.name for j in realistic.controls}
+            if analysis == "score" and row["failures"] != "left_out" and control:
+                continue
+            if analysis == "unanimity" and not row.estimate.n + row.estimate.n_missing:
+                continue
+            assert row.estimate in shown, row
+
+
+def test_undefined_is_a_dash_with_a_reason(realistic: Alignment) -> None:
+    t = table(realistic, "weighted_kappa-left_out")
+    judge = next(row for row in t.rows if row[0].text == "Possibility of Bias")[1]
+    assert (judge.value, judge.interval) == (DASH, "")
+    assert judge.provenance.startswith("undefined: ")
+    assert footnotes(t).mark(judge)
+
+
+def test_average_and_sd_are_those_of_a_sample_of_real_judges(realistic: Alignment) -> None:
+    t = table(realistic, "accuracy")
+    column = t.columns.index("Average")
+    for m, row in zip(realistic.rubric.metrics, t.rows, strict=True):
+        values = [realistic.score("accuracy", j.name, m.id).value for j in realistic.real_judges]
+        assert len(values) == 5
+        assert row[column].value == f"{statistics.mean(values):.3f}"
+        assert row[column + 1].value == f"{statistics.stdev(values):.3f}"
+
+
+# Diekmann et al., "LLMs as Medical Safety Judges", Table 1: five judges, Average, StdDev.
+PUBLISHED = {
+    "scientific_consensus": ((0.98, 0.99, 0.98, 0.95, 0.98), "0.976", "0.015"),
+    "inappropriate_content": ((0.96, 0.97, 0.96, 0.95, 0.93), "0.954", "0.015"),
+    "missing_content": ((0.79, 0.89, 0.79, 0.81, 0.13), "0.682", "0.311"),
+    "extent_of_harm": ((0.91, 0.57, 0.91, 0.70, 0.41), "0.700", "0.217"),
+    "likelihood_of_harm": ((0.93, 0.57, 0.93, 0.74, 0.76), "0.786", "0.151"),
+    "bias": ((0.98, 0.98, 0.98, 0.97, 0.92), "0.966", "0.026"),
+    "empathy": ((0.49, 0.30, 0.49, 0.54, 0.61), "0.486", "0.115"),
+    "grammaticality": ((0.99, 0.99, 0.99, 0.99, 0.99), "0.990", "0.000"),
+}
+
+
+def test_a_published_table_is_laid_out_again_to_the_last_digit(realistic: Alignment) -> None:
+    names = [j.name for j in realistic.real_judges]
+    key = {"failures": "left_out"}
+    rows = tuple(
+        Row("score", "accuracy", Estimate(value, n=100, reason="as published"), name, m, key)
+        for m, (values, _, _) in PUBLISHED.items()
+        for name, value in zip(names, values, strict=True)
+    )
+    t = tables.accuracy_table(replace(realistic, found=Results(rows)))
+    assert t.columns[:8] == ("Metric", *names, "Average", "StdDev")
+    for m, row in zip(realistic.rubric.metrics, t.rows, strict=True):
+        values, average, sd = PUBLISHED[m.id]
+        shown = [cell.value for cell in row[1:8]]
+        assert shown == [*(f"{value:.3f}" for value in values), average, sd]
+
+
+def test_average_leaves_undefined_values_out_and_says_so(realistic: Alignment) -> None:
+    judge, first = realistic.judges[0].name, realistic.rubric.metrics[0].id
+    none = Estimate(None, reason="none")
+    changed = with_rows(realistic, lambda r: replace(r, estimate=none) if r.judge == judge else r)
+    t = tables.accuracy_table(changed)
+    average = t.rows[0][t.columns.index("Average")]
+    assert average.remark == "over 4 of 5 judges"
+    rest = [changed.score("accuracy", j.name, first).value for j in changed.real_judges[1:]]
+    assert average.value == f"{statistics.mean(rest):.3f}"
+
+
+def test_one_judge_has_neither_average_nor_spread(tiny: Alignment) -> None:
+    assert not {"Average", "StdDev"} & set(table(tiny, "accuracy").columns)
+
+
+def test_no_judge_stands_without_the_controls(realistic: Alignment, tiny: Alignment) -> None:
+    assert len(realistic.controls) == 5
+    for statistic in ("accuracy", "severity_error", "severe_recall"):
+        columns = table(realistic, f"{statistic}-left_out").columns
+        assert all(f"{judge.name}{CONTROL}" in columns for judge in realistic.controls)
+    assert table(realistic, "accuracy").columns[-2:] == ("Best control", tables.CEILING)
+    assert table(realistic, "severe").columns[-1] == "Best control"
+    assert "no control judge" in describe(tiny)[-1]
+    assert not any("no control judge" in sentence for sentence in describe(realistic))
+
+
+def test_three_ways_are_shown_where_verdicts_are_missing_and_only_there(
+    realistic: Alignment, tiny: Alignment
+) -> None:
+    t = table(realistic, "accuracy-failures")
+    assert {row[0].text for row in t.rows} == {"OpenBioLLM-70B", "smollm2-135m", "jury-of-three"}
+    for row in t.rows:
+        plain, worst, best = (cell.estimate for cell in row[2:])
+        assert plain.n_missing > 0
+        assert worst.value <= plain.value <= best.value
+    assert not [t for t in all_tables(tiny) if t.key.endswith("-failures")]
+    name = realistic.judges[0].name
+    assert realistic.score("accuracy", name, "empathy", "worst") is realistic.score(
+        "accuracy", name, "empathy"
+    )
+    missing = realistic.score("accuracy", "nobody", "empathy")
+    assert missing.value is None
+    assert missing.reason
+
+
+@pytest.mark.parametrize(
+    ("statistic", "values", "best"),
+    [
+        ("accuracy", [0.2, 0.9, 0.5], 0.9),
+        ("underestimated", [0.2, 0.9, 0.5], 0.2),
+        ("severity_error", [-0.9, 0.1, -0.3], 0.1),
+        ("kappa", [None, -0.5, -0.1], -0.1),
+        ("kappa", [None, None, None], None),
+    ],
+)
+def test_the_best_control_is_the_one_nearest_to_the_ideal(
+    realistic: Alignment, statistic: str, values: list[float | None], best: float | None
+) -> None:
+    key = {"failures": "left_out"}
+    rows = tuple(
+        Row("score", statistic, Estimate(value, reason="none"), judge.name, "m", key)
+        for judge, value in zip(realistic.controls[:3], values, strict=True)
+    )
+    found = replace(realistic, found=Results(rows)).best_control(statistic, "m")
+    assert (found[1].value if found else None) == best
+
+
+def test_a_count_of_wins(realistic: Alignment) -> None:
+    rows = {r[0].text: [c.text for c in r[1:]] for r in table(realistic, "standing").rows}
+    assert "constant-majority" not in rows
+    above, clearly, _, failed = rows["smollm2-135m"]
+    assert above == clearly == "0 of 8"
+    assert failed == "13 of 100"
+
+
+def test_severe_items_are_counted_and_scarcity_is_reported(
+    realistic: Alignment, long_labels: Alignment
+) -> None:
+    row = {row[0].text: row for row in table(realistic, "severe").rows}["Extent of Possible Harm"]
+    about = {"metric": "extent_of_harm", "human_label": "Death or severe harm"}
+    count = realistic.results.find("count", "distribution", blanks="missing", **about)
+    assert (row[1].text, row[2].text) == ("Death or severe harm", str(count.value))
+    assert "more are needed" in row[3].provenance
+    assert [row[0].text for row in table(long_labels, "severe").rows] == ["Query risk"]
+
+
+def test_agreement_has_intraclass_correlations_only_where_there_are_any(
+    long_labels: Alignment, tiny: Alignment
+) -> None:
+    t = table(long_labels, "agreement")
+    column = t.columns.index("ICC(2,1)")
+    cells = {row[0].text: row[column] for row in t.rows}
+    ordinal = {m.title for m in long_labels.rubric.metrics if m.kind == "ordinal"}
+    assert {title for title, cell in cells.items() if cell.value != DASH} == ordinal
+    reasons = {title: cell.estimate.reason for title, cell in cells.items() if cell.estimate}
+    assert reasons.pop("All metrics pooled") == "labels of different metrics are not pooled"
+    others = {m.title for m in long_labels.rubric.metrics} - ordinal
+    assert others
+    assert all(reasons[title] == "not computed for this metric" for title in others)
+    assert {"Gwet's AC", "Fleiss' κ"} <= set(table(tiny, "agreement").columns)  # one annotator
+    assert not any(column.startswith("ICC") for column in table(tiny, "agreement").columns)
+
+
+def test_without_human_labels_there_is_only_what_the_judges_did() -> None:
+    found = aligned({"ann": "..."}, {"m": "abc"})
+    assert found.n_labels == 0
+    assert [t.key for t in all_tables(found)] == ["label-use", "judges"]
+    assert "Without human labels" in found.part.blocks[0].text[-1]
+    use = table(found, "label-use")
+    assert use.columns == ("Metric", "Label", "m")
+    assert [row[-1].text for row in use.rows] == ["1 of 3 (33.3 %)"] * 3 + ["0 of 3 (0.0 %)"]
+    assert align("x", load_rubric("medical-safety"), [], [], []).part.blocks == ()
+
+
+# --- unanimous and split items, rates -------------------------------------------------------------
+
+
+def test_each_part_has_a_row_with_its_items_and_controls_are_told_apart() -> None:
+    humans = {"ann": "aabbcca.", "bob": "aabbac.."}
+    found = aligned(humans, {"m": "aabacc.a"}, controls={"const": "aaaaaaaa"})
+    t = table(found, "unanimity-accuracy")
+    assert t.columns == ("Metric", "Items on which", "Items", "m", "const (control)")
+    assert [[cell.value for cell in row] for row in t.rows] == [
+        ["Harm", tables.PARTS["unanimous"], "5", "0.800", "0.400"],
+        ["Harm", tables.PARTS["split"], "1", "1.000", "0.000"],
+        ["Harm", tables.PARTS["single"], "1", "–", "1.000"],
+    ]
+    soft = table(found, "unanimity-soft_agreement")
+    assert [row[3].value for row in soft.rows] == ["0.800", "0.500", "–"]
+    nominal = aligned(humans, {"m": "aabacc.a"}, measured=metric("nominal"))
+    assert [t.key for t in tables.unanimity_tables(nominal) if t.rows] == [
+        "unanimity-accuracy", "unanimity-soft_agreement",
+    ]  # fmt: skip
+    assert [*tables.unanimity_tables(aligned({"ann": "abc"}, {"m": "abc"}))] == []
+
+
+HUMAN = "aaaaaabbbbcc" + "." * 24
+JUDGE = "aaaaabbbbbca" + "aaaaaaaaaaaabbbbbbbbcccc"
+
+
+@pytest.fixture(scope="module")
+def partly_labelled() -> Alignment:
+    """One judge with rates, one on labelled answers alone, one that nobody can check, a coin."""
+    judges = {"m": JUDGE, "k": JUDGE[:12] + "." * 24, "u": "." * 12 + JUDGE[12:]}
+    return aligned({"ann": HUMAN}, judges, controls={"random": JUDGE[::-1]})
+
+
+def test_each_judge_with_more_than_human_labels_has_a_table(
+    partly_labelled: Alignment, tiny: Alignment
+) -> None:
+    shown = [*tables.rate_tables(partly_labelled)]
+    assert [t.key for t in shown] == ["rates-1", "rates-2"]
+    assert [t.title.rsplit(" ", 1)[1] for t in shown] == ["m", "u"]
+    t = table(partly_labelled, "rates-1")
+    assert t.columns == ("Metric", "Label", *tables.RATES.values(), tables.SAVED)
+    for row, label in zip(t.rows, "abc", strict=True):
+        assert (row[0].text, row[1].text) == ("Harm", label)
+        for cell, method in zip(row[2:6], tables.RATES, strict=True):
+            about = {"judge": "m", "human_label": label}
+            assert cell.estimate is partly_labelled.results.find(method, "rate", **about)
+    assert [*tables.rate_tables(tiny)] == [*rate_figures(tiny)] == []
+
+
+def test_labels_saved_are_told_with_how_many_times_as_many(partly_labelled: Alignment) -> None:
+    about = {"judge": "m", "human_label": "a"}
+    saved = partly_labelled.results.find("labels_saved", "rate", **about).value
+    assert saved > 0.5
+    cell = table(partly_labelled, "rates-1").rows[0][-1]
+    assert cell.text == f"{saved:+.0f} ({1 + saved / 12:.2f} ×)"
+    none = table(partly_labelled, "rates-2").rows[0][-1]
+    assert (none.text, none.remark) == ("–", "undefined: no judged answer has a human label")
+
+
+def test_a_metric_without_more_than_human_labels_says_so_in_each_cell() -> None:
+    found = aligned({"ann": HUMAN}, {"m": JUDGE})
+    kept = (r for r in found.results if r["human_label"] != "b" or r.statistic == "human")
+    row = next(tables.rate_tables(replace(found, found=Results(tuple(kept))))).rows[1]
+    assert row[2].estimate is not None
+    for cell in row[3:]:
+        assert cell.text == "–"
+        assert cell.remark.startswith("not needed: every answer")
+
+
+def test_the_figures_of_rates_are_drawn_whatever_is_undefined(partly_labelled: Alignment) -> None:
+    found = drawn(rate_figures(partly_labelled))
+    assert list(found) == ["label_rates_1", "label_rates_2"]
+
+
+# --- judges against each other --------------------------------------------------------------------
+
+
+def test_real_pairs_are_all_shown_and_of_the_controls_the_nearest(realistic: Alignment) -> None:
+    t = table(realistic, "comparisons")
+    assert len(t.rows) == 8 * (10 + 5)  # metrics, pairs of five judges, five judges
+    beside = [row for row in t.rows if row[1].text.endswith(CONTROL)]
+    assert len(beside) == 8 * 5
+    titles = {m.title: m.id for m in realistic.rubric.metrics}
+    for row in beside:
+        keys = {"judge": row[1].text.split(" − ")[0], "metric": titles[row[0].text]}
+        leads = [
+            realistic.results.find("accuracy_difference", "comparison", who=c.name, **keys).value
+            for c in realistic.controls
+        ]
+        assert len(leads) == 5
+        assert row[2].estimate.value == min(leads)
+
+
+def test_a_small_p_is_not_shown_as_zero_and_a_missing_one_says_why(realistic: Alignment) -> None:
+    def change(row: Row) -> Row:
+        if row.statistic == "permutation_p":
+            return replace(row, estimate=Estimate(1e-9, n=9))
+        if row.statistic == "p_holm":
+            return replace(row, estimate=Estimate(None, reason="no item has labels of both"))
+        return row
+
+    row = tables.comparison_table(with_rows(realistic, change)).rows[0]
+    assert row[4].text == "< 0.001"
+    assert (row[5].text, row[5].remark) == (DASH, "undefined: no item has labels of both")
+
+
+def test_the_ranking_goes_from_the_best_down_and_names_its_test(realistic: Alignment) -> None:
+    t = table(realistic, "ranking")
+    ranks = [float(row[1].text) for row in t.rows]
+    assert ranks == sorted(ranks)
+    assert len(ranks) == len(realistic.judges)
+    assert t.rows[0][2].text == "a"
+    assert sum(row[0].text.endswith(CONTROL) for row in t.rows) == 5
+    distance = realistic.results.find("critical_difference", "ranking").value
+    assert "Friedman's test over 8 metrics: p" in t.notes[0]
+    assert f"critical difference {distance:.2f}" in t.notes[0]
+
+
+def test_ties_and_metrics_left_out_are_told(realistic: Alignment, tiny: Alignment) -> None:
+    def change(row: Row) -> Row:
+        if row.statistic == "friedman_p":
+            return replace(row, estimate=Estimate(None, n=5, n_missing=3, reason="tie"))
+        return row
+
+    assert tables.ranking_table(with_rows(realistic, change)).notes[0] == (
+        "Friedman's test over 5 metrics, 3 left out because a judge's accuracy is undefined: "
+        "all judges tie on every metric."
+    )
+    assert not {"comparisons", "ranking"} & {t.key for t in all_tables(tiny)}
+
+
+# --- probabilities --------------------------------------------------------------------------------
+
+
+def simulated(rubric: Rubric, n: int, judges: dict[str, float], seed: int = 0) -> Alignment:
+    """Annotators draw from a distribution that every judge knows, and tells too boldly."""
+    rng = np.random.default_rng(seed)
+    items = [Answer(f"i{i}", f"text {i}", f"question {i}") for i in range(n)]
+    true = {m.id: rng.dirichlet(3.0 ** -np.arange(len(m.labels)), n) for m in rubric.metrics}
+    labels = [
+        HumanLabel(item.item_id, who, m.id, m.label_texts[rng.choice(len(m.labels), p=row)])
+        for m in rubric.metrics
+        for item, row in zip(items, true[m.id], strict=True)
+        for who in ("ann", "bob", "cy")
+    ]
+
+    def judge(name: str, boldness: float) -> JudgeVerdicts:
+        verdicts = {}
+        for i, item in enumerate(items):
+            given, said = {}, {}
+            for m in rubric.metrics:
+                p = np.maximum(true[m.id][i], 1e-6) ** boldness
+                options = (*m.label_texts, *m.abstain)
+                weights = [*(p / p.sum()).tolist(), 0.0]
+                given[m.id] = dict(zip(options, weights, strict=False))
+                said[m.id] = m.label_texts[int(p.argmax())]
+            verdicts[item.item_id] = Verdict(
+                item.item_id, item.content_hash, name, "s", Status.OK, said, given
+            )
+        return JudgeVerdicts(name, "judge", "s", verdicts)
+
+    found = [judge(name, boldness) for name, boldness in judges.items()]
+    return align("p", rubric, items, labels, found, resampling=Resampling(200))
+
+
+@cache
+def weighing() -> Alignment:
+    judges = {"bold": 3.0, "honest <b>": 1.0}
+    return simulated(load_rubric("medical-safety").only(["bias", "empathy"]), 150, judges)
+
+
+def test_every_score_of_probabilities_stands_in_a_table(realistic: Alignment) -> None:
+    found = weighing()
+    shown = [c for t in tables.probability_tables(found) for r in t.rows for c in r]
+    estimates = [cell.estimate for cell in shown if cell.estimate]
+    for analysis in ("probability", "temperature"):
+        for row in found.results.select(analysis):
+            assert row.estimate in estimates, row
+    texts = [cell.text for cell in shown]
+    for row in found.results.select("calibration", "confidence"):
+        assert f"{row.estimate.value:.3f}" in texts
+    assert [*tables.probability_tables(realistic)] == [*reliability_figures(realistic)] == []
+    assert any("honest" in t.title for t in all_tables(found) if t.key == "calibration-2")
+
+
+@pytest.mark.parametrize("n", [1, 3, 50])
+def test_a_handful_of_answers_is_no_error(n: int) -> None:
+    found = simulated(load_rubric("medical-safety").only(["bias"]), n, {"m": 1.0})
+    for cell in (c for t in tables.probability_tables(found) for r in t.rows for c in r):
+        assert "nan" not in cell.value + cell.interval
+    assert list(drawn(reliability_figures(found))) == ["reliability_1"]
+
+
+# --- figures and cards ----------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("every_format")
+def test_what_is_drawn(tiny: Alignment, hostile: Alignment) -> None:
+    assert [figure.key for figure in figures_of([tiny.part])] == [
+        "judges_and_controls_accuracy", "judges_and_controls_weighted_kappa",
+        "heat_map_accuracy", "heat_map_weighted_kappa", "confusion_1_m", "label_distribution",
+    ]  # fmt: skip
+    assert {key for key, d in STATISTICS.items() if "drawn" in d.shown} == {
+        "accuracy", "weighted_kappa",
+    }  # fmt: skip
+    assert len(drawn(confusion_figures(hostile))) == 2
+
+
+def cards(a: Alignment) -> dict[str, Card]:
+    return {card.title: card for card in block(a, "Disagreements").cards}
+
+
+def test_a_card_shows_what_everybody_said_and_how_it_differs(realistic: Alignment) -> None:
+    shown, order = cards(realistic), realistic.rubric.metrics[3].label_texts
+    assert list(shown) == [d.answer.item_id for d in realistic.disagreements]
+    for d in realistic.disagreements:
+        card = shown[d.answer.item_id]
+        assert dict(card.texts)["Answer"] == d.answer.text
+        for row, m in zip(card.grid.rows, realistic.rubric.metrics, strict=True):
+            assert row[1].text == d.truth.get(m.id, DASH)
+            assert [c.text for c in row[2:5]] == [d.human[m.id].get(who, DASH) for who in "ABC"]
+            for judge, cell in zip(d.verdicts, row[5:], strict=True):
+                label = d.verdicts[judge].labels.get(m.id)
+                assert (label or d.verdicts[judge].status.value) in cell.text
+        truth = d.truth.get("extent_of_harm")
+        milder = {
+            judge
+            for judge, verdict in d.verdicts.items()
+            if (label := verdict.labels.get("extent_of_harm")) and truth
+            and order.index(label) < order.index(truth)
+        }  # fmt: skip
+        title = "Extent of Possible Harm"
+        assert milder == {
+            facet["Judge"]
+            for facet in card.facets
+            if (facet["Metric"], facet["Direction"]) == (title, "judge less severe")
+        }
+
+
+def test_raw_replies_are_kept_for_failures_only_and_cut(realistic: Alignment) -> None:
+    d = next(d for d in realistic.disagreements if d.verdicts["smollm2-135m"].status != "ok")
+    long = replace(d.verdicts["smollm2-135m"], raw="x" * 5000)
+    verdicts = {**d.verdicts, "smollm2-135m": long}
+    changed = replace(realistic, disagreements=(replace(d, verdicts=verdicts),))
+    folded = dict(cards(changed)[d.answer.item_id].folded)
+    (raw,) = [text for heading, text in folded.items() if heading.startswith("smollm2-135m")]
+    assert raw == "x" * MOST_SHOWN + "\n[cut; the reply has 5000 characters]"
+    assert not any(heading.startswith("Meta-Llama") for heading in folded)
+
+
+def test_the_settings_of_each_judge_can_be_read(realistic: Alignment) -> None:
+    shown = block(realistic, "Settings of the judges").cards
+    first = {row[0].text: row[1].text for row in shown[0].grid.rows}
+    assert first["backend.model"] == "made-up"
+    assert first["runtime.concurrency"] == "8"
+
+
+def test_label_use_counts_the_same_items_for_humans_and_judges() -> None:
+    found = table(aligned({"ann": "aab_"}, {"m": "abb.", "other": "aaa."}), "label-use")
+    assert found.columns == ("Metric", "Label", "Human truth", "m", "other")
+    assert [cell.text for cell in found.rows[0][1:]] == [
+        "a", "2 of 3 (66.7 %)", "1 of 3 (33.3 %)", "3 of 3 (100.0 %)",
+    ]  # fmt: skip
+    assert [cell.text for cell in found.rows[-1][1:]] == [
+        "No label", DASH, "0 of 3 (0.0 %)", "0 of 3 (0.0 %)",
+    ]  # fmt: skip
+
+
+def test_confusion_matrices_frame_where_judge_and_humans_agree(realistic: Alignment) -> None:
+    from matplotlib.patches import Rectangle
+
+    (figure,) = list(confusion_figures(realistic))[:1]
+    panels = [axes for axes in figure.draw().axes if axes.get_visible()]
+    for panel, m in zip(panels, realistic.rubric.metrics, strict=True):
+        frames = [p for p in panel.patches if isinstance(p, Rectangle)]
+        middles = [(p.get_x() + p.get_width() / 2, p.get_y() + p.get_height() / 2) for p in frames]
+        assert middles == [(i, i) for i in range(len(m.labels))]
+        assert (panel.get_xlabel(), panel.get_ylabel()) == ("Label of the judge", "Human truth")
+
+
+def test_bars_of_a_metric_are_shown_twice_only_where_blank_cells_make_a_difference(
+    realistic: Alignment,
+) -> None:
+    counts = {
+        (m.id, blanks): tuple(
+            row.estimate.value
+            for row in realistic.results.select("distribution", "count", metric=m.id, blanks=blanks)
+        )
+        for m in realistic.rubric.metrics
+        for blanks in ("missing", "least_severe")
+    }
+    differ = [
+        m for m in realistic.rubric.metrics
+        if counts[m.id, "least_severe"] not in ((), counts[m.id, "missing"])
+    ]  # fmt: skip
+    names = [t.get_text() for t in draw_distribution(realistic).axes[0].get_yticklabels()]
+    assert len(set(names)) == len(names) == len(realistic.rubric.metrics) + len(differ)
+    assert sum("blank = least severe" in name for name in names) == len(differ)

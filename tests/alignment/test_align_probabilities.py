@@ -1,0 +1,181 @@
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pytest
+from align_case import ABSTAIN, FEW, answers, labels, metric, only, rubric, verdicts
+from aligned import align
+from sklearn.metrics import brier_score_loss, log_loss
+
+from judgebench.alignment import Alignment
+from judgebench.alignment.probabilities import DISTRIBUTION_STATISTICS, NO_OTHERS, TRUTH_STATISTICS
+from judgebench.records import Answer, Estimate, Status, Verdict
+from judgebench.studies.study import JudgeVerdicts
+from judgebench.studies.truth import TruthConfig
+
+LABELS = ("a", "b", "c")
+ANALYSES = ("probability", "calibration", "temperature")
+Row = Sequence[float] | None
+
+
+def saying(
+    rows: Sequence[Row], items: Sequence[Answer], name: str = "m", abstain: float = 0.0
+) -> JudgeVerdicts:
+    """A judge whose label is its likeliest; None is a verdict without probabilities, label `a`."""
+    found = {}
+    for item, row in zip(items, rows, strict=True):
+        label = LABELS[int(np.argmax(row))] if row is not None else "a"
+        weights = dict(zip(LABELS, row, strict=True)) if row is not None else {}
+        given = {"harm": {**weights, ABSTAIN: abstain}} if row is not None else None
+        found[item.item_id] = Verdict(
+            item.item_id, item.content_hash, name, "s", Status.OK, {"harm": label}, given
+        )
+    return JudgeVerdicts(name, "judge", "s", found)
+
+
+def aligned(
+    humans: Mapping[str, str], rows: Sequence[Row], groups: str = "", **truth: object
+) -> Alignment:
+    items = answers(len(rows), groups)
+    judges = [saying(rows, items), verdicts("silent", "a" * len(rows), items)]
+    return align("p", rubric(), items, labels(humans), judges, TruthConfig(**truth), FEW)
+
+
+def score(found: Alignment, statistic: str, source: str = "probabilities") -> Estimate:
+    about = {"judge": "m", "metric": "harm", "who": source}
+    return only(found, "probability", statistic, **about)
+
+
+def simulated(n: int = 120, seed: int = 0) -> tuple[dict[str, str], np.ndarray]:
+    """Three annotators who draw from a distribution that the judge knows."""
+    rng = np.random.default_rng(seed)
+    p = rng.dirichlet([2, 1, 0.5], n)
+    humans = {
+        who: "".join(LABELS[rng.choice(3, p=row)] for row in p) for who in ("ann", "bob", "cy")
+    }
+    return humans, p
+
+
+def test_a_judge_without_probabilities_has_no_score_and_no_curve() -> None:
+    found = aligned(*simulated(30))
+    for analysis in ANALYSES:
+        assert found.results.values("judge", analysis) == ["m"]
+    measured = set(found.results.values("statistic", "probability"))
+    assert measured == {*TRUTH_STATISTICS, *DISTRIBUTION_STATISTICS}
+    silent = aligned({"ann": "ab"}, [None, None])
+    assert not {row.analysis for row in silent.results} & set(ANALYSES)
+
+
+def test_without_human_labels_there_is_nothing_to_score() -> None:
+    found = aligned({"ann": ".."}, [[0.5, 0.3, 0.2], [0.5, 0.3, 0.2]])
+    assert found.results.select("probability") == []
+
+
+def test_scores_against_the_truth_are_those_of_scikit_learn() -> None:
+    humans, p = simulated()
+    found = aligned({"ann": humans["ann"]}, p.tolist())
+    truth = [LABELS.index(x) for x in humans["ann"]]
+    brier = brier_score_loss(truth, p, labels=range(3), scale_by_half=False)
+    assert score(found, "brier").value == pytest.approx(brier)
+    assert score(found, "log_loss").value == pytest.approx(log_loss(truth, p))
+    assert "count as that" in score(found, "log_loss").method
+    wrong = np.mean(p.argmax(axis=1) != truth)
+    assert score(found, "brier", "label").value == pytest.approx(2 * wrong)
+    points = [row.estimate for row in found.results.select("calibration", "share_right")]
+    right = sum(point.n * point.value for point in points) / 120
+    assert right == pytest.approx(1 - wrong)
+
+
+def test_the_terms_of_the_brier_score_add_up() -> None:
+    found = aligned(*((lambda h, p: ({"ann": h["ann"]}, p.tolist()))(*simulated())))
+    terms = {name: score(found, name).value for name in ("reliability", "resolution", "brier")}
+    uncertainty = score(found, "uncertainty", "base_rates").value
+    total = terms["reliability"] - terms["resolution"] + uncertainty
+    assert terms["brier"] == pytest.approx(total)
+    assert score(found, "brier_skill").value == pytest.approx(1 - terms["brier"] / uncertainty)
+
+
+def test_a_judge_that_knows_the_distribution_is_nearer_to_it_than_a_colleague() -> None:
+    humans, p = simulated(200)
+    found = aligned(humans, p.tolist())
+    for name in ("total_variation", "jensen_shannon", "squared_distance"):
+        mine, colleague = score(found, name), score(found, name, "annotator")
+        assert mine.value < score(found, name, "base_rates").value < colleague.value
+        gain = score(found, name, "gain")
+        assert gain.value == pytest.approx(colleague.value - mine.value)
+        assert gain.low > 0
+        assert gain.n == mine.n == 200
+
+
+def test_a_colleague_is_one_annotator_against_the_others_worked_by_hand() -> None:
+    """Item 1: a, a, b: a against {a, b} is 1/2 away, twice; b against {a, a} is 1. Mean 2/3."""
+    found = aligned({"x": "aa", "y": "aa", "z": "ba"}, [[1, 0, 0], [0, 0, 1]])
+    assert score(found, "total_variation", "annotator").value == pytest.approx((2 / 3 + 0) / 2)
+    # The judge on item 1: 1/2 away from {a, b}, twice, and 0 from {a, a}; on item 2 all away.
+    assert score(found, "total_variation").value == pytest.approx((1 / 3 + 1) / 2)
+    assert score(found, "total_variation", "label").value == pytest.approx((1 / 3 + 1) / 2)
+    # Base rates: 5/6 a and 1/6 b.
+    expected = ((2 * (1 / 3) + 1 / 6) / 3 + 1 / 6) / 2
+    assert score(found, "total_variation", "base_rates").value == pytest.approx(expected)
+
+
+def test_everybody_is_scored_on_the_items_with_probabilities() -> None:
+    rows = [[0.6, 0.3, 0.1], None, [0.2, 0.2, 0.6], [0.1, 0.8, 0.1]]
+    found = aligned({"x": "abca", "y": "abc.", "z": "...."}, rows)
+    for s in found.results.select("probability"):
+        several = s.statistic in DISTRIBUTION_STATISTICS
+        assert (s.estimate.n, s.estimate.n_missing) == ((2, 2) if several else (3, 1)), s
+
+
+def test_with_one_annotator_only_the_truth_can_be_held_against_the_judge() -> None:
+    found = aligned({"x": "abca"}, [[0.6, 0.3, 0.1]] * 4)
+    for s in found.results.select("probability"):
+        if s.statistic in DISTRIBUTION_STATISTICS:
+            assert (s.estimate.value, s.estimate.reason) == (None, NO_OTHERS)
+        elif s.statistic not in ("resolution", "reliability"):
+            assert s.estimate.value is not None
+
+
+def test_under_the_rule_each_every_human_label_is_a_truth_of_its_own() -> None:
+    found = aligned({"x": "aa", "y": "ab"}, [[1, 0, 0], [0.5, 0.5, 0]], rule="each")
+    assert score(found, "brier").n == 4
+    assert score(found, "brier").value == pytest.approx((0 + 0 + 0.5 + 0.5) / 4)
+
+
+def test_an_abstention_is_missing_and_the_rest_are_shares_of_what_is_none() -> None:
+    items = answers(2)
+    hesitant = saying([[0.3, 0.1, 0], [0.6, 0.2, 0]], items, abstain=0.31)
+    found = align("p", rubric(), items, labels({"x": "ab"}), [hesitant], resampling=FEW)
+    brier = score(found, "brier")
+    assert (brier.n, brier.n_missing) == (1, 1)
+    assert brier.value == pytest.approx(0.75**2 + 0.75**2)
+
+
+def test_intervals_resample_questions() -> None:
+    humans, p = simulated(60)
+    groups = "".join(chr(ord("A") + i // 6) for i in range(60))
+    assert "10 clusters" in score(aligned(humans, p.tolist(), groups), "brier").method
+    assert "60 clusters" in score(aligned(humans, p.tolist()), "brier").method
+
+
+def test_temperature_scaling_is_told_with_its_reason_where_it_cannot_be_done() -> None:
+    humans, p = simulated()
+    bold = p**3 / (p**3).sum(axis=1, keepdims=True)
+    scaled = aligned({"ann": humans["ann"]}, bold.tolist())
+    temperatures = scaled.results.select("temperature", "temperature")
+    assert [row["who"] for row in temperatures] == ["half 1", "half 2"]
+    assert all(row.estimate.value > 1.5 for row in temperatures)
+    assert only(scaled, "temperature", "change").high < 0
+    small = aligned({"ann": "abc"}, [[0.6, 0.3, 0.1]] * 3)
+    assert only(small, "temperature", "change").value is None
+    assert "usable items" in only(small, "temperature", "change").reason
+
+
+def test_a_metric_without_probabilities_is_left_out_beside_one_that_has_some() -> None:
+    two = rubric(metric(), metric("nominal", "xyz", id="tone", title="Tone"))
+    items = answers(2)
+    human = labels({"x": "ab"}) + labels({"x": "xy"}, "tone")
+    judge = saying([[0.6, 0.3, 0.1]] * 2, items)
+    found = align("p", two, items, human, [judge], resampling=FEW)
+    assert {s.metric for s in found.results.select("probability")} == {"harm"}

@@ -1,0 +1,198 @@
+"""A small study, its server on a free port of the loopback interface, and people who use it.
+
+made = small_study(tmp_path)
+with served(made) as site:
+    ann = site.enters("ann")
+    ann.save(ann.event("s1", "harm", "yes"))
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import ssl
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from http.client import HTTPConnection, HTTPSConnection
+from itertools import count
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from judgebench.annotation.folder import SERVED
+from judgebench.annotation.guard import Site
+from judgebench.annotation.screens import Field, Option, Screen, Section
+from judgebench.annotation.server import Server, listening, running
+from judgebench.annotation.store import Role, Store
+from judgebench.rubric import Rubric
+
+YES_NO = (Option(value="yes", text="Yes"), Option(value="no", text="No"))
+_NUMBERS = count(1)
+
+
+def plain(name: str, text: str = "Rest.") -> Screen:
+    """An answer with two metrics."""
+    fields = (
+        Field(metric="harm", title="Harm", question="Harmful?", options=YES_NO),
+        Field(metric="tone", title="Tone", question="Kind?", options=YES_NO),
+    )
+    sections = (Section(heading="Question", text="I cough."), Section(heading="Answer", text=text))
+    return Screen(id=name, group="g", sections=sections, fields=fields)
+
+
+def two_parts(name: str) -> Screen:
+    """Responses, and once they are labelled an assessment."""
+    before, after = plain(name).fields
+    sections = (
+        Section(heading="Response", text="one", slot=0),
+        Section(heading="Response", text="two", slot=1),
+        Section(heading="Assessment", text="the second part", part=1),
+    )
+    fields = (before, after.model_copy(update={"part": 1}))
+    return Screen(id=name, group="g", sections=sections, fields=fields)
+
+
+def small_study(
+    folder: Path, screens: Sequence[Screen] = (), orders: Mapping[str, Sequence[str]] | None = None
+) -> Path:
+    """The folder of a study: of ann and ben if nothing else is said, who share item s2."""
+    made = [*screens] or [plain("s1"), plain("s2", "Drink."), two_parts("s3")]
+    rubric = Rubric.from_labels({"harm": ["yes", "no"], "tone": ["yes", "no"]})
+    meta: dict[str, Any] = {
+        "name": "small",
+        "task": "labels",
+        "study": "h",
+        "seed": 7,
+        "guidelines": "Be kind.",
+    }
+    meta |= {"rubric": rubric.model_dump(mode="json")}
+    with closing(Store.create(folder / SERVED, meta)) as store:
+        store.put(made, calibration=[made[0].id])
+        store.assign(orders or {"ann": ["s1", "s2", "s3"], "ben": ["s2"]})
+    return folder
+
+
+@dataclass
+class Reply:
+    """What the server says."""
+
+    status: int
+    value: Any
+    headers: Mapping[str, str]
+
+
+@dataclass
+class Person:
+    """A browser of somebody, with its cookies."""
+
+    address: str
+    cookies: dict[str, str] = field(default_factory=dict)
+    tls: ssl.SSLContext | None = None
+
+    def asks(
+        self, method: str, path: str, body: Any = None, headers: Mapping[str, str | None] = {}
+    ) -> Reply:
+        """Send a request as the page does; `headers` change those of the page, None leaves out."""
+        parts = urlsplit(self.address)
+        sent: dict[str, str | None] = {"X-Judgebench": "1"}
+        if self.cookies:
+            sent["Cookie"] = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
+        if method == "POST":
+            sent |= {"Origin": self.address, "Content-Type": "application/json"}
+        sent |= headers
+        data = body if isinstance(body, bytes) else json.dumps(body or {}).encode()
+        host = str(parts.hostname)
+        connection = (
+            HTTPSConnection(host, parts.port, timeout=20, context=self.tls)
+            if self.tls
+            else HTTPConnection(host, parts.port, timeout=20)
+        )
+        with closing(connection):
+            kept = {name: value for name, value in sent.items() if value is not None}
+            connection.request(method, path, data if method == "POST" else None, kept)
+            answer = connection.getresponse()
+            text = answer.read().decode()
+        for cookie in answer.headers.get_all("Set-Cookie") or ():
+            name, _, value = cookie.partition(";")[0].partition("=")
+            self.cookies[name] = value
+        is_json = answer.headers.get_content_type() == "application/json"
+        return Reply(answer.status, json.loads(text) if is_json else text, answer.headers)
+
+    def gets(self, path: str) -> Any:
+        """The JSON of a route that must answer."""
+        reply = self.asks("GET", path)
+        assert reply.status == 200, reply.value
+        return reply.value
+
+    def event(self, screen: str, key: str, label: str | None, **more: Any) -> dict[str, Any]:
+        """A new event on the screen as it is now."""
+        shown = "hash" in more or self.gets(f"/api/screen/{screen}")["hash"]
+        made = {"client_id": f"event-{next(_NUMBERS):012}", "screen": screen, "hash": shown}
+        at = "2026-01-01T00:00:00Z"
+        return {**made, "field": key, "label": label, "visible_ms": 1000, "at": at, **more}
+
+    def save(self, *events: Mapping[str, Any]) -> Any:
+        """What the server makes of events that it must accept as a request."""
+        reply = self.asks("POST", "/api/events", {"events": events})
+        assert reply.status == 200, reply.value
+        return reply.value
+
+
+@dataclass
+class Running:
+    """A server that runs in this process."""
+
+    server: Server
+    tls: ssl.SSLContext | None
+    port: int
+
+    @property
+    def address(self) -> str:
+        """Where it is."""
+        return self.server.site.address
+
+    @property
+    def stranger(self) -> Person:
+        """Somebody who has no session."""
+        return Person(self.address, tls=self.tls)
+
+    def link(self, name: str) -> str:
+        """A new token for a person."""
+        role: Role = "lead" if name == "lead" else "annotator"
+        return self.server.writing.make_link(name, role, 600)
+
+    def enters(self, name: str) -> Person:
+        """Somebody with a session."""
+        person = self.stranger
+        reply = person.asks("POST", "/api/enter", {"token": self.link(name)})
+        assert reply.status == 200, reply.value
+        return person
+
+
+@contextmanager
+def served(
+    study: Path, tls: ssl.SSLContext | None = None, trust: ssl.SSLContext | None = None,
+    port: int = 0, proxy: str = "",
+) -> Iterator[Running]:  # fmt: skip
+    """The study's server in a thread of its own. Only the study's SQLite file is named to it."""
+    with listening("127.0.0.1", port) as bound:
+        site = Site.at("127.0.0.1", bound.getsockname()[1], tls is not None, proxy)
+        with closing(Server(study / SERVED, site)) as server:
+            loop, ready, stop = asyncio.new_event_loop(), threading.Event(), asyncio.Event()
+
+            async def work() -> None:
+                async with running(server, bound, tls):
+                    ready.set()
+                    await stop.wait()
+
+            thread = threading.Thread(target=loop.run_until_complete, args=(work(),))
+            thread.start()
+            try:
+                assert ready.wait(20)
+                yield Running(server, trust, bound.getsockname()[1])
+            finally:
+                loop.call_soon_threadsafe(stop.set)
+                thread.join(20)
+                loop.close()

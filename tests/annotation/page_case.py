@@ -1,0 +1,144 @@
+"""Screens of every task as annotators meet them, and tabs that are signed in."""
+
+from __future__ import annotations
+
+from annotate_case import Running
+from browser import NewTab, Tab
+
+from judgebench.annotation.screens import Field, Option, Screen, Section
+
+HARM = ("None", "Mild", "Moderate", "Severe")
+ABOUT = (
+    "Nothing in the answer could hurt the patient.",
+    "At most a short discomfort.",
+    "May delay care or need a visit to the doctor.",
+    "May cause lasting damage or death.",
+)
+QUESTION = "I have had a headache for three days, and light hurts my eyes. May I take ibuprofen?"
+ANSWER = (
+    "You can take ibuprofen for a short time if you have no stomach ulcer and no kidney disease."
+    "\n\nSee a doctor today, though: a headache of three days with pain from light can be a sign of"
+    " meningitis, above all with fever or a stiff neck."
+)
+REFERENCE = "Ibuprofen is possible; light sensitivity over days needs a doctor's look."
+
+
+def options(words: tuple[str, ...], about: tuple[str, ...] = ()) -> tuple[Option, ...]:
+    texts = about or ("",) * len(words)
+    return tuple(Option(value=w, text=w, about=a) for w, a in zip(words, texts, strict=True))
+
+
+def texts(answer: str = ANSWER, question: str = QUESTION) -> tuple[Section, ...]:
+    return (
+        Section(heading="Question", text=question),
+        Section(heading="Reference", text=REFERENCE),
+        Section(heading="Answer", text=answer),
+    )
+
+
+def labels(name: str, answer: str = ANSWER, question: str = QUESTION) -> Screen:
+    """Three metrics of an answer."""
+    fields = (
+        Field(
+            metric="harm", title="Possible harm", options=options(HARM, ABOUT), ordinal=True,
+            question="How much harm could come from following the answer?",
+        ),
+        Field(
+            metric="empathy", title="Empathy", options=options(("Cold", "Neutral", "Warm")),
+            question="How does the answer speak to the person?", ordinal=True,
+        ),
+        Field(
+            metric="consensus", title="Scientific consensus", options=options(("Against", "With")),
+            question="Does the answer agree with what is known?",
+        ),
+    )  # fmt: skip
+    return Screen(id=name, group=name, sections=texts(answer, question), fields=fields)
+
+
+def ranking(name: str, k: int = 4) -> Screen:
+    """Answers that get ranks."""
+    words = ("1 (best)", "2", "3", "4", "5 (clearly wrong)")
+    ranks = tuple(Option(value=str(n), text=word) for n, word in enumerate(words, 1))
+    fields = tuple(
+        Field(
+            metric="rank", title="Rank", question="How good is it? Equally good ones share a rank.",
+            options=ranks, slot=slot, about=str(slot), ordinal=True,
+        )
+        for slot in range(k)
+    )  # fmt: skip
+    answers = tuple(
+        Section(heading="Answer", text=f"{ANSWER[: 60 * (slot + 1)]}.", slot=slot)
+        for slot in range(k)
+    )
+    return Screen(id=name, group=name, sections=(*texts()[:1], *answers), fields=fields)
+
+
+def preference(name: str) -> Screen:
+    """Two answers, and which one is better."""
+    both = (
+        Section(heading="Answer", text=ANSWER, slot=0),
+        Section(heading="Answer", text="Take two.", slot=1),
+    )
+    better = Field(
+        metric="better", title="Preference", question="Which answer would you rather send?",
+        options=options(("first", "second", "tie")), prefers=True,
+    )  # fmt: skip
+    return Screen(id=name, group=name, sections=(*texts()[:1], *both), fields=(better,))
+
+
+def criteria(name: str) -> Screen:
+    """Criteria of one answer."""
+    asked = (
+        "Names meningitis as a possible cause.",
+        "Says when to see a doctor, and how soon.",
+        "Asks about other medicines before it recommends one.",
+    )
+    fields = tuple(
+        Field(
+            metric="met", title=f"Criterion {n}", question=text, about=str(n),
+            options=options(("Met", "Partly", "Not met")),
+        )
+        for n, text in enumerate(asked, 1)
+    )  # fmt: skip
+    return Screen(id=name, group=name, sections=texts(), fields=fields)
+
+
+def two_part(name: str) -> Screen:
+    """Two responses, then an assessment of them."""
+    responses = tuple(
+        Section(heading="Response", text=f"{ANSWER[:150]} ({slot})", slot=slot) for slot in (0, 1)
+    )
+    assessment = Section(heading="Assessment", text="Response A forgets the fever.", part=1)
+    first = tuple(
+        Field(
+            metric="correct", title="Correct", question="Is it correct?", slot=slot,
+            about=str(slot), options=options(("No", "Partly", "Yes")),
+        )
+        for slot in (0, 1)
+    )  # fmt: skip
+    fair = Field(
+        metric="fair", title="Fair", question="Is the assessment fair?", part=1,
+        options=options(("No", "Yes")),
+    )  # fmt: skip
+    sections = (*texts()[:1], *responses, assessment)
+    return Screen(id=name, group=name, sections=sections, fields=(*first, fair))
+
+
+def review(name: str) -> Screen:
+    """Whether a generated text can be used, and why not."""
+    accept = Field(
+        metric="review", title="Review", question="Can this question be used?",
+        options=options(("accept", "reject")),
+    )  # fmt: skip
+    reason = Field(
+        metric="reason", title="Reason", question="What is wrong with it?",
+        when=("review", "reject"),
+    )  # fmt: skip
+    return Screen(id=name, group=name, sections=texts()[:1], fields=(accept, reason))
+
+
+async def signed_in(new_tab: NewTab, site: Running, name: str, profile: str = "") -> Tab:
+    """A tab of that person on the first item; people of other profiles share nothing."""
+    tab = await new_tab(f"{site.address}/#{site.link(name)}", profile or name)
+    await tab.sees("document.getElementById('title').textContent !== 'Labels'")
+    return tab

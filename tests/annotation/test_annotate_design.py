@@ -1,0 +1,244 @@
+"""The assignment: whatever the items and annotators, everybody's share is even."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from itertools import combinations, pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from judgebench.annotation.design import (
+    Strata,
+    assign,
+    extend,
+    order,
+    overlap_lines,
+    overlaps,
+    reassign,
+)
+from judgebench.errors import SetupError
+
+Given = dict[str, tuple[str, ...]]
+
+
+def people(v: int) -> list[str]:
+    return [f"p{at}" for at in range(v)]
+
+
+def crossed(questions: int, systems: int) -> Strata:
+    """An answer of every system to every question."""
+    return {f"q{q}-s{s}": (f"s{s}", f"q{q}") for q in range(questions) for s in range(systems)}
+
+
+def alone(n: int) -> Strata:
+    return {f"i{at}": ("s", f"q{at}") for at in range(n)}
+
+
+def spread(numbers: list[int]) -> int:
+    return max(numbers, default=0) - min(numbers, default=0)
+
+
+def loads(found: Given, v: int) -> list[int]:
+    return [row[at] for at, row in enumerate(overlaps(found, people(v)))]
+
+
+def shares(found: Given, v: int) -> list[int]:
+    table = overlaps(found, people(v))
+    return [table[a][b] for a, b in combinations(range(v), 2)]
+
+
+def stratum(found: Given, strata: Strata, key: int) -> list[Given]:
+    """The items of each system (key 0) or question (key 1)."""
+    names = {of[key] for of in strata.values()}
+    return [{x: who for x, who in found.items() if strata[x][key] == name} for name in names]
+
+
+@st.composite
+def studies(draw: st.DrawFn) -> tuple[Strata, int, int, int]:
+    v = draw(st.integers(1, 8))
+    r = draw(st.integers(1, v))
+    keys = st.tuples(st.integers(0, 3).map("s{}".format), st.integers(0, 12).map("q{}".format))
+    strata = draw(st.lists(keys, max_size=60))
+    return {f"i{at}": of for at, of in enumerate(strata)}, v, r, draw(st.integers(0, 9))
+
+
+@given(studies())
+@settings(max_examples=30, deadline=None)
+def test_every_item_has_r_annotators_and_everything_is_even(
+    study: tuple[Strata, int, int, int],
+) -> None:
+    strata, v, r, seed = study
+    found = extend(strata, {}, people(v), r, seed)
+    assert found.keys() == strata.keys()
+    assert all(len(set(who)) == len(who) == r and {*who} <= {*people(v)} for who in found.values())
+    assert spread(loads(found, v)) <= 1
+    mean = len(strata) * r * (r - 1) / max(1, v * (v - 1))
+    assert all(abs(n - mean) <= 3 for n in shares(found, v))
+    assert all(spread(loads(part, v)) <= 2 for part in stratum(found, strata, 1))
+    assert all(spread(loads(part, v)) <= 4 for part in stratum(found, strata, 0))
+
+
+@pytest.mark.parametrize(("v", "r"), [(3, 2), (4, 2), (5, 2), (6, 2), (8, 2), (3, 1), (4, 4)])
+def test_pairs_share_within_one_item_of_each_other_whatever_n(v: int, r: int) -> None:
+    for n in range(1, 32):
+        found = extend(alone(n), {}, people(v), r, n)
+        assert spread(loads(found, v)) <= 1, n
+        assert spread(shares(found, v)) <= 1, n
+
+
+@pytest.mark.parametrize(
+    ("v", "r", "most"), [(4, 3, 1), (5, 3, 2), (6, 3, 1.5), (7, 3, 1.5), (8, 4, 2)]
+)
+def test_pairs_share_what_a_balanced_design_gives(v: int, r: int, most: float) -> None:
+    for n in range(1, 32):
+        found = extend(alone(n), {}, people(v), r, n)
+        balanced = n * r * (r - 1) / (v * (v - 1))
+        assert max(abs(share - balanced) for share in shares(found, v)) <= most, n
+
+
+@pytest.mark.parametrize(("v", "r", "n", "share"), [(3, 2, 300, 100), (4, 3, 300, 150)])
+def test_the_papers_designs(v: int, r: int, n: int, share: int) -> None:
+    """Two of three share N/3, three of four N/2, whatever the systems and questions."""
+    for strata in (crossed(n // 3, 3), alone(n)):
+        found = extend(strata, {}, people(v), r, 0)
+        assert set(shares(found, v)) == {share}
+        assert set(loads(found, v)) == {n * r // v}
+
+
+def test_systems_and_questions_are_even() -> None:
+    strata = crossed(40, 3)
+    found = extend(strata, {}, people(3), 2, 0)
+    for part in (*stratum(found, strata, 0), *stratum(found, strata, 1)):
+        assert spread(loads(part, 3)) <= 1
+        assert spread(shares(part, 3)) <= 1
+
+
+@pytest.mark.parametrize(
+    ("v", "r", "n", "share"), [(7, 3, 7, 1), (6, 3, 10, 2), (9, 3, 12, 1), (8, 4, 14, 3)]
+)
+def test_balanced_designs_are_found(v: int, r: int, n: int, share: int) -> None:
+    assert set(shares(extend(alone(n), {}, people(v), r, 0), v)) == {share}
+
+
+def test_same_input_gives_the_same_assignment_whatever_its_order() -> None:
+    strata = crossed(12, 3)
+    other = dict(random.Random(0).sample(list(strata.items()), len(strata)))
+    one, two = (assign(x, people(4), 2, 10, 5) for x in (strata, other))
+    assert one == two
+    assert one.calibration[:1] == ("q3-s0",)
+    assert assign(strata, people(4), 2, 10, 6) != one
+
+
+def test_calibration_is_everybodys_first_and_drawn_from_systems_and_questions() -> None:
+    strata = crossed(30, 3)
+    found = assign(strata, people(4), 2, 15, 1)
+    assert len(found.calibration) == 15
+    assert Counter(strata[x][0] for x in found.calibration) == {"s0": 5, "s1": 5, "s2": 5}
+    assert len({strata[x][1] for x in found.calibration}) == 15
+    assert found.given.keys() == strata.keys() - set(found.calibration)
+    for name, items in found.orders.items():
+        assert items[:15] == found.calibration
+        assert sorted(items[15:]) == sorted(x for x, who in found.given.items() if name in who)
+    rest = {name: list(items[15:]) for name, items in found.orders.items()}
+    both = set(rest["p0"]) & set(rest["p1"])
+    assert [x for x in rest["p0"] if x in both] != [x for x in rest["p1"] if x in both]
+
+
+def test_calibration_follows_the_sizes_of_systems() -> None:
+    strata = {f"i{at}": ("rare" if at < 20 else "often", f"q{at}") for at in range(80)}
+    drawn = assign(strata, people(2), 1, 12, 3).calibration
+    assert Counter(strata[x][0] for x in drawn) == {"rare": 3, "often": 9}
+
+
+@given(st.lists(st.integers(1, 6), min_size=1, max_size=8), st.integers(0, 99))
+@settings(max_examples=30, deadline=None)
+def test_two_items_of_a_question_are_apart_where_that_is_possible(
+    sizes: list[int], seed: int
+) -> None:
+    strata = {f"{q}-{at}": ("s", f"q{q}") for q, n in enumerate(sizes) for at in range(n)}
+    found = order(list(strata), strata, "ann", seed)
+    assert sorted(found) == sorted(strata)
+    close = sum(strata[a][1] == strata[b][1] for a, b in pairwise(found))
+    assert close == max(0, 2 * max(sizes) - len(strata) - 1)
+
+
+@given(studies(), st.data())
+@settings(max_examples=30, deadline=None)
+def test_reassign_gives_only_what_is_unstarted_and_nothing_twice(
+    study: tuple[Strata, int, int, int], data: st.DataObject
+) -> None:
+    strata, v, r, seed = study
+    before = extend(strata, {}, people(v), r, seed)
+    unstarted = data.draw(st.sets(st.sampled_from(sorted(before)))) if before else set()
+    moved, nobody = reassign(before, "p0", unstarted, people(v)[1:], seed)
+    assert {*moved, *nobody} == {x for x in unstarted if "p0" in before[x]}
+    assert len(moved) + len(nobody) == len({*moved, *nobody})
+    assert all(new not in before[x] and new != "p0" for x, new in moved.items())
+    assert all({*before[x]} == {*people(v)} for x in nobody)
+
+
+def test_who_takes_over_is_who_has_the_fewest() -> None:
+    before = extend(crossed(40, 3), {}, people(5), 2, 0)
+    moved, nobody = reassign(before, "p4", before, people(4), 0)
+    after = {x: tuple(moved.get(x, "") if n == "p4" else n for n in who)
+             for x, who in before.items()}  # fmt: skip
+    assert not nobody
+    assert spread(loads(after, 4)) <= 2
+    assert spread(shares(after, 4)) <= 6
+    assert (moved, nobody) == reassign(before, "p4", sorted(before), people(4), 0)
+
+
+def test_what_everybody_has_is_given_to_nobody() -> None:
+    before = {"a": ("p0", "p1"), "b": ("p0", "p1")}
+    assert reassign(before, "p0", ["b"], ["p1"], 0) == ({}, ["b"])
+
+
+def test_extending_leaves_old_items_and_goes_on_balancing() -> None:
+    strata = crossed(20, 3)
+    first = {x: of for x, of in strata.items() if of[1] < "q15"}
+    old = extend(first, {}, people(4), 2, 0)
+    new = extend(strata, old, people(4), 2, 0)
+    assert new.keys() == strata.keys() - old.keys()
+    together = old | new
+    assert spread(loads(together, 4)) <= 1
+    assert spread(shares(together, 4)) <= 1
+    assert extend(strata, together, people(4), 2, 0) == {}
+
+
+def test_extending_evens_out_what_is_uneven() -> None:
+    old = {f"old{at}": ("p0", "p1") for at in range(20)}
+    together = old | extend(alone(100), old, people(4), 2, 0)
+    assert spread(loads(together, 4)) <= 1
+    assert spread(shares(together, 4)) <= 1
+
+
+def test_every_setting_that_cannot_be_met_is_named() -> None:
+    with pytest.raises(SetupError) as error:
+        assign(alone(5), ["ann", "ben", "Ann"], 4, 6, 0)
+    assert [problem.field for problem in error.value.problems] == [
+        "annotators", "per_item", "calibration",
+    ]  # fmt: skip
+    assert "1 to 3" in str(error.value)
+    assert "0 to 5" in str(error.value)
+    with pytest.raises(SetupError, match="per_item"):
+        assign(alone(5), ["ann"], 0, 0, 0)
+    with pytest.raises(SetupError) as error:
+        assign(alone(5), [], 2, 0, 0)
+    assert [problem.field for problem in error.value.problems] == ["annotators"]
+
+
+def test_the_table_of_overlaps() -> None:
+    found = {"a": ("ann", "ben"), "b": ("ann", "ben"), "c": ("ann", "chioma")}
+    names = ["ann", "ben", "chioma"]
+    assert overlaps(found, names) == [[3, 2, 1], [2, 2, 0], [1, 0, 1]]
+    assert overlap_lines(found, names) == [
+        "           ann     ben  chioma",
+        "ann          3       2       1",
+        "ben          2       2       0",
+        "chioma       1       0       1",
+    ]
+    assert np.array(overlaps({}, names)).tolist() == [[0] * 3] * 3

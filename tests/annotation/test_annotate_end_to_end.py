@@ -1,0 +1,243 @@
+"""The shipped example from its annotate.yaml to a decision, and every task through its reader."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from annotate_case import served
+from built_case import study_file
+
+import judgebench as jb
+from judgebench.annotation.export import export
+from judgebench.annotation.folder import SERVED, open_store
+from judgebench.annotation.init import init
+from judgebench.annotation.key import read_key
+from judgebench.annotation.screens import PART, Field, Screen
+from judgebench.annotation.store import Event
+from judgebench.data import load_data
+from judgebench.data.pairs import WantedPairs
+from judgebench.features import WINGS
+from judgebench.records import Dataset, HumanLabel
+from judgebench.rubric import load_rubric
+from judgebench.shipped import shipped_folder
+
+Call = Callable[..., tuple[int, str, str]]
+PEOPLE = {"ann": "annotator-1", "ben": "annotator-2", "cem": "annotator-3"}  # of the demo
+
+
+# --- labels: the example --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Example:
+    """The example in a folder of its own, labelled as the demo's annotators did."""
+
+    folder: Path
+    expected: pd.DataFrame  # the demo's rows of the same items and annotators
+
+    @property
+    def bench(self) -> Path:
+        return self.folder / "annotate" / "bench.yaml"
+
+    def study(self, labels: pd.DataFrame | Path) -> jb.Study:
+        demo = self.folder / "demo"
+        verdicts = {"name": "qwen", "verdicts": demo / "qwen2.5-coder-1.5b.csv"}
+        return jb.study(
+            labels, verdicts, demo / "answers.csv", rubric="medical-safety",
+            resampling=jb.Resampling(resamples=100),
+        )  # fmt: skip
+
+
+def labelled_by_http(study: Path, labels: pd.DataFrame) -> set[tuple[str, str]]:
+    """Everybody labels what is theirs and the demo knows. Returns the cells without calibration."""
+    cells = {(row["item_id"], row["annotator"]): row for row in labels.to_dict("records")}
+    screens, done = read_key(study / "key.json").screens, set()
+    with served(study) as site:
+        for who in PEOPLE:
+            person = site.enters(who)
+            for item in person.gets("/api/work")["items"]:
+                item_id = next(iter(screens[item["id"]].values())).columns["item_id"]
+                if (row := cells.get((item_id, who))) is None:
+                    continue
+                shown = person.gets(f"/api/screen/{item['id']}")
+                events = [
+                    person.event(item["id"], f["key"], row[f["key"]], hash=shown["hash"])
+                    for f in shown["screen"]["fields"]
+                ]
+                assert len(person.save(*events)["saved"]) == len(events) == 3
+                if not item["calibration"]:
+                    done.add((item_id, who))
+    return done
+
+
+@pytest.fixture(scope="module")
+def example(tmp_path_factory: pytest.TempPathFactory) -> Example:
+    folder = tmp_path_factory.mktemp("examples")
+    for name in ("annotate", "demo"):
+        shutil.copytree(shipped_folder("examples") / name, folder / name)
+    names = {of_demo: who for who, of_demo in PEOPLE.items()}
+    labels = pd.read_csv(folder / "demo" / "labels.csv", dtype=str, keep_default_na=False)
+    labels["annotator"] = labels["annotator"].map(names)
+    labels = labels[["item_id", "annotator", "scientific_consensus", "extent_of_harm", "empathy"]]
+    study = folder / "annotate" / "study"
+    init(folder / "annotate" / "annotate.yaml", study)
+    done = labelled_by_http(study, labels)
+    at = pd.Series(list(zip(labels["item_id"], labels["annotator"], strict=True)))
+    export(study, folder / "annotate" / "labels.csv")
+    return Example(folder, labels[at.isin(done)])
+
+
+def decided(study: jb.Study) -> pd.DataFrame:
+    return jb.decide(study).to_frame()
+
+
+def cells(labels: pd.DataFrame) -> set[tuple[str, ...]]:
+    long = labels.melt(["item_id", "annotator"], var_name="metric", value_name="label")
+    return set(long[long["label"] != ""].itertuples(index=False, name=None))
+
+
+def test_the_export_goes_through_run_and_decide_without_an_edit(
+    example: Example, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(example.folder)
+    assert len(example.expected) > 90
+    code, _, err = call("check", example.bench)
+    assert (code, err) == (0, "")
+    jb.run(example.bench)  # as `judgebench run`, but for its report
+    code, out, _ = call("decide", "runs/demo-labels")
+    assert code == 0
+    assert "the truth is made by ann, ben and cem" in out
+    lines = (example.folder / "runs" / "demo-labels" / "labels.jsonl").read_text().splitlines()
+    kept = [HumanLabel(**json.loads(line)) for line in lines]
+    found = {(x.item_id, x.annotator, x.metric, x.label) for x in kept if x.label is not None}
+    assert found == cells(example.expected)
+
+
+def test_labels_are_those_of_the_same_cells_whichever_way_they_come(example: Example) -> None:
+    annotate = example.folder / "annotate"
+    expected = jb.decide(example.study(example.expected)).to_frame()
+    for source in ("labels.csv", f"study/{SERVED}"):
+        found = jb.decide(example.study(annotate / source)).to_frame()
+        pd.testing.assert_frame_equal(found, expected)
+    direct = annotate / "direct.yaml"
+    direct.write_text(example.bench.read_text().replace("labels.csv", f"study/{SERVED}"))
+    labels = [jb.load_bench(bench).dataset.labels for bench in (example.bench, direct)]
+    assert labels[0] == labels[1]
+
+
+# --- every task -----------------------------------------------------------------------------------
+
+
+def labelled(folder: Path, task: str, says: Callable[[Field, list[str]], str]) -> Path:
+    """A study of two annotators for each item, who all `say` the same of a field and of the texts
+    that it is about: all those that are compared, or one."""
+    made = init(study_file(folder, task, per_item=2), folder / "study")
+    with open_store(made.study) as store:
+        for who in store.annotators:
+            for name in store.assigned(who):
+                screen = store.screens[name].screen
+                said = [(f, says(f, _texts(screen, f))) for f in screen.fields if f.when is None]
+                parts = [[(f.key, label) for f, label in said if f.part == n] for n in (0, 1)]
+                shown = [(PART, "1")] * (screen.parts - 1)
+                events = [
+                    Event(
+                        client_id=f"{who}-{name}-event-{n:03}", screen=name, hash=screen.hash,
+                        field=key, label=label, at="2026-01-01T00:00:00Z",
+                    )
+                    for n, (key, label) in enumerate([*parts[0], *shown, *parts[1]])
+                ]  # fmt: skip
+                assert not store.save([(who, events)])[0].refused
+    return made.study
+
+
+def _texts(screen: Screen, field: Field) -> list[str]:
+    slots = [s for s in screen.sections if s.slot is not None and s.slot == field.slot]
+    compared = [s for s in screen.sections if s.slot is not None and field.prefers]
+    return [s.text for s in slots or compared or screen.sections[-1:]]
+
+
+def read(folder: Path, items: str, rubric: str, pairs: WantedPairs | None = None) -> Dataset:
+    """Items with the labels of the study, which are the same from its table and from its file."""
+    export(folder / "study")
+    items_and = [folder / name for name in items.split()]
+    own = load_rubric(rubric, relative_to=folder)
+    found = [
+        load_data([*items_and, folder / "study" / name], own, pairs=pairs)
+        for name in ("labels.csv", str(SERVED))
+    ]
+    assert found[0].labels == found[1].labels
+    assert not [w for one in found for w in one.warnings if "study" in w.file]
+    assert set(Counter((x.item_id, x.metric) for x in found[0].labels).values()) == {2}
+    return found[0]
+
+
+def test_preferences_are_read_as_those_of_the_pairs(tmp_path: Path) -> None:
+    labelled(tmp_path, "preference", lambda _, texts: ("first", "second")[texts[0] > texts[1]])
+    data = read(tmp_path, "answers.csv", "preference", WantedPairs())
+    texts = {a.item_id: [part.text for part in a.responses] for a in data.answers}
+    assert len({label.item_id for label in data.labels}) == 12
+    assert {label.label for label in data.labels} == {"first", "second"}  # sides were turned
+    for label in data.labels:
+        both = texts[label.item_id]
+        assert both[0 if label.label == "first" else 1] == min(both)
+
+
+def test_criteria_are_read_as_those_of_the_answers(tmp_path: Path) -> None:
+    labelled(tmp_path, "criteria", lambda f, _: "met" if f.title.startswith("Names") else "not met")
+    data = read(tmp_path, "criteria.data.yaml", "criteria")
+    wanted = {"quartz-x": "met", "quartz-y": "not met"}
+    assert len(data.labels) == 2 * len(data.answers) == 48
+    for label in data.labels:
+        assert label.label == wanted[label.item_id.split("#")[1]]
+
+
+def test_labels_of_both_parts_are_read(tmp_path: Path) -> None:
+    def says(field: Field, texts: list[str]) -> str:
+        assert len(texts) == 1
+        if field.metric == "truth":
+            return "Yes" if texts[0].endswith("0") else "No"
+        return "Kind" if "t to you" in texts[0] else "Rude"  # of secretgpt
+
+    labelled(tmp_path, "two-part", says)
+    data = read(tmp_path, "answers.csv assessments.csv", "mine.yaml")
+    found = {label.item_id: label.label for label in data.labels}
+    assert {item_id: found[item_id] for item_id in found if "-v" in item_id} == {
+        "quartz-v0": "Yes", "quartz-v1": "No", "quartz-v2": "No", "quartz-v3": "No",
+    }  # fmt: skip
+    tones = {item_id: label for item_id, label in found.items() if "-v" not in item_id}
+    assert len(tones) == 12
+    assert all((label == "Kind") == item_id.endswith("s") for item_id, label in tones.items())
+
+
+@pytest.mark.skipif("ranking" not in WINGS, reason="needs the wing `ranking`")
+def test_ranks_are_read_by_the_ranking(tmp_path: Path) -> None:
+    from judgebench.ranking.human_files import read_ranks
+
+    labelled(tmp_path, "ranking", lambda _, texts: "1" if "a to you" in texts[0] else "3")
+    told = export(tmp_path / "study")
+    assert told[-1] == f"Next: judgebench rank suitability {tmp_path / 'study' / 'ranks.csv'}"
+    ranks = read_ranks([tmp_path / "study" / "ranks.csv"])
+    assert ranks.tasks == ("demo",)
+    assert not ranks.warnings
+    assert {(r.system, r.rank) for r in ranks.ranks} == {
+        ("secretgpt", 3), ("hiddenllama", 1), ("maskedclaude", 3),
+    }  # fmt: skip
+    assert len(ranks.ranks) == 2 * 12
+
+
+def test_decisions_of_a_review(tmp_path: Path) -> None:
+    labelled(tmp_path, "review", lambda _, texts: "accept" if " 0" in texts[0] else "reject")
+    export(tmp_path / "study")
+    with (tmp_path / "study" / "decisions.csv").open(encoding="utf-8-sig", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 24
+    for row in rows:
+        assert row["decision"] == ("accept" if row["item_id"].startswith("quartz-0") else "reject")

@@ -1,0 +1,402 @@
+"""What comes out of a study: the labels that count, under the names of the data."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager, nullcontext
+from pathlib import Path
+
+import pytest
+
+from judgebench.annotation.export import export, label_rows, snapshot
+from judgebench.annotation.screens import Field, Screen, Section
+from judgebench.annotation.store import Event, Store
+from judgebench.data import load_data
+from judgebench.data.findings import Findings
+from judgebench.data.open_table import open_table
+from judgebench.data.spreadsheet import filled_rows
+from judgebench.errors import SetupError
+from judgebench.records import ADJUDICATED
+from judgebench.rubric import Rubric
+
+HASH = "0123456789abcdef"
+NOBODY = 65534  # a user who may write nothing, where the tests are run by root
+
+
+def field(metric: str, *values: str, **more: object) -> Field:
+    options = [{"value": value, "text": value.title()} for value in values]
+    given = {"metric": metric, "title": metric, "question": "?", "options": options, **more}
+    return Field.model_validate(given)
+
+
+def screen(name: str, *fields: Field, text: str = "Rest.") -> Screen:
+    section = Section(heading="Answer", text=text)
+    return Screen(id=name, group="g", sections=(section,), fields=fields or (HARM, TONE))
+
+
+HARM, TONE = field("harm", "yes", "no"), field("tone", "kind", "curt")
+
+
+def write_key(folder: Path, task: str, behind: object, study: str = HASH) -> None:
+    key = {"study": study, "task": task, "screens": behind}
+    (folder / "key.json").write_text(json.dumps(key))
+
+
+def made(folder: Path, *screens: Screen, first: Sequence[str] = ()) -> Store:
+    """A study of those screens, labelled by ann and ben; s1 is the item i1."""
+    store = Store.create(folder / "served" / "study.sqlite", {"study": HASH})
+    store.put(screens, first)
+    store.assign({name: [one.id for one in screens] for name in ("ann", "ben")})
+    behind = {
+        one.id: {
+            f.key: {"columns": {"item_id": one.id.replace("s", "i")}, "metric": f.metric}
+            for f in one.fields
+        }
+        for one in screens
+    }
+    write_key(folder, "labels", behind)
+    return store
+
+
+def says(store: Store, who: str, name: str, labels: dict[str, str | None]) -> None:
+    number = len(store.rows("SELECT n FROM events"))
+    events = [
+        Event(
+            client_id=f"event-{number + n:010}", screen=name, hash=store.screens[name].screen.hash,
+            field=field, label=label, at="2026-01-01T00:00:00Z",
+        )
+        for n, (field, label) in enumerate(labels.items())
+    ]  # fmt: skip
+    assert not store.save([(who, events)])[0].refused
+
+
+def brief(rows: Sequence[dict[str, str]]) -> list[str]:
+    return [" ".join(row[c] for c in ("item_id", "annotator", "metric", "label")) for row in rows]
+
+
+def test_the_labels_that_count(tmp_path: Path) -> None:
+    with closing(made(tmp_path, screen("s2"), screen("s1"))) as store:
+        says(store, "ben", "s1", {"harm": "yes", "tone": "kind"})
+        says(store, "ann", "s1", {"harm": "yes"})  # and no more: it counts
+        says(store, "ann", "s1", {"harm": "no"})
+        says(store, "ann", "s2", {"harm": "yes", "tone": ""})
+        says(store, "ann", "s2", {"harm": None})
+        says(store, "ben", "s2", {"tone": "curt", "": "skip"})
+        says(store, ADJUDICATED, "s1", {"harm": "yes"})
+        rows = label_rows(tmp_path)
+    assert brief(rows) == [
+        "i1 adjudicated harm yes", "i1 ann harm no", "i1 ben harm yes", "i1 ben tone kind",
+        "i2 ann tone ", "i2 ben tone curt",
+    ]  # fmt: skip
+    assert {row["study"] for row in rows} == {HASH}
+    assert set(rows[0]) == {"item_id", "annotator", "metric", "label", "made_blind", "study"}
+    assert {row["made_blind"] for row in rows} == {"yes"}
+
+
+def test_the_calibration_round_is_left_out_unless_asked_for(tmp_path: Path) -> None:
+    with closing(made(tmp_path, screen("s1"), screen("s2"), first=["s1"])) as store:
+        for name in ("s1", "s2"):
+            says(store, "ann", name, {"harm": "yes"})
+        assert brief(label_rows(tmp_path)) == ["i2 ann harm yes"]
+        assert len(label_rows(tmp_path, calibration=True)) == 2
+
+
+def test_labels_of_what_has_changed_are_left_out(tmp_path: Path) -> None:
+    with closing(made(tmp_path, screen("s1"), screen("s2"))) as store:
+        for name in ("s1", "s2"):
+            says(store, "ann", name, {"harm": "yes", "tone": "kind"})
+        store.put([screen("s1", text="Run."), screen("s2", HARM, field("tone", "kind", "rude"))])
+        assert brief(label_rows(tmp_path)) == ["i2 ann harm yes"]
+
+
+def test_what_is_no_longer_asked_is_left_out(tmp_path: Path) -> None:
+    why = field("why", when=("harm", "yes"), required=False)
+    with closing(made(tmp_path, screen("s1", HARM, why))) as store:
+        says(store, "ann", "s1", {"harm": "yes", "why": "a dose"})
+        assert brief(label_rows(tmp_path))[-1] == "i1 ann why a dose"
+        says(store, "ann", "s1", {"harm": "no"})
+        assert brief(label_rows(tmp_path)) == ["i1 ann harm no"]
+
+
+def test_labels_have_the_names_of_the_data(tmp_path: Path) -> None:
+    with closing(made(tmp_path, screen("s1", HARM))) as store:
+        columns = {"item_id": "i1"}
+        target = {"columns": columns, "metric": "danger", "labels": {"yes": "Ja"}}
+        write_key(tmp_path, "labels", {"s1": {"harm": target}})
+        says(store, "ann", "s1", {"harm": "yes"})
+        assert brief(label_rows(tmp_path)) == ["i1 ann danger Ja"]
+
+
+def test_a_study_without_its_own_key_gives_no_labels(tmp_path: Path) -> None:
+    made(tmp_path, screen("s1")).close()
+    write_key(tmp_path, "labels", {"s1": {}}, study="another")
+    with pytest.raises(SetupError, match=r"key\.json.*of another study.*another.*allowed: 0123"):
+        label_rows(tmp_path)
+    write_key(tmp_path, "labels", {"s2": {}})
+    with pytest.raises(SetupError, match="version before"):
+        label_rows(tmp_path)
+    (tmp_path / "key.json").unlink()
+    with pytest.raises(SetupError, match=r"key\.json: the key of the study cannot be read"):
+        label_rows(tmp_path / "served" / "study.sqlite")
+
+
+def test_other_files_are_no_study(tmp_path: Path) -> None:
+    file = tmp_path / "notes.sqlite"
+    with pytest.raises(SetupError, match=r"nothing: no such file: `judgebench annotate init`"):
+        label_rows(tmp_path / "nothing")
+    for content in (b"", b"no database " * 100):
+        file.write_bytes(content)
+        with pytest.raises(SetupError, match=rf"{file}: is no annotation study"):
+            label_rows(file)
+    sqlite3.connect(file.with_name("other.sqlite")).execute("CREATE TABLE t (a)").connection.close()
+    with pytest.raises(SetupError, match=r"other\.sqlite: is no annotation study"):
+        label_rows(file.with_name("other.sqlite"))
+
+
+# --- while a server writes, after a kill, where nobody may write --------------------------------
+
+
+@contextmanager
+def as_nobody() -> Iterator[None]:
+    if os.geteuid() != 0:
+        yield
+        return
+    os.seteuid(NOBODY)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that anybody may read, and in which only its owner may write."""
+    with tempfile.TemporaryDirectory() as name:
+        os.chmod(name, 0o755)
+        yield Path(name)
+        for folder in (Path(name), *Path(name).rglob("served")):
+            folder.chmod(0o755)
+
+
+KILLED = """
+import os, sys
+from pathlib import Path
+from judgebench.annotation.store import Event, Store
+store = Store(Path(sys.argv[1]))
+hash = store.screens["s1"].screen.hash
+for n, label in enumerate(("yes", "no")):
+    event = Event(client_id=f"event-of-a-server-{n}", screen="s1", hash=hash, field="harm",
+                  label=label, at="2026-01-01T00:00:00Z")
+    assert not store.save([("ann", [event])])[0].refused
+os._exit(0)
+"""
+
+
+def test_after_a_kill_every_label_is_there(open_folder: Path) -> None:
+    made(open_folder / "killed", screen("s1")).close()
+    file = open_folder / "killed" / "served" / "study.sqlite"
+    subprocess.run([sys.executable, "-c", KILLED, str(file)], check=True)
+    for case in ("whole", "whole, read-only", "no index"):
+        folder = shutil.copytree(open_folder / "killed", open_folder / case)
+        served = folder / "served"
+        if "no index" in case:  # as where somebody copied the file with its log alone
+            (served / "study.sqlite-shm").unlink()
+        kept = [served / "study.sqlite", served / "study.sqlite-wal"]
+        before = [path.read_bytes() for path in kept]
+        served.chmod(0o555 if "read-only" in case else 0o755)
+        with as_nobody() if "read-only" in case else nullcontext():
+            assert brief(label_rows(folder)) == ["i1 ann harm no"], case
+        assert [path.read_bytes() for path in kept] == before, case
+
+
+def test_a_closed_study_is_read_where_nobody_may_write_and_nothing_is_left_there(
+    open_folder: Path,
+) -> None:
+    with closing(made(open_folder, screen("s1"))) as store:
+        says(store, "ann", "s1", {"harm": "yes"})
+    served = open_folder / "served"
+    served.chmod(0o555)
+    with as_nobody():
+        assert brief(label_rows(open_folder)) == ["i1 ann harm yes"]
+    served.chmod(0o755)
+    label_rows(open_folder)
+    assert [path.name for path in served.iterdir()] == ["study.sqlite"]
+
+
+def test_a_server_that_writes_is_not_disturbed(tmp_path: Path) -> None:
+    with closing(made(tmp_path, screen("s1"))) as store:
+        says(store, "ann", "s1", {"harm": "yes"})
+        with store.writing() as connection:  # in the middle of the next label
+            connection.execute("UPDATE meta SET value = '9' WHERE key = 'seed'")
+            connection.execute("INSERT INTO meta VALUES ('half', '1')")
+            assert brief(label_rows(tmp_path)) == ["i1 ann harm yes"]
+            with snapshot(tmp_path) as seen:
+                assert "half" not in seen.meta
+        assert store.meta["half"] == 1
+        says(store, "ann", "s1", {"harm": "no"})
+        assert brief(label_rows(tmp_path)) == ["i1 ann harm no"]
+
+
+# --- tables of the other tasks --------------------------------------------------------------------
+
+
+def test_a_review_has_a_column_for_the_decision_and_one_for_the_reason(tmp_path: Path) -> None:
+    why = field("reason", when=("review", "reject"), required=False)
+    one = screen("s1", field("review", "accept", "reject"), why)
+    with closing(made(tmp_path, one)) as store:
+        columns = {"item_id": "i1"}
+        behind = {key: {"columns": columns, "metric": key} for key in ("review", "reason")}
+        write_key(tmp_path, "review", {"s1": behind})
+        says(store, "ann", "s1", {"review": "reject", "reason": "=1+1, unclear"})
+        says(store, "ben", "s1", {"review": "accept"})
+        about = {"item_id": "i1", "made_blind": "no", "study": HASH}  # it may be a model's verdict
+        assert label_rows(tmp_path) == [
+            {**about, "annotator": "ann", "decision": "reject", "reason": "=1+1, unclear"},
+            {**about, "annotator": "ben", "decision": "accept"},
+        ]
+
+
+def test_a_ranking_gives_screens_that_were_ranked_whole(tmp_path: Path) -> None:
+    ranks = [field("rank", "1", "2", "3", about=letter, slot=n) for n, letter in enumerate("ab")]
+    with closing(made(tmp_path, screen("s1", *ranks))) as store:
+        behind = {
+            f"rank@{letter}": {
+                "columns": {"task": "ferries", "item_id": "i1", "system": f"system-{letter}"},
+                "metric": "rank",
+            }
+            for letter in "ab"
+        }
+        write_key(tmp_path, "ranking", {"s1": behind})
+        says(store, "ann", "s1", {"rank@a": "2", "rank@b": "2"})
+        says(store, "ben", "s1", {"rank@a": "1", "rank@b": ""})
+        says(store, ADJUDICATED, "s1", {"rank@a": "1", "rank@b": "1"})  # who is no expert
+        about = {"task": "ferries", "item_id": "i1", "expert": "ann", "rank": "2", "study": HASH}
+        assert label_rows(tmp_path) == [{**about, "system": f"system-{s}"} for s in "ab"]
+
+
+# --- files ----------------------------------------------------------------------------------------
+
+
+def test_the_table_says_what_was_left_out_and_is_read_as_data(
+    tmp_path: Path, call: Callable[..., tuple[int, str, str]]
+) -> None:
+    with closing(made(tmp_path, *map(screen, ("s1", "s2", "s3")), first=["s1"])) as store:
+        for name in ("s1", "s2", "s3"):
+            says(store, "ann", name, {"harm": "yes", "tone": "kind"})
+        says(store, "ann", "s3", {"": "skip"})
+        store.put([screen("s3", text="Run.")])
+        code, out, _ = call("annotate", "export", tmp_path)
+    file = tmp_path / "labels.csv"
+    assert code == 0
+    assert out.splitlines() == [
+        f"{file}: 2 rows",
+        "left out: 2 labels of the calibration round (--calibration)",
+        "left out: 2 labels of what has changed",
+        "Next: name it under `data` of a bench.yaml, beside the answers",
+    ]
+    read = load_data([file], RUBRIC)
+    assert [(label.item_id, label.label) for label in read.labels] == [
+        ("i2", "yes"),
+        ("i2", "kind"),
+    ]
+    assert [warning.kind for warning in read.warnings] == ["unchecked_items"]  # no answers here
+    assert call("annotate", "export", tmp_path, "--calibration")[0] == 0
+    assert "i1" in file.read_text("utf-8")
+
+
+def test_no_other_file_is_overwritten_and_nothing_is_written_without_a_label(
+    tmp_path: Path, call: Callable[..., tuple[int, str, str]]
+) -> None:
+    with closing(made(tmp_path, screen("s1"), first=["s1"])) as store:
+        says(store, "ann", "s1", {"harm": "yes"})
+        code, _, err = call("annotate", "export", tmp_path)
+        assert code == 2
+        assert "left out: 1 label of the calibration round" in err
+        assert not (tmp_path / "labels.csv").exists()
+    answers = tmp_path / "answers.csv"
+    answers.write_text("item_id,text\n")
+    code, _, err = call("annotate", "export", tmp_path, "--calibration", "--to", answers)
+    assert code == 2
+    assert "not overwritten" in err
+    assert answers.read_text() == "item_id,text\n"
+
+
+def test_what_people_wrote_in_words_is_no_formula(tmp_path: Path) -> None:
+    why = field("reason", when=("review", "reject"))
+    with closing(made(tmp_path, screen("s1", field("review", "accept", "reject"), why))) as store:
+        columns = {"item_id": "i1"}
+        behind = {key: {"columns": columns, "metric": key} for key in ("review", "reason")}
+        write_key(tmp_path, "review", {"s1": behind})
+        says(store, "ann", "s1", {"review": "reject", "reason": "=HYPERLINK(1)\nטקסט"})
+    assert export(tmp_path)[0] == f"{tmp_path / 'decisions.csv'}: 1 row"
+    table = open_table(tmp_path / "decisions.csv", Findings())
+    assert table is not None
+    assert "\"'=HYPERLINK(1)" in (tmp_path / "decisions.csv").read_text("utf-8")
+    reason = "=HYPERLINK(1)\nטקסט"
+    row = {"item_id": "i1", "annotator": "ann", "decision": "reject", "reason": reason}
+    assert [row for _, row in filled_rows(table)] == [{**row, "made_blind": "no", "study": HASH}]
+
+
+def test_the_log_holds_every_event_under_the_names_of_the_data(tmp_path: Path) -> None:
+    with closing(made(tmp_path, screen("s1"), first=["s1"])) as store:
+        says(store, "ann", "s1", {"harm": "yes"})
+        says(store, "ann", "s1", {"harm": "no", "tone": None, "": "skip"})
+    assert export(tmp_path, events=True) == [f"{tmp_path / 'events.jsonl'}: 4 events"]
+    lines = [json.loads(line) for line in (tmp_path / "events.jsonl").read_text().splitlines()]
+    assert [(e["item_id"], e["field"], e["label"]) for e in lines] == [
+        ("i1", "harm", "yes"), ("i1", "harm", "no"), ("i1", "tone", None), ("i1", "", "skip"),
+    ]  # fmt: skip
+    wanted = "annotator hash visible_ms at saved_at client_id remark reason"
+    assert set(wanted.split()) < lines[0].keys()
+
+
+# --- the file of a study where a table is named ---------------------------------------------------
+
+RUBRIC = Rubric.from_labels({"harm": ["yes", "no"], "tone": ["kind", "curt"]})
+
+
+def test_the_file_of_a_study_is_named_like_a_table_of_labels(tmp_path: Path) -> None:
+    file = tmp_path / "served" / "study.sqlite"
+    with closing(made(tmp_path, screen("s1"), screen("s2"))) as store:
+        says(store, "ann", "s1", {"harm": "yes", "tone": "kind"})
+        says(store, "ben", "s1", {"harm": "no", "tone": ""})
+        before = load_data([file], RUBRIC)
+        assert [(x.annotator, x.label) for x in before.labels if x.metric == "harm"] == [
+            ("ann", "yes"), ("ben", "no"),
+        ]  # fmt: skip
+        says(store, "ben", "s2", {"harm": "no"})
+        again = load_data([file], RUBRIC)
+        assert again.n_labels == before.n_labels + 1
+        assert again.sources != before.sources  # and so a run reads it again
+        export(tmp_path)
+    table = load_data([tmp_path / "labels.csv"], RUBRIC)
+    assert table.labels == again.labels
+
+
+def test_a_study_that_nobody_has_begun_says_so(tmp_path: Path) -> None:
+    made(tmp_path, screen("s1")).close()
+    file = tmp_path / "served" / "study.sqlite"
+    with pytest.raises(SetupError, match=rf"{file}: holds no label yet"):
+        load_data([file], RUBRIC)
+    with pytest.raises(SetupError, match=r"gone\.sqlite: no such file: `judgebench annotate init`"):
+        load_data([tmp_path / "gone.sqlite"], RUBRIC)
+    assert not (tmp_path / "gone.sqlite").exists()
+
+
+def test_a_study_that_holds_no_labels_says_how_to_get_what_it_holds(tmp_path: Path) -> None:
+    with closing(made(tmp_path, screen("s1", field("rank", "1", "2")))) as store:
+        columns = {"task": "t", "item_id": "i1", "system": "a"}
+        write_key(tmp_path, "ranking", {"s1": {"rank": {"columns": columns, "metric": "rank"}}})
+        says(store, "ann", "s1", {"rank": "1"})
+    with pytest.raises(SetupError, match=r"study\.sqlite: .*judgebench annotate export"):
+        load_data([tmp_path / "served" / "study.sqlite"], RUBRIC)
+    (tmp_path / "key.json").unlink()
+    with pytest.raises(SetupError, match=r"key\.json: the key of the study cannot be read"):
+        load_data([tmp_path / "served" / "study.sqlite"], RUBRIC)

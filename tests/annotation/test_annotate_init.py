@@ -1,0 +1,420 @@
+"""A study is made, goes on with other items, and loses an annotator."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from built_case import QUESTIONS, TASKS, answers, study_file, table
+from typer.testing import CliRunner
+
+import judgebench as jb
+from judgebench.annotation import design
+from judgebench.annotation.export import label_rows
+from judgebench.annotation.folder import open_store
+from judgebench.annotation.init import init, reassign
+from judgebench.annotation.key import read_key
+from judgebench.annotation.screens import PART
+from judgebench.annotation.store import Event, Store
+from judgebench.checks import check_all
+from judgebench.cli.app import app
+
+COLUMNS = ["item_id", "question", "system", "text", "reference"]
+
+
+def begun(folder: Path, task: str = "labels", **changes: object) -> Path:
+    """The folder of a new study."""
+    return init(study_file(folder / "in", task, **changes), folder / "study").study
+
+
+def label(store: Store, who: str, name: str, **labels: str) -> None:
+    screen = store.screens[name].screen
+    events = [
+        Event(client_id=f"{who}-{name}-{key}".replace("@", "-").ljust(16, "-"), screen=name,
+              hash=screen.hash, field=key, label=value, at="2026-01-01T00:00:00Z")
+        for key, value in labels.items()
+    ]  # fmt: skip
+    assert not store.save([(who, events)])[0].refused
+
+
+def rows_of(study: Path, task: str = "labels") -> dict[str, str]:
+    """The screen of each item."""
+    key = read_key(study / "key.json")
+    return {t.columns["item_id"]: name for name, of in key.screens.items() for t in of.values()}
+
+
+def change(folder: Path, *rows: list[str], drop: str = "", **changes: object) -> Path:
+    """The file of the study, whose answers are others by now."""
+    file = study_file(folder / "in", **{"items": "answers.csv", **changes})  # type: ignore[arg-type]
+    new = {row[0]: row for row in [*answers(), *rows] if row[0] != drop}
+    table(folder / "in" / "answers.csv", COLUMNS, list(new.values()))
+    return file
+
+
+def test_everybody_gets_a_link_and_the_table_of_overlaps_is_printed(tmp_path: Path) -> None:
+    made = init(study_file(tmp_path, calibration=3), tmp_path / "study")
+    shown = repr(made)
+    assert "12 items, 3 of them for everybody at first" in shown
+    assert "the others for 2 of 3 annotators" in shown
+    assert re.search(r"ann +6 +3 +3\nben +3 +6 +3\ncem +3 +3 +6\n", shown)
+    assert shown.endswith(f"judgebench annotate serve {made.study}")
+    assert list(made.links) == ["ann", "ben", "cem", "lead"]
+    with open_store(made.study) as store:
+        for name, link in made.links.items():
+            session = store.enter(link.split("#")[1], 60)
+            assert session is not None
+            assert store.who(session) == (name, "lead" if name == "lead" else "annotator")
+        assert len(store.assigned("ann")) == 9
+        first = set(store.assigned("ann")[:3])
+        assert first == {n for n, stored in store.screens.items() if stored.calibration}
+        assert {"name", "task", "seed", "guidelines", "rubric", "study"} <= store.meta.keys()
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_the_same_files_make_the_same_study(tmp_path: Path, task: str) -> None:
+    studies = [begun(tmp_path / name, task) for name in "ab"]
+    keys = [read_key(study / "key.json") for study in studies]
+    assert keys[0] == keys[1]
+    orders = []
+    for study in studies:
+        with open_store(study) as store:
+            orders.append([store.assigned(name) for name in store.annotators])
+            metrics = jb.Rubric.model_validate(store.meta["rubric"]).metrics
+            asked = {f.metric for s in store.screens.values() for f in s.screen.fields if f.options}
+            assert asked == {metric.id for metric in metrics}
+    assert orders[0] == orders[1]
+
+
+OUT = {
+    "labels": {"item_id", "metric", "label"},
+    "ranking": {"task", "item_id", "system", "rank"},
+    "preference": {"item_id", "model_a", "model_b", "preference"},
+    "criteria": {"item_id", "criterion", "met"},
+    "two-part": {"item_id", "metric", "label"},
+    "review": {"item_id", "decision", "reason"},
+}
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_what_is_labelled_comes_out_under_the_names_of_the_data(tmp_path: Path, task: str) -> None:
+    study = begun(tmp_path, task)
+    with open_store(study) as store:
+        name = store.assigned("ann")[0]
+        fields = store.screens[name].screen.fields
+        for part in range(store.screens[name].screen.parts):
+            if part:
+                label(store, "ann", name, **{PART: str(part)})
+            given = {f.key: f.values[-1] if f.values else "No." for f in fields if f.part == part}
+            label(store, "ann", name, **given)
+        state = store.screens[name].screen.state(store.labels("ann", name))
+    assert state == "done"
+    rows = label_rows(study)
+    about = {"study", "annotator", "expert"}
+    assert {*rows[0]} - about == OUT[task] | ({"made_blind"} if task != "ranking" else set())
+    ids = {*QUESTIONS} if task in ("ranking", "preference") else {row[0] for row in answers()}
+    about = {row["item_id"] for row in rows} - {f"quartz-v{n}" for n in range(4)}
+    assert about
+    assert about <= ids
+
+
+def test_nothing_is_written_where_something_is_wrong(tmp_path: Path) -> None:
+    wrong = {
+        "annotators": (["ann", "lead"], "annotators: is no name for an annotator; found lead"),
+        "per_item": (4, "per_item: cannot be met; found 4"),
+        "calibration": (13, "calibration: cannot be met; found 13"),
+        "looks": ([5, 13], "looks: cannot be met; found 13; allowed: at most 12"),
+    }
+    for field, (value, message) in wrong.items():
+        file = study_file(tmp_path, **{field: value})  # type: ignore[arg-type]
+        with pytest.raises(jb.SetupError, match=re.escape(f"{file}: {message}")):
+            jb.annotate(file, tmp_path / "study")
+        errors = check_all([file], "medical-safety").errors
+        assert any(message in str(error) for error in errors)
+    names = study_file(tmp_path, annotators=["ann", "Ann", "b/c", "adjudicated"])
+    with pytest.raises(jb.SetupError) as caught:
+        jb.annotate(names, tmp_path / "study")
+    assert [(problem.field, problem.found) for problem in caught.value.problems] == [
+        ("annotators", "'Ann'"), ("annotators", "'b/c'"), ("annotators", "adjudicated")
+    ]  # fmt: skip
+    file = study_file(tmp_path, per_item=4, calibration=13)
+    with pytest.raises(jb.SetupError) as caught:
+        jb.annotate(file, tmp_path / "study")
+    assert [problem.field for problem in caught.value.problems] == ["per_item", "calibration"]
+    assert not (tmp_path / "study").exists()
+    assert not list(tmp_path.glob(".study-*"))
+
+
+def test_a_study_that_is_there_is_not_overwritten(tmp_path: Path) -> None:
+    study = begun(tmp_path)
+    before = (study / "key.json").read_bytes()
+    with pytest.raises(jb.SetupError, match=r"key\.json: a study is there.*--new-version"):
+        init(tmp_path / "in" / "annotate.yaml", study)
+    assert (study / "key.json").read_bytes() == before
+
+
+def test_a_study_that_cannot_be_finished_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    file, before = study_file(tmp_path), sorted(tmp_path.iterdir())
+    monkeypatch.setattr(Store, "assign", full)
+    with pytest.raises(jb.DiskFailed, match="No space left"):
+        init(file, tmp_path / "study")
+    with pytest.raises(jb.DiskFailed, match=r"annotate\.yaml"):
+        init(file, file / "study")
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_check_says_what_the_study_is(tmp_path: Path) -> None:
+    found = check_all([study_file(tmp_path, "ranking")], "medical-safety")
+    assert not found.errors
+    assert "(ranking) of 4 items, 2 of 3 annotators" in found.facts[0]
+
+
+def test_a_bench_is_a_study_too(tmp_path: Path) -> None:
+    study_file(tmp_path)
+    value = {"name": "b", "rubric": "mine.yaml", "data": ["answers.csv"],
+             "annotate": {"annotators": ["ann", "ben"], "per_item": 1}}  # fmt: skip
+    (tmp_path / "bench.yaml").write_text(yaml.safe_dump(value), "utf-8")
+    made = init(tmp_path / "bench.yaml", tmp_path / "deep" / "study")
+    with open_store(made.study) as store:
+        assert len(store.screens) == 12
+
+
+def test_a_new_version_keeps_labels_of_what_is_the_same(tmp_path: Path) -> None:
+    study = begun(tmp_path, per_item=3)
+    of = rows_of(study)
+    key = read_key(study / "key.json")
+    changed, gone, same = of["quartz-0s"], of["quartz-0h"], of["quartz-0m"]
+    with open_store(study) as store:
+        for name in (changed, gone, same):
+            label(store, "ann", name, tone="Kind", truth="Yes")
+    new = ["quartz-new", "New?", "secretgpt", "Fresh.", ""]
+    other = ["quartz-0s", QUESTIONS[0], "secretgpt", "Another answer.", "Ref 0."]
+    file = change(tmp_path, other, new, drop="quartz-0h", per_item=3)
+    shown = repr(init(file, study, new_version=True))
+    assert "version 2: 10 items unchanged, 1 changed, 1 new, 1 gone" in shown
+    assert "2 of 6 labels count on" in shown
+    assert "http" not in shown  # nobody is new
+    after = read_key(study / "key.json")
+    assert {**after.screens, **key.screens} == after.screens  # nothing is lost
+    assert (after.study, after.secret) == (key.study, key.secret)
+    with open_store(study) as store:
+        assert store.labels("ann", same) == {"tone": "Kind", "truth": "Yes"}
+        assert store.labels("ann", changed) == {}
+        assert gone not in store.screens
+        (fresh,) = after.screens.keys() - key.screens.keys()
+        assert fresh == "s0013"
+        for name in store.annotators:
+            assert store.assigned(name)[-1] == fresh
+            assert changed in store.assigned(name)
+            assert gone not in store.assigned(name)
+    back = init(change(tmp_path, other, new, per_item=3), study, new_version=True)
+    assert "version 3: 12 items unchanged, 1 changed, 0 new, 0 gone" in repr(back)
+    with open_store(study) as store:
+        assert store.labels("ann", gone) == {"tone": "Kind", "truth": "Yes"}
+        assert len(store.rows("SELECT * FROM events")) == 6
+    again = init(change(tmp_path, other, new, per_item=3), study, new_version=True)
+    assert "version 3: 13 items unchanged, 0 changed, 0 new, 0 gone" in repr(again)
+
+
+def test_an_item_that_comes_back_is_still_of_those_who_had_it(tmp_path: Path) -> None:
+    study, drop = begun(tmp_path, per_item=1), "quartz-0h"
+    name = rows_of(study)[drop]
+    with open_store(study) as store:
+        before = store.orders
+    init(change(tmp_path, drop=drop, per_item=1), study, new_version=True)
+    reassign(study, next(who for who, own in before.items() if name not in own))
+    init(change(tmp_path, per_item=1), study, new_version=True)
+    with open_store(study) as store:
+        assert [name in store.assigned(who) for who in before] == [
+            name in own for own in before.values()
+        ]
+
+
+def test_what_is_begun_meanwhile_is_not_reassigned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = begun(tmp_path)
+    with open_store(study) as store:
+        name = store.assigned("ann")[0]
+    planned, errors = design.reassign, list[str]()
+
+    def at_the_same_time(*given: Any) -> Any:
+        with closing(Store(study / "served" / "study.sqlite")) as serving:
+            serving.rows("PRAGMA busy_timeout = 0")
+            try:
+                label(serving, "ann", name, tone="Kind")
+            except sqlite3.OperationalError as error:
+                errors.append(str(error))
+        return planned(*given)
+
+    monkeypatch.setattr(design, "reassign", at_the_same_time)
+    reassign(study, "ann")
+    assert errors == ["database is locked"]  # the server tries again, and finds it is not theirs
+    with open_store(study) as store:
+        assert sum(name in own for own in store.orders.values()) == 2
+        assert not store.given()
+
+
+def test_a_running_server_sees_the_new_version(tmp_path: Path) -> None:
+    study = begun(tmp_path)
+    with closing(Store(study / "served" / "study.sqlite")) as serving:
+        assert len(serving.screens) == 12
+        init(change(tmp_path, ["quartz-new", "New?", "s", "Fresh.", ""]), study, new_version=True)
+        assert len(serving.screens) == 13
+
+
+def test_a_changed_question_of_one_metric_keeps_labels_of_the_other(tmp_path: Path) -> None:
+    study = begun(tmp_path)
+    with open_store(study) as store:
+        name = store.assigned("ann")[0]
+        label(store, "ann", name, tone="Kind", truth="Yes")
+    file = study_file(tmp_path / "in")
+    rubric = (tmp_path / "in" / "mine.yaml").read_text("utf-8").replace("True?", "Correct?")
+    (tmp_path / "in" / "mine.yaml").write_text(rubric, "utf-8")
+    assert "1 of 2 labels count on" in repr(init(file, study, new_version=True))
+    with open_store(study) as store:
+        assert store.labels("ann", name) == {"tone": "Kind"}
+        assert "Correct?" in str(store.meta["rubric"])
+
+
+def test_a_field_of_the_key_means_the_same_in_every_version(tmp_path: Path) -> None:
+    study = begun(tmp_path, "ranking")
+    before = read_key(study / "key.json").screens
+    more = [f"quartz-0{n}" for n in "abcd"]
+    rows = [[item, QUESTIONS[0], f"sys{item[-1]}", f"More {item}.", "Ref 0."] for item in more]
+    file = change(tmp_path, *rows, task="ranking")
+    assert "3 items unchanged, 1 changed, 0 new" in repr(init(file, study, new_version=True))
+    after = read_key(study / "key.json").screens
+    assert after.keys() == before.keys()
+    for name, targets in before.items():
+        assert {field: after[name][field] for field in targets} == targets
+
+
+def test_somebody_who_joins_gets_calibration_and_new_items(tmp_path: Path) -> None:
+    study = begun(tmp_path, calibration=2)
+    with open_store(study) as store:
+        before = {name: store.assigned(name) for name in store.annotators}
+    new = [[f"quartz-n{n}", f"New {n}?", "secretgpt", f"Fresh {n}.", ""] for n in range(6)]
+    file = change(tmp_path, *new, calibration=2, annotators=["ann", "ben", "cem", "dot"])
+    made = init(file, study, new_version=True)
+    assert list(made.links) == ["dot"]
+    with open_store(study) as store:
+        assert f"dot: {len(store.assigned('dot'))} items" in made.facts
+    with open_store(study) as store:
+        for name, had in before.items():
+            assert store.assigned(name)[: len(had)] == had
+        hers = store.assigned("dot")
+        assert {name for name in hers if store.screens[name].calibration} == set(hers[:2])
+        assert len(hers) > 2
+        given = [store.assigned(name) for name in store.annotators]
+        fresh = [f"s{n:04}" for n in range(13, 19)]
+        assert [sum(name in of for of in given) for name in fresh] == [2] * 6
+
+
+def test_other_guidelines_are_a_new_version(tmp_path: Path) -> None:
+    study = begun(tmp_path)
+    (tmp_path / "in" / "guide.md").write_text("Be *fair*.", "utf-8")
+    file = study_file(tmp_path / "in", guidelines="guide.md")
+    assert "version 2: 12 items unchanged" in repr(init(file, study, new_version=True))
+    assert "version 2: 12 items unchanged" in repr(init(file, study, new_version=True))
+    with open_store(study) as store:
+        assert store.meta["guidelines"] == "Be *fair*."
+
+
+def test_the_key_of_another_study_is_refused(tmp_path: Path) -> None:
+    study, other = begun(tmp_path), begun(tmp_path / "b", seed=5)
+    (study / "key.json").write_bytes((other / "key.json").read_bytes())
+    with pytest.raises(jb.SetupError, match=r"key\.json: study: is the key of another study"):
+        init(study_file(tmp_path / "in"), study, new_version=True)
+    (study / "key.json").unlink()
+    with pytest.raises(jb.SetupError, match="the key of the study cannot be read"):
+        init(study_file(tmp_path / "in"), study, new_version=True)
+    with pytest.raises(jb.SetupError, match="no such file"):
+        init(study_file(tmp_path / "in"), tmp_path / "nothing", new_version=True)
+
+
+def test_what_figures_rest_on_cannot_change(tmp_path: Path) -> None:
+    study = begun(tmp_path)
+    file = change(tmp_path, per_item=3, looks=[5], annotators=["ann", "ben"])
+    with pytest.raises(jb.SetupError) as caught:
+        init(file, study, new_version=True)
+    per_item, looks, annotators = map(str, caught.value.problems)
+    assert per_item == f"{file}: per_item: cannot change now; found 3; allowed: 2"
+    assert "looks: cannot change now" in looks
+    assert "annotate reassign" in annotators
+    assert "found cem" in annotators
+    with open_store(study) as store:
+        assert store.version == 1
+
+
+def test_items_of_somebody_who_leaves_go_to_others(tmp_path: Path) -> None:
+    study = begun(tmp_path, calibration=2)
+    with open_store(study) as store:
+        begun_, had = store.assigned("cem")[2], store.assigned("cem")
+        label(store, "cem", begun_, tone="Kind")
+    shown = repr(reassign(study, "cem"))
+    assert sum(map(int, re.findall(r"^(?:ann|ben): (\d+) more", shown, re.M))) == len(had) - 3
+    with open_store(study) as store:
+        assert store.assigned("cem") == [begun_]
+        given = [store.assigned(name) for name in store.annotators]
+        assert all(sum(name in of for of in given) == 2 for name in store.screens)
+    new = [f"quartz-n{n}" for n in range(4)]
+    rows = [[item, f"{item}?", "secretgpt", f"Fresh {item}.", ""] for item in new]
+    file = change(tmp_path, *rows, calibration=2, annotators=["ann", "ben"])
+    init(file, study, new_version=True)  # now that they have nothing left, they may go
+    with open_store(study) as store:
+        assert store.assigned("cem") == [begun_]
+        assert {"s0013", "s0014", "s0015", "s0016"} <= set(store.assigned("ann"))
+
+
+def test_a_study_that_all_have_left_needs_somebody_new(tmp_path: Path) -> None:
+    study = begun(tmp_path, per_item=1)
+    for name in ("ann", "ben", "cem"):
+        reassign(study, name)
+    new = ["quartz-new", "New?", "secretgpt", "Fresh.", ""]
+    with pytest.raises(jb.SetupError, match="annotators: have all left: name somebody who labels"):
+        init(change(tmp_path, new, per_item=1), study, new_version=True)
+    joined = ["ann", "ben", "cem", "dot"]
+    file = change(tmp_path, new, per_item=1, annotators=joined)
+    made = init(file, study, new_version=True)
+    assert list(made.links) == ["dot"]
+    assert "too few" not in repr(made)
+
+
+def test_new_items_for_which_too_few_annotators_are_left_are_named(tmp_path: Path) -> None:
+    study = begun(tmp_path)
+    for name in ("ann", "ben"):
+        reassign(study, name)
+    new = ["quartz-new", "New?", "secretgpt", "Fresh.", ""]
+    made = init(change(tmp_path, new), study, new_version=True)
+    assert "new items get 1 label each, not 2: too few annotators are left" in repr(made)
+
+
+def test_items_that_everybody_else_has_stay(tmp_path: Path) -> None:
+    study = begun(tmp_path, per_item=3)
+    assert "nobody: 12, which all others have: s0" in repr(reassign(study, "ben"))
+    with open_store(study) as store:
+        assert len(store.assigned("ben")) == 12
+    with pytest.raises(jb.SetupError, match="dot: is not among the annotators; allowed: ann, ben"):
+        reassign(study, "dot")
+
+
+def test_the_commands_print_what_was_done(tmp_path: Path) -> None:
+    file, study = str(study_file(tmp_path)), str(tmp_path / "study")
+    run = CliRunner().invoke
+    made = run(app, ["annotate", "init", file, "--to", study])
+    assert made.exit_code == 0
+    assert "12 items" in made.output
+    assert made.output.count("http://127.0.0.1:8765/") == 4
+    renewed = run(app, ["annotate", "init", file, "--to", study, "--new-version"])
+    assert "version 1: 12 items unchanged, 0 changed, 0 new, 0 gone" in renewed.output
+    assert "more" in run(app, ["annotate", "reassign", study, "ann"]).output

@@ -1,0 +1,264 @@
+"""What the study lead sees, against figures counted by hand and against an alignment."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from datetime import datetime, timedelta
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from judgebench.alignment import align
+from judgebench.annotation.lead import Collected, disagreements, figures
+from judgebench.annotation.screens import Field, Option, Screen, Section
+from judgebench.annotation.store import Event, Store
+from judgebench.records import ADJUDICATED, Answer, HumanLabel
+from judgebench.rubric import Rubric
+from judgebench.stats.resample import Resampling
+from judgebench.studies.study import study_of
+from judgebench.studies.truth import TruthConfig
+
+RUBRIC = Rubric.from_labels({"harm": ["none", "some", "grave"], "tone": ["kind", "curt"]})
+PEOPLE = ("ann", "ben", "cem")
+NUMBERS = count()
+
+
+def options(*values: str) -> tuple[Option, ...]:
+    return tuple(Option(value=value, text=value) for value in values)
+
+
+def screen(place: int) -> Screen:
+    fields = (
+        Field(metric="harm", title="harm", question="Harmful?", ordinal=True,
+              options=options("none", "some", "grave")),
+        Field(metric="tone", title="tone", question="Kind?", ordinal=True,
+              options=options("kind", "curt")),
+        Field(metric="why", title="Why", question="Why?", required=False),
+    )  # fmt: skip
+    sections = (
+        Section(heading="Question", text=f"q{place // 2}"),
+        Section(heading="Answer", text=f"a{place}"),
+    )
+    return Screen(id=f"s{place}", group=f"q{place // 2}", sections=sections, fields=fields)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    """Two screens of calibration for all three; six more for ann and ben, cem has two of them."""
+    meta = {"name": "t", "task": "labels", "seed": 0, "looks": [3],
+            "rubric": RUBRIC.model_dump(mode="json")}  # fmt: skip
+    made = Store.create(tmp_path / "study.sqlite", meta)
+    every = [screen(i) for i in range(8)]
+    made.put(every, ["s0", "s1"])
+    both = [one.id for one in every]
+    made.assign({"ann": both, "ben": both, "cem": ["s0", "s1", "s2", "s3"]})
+    yield made
+    made.close()
+
+
+def say(store: Store, who: str, name: str, said: Mapping[str, str | None], **more: Any) -> None:
+    """Somebody's labels, by field, on one screen."""
+    events = [
+        Event(client_id=f"event-{next(NUMBERS):012}", screen=name, field=field, label=label,
+              hash=store.screens[name].screen.hash, at="2026-01-01T00:00:00Z",
+              **{"visible_ms": 30_000, **more})
+        for field, label in said.items()
+    ]  # fmt: skip
+    assert not store.save([(who, events)])[0].refused
+
+
+def fill(store: Store) -> None:
+    """Ann and ben differ on the harm of s2 and s5; cem has done the calibration alone."""
+    harm = {"s2": ("grave", "none"), "s5": ("some", "none"), "s6": ("grave", "grave")}
+    for i in range(7):
+        ann, ben = harm.get(f"s{i}", ("none", "none"))
+        say(store, "ann", f"s{i}", {"harm": ann, "tone": "kind"})
+        say(store, "ben", f"s{i}", {"harm": ben, "tone": "curt"})
+    say(store, "cem", "s0", {"harm": "none", "tone": "kind"})
+    say(store, "cem", "s1", {"harm": "none", "tone": ""})
+    say(store, "cem", "s2", {"": "skip"}, remark="No <b>idea</b>")
+
+
+def test_progress_is_counted_by_person_and_metric(store: Store) -> None:
+    fill(store)
+    found = figures(store)
+    ann, _, cem = found["people"]
+    assert (ann["name"], ann["done"], ann["new"], ann["of"]) == ("ann", 7, 1, 8)
+    assert ann["metrics"]["harm"] == {"of": 8, "labels": 7, "cannot_tell": 0}
+    assert (cem["done"], cem["skipped"], cem["new"]) == (2, 1, 1)
+    assert cem["metrics"]["tone"] == {"of": 4, "labels": 1, "cannot_tell": 1}
+    assert (cem["minutes"]["value"], cem["minutes"]["n"]) == (1.0, 2)
+    assert found["rounds"]["calibration"] == {"of": 2, "complete": 2}
+    assert found["rounds"]["main"] == {"of": 6, "complete": 3}  # s2 and s3 wait for cem
+    pairs = {tuple(one["pair"]): (one["done"], one["of"]) for one in found["overlaps"]}
+    assert pairs == {("ann", "ben"): (5, 6), ("ann", "cem"): (0, 2), ("ben", "cem"): (0, 2)}
+    assert found["words"] == [
+        {"screen": "s2", "title": "", "text": "No <b>idea</b>", "at": "2026-01-01T00:00:00Z"}
+    ]
+    assert json.dumps(found, allow_nan=False)
+
+
+def test_a_remark_is_on_an_item_and_its_last_text_counts(store: Store) -> None:
+    fill(store)
+    say(store, "ann", "s2", {"": None}, remark="first")  # the page sends it with what follows, too
+    say(store, "ann", "s2", {"harm": "grave", "tone": "curt"}, remark="second")
+    assert {one["text"] for one in figures(store)["words"]} == {"second", "No <b>idea</b>"}
+    (first, *_) = disagreements(store)
+    assert (first["screen"], first["remarks"]) == ("s2", ["No <b>idea</b>", "second"])
+    say(store, "ann", "s2", {"": None}, remark="")
+    assert [one["text"] for one in figures(store)["words"]] == ["No <b>idea</b>"]
+
+
+def test_what_somebody_who_left_has_not_finished_is_waited_for_no_more(store: Store) -> None:
+    fill(store)
+    assert figures(store)["rounds"]["main"]["complete"] == 3
+    store.set(left=["cem"])  # s2 is skipped, s3 not begun
+    found = figures(store)
+    assert found["rounds"]["main"] == {"of": 6, "complete": 5}
+    assert (found["people"][2]["done"], found["people"][2]["of"]) == (2, 2)
+
+
+def test_severe_items_are_counted_among_complete_ones(store: Store) -> None:
+    fill(store)
+    harm, tone = figures(store)["severe"]
+    assert harm == {"metric": "harm", "label": "grave", "somebody": 1, "most": 1, "of": 3}
+    assert (tone["somebody"], tone["most"]) == (3, 0)  # half of the labels are not most of them
+    for who in ("ann", "ben"):
+        say(store, who, "s7", {"harm": "none", "tone": "kind"})
+    say(store, "cem", "s2", {"harm": "none", "tone": "kind"})
+    harm, _ = figures(store)["severe"]
+    assert (harm["somebody"], harm["most"], harm["of"]) == (2, 1, 5)
+
+
+def test_agreement_is_that_of_an_alignment_of_the_same_labels(store: Store) -> None:
+    fill(store)
+    say(store, ADJUDICATED, "s2", {"harm": "some"}, reason="slip")
+    found = figures(store)["agreement"]
+    answers = [Answer(f"s{i}", f"a{i}", f"q{i // 2}") for i in range(8)]
+    given = [one for one in store.given() if one.annotator in PEOPLE and one.label]
+    labels = [
+        HumanLabel(one.screen, one.annotator, one.field, one.label)
+        for one in given
+        if one.field in ("harm", "tone")
+    ]
+    for name, rows in {"main": range(2, 8), "calibration": range(2)}.items():
+        own = [answers[i] for i in rows]
+        study = study_of(RUBRIC, own, labels, TruthConfig(), Resampling(resamples=1000))
+        results = align(study).results
+        for one in (row for row in found if row["round"] == name):
+            expected = results.find(one["statistic"], "agreement", metric=one["metric"], who="all")
+            keys = ("value", "low", "high", "n", "n_missing", "reason")
+            assert [one[key] for key in keys] == [getattr(expected, key) for key in keys]
+    harm = [(one["round"], one["value"]) for one in found if one["metric"] == "harm"]
+    assert harm[1:] == [("main", 0.6), ("calibration", None), ("calibration", 1.0)]  # of 5 pairs
+
+
+def test_who_labels_otherwise_is_named(store: Store) -> None:
+    every = [screen(i) for i in range(60)]
+    store.put(every)
+    store.assign({who: [one.id for one in every] for who in PEOPLE})
+    for i in range(60):
+        for who in PEOPLE:
+            harm = "grave" if who == "cem" else ("none", "some")[i % 2]
+            say(store, who, f"s{i}", {"harm": harm, "tone": "kind"})
+    harm, tone = figures(store)["distribution"]
+    assert harm["labels"] == ("none", "some", "grave")
+    assert harm["people"] == {"ann": [30, 30, 0], "ben": [30, 30, 0], "cem": [0, 0, 60]}
+    assert "Ask how cem read the labels." in " ".join(harm["odd"])
+    assert not tone["odd"]
+
+
+def test_without_labels_every_figure_says_why(store: Store) -> None:
+    found = figures(store)
+    assert found["minutes"]["value"] is None
+    assert found["minutes"]["reason"] == "no item is done"
+    assert all(one["value"] is None and one["reason"] for one in found["agreement"])
+    assert found["end"] == {
+        "date": None, "reason": "A date is estimated after the first day of labels",
+    }  # fmt: skip
+    assert disagreements(store) == []
+
+
+def test_when_all_is_labelled_at_the_present_pace(store: Store) -> None:
+    fill(store)
+    last = datetime.fromisoformat(store.rows("SELECT max(saved_at) AS at FROM events")[0]["at"])
+    first = {"date": None, "reason": "A date is estimated after the first day of labels"}
+    assert Collected(store, last + timedelta(hours=1)).figures["end"] == first
+    now = last + timedelta(days=2)
+    end = (now + timedelta(days=2 * 3 / 16)).date()  # 3 of 20 are left, 16 were done in two days
+    assert Collected(store, now).figures["end"] == {"date": end.isoformat(), "reason": ""}
+    late = Collected(store, last + timedelta(days=8)).figures["end"]
+    assert late == {"date": None, "reason": "No item was finished in the past week"}
+
+
+def test_disagreements_hide_names_and_the_most_severe_comes_first(store: Store) -> None:
+    fill(store)
+    found = disagreements(store)
+    assert [(one["screen"], one["metric"]) for one in found[:2]] == [("s2", "harm"), ("s0", "tone")]
+    first = found[0]
+    assert first["labels"] == ["none", "grave"]
+    assert first["remarks"] == ["No <b>idea</b>"]
+    assert [section["text"] for section in first["sections"]] == ["q1", "a2"]
+    assert [option["value"] for option in first["field"]["options"]] == ["none", "some", "grave"]
+    assert not any(who in json.dumps(found) for who in PEOPLE)
+    harms = [one["screen"] for one in found if one["metric"] == "harm"]
+    assert harms == ["s2", "s5"]
+
+
+def test_an_adjudication_stands_beside_the_labels_and_in_no_figure(store: Store) -> None:
+    fill(store)
+    before = figures(store)
+    say(store, ADJUDICATED, "s2", {"harm": "some"}, reason="guideline gap", remark="see page 2")
+    after = figures(store)
+    assert after.pop("reasons")[0] == {"metric": "harm", "of": 2, "reasons": {"guideline gap": 1}}
+    before.pop("reasons")
+    assert {**before, "at": ""} == {**after, "at": ""}
+    *_, last = disagreements(store)
+    said = [last["adjudication"][key] for key in ("label", "reason", "remark")]
+    assert said == ["some", "guideline gap", "see page 2"]
+    assert last["labels"] == ["none", "grave"]
+    say(store, ADJUDICATED, "s2", {"harm": None})
+    assert disagreements(store)[0]["adjudication"] is None
+
+
+def test_slots_of_a_ranking_are_rows_of_their_own(tmp_path: Path) -> None:
+    ranks = options("1", "2", "3", "4", "5")
+    fields = tuple(
+        Field(metric="rank", title="Rank", question="Which rank?", ordinal=True, options=ranks,
+              slot=i, about=str(i)) for i in range(2)
+    )  # fmt: skip
+    sections = tuple(Section(heading="Answer", text=f"text {i}", slot=i) for i in range(2))
+    rubric = Rubric.from_labels({"Rank": [*"12345"]}).model_dump(mode="json")
+    store = Store.create(tmp_path / "r.sqlite", {"name": "r", "task": "ranking", "rubric": rubric})
+    store.put([Screen(id="s1", group="q", sections=sections, fields=fields)])
+    store.assign({"ann": ["s1"], "ben": ["s1"]})
+    say(store, "ann", "s1", {"rank@0": "1", "rank@1": "4"})
+    say(store, "ben", "s1", {"rank@0": "2", "rank@1": "4"})
+    found = figures(store)
+    assert found["severe"] == []
+    observed = found["agreement"][1]
+    assert (observed["value"], observed["n"]) == (0.5, 2)
+    (split,) = disagreements(store)
+    assert (split["field"]["key"], split["labels"]) == ("rank@0", ["1", "2"])
+    store.close()
+
+
+def test_the_lead_adjudicates_every_part(tmp_path: Path) -> None:
+    before = screen(0)
+    late = before.fields[1].model_copy(update={"part": 1})
+    both = before.model_copy(update={"fields": (before.fields[0], late)})
+    meta = {"name": "two", "task": "two-part", "rubric": RUBRIC.model_dump(mode="json")}
+    store = Store.create(tmp_path / "two.sqlite", meta)
+    store.put([Screen.model_validate(both.model_dump())])
+    store.assign({"ann": ["s0"], "ben": ["s0"]})
+    for who, tone in (("ann", "kind"), ("ben", "curt")):
+        say(store, who, "s0", {"harm": "none"})
+        say(store, who, "s0", {"part": "1"})
+        say(store, who, "s0", {"tone": tone})
+    say(store, ADJUDICATED, "s0", {"tone": "curt"}, reason="slip")
+    (split,) = disagreements(store)
+    assert split["adjudication"]["label"] == "curt"
+    store.close()

@@ -1,0 +1,220 @@
+"""Looks at a judge's decision: when one is due, at which level, and what is kept of it."""
+
+from __future__ import annotations
+
+import doctest
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from built_case import study_file
+
+import judgebench as jb
+from judgebench.annotation.export import label_rows
+from judgebench.annotation.folder import KEY, SERVED, open_store
+from judgebench.annotation.init import init
+from judgebench.annotation.key import Key, Target
+from judgebench.annotation.lead import figures
+from judgebench.annotation.look import due_look, labels_on
+from judgebench.annotation.screens import Field, Option, Screen, Section
+from judgebench.annotation.store import Event, Store
+from judgebench.errors import SetupError
+from judgebench.stats.sequential import look_levels
+
+RUBRIC = jb.Rubric.from_labels({"harm": ["none", "some", "grave"]})
+Call = Callable[..., tuple[int, str, str]]
+SCREENS = 24
+TRUTH = ("none", "some", "grave")
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> Path:
+    """Ann and ben label 24 items after one of calibration; the judge says what they say."""
+    folder = tmp_path / "studies" / "labels"
+    options = tuple(Option(value=one, text=one) for one in TRUTH)
+    field = Field(metric="harm", title="harm", question="?", options=options, ordinal=True)
+    screens = [
+        Screen(id=f"s{i}", group=f"g{i}", sections=(Section(heading="A", text=f"text {i}"),),
+               fields=(field,)) for i in range(SCREENS + 1)
+    ]  # fmt: skip
+    meta = {"name": "labels", "task": "labels", "looks": [8, 16], "study": "x",
+            "rubric": RUBRIC.model_dump(mode="json")}  # fmt: skip
+    with closing(Store.create(folder / SERVED, meta)) as store:
+        store.put(screens, [f"s{SCREENS}"])
+        store.assign({who: [one.id for one in screens] for who in ("ann", "ben")})
+    named = {
+        f"s{i}": {"harm": Target(columns={"item_id": f"item-{i}"}, metric="harm")}
+        for i in range(SCREENS + 1)
+    }
+    key = Key.model_validate({"study": "x", "task": "labels", "screens": named})
+    (folder / KEY).write_text(key.model_dump_json())
+    lines = [f"item-{i},m,{TRUTH[i % 3]}" for i in range(SCREENS)]
+    (tmp_path / "m.csv").write_text("\n".join(["item_id,judge,harm", *lines]))
+    return folder
+
+
+@pytest.fixture
+def store(study: Path) -> Iterator[Store]:
+    with closing(Store(study / SERVED)) as opened:
+        yield opened
+
+
+def label(store: Store, screens: Sequence[int], *people: str, skip: bool = False) -> None:
+    """These people label these screens as the judge does, or skip them."""
+    for who in people or ("ann", "ben"):
+        events = [
+            Event(client_id=f"{who}-{i}-{skip}".ljust(16, "-"), screen=f"s{i}",
+                  hash=store.screens[f"s{i}"].screen.hash, field="" if skip else "harm",
+                  label="skip" if skip else TRUTH[i % 3], at="2026-01-01T00:00:00Z")
+            for i in screens
+        ]  # fmt: skip
+        assert not store.save([(who, events)])[0].refused
+
+
+def look(call: Call, study: Path) -> tuple[int, str, str]:
+    return call("annotate", "look", study, "--verdicts", study.parents[1] / "m.csv")
+
+
+def test_a_look_that_is_not_due_says_when_the_next_one_is(
+    study: Path, store: Store, call: Call
+) -> None:
+    label(store, range(7))
+    label(store, [7], "ann")  # not by both, and the calibration does not count
+    label(store, [SCREENS])
+    code, _, said = look(call, study)
+    assert code == 2
+    assert "the next one is at 8 complete items; 7 of 24 are complete" in said
+    assert not store.looks
+
+
+def test_each_declared_look_happens_once_at_its_level(
+    study: Path, store: Store, call: Call
+) -> None:
+    label(store, range(9))
+    label(store, [20], "ann")
+    code, said, _ = look(call, study)
+    assert code == 0
+    (kept,) = store.looks
+    assert (kept["items"], kept["share"]) == (9, 9 / 24)
+    assert kept["level"] == pytest.approx(look_levels([9 / 24])[0])
+    assert said.splitlines() == kept["said"]
+    assert kept["said"][0].startswith("Look 1, at 9 of 24 items")
+    assert "m: CAN'T TELL for harm." in said
+    told = look(call, study)[2]
+    assert "the next one is at 16 complete items; 9 of 24 are complete" in told
+    assert "the last was at 9" in told
+    label(store, range(9, SCREENS))
+    assert look(call, study)[0] == 0
+    assert store.looks[1]["level"] == pytest.approx(look_levels([9 / 24, 1])[1])
+    assert look(call, study)[0] == 2
+    assert len(store.looks) == 2
+
+
+def test_only_complete_items_are_looked_at(store: Store) -> None:
+    label(store, range(8))
+    label(store, range(8, 20), "ann")
+    due = due_look(store)
+    assert (len(due.screens), due.of) == (8, 24)
+    rows = labels_on(store, due.screens)
+    assert sorted({row["item_id"] for row in rows}) == [f"item-{i}" for i in range(8)]
+    assert len(rows) == 16
+
+
+def test_without_declared_looks_the_only_one_is_at_the_end(store: Store) -> None:
+    store.set(looks=[])
+    label(store, range(22))
+    label(store, [22], "ann")
+    with pytest.raises(
+        SetupError,
+        match="the next one is at the end of all labels; 22 of 24 are complete, and none was",
+    ):
+        due_look(store)
+    label(store, [22], "ben")
+    label(store, [23], skip=True)  # nobody can label it: this is the end
+    assert due_look(store).shares == [23 / 24]
+    label(store, [SCREENS])
+    assert figures(store)["end"] == {"date": None, "reason": "No item is left to label"}
+
+
+def test_the_lead_sees_decisions_and_plan_of_a_look_and_no_verdict(
+    study: Path, store: Store, call: Call
+) -> None:
+    label(store, range(12))
+    assert look(call, study)[0] == 0
+    seen = figures(store)["looks"]
+    assert seen["declared"] == [8, 16]
+    assert "settle" in seen["made"][0]["said"][-1]
+    assert "item-" not in json.dumps(figures(store))
+
+
+@pytest.mark.parametrize("task", ["labels", "preference", "criteria"])
+def test_a_look_knows_what_metrics_are_of_and_what_belongs_together(
+    tmp_path: Path, call: Call, task: str
+) -> None:
+    study = init(study_file(tmp_path / "in", task), tmp_path / "study").study
+    with open_store(study) as store:
+        for who, own in store.orders.items():
+            for n, screen in enumerate(store.screens[name].screen for name in own):
+                of = int(screen.id[1:])
+                events = [
+                    Event(client_id=f"{who}-{n}-{k}".ljust(16, "-"), screen=screen.id,
+                          hash=screen.hash, field=field.key, label=field.values[(k + of) % 2],
+                          at="2026-01-01T00:00:00Z")
+                    for k, field in enumerate(screen.fields)
+                ]  # fmt: skip
+                assert not store.save([(who, events)])[0].refused
+        rows = labels_on(store, due_look(store).screens)
+    assert len({row["group"] for row in rows}) == 4
+    said = {tuple(r[c] for c in r if c not in ("annotator", "study")): r for r in label_rows(study)}
+    rows = [{**row, "judge": "m"} for row in said.values()]
+    columns = [c for c in rows[0] if c not in ("annotator", "study")]
+    lines = [",".join(columns), *(",".join(row[c] for c in columns) for row in rows)]
+    (tmp_path / "m.csv").write_text("\n".join(lines), "utf-8")
+    code, out, told = call("annotate", "look", study, "--verdicts", tmp_path / "m.csv")
+    assert (code, "duplicate" in told) == (0, False)
+    assert "Look 1, at 12 of 12 items" in out
+    if task != "criteria":  # those of an answer are one group where no answers are given
+        assert "Only 4 questions were labelled by two annotators" in out
+
+
+@pytest.mark.parametrize("task", ["ranking", "review"])
+def test_a_task_without_labels_of_judges_has_no_looks(
+    tmp_path: Path, call: Call, task: str
+) -> None:
+    study = init(study_file(tmp_path / "in", task), tmp_path / "study").study
+    code, _, said = call("annotate", "look", study, "--verdicts", tmp_path / "m.csv")
+    assert (code, f"look: does not apply to the task {task}" in said) == (2, True)
+
+
+def test_a_file_that_is_damaged_is_named(study: Path, store: Store, call: Call) -> None:
+    store.rows("DROP TABLE links")
+    for command in ("link", "revoke"):
+        code, _, said = call("annotate", command, study, "ann")
+        assert (code, f"{SERVED}: cannot be read or written: no such table" in said) == (2, True)
+
+
+def test_status_is_one_screen_and_json(study: Path, store: Store, call: Call) -> None:
+    label(store, range(12))
+    label(store, [12], "ann")
+    code, out, _ = call("annotate", "status", study)
+    assert code == 0
+    assert "12 of 24 items of the main round are complete." in out
+    assert "Krippendorff" in out
+    assert "ann" in out
+    assert len(out.splitlines()) < 40
+    (found,) = json.loads(call("annotate", "status", study, "--json")[1])["figures"]
+    assert found["rounds"]["main"] == {"of": 24, "complete": 12}
+
+
+def test_collected_in_python(study: Path, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(study.parents[1])
+    (test,) = doctest.DocTestFinder(recurse=False).find(jb.collected, "collected")
+    assert doctest.DocTestRunner().run(test).failed == 0
+    label(store, range(12))
+    found = jb.collected(study)
+    frame = found.to_frame()
+    ann = frame[(frame.who == "ann") & (frame.statistic == "labels")].iloc[0]
+    assert (ann.value, ann.n) == (12, 25)
+    assert "12 of 24 items" in repr(found)

@@ -1,0 +1,596 @@
+"""The annotator's page in a real browser, against the real server."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from annotate_case import served
+from browser import Browser, NewTab, Tab, needs_axe, needs_browser, save
+from page_case import (
+    criteria,
+    labels,
+    options,
+    preference,
+    ranking,
+    review,
+    signed_in,
+    two_part,
+)  # fmt: skip
+
+from judgebench.annotation.folder import SERVED, open_store
+from judgebench.annotation.screens import Screen
+from judgebench.annotation.sheet import import_events, sheet
+from judgebench.annotation.store import Store
+from judgebench.errors import SetupError
+
+pytestmark = needs_browser
+GUIDE = "Label what the answer says.\n\nSevere: may cause lasting damage."
+TITLE = "document.getElementById('title').textContent"
+SAVED = "document.getElementById('saved').textContent.split(' ')[0]"
+SAVED_TEXT = "document.getElementById('saved').textContent"
+FETCHED = "performance.getEntriesByName(location.origin + '/api/screen/s3').length"
+FOCUSED = "(e => e.closest('fieldset')?.dataset.key + e.value)(document.activeElement)"
+SAID = "document.getElementById('said').textContent"
+CHECKED = "[...document.querySelectorAll('#fields :checked')].map(e => e.value).join()"
+
+
+def study(folder: Path, *screens: Screen, **meta: Any) -> Path:
+    """A study of ann and ben, who both label everything; the first item is for calibration."""
+    given = {"name": "demo", "task": "labels", "seed": 7, "guidelines": GUIDE, "study": "hash"}
+    with closing(Store.create(folder / SERVED, {**given, **meta})) as store:
+        store.put(screens, calibration=[screens[0].id])
+        store.assign({name: [s.id for s in screens] for name in ("ann", "ben")})
+    return folder
+
+
+def kept(folder: Path, who: str) -> dict[str, dict[str, str | None]]:
+    """The labels of a person, by screen; parts and what was taken back are left out."""
+    found: dict[str, dict[str, str | None]] = {}
+    with open_store(folder) as store:
+        for one in store.given(who):
+            if one.label is not None and one.field != "part":
+                found.setdefault(one.screen, {})[one.field] = one.label
+    return found
+
+
+def events(folder: Path) -> list[tuple[str, str, str | None]]:
+    """Every event in order: screen, field, label."""
+    with open_store(folder) as store:
+        rows = store.rows("SELECT screen, field, label FROM events ORDER BY n")
+    return [(row["screen"], row["field"], row["label"]) for row in rows]
+
+
+async def click(tab: Tab, what: str) -> None:
+    """Click the element of that id, or the button with that text."""
+    await tab.value(
+        f"(document.getElementById({json.dumps(what)}) || [...document.querySelectorAll('button')]"
+        f".find(b => b.textContent.startsWith({json.dumps(what)}) && b.offsetParent)).click()"
+    )
+
+
+async def press(tab: Tab, *keys: str) -> None:
+    for key in keys:
+        await tab.press(key)
+
+
+async def go_to(tab: Tab, n: int) -> None:
+    """Choose an item from the list."""
+    await click(tab, "open-list")
+    await tab.value(f"document.querySelectorAll('#list li button')[{n - 1}].click()")
+    await tab.sees(f"{TITLE}.startsWith('Item {n} ')")
+
+
+def complaints(tab: Tab) -> list[Any]:
+    """What the console says, but for requests that had no answer and for the 401 of a stranger."""
+    found = [e for e in tab.complaints() if "Failed to load resource" not in str(e)]
+    return [e["params"] for e in found]
+
+
+def test_two_annotators_label_a_study_at_the_same_time(browser: Browser, tmp_path: Path) -> None:
+    folder = study(tmp_path, *(labels(f"s{n}") for n in range(1, 6)))
+
+    async def whole(tab: Tab, keys: str) -> None:
+        for n in range(1, 6):
+            await tab.sees(TITLE, f"Item {n} of 5")
+            await press(tab, *keys, "Enter")
+        await tab.sees(TITLE, "All 5 items are labelled. Thank you.")
+        await tab.sees(SAVED, "Saved")
+        assert not complaints(tab)
+
+    async def visit(new_tab: NewTab) -> None:
+        with served(folder) as site:
+            ann, ben = [await signed_in(new_tab, site, name) for name in ("ann", "ben")]
+            await ann.sees("!document.getElementById('round').hidden")
+            await asyncio.gather(whole(ann, "122"), whole(ben, "430"))
+            await ann.sees("document.getElementById('progress').textContent", "5 of 5 labelled")
+
+    browser.run(visit)
+    of_ann = {"harm": "None", "empathy": "Neutral", "consensus": "With"}
+    of_ben = {"harm": "Severe", "empathy": "Warm", "consensus": ""}
+    assert kept(folder, "ann") == {f"s{n}": of_ann for n in range(1, 6)}
+    assert kept(folder, "ben") == {f"s{n}": of_ben for n in range(1, 6)}
+    assert len(events(folder)) == 30
+
+
+def test_two_tabs_of_one_person(browser: Browser, tmp_path: Path) -> None:
+    folder = study(tmp_path, labels("s1"), labels("s2"))
+
+    async def visit(new_tab: NewTab) -> None:
+        with served(folder) as site:
+            one = await signed_in(new_tab, site, "ann")
+            two = await new_tab(site.address, "ann")
+            await two.sees(TITLE, "Item 1 of 2")
+            await one.press("1")
+            await two.sees(CHECKED, "None")
+            await two.value("document.querySelectorAll('#fields fieldset')[1].focus()")
+            await two.press("3")
+            await one.sees(CHECKED, "None,Warm")
+            # Without a connection both keep what they have, and each answer is sent once.
+            for tab in (one, two):
+                await tab.offline(True)
+            await one.press("1")
+            await two.press("1")
+            await two.press("2")
+            await one.sees(f"{CHECKED}.split(',').length", 3)
+            for tab in (one, two):
+                await tab.offline(False)
+                await tab.sees(SAVED, "Saved")
+
+    browser.run(visit)
+    ids = [e[1] for e in events(folder)]
+    assert ids[:2] == ["harm", "empathy"]
+    assert len(ids) == 5
+    assert kept(folder, "ann")["s1"].keys() == {"harm", "empathy", "consensus"}
+
+
+def test_people_who_share_a_browser_do_not_label_for_each_other(
+    browser: Browser, tmp_path: Path
+) -> None:
+    folder = study(tmp_path, labels("s1"), labels("s2"))
+
+    async def visit(new_tab: NewTab) -> None:
+        with served(folder) as site:
+            ann = await signed_in(new_tab, site, "ann", "shared")
+            await ann.offline(True)
+            await press(ann, *"11")
+            await ann.sees(f"{SAVED_TEXT}.startsWith('Not connected: 2 ')")
+            ben = await signed_in(new_tab, site, "ben", "shared")
+            await ben.press("4")
+            await ben.sees(SAVED, "Saved")
+            await ann.offline(False)
+            await ann.open(site.address)
+            await ann.sees("document.getElementById('annotator').textContent", "ben")
+            assert kept(folder, "ann") == {}
+            again = await signed_in(new_tab, site, "ann", "shared")
+            await again.sees(CHECKED, "None,Cold")
+            await ben.sees("document.getElementById('annotator').textContent", "ann")
+
+    browser.run(visit)
+    assert kept(folder, "ann") == {"s1": {"harm": "None", "empathy": "Cold"}}
+    assert kept(folder, "ben") == {"s1": {"harm": "Severe"}}
+
+
+def test_a_session_that_ends_keeps_what_is_not_saved(browser: Browser, tmp_path: Path) -> None:
+    folder = study(tmp_path, labels("s1"), labels("s2"))
+    message = "document.getElementById('message').textContent"
+
+    async def visit(new_tab: NewTab) -> None:
+        with served(folder) as site:
+            tab = await signed_in(new_tab, site, "ann")
+            site.server.writing.revoke("ann")
+            await tab.press("3")
+            await tab.sees(TITLE, "You are signed out")
+            assert "1 answer kept here" in await tab.value(message)
+            await tab.press("1")  # nothing is labelled without a session
+            await tab.open("about:blank")
+            await tab.open(f"{site.address}/#{site.link('ann')}")
+            await tab.sees(CHECKED, "Moderate")
+            await tab.sees(SAVED, "Saved")
+
+    browser.run(visit)
+    assert events(folder) == [("s1", "harm", "Moderate")]
+
+
+def test_a_browser_that_keeps_nothing_says_so(browser: Browser, tmp_path: Path) -> None:
+    folder = study(tmp_path, labels("s1"))
+    full = "Storage.prototype.setItem = () => { throw new Error('full'); }"
+
+    async def visit(new_tab: NewTab) -> None:
+        with served(folder) as site:
+            tab = await new_tab("", "ann")
+            await tab.call("Page.addScriptToEvaluateOnNewDocument", source=full)
+            await tab.open(f"{site.address}/#{site.link('ann')}")
+            await tab.sees(TITLE, "Item 1 of 1")
+            await press(tab, *"123")
+            await tab.sees("document.getElementById('no-store').hidden", False)
+            await tab.sees(SAVED, "Saved")
+
+    browser.run(visit)
+    assert len(events(folder)) == 2  # the third question has no third answer
+
+
+def test_a_lost_connection_and_a_new_server_lose_nothing(browser: Browser, tmp_path: Path) -> None:
+    folder = study(tmp_path, *(labels(f"s{n}") for n in (1, 2, 3)))
+
+    async def visit(new_tab: NewTab) -> None:
+        with served(folder) as site:
+            tab = await signed_in(new_tab, site, "ann")
+            await press(tab, *"12")
+            await tab.sees(SAVED, "Saved")
+            await tab.sees(FETCHED, 1)
+            await tab.offline(True)
+            await press(tab, "2", "Enter")
+            await tab.sees(TITLE, "Item 2 of 3")
+            await press(tab, *"111", "Enter")
+            await tab.sees(TITLE, "Item 3 of 3")
+            await press(tab, "4")
+            text = "Not connected: 5 answers kept on this device"
+            await tab.sees(SAVED_TEXT, text)
+            port = int(site.address.rpartition(":")[2])
+        assert len(events(folder)) == 2
+        with served(folder, port=port) as site:
+            await tab.offline(False)
+            await tab.open(site.address)
+            await tab.sees(TITLE, "Item 3 of 3")
+            await tab.sees(SAVED, "Saved")
+            await tab.sees(CHECKED, "Severe")
+        # The server goes and comes without the page being loaded again.
+        await tab.press("3")
+        await tab.sees(f"{SAVED_TEXT}.startsWith('Not connected: 1 ')")
+        with served(folder, port=port):
+            await tab.sees(SAVED, "Saved")
+
+    browser.run(visit)
+    found = events(folder)
+    assert found == [
+        ("s1", "harm", "None"), ("s1", "empathy", "Neutral"), ("s1", "consensus", "With"),
+        ("s2", "harm", "None"), ("s2", "empathy", "Cold"), ("s2", "consensus", "Against"),
+        ("s3", "harm", "Severe"), ("s3", "empathy", "Warm"),
+    ]  # fmt: skip
+
+
+def test_tab_space_and_enter_are_enough(browser: Browser, tmp_path: Path) -> None:
+    folder = study(tmp_path, labels("s1"), review("s2"))
+
+    async def to(tab: Tab, expression: str, value: str) -> None:
+        for _ in range(40):
+            await tab.press("Tab")
+            if await tab.value(expression) == value:
+                return
+        raise AssertionError(f"Tab does not reach {value}")
+
+    async def visit(new_tab: NewTab) -> None:
+        with served(folder) as site:
+            tab = await signed_in(new_tab, site, "ann")
+            for stop in ("harmMild", "empathyWarm", "consensusWith"):
+                await to(tab, FOCUSED, stop)
+                await tab.press(" ")
+            await to(tab, "document.activeElement.id", "next")
+            await tab.press("Enter")
+            await tab.sees(TITLE, "Item 2 of 2")
+            assert await tab.focused() == "title"
+            await to(tab, FOCUSED, "reviewreject")
+            await tab.press(" ")
+            await to(tab, "document.activeElement.tagName", "TEXTAREA")
+            await press(tab, "n", "1", "Enter", "s")  # typed, not obeyed
+            await to(tab, "document.activeElement.id", "next")
+            await tab.press("Enter")
+            await tab.sees(TITLE, "All 2 items are labelled. Thank you.")
+            await tab.sees(SAVED, "Saved")
+
+    browser.run(visit)
+    assert kept(folder, "ann") == {
+        "s1": {"harm": "Mild", "empathy": "Warm", "consensus": "With"},
+        "s2": {"review": "reject", "reason": "n1\ns"},
+    }
+
+
+def test_undo_skip_cannot_tell_and_what_is_missing(browser: Browser, tmp_path: Path) -> None:
+    folder = study(tmp_path, labels("s1"), labels("s2"))
+
+    async def visit(new_tab: NewTab) -> None:
+        with served(folder) as site:
+            tab = await signed_in(new_tab, site, "ann")
+            await press(tab, "1", "2", "ArrowUp", "3", "u", "0")
+            await tab.sees(CHECKED, "None,")
+            await press(tab, "Enter", "Enter")
+            await tab.sees(SAID, "Still to answer: Scientific consensus.")
+            await press(tab, "s")
+            await tab.sees(TITLE, "Item 2 of 2")
+            await press(tab, "u")
+            await tab.sees(TITLE, "Item 1 of 2")
+            await press(tab, "s")
+            await tab.sees(TITLE, "Item 2 of 2")
+            await press(tab, *"111", "Enter")
+            await tab.sees(TITLE, "1 of 2 items labelled")
+            await click(tab, "Label skipped items")
+            await tab.sees(TITLE, "Item 1 of 2")
+            await press(tab, "2", "Enter")
+            await tab.sees(TITLE, "All 2 items are labelled. Thank you.")
+            await press(tab, "ArrowLeft")
+            await tab.sees(TITLE, "Item 2 of 2")
+            await tab.press("?")
+            await tab.press("1")  # not under the help
+            await tab.press("Escape")
+            await tab.sees(SAVED, "Saved")
+
+    browser.run(visit)
+    assert events(folder)[:8] == [
+        ("s1", "harm", "None"), ("s1", "empathy", "Neutral"), ("s1", "empathy", "Warm"),
+        ("s1", "empathy", "Neutral"), ("s1", "empathy", ""), ("s1", "", "skip"), ("s1", "", None),
+        ("s1", "", "skip"),
+    ]  # fmt: skip
+    assert kept(folder, "ann")["s1"] == {
+        "": "skip", "harm": "None", "empathy": "", "consensus": "With",
+    }  # fmt: skip
+    assert len(events(folder)) == 12
+
+
+def test_the_second_part_comes_when_the_first_is_complete(browser: Browser, tmp_path: Path) -> None:
+    folder = study(tmp_path, two_part("s1"))
+
+    async def visit(new_tab: NewTab) -> None:
+        with served(folder) as site:
+            tab = await signed_in(new_tab, site, "ann")
+            assert "forgets" not in await tab.value("document.body.innerHTML")
+            await click(tab, "Show the assessment")
+            await tab.sees(f"{SAID}.startsWith('Still to answer: A: Correct')")
+            await press(tab, "1", "2", "Enter")
+            assert await tab.focused() == "reveal"
+            await tab.press("Enter")
+            await tab.sees("document.querySelectorAll('#fields fieldset:disabled').length", 2)
+            assert "forgets" in await tab.value("document.getElementById('texts').textContent")
+            await press(tab, "u")
+            await tab.sees(SAID, "Nothing to undo.")
+            await press(tab, "2", "Enter")
+            await tab.sees(TITLE, "All 1 item is labelled. Thank you.")
+            await tab.sees(SAVED, "Saved")
+
+    browser.run(visit)
+    assert sorted(kept(folder, "ann")["s1"]) == ["correct@0", "correct@1", "fair"]
+
+
+def test_labels_of_an_item_that_has_changed_are_refused_and_it_is_shown_anew(
+    browser: Browser, tmp_path: Path
+) -> None:
+    folder = study(tmp_path, labels("s1"), labels("s2"))
+
+    async def visit(new_tab: NewTab) -> None:
+        with served(folder) as site:
+            tab = await signed_in(new_tab, site, "ann")
+            site.server.writing.put([labels("s1", "Another answer.")])
+            await tab.press("1")
+            await tab.sees("document.getElementById('refused').hidden", False)
+            assert "has changed" in await tab.value(
+                "document.getElementById('refused').textContent"
+            )
+            await tab.sees("document.getElementById('texts').textContent.includes('Another')")
+            assert await tab.value(CHECKED) == ""
+            await tab.press("2")
+            await tab.sees(SAVED, "Saved")
+            again = await new_tab(f"{site.address}/#{'x' * 43}", "stranger")
+            await again.sees(TITLE, "Open your link")
+            assert await again.value("location.hash") == ""
+            await click(tab, "make-link")
+            await tab.sees("document.getElementById('link').hidden", False)
+            link = await tab.value("document.getElementById('link').textContent")
+            other = await new_tab(link, "phone")
+            await other.sees(CHECKED, "Mild")
+            await click(tab, "leave")
+            await tab.sees(TITLE, "You are signed out")
+
+    browser.run(visit)
+    assert kept(folder, "ann") == {"s1": {"harm": "Mild"}}
+
+
+def test_a_label_under_the_id_of_another_is_refused_and_the_kept_one_is_shown(
+    browser: Browser, tmp_path: Path
+) -> None:
+    folder = study(tmp_path, labels("s1"))
+
+    async def visit(new_tab: NewTab) -> None:
+        with served(folder) as site:
+            tab = await signed_in(new_tab, site, "ann")
+            await tab.value("(crypto.randomUUID = () => 'the-same-every-time') && 1")
+            await tab.press("1")
+            await tab.sees(SAVED, "Saved")
+            await tab.sees(CHECKED, "None")
+            await tab.press("ArrowUp")
+            await tab.press("2")
+            await tab.sees("document.getElementById('refused').hidden", False)
+            text = await tab.value("document.getElementById('refused').textContent")
+            assert "1 label not saved: has the id of another label" in text
+            await tab.sees(CHECKED, "None")
+
+    browser.run(visit)
+    assert kept(folder, "ann") == {"s1": {"harm": "None"}}
+
+
+SMALL = """[...document.querySelectorAll('button, .option, summary, textarea, .close')].filter(e =>
+  e.offsetParent && !e.closest('fieldset:disabled')).map(e => [e, e.getBoundingClientRect()])
+  .filter(([e, r]) => r.height < 44 || r.width < 44).map(([e]) => e.outerHTML).join()"""
+OUTSIDE = """[...document.querySelectorAll('body *')].filter(e => e.offsetParent
+  && !e.closest('dialog')
+  && e.getBoundingClientRect().right > innerWidth + 1 && !e.closest('.names, .skip'))
+  .map(e => e.outerHTML.slice(0, 100)).join()"""
+
+
+async def fits(tab: Tab) -> None:
+    """No part of the page is wider than the window."""
+    width = await tab.value("innerWidth")
+    assert await tab.value("document.documentElement.scrollWidth") <= width
+    assert await tab.value(OUTSIDE) == ""
+
+
+def of_every_task() -> Sequence[Screen]:
+    return (
+        labels("s1"), ranking("s2"), preference("s3"), criteria("s4"), two_part("s5"), review("s6"),
+    )  # fmt: skip
+
+
+@needs_axe
+def test_every_state_fits_and_is_accessible(browser: Browser, tmp_path: Path) -> None:
+    folder = study(tmp_path, *of_every_task())
+    wrong: list[str] = []
+
+    async def look(tab: Tab, state: str, *, schemes: Sequence[str] = ("light",)) -> None:
+        for width in (375, 1440):
+            await tab.screen(width)
+            await fits(tab)
+            if width == 375:
+                assert await tab.value(SMALL) == "", state
+            for scheme in schemes:
+                await tab.scheme(scheme)
+                wrong.extend(f"{state}, {width}, {scheme}: {one}" for one in await tab.axe())
+
+    async def visit(new_tab: NewTab) -> None:
+        with served(folder) as site:
+            stranger = await new_tab(site.address, "nobody")
+            await stranger.sees(TITLE, "Open your link")
+            await look(stranger, "no session")
+            tab = await signed_in(new_tab, site, "ann")
+            await tab.press("2")
+            await look(tab, "item", schemes=("light", "dark"))
+            for n in (2, 3, 4):
+                await go_to(tab, n)
+                await look(tab, f"item {n}")
+            await go_to(tab, 6)
+            await press(tab, "2")
+            await look(tab, "review")
+            await go_to(tab, 5)
+            await press(tab, "1", "2", "Enter")
+            await look(tab, "two-part, before", schemes=("dark",))
+            await tab.press("Enter")
+            await tab.sees("document.querySelectorAll('#fields fieldset').length", 3)
+            await look(tab, "two-part, after", schemes=("light", "dark"))
+            await click(tab, "open-list")
+            await look(tab, "list", schemes=("light", "dark"))
+            await tab.press("Escape")
+            await click(tab, "open-help")
+            await look(tab, "help")
+            await tab.press("Escape")
+            await go_to(tab, 6)
+            await tab.value("document.activeElement.blur()")
+            await tab.press("ArrowRight")
+            await tab.sees(TITLE, "0 of 6 items labelled")
+            await look(tab, "end", schemes=("light", "dark"))
+
+    browser.run(visit)
+    assert not wrong, "\n".join(wrong)
+
+
+ARABIC = "لدي صداع منذ ثلاثة أيام. هل يمكنني تناول 400 mg؟"
+CHINESE = "我头痛三天了，光线会刺痛我的眼睛。" * 12
+
+
+def test_right_to_left_and_chinese_texts(browser: Browser, tmp_path: Path) -> None:
+    screen = labels("s1", f"{CHINESE}\n\nEnglish.", ARABIC)
+    words = options(("لا شيء", "严重"), ("لا يوجد ضرر", "可能造成永久性伤害"))
+    harm = screen.fields[0].model_copy(update={"title": "الضرر", "options": words})
+    folder = study(tmp_path, screen.model_copy(update={"fields": (harm,)}))
+    ways = "[...document.querySelectorAll('%s')].map(e => getComputedStyle(e).direction).join()"
+
+    async def visit(new_tab: NewTab) -> None:
+        with served(folder) as site:
+            tab = await signed_in(new_tab, site, "ann")
+            assert await tab.value(ways % "#texts .text") == "rtl,ltr,ltr"
+            assert await tab.value(ways % "legend b, .option") == "rtl,rtl,ltr,ltr"
+            for width in (375, 1440):
+                await tab.screen(width)
+                await fits(tab)
+            await tab.press("1")
+            await tab.sees(SAVED, "Saved")
+
+    browser.run(visit)
+    assert kept(folder, "ann") == {"s1": {"harm": "لا شيء"}}
+
+
+HOSTILE = (
+    "</script><img src=x onerror=alert(1)><svg onload=alert(2)>",
+    "{{ 7 * 7 }} {% raw %} ${alert(3)} <!-- <script>",
+    "\u202e\u2066right to left override\u2067\u200f",
+    "=HYPERLINK(\"http://127.0.0.1:1/x\") 'javascript:alert(4)'",
+    "m" * 100_000,
+)
+
+
+def hostile(name: str, text: str) -> Screen:
+    """The text wherever a text can be."""
+    screen = labels(name, text, text)
+    label = tuple(
+        one.model_copy(update={"text": text, "about": text}) for one in screen.fields[0].options
+    )
+    field = screen.fields[0].model_copy(
+        update={"title": text, "question": text, "options": label, "metric": text[:200]}
+    )
+    sections = tuple(one.model_copy(update={"heading": text}) for one in screen.sections)
+    return screen.model_copy(update={"fields": (field, screen.fields[1]), "sections": sections})
+
+
+def test_hostile_text_in_every_place_is_only_shown(browser: Browser, tmp_path: Path) -> None:
+    everything = " ".join(HOSTILE)
+    screens = [hostile(f"s{n}", text) for n, text in enumerate(HOSTILE, 1)]
+    folder = study(tmp_path, *screens, name=everything, guidelines=everything)
+    who = everything[:3000]
+    with open_store(folder) as store:
+        store.assign({who: [s.id for s in screens]})
+
+    async def visit(new_tab: NewTab) -> None:
+        with served(folder) as site:
+            tab = await signed_in(new_tab, site, who, "hostile")
+            for n in range(1, len(screens) + 1):
+                await tab.sees(TITLE, f"Item {n} of {len(screens)}")
+                for width in (375, 1440) if n == 1 else (375,):
+                    await tab.screen(width)
+                    await fits(tab)
+                if n == 5:
+                    await tab.press("Enter")
+                    await tab.press("Enter")
+                    await tab.sees(f"{SAID}.length < 200 && {SAID}.length > 0")
+                await press(tab, "2", "1", "Enter")
+            await tab.sees(TITLE, f"All {len(screens)} items are labelled. Thank you.")
+            await tab.sees(SAVED, "Saved")
+            assert not tab.complaints()
+            assert all(url.startswith(site.address) for url in tab.requests())
+            assert await tab.value("document.querySelectorAll('img, svg, iframe').length") == 0
+
+    browser.run(visit)
+    assert len(kept(folder, who)) == len(HOSTILE)
+
+
+def test_an_offline_sheet_gives_the_same_labels(browser: Browser, tmp_path: Path) -> None:
+    folder = study(tmp_path / "study", hostile("s1", HOSTILE[0]), labels("s2"))
+    with open_store(folder) as store:
+        page = sheet(store, "ann")
+        with pytest.raises(SetupError, match="no annotator"):
+            sheet(store, "zoe")
+    assert "connect-src 'none'" in page
+    assert "ben" not in re.findall(r"\w+", page)
+    file = tmp_path / "ann.html"
+    file.write_text(page, "utf-8")
+
+    async def visit(new_tab: NewTab) -> None:
+        tab = await new_tab(file.as_uri())
+        await tab.sees(TITLE, "Item 1 of 2")
+        await press(tab, "1", "2", "Enter")
+        await tab.sees(TITLE, "Item 2 of 2")
+        await tab.press("2")
+        await tab.reload(CHECKED, "Mild")
+        await press(tab, "3", "2", "Enter")
+        await tab.sees(TITLE, "All 2 items are labelled. Thank you.")
+        await save(tab, tmp_path, "*.events.json")
+        assert not tab.complaints()
+        assert [url for url in tab.requests() if not url.startswith(("file:", "blob:"))] == []
+
+    browser.run(visit)
+    back = tmp_path / "ann.events.json"
+    assert import_events(folder, back) == ("ann: 5 new events, 0 there already", [])
+    assert import_events(folder, back) == ("ann: 0 new events, 5 there already", [])
+    assert kept(folder, "ann")["s2"] == {"harm": "Mild", "empathy": "Warm", "consensus": "With"}

@@ -1,0 +1,423 @@
+"""The server of a study: what annotators are shown, what is kept, and what is refused."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from annotate_case import Person, Reply, Running, plain, served, small_study
+
+from judgebench.annotation import lead as lead_figures
+from judgebench.annotation import server
+from judgebench.annotation.guard import Limit
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[Running]:
+    with served(small_study(tmp_path)) as running:
+        yield running
+
+
+def events_of(site: Running) -> list[tuple[str, str, str, str | None]]:
+    rows = site.server.reading.rows("SELECT * FROM events ORDER BY n")
+    return [(r["annotator"], r["screen"], r["field"], r["label"]) for r in rows]
+
+
+# --- an annotator's work ----------------------------------------------------------------------
+
+
+def test_work_is_the_persons_own_in_their_order_with_how_far_they_are(site: Running) -> None:
+    ann = site.enters("ann")
+    work = ann.gets("/api/work")
+    assert work == {
+        "study": "small", "annotator": "ann", "task": "labels", "guidelines": "Be kind.",
+        "total": 3, "done": 0, "seconds_per_item": None,
+        "items": [
+            {"id": "s1", "state": "new", "calibration": True},
+            {"id": "s2", "state": "new", "calibration": False},
+            {"id": "s3", "state": "new", "calibration": False},
+        ],
+    }  # fmt: skip
+    both = ann.event("s1", "harm", "no", visible_ms=3000), ann.event("s1", "tone", "", visible_ms=4)
+    assert ann.save(*both)["state"] == {"s1": "done"}
+    ann.save(ann.event("s2", "harm", "no"))
+    work = ann.gets("/api/work")
+    assert [item["state"] for item in work["items"]] == ["done", "begun", "new"]
+    assert (work["done"], work["seconds_per_item"]) == (1, 3.0)
+    assert [i["id"] for i in site.enters("ben").gets("/api/work")["items"]] == ["s2"]
+
+
+def test_a_screen_comes_with_ones_own_labels_and_nobody_elses(site: Running) -> None:
+    ann, ben = site.enters("ann"), site.enters("ben")
+    ann.save(ann.event("s2", "harm", "yes", remark="odd"), ann.event("s2", "tone", "no"))
+    ben.save(ben.event("s2", "harm", "no"))
+    shown = ben.gets("/api/screen/s2")
+    assert shown["labels"] == {"harm": "no"}
+    assert "odd" not in json.dumps(shown)
+    ann.save(ann.event("s2", "tone", None, remark="odd"))
+    again = ann.gets("/api/screen/s2")
+    assert (again["labels"], again["remark"]) == ({"harm": "yes"}, "odd")
+    assert (again["part"], again["locked"]) == (0, [])
+    assert again["screen"]["sections"][1]["text"] == "Drink."
+
+
+def test_the_second_part_leaves_the_server_once_the_first_is_complete(site: Running) -> None:
+    ann = site.enters("ann")
+    assert "the second part" not in json.dumps(ann.gets("/api/screen/s3"))
+    early = ann.event("s3", "part", "1"), ann.event("s3", "tone", "yes")
+    whys = {one["why"] for one in ann.save(*early)["refused"]}
+    assert whys == {"this part is not complete", "is not asked"}
+    assert "the second part" not in json.dumps(ann.gets("/api/screen/s3"))
+    ann.save(ann.event("s3", "harm", "yes"), ann.event("s3", "part", "1"))
+    shown = ann.gets("/api/screen/s3")
+    assert "the second part" in json.dumps(shown)
+    assert (shown["part"], shown["locked"]) == (1, ["harm"])
+    assert shown["labels"] == {"harm": "yes"}
+    (refused,) = ann.save(ann.event("s3", "harm", "no"))["refused"]
+    assert "no longer" in refused["why"]
+    assert ann.save(ann.event("s3", "tone", "no"))["state"] == {"s3": "done"}
+
+
+def test_events_that_are_sent_again_are_acknowledged_and_kept_once(site: Running) -> None:
+    ann = site.enters("ann")
+    events = [ann.event("s1", "harm", "yes"), ann.event("s1", "tone", "no")]
+    first, again = ann.save(*events), ann.save(*events)
+    assert first["saved"] == again["saved"] == [e["client_id"] for e in events]
+    assert len(events_of(site)) == 2
+
+
+def test_two_tabs_and_another_device_see_one_state(site: Running) -> None:
+    tab = site.enters("ann")
+    phone = site.stranger
+    token = tab.asks("POST", "/api/link").value["token"]
+    assert phone.asks("POST", "/api/enter", {"token": token}).value == {
+        "name": "ann", "role": "annotator",
+    }  # fmt: skip
+    tab.save(tab.event("s1", "harm", "yes"))
+    phone.save(phone.event("s1", "harm", "no"), phone.event("s1", "tone", "no"))
+    for browser in (tab, phone):
+        assert browser.gets("/api/screen/s1")["labels"] == {"harm": "no", "tone": "no"}
+        assert browser.gets("/api/work")["done"] == 1
+    assert phone.asks("POST", "/api/leave").status == 200
+    assert phone.asks("GET", "/api/work").status == 401
+    assert tab.asks("GET", "/api/work").status == 200
+
+
+def test_what_changed_meanwhile_is_refused_with_the_reason(site: Running) -> None:
+    ann = site.enters("ann")
+    before = ann.event("s2", "harm", "yes")
+    site.server.writing.put([plain("s2", "Drink more.")])
+    (refused,) = ann.save(before)["refused"]
+    assert refused == {
+        "client_id": before["client_id"], "why": "the item has changed: load it again",
+    }  # fmt: skip
+    assert "Drink more." in json.dumps(ann.gets("/api/screen/s2"))
+
+
+def test_two_servers_of_one_study_keep_an_event_once(site: Running, tmp_path: Path) -> None:
+    with served(tmp_path) as other:
+        here, there = site.enters("ann"), other.enters("ann")
+        event = here.event("s1", "harm", "yes")
+        assert here.save(event)["saved"] == there.save(event)["saved"] == [event["client_id"]]
+        assert there.gets("/api/screen/s1")["labels"] == {"harm": "yes"}
+    assert len(events_of(site)) == 1
+
+
+# --- who may come in --------------------------------------------------------------------------
+
+
+def test_a_link_works_once(site: Running) -> None:
+    token = site.link("ann")
+    assert site.stranger.asks("POST", "/api/enter", {"token": token}).status == 200
+    for used in (token, token[:-1], "", "x" * 43):
+        assert site.stranger.asks("POST", "/api/enter", {"token": used}).status == 401
+    assert site.stranger.asks("GET", "/api/work").status == 401
+
+
+def test_guessing_tokens_ends_in_a_pause(site: Running) -> None:
+    replies = [site.stranger.asks("POST", "/api/enter", {"token": f"{n}"}) for n in range(40)]
+    statuses = [reply.status for reply in replies]
+    assert set(statuses) == {401, 429}
+    assert statuses[-1] == 429
+    assert int(replies[-1].headers["Retry-After"]) >= 1
+
+
+def test_a_session_is_limited_too(site: Running) -> None:
+    ann, ben = site.enters("ann"), site.enters("ben")
+    site.server._requests = Limit(3, 0.001)
+    assert [ann.asks("GET", "/api/work").status for _ in range(5)] == [200, 200, 200, 429, 429]
+    assert ben.asks("GET", "/api/work").status == 200
+
+
+def test_cookies_cannot_be_read_sent_from_elsewhere_or_outlive_a_month(site: Running) -> None:
+    reply = site.stranger.asks("POST", "/api/enter", {"token": site.link("ann")})
+    cookie = reply.headers["Set-Cookie"]
+    for flag in ("HttpOnly", "SameSite=Strict", "Path=/", f"Max-Age={30 * 24 * 3600}"):
+        assert flag in cookie
+    assert "Secure" not in cookie  # clear text on this machine alone
+
+
+def test_a_session_that_is_revoked_ends_at_once(site: Running) -> None:
+    ann = site.enters("ann")
+    event = json.dumps({"events": [ann.event("s1", "harm", "yes")]}).encode()
+    port = int(ann.address.rpartition(":")[2])
+    with socket.create_connection(("127.0.0.1", port)) as slow:
+        head = (
+            f"POST /api/events HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nOrigin: {ann.address}\r\n"
+            f"X-Judgebench: 1\r\nContent-Type: application/json\r\nConnection: close\r\n"
+            f"Cookie: {'; '.join('='.join(c) for c in ann.cookies.items())}\r\n"
+            f"Content-Length: {len(event)}\r\n\r\n"
+        ).encode()
+        slow.sendall(head + event[:10])
+        assert site.stranger.asks("GET", "/").status == 200
+        site.server.writing.revoke("ann")
+        slow.sendall(event[10:])
+        assert slow.makefile("rb").readline() == b"HTTP/1.1 401 Unauthorized\r\n"
+    assert ann.asks("GET", "/api/work").status == 401
+    assert events_of(site) == []
+
+
+def test_another_persons_item_is_neither_shown_nor_kept(site: Running) -> None:
+    ben = site.enters("ben")
+    unknown, foreign = (ben.asks("GET", f"/api/screen/{key}") for key in ("s99", "s1"))
+    assert (unknown.status, foreign.status) == (404, 404)
+    assert unknown.value == foreign.value
+    event = ben.event("s1", "harm", "yes", hash=plain("s1").hash)
+    (refused,) = ben.save(event)["refused"]
+    assert refused["why"] == "is not yours to label"
+    assert events_of(site) == []
+
+
+def test_lead_and_annotators_have_routes_of_their_own(site: Running) -> None:
+    ann, lead = site.enters("ann"), site.enters("lead")
+    event = ann.event("s1", "harm", "yes")
+    adjudicated = {**event, "reason": "slip"}
+    assert ann.asks("POST", "/api/lead/adjudicate", adjudicated).status == 403
+    assert lead.asks("POST", "/api/events", {"events": [event]}).status == 403
+    assert lead.asks("GET", "/api/work").status == 403
+    assert lead.asks("GET", "/api/screen/s1").status == 403
+    assert events_of(site) == []
+    # The lead labels too: both sessions live in one browser.
+    lead.cookies |= ann.cookies
+    assert lead.gets("/api/work")["annotator"] == "ann"
+    assert lead.asks("POST", "/api/lead/adjudicate", adjudicated).status == 200
+
+
+def test_an_adjudication_is_kept_beside_the_labels(site: Running) -> None:
+    ann, lead = site.enters("ann"), site.enters("lead")
+    ann.save(ann.event("s1", "harm", "yes"))
+    event = ann.event("s1", "harm", "no")
+    del event["at"]
+    bad = lead.asks("POST", "/api/lead/adjudicate", {**event, "reason": "mood"})
+    assert (bad.status, "reason" in bad.value["error"]) == (400, True)
+    good = lead.asks("POST", "/api/lead/adjudicate", {**event, "reason": "guideline gap"})
+    assert good.value["saved"] == [event["client_id"]]
+    assert events_of(site) == [
+        ("ann", "s1", "harm", "yes"), ("adjudicated", "s1", "harm", "no"),
+    ]  # fmt: skip
+    assert ann.gets("/api/screen/s1")["labels"] == {"harm": "yes"}
+
+
+def test_the_leads_figures_are_computed_anew_when_there_are_new_labels(
+    site: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "_FIGURES_S", 3600)
+    ann, ben, lead = site.enters("ann"), site.enters("ben"), site.enters("lead")
+    assert lead.gets("/api/lead/disagreements") == []
+    for person, label in ((ann, "yes"), (ben, "no")):
+        person.save(person.event("s2", "harm", label), person.event("s2", "tone", "no"))
+        assert person.asks("GET", "/api/lead").status == 403
+        assert person.asks("GET", "/api/lead/disagreements").status == 403
+    assert lead.gets("/api/lead/disagreements") == []  # too soon
+    monkeypatch.setattr(server, "_FIGURES_S", 0)
+    (one,) = lead.gets("/api/lead/disagreements")
+    assert "Harmful?" in json.dumps(one)
+    assert "ann" not in json.dumps(one)
+    people = lead.gets("/api/lead")["people"]
+    assert [(p["name"], p["done"]) for p in people] == [("ann", 1), ("ben", 1)]
+    computed: list[object] = []
+    monkeypatch.setattr(lead_figures, "disagreements", computed.append)
+    lead.gets("/api/lead/disagreements")
+    assert not computed  # nothing is new
+
+
+# --- what does not come from the study's own page ---------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Origin": "https://evil.example"}, {"Origin": "null"}, {"Origin": None},
+        {"X-Judgebench": None}, {"Host": "evil.example"}, {"Host": "127.0.0.1"},
+        {"Host": "127.0.0.1.evil.example:80"},
+    ],
+)  # fmt: skip
+def test_a_foreign_page_can_save_nothing(site: Running, headers: dict[str, str | None]) -> None:
+    ann = site.enters("ann")
+    event = ann.event("s1", "harm", "yes")
+    reply = ann.asks("POST", "/api/events", {"events": [event]}, headers)
+    assert reply.status == 403
+    assert set(reply.value) == {"error"}
+    assert events_of(site) == []
+
+
+@pytest.mark.parametrize("kind", ["application/x-www-form-urlencoded", "text/plain", None])
+def test_a_form_can_save_nothing(site: Running, kind: str | None) -> None:
+    ann = site.enters("ann")
+    body = {"events": [ann.event("s1", "harm", "yes")]}
+    assert ann.asks("POST", "/api/events", body, {"Content-Type": kind}).status == 400
+    assert events_of(site) == []
+
+
+def test_reading_needs_the_right_host_and_no_foreign_origin(site: Running) -> None:
+    ann = site.enters("ann")
+    for headers in ({"Host": "evil.example"}, {"Origin": "http://evil.example"}):
+        assert ann.asks("GET", "/api/work", headers=headers).status == 403
+        assert ann.asks("GET", "/", headers=headers).status == 403
+    assert ann.asks("OPTIONS", "/api/events").status == 405
+    port = ann.address.rpartition(":")[2]
+    assert ann.asks("GET", "/api/work", headers={"Host": f"localhost:{port}"}).status == 200
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/../key.json", "/%2e%2e/key.json", "/served/study.sqlite",
+        "/api/screen/..%2f..%2fkey.json",
+        "/api/screen/%00", "/api/screen/", "//etc/passwd", "/key.json", "/api/screen/s1/../../..",
+    ],
+)  # fmt: skip
+def test_no_path_leads_to_a_file(site: Running, tmp_path: Path, path: str) -> None:
+    (tmp_path / "key.json").write_text("the secret")
+    reply = site.enters("ann").asks("GET", path)
+    assert reply.status == 404
+    assert set(reply.value) == {"error"}
+
+
+def test_bodies_that_are_too_large_or_no_json_are_refused(site: Running) -> None:
+    ann = site.enters("ann")
+    event = ann.event("s1", "harm", "yes")
+    for body, status in [
+        (b" " * (1 << 20) + b"{}", 413), (b"{", 400), (b"[]", 400), (b"", 400), (b"\xff", 400),
+        (b"[" * 100_000, 400), (b'{"events":' * 5_000, 400), (b"1" * 10_000, 400),
+        (json.dumps({"events": [event] * 101}).encode(), 400),
+        (json.dumps({"events": [{**event, "label": "x" * 10_001}]}).encode(), 400),
+        (json.dumps({"events": [{**event, "label": "\ud800"}]}).encode(), 400),
+        (json.dumps({"events": [{**event, "visible_ms": -1}]}).encode(), 400),
+        (json.dumps({"events": [{**event, "annotator": "ben"}]}).encode(), 400),
+        (json.dumps({"events": [{**event, "client_id": "short"}]}).encode(), 400),
+    ]:  # fmt: skip
+        reply = ann.asks("POST", "/api/events", body)
+        assert reply.status == status, body[:100]
+        assert isinstance(reply.value["error"], str)
+    assert events_of(site) == []
+
+
+def test_all_problems_of_a_request_are_told(site: Running) -> None:
+    ann = site.enters("ann")
+    event = ann.event("s1", "harm", "yes")
+    wrong = {"events": [{**event, "visible_ms": "long"}, {**event, "colour": "red"}]}
+    error = ann.asks("POST", "/api/events", wrong).value["error"]
+    assert "events.0.visible_ms" in error
+    assert "events.1.colour" in error
+
+
+def test_a_packed_body_is_not_unpacked(site: Running) -> None:
+    import gzip
+
+    ann = site.enters("ann")
+    body = gzip.compress(json.dumps({"events": [ann.event("s1", "harm", "yes")]}).encode())
+    assert ann.asks("POST", "/api/events", body, {"Content-Encoding": "gzip"}).status == 400
+
+
+def test_an_unexpected_error_says_nothing_of_what_it_met(
+    site: Running, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    ann = site.enters("ann")
+    event = ann.event("s1", "harm", "yes", remark="a private remark")
+
+    def fails(batches: object) -> None:
+        raise ValueError(f"cannot keep {batches}")
+
+    monkeypatch.setattr(site.server.writing, "save", fails)
+    reply = ann.asks("POST", "/api/events", {"events": [event]})
+    assert (reply.status, set(reply.value)) == (500, {"error"})
+    logged = capfd.readouterr().err
+    assert " error: ValueError\n" in logged
+    assert "in _events" in logged
+    for secret in ("a private remark", event["client_id"], *ann.cookies.values()):
+        assert secret not in logged + json.dumps(reply.value)
+    monkeypatch.undo()
+    assert ann.save(event)["saved"] == [event["client_id"]]
+
+
+def test_what_is_no_http_is_refused_and_not_logged(
+    site: Running, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for sent in (b"secret\r\n\r\n", b"GET / HTTP/1.1\r\nCookie: secret\r\nsecret\r\n\r\n"):
+        with socket.create_connection(("127.0.0.1", site.port), timeout=20) as connection:
+            connection.sendall(sent)
+            answer = connection.makefile("rb").read()
+        assert answer.startswith((b"HTTP/1.0 400", b"HTTP/1.1 400"))
+    assert "secret" not in capfd.readouterr().err
+
+
+def test_behind_a_proxy_its_host_and_the_address_it_adds_count(tmp_path: Path) -> None:
+    with served(small_study(tmp_path), proxy="https://label.example.org") as site:
+        here = Person(f"http://127.0.0.1:{site.port}")
+        own = {"Host": "label.example.org", "Origin": "https://label.example.org"}
+
+        def enters(token: str, forwarded: str) -> Reply:
+            headers = {**own, "X-Forwarded-For": forwarded}
+            return here.asks("POST", "/api/enter", {"token": token}, headers)
+
+        assert here.asks("GET", "/").status == 403
+        guesses = [enters("x", f"10.0.0.{n}, 192.0.2.1").status for n in range(40)]
+        assert guesses[-1] == 429  # what a client says of itself does not count
+        reply = enters(site.link("ann"), "192.0.2.2")
+        assert reply.status == 200
+        assert "__Host-judgebench-443-annotator" in here.cookies
+        assert "Secure" in reply.headers["Set-Cookie"]
+        assert here.asks("GET", "/api/work", headers={"Host": own["Host"]}).status == 200
+
+
+# --- pages ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", ["/", "/lead"])
+def test_a_page_may_use_its_own_script_and_style_and_nothing_else(site: Running, path: str) -> None:
+    reply = site.stranger.asks("GET", path, headers={"X-Judgebench": None})
+    assert reply.status == 200
+    policy = dict(
+        part.strip().partition(" ")[::2]
+        for part in reply.headers["Content-Security-Policy"].split(";")
+    )
+    assert policy["default-src"] == "'none'"
+    assert policy["frame-ancestors"] == "'none'"
+    for kind in ("script", "style"):
+        assert f"<{kind}" in reply.value
+        for code in re.findall(rf"<{kind}>(.*?)</{kind}>", reply.value, re.DOTALL):
+            digest = base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()
+            assert f"'sha256-{digest}'" in policy[f"{kind}-src"].split()
+    assert not re.search(r"\son\w+=|style=", reply.value)  # neither would be run
+    assert reply.headers["Cache-Control"] == "no-store"
+    assert reply.headers["Referrer-Policy"] == "no-referrer"
+    assert reply.headers["X-Content-Type-Options"] == "nosniff"
+    said = re.sub(r"<(script|style)>.*?</\1>", "", reply.value, flags=re.DOTALL)
+    for secret in ("small", "Be kind.", "Rest."):
+        assert secret not in said
+
+
+def test_every_answer_has_the_headers_that_protect_it(site: Running) -> None:
+    for path in ("/api/work", "/nothing"):
+        headers = site.stranger.asks("GET", path).headers
+        assert headers["Cross-Origin-Resource-Policy"] == "same-origin"
+        assert headers["Cross-Origin-Opener-Policy"] == "same-origin"
+        assert "default-src 'none'" in headers["Content-Security-Policy"]
+        assert "aiohttp" not in headers["Server"]

@@ -1,0 +1,239 @@
+"""The file of a running study: events, labels that count, and who may come in."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, nullcontext, suppress
+from pathlib import Path
+
+import pytest
+from annotate_case import small_study
+from pydantic import ValidationError
+
+from judgebench.annotation.export import snapshot
+from judgebench.annotation.folder import SERVED, open_store
+from judgebench.annotation.screens import Field, Option, Screen, Section
+from judgebench.annotation.store import Event, Store
+from judgebench.api import collected
+from judgebench.errors import SetupError
+from judgebench.records import ADJUDICATED
+
+YES_NO = (Option(value="yes", text="Yes"), Option(value="no", text="No"))
+
+
+def screen(name: str = "s1", text: str = "Rest.", **changes: object) -> Screen:
+    fields = (
+        Field(metric="harm", title="Harm", question="Harmful?", options=YES_NO),
+        Field(metric="tone", title="Tone", question="Kind?", options=YES_NO),
+    )
+    section = Section(heading="Answer", text=text)
+    return Screen.model_validate(
+        {"id": name, "group": "g", "sections": (section,), "fields": fields, **changes}
+    )
+
+
+def two_parts() -> Screen:
+    before, after = screen().fields
+    sections = (Section(heading="A", text="a"), Section(heading="B", text="b", part=1))
+    after = after.model_copy(update={"part": 1})
+    return screen(sections=sections, fields=(before, after))
+
+
+def event(of: Screen, field: str, label: str | None, number: int = 0, **more: object) -> Event:
+    name = f"{of.id}-{field or 'whole'}-{label}-{number}".ljust(16, "-")
+    given = {"client_id": name, "screen": of.id, "hash": of.hash, "field": field, "label": label}
+    return Event.model_validate({**given, "at": "2026-01-01T00:00:00Z", **more})
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    made = Store.create(tmp_path / "served" / "study.sqlite", {"name": "test"})
+    made.put([screen("s1"), screen("s2")])
+    made.assign({"ann": ["s1", "s2"], "ben": ["s2"]})
+    yield made
+    made.close()
+
+
+def save(store: Store, who: str, *events: Event) -> dict[str, str]:
+    return dict(store.save([(who, events)])[0].refused)
+
+
+def test_the_latest_label_counts_and_nothing_is_overwritten(store: Store) -> None:
+    one = screen("s1")
+    assert not save(store, "ann", event(one, "harm", "yes"), event(one, "harm", "no"))
+    assert not save(store, "ann", event(one, "harm", None))
+    assert store.labels("ann", "s1") == {"harm": None}
+    assert not save(store, "ann", event(one, "harm", "yes", 2))
+    assert store.labels("ann", "s1") == {"harm": "yes"}
+    assert len(store.rows("SELECT * FROM events")) == 4
+    with pytest.raises(sqlite3.IntegrityError, match="append only"), store.writing() as connection:
+        connection.execute("UPDATE events SET label = 'no'")
+    with pytest.raises(sqlite3.IntegrityError, match="append only"), store.writing() as connection:
+        connection.execute("DELETE FROM events")
+
+
+def test_an_event_sent_twice_is_kept_once(store: Store) -> None:
+    same = event(screen("s1"), "harm", "yes")
+    first, second = store.save([("ann", [same]), ("ann", [same])])
+    assert first.saved == second.saved == (same.client_id,)
+    assert len(store.rows("SELECT * FROM events")) == 1
+    other = same.model_copy(update={"screen": "s2", "hash": screen("s2").hash})
+    assert save(store, "ben", other) == {same.client_id: "has the id of another label"}
+
+
+def test_an_id_with_another_label_is_refused(store: Store) -> None:
+    one = screen("s1")
+    kept = event(one, "harm", "yes", remark="odd")
+    assert not save(store, "ann", kept)
+    for other in ({"label": "no"}, {"label": None}, {"field": "tone"}, {"remark": ""}):
+        changed = kept.model_copy(update=other)
+        assert save(store, "ann", changed) == {kept.client_id: "has the id of another label"}
+    later = kept.model_copy(update={"visible_ms": 7, "at": "2026-01-02T00:00:00Z"})
+    assert not save(store, "ann", later)  # it is the same label
+    first = event(one, "tone", "yes")
+    second = first.model_copy(update={"label": "no"})
+    assert save(store, "ann", first, second) == {first.client_id: "has the id of another label"}
+    assert store.labels("ann", "s1") == {"harm": "yes", "tone": "yes"}
+    assert len(store.rows("SELECT * FROM events")) == 2
+
+
+@pytest.mark.parametrize(
+    ("at", "is_a_time"),
+    [
+        ("2026-99-99T99:99:99Z", False), ("2026-02-29T10:00:00Z", False),
+        ("2026-01-01T24:01:00Z", False), ("2026-01-01T10::::00Z", False),
+        ("0000-01-01T10:00:00Z", False), ("2026-01-01T10:00:00+99:00", False),
+        ("2024-02-29T23:59:59.123Z", True), ("2026-01-01T10:00+05:30", True),
+    ],
+)  # fmt: skip
+def test_a_time_is_one_of_the_calendar(at: str, is_a_time: bool) -> None:
+    given = event(screen("s1"), "harm", "yes").model_dump() | {"at": at}
+    with nullcontext() if is_a_time else pytest.raises(ValidationError, match="at"):
+        assert Event.model_validate(given).at == at
+
+
+def test_what_does_not_fit_is_refused_and_the_rest_is_kept(store: Store) -> None:
+    one, changed = screen("s1"), screen("s1", "Other.")
+    good = event(one, "tone", "no")
+    refused = save(
+        store, "ann", event(one, "harm", "perhaps"), event(one, "colour", "yes"), good,
+        event(changed, "harm", "yes", 7), event(one, "", "yes"),
+    )  # fmt: skip
+    assert sorted(refused.values()) == [
+        "is no label", "is no label", "is not asked", "the item has changed: load it again",
+    ]  # fmt: skip
+    assert store.labels("ann", "s1") == {"tone": "no"}
+    assert list(save(store, "ben", event(one, "harm", "yes", 9)).values()) == [
+        "is not yours to label"
+    ]
+    assert not save(store, ADJUDICATED, event(one, "harm", "yes", 8, reason="slip"))
+
+
+def test_states_of_a_screen(store: Store) -> None:
+    one = screen("s1")
+    states = []
+    for field, label in [("", "skip"), ("harm", "yes"), ("", None), ("tone", ""), ("harm", None)]:
+        states.append(store.save([("ann", [event(one, field, label)])])[0].states["s1"])
+    assert states == ["skipped", "skipped", "begun", "done", "begun"]
+
+
+def test_a_new_version_keeps_labels_of_what_is_the_same(store: Store) -> None:
+    one, two = screen("s1"), screen("s2")
+    save(store, "ann", event(one, "harm", "yes"), event(one, "tone", "yes"))
+    save(store, "ann", event(two, "harm", "no"))
+    harm, tone = one.fields
+    asked = tone.model_copy(update={"question": "Is it kind?"})
+    assert store.put([screen("s1", fields=(harm, asked)), screen("s2", "New text.")]) == 2
+    assert store.labels("ann", "s1") == {"harm": "yes"}
+    assert store.labels("ann", "s2") == {}
+    assert len(store.rows("SELECT * FROM events")) == 3
+    store.put([], gone=["s1"])
+    assert store.assigned("ann") == ["s2"]
+    assert store.given() == []
+
+
+def test_the_latest_label_comes_last_in_every_version(store: Store) -> None:
+    old = screen("s1")
+    more = old.fields[0].model_copy(update={"metric": "more"})
+    assert not save(store, "ann", event(old, "harm", "yes"), event(old, "tone", "no", remark="a"))
+    store.put([screen("s1", fields=(*old.fields, more))])
+    now = store.screens["s1"].screen
+    assert not save(store, "ann", event(now, "harm", "no", 2, remark="b"))
+    assert [(one.field, one.remark) for one in store.given()] == [("tone", "a"), ("harm", "b")]
+
+
+def test_what_is_read_together_is_of_one_moment(store: Store) -> None:
+    with closing(Store(store.path)) as other:
+        with store.reading():
+            assert store.version == 1
+            other.put([], gone=["s1"])
+            assert store.assigned("ann") == ["s1", "s2"]
+            assert store.screens.keys() == {"s1", "s2"}
+        assert store.assigned("ann") == ["s2"]
+
+
+def test_a_transaction_within_another_is_kept_with_it(store: Store) -> None:
+    with suppress(LookupError), store.writing():
+        store.set(name="other")
+        raise LookupError
+    assert store.meta["name"] == "test"
+
+
+def test_a_part_is_locked_once_the_next_was_shown(tmp_path: Path) -> None:
+    store = Store.create(tmp_path / "two.sqlite", {})
+    shown = two_parts()
+    store.put([shown])
+    store.assign({"ann": ["s1"]})
+    assert "B" not in str(shown.shown_to("ann", 0, 0)["sections"])
+    early = event(shown, "tone", "yes"), event(shown, "part", "1")
+    assert set(save(store, "ann", *early).values()) == {"is not asked", "this part is not complete"}
+    assert not save(store, "ann", event(shown, "harm", "yes"), event(shown, "part", "1", 2))
+    late = event(shown, "harm", "no")
+    assert "no longer" in save(store, "ann", late)[late.client_id]
+    assert store.save([("ann", [event(shown, "tone", "no", 3)])])[0].states == {"s1": "done"}
+    store.close()
+
+
+def test_a_link_works_once_and_can_be_revoked(store: Store) -> None:
+    token = store.make_link("ann", "annotator", 60)
+    session = store.enter(token, 60)
+    assert session is not None
+    assert store.who(session) == ("ann", "annotator")
+    assert store.enter(token, 60) is None
+    assert store.enter(store.make_link("ann", "annotator", -1), 60) is None
+    assert token not in store.path.read_bytes().decode("latin-1")
+    waiting = store.make_link("ann", "annotator", 60)
+    assert store.revoke("ann") == 3  # the session, the link that is too old, and this one
+    assert store.who(session) is None
+    assert store.enter(waiting, 60) is None
+
+
+def test_other_files_are_no_study(tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("no database " * 100)
+    sqlite3.connect(tmp_path / "empty").close()
+    for name in ("text", "empty", "nothing"):
+        with pytest.raises(SetupError, match=r"no annotation study|no such file"):
+            Store(tmp_path / name)
+    Store.create(tmp_path / "made", {}).close()
+    with pytest.raises(SetupError, match="not overwritten"):
+        Store.create(tmp_path / "made", {})
+
+
+def test_a_damaged_file_is_named_before_anything_is_read(tmp_path: Path) -> None:
+    study = small_study(tmp_path)
+    whole = (study / SERVED).read_bytes()
+    for damaged in (whole[: len(whole) // 2], whole[:8192] + b"\x5a" * (len(whole) - 8192)):
+        (study / SERVED).write_bytes(damaged)
+        for opens in (open_store, snapshot):
+            expected = r"study\.sqlite: is (damaged: go on with a backup|.*malformed)"
+            with pytest.raises(SetupError, match=expected), opens(study):
+                pass
+
+
+def test_looking_at_figures_writes_nothing(tmp_path: Path) -> None:
+    study = small_study(tmp_path)
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / SERVED).parent.iterdir()}
+    assert collected(study).figures["rounds"]["main"]["complete"] == 0
+    assert {path: path.stat().st_mtime_ns for path in before} == before
+    assert before.keys() == {*(tmp_path / SERVED).parent.iterdir()}

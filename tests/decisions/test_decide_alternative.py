@@ -1,0 +1,208 @@
+"""The Alternative Annotator Test of real judges, and its guard."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+import scipy.stats
+from align_case import FEW, answers, labels, metric, verdicts
+from align_case import rubric as rubric_of
+
+from judgebench.decisions.beside import alternative_tests
+from judgebench.decisions.rule import AlternativeTestRule, DecisionRule
+from judgebench.records import Estimate
+from judgebench.results.rows import Results
+from judgebench.studies.study import study_of
+from judgebench.studies.truth import TruthConfig
+
+N = 120
+RARE = "a" * 114 + "b" * 6
+
+
+def noisy(true: str, wrong: float, seed: int) -> str:
+    rng = np.random.default_rng(seed)
+    turned = {"a": "b", "b": "a", "c": "b"}
+    return "".join(turned[x] if rng.random() < wrong else x for x in true)
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One variant of the test, as its rows tell it."""
+
+    epsilon: float
+    annotators: int
+    winning_rate: float | None
+    advantage: Estimate
+    passes: float | None
+    guarded: float | None
+    reason: str
+
+
+def both_variants(
+    humans: dict[str, str], judge: str, controls: dict[str, str], epsilon: float = 0.1,
+    kind: str = "ordinal",
+) -> dict[str, Variant]:  # fmt: skip
+    """Both variants by name, of one judge on one metric."""
+    one, items = rubric_of(metric(kind)), answers(len(judge))
+    said = [verdicts("m", judge, items)]
+    said += [verdicts(name, row, items, "control") for name, row in controls.items()]
+    study = study_of(one, items, labels(humans), TruthConfig(), FEW)
+    study = replace(study, judges=tuple(said))
+    rule = DecisionRule(alternative_test=AlternativeTestRule(epsilon=epsilon))
+    found = Results(tuple(alternative_tests(study, rule)))
+    assert {(row.judge, row.metric) for row in found} == {("m", "harm")}  # no control is tested
+    return {who: _tested(found, who) for who in found.values("who")}
+
+
+def _tested(found: Results, who: str) -> Variant:
+    rows = {row.statistic: row.estimate for row in found.select(who=who)}
+    reason = rows["passes"].reason
+    numbers = {name: e if name == "advantage" else e.value for name, e in rows.items()}
+    return Variant(**numbers, reason=reason)
+
+
+def people(true: str, how_many: int = 3, wrong: float = 0.05) -> dict[str, str]:
+    return {f"h{i}": noisy(true, wrong, i) for i in range(how_many)}
+
+
+EVEN = "abc" * 40
+CONTROLS = {"fixed": "a" * N, "random": noisy("bca" * 40, 0.3, 8)}
+
+
+def test_a_judge_as_good_as_the_annotators_passes_and_beats_every_control() -> None:
+    found = both_variants(people(EVEN), noisy(EVEN, 0.01, 9), CONTROLS)
+    for test in found.values():
+        assert (test.passes, test.guarded, test.annotators) == (True, True, 3)
+        assert test.winning_rate == 1
+        assert test.advantage.low <= test.advantage.value <= test.advantage.high
+        assert test.advantage.value > 0.9
+        assert test.epsilon == 0.1
+        assert test.reason == ""
+
+
+def test_a_constant_judge_passes_where_a_label_is_rare_and_neither_guard_lets_it() -> None:
+    found = both_variants(people(RARE), "a" * N, {"fixed": "a" * N})
+    assert found["published"].passes == 1
+    assert found["published"].guarded == 0
+    assert "not shown to be more accurate than fixed" in found["published"].reason
+    assert found["balanced"].passes == found["balanced"].guarded == 0
+
+
+def test_every_control_must_be_beaten() -> None:
+    judge = noisy(EVEN, 0.05, 9)
+    found = both_variants(people(EVEN), judge, {**CONTROLS, "lucky": noisy(EVEN, 0.05, 10)})
+    assert (found["published"].passes, found["published"].guarded) == (True, False)
+    assert found["published"].reason == "not shown to be more accurate than lucky"
+
+
+def test_without_a_control_a_pass_stays_unguarded_and_a_failure_stays_one() -> None:
+    good = both_variants(people(EVEN), noisy(EVEN, 0.01, 9), {})["published"]
+    assert (good.passes, good.guarded) == (True, None)
+    assert "no control" in good.reason
+    bad = both_variants(people(EVEN), noisy(EVEN, 0.6, 9), {})["published"]
+    assert (bad.passes, bad.guarded, bad.reason) == (False, False, "")
+
+
+def test_a_larger_tolerance_lets_a_weaker_judge_pass() -> None:
+    judge = noisy(EVEN, 0.1, 9)
+    strict, lax = (
+        both_variants(people(EVEN), judge, CONTROLS, epsilon=e)["published"] for e in (0.0, 0.3)
+    )
+    assert (strict.passes, lax.passes) == (False, True)
+    assert lax.epsilon == 0.3
+
+
+@pytest.mark.parametrize(
+    ("humans", "told"),
+    [
+        ({"ann": EVEN}, "two named annotators; the truth is made by 1"),
+        ({"crowd#1": EVEN, "crowd#2": EVEN, "ann": EVEN}, "places in a list, which are not people"),
+        ({"ann": "." * N, "bob": "." * N}, "two named annotators; the truth is made by"),
+        ({"ann": EVEN[:29] + "." * 91, "bob": EVEN}, "30 items"),
+    ],
+)
+def test_where_there_is_nothing_to_test_the_reason_says_so(humans, told: str) -> None:
+    if told.startswith("two named") and set(humans["ann"]) == {"."}:
+        told = "two named annotators; the truth is made by 0"
+    for test in both_variants(humans, EVEN, CONTROLS).values():
+        assert (test.passes, test.guarded, test.winning_rate, test.annotators) == (
+            None, None, None, 0,
+        )  # fmt: skip
+        assert test.advantage.value is None
+        assert told in test.reason
+        assert test.advantage.reason
+
+
+def test_a_judge_that_failed_throughout_is_not_tested() -> None:
+    for test in both_variants(people(EVEN), "." * N, CONTROLS).values():
+        assert test.passes is test.guarded is None
+        assert "30 items" in test.reason
+
+
+def test_two_annotators_are_told_that_there_is_no_consensus() -> None:
+    found = both_variants(people(EVEN, 2, 0.1), noisy(EVEN, 0.01, 9), CONTROLS)["published"]
+    assert found.annotators == 2
+    assert "with two annotators" in found.reason
+
+
+def test_places_in_a_list_do_not_count_among_the_others() -> None:
+    humans = people(EVEN)
+    slots = {"crowd#1": noisy(EVEN, 0.9, 20), "crowd#2": noisy(EVEN, 0.9, 21)}
+    judge = noisy(EVEN, 0.02, 9)
+    alone, beside = (
+        both_variants(h, judge, CONTROLS)["published"] for h in (humans, humans | slots)
+    )
+    assert (alone.winning_rate, alone.advantage.value) == (
+        beside.winning_rate, beside.advantage.value,
+    )  # fmt: skip
+
+
+# --- the test as the paper writes it --------------------------------------------------------------
+
+
+def as_published(
+    humans: dict[str, str], judge: str, score: Callable[[str, list[str]], float], epsilon: float
+) -> tuple[float, float]:
+    """Winning rate and average advantage of Calderon et al. (2025), section 3, item by item."""
+    p_values, advantages = [], []
+    for left_out, own in humans.items():
+        differences, won = [], []
+        for i, (h, f) in enumerate(zip(own, judge, strict=True)):
+            others = [row[i] for a, row in humans.items() if a != left_out and row[i] != "."]
+            if "." not in (h, f) and others:
+                of_human, of_judge = score(h, others), score(f, others)
+                won.append(of_judge >= of_human)
+                differences.append(int(of_human >= of_judge) - int(of_judge >= of_human))
+        if len(won) >= 30:
+            t_test = scipy.stats.ttest_1samp(differences, epsilon, alternative="less")
+            p_values.append(t_test.pvalue)
+            advantages.append(np.mean(won))
+    corrected = scipy.stats.false_discovery_control(p_values, method="by")
+    return float(np.mean(corrected <= 0.05)), float(np.mean(advantages))
+
+
+def same_label(said: str, others: list[str]) -> float:
+    return float(np.mean([said == other for other in others]))
+
+
+def near(said: str, others: list[str]) -> float:
+    return -float(np.sqrt(np.mean([(ord(said) - ord(other)) ** 2 for other in others])))
+
+
+@pytest.mark.parametrize(("kind", "score"), [("nominal", same_label), ("ordinal", near)])
+def test_the_published_test_is_that_of_the_paper_with_all_annotators(kind: str, score) -> None:
+    humans = people(EVEN, 4, 0.15) | {f"careless{i}": noisy(EVEN, 0.7, 30 + i) for i in range(2)}
+    humans["h0"] = humans["h0"][:80] + "." * 40
+    humans["few"] = noisy(EVEN, 0.1, 40)[:29] + "." * 91  # too few items to be tested
+    judge = noisy(EVEN, 0.25, 9)
+    found = both_variants(humans, judge, CONTROLS, kind=kind)
+    rate, advantage = as_published(humans, judge, score, 0.1)
+    published, own = found["published"], found["balanced"]
+    assert (published.annotators, published.winning_rate) == (6, pytest.approx(rate))
+    assert published.advantage.value == pytest.approx(advantage)
+    assert own.annotators < 6
+    assert "without careless0, who is not in the bar" in own.reason
+    assert "not in the bar" not in published.reason

@@ -1,0 +1,79 @@
+"""Demands on the decisions, as a pipeline makes them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from align_case import metric, rubric
+
+from judgebench.decisions.outcome import demands, unreached
+from judgebench.decisions.result import Decision, Decisions, Outcome
+from judgebench.decisions.rule import DecisionRule
+from judgebench.errors import SetupError
+
+RUBRIC = rubric(metric(), metric(id="tone", title="Tone of voice"))
+MADE = (
+    Decision("j", "harm", Outcome.REPLACE, "r"),
+    Decision("k", "harm", Outcome.DO_NOT_USE, "r"),
+    Decision("j", "tone", Outcome.ASSIST, "r"),
+    Decision("k", "tone", Outcome.CANT_TELL, "r"),
+)
+DECISIONS = Decisions(
+    "d", RUBRIC, DecisionRule(), MADE, judges={"j": "judge", "k": "judge", "a:b": "judge"},
+    blind=True,
+)  # fmt: skip
+
+
+def _unreached(*texts: str) -> list[str]:
+    return [str(demand) for demand in unreached(demands(texts, DECISIONS), DECISIONS)]
+
+
+@pytest.mark.parametrize(
+    ("text", "reached"),
+    [
+        ("REPLACE:harm:j", True),
+        ("REPLACE:harm:k", False),
+        ("ASSIST:harm:j", True),
+        ("REPLACE:tone:j", False),
+        ("ASSIST:tone:j", True),
+        ("ASSIST:tone:k", False),
+        ("REPLACE:Harm:j", True),  # by its title
+        ("DO NOT USE:harm:k", True),
+        ("DON'T:harm:k", True),  # an older spelling
+        ("DONT:tone:k", False),
+        ("ASSIST:tone:a:b", False),  # a judge's name may hold a colon
+    ],
+)
+def test_a_demand_is_reached_by_its_outcome_or_a_stronger_one(text: str, reached: bool) -> None:
+    assert (not _unreached(text)) is reached
+
+
+def test_what_was_not_reached_is_told_as_it_was_asked() -> None:
+    assert _unreached("REPLACE:harm:j", "REPLACE:tone:j", "ASSIST:tone:k") == [
+        "REPLACE:tone:j", "ASSIST:tone:k",
+    ]  # fmt: skip
+
+
+def test_labels_that_may_have_been_made_in_sight_of_a_model_satisfy_no_demand_of_replace() -> None:
+    unknown = replace(DECISIONS, blind=False)
+    asked = demands(["REPLACE:harm:j", "ASSIST:harm:j"], unknown)
+    assert unreached(asked, unknown) == asked[:1]
+
+
+def test_a_demand_names_its_judge_where_there_are_several() -> None:
+    with pytest.raises(SetupError, match=r"names no judge.*REPLACE:harm:j, REPLACE:harm:k"):
+        demands(["REPLACE:harm"], DECISIONS)
+    alone = replace(DECISIONS, judges={"j": "judge"})
+    assert not unreached(demands(["REPLACE:harm"], alone), alone)
+
+
+def test_every_demand_that_makes_no_sense_is_told_with_what_is_allowed() -> None:
+    with pytest.raises(SetupError) as caught:
+        demands(["NEVER:harm", "REPLACE", "REPLACE:nope", "ASSIST:harm:nobody"], DECISIONS)
+    told = [str(problem) for problem in caught.value.problems]
+    assert len(told) == 4
+    assert "REPLACE, ASSIST, DO NOT USE" in told[0]
+    assert "harm, tone" in told[1]
+    assert "harm, tone" in told[2]
+    assert "j, k, a:b" in told[3]

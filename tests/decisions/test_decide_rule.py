@@ -1,0 +1,80 @@
+"""The rule file: the shipped one, one's own, and what is wrong with it, all at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from align_case import metric, rubric
+
+from judgebench.decisions.rule import DecisionRule, load_rule
+from judgebench.errors import SetupError
+
+
+def test_the_shipped_file_says_what_the_code_takes_without_one() -> None:
+    assert load_rule() == DecisionRule()
+
+
+def test_ones_own_file_needs_to_hold_only_what_differs(tmp_path: Path) -> None:
+    (tmp_path / "ours.yaml").write_text("replace: {humans: {margin: 0.02}}\n")
+    rule = load_rule("ours.yaml", tmp_path)
+    assert rule.replace.humans.margin == 0.02
+    assert rule.replace.failures == DecisionRule().replace.failures
+
+
+def test_every_problem_is_told_with_its_line(tmp_path: Path) -> None:
+    (tmp_path / "bad.yaml").write_text(
+        "level: 2\nreplace:\n  humans: {margin: -1, measures: [f1]}\nassist: {sends: 0.5}\n"
+    )
+    with pytest.raises(SetupError) as caught:
+        load_rule("bad.yaml", tmp_path)
+    told = "\n".join(str(problem) for problem in caught.value.problems)
+    for part in ("bad.yaml:1", "level", "margin", "measures", "sends"):
+        assert part in told
+
+
+def test_severe_means_the_last_label_unless_the_rule_says_otherwise() -> None:
+    assert DecisionRule().severe_index(metric()) == 2
+    assert DecisionRule(severe_from={"harm": "b"}).severe_index(metric()) == 1
+    assert DecisionRule().severe_index(metric("nominal")) is None
+
+
+def test_severe_from_must_fit_the_rubric() -> None:
+    rule = DecisionRule(severe_from={"harm": "z", "none": "a"})
+    with pytest.raises(SetupError) as caught:
+        rule.check(rubric(), "ours.yaml")
+    told = [str(problem) for problem in caught.value.problems]
+    assert len(told) == 2
+    assert "severe_from.harm" in told[0]
+    assert "allowed" in told[0] or "b, c" in told[0]
+    assert "not a metric" in told[1]
+    # the least severe label of all would make every answer severe
+    with pytest.raises(SetupError):
+        DecisionRule(severe_from={"harm": "a"}).check(rubric())
+    with pytest.raises(SetupError, match="nominal"):
+        DecisionRule(severe_from={"harm": "b"}).check(rubric(metric("nominal")))
+
+
+def test_the_rule_is_told_in_words_with_its_numbers() -> None:
+    words = " ".join(DecisionRule(severe_from={"harm": "b"}).in_words())
+    for part in ("0.05", "0.70", "20", "0.80", "0.10", "0.50", "every control judge", "harm"):
+        assert part in words
+    silent = DecisionRule.model_validate(
+        {"replace": {"severe": None, "robustness": None, "planted": None, "controls": []}}
+    )
+    assert "control" not in " ".join(silent.in_words())
+
+
+def test_every_wrong_key_of_a_bar_is_reported_with_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "ours.yaml"
+    path.write_text(
+        "replace: {humans: {bar: typcal}, severe: {margin: 2}}\nrare: 0\nindependent: my-judge\n"
+    )
+    with pytest.raises(SetupError) as caught:
+        load_rule(path)
+    assert [str(problem).split("ours.yaml", 1)[1] for problem in caught.value.problems] == [
+        ":1: replace.humans.bar: Input should be 'typical', 'average' or 'best'; found 'typcal'",
+        ":1: replace.severe.margin: Input should be less than or equal to 1; found 2",
+        ":2: rare: Input should be greater than or equal to 1; found 0",
+        ":3: independent: must be a list; found 'my-judge'",
+    ]

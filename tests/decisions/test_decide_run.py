@@ -1,0 +1,369 @@
+"""Decisions on small planted studies: every outcome, and every way in which data say nothing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from align_case import answers, labels, metric, rubric, verdicts
+from decide_case import HUMANS, TRUE, condition, decided, noisy, scoped
+
+from judgebench.decisions.result import Decision, Outcome, State, TriageCurve
+from judgebench.decisions.rule import AssistRule, DecisionRule, ReplaceRule, SevereRule
+from judgebench.decisions.run import decisions
+from judgebench.records import Estimate
+from judgebench.stats.resample import Resampling
+from judgebench.stats.thresholds import SENDS_ALL, Choice, Point
+from judgebench.studies.study import RECORDED, study_of
+from judgebench.studies.truth import TruthConfig
+
+
+def curve(sent: tuple[float, float, float], missed: tuple[float, float, float]) -> TriageCurve:
+    """A filter whose only other threshold catches everything and sends as much."""
+    point = Point(0.5, Estimate(*sent, "m", 400), Estimate(1.0, 0.9, 1.0, "m", 40))
+    return TriageCurve("j", "harm", "label", (point,), 400, 40, Choice(
+        1.0, *2 * (Estimate(*sent, "m", 400), Estimate(*missed, "m", 40))))  # fmt: skip
+
+
+GOOD_FILTER = curve((0.4, 0.35, 0.45), (0.02, 0.0, 0.08))
+
+
+def test_a_judge_as_good_as_the_annotators_replaces_them() -> None:
+    found = decided(HUMANS, noisy(TRUE, 0.02, 9))
+    assert found.outcome is Outcome.REPLACE
+    assert all(c.state is State.MET for c in found.replace)
+    assert found.more is None
+    assert found.reason.startswith("If annotators and judge do not share errors, it agrees")
+    assert "at most 4 points less often than they agree with each other" in found.reason
+    assert found.numbers.startswith("agreement gap +0.")
+
+
+def test_a_judge_clearly_worse_than_the_annotators_does_not() -> None:
+    found = decided(HUMANS, noisy(TRUE, 0.35, 9))
+    assert found.outcome is Outcome.DO_NOT_USE
+    assert condition(found, "humans_accuracy").state is State.NOT_MET
+    assert found.reason.startswith("It agrees with annotators ")
+    assert " points less often than they agree with each other" in found.reason
+    assert found.numbers.startswith("agreement gap -0.")
+
+
+def test_a_constant_judge_is_no_better_than_a_control_however_skewed_the_labels() -> None:
+    true = "a" * 380 + "c" * 20
+    humans = {f"h{i}": noisy(true, 0.05, i) for i in range(3)}
+    found = decided(humans, "a" * 400)
+    assert condition(found, "humans_accuracy").state is State.MET
+    control = condition(found, "controls_accuracy")
+    assert control.state is State.NOT_MET
+    assert "which labels the items the same" in control.title
+    assert found.outcome is Outcome.DO_NOT_USE
+    assert "does no better than the control judge constant" in found.reason
+    assert "lead over constant" in found.numbers
+
+
+def test_no_baseline_is_weaker_than_a_constant_of_any_label() -> None:
+    """A control that was learnt on other questions votes for the label that is rarer here."""
+    true = "a" * 180 + "b" * 220
+    humans = {f"h{i}": noisy(true, 0.05, i) for i in range(3)}
+    found = decided(humans, "b" * 400, controls={"constant-majority": "a" * 400})
+    control = condition(found, "controls_accuracy")
+    assert (control.state, control.rival) == (State.NOT_MET, "constant")
+    assert 'judge minus constant "b", which labels the items the same' in control.title
+    assert "does no better than the control judge constant" in found.reason
+
+
+def test_the_control_that_decides_is_told() -> None:
+    controls = {"weak": "c" * 400, "strong": TRUE, "like": noisy(TRUE, 0.36, 8)}
+    found = decided(HUMANS, noisy(TRUE, 0.35, 9), controls=controls)
+    control = condition(found, "controls_accuracy")
+    assert control.rival == "strong"
+    assert control.estimate.high < 0
+    assert "lead over strong -0." in found.numbers
+
+
+def test_no_better_than_a_control_is_no_failure_where_annotators_are_not_either() -> None:
+    true = ("a" * 19 + "c") * 30
+    humans = {f"h{i}": noisy(true, 0.10, i) for i in range(3)}
+    controls = {"constant": "a" * len(true)}
+    found = decided(humans, noisy(true, 0.09, 9), controls=controls)
+    assert condition(found, "controls_accuracy").state is State.UNCLEAR
+    assert found.outcome is Outcome.CANT_TELL
+    said = "The judge does no better than the control judge constant; nor do the annotators"
+    assert found.reason.startswith(said)
+    same = decided(humans, controls["constant"], controls=controls)
+    assert same.outcome is Outcome.DO_NOT_USE
+    poor = decided(humans, noisy(true, 0.35, 9), controls=controls)
+    assert condition(poor, "controls_accuracy").state is State.NOT_MET
+
+
+def test_a_worse_judge_that_filters_well_assists() -> None:
+    found = decided(HUMANS, noisy(TRUE, 0.35, 9), curves=[GOOD_FILTER])
+    assert found.outcome is Outcome.ASSIST
+    assert (
+        "As a first-pass filter it is expected to send 40 % of new answers to humans and miss "
+        "2 % of the severe ones"
+    ) in found.reason
+    assert "it must not replace annotators: it agrees with annotators" in found.reason
+    assert found.numbers.startswith(
+        "new answers sent to humans, expected 0.400 [0.350, 0.450], required ≤ 0.500 · "
+        "new severe answers missed, expected 0.020 "
+    )
+
+
+def test_a_filter_that_may_miss_too_much_does_not_assist() -> None:
+    wide = curve((0.4, 0.35, 0.45), (0.02, 0.0, 0.2))
+    found = decided(HUMANS, noisy(TRUE, 0.35, 9), curves=[wide])
+    assert found.outcome is Outcome.DO_NOT_USE
+    assert "new severe answers missed, expected 0.020" in found.numbers
+
+
+def test_the_first_signal_counts_and_not_the_luckiest() -> None:
+    bad = curve((0.9, 0.85, 0.95), (0.0, 0.0, 0.05))
+    found = decided(HUMANS, noisy(TRUE, 0.35, 9), curves=[bad, GOOD_FILTER])
+    assert found.outcome is Outcome.DO_NOT_USE
+    assert "new answers sent to humans, expected 0.900" in found.numbers
+
+
+def test_a_cautious_threshold_that_sends_too_much_shows_no_failure_while_another_may_do() -> None:
+    sent = Estimate(0.9, 0.85, 0.95, "m", 400)
+    other = Point(2.0, Estimate(0.3, 0.25, 0.35, "m", 400), Estimate(1.0, 0.9, 1.0, "m", 40))
+    choice = Choice(1.0, *2 * (sent, Estimate(0.0, 0.0, 0.09, "m", 40)))
+    cautious = TriageCurve("j", "harm", "label", (other,), 400, 40, choice)
+    found = decided(HUMANS, noisy(TRUE, 0.35, 9), curves=[cautious])
+    assert condition(found, "sent").state is State.UNCLEAR
+    assert "more severe answers would lower" in condition(found, "sent").missing
+    assert "new answers sent to humans, expected 0.900" in found.numbers
+
+
+def test_a_threshold_that_sends_everything_is_no_filter_and_misses_nothing() -> None:
+    everything = Estimate(1.0, 0.99, 1.0, "m", 400)
+    nothing = Estimate(None, n=40, reason=SENDS_ALL)
+    choice = Choice(0.0, everything, Estimate(0.0, n=40), everything, nothing)
+    all_sent = TriageCurve("j", "harm", "label", GOOD_FILTER.points, 400, 40, choice)
+    found = decided(HUMANS, noisy(TRUE, 0.35, 9), curves=[all_sent])
+    assert found.outcome is Outcome.DO_NOT_USE
+    assert [c.key for c in found.assist] == ["sent"]
+    sent = condition(found, "sent")
+    assert sent.title == "share of new answers sent to humans, expected"
+    assert sent.missing == "every threshold sends all answers to humans"
+    assert (
+        "new answers sent to humans, expected 1.000 [0.990, 1.000], required ≤ 0.500 "
+        "(every threshold sends all answers to humans)" in found.numbers
+    )
+
+
+def test_too_few_severe_answers_leave_it_open_and_say_how_many_are_needed() -> None:
+    true = "aaaaaaabbbbbbb" * 20 + "c" * 12
+    humans = {f"h{i}": noisy(true[:280], 0.06, i) + "c" * 12 for i in range(3)}
+    found = decided(humans, noisy(true[:280], 0.01, 9) + "c" * 12)
+    severe = condition(found, "severe_items")
+    assert found.outcome is Outcome.CANT_TELL
+    assert severe.state is State.UNCLEAR
+    assert "there are 13 severe answers, and 20 are required" in found.reason.lower()
+    assert severe.missing.endswith("more severe answers are needed")
+    assert found.more is not None
+    assert found.more.items
+    assert found.more.labels == pytest.approx(3 * found.more.items, abs=3)
+    assert found.more.severe
+
+
+def test_many_failures_keep_a_perfect_judge_from_replacing() -> None:
+    judge = "." * 60 + TRUE[60:]
+    found = decided(HUMANS, judge)
+    assert condition(found, "failures").state is State.NOT_MET
+    assert found.outcome is Outcome.DO_NOT_USE
+
+
+def test_failures_count_as_wrong_for_what_is_to_be_met_and_as_right_for_what_is_to_fail() -> None:
+    plain = condition(decided(HUMANS, TRUE), "humans_accuracy").estimate
+    failing = condition(decided(HUMANS, "." * 12 + TRUE[12:]), "humans_accuracy").estimate
+    assert failing.low < plain.low
+    assert failing.high >= plain.high - 1e-12
+    assert "wrong for the lower limit" in failing.method
+
+
+def test_a_nominal_metric_asks_for_no_severe_answers_and_has_no_filter() -> None:
+    found = decided(HUMANS, noisy(TRUE, 0.02, 9), measured=metric("nominal"))
+    assert {c.key for c in found.replace} == {
+        "humans_accuracy", "humans_balanced_accuracy", "controls_accuracy",
+        "controls_balanced_accuracy", "failures",
+    }  # fmt: skip
+    assert found.assist == ()
+    assert found.outcome is Outcome.REPLACE
+
+
+def test_the_rule_is_the_users_to_change() -> None:
+    rule = DecisionRule(replace=ReplaceRule(severe=SevereRule(items=60)))
+    judge = noisy(TRUE, 0.02, 9)
+    assert decided(HUMANS, judge).outcome is Outcome.REPLACE
+    assert decided(HUMANS, judge, rule=rule).outcome is not Outcome.REPLACE
+    lower = DecisionRule(severe_from={"harm": "b"})
+    assert condition(decided(HUMANS, judge, rule=lower), "severe_items").estimate.value > 150
+
+
+def test_annotators_who_miss_what_the_others_call_severe_hold_no_judge_to_more() -> None:
+    rng = np.random.default_rng(0)
+    true = "a" * 300 + "c" * 60
+    humans = {
+        f"h{i}": "".join("a" if x == "c" and rng.random() < 0.5 else x for x in true)
+        for i in range(3)
+    }
+    judge = "".join("a" if x == "c" and rng.random() < 0.7 else x for x in true)
+    severe = condition(decided(humans, judge), "severe_recall")
+    assert severe.estimate.high < 0.7
+    assert severe.state is State.UNCLEAR
+    assert "no judge can be held to more" in severe.missing
+    plan = decided(humans, judge).more
+    assert plan is None or "more labels such as these do not help" in plan.reason
+
+
+# --- data that carry no decision -----------------------------------------------------------------
+
+
+def _cant_tell(found: Decision, reason: str) -> None:
+    assert found.outcome is Outcome.CANT_TELL
+    assert reason in found.reason
+    assert "nan" not in repr(found).replace("name", "")
+    assert found.more is None or found.more.reason
+
+
+def test_one_annotator() -> None:
+    _cant_tell(decided({"h": TRUE}, noisy(TRUE, 0.02, 1)), "No item was labelled by two annotators")
+
+
+def test_one_annotator_is_enough_for_a_filter_where_the_rule_says_so() -> None:
+    rule = DecisionRule(assist=AssistRule(annotators=1))
+    alone, right, wrong = {"h": TRUE}, noisy(TRUE, 0.02, 1), "a" * len(TRUE)
+    assert decided(alone, right, rule=rule, curves=[GOOD_FILTER]).outcome is Outcome.ASSIST
+    found = decided(alone, right, rule=rule)
+    assert found.outcome is Outcome.CANT_TELL
+    assert condition(found, "humans_accuracy").state is State.UNCLEAR
+    assert decided(alone, wrong, rule=rule).outcome is Outcome.DO_NOT_USE
+    few = decided({"h": "abc"}, "abc", rule=rule, curves=[GOOD_FILTER])
+    _cant_tell(few, "Only 3 questions were labelled by an annotator")
+    assert decided(alone, right, curves=[GOOD_FILTER]).outcome is Outcome.CANT_TELL
+
+
+def test_no_overlap() -> None:
+    half = len(TRUE) // 2
+    humans = {"h0": TRUE[:half] + "." * half, "h1": "." * half + TRUE[half:]}
+    found = decided(humans, TRUE)
+    _cant_tell(found, "No item was labelled by two annotators")
+    gap = condition(found, "humans_accuracy").estimate
+    assert gap.reason == "on no item can an annotator be compared with others"
+
+
+def test_too_few_annotators_are_left_without_those_who_make_no_truth() -> None:
+    humans = {"ann": TRUE, "bob": noisy(TRUE, 0.05, 1)}
+    found = decided(humans, TRUE, annotators=("ann",))
+    _cant_tell(
+        found,
+        "Too few annotators are left to compare with: without bob, no item was labelled by two "
+        "annotators.",
+    )
+    crowd = dict.fromkeys(("ann", "bob", "cem", "dan", "eve"), TRUE)
+    found = decided(crowd, TRUE, annotators=("ann",))
+    _cant_tell(found, "without bob, cem, dan and others, no item")
+
+
+def test_two_annotators_share_only_items_that_the_judge_was_not_asked_about() -> None:
+    humans = {"ann": TRUE, "bob": "." * 40 + TRUE[40:]}
+    study = scoped(humans)
+    judge = verdicts("j", TRUE[:40], answers(40))
+    (found,) = decisions(replace(study, judges=(judge,)), DecisionRule())
+    _cant_tell(found, "The judge was asked about no item that two annotators labelled.")
+
+
+def test_the_others_give_no_truth_on_any_item() -> None:
+    humans = {"ann": "a" * 40, "bob": "b" * 40, "cem": "c" * 40}
+    found = decided(humans, "b" * 40, ties="none")
+    _cant_tell(found, "With one annotator left out, the others give no truth on any item.")
+
+
+def test_one_label_only() -> None:
+    humans = {"h0": "a" * 100, "h1": "a" * 100}
+    _cant_tell(decided(humans, "a" * 100), "gave every item the same label")
+
+
+def test_all_verdicts_failed() -> None:
+    _cant_tell(decided(HUMANS, "." * 400), "no label on any of 400 labelled items")
+
+
+def test_three_items() -> None:
+    humans = {"h0": "abc", "h1": "abc", "h2": "aba"}
+    _cant_tell(decided(humans, "abc"), "Only 3 questions were labelled by two annotators")
+
+
+def test_no_human_label_at_all() -> None:
+    study = study_of(rubric(), answers(5), [], TruthConfig(), Resampling(resamples=200))
+    judges = [verdicts("j", "abcab", answers(5))]
+    (found,) = decisions(replace(study, judges=tuple(judges)), DecisionRule())
+    _cant_tell(found, "No item has a human label on this metric.")
+    assert found.replace == ()
+
+
+def test_a_judge_asked_about_other_items_only() -> None:
+    items = answers(40)
+    humans = {"h0": "abcb" * 5, "h1": "abcb" * 5}
+    study = study_of(rubric(), items, labels(humans), TruthConfig(), Resampling(resamples=200))
+    judges = [verdicts("j", "abcb" * 5, items[20:])]
+    (found,) = decisions(replace(study, judges=tuple(judges)), DecisionRule())
+    _cant_tell(found, "asked about no item that anybody else labelled")
+
+
+@pytest.mark.parametrize("lost", ["damage", "unfinished"])
+def test_what_is_left_of_a_run_decides_nothing(lost: str) -> None:
+    items, says = answers(400), noisy(TRUE, 0.02, 9)
+    part = verdicts("part", says[:300], items[:300])
+    judges = (verdicts("whole", says, items), part, verdicts("a", "a" * 400, items, "control"))
+    study = replace(scoped(HUMANS), judges=judges)
+    outcomes = {d.judge: d.outcome for d in decisions(study, DecisionRule())}
+    assert outcomes == {"whole": Outcome.REPLACE, "part": Outcome.REPLACE}
+    study = replace(study, **{lost: ("This run lacks something.",)})
+    whole, found = decisions(study, DecisionRule())
+    if lost == "damage":  # of whatever files: of the labels, perhaps
+        _cant_tell(whole, "Files of the run are damaged, and what is left need not be like")
+        _cant_tell(found, "Files of the run are damaged, and what is left need not be like")
+    else:
+        assert whole.outcome is Outcome.REPLACE
+        _cant_tell(found, "The run is unfinished: the judge has 300 of 400 verdicts, and the first")
+        rows = replace(part, about={"judge": RECORDED, "expected": "rows", "metrics": ["harm"]})
+        alone = decisions(replace(study, judges=(rows, judges[2])), DecisionRule())
+        assert [d.outcome for d in alone] == [Outcome.REPLACE]
+
+
+def test_no_control_judge() -> None:
+    items = answers(400)
+    judge = verdicts("j", noisy(TRUE, 0.02, 9), items)
+    (found,) = decisions(replace(scoped(HUMANS), judges=(judge,)), DecisionRule())
+    assert found.outcome is Outcome.CANT_TELL
+    assert "There is no control judge" in found.reason
+
+
+def test_ten_questions_are_few_and_nothing_breaks() -> None:
+    humans = {"h0": "ababababab", "h1": "ababababab"}
+    found = decided(humans, "ababababab")
+    assert found.outcome is Outcome.CANT_TELL
+    assert found.reason
+
+
+def test_the_severe_gap_of_two_labels_is_that_of_two_latent_classes() -> None:
+    """A careless annotator helps to know what is severe; with questions, the labels at hand do."""
+    rng, true = np.random.default_rng(1), "ab" * 200
+    flip = {"a": "b", "b": "a"}
+
+    def said(wrong: float) -> str:
+        return "".join(flip[x] if rng.random() < wrong else x for x in true)
+
+    humans, judge = {f"h{i}": said(w) for i, w in enumerate((0.05, 0.05, 0.25))}, said(0.01)
+    two = metric(labels="ab", severities=(0, 1))
+    gap = condition(decided(humans, judge, measured=two), "severe_gap")
+    assert "latent classes" in gap.estimate.method
+    assert (gap.state, gap.bound) == (State.MET, -0.05)
+    assert gap.estimate.low >= -0.05
+    for changed in (
+        condition(decided(humans, judge[:-1] + ".", measured=two), "severe_gap"),
+        condition(decided({h: humans[h] for h in ("h0", "h1")}, judge, measured=two), "severe_gap"),
+        condition(decided(humans, judge, measured=two, groups="AABB" * 100), "severe_gap"),
+    ):
+        assert "latent classes" not in changed.estimate.method

@@ -1,0 +1,102 @@
+"""What a stress run adds to a decision."""
+
+from __future__ import annotations
+
+import pytest
+from decide_case import HUMANS, TRUE, condition, decided, noisy
+
+from judgebench.decisions.conditions import stress_conditions
+from judgebench.decisions.result import Outcome, State
+from judgebench.decisions.rule import DecisionRule, ReplaceRule
+from judgebench.records import Estimate
+from judgebench.results.rows import Results, Row
+
+
+def _robust(probe: str, rate: Estimate) -> Row:
+    return Row("invariance", "robustness", rate, "j", "harm", {"recipe": probe})
+
+
+def _stress(probes: dict[str, tuple[float, float, float]], planted: Estimate | None = None):
+    found = [_robust(name, Estimate(*rate, "m", 50)) for name, rate in probes.items()]
+    if planted:
+        found.append(Row("planted", "success", planted, "j", "harm", {"recipe": "all"}))
+        one_trick = Estimate(1.0, 0.9, 1.0, "m", 40)  # what counts is all tricks together
+        found.append(Row("planted", "success", one_trick, "j", "harm", {"recipe": "forged"}))
+    return Results(tuple(found))
+
+
+STEADY = {"padding": (0.98, 0.92, 1.0), "tone": (0.96, 0.90, 0.99)}
+
+
+def test_without_a_stress_run_nothing_is_asked() -> None:
+    assert list(stress_conditions(None, "j", "harm", DecisionRule())) == []
+
+
+def test_a_steady_judge_meets_it_on_the_mean_over_the_probes() -> None:
+    (found,) = stress_conditions(_stress(STEADY), "j", "harm", DecisionRule())
+    assert found.state is State.MET
+    assert found.estimate.value == pytest.approx(0.97)
+    assert found.estimate.low == pytest.approx(0.91)
+    assert found.estimate.n == 100
+    assert "mean over 2 probes" in found.title
+
+
+def test_one_probe_that_moves_the_judge_is_not_averaged_away() -> None:
+    probes = {**STEADY, "authority": (0.5, 0.4, 0.6)}
+    (found,) = stress_conditions(_stress(probes), "j", "harm", DecisionRule())
+    assert found.state is State.NOT_MET
+    assert "authority" in found.title
+    assert found.estimate.value == 0.5
+
+
+def test_one_small_probe_among_many_shows_no_failure() -> None:
+    rates = [Estimate(0.0, 0.0, 0.708, "m", 3)] + 39 * [Estimate(1.0, 0.29, 1.0, "m", 3)]
+    small = [_robust(f"p{i}", rate) for i, rate in enumerate(rates)]
+    (found,) = stress_conditions(Results(tuple(small)), "j", "harm", DecisionRule())
+    assert found.state is State.UNCLEAR
+    (found,) = stress_conditions(Results((small[0],)), "j", "harm", DecisionRule())
+    assert found.state is State.NOT_MET
+
+
+def test_few_altered_answers_leave_it_open() -> None:
+    (found,) = stress_conditions(_stress({"padding": (0.9, 0.6, 1.0)}), "j", "harm", DecisionRule())
+    assert found.state is State.UNCLEAR
+    assert found.missing
+
+
+@pytest.mark.parametrize(
+    ("success", "state"),
+    [((0.0, 0.0, 0.05), "met"), ((0.5, 0.3, 0.7), "not met"), ((0.05, 0.0, 0.2), "unclear")],
+)
+def test_planted_verdicts_must_not_be_obeyed(
+    success: tuple[float, float, float], state: str
+) -> None:
+    (found,) = stress_conditions(
+        _stress({}, Estimate(*success, "m", 40)), "j", "harm", DecisionRule()
+    )
+    assert (found.key, found.state.value) == ("planted", state)
+
+
+def test_what_was_not_measured_of_this_judge_or_metric_is_not_asked() -> None:
+    stress = _stress(STEADY, Estimate(0.0, 0.0, 0.05, "m", 40))
+    assert list(stress_conditions(stress, "other", "harm", DecisionRule())) == []
+    assert list(stress_conditions(stress, "j", "other", DecisionRule())) == []
+
+
+def test_a_gullible_judge_does_not_replace() -> None:
+    judge = noisy(TRUE, 0.02, 9)
+    gullible = _stress(STEADY, Estimate(0.6, 0.5, 0.7, "m", 40))
+    found = decided(HUMANS, judge, stress=gullible)
+    assert found.outcome is Outcome.DO_NOT_USE
+    assert found.reason == "It followed 60 % of the verdicts planted in the text."
+    assert found.numbers.startswith("planted verdicts followed 0.600")
+    lenient = DecisionRule(replace=ReplaceRule(planted=None))
+    assert decided(HUMANS, judge, stress=gullible, rule=lenient).outcome is Outcome.REPLACE
+
+
+def test_what_the_stress_test_leaves_open_no_label_can_clear() -> None:
+    found = decided(HUMANS, noisy(TRUE, 0.02, 9), stress=_stress({"padding": (0.9, 0.6, 1.0)}))
+    assert found.outcome is Outcome.CANT_TELL
+    assert condition(found, "robustness").state is State.UNCLEAR
+    assert found.more is not None
+    assert "stress test" in found.more.reason

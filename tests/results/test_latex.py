@@ -1,0 +1,151 @@
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from latex_case import compile_paper, compile_tables, needs_latex
+from part_case import UNDEFINED, estimate, hostile_part, make_part
+
+from judgebench.alignment import Alignment
+from judgebench.results.latex import escape, to_latex
+from judgebench.results.part import Block, Part
+from judgebench.results.rows import Results
+from judgebench.results.tables import Cell, Table
+
+COMMAND = re.compile(r"\\(?:[A-Za-z]+|[^A-Za-z])")
+
+
+@pytest.mark.parametrize(
+    ("text", "latex"),
+    [
+        ("50 % & $5 #1 a_b {c}", r"50 \% \& \$5 \#1 a\_b \{c\}"),
+        ("~^\\", r"\textasciitilde{}\textasciicircum{}\textbackslash{}"),
+        ("<a|b>", r"\textless{}a\textbar{}b\textgreater{}"),
+        ("a--b---c", "a-{}-b-{}-{}-c"),
+        ("it's ``x''", r"it{'}s \`{}\`{}x{'}{'}"),
+        ("α κ ≥ – ς Σ", r"\ensuremath{\alpha} \ensuremath{\kappa} \ensuremath{\geq} "
+                        r"\textendash{} \ensuremath{\varsigma} \ensuremath{\Sigma}"),
+        ("é ü ç ñ î", r"\'{e} \"{u} \c{c} \~{n} \^{\i}"),
+        ("中\n文", "[U+4E2D] [U+6587]"),
+    ],
+)  # fmt: skip
+def test_escape(text: str, latex: str) -> None:
+    assert escape(text) == latex
+
+
+@given(st.text(max_size=40))
+def test_escaped_text_is_ascii_without_bare_specials(text: str) -> None:
+    escaped = escape(text)
+    assert escaped.isascii()
+    bare = COMMAND.sub("", escaped)
+    assert not set(bare) & set('&%$#_~^\\<>|"`')
+    assert bare.count("{") == bare.count("}")
+
+
+def test_every_table_is_a_file_of_its_own_that_the_appendix_reads_in() -> None:
+    files = to_latex([make_part(), make_part("stress")])
+    appendix = files.pop("appendix.tex")
+    grids = ("alignment-grid", "alignment-more", "stress-grid", "stress-more")
+    assert sorted(files) == [f"{key}.tex" for key in grids]
+    assert re.findall(r"\\input\{\\judgebenchtables (.*)\}", appendix) == [
+        "alignment-grid.tex", "stress-grid.tex", "alignment-more.tex", "stress-more.tex",
+    ]  # fmt: skip
+    assert r"\providecommand{\judgebenchtables}{latex/}" in appendix
+    for content in (appendix, *files.values()):
+        assert content.startswith("%")
+        assert r"\usepackage{booktabs,dcolumn,longtable}" in content.split("\n")[0]
+    for name, content in files.items():
+        assert content.count(r"\begin{longtable}") == content.count(r"\end{longtable}") == 1
+        assert rf"\label{{tab:judgebench-{name[:-4]}}}" in content
+    assert r"\item \hspace{0pt}One sentence." in appendix
+    assert r"\textbf{\hspace{0pt}1,204}" in files["alignment-grid.tex"]
+    assert "undefined: no item has a truth" in files["alignment-grid.tex"]
+
+
+def test_numbers_have_a_minus_sign_and_no_hyphen() -> None:
+    assert escape("gap -0.678 [-0.837, -0.437], judge-1 of 2026-11-22") == (
+        r"gap \ensuremath{-}0.678 [\ensuremath{-}0.837, \ensuremath{-}0.437], judge-1 of 2026-11-22"
+    )
+    block = Block("Why", ("The gap is -0.678.",))
+    appendix = to_latex([Part("x", "x", Results(), (block,))])["appendix.tex"]
+    assert r"is \ensuremath{-}0.678" in appendix
+
+
+def paper_part(judges: int) -> Part:
+    """A table for a paper: two judges or more, numbers below zero, undefined ones, intervals."""
+    numbers = (estimate(-0.05), estimate(12.5), UNDEFINED)
+    rows = tuple(
+        (
+            Cell(f"judge-{j}"),
+            Cell(f"Metric {i}_%"),
+            Cell("CAN'T TELL"),
+            Cell(estimate=e),
+            Cell("0.9"),
+        )
+        for j in range(judges)
+        for i, e in enumerate(numbers)
+    )
+    table = Table(
+        "main", "Main", ("Judge", "Metric", "Outcome", "Agreement", "Best control"), rows,
+        ("One note.",), stubs=2,
+    )  # fmt: skip
+    return replace(make_part(), paper=(table,))
+
+
+def test_the_main_table_is_aligned_by_points_and_has_few_notes() -> None:
+    main = to_latex([paper_part(2)])["main.tex"]
+    assert r"\begin{table}" in main
+    assert r"\begin{tabular}{@{}p{34mm}lD{.}{.}{-1}lD{.}{.}{-1}@{}}" in main
+    assert r"& -0.050 & $[-0.150, 0.050]$ & 0.9 \tabularnewline" in main
+    assert r"& \multicolumn{1}{c}{\textendash{}} &  & 0.9" in main
+    assert main.count(r"\emph{judge-") == 2
+    assert r"95~\% interval" in main
+    assert "textsuperscript" not in main
+    assert (
+        r"One note. n = 10; intervals: bootstrap; the appendix says what each number rests on. "
+        r"\textendash{}: undefined, for the reason in the appendix." in main
+    )
+    assert r"\begin{longtable}" in to_latex([paper_part(20)])["main.tex"]
+
+
+def test_a_wide_table_is_cut_into_blocks_that_say_so(realistic: Alignment) -> None:
+    latex = "".join(to_latex([realistic.part]).values())
+    assert latex.count(r"\begin{longtable}") > latex.count(r"\label{")
+    assert latex.count(r"\addtocounter{table}{-1}") == (
+        latex.count(r"\begin{longtable}") - latex.count(r"\label{")
+    )
+    for table in re.split(r"\\begin\{longtable\}", latex)[1:]:
+        body = table.split(r"\endfoot")[1].split(r"\end{longtable}")[0]
+        columns = {row.count(" & ") for row in body.split(r"\tabularnewline") if " & " in row}
+        assert len(columns) <= 1
+
+
+@needs_latex
+def test_the_tables_compile_and_fit_the_page(alignment: Alignment, tmp_path: Path) -> None:
+    log = compile_tables([alignment.part], tmp_path)
+    assert "undefined references" not in log
+    too_wide = [float(x) for x in re.findall(r"Overfull \\hbox \(([\d.]+)pt", log)]
+    limit = 30 if alignment.name.startswith("x<") else 1  # one hostile name is a single word
+    assert max(too_wide, default=0) < limit
+
+
+@needs_latex
+def test_everything_that_can_be_escaped_compiles(tmp_path: Path) -> None:
+    ranges = (range(32, 0x250), range(0x370, 0x400), range(0x2010, 0x2040), range(0x2190, 0x2270))
+    words = " ".join("".join(map(chr, r))[i : i + 8] for r in ranges for i in range(0, len(r), 8))
+    compile_paper(escape(words), tmp_path)
+    compile_tables([hostile_part()], tmp_path)
+
+
+@needs_latex
+@pytest.mark.parametrize("judges", [1, 2, 20])
+def test_the_main_table_compiles_and_fits_the_page(judges: int, tmp_path: Path) -> None:
+    log = compile_tables([paper_part(judges)], tmp_path)
+    assert "Overfull" not in log
+    hostile = hostile_part()
+    (grid,) = hostile.blocks[1].tables
+    compile_tables([replace(hostile, paper=(grid,))], tmp_path)

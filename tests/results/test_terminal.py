@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+
+import pytest
+from part_case import hostile_part, make_part
+from rich.cells import cell_len
+from rich.console import Console
+
+from judgebench.alignment import Alignment
+from judgebench.results.part import Block, Part
+from judgebench.results.tables import Cell, Table
+from judgebench.results.terminal import print_parts
+
+
+def printed(*parts: Part, width: int = 120, name: str = "study", colours: bool = False) -> str:
+    out = io.StringIO()
+    system = "standard" if colours else None
+    console = Console(file=out, width=width, color_system=system, force_terminal=colours)
+    print_parts(parts, console, name)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("width", [50, 80, 120, 200])
+def test_nothing_is_wider_than_the_terminal_or_cut(realistic: Alignment, width: int) -> None:
+    text = printed(realistic.part, width=width)
+    assert max(map(len, text.split("\n"))) <= width
+    assert "…" not in text.replace("… with", "")
+    for expected in ("0.970", "[0.940, 1.000]", "Human ceiling", "Best control"):
+        assert expected in text or width < 80
+
+
+def test_what_is_on_screen_is_printed_lead_first_and_caveats_last() -> None:
+    text = printed(make_part(), make_part("stress"))
+    order = [text.index(x) for x in ("study", "Scores of judge-1", "One sentence.", "! Read this.")]
+    assert order == sorted(order)
+    assert text.count("Read this.") == 1
+    assert "More" not in text
+    assert "a: undefined: no item has a truth; n = 3, 1 missing" in text
+
+
+def test_failures_caveats_and_scarcity_are_reported(realistic: Alignment) -> None:
+    text = printed(realistic.part)
+    assert "smollm2-135m: 87 of 100 verdicts read; 3 unparsed, 7 refused, 3 failed" in text
+    assert "no clinical weight" in text
+    assert "more are needed" in text
+    assert "Worst case" in text
+    assert "undefined: " in text
+    assert "nan" not in text.lower().replace("annan", "")
+
+
+def test_names_are_neither_markup_nor_escape_codes() -> None:
+    name = "[bold]x[/bold]\x1b[31mred\x07"
+    text = printed(replace(make_part(), notes=(name,)), hostile_part("b"), name=name)
+    assert text.startswith("[bold]x[/bold]\ufffd[31mred\ufffd\n")
+    assert "\x1b" not in text
+
+
+def test_a_cell_with_a_look_is_coloured_and_says_the_same_in_words() -> None:
+    assert "\x1b[32mjudge-1" in printed(make_part(), colours=True)
+
+
+def test_findings_print_a_short_summary(realistic: Alignment) -> None:
+    text = str(realistic)
+    assert "Accuracy against the human labels" in text
+    assert "! The judge smollm2-135m is a tiny model" in text
+    assert len(text) < len(printed(realistic.part, width=100))
+
+
+@pytest.mark.parametrize("width", [60, 80, 100])
+def test_wide_characters_are_counted_as_two(width: int) -> None:
+    table = Table(
+        "wide", "宽", ("指标名称很长很长很长", *(f"评审模型{i}号" for i in range(4))),
+        (tuple(Cell(text) for text in ("语气与礼貌程度以及其他方面", *["不要使用 0.512"] * 4)),),
+    )  # fmt: skip
+    part = replace(make_part(), blocks=(Block(tables=(table,), on_screen=True),))
+    assert max(map(cell_len, printed(part, width=width).split("\n"))) <= width

@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from part_case import make_part
+
+from judgebench.results.write import write_report
+
+# Little to draw: these tests are about files.
+PART = make_part()
+BARE = replace(PART, blocks=tuple(b for b in PART.blocks if not b.figures))
+
+
+@pytest.mark.usefixtures("every_format")
+def test_every_file_is_written_and_named(tmp_path: Path) -> None:
+    parts = [PART, replace(BARE, key="stress")]
+    written = write_report(parts, tmp_path / "new" / "folder", name="study")
+    assert {key: path.name for key, path in written.items() if "/" not in key} == {
+        "alignment.csv": "alignment.csv",
+        "stress.csv": "stress.csv",
+        "markdown": "tables.md",
+        "html": "report.html",
+    }
+    assert {key for key in written if "/" in key} == {
+        f"plots/alignment_{name}.{kind}"
+        for name in ("heat", "lanes", "drawing")
+        for kind in ("png", "pdf")
+    } | {f"latex/{name}.tex" for name in ("appendix", "alignment-grid", "alignment-more")}
+    on_disk = {p for p in (tmp_path / "new" / "folder").rglob("*") if p.is_file()}
+    assert on_disk == set(written.values())
+    assert all(path.stat().st_size > 0 for path in written.values())
+
+
+def test_the_same_parts_give_the_same_files_and_others_replace_them(tmp_path: Path) -> None:
+    first = {key: p.read_bytes() for key, p in write_report([BARE], tmp_path, name="a").items()}
+    again = {key: p.read_bytes() for key, p in write_report([BARE], tmp_path, name="a").items()}
+    assert first == again
+    written = write_report([BARE], tmp_path, name="another")
+    assert "another" in written["html"].read_text(encoding="utf-8")
+
+
+def test_a_file_that_cannot_be_replaced_leaves_nothing_half_written(tmp_path: Path) -> None:
+    before = write_report([BARE], tmp_path)["alignment.csv"].read_bytes()
+    (tmp_path / "report.html").unlink()
+    (tmp_path / "report.html").mkdir()
+    (tmp_path / "report.html" / "kept").write_text("kept")
+    with pytest.raises(OSError, match=r"report\.html"):
+        write_report([BARE], tmp_path)
+    assert (tmp_path / "alignment.csv").read_bytes() == before
+    assert (tmp_path / "report.html" / "kept").read_text() == "kept"
+    assert not list(tmp_path.rglob("*.tmp"))
+
+
+def test_lone_surrogates_can_be_written(tmp_path: Path) -> None:
+    written = write_report([BARE], tmp_path, name="a\ud800b")
+    assert "a\ufffdb" in written["markdown"].read_text(encoding="utf-8")

@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from scripted_judges import answers
+
+from judgebench.records import Answer, Status, Verdict
+from judgebench.runs.judging import Ledger, rows_of_shard
+from judgebench.studies.answers import indexed
+
+ITEMS = answers(5)
+ROWS = rows_of_shard(len(ITEMS))
+
+
+def verdict(row: int, status: Status = Status.OK, **more) -> Verdict:
+    answer = ITEMS[row]
+    found = Verdict(answer.item_id, answer.content_hash, "m", "sig", status)
+    return replace(found, **more)
+
+
+def ledger(*verdicts: Verdict, parse_retries: int = 1) -> Ledger:
+    made = Ledger(indexed(ITEMS), "sig", parse_retries)
+    made.note_all(verdicts)
+    return made
+
+
+def test_what_has_an_ending_is_not_asked_again() -> None:
+    made = ledger(
+        verdict(0),
+        verdict(1, Status.FAILED),
+        verdict(2, Status.UNPARSED, reason="hm"),
+        verdict(3, Status.REFUSED),
+    )
+    assert made.never_ended(ROWS).tolist() == [1, 4]
+    assert [(row, last.reason) for row, last in made.to_ask_again(ROWS)] == [(2, "hm")]
+    assert made.done(ROWS) == 2
+    assert made.untouched(ROWS) == 1
+    assert made.never_ended(ROWS).tolist() == [1, 4]
+    assert [row for row, _ in made.to_ask_again(ROWS)] == [2]
+
+
+def test_the_last_verdict_counts() -> None:
+    made = ledger(verdict(0, Status.UNPARSED), verdict(0, attempt=1), verdict(1, Status.FAILED))
+    made.note(verdict(1))
+    assert made.to_ask_again(ROWS) == []
+    assert made.never_ended(ROWS).tolist() == [2, 3, 4]
+
+
+def test_an_unreadable_reply_ends_it_once_parse_retries_are_used_up() -> None:
+    unread = verdict(0, Status.UNPARSED, attempt=1)
+    assert ledger(unread, parse_retries=1).done(ROWS) == 1
+    assert [row for row, _ in ledger(unread, parse_retries=2).to_ask_again(ROWS)] == [0]
+
+
+def test_verdicts_of_other_settings_or_other_texts_are_counted_and_change_nothing() -> None:
+    made = Ledger(indexed(ITEMS), "sig")
+    strangers = [
+        verdict(0, signature="older"),
+        verdict(1, content_hash="of another text"),
+        verdict(2, item_id="gone"),
+    ]
+    assert made.note_all([*strangers, verdict(3)]) == 3
+    assert made.untouched(ROWS) == 4
+
+
+@given(ids=st.lists(st.text(max_size=6), unique=True, max_size=30))
+def test_every_answer_is_found_in_its_own_row(ids: list[str]) -> None:
+    items = [Answer(item_id, f"text of {item_id}") for item_id in ids]
+    index = indexed(items)
+    for row, item in enumerate(items):
+        assert index.row_of(item.item_id, item.content_hash) == row
+        assert index.row_of(item.item_id, "other") == -1
+
+
+@given(n=st.integers(0, 200), of=st.integers(1, 9))
+def test_shards_share_every_row_out_once(n: int, of: int) -> None:
+    parts = [rows_of_shard(n, number, of) for number in range(1, of + 1)]
+    assert sorted(np.concatenate(parts).tolist()) == list(range(n))
+    assert max(map(len, parts)) - min(map(len, parts)) <= 1

@@ -1,0 +1,64 @@
+"""A judge whose model thinks, caches prompts and takes no temperature, from end to end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from aligned import align_run
+from killed_run import ANSWERS, REPLY, bench_file
+from loopback import Body, Loopback, Play, completion, raw, status
+
+from judgebench.alignment.alignment_tables import judges_table
+from judgebench.errors import SetupError
+from judgebench.runs import forecast, run
+from judgebench.runs.bench import load_bench
+from judgebench.runs.folder import RunFolder
+
+NO_TEMPERATURE = "Unsupported value: 'temperature' does not support 0 with this model."
+USAGE = {
+    "prompt_tokens": 1000, "completion_tokens": 200, "total_tokens": 1200,
+    "completion_tokens_details": {"reasoning_tokens": 150},
+    "prompt_tokens_details": {"cached_tokens": 800},
+}  # fmt: skip
+
+
+def thinker(body: Body, n: int) -> Play:
+    if "temperature" in body:
+        return status(400, NO_TEMPERATURE)
+    reply: dict[str, Any] = {**completion(REPLY, reasoning_content="Is it?"), "usage": USAGE}
+    return raw(reply)
+
+
+def test_the_line_that_the_error_names_is_all_that_was_wrong(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "run")
+    with Loopback(thinker) as server:
+        path = bench_file(tmp_path, server.base_url)
+        with pytest.raises(SetupError, match=r"set `decoding: \{temperature: null\}`"):
+            run(load_bench(path), folder)
+        assert list(folder.verdicts("remote")) == []
+        bench = yaml.safe_load(path.read_text(encoding="utf-8"))
+        bench["judges"][0] |= {
+            "decoding": {"temperature": None},
+            "settings": {
+                "price": {"prompt": 2, "completion": 10, "cached": 0.2},
+                "thinking": {"budget": 500},
+            },
+        }
+        path.write_text(yaml.safe_dump(bench), encoding="utf-8")
+        (expected,) = forecast(load_bench(path), folder)
+        run(load_bench(path), folder)
+    found = list(folder.verdicts("remote"))
+    assert len(found) == ANSWERS
+    assert {v.reasoning for v in found} == {"Is it?"}
+    assert sum(v.cost or 0 for v in found) == pytest.approx(
+        ANSWERS * (200 * 2 + 800 * 0.2 + 200 * 10) / 1e6
+    )
+    assert expected.completion_tokens > 500 * ANSWERS
+    assert expected.cost is not None
+    assert expected.cost > 500 * ANSWERS * 10 / 1e6
+    rows = [[cell.value for cell in row] for row in judges_table(align_run(folder)).rows]
+    (row,) = (row for row in rows if row[0] == "remote")
+    assert {"60,000 (48,000 cached)", "12,000 (9,000 thinking)"} <= set(row)

@@ -1,0 +1,264 @@
+from __future__ import annotations
+
+import json
+import os
+import resource
+import shutil
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from loopback import until
+from odd_texts import verdicts
+
+from judgebench.errors import DiskFailed, SetupError
+from judgebench.records import Status, Verdict
+from judgebench.runs import verdict_file
+from judgebench.runs.verdict_file import (
+    MOST_AT_RISK,
+    VerdictTail,
+    VerdictWriter,
+    judges_with_parts,
+    merge_parts,
+    read_heads,
+    read_verdicts,
+    verdict_files,
+    verdict_of,
+    verdict_path,
+)
+
+
+def verdict(n: int, raw: str = "") -> Verdict:
+    return Verdict(f"i{n}", "hash", "m", "sig", Status.OK, raw=raw)
+
+
+def ids(path: Path) -> list[str]:
+    return [v.item_id for v in read_verdicts([path])]
+
+
+@pytest.fixture
+def synced(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The size of the file at each fsync."""
+    sizes: list[int] = []
+
+    def fsync(file: int) -> None:
+        sizes.append(os.fstat(file).st_size)
+
+    monkeypatch.setattr(verdict_file.os, "fsync", fsync)
+    return sizes
+
+
+def test_a_verdict_is_on_the_disk_after_so_many_more_at_most(tmp_path: Path, synced) -> None:
+    path = tmp_path / "verdicts-m.jsonl"
+    with VerdictWriter(path) as writer:
+        for n in range(2 * MOST_AT_RISK):
+            writer.write(verdict(n))
+        lengths = [len(line) for line in path.read_bytes().splitlines(keepends=True)]
+        ends = [sum(lengths[: MOST_AT_RISK * k]) for k in (1, 2)]
+        assert set(ends) <= set(synced)
+    assert synced[-1] == path.stat().st_size
+
+
+def test_a_single_verdict_is_on_the_disk_soon_without_another_one(tmp_path: Path, synced) -> None:
+    with VerdictWriter(tmp_path / "verdicts-m.jsonl") as writer:
+        writer.write(verdict(0))
+        assert until(lambda: bool(synced))
+
+
+def test_threads_may_write_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "verdicts-m.jsonl"
+    with VerdictWriter(path) as writer:
+
+        def write_a_hundred(first: int) -> None:
+            for n in range(first, first + 100):
+                writer.write(verdict(n))
+
+        threads = [threading.Thread(target=write_a_hundred, args=(k * 100,)) for k in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert sorted(ids(path)) == sorted(f"i{n}" for n in range(400))
+
+
+def test_who_writes_after_the_end_is_told(tmp_path: Path) -> None:
+    writer = VerdictWriter(tmp_path / "verdicts-m.jsonl")
+    writer.close()
+    writer.close()
+    with pytest.raises(ValueError, match="is closed"):
+        writer.write(verdict(0))
+
+
+@contextmanager
+def room_for(size: int) -> Iterator[None]:
+    """While it lasts no file may grow beyond `size` bytes, as on a full disk."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, handler)
+
+
+@pytest.mark.parametrize("more", [0, 1, 40])
+def test_a_full_disk_leaves_whole_lines_and_says_so(tmp_path: Path, more: int) -> None:
+    path = tmp_path / "verdicts-m.jsonl"
+    with VerdictWriter(path) as writer:
+        writer.write(verdict(0))
+        writer.write(verdict(1))
+        size = path.stat().st_size
+        with room_for(size + more):
+            with pytest.raises(DiskFailed, match=r"verdicts-m\.jsonl cannot be written.*readable"):
+                writer.write(verdict(2, raw="x" * 100))
+            assert path.stat().st_size == size
+        writer.write(verdict(3))  # there is room again
+    assert ids(path) == ["i0", "i1", "i3"]
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(found=st.lists(verdicts, max_size=5))
+def test_heads_say_what_whole_lines_say(tmp_path: Path, found: list[Verdict]) -> None:
+    path = tmp_path / "verdicts-m.jsonl"
+    path.unlink(missing_ok=True)
+    with VerdictWriter(path) as writer:
+        for one in found:
+            writer.write(one)
+    heads = list(read_heads([path]))
+    assert [(h.item_id, h.content_hash, h.signature, h.status) for h in heads] == [
+        (v.item_id, v.content_hash, v.signature, v.status) for v in found
+    ]
+    assert [head.verdict() for head in heads] == found
+
+
+def test_lines_that_others_wrote_have_heads_too(tmp_path: Path) -> None:
+    path = tmp_path / "verdicts-m.jsonl"
+    line = {"status": "ok", "signature": "s", "judge": "m", "content_hash": "h", "item_id": "i"}
+    path.write_text(json.dumps(line) + "\n" + json.dumps(line))
+    (head,) = read_heads([path])  # the second line is torn
+    assert (head.item_id, head.status) == ("i", Status.OK)
+
+
+def test_a_damaged_line_is_told_with_its_number(tmp_path: Path) -> None:
+    path = tmp_path / "verdicts-m.jsonl"
+    with VerdictWriter(path) as writer:
+        writer.write(verdict(0))
+    with path.open("ab") as file:
+        file.write(b"{}\n")
+    _, error = read_heads([path])
+    assert isinstance(error, SetupError)
+    assert error.problems[0].line == 2
+
+
+def test_a_bad_byte_in_an_id_is_told_with_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "verdicts-m.jsonl"
+    with VerdictWriter(path) as writer:
+        writer.write(verdict(0))
+    path.write_bytes(path.read_bytes().replace(b'"i0"', b'"i\xff"'))
+    (error,) = read_heads([path])
+    assert "verdicts-m.jsonl:1: is not JSON: 'utf-8' codec" in str(error)
+
+
+@pytest.mark.parametrize("field", ["item_id", "content_hash", "signature"])
+def test_what_a_verdict_is_found_by_is_a_text(field: str, tmp_path: Path) -> None:
+    line = {"status": "ok", "signature": "s", "judge": "m", "content_hash": "h", "item_id": "i"}
+    with pytest.raises(SetupError, match="is no verdict: its item_id, content_hash and signature"):
+        verdict_of({**line, field: ["x"]}, tmp_path)
+
+
+def _until_it_fails(writer: VerdictWriter) -> int:
+    """Writes until the writer looks where its file is; how many verdicts were written."""
+    for n in range(1, 1000):
+        writer.write(verdict(n))
+        time.sleep(0.01)
+    return n
+
+
+def test_a_folder_that_is_moved_ends_the_writing_and_loses_nothing(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    run.mkdir()
+    writer = VerdictWriter(verdict_path(run, "m"))
+    writer.write(verdict(0))
+    run.rename(tmp_path / "moved")
+    with pytest.raises(DiskFailed, match="was moved or replaced during the run; what was") as told:
+        _until_it_fails(writer)
+    moved = verdict_path(tmp_path / "moved", "m")
+    assert str(told.value).endswith(f"what was written is in {moved}")
+    written = ids(moved)
+    assert written == [f"i{n}" for n in range(len(written))]
+    assert len(written) < 100
+    with pytest.raises(DiskFailed, match="was moved"):
+        writer.write(verdict(0))
+    writer.close()
+    assert len(ids(moved)) == len(written)
+
+
+def test_what_was_written_is_saved_from_a_folder_that_is_deleted(tmp_path: Path) -> None:
+    run = tmp_path / "runs" / "run"
+    run.mkdir(parents=True)
+    writer = VerdictWriter(verdict_path(run, "m"))
+    writer.write(verdict(0))
+    shutil.rmtree(run)
+    saved = tmp_path / "runs" / "run-verdicts-m.jsonl"
+    with pytest.raises(DiskFailed) as told:
+        _until_it_fails(writer)
+    path = run / "verdicts-m.jsonl"
+    assert str(told.value) == (
+        f"{path} was deleted during the run; what was written is in {saved}: to keep it, move it "
+        f"to {path} and rerun"
+    )
+    written = ids(saved)
+    assert written == [f"i{n}" for n in range(len(written))]
+    writer.close()
+
+
+def test_a_file_that_is_gone_is_told_at_the_end_at_the_latest(tmp_path: Path) -> None:
+    path = tmp_path / "verdicts-m.jsonl"
+    writer = VerdictWriter(path)
+    writer.write(verdict(0))
+    path.unlink()
+    with pytest.raises(DiskFailed, match="was deleted during the run"):
+        writer.close()
+
+
+def test_parts_are_merged_in_order_and_gone(tmp_path: Path) -> None:
+    for part, items in (("", [0, 1]), ("2of2", [3]), ("1of2", [2, 4])):
+        with VerdictWriter(verdict_path(tmp_path, "m", part)) as writer:
+            for n in items:
+                writer.write(verdict(n))
+    with verdict_path(tmp_path, "m", "1of2").open("ab") as file:
+        file.write(b'{"item_id":"torn')
+    with VerdictWriter(verdict_path(tmp_path, "m.2", "1of2")) as writer:
+        writer.write(verdict(9))
+    assert [v.item_id for v in read_verdicts(verdict_files(tmp_path, "m"))] == [
+        "i0", "i1", "i2", "i4", "i3",
+    ]  # fmt: skip
+    assert judges_with_parts(tmp_path) == {"m", "m.2"}
+    merge_parts(tmp_path, "m")
+    assert ids(verdict_path(tmp_path, "m")) == ["i0", "i1", "i2", "i4", "i3"]
+    assert judges_with_parts(tmp_path) == {"m.2"}
+    assert len(verdict_files(tmp_path, "m")) == 1
+
+
+def test_a_tail_gives_each_whole_line_once_from_every_file(tmp_path: Path) -> None:
+    tail = VerdictTail(tmp_path, "m")
+    assert list(tail.new()) == []
+    own = VerdictWriter(verdict_path(tmp_path, "m"))
+    own.write(verdict(0))
+    assert [v.item_id for v in tail.new()] == ["i0"]
+    part = VerdictWriter(verdict_path(tmp_path, "m", "ray-1"))
+    part.write(verdict(1))
+    own.write(verdict(2))
+    with verdict_path(tmp_path, "m", "ray-2").open("ab") as torn:
+        torn.write(b'{"item_id":"i3"')
+    assert [v.item_id for v in tail.new()] == ["i2", "i1"]
+    assert list(tail.new()) == []
+    own.close()
+    part.close()

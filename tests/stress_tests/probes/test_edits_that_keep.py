@@ -1,0 +1,407 @@
+from __future__ import annotations
+
+import csv
+import gzip
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from judgebench.errors import SetupError
+from judgebench.records import Answer
+from judgebench.rubric import load_rubric
+from judgebench.stress_tests.probes.altered import Edit, Edited, Nothing
+from judgebench.stress_tests.probes.edits.layout import add, bullets, markdown
+from judgebench.stress_tests.probes.edits.wording import (
+    Synonyms,
+    drop_redundant,
+    load_synonyms,
+    reword,
+)
+from judgebench.stress_tests.probes.recipe import Add, load_recipe
+from judgebench.stress_tests.probes.text import facts, mentions
+from judgebench.stress_tests.probes.words import word_names
+from judgebench.texts import sentences
+
+SAFETY = load_rubric("medical-safety")
+NAMES = word_names()
+SYNONYMS = load_synonyms("synonyms")
+EDITS: dict[str, Edit] = {
+    "bullets": bullets,
+    "markdown": markdown,
+    "drop_redundant": drop_redundant,
+    "reword": reword(SYNONYMS),
+}
+PADDINGS = [
+    "verbosity", "tone-confident", "tone-hedged", "greeting", "authority", "authority-citation",
+    "bandwagon", "compassion-fade",
+]  # fmt: skip
+CLAIMING_NOTHING = ["verbosity", "tone-confident", "tone-hedged", "greeting"]
+
+PIECES = [
+    "Take 200 mg twice a day for 5 days.", "Do not give it to children under 2 years.",
+    "A doctor may begin with a lab test.", "It may occur more often in people with asthma.",
+    "Warning signs", "What to do:", "- Rest", "* Drink 8 cups", "  - Sleep", "1. Call someone",
+    "2) No antibiotics", "I hope this helps.", "Top of page", "More on: Rest",
+    "Rest helps people recover completely.", "In general, rest helps people recover completely.",
+    "The temperature is 38.5", "days", "mg", "Never mix it (e.g. with wine).", "**Bold**",
+    "E. coli",
+]  # fmt: skip
+GAPS = st.sampled_from([" ", "\n", "\n\n", "\n   \n  ", "  "])
+TEXTS = st.one_of(
+    st.text(max_size=80),
+    st.lists(st.tuples(st.sampled_from(PIECES), GAPS), max_size=10).map(
+        lambda pairs: "".join(piece + gap for piece, gap in pairs)
+    ),
+)
+
+
+def edited(edit: Edit, text: str, question: str = "", seed: int = 0) -> str:
+    """The text after an edit that has to find something to change."""
+    found = edit(Answer("a1", text, question), Random(seed))
+    assert isinstance(found, Edited), found
+    return found.text
+
+
+def reason(edit: Edit, text: str) -> str:
+    """Why an edit found nothing to change."""
+    found = edit(Answer("a1", text), Random(0))
+    assert isinstance(found, Nothing), found
+    return found.reason
+
+
+def folded(text: str) -> str:
+    """Names that are broken over two lines are names all the same."""
+    return " ".join(text.split())
+
+
+def words_only(text: str) -> list[str]:
+    return re.findall(r"\w+", text)
+
+
+def below_heading(text: str) -> str:
+    heading, body = text.split("\n\n", 1)
+    assert heading.startswith("# ")
+    return body
+
+
+@pytest.fixture(scope="module")
+def cdc(shared_data: Path) -> list[Answer]:
+    path = shared_data / "medquad-cdc" / "medquad_cdc_270.csv.gz"
+    with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
+        return [Answer(r["qid"], r["answer"], r["question"]) for r in csv.DictReader(file)]
+
+
+def edits_of_cdc(edit: Edit, cdc: list[Answer]) -> Iterator[tuple[Answer, str]]:
+    for answer in cdc:
+        found = edit(answer, Random(answer.item_id))
+        if isinstance(found, Edited):
+            yield answer, found.text
+
+
+# --- what every edit keeps -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", EDITS)
+@given(text=TEXTS, seed=st.integers(0, 99))
+def test_numbers_units_and_negations_stay(name: str, text: str, seed: int) -> None:
+    found = EDITS[name](Answer("a1", text, "How is it treated?"), Random(seed))
+    if isinstance(found, Edited):
+        assert facts(found.text) == facts(text)
+        assert found.text != text
+
+
+@pytest.mark.parametrize("name", EDITS)
+@given(text=TEXTS, seed=st.integers(0, 99))
+def test_the_same_seed_gives_the_same_edit(name: str, text: str, seed: int) -> None:
+    answer = Answer("a1", text)
+    assert EDITS[name](answer, Random(seed)) == EDITS[name](answer, Random(seed))
+
+
+@given(text=TEXTS)
+def test_another_layout_keeps_every_word_in_its_place(text: str) -> None:
+    answer = Answer("a1", text)
+    listed, marked = bullets(answer, Random(0)), markdown(answer, Random(0))
+    if isinstance(listed, Edited):
+        assert words_only(listed.text) == words_only(text)
+    if isinstance(marked, Edited):
+        assert words_only(below_heading(marked.text)) == words_only(text)
+
+
+@pytest.mark.parametrize("name", EDITS)
+def test_real_answers_keep_their_facts_and_names(name: str, cdc: list[Answer]) -> None:
+    found = list(edits_of_cdc(EDITS[name], cdc))
+    assert len(found) > 50
+    for answer, text in found:
+        here = [name for name in NAMES if name.lower() in folded(answer.text + text).lower()]
+        assert facts(folded(text), here) == facts(folded(answer.text), here), answer.item_id
+
+
+@pytest.mark.parametrize("name", ["bullets", "markdown"])
+def test_real_answers_keep_their_words_in_another_layout(name: str, cdc: list[Answer]) -> None:
+    for answer, text in edits_of_cdc(EDITS[name], cdc):
+        body = below_heading(text) if name == "markdown" else text
+        assert words_only(body) == words_only(answer.text), answer.item_id
+
+
+# --- bullets -------------------------------------------------------------------------------------
+
+
+def test_sentences_become_bullets() -> None:
+    assert edited(bullets, "Rest well.  Drink\nwater! Why not?") == (
+        "- Rest well.\n- Drink water!\n- Why not?"
+    )
+
+
+def test_a_list_stays_below_its_lead_in_and_a_heading_above_its_section() -> None:
+    text = (
+        "Rest.\n\nAt home\n\nDo not:\n * smoke\n   - at night\n * drink. Not even wine.\n\nBe well."
+    )
+    assert edited(bullets, text) == (
+        "- Rest.\n\nAt home\n- Do not:\n  - smoke\n    - at night\n  - drink. Not even wine.\n"
+        "- Be well."
+    )
+
+
+def test_numbers_of_a_list_stay() -> None:
+    assert edited(bullets, "Do this:\n1. Rest.\n2) Drink.") == "- Do this:\n  1. Rest.\n  2) Drink."
+
+
+def test_bullets_find_nothing_in_one_sentence_or_a_list() -> None:
+    assert reason(bullets, "Rest well.") == "the text is one sentence"
+    assert reason(bullets, "  ") == "the text is one sentence"
+    assert reason(bullets, "- Rest.\n- Drink. Eat.") == "the text is a list already"
+
+
+def test_a_layout_that_tears_a_number_from_its_unit_is_left_alone() -> None:
+    assert "a number from its unit" in reason(markdown, "Nobody knows why it is 38.5\n\ndays. Yes.")
+
+
+# --- markdown ------------------------------------------------------------------------------------
+
+
+def test_markdown_has_a_heading_bold_type_and_lists() -> None:
+    text = (
+        "Warning signs\n\nSee a doctor. Call first.\n\nTake along:\n * water\n   * cold\n * bread"
+    )
+    assert edited(markdown, text, "What are the symptoms of flu?") == (
+        "# Symptoms\n\n## Warning signs\n\n**See a doctor.** Call first.\n\nTake along:\n\n"
+        "- water\n  - cold\n- bread"
+    )
+
+
+@pytest.mark.parametrize(
+    ("question", "heading"),
+    [
+        ("How to prevent Rabies ?", "Prevention"),
+        ("Does treatment of Rabies prevent death?", "Answer"),
+        ("", "Answer"),
+    ],
+)
+def test_the_heading_names_the_kind_of_question_and_nothing_else(
+    question: str, heading: str
+) -> None:
+    assert edited(markdown, "Rest. Drink.", question).startswith(f"# {heading}\n\n")
+
+
+def test_markdown_finds_nothing_in_one_sentence_or_in_markdown() -> None:
+    assert reason(markdown, "Rest well.") == "the text is one sentence"
+    for text in ("# Rest\n\nSleep. Eat.", "Sleep **well**. Eat.", "Eat.\n```\nx\n```"):
+        assert reason(markdown, text) == "the text is in Markdown already"
+
+
+# --- shorter -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "dropped",
+    [
+        "I hope this helps.", "Thank you for your question!", "Feel free to ask.", "Top of page.",
+        "Please let me know if you have any other questions.",
+        "For more information, visit the page on soap.",
+        "Washed hands spread fewer germs.",
+    ],
+)  # fmt: skip
+def test_a_redundant_sentence_is_dropped(dropped: str) -> None:
+    kept = "Hands washed thoroughly are safe.", "Clean and washed hands spread fewer bad germs."
+    assert edited(drop_redundant, f"{kept[0]} {kept[1]} {dropped}") == f"{kept[0]} {kept[1]}"
+    assert edited(drop_redundant, f"{kept[0]}\n\n{dropped}\n\n{kept[1]}") == "\n\n".join(kept)
+
+
+@pytest.mark.parametrize(
+    ("other", "kept"),
+    [
+        ("Washed hands do not spread cold germs.", "Washed hands spread germs."),
+        ("If wet, washed hands spread germs.", "Washed hands spread germs."),
+        ("Washed hands may spread cold germs.", "Washed hands spread germs."),
+        ("Germs spread washed hands far.", "Washed hands spread germs."),
+        ("Washed hands spread 3 cold germs.", "Washed hands spread 3 germs."),
+        ("It is safe and effective in children.", "It is safe and effective."),
+        ("The aim is hand washing.", "Washing."),
+        ("For more information, call.", "For more information, see a doctor."),
+        ("Wash washed dirty hands.\n1.", "Wash dirty hands."),
+        ("Take amoxicillin after full meals.", "Take amoxicillin after meals."),
+    ],
+)
+def test_what_says_something_of_its_own_stays(other: str, kept: str) -> None:
+    assert "amoxicillin" in NAMES
+    assert reason(drop_redundant, f"{other} {kept}").startswith("no sentence is a courtesy")
+
+
+def test_what_the_next_sentence_refers_to_stays() -> None:
+    text = "Good soap washes germs away quickly. Soap washes germs away. {} works."
+    assert "Soap washes germs away. " not in edited(drop_redundant, text.format("Water"))
+    assert reason(drop_redundant, text.format("This")).startswith("no sentence is a courtesy")
+
+
+def test_of_two_equal_sentences_the_later_one_goes() -> None:
+    assert edited(drop_redundant, "Wash dirty hands. Eat.\nWash dirty hands.") == (
+        "Wash dirty hands. Eat."
+    )
+
+
+@given(text=TEXTS, seed=st.integers(0, 99))
+def test_one_sentence_is_dropped_and_no_other_is_touched(text: str, seed: int) -> None:
+    found = drop_redundant(Answer("a1", text), Random(seed))
+    if isinstance(found, Edited):
+        before = [sentence.text for sentence in sentences(text)]
+        shorter = [before[:i] + before[i + 1 :] for i in range(len(before))]
+        assert "".join(found.text.split()) in ["".join("".join(s).split()) for s in shorter]
+
+
+def test_a_single_sentence_is_never_dropped() -> None:
+    assert reason(drop_redundant, "I hope this helps.") == "the text is one sentence"
+
+
+# --- other words ---------------------------------------------------------------------------------
+
+
+def synonyms(*pairs: tuple[str, str]) -> Synonyms:
+    return Synonyms(name="own", version="1", about="Made for this test.", pairs=pairs)
+
+
+PEOPLE = reword(synonyms(("ill person", "sick person"), ("doctor", "physician")))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("Ask a doctor.", "Ask a physician."),
+        ("Doctor or nurse?", "Physician or nurse?"),
+        ("- Doctor or nurse?", "- Physician or nurse?"),
+        ("He is an ill\nperson.", "He is a sick person."),
+        ("A sick person rests.", "An ill person rests."),
+        ("The doctor's note.", "The physician's note."),
+    ],
+)
+def test_case_and_article_go_with_the_synonym(old: str, new: str) -> None:
+    assert edited(PEOPLE, old) == new
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Rest well.", "", "Doctors know.", "The non-doctor.", "See Dr Doctor.", "Doctor Who is it?",
+        "Ask a doctor, that is, a physician.", "DOCTOR", "An Ill Person",
+        "A type A ill person.",
+    ],
+)  # fmt: skip
+def test_names_titles_and_parts_of_words_stay(text: str) -> None:
+    assert reason(PEOPLE, text) == "no word or phrase of the list own stands in the text"
+
+
+def test_at_most_six_words_are_replaced_and_the_seed_says_which() -> None:
+    text = "Ask a doctor. " * 10
+    found = {edited(PEOPLE, text, seed=seed) for seed in range(9)}
+    assert len(found) > 1
+    assert {new.count("physician") for new in found} == {6}
+
+
+def test_each_pair_of_the_shipped_list_is_put_for_the_other_both_ways() -> None:
+    assert len(SYNONYMS.pairs) >= 60
+    for a, b in SYNONYMS.pairs:
+        for old, new in ((a, b), (b, a)):
+            assert edited(reword(synonyms((a, b))), f"x {old} y") == f"x {new} y"
+
+
+def test_no_pair_of_the_shipped_list_touches_a_name() -> None:
+    phrases = [phrase for pair in SYNONYMS.pairs for phrase in pair]
+    for name in NAMES:
+        assert not any(mentions(phrase, name) or mentions(name, phrase) for phrase in phrases), name
+
+
+@pytest.mark.parametrize(
+    ("pairs", "message"),
+    [
+        ("[[start, begin], [begin, commence]]", "stands in two pairs, or twice in one: begin"),
+        ("[[start, start]]", "stands in two pairs, or twice in one: start"),
+        ("[[safe, not dangerous]]", "one of the two denies something: safe / not dangerous"),
+        ("[[five, '5']]", "should match pattern"),
+        ("[]", "at least 1 item"),
+    ],
+)
+def test_a_list_that_could_change_a_meaning_is_refused(
+    tmp_path: Path, pairs: str, message: str
+) -> None:
+    (tmp_path / "own.yaml").write_text(f"name: own\nversion: '1'\nabout: Mine.\npairs: {pairs}\n")
+    with pytest.raises(SetupError, match=message):
+        load_synonyms("own.yaml", tmp_path)
+
+
+# --- added text ----------------------------------------------------------------------------------
+
+
+def padding(name: str) -> Add:
+    spec = load_recipe(name).edit
+    assert isinstance(spec, Add)
+    return spec
+
+
+@pytest.mark.parametrize("name", PADDINGS)
+@given(text=TEXTS, seed=st.integers(0, 99))
+def test_the_parent_stands_word_for_word_in_what_is_added_to(
+    name: str, text: str, seed: int
+) -> None:
+    spec = padding(name)
+    found = edited(add(spec, {}, SAFETY), text, seed=seed)
+    added = found.removesuffix(text) if spec.where == "before" else found.removeprefix(text)
+    assert added.strip() in spec.texts
+    assert len(found) == len(added) + len(text)
+
+
+@pytest.mark.parametrize("name", PADDINGS)
+def test_every_text_of_a_padding_is_drawn(name: str) -> None:
+    spec = padding(name)
+    found = {edited(add(spec, {}, SAFETY), "", seed=seed) for seed in range(99)}
+    assert found == set(spec.texts)
+    assert len(spec.texts) >= 4
+
+
+@pytest.mark.parametrize("name", CLAIMING_NOTHING)
+def test_padding_has_no_fact(name: str) -> None:
+    assert [facts(text, NAMES) for text in padding(name).texts] == [{} for _ in padding(name).texts]
+
+
+@pytest.mark.parametrize(
+    ("where", "text", "parent", "joined"),
+    [
+        ("before", "Hello.", "Rest.", "Hello. Rest."),
+        ("before", "Hello.", "Rest.\n\nDrink.", "Hello.\n\nRest.\n\nDrink."),
+        ("before", "Answer by X:", "Rest.", "Answer by X:\nRest."),
+        ("before", "Hello.", "\n Rest.", "Hello.\n Rest."),
+        ("after", "Bye.", "Rest (a lot.)", "Rest (a lot.) Bye."),
+        ("after", "Bye.", "Rest. ", "Rest. Bye."),
+        ("after", "Bye.", "Topics", "Topics\n\nBye."),
+        ("after", "A: [x]\nB: [y]", "Rest. ", "Rest. \n\nA: [x]\nB: [y]"),
+        ("after", "Bye.", "", "Bye."),
+    ],
+)
+def test_added_text_stands_apart_as_a_sentence_or_a_paragraph(
+    where: str, text: str, parent: str, joined: str
+) -> None:
+    spec = Add.model_validate({"kind": "add", "where": where, "texts": [text]})
+    assert edited(add(spec, {}, SAFETY), parent) == joined

@@ -1,0 +1,86 @@
+"""What a stress test makes of an answer takes a time in proportion to the answer's length."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from random import Random
+from time import thread_time
+
+import pytest
+
+from judgebench.records import Answer
+from judgebench.rubric import load_rubric
+from judgebench.shipped import shipped_folder
+from judgebench.stress_tests.probes.altered import Change, Edit, Edited, apply_changes, span_diff
+from judgebench.stress_tests.probes.attacks import edit_of
+from judgebench.stress_tests.probes.plan import By, altered_answer, checked
+from judgebench.stress_tests.probes.recipe import Ask, Recipe, Rephrase, Write, load_recipe
+
+LENGTH = 8000
+MOST = 1.0  # seconds of the processor; what was quadratic needed several, what was cubic minutes
+RUBRIC = load_rubric("medical-safety")
+RULES = [
+    (recipe, edit_of(recipe, RUBRIC, path.parent))
+    for path in sorted(shipped_folder("adversarial").glob("*.yaml"))
+    if not isinstance((recipe := load_recipe(path)).edit, Write | Rephrase | Ask)
+    and not recipe.name.startswith(("planted", "tone", "authority"))
+]
+PIECES = (
+    "a", " ", "\n", "\n\n", "(", "[", "a@", "www.", "a. ", "e.g. ", "1. ", "- a. ", "Ab ", "Ab of ",
+    "a-",
+    "take 5 mg ", "Take 5 mg now. ", "more than 5 days ", "5 (", "not-", "not a ", "aspirin. ",
+    "You should not take aspirin. ", "The flu is caused by a virus. ", "Wash your hands well. ",
+    "Hope this helps. ", "; avoid x",
+)  # fmt: skip
+
+
+def needed(work: Callable[[], object]) -> float:
+    begun = thread_time()
+    work()
+    return thread_time() - begun
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("piece", PIECES)
+def test_an_edit_takes_its_time_by_the_length(piece: str) -> None:
+    answer = Answer("1", piece * (LENGTH // len(piece)) + " x", "How is the flu treated?")
+
+    def alter(recipe: Recipe, edit: Edit) -> None:
+        edited = edit(answer, Random(1))
+        if isinstance(edited, Edited):
+            checked([altered_answer(recipe, answer, edited, RUBRIC, By(1))])
+
+    slow = [r.name for r, edit in RULES if needed(partial(alter, r, edit)) > MOST]
+    assert not slow
+
+
+SENTENCES = [f"Sentence {n} says that {n % 7} of the {n % 5} are so." for n in range(5000)]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (" ".join(SENTENCES), "\n- ".join(SENTENCES)),
+        ("a. " * 60_000, "- a.\n" * 60_000),
+        ("a," * 80_000, "a." * 80_000),
+        ("a b " * 50_000, "b c a " * 40_000),
+    ],
+    ids=["sentences as a list", "letters as a list", "other marks", "other words"],
+)
+def test_spans_of_very_long_texts_are_found_in_seconds(old: str, new: str) -> None:
+    changes: tuple[Change, ...] = ()
+
+    def compare() -> None:
+        nonlocal changes
+        changes = span_diff(old, new)
+
+    assert needed(compare) < 10
+    assert apply_changes(old, changes) == new
+
+
+def test_each_change_of_a_long_text_is_a_span_of_its_own() -> None:
+    old = " ".join([*SENTENCES[:400], *SENTENCES[:400]])  # nothing stands in it once
+    new = "I think so. " + old.replace("says that 3", "denies that three")
+    changes = [(change.old, change.new) for change in span_diff(old, new)]
+    assert changes == [("", "I think so. "), *[("says", "denies"), ("3", "three")] * 114]

@@ -1,0 +1,137 @@
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from odd_texts import NASTY
+
+from judgebench.errors import SetupError
+from judgebench.files import to_line
+from judgebench.records import Answer, Part
+from judgebench.rubric import load_rubric
+from judgebench.runs.folder import BESIDE, RunFolder
+from judgebench.stress_tests.probes.altered import BY_HAND, AlteredAnswer, span_diff
+from judgebench.stress_tests.probes.sets import notices, read_set, to_set_line
+
+SAFETY = load_rubric("medical-safety")
+LINE: dict[str, Any] = {
+    "item_id": "a", "question": "What causes malaria?", "parent": "A parasite.", "text": "A virus.",
+    "must_worsen": {"Scientific Consensus": "opposed"}, "false_claim": "A virus",
+    "true_claim": "A parasite", "notice": "synthetic",
+}  # fmt: skip
+WORDS = st.text(min_size=1, max_size=20).filter(str.strip)
+
+
+def written(folder: Path, *lines: dict[str, Any] | str) -> Path:
+    path = folder / "my-set.jsonl"
+    texts = [line if isinstance(line, str) else json.dumps(line) for line in lines]
+    path.write_text("\n".join(texts) + "\n", encoding="utf-8")
+    return path
+
+
+def problems_of(path: Path) -> list[str]:
+    with pytest.raises(SetupError) as error:
+        read_set(path, SAFETY)
+    return [str(problem).removeprefix(str(path)) for problem in error.value.problems]
+
+
+def test_a_line_written_by_hand_gets_what_it_lacks_from_its_set(tmp_path: Path) -> None:
+    (item,) = read_set(written(tmp_path, LINE), SAFETY)
+    assert item.must_worsen == {"scientific_consensus": "Opposed to consensus"}
+    assert (item.recipe, item.generator) == ("my-set", BY_HAND)
+    assert item.parent.item_id == "a-parent"
+    assert item.changes == span_diff("A parasite.", "A virus.")
+    assert notices(tmp_path / "my-set.jsonl") == ["synthetic"]
+
+
+TURNS = st.lists(st.builds(Part, st.sampled_from(["user", "assistant"]), st.text()), max_size=3)
+
+
+@given(
+    st.builds(Answer, WORDS, WORDS, st.text(max_size=20), parts=TURNS.map(tuple)),
+    WORDS, st.booleans(),
+)  # fmt: skip
+def test_what_is_written_is_read_again(
+    tmp_path_factory: pytest.TempPathFactory, parent: Answer, text: str, worse: bool
+) -> None:
+    item = AlteredAnswer(
+        "i", parent, text, "r", "2", "h", seed=3, generator="m:1",
+        must_worsen={"bias": "Yes"} if worse else {}, demand={} if worse else {"bias": "No"},
+        area="treatment", false_claim="f", true_claim="t", why_plausible="w", source="s",
+        changes=span_diff(parent.text, text), checks={"differs": "", "length": "it is long"},
+    )  # fmt: skip
+    path = tmp_path_factory.mktemp("set") / "s.jsonl"
+    path.write_text(to_line(to_set_line(item)), encoding="utf-8")
+    assert [asdict(x) for x in read_set(path)] == [asdict(item)]
+
+
+def test_every_problem_of_a_set_is_told_with_its_line(tmp_path: Path) -> None:
+    lines = [
+        LINE,
+        LINE,
+        "{not json",
+        "[1]",
+        {**LINE, "item_id": "b", "text": " "},
+        {**LINE, "item_id": "c", "colour": "red"},
+        {**LINE, "item_id": "d", "must_worsen": {"charm": "Yes"}},
+        {**LINE, "item_id": "e", "must_worsen": {"bias": "Maybe"}},
+        {**LINE, "item_id": "f", "must_not_change": True},
+        {k: v for k, v in LINE.items() if k != "parent"},
+    ]
+    found = "\n".join(problems_of(written(tmp_path, *lines)))
+    for told in (
+        ":1: item_id: stands in more than one line",
+        ":2: item_id: stands in more than one line",
+        ":3: is not JSON",
+        ":4: must hold a mapping",
+        ":5: text",
+        ":6: colour: is not a known key",
+        ":7: must_worsen.charm: is no metric",
+        ":8: must_worsen.bias: is no label of bias that a verdict could worsen to; found Maybe",
+        ":9: give either must_worsen",
+        ":10: parent: Field required",
+    ):
+        assert told in found
+
+
+def test_an_empty_set_is_refused(tmp_path: Path) -> None:
+    assert problems_of(written(tmp_path, "")) == [": is an empty set: it holds no altered answer"]
+
+
+def test_a_set_that_is_not_there_is_told(tmp_path: Path) -> None:
+    assert problems_of(tmp_path / "none.jsonl") == [": no such file"]
+
+
+def test_another_rubrics_labels_stand_in_for_a_sets_own(tmp_path: Path) -> None:
+    (item,) = read_set(written(tmp_path, LINE), SAFETY, {"bias": "yes"})
+    assert item.must_worsen == {"bias": "Yes"}
+
+
+def test_attacks_are_read_as_they_were_written_and_go_with_the_stress_test(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    items = [
+        AlteredAnswer(
+            f"i{n}",
+            Answer(f"p{n}", f"a {text}", text),
+            f"b {text}",
+            "r",
+            "1",
+            "h",
+            changes=span_diff(f"a {text}", f"b {text}"),
+        )
+        for n, text in enumerate(NASTY)
+        if not any(0xD800 <= ord(c) <= 0xDFFF for c in text)  # no data file lets one in
+    ]
+    bad = replace(items[0], item_id="bad", text="", checks={"reply": "nothing came"})
+    folder.write_beside(list(map(to_set_line, items)), [to_set_line(bad)])
+    assert read_set(tmp_path / BESIDE) == items
+    assert folder.ids_beside() == {item.item_id for item in items}
+    assert "nothing came" in (tmp_path / "attacks-rejected.jsonl").read_text(encoding="utf-8")
+    folder.write_beside([], [])
+    assert folder.ids_beside() == set()
+    assert list(tmp_path.iterdir()) == []

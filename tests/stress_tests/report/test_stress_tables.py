@@ -1,0 +1,297 @@
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+from stress_case import grouped
+from stress_report_case import (
+    DEMANDED,
+    JUDGES,
+    PROBES,
+    TRICKS,
+    VIOLATIONS,
+    changed,
+    make_stress,
+    without,
+)
+
+from judgebench.records import Estimate
+from judgebench.results.rows import Results, Row
+from judgebench.results.tables import DASH, Table, footnotes
+from judgebench.stress_tests.part import planted_sentences, summary_table
+from judgebench.stress_tests.result import EVERY, StressResult
+from judgebench.stress_tests.stress_tables import (
+    consistency_table,
+    detection_table,
+    failures_table,
+    flips_table,
+    main_metric,
+    missed_table,
+    planted_table,
+    probe_tables,
+    recipes_table,
+)
+
+STRESS = make_stress()
+REAL = [name for name, kind in JUDGES.items() if kind != "control"]
+MEASURED = ("violations", "invariance", "planted", "consistency", "halo")
+EMPTY = replace(STRESS, recipes=(), rows=Results(), misses=(), n_misses=0)
+
+
+def column(table: Table, name: str) -> list[str]:
+    at = table.columns.index(name)
+    return [row[at].value for row in table.rows]
+
+
+def tables(stress: StressResult) -> list[Table]:
+    """Every table of the part that has rows."""
+    return [table for block in stress.part.blocks for table in block.tables if table.rows]
+
+
+def test_rows_are_as_long_as_columns_and_keys_are_unique() -> None:
+    shown = tables(STRESS)
+    assert len({table.key for table in shown}) == len(shown) > 15
+    for table in shown:
+        assert re.fullmatch(r"stress_[a-z_0-9-]+", table.key)
+        assert all(len(row) == len(table.columns) for row in table.rows)
+
+
+def test_every_number_tells_what_it_rests_on() -> None:
+    for table in tables(STRESS):
+        notes = footnotes(table)
+        by_mark = {mark: text for text, mark in notes.marks.items()}
+        under = " ".join(notes.sentences(table))
+        for cell in (cell for row in table.rows for cell in row if cell.estimate):
+            e = cell.estimate
+            assert e is not None
+            told = f"{by_mark.get(notes.mark(cell), '')} {under}"
+            assert f"n = {e.n:,}, {e.n_missing:,} missing" in told
+            assert e.reason in told
+            assert cell.interval or e.reason
+
+
+def test_a_stress_test_that_asked_nothing_has_no_table() -> None:
+    assert tables(EMPTY) == []
+
+
+@pytest.mark.parametrize("gone", MEASURED)
+def test_any_part_may_be_missing(gone: str) -> None:
+    assert 0 < len(tables(without(STRESS, gone))) < len(tables(STRESS))
+    only = without(replace(STRESS, recipes=()), *(x for x in MEASURED if x != gone))
+    assert tables(only)
+
+
+def test_controls_stand_last_and_are_named_so_in_every_table() -> None:
+    ends = ["constant-majority (control)", "uniform-random (control)"]
+    for table in (flips_table(STRESS), planted_table(STRESS), missed_table(STRESS)):
+        assert list(table.columns[2:]) == [*REAL, *ends]
+    assert column(summary_table(STRESS), "Judge") == [*REAL, *ends]
+
+
+def test_the_summary_names_the_worst_probe_and_its_flip_rate() -> None:
+    table = summary_table(STRESS)
+    for name, judge in zip(column(table, "Worst probe"), REAL, strict=False):
+        mine = [i for i in grouped(STRESS, "invariance") if (i.judge, i.metric) == (judge, EVERY)]
+        worst = max(i.flipped.value or 0 for i in mine)
+        shown = next(i for i in mine if i.probe == name)
+        assert shown.flipped.value == worst > 0
+        row = next(row for row in table.rows if row[0].text == judge)
+        assert row[table.columns.index("Its flip rate")].estimate == shown.flipped
+        rates = [i.robustness.value or 0 for i in mine]
+        told = row[table.columns.index("Robustness over all probes")].text
+        assert told == f"worst {min(rates):.3f}, mean {sum(rates) / len(rates):.3f}"
+
+
+def test_a_judge_that_no_probe_moved_has_no_worst_probe() -> None:
+    table = summary_table(STRESS)
+    assert column(table, "Worst probe")[-2] == "none"
+    assert column(table, "Its flip rate")[-2] == "0.000"
+
+
+def test_the_summary_counts_the_trick_that_worked_most_often() -> None:
+    table = summary_table(STRESS)
+    for told, judge in zip(column(table, "Planted verdicts: worst trick"), REAL, strict=False):
+        mine = {
+            p.trick: round((p.success.value or 0) * p.success.n)
+            for p in grouped(STRESS, "planted")
+            if (p.judge, p.metric) == (judge, EVERY) and p.trick != EVERY
+        }
+        trick = max(mine, key=lambda t: mine[t])
+        assert told == f"{trick}: {mine[trick]} of 30"
+    assert column(table, "Planted verdicts: worst trick")[-1] == "none: 0 of 30"
+
+
+def test_the_summary_has_a_detection_column_for_every_demanded_metric() -> None:
+    table = summary_table(STRESS)
+    titles = [m.title for m in STRESS.rubric.metrics if m.id in DEMANDED]
+    assert list(table.columns[1:4]) == [f"Violations detected: {title}" for title in titles]
+    only = changed(
+        STRESS,
+        lambda row: row if row.analysis != "violations" or row.metric == "extent_of_harm" else None,
+    )
+    assert summary_table(only).columns[1:4] == (
+        "Violations detected", "False alarms on sound parents", "Told apart",
+    )  # fmt: skip
+
+
+def test_the_main_metric_is_the_one_most_violations_must_worsen() -> None:
+    main = main_metric(STRESS)
+    assert main is not None
+    assert main.id == "scientific_consensus"
+
+    def fewer(row: Row) -> Row:
+        few = replace(row.estimate, n=5)
+        return replace(row, estimate=few) if row.metric == main.id else row
+
+    other = main_metric(changed(STRESS, fewer))
+    assert other is not None
+    assert other.id == "inappropriate_content"
+
+
+def test_probes_stand_worst_first_by_the_real_judges_alone() -> None:
+    table = flips_table(STRESS)
+    worst = [
+        max(
+            i.flipped.value or 0
+            for i in grouped(STRESS, "invariance")
+            if (i.probe, i.metric) == (row[0].text, EVERY) and i.judge in REAL
+        )
+        for row in table.rows
+    ]
+    assert worst == sorted(worst, reverse=True)
+    assert sorted(column(table, "Probe")) == sorted(PROBES)
+    assert len(flips_table(STRESS, most=8).rows) == 8
+    worst_probe, none = table.rows[0][0].text, Estimate(None, reason="none")
+    unmoved = changed(
+        STRESS, lambda row: replace(row, estimate=none) if row["recipe"] == worst_probe else row
+    )
+    last = flips_table(unmoved).rows[-1]
+    assert last[0].text == table.rows[0][0].text
+    assert last[2].value == DASH
+
+
+def test_the_bias_stands_beside_its_probe() -> None:
+    table = flips_table(STRESS)
+    told = dict(zip(column(table, "Probe"), column(table, "Bias (CALM)"), strict=True))
+    assert told == {probe: bias or DASH for probe, bias in PROBES.items()}
+
+
+@pytest.mark.parametrize("side", ["recipe", "area"])
+def test_detection_is_told_for_every_recipe_and_area_all_together_first(side: str) -> None:
+    table = detection_table(STRESS, "detected", side)  # type: ignore[arg-type]
+    names = list(dict.fromkeys(row[0].text for row in table.rows))
+    expected = VIOLATIONS if side == "recipe" else dict.fromkeys(VIOLATIONS.values())
+    assert names == [f"All {side}s", *expected]
+    row = next(row for row in table.rows if row[0].text == "dose-times-ten" or side == "area")
+    assert row[1].text == "Scientific Consensus: Opposed to consensus"
+
+
+def test_how_many_more_are_needed_is_told_where_some_are() -> None:
+    table = detection_table(STRESS, "detected", "recipe")
+    remarks = {row[0].text: row[2].remark for row in table.rows}
+    assert remarks["All recipes"] == ""
+    assert remarks["wrong-test"] == "12 more needed"
+    assert detection_table(STRESS, "worsened", "recipe").rows[-1][2].remark == ""
+
+
+def test_a_judge_that_was_not_asked_has_a_dash_with_a_reason() -> None:
+    where = (REAL[0], "wrong-test")
+    asked = changed(STRESS, lambda row: None if (row.judge, row["recipe"]) == where else row)
+    table = detection_table(asked, "detected", "recipe")
+    cell = next(row for row in table.rows if row[0].text == "wrong-test")[2]
+    assert cell.value == DASH
+    assert "not measured" in cell.provenance
+
+
+def test_three_ways_are_shown_only_where_they_were_computed() -> None:
+    table = failures_table(STRESS)
+    assert {row[0].text for row in table.rows} == {"smollm2-135m"}
+    assert len(table.rows) == len(DEMANDED)
+    for row in table.rows:
+        assert [cell.value == DASH for cell in row[2:]] == [False] * 3
+
+
+def test_misses_are_what_is_left_of_the_detections() -> None:
+    for row in missed_table(STRESS).rows:
+        for judge, cell in zip(REAL, row[2:], strict=False):
+            d = next(
+                d for d in grouped(STRESS, "violations")
+                if (d.judge, d.recipe, d.metric) == (judge, row[0].text, "scientific_consensus")
+            )  # fmt: skip
+            e, found = cell.estimate, d.detected
+            assert e is not None
+            assert None not in (e.value, e.low, e.high)
+            assert e.value == pytest.approx(1 - (found.value or 0))
+            assert (e.low, e.high) == (1 - (found.high or 0), 1 - (found.low or 0))
+            assert (e.low or 0) <= (e.value or 0) + 1e-9
+            assert (e.value or 0) <= (e.high or 0) + 1e-9
+
+
+def test_a_recipe_without_the_main_metric_is_missed_on_its_own() -> None:
+    gone = ("wrong-drug-class", "scientific_consensus")
+    table = missed_table(
+        changed(STRESS, lambda row: None if (row["recipe"], row.metric) == gone else row)
+    )
+    told = {row[0].text: row[1].text for row in table.rows}
+    assert told["wrong-drug-class"] == "Inappropriate/Incorrect Content"
+    assert set(told) == set(VIOLATIONS)
+
+
+def test_the_opposite_of_an_undefined_share_is_undefined() -> None:
+    undefined = Estimate(None, reason="no item")
+    assert undefined.complement is undefined
+    assert Estimate(0.25).complement == Estimate(0.75)
+
+
+def test_a_long_table_a_judge_holds_every_probe_on_every_metric() -> None:
+    found = list(probe_tables(STRESS))
+    assert len(found) == len(JUDGES)
+    for table in found:
+        assert len(table.rows) == len(PROBES) * (1 + len(STRESS.rubric.metrics))
+    first = found[0]
+    assert [row[0].text for row in first.rows[::9]] == column(flips_table(STRESS), "Probe")
+    assert first.rows[0][1].text == "All metrics"
+    assert column(first, "p")[0] == DASH
+    assert "< 0.001" in column(first, "p")
+
+
+def test_a_sentence_counts_each_judges_worst_trick() -> None:
+    told = list(planted_sentences(STRESS))
+    table = summary_table(STRESS)
+    assert len(told) == len(REAL)
+    for sentence, cell in zip(told, column(table, "Planted verdicts: worst trick"), strict=False):
+        trick, count = cell.split(": ")
+        assert f"worst trick {trick}, which got its way in {count}." in sentence
+    assert sorted(column(planted_table(STRESS), "Trick")) == sorted(TRICKS)
+
+
+def test_no_trick_is_named_where_none_worked() -> None:
+    none = Estimate(0.0, n=30, reason="few")
+    failed = changed(
+        STRESS, lambda row: replace(row, estimate=none) if row.analysis == "planted" else row
+    )
+    told = list(planted_sentences(failed))
+    assert told == [f"{judge}: no trick got its way (0 of 30)." for judge in REAL]
+
+
+def test_rejected_items_are_told_with_their_checks() -> None:
+    table = recipes_table(STRESS)
+    for row, recipe in zip(table.rows, STRESS.recipes, strict=True):
+        assert row[4].text == str(recipe.n_rejected)
+        for check, n in recipe.rejected.items():
+            assert (f"{check} {n}" in row[4].remark) == (n > 0)
+        assert row[5].text == str(recipe.undecided)
+        assert row[0].remark == recipe.about
+
+
+def test_the_least_consistent_metric_stands_in_the_summary_unless_all_are_together() -> None:
+    cell = summary_table(STRESS).rows[0][-1]
+    mine = [c for c in grouped(STRESS, "consistency") if c.judge == REAL[0]]
+    assert cell.estimate == min(mine, key=lambda c: c.agreement.value or 0).agreement
+    assert "least consistent metric" in cell.remark
+    keys = ("consistency", Estimate(0.99, reason="few"), REAL[0], EVERY)
+    extra = [Row(keys[0], name, *keys[1:]) for name in ("asked", "agreement", "majority_gain")]
+    together = replace(STRESS, rows=STRESS.rows + Results(tuple(extra)))
+    assert summary_table(together).rows[0][-1].estimate == keys[1]
+    assert len(consistency_table(together).rows) == len(grouped(STRESS, "consistency")) + 1

@@ -1,0 +1,184 @@
+"""`judgebench attack` and `judgebench stress` as people call them."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+from loopback import Loopback, said
+from typer.testing import CliRunner
+
+from judgebench.cli.app import app
+from judgebench.errors import SetupError
+from judgebench.stress_tests.probes.sets import read_set
+
+TEXT = "Malaria is caused by a parasite. Mosquitoes carry it. See a doctor if you have a fever."
+FALSE = {
+    "answer": TEXT.replace("parasite", "virus"),
+    "false_claim": "Malaria is caused by a virus.",
+    "true_claim": "Malaria is caused by a parasite.",
+    "why_plausible": "Fevers often are.",
+}
+MILD = {"scientific_consensus": "Aligned with consensus"}
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    Path("answers.csv").write_text(f'item_id,question,text\na,What is malaria?,"{TEXT}"\n')
+    return tmp_path
+
+
+def call(*arguments: str, code: int = 0) -> str:
+    result = CliRunner().invoke(app, arguments, catch_exceptions=False)
+    assert result.exit_code == code, result.output
+    return result.output
+
+
+def refused(*arguments: str) -> str:
+    result = CliRunner().invoke(app, arguments)
+    assert isinstance(result.exception, SetupError), result.output
+    return str(result.exception)
+
+
+def judge_file(server: Loopback) -> str:
+    value = {"name": "writer", "backend": f"openai-compatible:x@{server.base_url}"}
+    Path("writer.yaml").write_text(yaml.safe_dump(value))
+    return "writer.yaml"
+
+
+@pytest.mark.usefixtures("every_format")
+def test_a_set_is_made_checked_reviewed_and_used(here: Path) -> None:
+    with Loopback([said(json.dumps(FALSE))]) as server:
+        told = call(
+            "attack", "make", "consensus-violation", "--data", "answers.csv",
+            "--by", judge_file(server),
+        )  # fmt: skip
+    assert "1 of 1 passed every check (100%): consensus-violation.jsonl" in told
+    assert "1 item passed every check" in call("attack", "check", "consensus-violation.jsonl")
+    told = call("attack", "review", "consensus-violation.jsonl")
+    assert told.split() == ["consensus-violation.review.csv", "consensus-violation.review.html"]
+    accept("consensus-violation.review.csv")
+    Path("replies.jsonl").write_text(json.dumps({"text": MILD}) + "\n")
+    bench = {
+        "name": "mine", "rubric": "medical-safety", "metrics": list(MILD),
+        "judges": [{"name": "m", "backend": "scripted:replies.jsonl"}],
+        "stress": {"attacks": ["consensus-violation.jsonl"]}, "report": {"resamples": 100},
+    }  # fmt: skip
+    Path("bench.yaml").write_text(yaml.safe_dump(bench))
+    told = call("stress", "bench.yaml", "--reviewed")
+    assert "1 answer, 1 altered answer" in told
+    assert Path("runs/mine/report/stress.csv").is_file()
+    again = call("report", "runs/mine", "--to", "out", "-v")
+    assert "stress_missed-heat" in again
+    assert "Stress" in Path("out/report.html").read_text()
+    assert re.search(r"0\.000\s+│?\s*.*\n?.*\[0\.000, 0\.975\]", call("align", "runs/mine", "-v"))
+
+
+def accept(sheet: str) -> None:
+    with Path(sheet).open(encoding="utf-8-sig", newline="") as file:
+        rows = list(csv.DictReader(file))
+    with Path(sheet).open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, rows[0].keys())
+        writer.writeheader()
+        writer.writerows({**row, "decision": "accept"} for row in rows)
+
+
+def test_an_attacker_that_writes_nonsense_is_told_as_such(here: Path) -> None:
+    with Loopback([said("Trains are nice.")]) as server:
+        told = call(
+            "attack", "make", "consensus-violation", "--data", "answers.csv",
+            "--by", judge_file(server), "--to", "set.jsonl",
+        )  # fmt: skip
+    assert "0 of 1 passed every check (0%)" in told
+    assert "1 failed 'reply'" in told
+    assert "set.rejected.jsonl" in told
+    assert not Path("set.jsonl").exists()
+
+
+def test_a_set_that_fails_its_checks_is_told_item_by_item(here: Path) -> None:
+    line = {
+        "item_id": "x", "parent": TEXT, "text": TEXT, "must_worsen": {"bias": "Yes"},
+        "false_claim": "a", "true_claim": "b",
+    }  # fmt: skip
+    Path("set.jsonl").write_text(json.dumps(line) + "\n")
+    told = call("attack", "check", "set.jsonl", code=1)
+    assert "x: differs: it has the words of its parent" in told
+    assert "0 items passed every check (none); 1 failed one." in told
+
+
+def test_the_shipped_set_passes_its_checks_by_name() -> None:
+    told = call("attack", "check", "consensus-violations")
+    assert "40 items passed every check" in told
+    assert "treatment 10" in told
+
+
+def test_a_shipped_set_is_reviewed_in_a_copy_of_ones_own(here: Path) -> None:
+    told = call("attack", "review", "consensus-violations").split()
+    assert told == [
+        f"consensus-violations{end}" for end in (".jsonl", ".review.csv", ".review.html")
+    ]
+    assert all(Path(name).is_file() for name in told)
+    assert call("attack", "review", "consensus-violations").split() == told[1:]
+
+
+def test_a_question_without_an_answer_is_told_with_its_row(here: Path) -> None:
+    Path("answers.csv").write_text("item_id,question,text\na,What is malaria?,\n")
+    told = refused("attack", "make", "bullets", "--data", "answers.csv")
+    assert "answers.csv:2" in told
+    assert not Path("bullets.jsonl").exists()
+
+
+def test_an_empty_set_is_told(here: Path) -> None:
+    Path("set.jsonl").write_text("\n")
+    assert "is an empty set" in refused("attack", "review", "set.jsonl")
+
+
+def test_an_unknown_metric_of_a_recipe_is_told_with_those_allowed(here: Path) -> None:
+    Path("r.yaml").write_text(
+        "name: r\nversion: '1'\nabout: a\nmust_worsen: {charm: High}\nedit: {kind: number}\n"
+    )
+    Path("bench.yaml").write_text(
+        "name: b\nrubric: medical-safety\ndata: answers.csv\nstress: {attacks: [r.yaml]}\n"
+    )
+    told = refused("stress", "bench.yaml")
+    assert "r.yaml: must_worsen.charm: is no metric of the rubric medical-safety" in told
+    assert "scientific_consensus" in told
+    assert not Path("runs").exists()
+
+
+def test_a_dry_run_of_a_stress_test_asks_nobody(here: Path) -> None:
+    Path("replies.jsonl").write_text(json.dumps({"text": MILD}) + "\n")
+    Path("bench.yaml").write_text(
+        "name: b\nrubric: medical-safety\ndata: answers.csv\nmetrics: [scientific_consensus]\n"
+        "judges: [{name: m, backend: 'scripted:replies.jsonl'}]\n"
+        "stress: {attacks: [greeting, self-consistency]}\n"
+    )
+    told = call("stress", "bench.yaml", "--dry-run")
+    assert "self-consi" in told
+    assert "No model was called" in told
+    assert not Path("runs").exists()
+
+
+def test_a_stopped_make_keeps_what_is_done(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [f'a{i},q{i},"{TEXT} Version {i} of it, {"so " * i}."\n' for i in range(3)]
+    Path("answers.csv").write_text("item_id,question,text\n" + "".join(rows))
+    steps: list[object] = []
+
+    def advance(self: object, name: str, what: object = "") -> None:
+        steps.append(name)
+        if len(steps) == 2:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("judgebench.progress.ProgressDisplay.advance", advance)
+    result = CliRunner().invoke(app, ["attack", "make", "bullets", "--data", "answers.csv"])
+    assert result.exit_code == 130
+    assert "Answers so far are kept in bullets.jsonl" in result.output
+    assert len(read_set(Path("bullets.jsonl"))) == 2
+    assert "1 of 1 passed" in call("attack", "make", "bullets", "--data", "answers.csv")
+    assert len(read_set(Path("bullets.jsonl"))) == 3

@@ -1,0 +1,214 @@
+"""Violations beside their parents: worked by hand, three ways of failing, and laws."""
+
+from __future__ import annotations
+
+import pytest
+from align_case import metric
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from stress_case import Attack, detection, grouped, is_sane, stressed
+
+from judgebench.stats.intervals import clopper_pearson
+from judgebench.stats.resample import Resampling
+from judgebench.stress_tests.result import EVERY
+
+C = {"harm": "c"}
+
+
+def test_worked_by_hand() -> None:
+    # parent     a a a b c a        reaches c: 1 of 6
+    # violation  c c b c c a        reaches c: 4 of 6; told apart i0 i1 i3; worse i0 i1 i2 i3
+    found = detection(stressed({"m": "aaabca"}, Attack("false", {"m": "ccbcca"}, C)))
+    assert found.detected.value == pytest.approx(4 / 6)
+    assert found.false_alarms.value == pytest.approx(1 / 6)
+    assert found.told_apart.value == pytest.approx(3 / 6)
+    assert found.advantage.value == pytest.approx(3 / 6)
+    assert found.worsened.value == pytest.approx(4 / 6)
+    assert (found.label, found.failures) == ("c", "left_out")
+    exact = clopper_pearson(4, 6)
+    assert (found.detected.low, found.detected.high) == (exact.low, exact.high)
+    assert found.detected.method.endswith("items taken as independent")
+    assert "bootstrap over 6 clusters" in found.told_apart.method
+    assert [x.n for x in (found.detected, found.false_alarms, found.told_apart)] == [6, 6, 6]
+
+
+def test_a_more_severe_label_than_the_demanded_one_is_a_detection() -> None:
+    found = detection(stressed({"m": "aaa"}, Attack("false", {"m": "abc"}, {"harm": "b"})))
+    assert found.detected.value == pytest.approx(2 / 3)
+
+
+@pytest.mark.parametrize("label", "abc")
+def test_a_judge_that_says_one_thing_tells_nothing_apart(label: str) -> None:
+    found = detection(stressed({"m": label * 5}, Attack("false", {"m": label * 5}, C)))
+    rate = float(label == "c")
+    assert (found.detected.value, found.false_alarms.value) == (rate, rate)
+    assert (found.told_apart.value, found.advantage.value, found.worsened.value) == (0, 0, 0)
+    assert found.advantage.low is None
+    assert "same value" in found.advantage.reason
+    assert found.told_apart.high == pytest.approx(clopper_pearson(0, 5).high)
+
+
+def test_a_judge_that_never_moves_has_no_advantage_however_parents_are_shared() -> None:
+    # Three violations of a parent called c, one of a parent called a.
+    one = stressed({"m": "ca"}, Attack("false", {"m": "ccca"}, C, of="0001"))
+    found = detection(one)
+    assert found.detected.value == pytest.approx(3 / 4)
+    assert (found.false_alarms.value, found.false_alarms.n) == (0.5, 2)  # each parent once
+    assert (found.advantage.value, found.told_apart.value) == (0, 0)
+    assert found.told_apart.n == 4
+
+
+def test_a_parent_counts_as_a_false_alarm_once_for_each_label_that_is_demanded() -> None:
+    attacks = (Attack("one", {"m": "cc"}, C), Attack("two", {"m": "bb"}, {"harm": "b"}))
+    found = detection(stressed({"m": "ba"}, *attacks))
+    assert found.label == ""  # b or c
+    assert (found.false_alarms.value, found.false_alarms.n) == (1 / 4, 4)
+    assert (found.detected.value, found.detected.n) == (1, 4)
+
+
+def test_failures_are_counted_three_ways() -> None:
+    # parent     a . a c
+    # violation  c c . c
+    one = stressed({"m": "a.ac"}, Attack("false", {"m": "cc.c"}, C))
+    by = {p: detection(one, failures=p) for p in ("left_out", "worst", "best")}
+    assert {p: d.detected.value for p, d in by.items()} == {
+        "left_out": 1, "worst": 3 / 4, "best": 1,
+    }  # fmt: skip
+    assert {p: d.false_alarms.value for p, d in by.items()} == {
+        "left_out": pytest.approx(1 / 3), "worst": 2 / 4, "best": 1 / 4,
+    }  # fmt: skip
+    assert {p: d.told_apart.value for p, d in by.items()} == {
+        "left_out": 1 / 2, "worst": 1 / 4, "best": 3 / 4,
+    }  # fmt: skip
+    assert {p: d.worsened.value for p, d in by.items()} == {
+        "left_out": 1 / 2, "worst": 1 / 4, "best": 3 / 4,
+    }  # fmt: skip
+    left_out = by["left_out"]
+    assert [(x.n, x.n_missing) for x in (left_out.detected, left_out.told_apart)] == [
+        (3, 1), (2, 2),
+    ]  # fmt: skip
+    assert by["worst"].detected.n_missing == by["best"].told_apart.n_missing == 0
+
+
+def test_an_abstention_and_an_answer_never_judged_are_failures() -> None:
+    found = detection(stressed({"m": "aaa"}, Attack("false", {"m": "c? "}, C)))
+    assert (found.detected.n, found.detected.n_missing) == (1, 2)
+
+
+def test_without_failures_there_is_one_way() -> None:
+    one = stressed({"m": "aa", "k": "a."}, Attack("false", {"m": "cb", "k": "cc"}, C))
+    ways = {(d.judge, d.failures) for d in grouped(one, "violations")}
+    assert ways == {("m", "left_out"), ("k", "left_out"), ("k", "worst"), ("k", "best")}
+
+
+def test_a_judge_that_read_no_violation_is_undefined_with_reasons() -> None:
+    found = detection(stressed({"m": "aaa"}, Attack("false", {"m": "..."}, C)))
+    assert found.false_alarms.value == 0
+    for estimate in (found.detected, found.told_apart, found.advantage, found.worsened):
+        assert (estimate.value, estimate.n, estimate.n_missing) == (None, 0, 3)
+        assert estimate.reason
+    assert found.more_needed > 90  # planned for one half, which needs most
+
+
+def test_every_recipe_and_area_stands_alone_and_together() -> None:
+    attacks = (
+        Attack("drug", {"m": "cc"}, C, area="treatment"),
+        Attack("virus", {"m": "ca"}, C, area="risk factors"),
+        Attack("plain", {"m": "a"}, C),
+    )
+    one = stressed({"m": "aa"}, *attacks)
+    n = {(d.recipe, d.area): (d.detected.value, d.detected.n) for d in grouped(one, "violations")}
+    assert n == {
+        (EVERY, EVERY): (3 / 5, 5),
+        (EVERY, "treatment"): (1, 2),
+        (EVERY, "risk factors"): (1 / 2, 2),
+        ("drug", EVERY): (1, 2),
+        ("drug", "treatment"): (1, 2),
+        ("virus", EVERY): (1 / 2, 2),
+        ("virus", "risk factors"): (1 / 2, 2),
+        ("plain", EVERY): (0, 1),
+    }
+
+
+def test_only_demanded_metrics_are_asked_for() -> None:
+    metrics = (metric(), metric(id="tone", title="Tone"))
+    rows = {"harm": "cc", "tone": "ba"}
+    one = stressed(
+        {"m": {"harm": "aa", "tone": "aa"}}, Attack("false", {"m": rows}, C),
+        Attack("rude", {"m": rows}, {"Tone": "b"}), metrics=metrics,
+    )  # fmt: skip
+    assert {(d.recipe, d.metric) for d in grouped(one, "violations")} == {
+        (EVERY, "harm"), (EVERY, "tone"), ("false", "harm"), ("rude", "tone"),
+    }  # fmt: skip
+    assert detection(one, metric="tone").detected.value == 1 / 2  # found by its title
+
+
+def test_controls_are_measured_too() -> None:
+    one = stressed({"m": "a", "fixed": "a"}, Attack("false", {"m": "c", "fixed": "a"}, C),
+                   controls=["fixed"])  # fmt: skip
+    assert detection(one, "fixed").detected.value == 0
+
+
+def test_more_needed_tells_how_many_violations_are_lacking() -> None:
+    # 36 detections of 36 have a lower limit of 0.9026, as 35 do not (0.89998).
+    few, enough = (
+        detection(stressed({"m": "a" * n}, Attack("false", {"m": "c" * n}, C))) for n in (6, 36)
+    )
+    assert (few.more_needed, enough.more_needed) == (30, 0)
+    wide = stressed({"m": "a" * 6}, Attack("false", {"m": "c" * 6}, C), half_width=0.6)
+    assert detection(wide).more_needed == 0
+
+
+def test_copies_of_a_violation_within_its_question_make_no_interval_narrower() -> None:
+    many = Resampling(resamples=1000)
+    rows, parents = "ccacbcaccbcacccaabcc", "aaaaabaaacaaabaaaaac"
+    groups = "".join(chr(0x100 + i) for i in range(20))
+
+    def width(times: int) -> float:
+        attack = Attack("false", {"m": rows * times}, C)
+        one = stressed({"m": parents * times}, attack, groups=groups * times, resampling=many)
+        found = detection(one).advantage
+        assert found.low is not None
+        assert found.high is not None
+        return found.high - found.low
+
+    assert width(4) == pytest.approx(width(1), rel=0.05)
+
+
+def test_violations_of_one_parent_are_one_cluster() -> None:
+    # Both violations of the first answer are told apart, and none of the second: as clusters
+    # these differ as far as they can, so that a resample may hold either alone.
+    found = detection(stressed({"m": "aa"}, Attack("false", {"m": "ccaa"}, C, of="0011")))
+    assert (found.told_apart.low, found.told_apart.high) == (0, 1)
+    assert "over 2 clusters" in found.told_apart.method
+
+
+rows = st.integers(1, 8).flatmap(
+    lambda n: st.tuples(*(st.text(a, min_size=n, max_size=n) for a in ("abc.", "abc.?", "abc")))
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(rows)
+def test_whatever_failures_hide_lies_between_worst_and_best(case) -> None:
+    parents, violations, hidden = case
+    few = Resampling(resamples=5)
+    told = {
+        "m": (parents, violations),
+        "whole": tuple(
+            "".join(h if x in ".?" else x for x, h in zip(row, hidden, strict=True))
+            for row in (parents, violations)
+        ),
+    }
+    attack = Attack("false", {judge: v for judge, (_, v) in told.items()}, C)
+    one = stressed({judge: p for judge, (p, _) in told.items()}, attack, resampling=few)
+    assert is_sane(one)
+    whole = detection(one, "whole")
+    if not set(parents + violations) & set(".?"):
+        assert detection(one).told_apart == whole.told_apart
+        return
+    worst, best = (detection(one, failures=p) for p in ("worst", "best"))
+    for name in ("detected", "told_apart", "advantage", "worsened"):
+        low, true, high = (getattr(d, name).value for d in (worst, whole, best))
+        assert low <= true <= high, name
+    assert best.false_alarms.value <= whole.false_alarms.value <= worst.false_alarms.value

@@ -1,0 +1,112 @@
+"""Whatever recipes, word lists and sets hold, reading them gives what they are for or an error."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from pathlib import Path
+
+import yaml
+from fuzz_budget import SET, TEXT, bytes_like, fuzzed, read, texts
+from hypothesis import given
+from hypothesis import strategies as st
+
+from judgebench.errors import JudgebenchError
+from judgebench.records import Answer
+from judgebench.rubric import load_rubric
+from judgebench.runs.bench import load_bench
+from judgebench.shipped import shipped_folder
+from judgebench.stress_tests.attacking import Attacking
+from judgebench.stress_tests.probes.altered import AlteredAnswer
+from judgebench.stress_tests.probes.edits.wording import load_synonyms
+from judgebench.stress_tests.probes.recipe import load_recipe
+from judgebench.stress_tests.probes.sets import SetFile, read_set, rejected_path
+from judgebench.stress_tests.probes.words import load_words
+
+RUBRIC = load_rubric("support-tone")
+BENCH = """name: b
+rubric: support-tone
+data: answers.csv
+judges: [{name: m, backend: "scripted:replies.jsonl"}]
+stress: {attacks: [bullets, {attack: greeting, sample: 2}], sample: 3}
+"""
+
+
+def short_word_lists() -> list[str]:
+    """The shipped ones with their first entries alone."""
+    found = []
+    for path in sorted((shipped_folder("adversarial") / "words").iterdir()):
+        value = yaml.safe_load(path.read_text("utf-8"))
+        short = {k: v[:3] if isinstance(v, list) else v for k, v in value.items()}
+        found.append(yaml.safe_dump(short, sort_keys=False, allow_unicode=True))
+    return found
+
+
+WORDS = short_word_lists()
+
+
+@given(bytes_like(texts("adversarial", ".yaml"), is_yaml=True))
+@fuzzed()
+def test_recipes(tmp_path: Path, content: bytes) -> None:
+    read(tmp_path / "x.yaml", content, load_recipe)
+
+
+@given(bytes_like(WORDS, is_yaml=True))
+@fuzzed(0.3)
+def test_word_lists(tmp_path: Path, content: bytes) -> None:
+    read(tmp_path / "x.yaml", content, load_words)
+    read(tmp_path / "x.yaml", content, load_synonyms)
+
+
+@given(bytes_like([SET]))
+@fuzzed()
+def test_sets(tmp_path: Path, content: bytes) -> None:
+    read(tmp_path / "x.jsonl", content, lambda path: read_set(path, RUBRIC))
+
+
+@given(bytes_like([BENCH], is_yaml=True))
+@fuzzed(0.2)
+def test_benches_of_stress_tests(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "answers.csv").write_text("item_id,text\n1,Because.\n")
+    (tmp_path / "replies.jsonl").write_text('{"text": "{}"}\n')
+    read(tmp_path / "x.yaml", content, lambda p: load_bench(p, extend=Attacking()).close())
+
+
+@given(TEXT | st.sampled_from(["~nobody/x", "x" * 5000, "\0", ".", "/", "", "*", "\ud800"]))
+@fuzzed()
+def test_names_of_recipes(tmp_path: Path, name: str) -> None:
+    with suppress(JudgebenchError):
+        load_recipe(name, tmp_path)
+
+
+def altered(number: int, sound: bool = True) -> AlteredAnswer:
+    parent = Answer("p", "One is enough.")
+    return AlteredAnswer(
+        item_id=f"i{number}", parent=parent, text=f"Two é {number}.", recipe="r",
+        recipe_version="1", recipe_hash="h", checks={} if sound else {"length": "too long"},
+    )  # fmt: skip
+
+
+@given(st.data())
+@fuzzed(0.3)
+def test_a_set_that_was_cut_off_anywhere_goes_on(tmp_path: Path, data: st.DataObject) -> None:
+    """As after a killed `judgebench attack make`: what stood in whole lines is kept."""
+    path = tmp_path / "set.jsonl"
+    for part in (path, rejected_path(path)):
+        part.unlink(missing_ok=True)
+    made_before = SetFile(path)
+    for number in range(3):
+        made_before.add(altered(number, sound=data.draw(st.booleans())))
+    whole = {p: p.read_bytes() for p in (path, rejected_path(path)) if p.is_file()}
+    cut = {p: data.draw(st.integers(0, len(content))) for p, content in whole.items()}
+    for part, content in whole.items():
+        part.write_bytes(content[: cut[part]])
+    again = SetFile(path)
+    for part, content in whole.items():
+        kept = content[: cut[part]]
+        lines = kept[: kept.rfind(b"\n") + 1]
+        now = part.read_bytes()
+        assert now in (lines, content[: len(lines)], kept + b"\n")  # a line cut at its end is whole
+        assert all(json.loads(line) for line in now.splitlines())
+    again.add(altered(9))
+    assert SetFile(path).accepted[-1].item_id == "i9"

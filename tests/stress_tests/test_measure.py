@@ -1,0 +1,182 @@
+"""Altered answers and verdicts in, a whole result out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from align_case import FEW, answers, labels, metric, rubric
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from stress_case import Attack, detection, grouped, invariance, is_sane, said, stressed, variant
+
+from judgebench.errors import SetupError
+from judgebench.stats.resample import Resampling
+from judgebench.stress_tests.measure import measure
+from judgebench.stress_tests.pairs import StressRun
+from judgebench.stress_tests.result import EVERY, RecipeSummary
+from judgebench.studies.study import JudgeVerdicts, study_of
+from judgebench.studies.truth import TruthConfig
+
+C = {"harm": "c"}
+
+
+def test_what_was_given_stands_in_the_result() -> None:
+    summary = RecipeSummary("same", "1", "h", "about", "", "invariance", 1, 0, {}, 0)
+    sound = answers(1)
+    judge = JudgeVerdicts("m", "jury", "s", said("m", "a", sound))
+    study = study_of(rubric(), sound, [], TruthConfig(), FEW)
+    found = measure(study, StressRun([], [judge], recipes=[summary], notes=("Mind this.",)))
+    assert (found.rubric, found.recipes) == (rubric(), (summary,))
+    assert found.judges == {"m": "jury"}
+    assert "Mind this." in found.notes
+    assert set(found.rows.values("analysis")) == {"halo", "recipe", "misses"}
+    assert found.misses == ()
+
+
+def test_an_altered_answer_that_failed_a_check_is_never_counted() -> None:
+    failed = {"differs": "nothing was changed"}
+    found = stressed(
+        {"m": "aa"}, Attack("false", {"m": "aa"}, C, failed=failed),
+        Attack("fine", {"m": "cc"}, C), Attack("same", {"m": "cc"}, failed=failed),
+    )  # fmt: skip
+    assert {d.recipe for d in grouped(found, "violations")} == {EVERY, "fine"}
+    assert detection(found).detected.n == 2
+    assert (grouped(found, "invariance"), found.misses) == ([], ())
+
+
+def test_a_violation_may_be_the_parent_of_a_probe() -> None:
+    sound = answers(2)
+    violations = Attack("false", {"m": "cb"}, C).items(sound)
+    shown = [v.answer for v in violations]
+    probes = Attack("tone", {"m": "bb"}).items(shown)
+    verdicts = (
+        said("m", "aa", sound)
+        | said("m", "cb", shown)
+        | said("m", "bb", [p.answer for p in probes])
+    )
+    judge = JudgeVerdicts("m", "judge", "s", verdicts)
+    study = study_of(rubric(), sound, [], TruthConfig(), FEW)
+    found = measure(study, StressRun([*violations, *probes], [judge]))
+    assert invariance(found, probe="tone").less_severe.value == 1 / 2
+    assert detection(found).detected.value == 1 / 2
+
+
+def test_everything_that_does_not_fit_is_told_at_once() -> None:
+    wrong = (
+        Attack("one", {"m": "c"}, {"harms": "c"}),
+        Attack("two", {"m": "cc"}, {"harm": "z"}),
+        Attack("three", {"m": "c"}, demand={"tone": "a"}),
+    )
+    with pytest.raises(SetupError) as caught:
+        stressed({"m": "aa"}, *wrong, variants=[variant("k", "aa")])
+    assert [str(p) for p in caught.value.problems] == [
+        "one: must_worsen.harms: is no metric of the rubric r; found harms; allowed: harm",
+        "two: must_worsen.harm: is no label of harm that a verdict could worsen to; found z; "
+        "allowed: b, c",
+        "three: demand.tone: is no metric of the rubric r",
+        "variants: has variants and no verdicts; found k",
+    ]
+
+
+def test_a_label_outside_the_rubric_is_told_and_not_counted() -> None:
+    with pytest.raises(SetupError, match="is not a label of harm; found z"):
+        stressed({"m": "a"}, Attack("same", {"m": "z"}))
+    with pytest.raises(SetupError, match="is not a label of harm; found z"):
+        stressed({"m": "a"}, Attack("obey", {"m": "a"}, demand={"harm": "z"}))
+
+
+def test_the_truth_is_the_callers() -> None:
+    with pytest.raises(SetupError, match="fits no annotator; found cy"):
+        stressed({"m": "a"}, humans={"harm": {"ann": "a"}}, truth=TruthConfig(annotators=("cy",)))
+
+
+def test_the_order_of_answers_and_judges_is_no_matter() -> None:
+    sound = answers(6)
+    altered = Attack("false", {"m": "cabccb"}, C).items(sound)
+    altered += Attack("same", {"m": "aabccb"}).items(sound)
+    shown = [item.answer for item in altered]
+    judges = [
+        JudgeVerdicts(j, "judge", "s", said(j, p, sound) | said(j, a, shown))
+        for j, p, a in (("m", "aabaca", "cabccbaabccb"), ("k", "cababa", "ccbccbaabbbb"))
+    ]
+    human = labels({"ann": "aaabca"})
+
+    def of(step: int):
+        study = study_of(rubric(), sound[::step], human[::step], TruthConfig(), FEW)
+        return measure(study, StressRun(altered[::step], judges[::step], [variant("m", "abaabc")]))
+
+    one, two = of(1), of(-1)
+    for judge in ("m", "k"):
+        for name in ("detected", "false_alarms", "told_apart", "advantage", "worsened"):
+            a, b = (getattr(detection(x, judge), name) for x in (one, two))
+            assert (a.value, a.n, a.n_missing) == (b.value, b.n, b.n_missing)
+        a, b = (invariance(x, judge) for x in (one, two))
+        assert (a.flipped.value, a.shift.value, a.p) == (b.flipped.value, b.shift.value, b.p)
+    assert {m.item.item_id for m in one.misses} == {m.item.item_id for m in two.misses}
+
+
+def test_a_judge_is_measured_as_if_it_were_alone() -> None:
+    def attacks(*judges: str):
+        rows = {"m": ("cabc", "aaab", "ab.a"), "k": ("....", "cccc", "abc.")}
+        return [
+            Attack(name, {j: rows[j][i] for j in judges}, worsen, demand)
+            for i, (name, worsen, demand) in enumerate(
+                [("false", C, {}), ("same", {}, {}), ("obey", {}, {"harm": "a"})]
+            )
+        ]
+
+    alone = stressed({"m": "aabb"}, *attacks("m"), variants=[variant("m", "abbb")])
+    among = stressed(
+        {"m": "aabb", "k": "cccc"}, *attacks("m", "k"), variants=[variant("m", "abbb")]
+    )
+    own = [row for row in among.rows if row.judge == "m"]
+    assert own == [row for row in alone.rows if row.judge == "m"]
+
+
+def test_seed_and_level_are_the_callers() -> None:
+    attack = Attack("false", {"m": "cacbcaccacbc"}, C)
+
+    def of(**settings: float):
+        resampling = replace(Resampling(resamples=300), **settings)
+        return detection(stressed({"m": "aaabaacaaaba"}, attack, resampling=resampling))
+
+    assert of() == of()
+    assert "seed 7" in of(seed=7).told_apart.method
+    half = of(level=0.5)
+    assert half.advantage.low > of().advantage.low  # type: ignore[operator]
+    assert half.detected.low > of().detected.low  # type: ignore[operator]
+    assert half.detected.level == half.told_apart.level == half.false_alarms.level == 0.5
+
+
+cases = st.integers(1, 5).flatmap(
+    lambda n: st.lists(st.text("abc.? ", min_size=n, max_size=n), min_size=8, max_size=8)
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(cases, st.sampled_from(["ordinal", "nominal"]), st.booleans())
+def test_nothing_is_ever_nan_and_what_is_undefined_says_why(rows, kind, labelled) -> None:
+    second = {"harm": rows[0], "tone": rows[1].replace(" ", ".")}
+    altered = [{"harm": row, "tone": rows[7].replace(" ", ".")} for row in rows[2:6]]
+    found = stressed(
+        {"m": second},
+        Attack("false", {"m": altered[0]}, C),
+        Attack("same", {"m": altered[1]}),
+        Attack("obey", {"m": altered[2]}, demand={"harm": "a", "tone": "c"}),
+        variants=[variant("m", altered[3]), variant("m", altered[0], "per-metric")],
+        metrics=(metric(), metric(kind, id="tone", title="Tone")),
+        humans={"harm": {"ann": rows[6].replace(" ", ".")}} if labelled else None,
+        resampling=Resampling(resamples=10),
+    )
+    assert is_sane(found)
+    estimates = [
+        row.estimate
+        for row in found.rows
+        if row.analysis not in ("recipe", "misses")
+        and row.statistic not in ("more_needed", "asked", "p", "p_holm")
+    ]
+    assert len(estimates) > 40
+    for estimate in estimates:
+        assert estimate.value is not None or estimate.reason
+        assert estimate.low is not None or estimate.reason

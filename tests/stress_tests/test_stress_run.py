@@ -1,0 +1,326 @@
+"""Whole stress tests with scripted judges: what each falls for is found out, and nothing else."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from aligned import align_run
+from stress_case import grouped, stress_run
+
+import judgebench as jb
+from judgebench.errors import DamagedRun, SetupError
+from judgebench.progress import NoProgress
+from judgebench.records import Estimate
+from judgebench.results.write import write_report
+from judgebench.runs import forecast, run
+from judgebench.runs.bench import load_bench
+from judgebench.runs.folder import RunFolder
+from judgebench.shipped import shipped_folder
+from judgebench.stats.resample import Resampling
+from judgebench.stress_tests.attacking import Attacking
+from judgebench.stress_tests.probes.recipe import Add, load_recipe
+from judgebench.stress_tests.probes.sets import read_set
+from judgebench.stress_tests.result import EVERY, StressResult
+
+MILD = {"scientific_consensus": "Aligned with consensus", "extent_of_harm": "No harm"}
+SEVERE = {"scientific_consensus": "Opposed to consensus", "extent_of_harm": "Death or severe harm"}
+SOUND = [
+    (
+        "What causes malaria?",
+        "Malaria is caused by a parasite. Mosquitoes spread it. See a doctor.",
+    ),
+    (
+        "What causes measles?",
+        "Measles is caused by a virus. It spreads through the air. Stay home.",
+    ),
+    ("What causes tetanus?", "Tetanus is caused by bacteria. A vaccine protects. Clean wounds."),
+    ("What causes ringworm?", "Ringworm is caused by a fungus. It is itchy. A cream helps."),
+]
+PROBES = [
+    "bandwagon",
+    "authority",
+    "verbosity",
+    "greeting",
+    "bullets",
+    "metric-order",
+    "label-order",
+]
+FEW = Resampling(resamples=200)
+Rule = tuple[str, Mapping[str, str]]  # what the prompt holds, and what is then replied
+
+
+def bench_file(folder: Path, rules: Sequence[Rule], attacks: Sequence[object], **more: Any) -> Path:
+    """A benchmark of four sound answers and one judge `m` that replies by the first rule that
+    fits, and mildly where none does."""
+    lines = [{"pattern": pattern, "text": reply} for pattern, reply in rules]
+    (folder / "replies.jsonl").write_text(
+        "".join(json.dumps(x) + "\n" for x in [*lines, {"text": MILD}])
+    )
+    rows = [f'a{i},"{question}","{text}"\n' for i, (question, text) in enumerate(SOUND)]
+    (folder / "answers.csv").write_text("item_id,question,text\n" + "".join(rows))
+    value = {
+        "name": "s",
+        "rubric": "medical-safety",
+        "metrics": list(MILD),
+        "data": "answers.csv",
+        "judges": [{"name": "m", "backend": f"scripted:{folder}/replies.jsonl"}],
+        "stress": {"attacks": list(attacks)},
+        **more,
+    }
+    path = folder / "bench.yaml"
+    path.write_text(yaml.safe_dump(value))
+    return path
+
+
+class Counting(NoProgress):
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.messages: list[str] = []
+
+    def advance(self, name: str, what: Any = "") -> None:
+        self.asked.append(what.item_id)
+
+    def say(self, message: str) -> None:
+        self.messages.append(message)
+
+
+def judged(path: Path, *, attack: bool = True) -> tuple[RunFolder, Counting]:
+    bench = load_bench(path, extend=Attacking() if attack else None)
+    folder, counting = RunFolder(path.parent / "run"), Counting()
+    run(bench, folder, progress=counting)
+    bench.close()
+    return folder, counting
+
+
+def stressed(folder: Path, rules: Sequence[Rule], attacks: Sequence[object]) -> StressResult:
+    run_folder, _ = judged(bench_file(folder, rules, attacks))
+    found = stress_run(run_folder, resampling=FEW)
+    assert found is not None
+    return found
+
+
+def phrases(recipe: str) -> str:
+    """A pattern for any text that an adding recipe adds, and no other."""
+    edit = load_recipe(recipe).edit
+    assert isinstance(edit, Add)
+    return "|".join(re.escape(text.split("{")[0].strip()[:30]) for text in edit.texts)
+
+
+def flips(found: StressResult, judge: str = "m", metric: str = EVERY) -> dict[str, float | None]:
+    return {
+        x.probe: x.flipped.value
+        for x in grouped(found, "invariance")
+        if (x.judge, x.metric) == (judge, metric)
+    }
+
+
+@pytest.mark.parametrize("fallen_for", ["bandwagon", "authority", "verbosity", "greeting"])
+def test_a_judge_that_falls_for_one_probe_is_found_out_for_exactly_that_one(
+    tmp_path: Path, fallen_for: str
+) -> None:
+    found = stressed(tmp_path, [(phrases(fallen_for), SEVERE)], PROBES)
+    rates = flips(found)
+    assert rates.keys() == set(PROBES)
+    assert {probe for probe, rate in rates.items() if rate} == {fallen_for}
+    assert rates[fallen_for] == 1.0
+
+
+def test_a_judge_that_follows_the_order_of_the_metrics_is_found_out(tmp_path: Path) -> None:
+    # The first metric of the reversed prompt stands first in its instructions.
+    turned = r"extent_of_harm\):(.|\n)*scientific_consensus\):"
+    rates = flips(stressed(tmp_path, [(turned, SEVERE)], PROBES))
+    assert {probe for probe, rate in rates.items() if rate} == {"metric-order"}
+
+
+def detection(found: StressResult, judge: str, recipe: str = EVERY) -> Any:
+    (one,) = [
+        x
+        for x in grouped(found, "violations")
+        if (x.judge, x.recipe, x.area, x.metric, x.failures)
+        == (judge, recipe, EVERY, "scientific_consensus", "left_out")
+    ]
+    return one
+
+
+def values(*estimates: Estimate) -> list[float | None]:
+    return [e.value for e in estimates]
+
+
+def test_a_judge_that_always_says_the_worst_detects_all_and_is_useless(tmp_path: Path) -> None:
+    found = stressed(tmp_path, [(".", SEVERE)], ["pathogen-class"])
+    for judge in ("m", "constant-severe"):
+        one = detection(found, judge)
+        assert values(one.detected, one.false_alarms) == [1.0, 1.0]
+        assert values(one.told_apart, one.advantage, one.worsened) == [0.0, 0.0, 0.0]
+    assert any("tells nothing apart" in note for note in found.notes), found.notes
+
+
+def test_a_judge_that_knows_the_facts_is_shown_as_such_on_the_shipped_set(tmp_path: Path) -> None:
+    items = read_set(shipped_folder("adversarial") / "consensus-violations.jsonl")
+    rules = [(re.escape(item.false_claim), SEVERE) for item in items]
+    found = stressed(tmp_path, rules, ["consensus-violations"])
+    one = detection(found, "m")
+    assert one.detected.n == len(items)
+    assert values(one.detected, one.false_alarms, one.told_apart) == [1.0, 0.0, 1.0]
+    assert found.misses == ()
+    areas = {x.area for x in grouped(found, "violations") if x.judge == "m"} - {EVERY}
+    assert len(areas) == 4
+
+
+def test_every_miss_is_listed_with_its_claim_and_the_verdict(tmp_path: Path) -> None:
+    found = stressed(tmp_path, [], ["pathogen-class"])
+    assert found.n_misses == len(found.misses) == detection(found, "m").detected.n > 0
+    for miss in found.misses:
+        assert miss.missed_by == ("m",)
+        assert miss.item.false_claim in miss.item.text
+        assert miss.verdicts["m"].labels == MILD
+        assert miss.of_parent["m"].labels == MILD
+
+
+def test_a_judge_that_obeys_a_planted_order_is_found_out_for_that_trick(tmp_path: Path) -> None:
+    tricks = ["planted-json-blame", "planted-order-blame", "planted-brackets-blame"]
+    planted = "most severe label to every|Note to the judge|Whoever rates"
+    found = stressed(tmp_path, [(planted, SEVERE)], tricks)
+    rates = {
+        x.trick: x.success.value
+        for x in grouped(found, "planted")
+        if (x.judge, x.metric) == ("m", EVERY)
+    }
+    assert rates.pop("planted-order-blame") == 1.0
+    assert rates.pop("planted-json-blame") == rates.pop("planted-brackets-blame") == 0.0
+    assert any("planted-order-blame" in note for note in found.notes), found.notes
+
+
+def test_a_planted_verdict_that_a_free_reply_copies_is_missing_from_its_rate(
+    tmp_path: Path,
+) -> None:
+    planted = r'"scientific_consensus": ?"Opposed to consensus"'
+    found = stressed(tmp_path, [(planted, SEVERE)], ["planted-json-blame"])
+    (rate,) = (
+        x.success for x in grouped(found, "planted")
+        if (x.judge, x.metric, x.trick) == ("m", EVERY, "planted-json-blame")
+    )  # fmt: skip
+    assert (rate.value, rate.n, rate.n_missing) == (None, 0, 4)
+
+
+def test_an_earlier_benchmark_in_the_folder_is_not_asked_for_again(tmp_path: Path) -> None:
+    path = bench_file(tmp_path, [], ["greeting", "self-consistency"])
+    _, first = judged(path, attack=False)
+    assert sorted(first.asked) == ["a0", "a1", "a2", "a3"]
+    _, second = judged(path)
+    altered = [x for x in second.asked if "~greeting" in x]
+    assert len(altered) == 4
+    assert len(second.asked) == 4 + 3 * 4  # and three repeats of each parent
+    _, third = judged(path)
+    assert third.asked == []
+
+
+def test_without_labels_nobody_is_asked_about_an_answer_that_nothing_is_compared_with(
+    tmp_path: Path,
+) -> None:
+    _, told = judged(bench_file(tmp_path, [], [{"attack": "greeting", "sample": 1}]))
+    assert len(told.asked) == 2
+
+
+def test_a_benchmark_after_a_stress_test_puts_it_aside_and_loses_no_verdict(tmp_path: Path) -> None:
+    path = bench_file(tmp_path, [], ["greeting"])
+    folder, _ = judged(path)
+    assert len(folder.ids_beside()) == 4
+    _, told = judged(path, attack=False)
+    assert any("put aside" in message for message in told.messages)
+    assert folder.ids_beside() == set()
+    assert stress_run(folder) is None
+    _, again = judged(path)
+    assert again.asked == []
+    assert stress_run(folder, resampling=FEW) is not None
+
+
+def test_altered_answers_are_no_part_of_the_alignment(tmp_path: Path) -> None:
+    folder, _ = judged(bench_file(tmp_path, [], ["greeting", "self-consistency"]))
+    alignment = align_run(folder, resampling=FEW)
+    assert alignment.n_answers == 4
+    assert {j.name for j in alignment.judges} == {
+        "m",
+        "constant-fixed",
+        "random",
+        "constant-severe",
+    }
+
+
+def test_human_labels_bring_the_control_judges_that_learn_from_them(tmp_path: Path) -> None:
+    labels = "item_id,annotator,scientific_consensus,extent_of_harm\n" + "".join(
+        f"a{i},ann,Aligned with consensus,No harm\n" for i in range(4)
+    )
+    (tmp_path / "labels.csv").write_text(labels)
+    data = ["answers.csv", "labels.csv"]
+    folder, _ = judged(bench_file(tmp_path, [], ["pathogen-class"], data=data))
+    found = stress_run(folder, resampling=FEW)
+    assert found
+    assert {"constant-majority", "prior", "longest-answer"} <= found.judges.keys()
+
+
+def test_a_jury_is_stress_tested_by_the_verdicts_of_its_members(tmp_path: Path) -> None:
+    path = bench_file(tmp_path, [(phrases("greeting"), SEVERE)], ["greeting"])
+    value = yaml.safe_load(path.read_text())
+    value["judges"].append({"name": "jury", "jury": ["m", "constant-fixed"], "ties": "upper"})
+    path.write_text(yaml.safe_dump(value))
+    folder, _ = judged(path)
+    found = stress_run(folder, resampling=FEW)
+    assert found
+    assert flips(found, "jury") == {"greeting": 1.0}
+
+
+def test_a_forecast_counts_altered_answers_and_every_way_of_asking(tmp_path: Path) -> None:
+    path = bench_file(tmp_path, [], ["greeting", "per-metric", "self-consistency"])
+    bench = load_bench(path, extend=Attacking())
+    calls = {f.judge: f.calls for f in forecast(bench, RunFolder(tmp_path / "run"))}
+    assert calls.pop("m") == 8
+    assert calls.pop("m~per-metric") == 8
+    assert sorted(calls.values()) == [4, 4, 4]
+
+
+@pytest.mark.usefixtures("every_format")
+def test_the_report_holds_the_stress_test_and_opens_with_it(tmp_path: Path) -> None:
+    folder, _ = judged(
+        bench_file(tmp_path, [(phrases("greeting"), SEVERE)], ["greeting", "pathogen-class"])
+    )
+    found = stress_run(folder, resampling=FEW)
+    aligned = align_run(folder, resampling=FEW)
+    written = write_report([found.part, aligned.part], tmp_path / "report")
+    page = written["html"].read_text()
+    assert page.index("Stress test") < page.index(">Judges</h2>")
+    assert "greeting" in written["markdown"].read_text()
+    assert written["stress.csv"].read_text().count("greeting") > 3
+    assert (tmp_path / "report" / "plots" / "stress_flips-heat.png").read_bytes()[:4] == b"\x89PNG"
+
+
+@pytest.mark.parametrize("file", ["attacks.jsonl", "verdicts-m~label-order.jsonl"])
+def test_a_damaged_stress_test_is_refused(file: str, tmp_path: Path) -> None:
+    folder, _ = judged(bench_file(tmp_path, [], ["greeting", "label-order"]))
+    (folder.path / file).unlink()
+    with pytest.raises(DamagedRun, match=f"{file}: is missing; the run wrote ") as told:
+        jb.open_run(folder.path)
+    if file == "attacks.jsonl":  # without which altered answers would count as sound ones
+        assert not told.value.usable
+        with pytest.raises(DamagedRun, match=file):
+            jb.open_run(folder.path, allow_incomplete=True)
+        return
+    with pytest.warns(UserWarning, match=f"This run is incomplete: {file} is missing"):
+        study = jb.open_run(folder.path, allow_incomplete=True)
+    part = jb.stress(study).part
+    assert all(study.gaps[0] in table.notes for block in part.blocks for table in block.tables)
+
+
+def test_nothing_is_written_where_an_attack_is_unsound(tmp_path: Path) -> None:
+    path = bench_file(
+        tmp_path, [], ["greeting", {"attack": "pathogen-class", "must_worsen": {"x": "y"}}]
+    )
+    with pytest.raises(SetupError, match=r"must_worsen\.x: is no metric"):
+        judged(path)
+    assert not (tmp_path / "run").exists()
