@@ -19,7 +19,7 @@ from typing import Any
 from pydantic_core import from_json
 from pydantic_core import to_json as pydantic_json
 
-from judgebench.errors import Problem, SetupError, shorten
+from judgebench.errors import DiskFailed, Problem, SetupError, shorten
 
 _MOST_TIMES, _FREE = 100, 1 << 24  # that a file may unpack to: times its size, and bytes anyway
 
@@ -32,6 +32,18 @@ def write_atomically(path: Path, content: bytes) -> None:
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def disk_errors(path: Path) -> Iterator[None]:
+    """Translates the system's errors about `path` into DiskFailed."""
+    try:
+        yield
+    except OSError as error:
+        raise DiskFailed(
+            f"{path} cannot be written: {error.strerror or error}; "
+            "all that was written before stays readable"
+        ) from error
 
 
 @contextmanager

@@ -15,14 +15,13 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from judgebench.files import drop_torn_line, read_lines, to_line
+from judgebench.files import disk_errors, drop_torn_line, read_lines, to_line
 from judgebench.judges.replies import json_object, without_reasoning
 from judgebench.models.contract import Backend, Reply, Request
 from judgebench.progress import NoProgress, Progress
 from judgebench.prompt import fence, fence_tag
 from judgebench.runs.budget import Budget
 from judgebench.runs.stop import Interrupted, Stop, StopSign
-from judgebench.runs.verdict_file import disk_errors
 
 Draft = TypeVar("Draft")  # what stands for a text that is wanted
 Shape = TypeVar("Shape", bound=BaseModel)

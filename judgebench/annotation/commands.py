@@ -199,8 +199,7 @@ def sheet(
     """
     from judgebench.annotation.folder import open_store
     from judgebench.annotation.sheet import sheet as made_sheet
-    from judgebench.files import write_atomically
-    from judgebench.runs.verdict_file import disk_errors
+    from judgebench.files import disk_errors, write_atomically
 
     with open_store(study) as store, disk_errors(to):
         write_atomically(to, made_sheet(store, name).encode())

@@ -14,9 +14,8 @@ from judgebench.annotation.key import Key, Target, read_key
 from judgebench.annotation.store import Store, by_screen
 from judgebench.data.spreadsheet import quoted, to_csv
 from judgebench.errors import Problem, SetupError
-from judgebench.files import to_line, write_atomically
+from judgebench.files import disk_errors, to_line, write_atomically
 from judgebench.records import ADJUDICATED
-from judgebench.runs.verdict_file import disk_errors
 from judgebench.words import counted
 
 Row = dict[str, str]

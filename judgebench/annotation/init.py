@@ -20,9 +20,8 @@ from judgebench.annotation.key import Key
 from judgebench.annotation.store import Store
 from judgebench.data.cells import mark_forbidden
 from judgebench.errors import Problem, SetupError, some
-from judgebench.files import to_bytes, write_atomically
+from judgebench.files import disk_errors, to_bytes, write_atomically
 from judgebench.records import content_hash
-from judgebench.runs.verdict_file import disk_errors
 from judgebench.words import counted
 
 _FIXED = ("name", "task", "per_item", "calibration", "looks")  # figures rest on these

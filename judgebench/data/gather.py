@@ -12,6 +12,7 @@ from typing import IO, Any, Literal, NamedTuple
 
 import numpy as np
 
+from judgebench.data.answer_file import AnswerFile, Facts, answer_line
 from judgebench.data.cells import spreadsheet_damage
 from judgebench.data.findings import NEAR_AMONG, REPEATED, Findings, nearest
 from judgebench.data.made import add_made_rows, check_kinds
@@ -19,7 +20,6 @@ from judgebench.data.pairs import KnownPairs, WantedPairs, compared_by
 from judgebench.errors import DiskFailed, shorten
 from judgebench.records import Answer, Blindness, HumanLabel, Kind, Status
 from judgebench.rubric import Rubric
-from judgebench.runs.answer_file import AnswerFile, Facts, answer_line
 from judgebench.studies.answers import IdTable
 from judgebench.studies.repeats import Repeats, repeats_of
 

@@ -13,11 +13,11 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 
+from judgebench.data.answer_file import AnswerFile
 from judgebench.data.open_table import reader_of_wing
 from judgebench.errors import Problem, SetupError
 from judgebench.files import open_bytes, read_lines, read_object, to_json, write_atomically
 from judgebench.records import Dataset, HumanLabel, Origin, canonical_json
-from judgebench.runs.answer_file import AnswerFile
 
 ANSWERS, LABELS, _INDEX, _DATA = "answers.jsonl", "labels.jsonl", "answers.index", "data.json"
 

@@ -21,7 +21,7 @@ from judgebench.data.findings import Findings, counted_once
 from judgebench.data.open_table import DataTable, open_table
 from judgebench.data.spreadsheet import filled_rows, missing_columns, quoted, to_csv
 from judgebench.errors import Problem, SetupError, shorten
-from judgebench.files import write_atomically
+from judgebench.files import disk_errors, write_atomically
 from judgebench.ranking.human import RANKS, AskedItem, HumanRank, HumanRanks, ItemKey, human_scores
 from judgebench.ranking.proxy.task import GOLD
 from judgebench.ranking.sheet import (
@@ -33,7 +33,6 @@ from judgebench.ranking.sheet import (
     read_key,
     text_hash,
 )
-from judgebench.runs.verdict_file import disk_errors
 
 if TYPE_CHECKING:
     from judgebench.ranking.rank_bench import RankBench

@@ -21,7 +21,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from judgebench.errors import Problem, SetupError
-from judgebench.files import read_object, to_json, write_atomically
+from judgebench.files import disk_errors, read_object, to_json, write_atomically
 from judgebench.ranking.proxy.arguments import (
     Argument,
     argument_line,
@@ -33,7 +33,7 @@ from judgebench.ranking.proxy.examples import evaluator_names
 from judgebench.ranking.proxy.section import EvaluatorKind
 from judgebench.ranking.proxy.task import GOLD
 from judgebench.ranking.rankings import RankedTask, System, SystemKind
-from judgebench.runs.verdict_file import disk_errors, verdict_path
+from judgebench.runs.verdict_file import verdict_path
 from judgebench.stats.arrays import FloatArray
 from judgebench.yaml_file import validate
 

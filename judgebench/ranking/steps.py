@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import judgebench
 from judgebench import runs
 from judgebench.errors import BudgetSpent, SetupError
+from judgebench.files import disk_errors
 from judgebench.models import open_backend
 from judgebench.models.contract import wind_down
 from judgebench.models.hosts import hosts_of
@@ -51,7 +52,7 @@ from judgebench.runs.bench import load_bench
 from judgebench.runs.budget import Budget
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.stop import Interrupted, Stop, ctrl_c
-from judgebench.runs.verdict_file import VerdictWriter, disk_errors
+from judgebench.runs.verdict_file import VerdictWriter
 from judgebench.writer import WritingTerms, Written
 
 if TYPE_CHECKING:

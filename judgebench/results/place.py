@@ -6,10 +6,9 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from judgebench.files import write_atomically
+from judgebench.files import disk_errors, write_atomically
 from judgebench.results.part import Part
 from judgebench.results.write import write_report
-from judgebench.runs.verdict_file import disk_errors
 
 _SIZE = "report.json"  # beside the report: on how many answers it is
 

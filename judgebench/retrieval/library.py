@@ -25,7 +25,7 @@ class Library:
     """The documents of `corpus`, cut into passages of at most `characters` between sentences, or
     between words where a sentence is longer.
 
-    `embedder` names an encoder (`retrieval.encoder`), or is `words` (`retrieval.words`). It is
+    `embedder` names an encoder (`models.encoder`), or is `words` (`retrieval.words`). It is
     opened with the first question; vectors are kept in `folder`.
     """
 
@@ -52,9 +52,9 @@ class Library:
     def _opened(self) -> Nearest:
         if self.embedder == WORDS:
             return WordSearch(self._passages).nearest
+        from judgebench.files import disk_errors
         from judgebench.models.encoder import open_encoder
         from judgebench.retrieval.vectors import embed_whole, embeddings, nearest
-        from judgebench.runs.verdict_file import disk_errors
 
         encoder = open_encoder(self.embedder)
         held = Corpus(tuple(Document(str(i), text) for i, text in enumerate(self._passages)))

@@ -30,8 +30,10 @@ from pathlib import Path
 from time import sleep
 from typing import IO, Any, TypeVar
 
+from judgebench.data.answer_file import AnswerFile, write_answers
 from judgebench.errors import DamagedRun, Problem, RunLocked, SetupError
 from judgebench.files import (
+    disk_errors,
     read_errors,
     read_lines,
     read_object,
@@ -42,10 +44,9 @@ from judgebench.files import (
 )
 from judgebench.records import Answer, HumanLabel, Verdict
 from judgebench.rubric import Rubric
-from judgebench.runs.answer_file import AnswerFile, write_answers
 from judgebench.runs.integrity import damage, is_sealed, noted, sealed
 from judgebench.runs.latest_verdicts import FiledVerdicts, LinesByFile
-from judgebench.runs.verdict_file import disk_errors, read_verdicts, verdict_files, verdict_path
+from judgebench.runs.verdict_file import read_verdicts, verdict_files, verdict_path
 from judgebench.studies.answers import IndexedAnswers, indexed
 from judgebench.yaml_file import validate
 

@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from judgebench.errors import SetupError
+from judgebench.files import disk_errors
 from judgebench.judges.judge import Judge
 from judgebench.progress import Progress
 from judgebench.runs.bench import Bench
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.latest_verdicts import FiledVerdicts, LinesByFile
-from judgebench.runs.verdict_file import check_lines, disk_errors, set_aside
+from judgebench.runs.verdict_file import check_lines, set_aside
 from judgebench.studies.answers import IndexedAnswers
 
 

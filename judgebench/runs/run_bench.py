@@ -19,6 +19,7 @@ from judgebench.errors import (
     SetupError,
 )
 from judgebench.features import learnings
+from judgebench.files import disk_errors
 from judgebench.judges import derived
 from judgebench.judges.config import CalibrationConfig, JuryConfig
 from judgebench.judges.derived import ContentFree, Judged
@@ -47,7 +48,6 @@ from judgebench.runs.repair import Noted, note_damage, set_lines_aside
 from judgebench.runs.stop import PATIENCE_S, Interrupted, Stop, ctrl_c, run_lanes
 from judgebench.runs.verdict_file import (
     VerdictWriter,
-    disk_errors,
     judges_with_parts,
     merge_parts,
 )

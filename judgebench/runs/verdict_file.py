@@ -14,14 +14,14 @@ import re
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any, NamedTuple
 from zlib import crc32
 
 from judgebench.errors import DiskFailed, Problem, SetupError
-from judgebench.files import drop_torn_line, read_object, to_line, whole_lines
+from judgebench.files import disk_errors, drop_torn_line, read_object, to_line, whole_lines
 from judgebench.records import Lookup, Showing, Status, Usage, Verdict
 
 # What a power cut may take: at most so many verdicts, and none older than so many seconds.
@@ -334,18 +334,6 @@ class VerdictWriter:
 
     def __exit__(self, *error: object) -> None:
         self.close()
-
-
-@contextmanager
-def disk_errors(path: Path) -> Iterator[None]:
-    """Translates the system's errors about `path` into DiskFailed."""
-    try:
-        yield
-    except OSError as error:
-        raise DiskFailed(
-            f"{path} cannot be written: {error.strerror or error}; "
-            "all that was written before stays readable"
-        ) from error
 
 
 def verdict_line(verdict: Verdict) -> bytes:

@@ -12,12 +12,11 @@ from pathlib import Path
 from judgebench.data.columns import Columns
 from judgebench.data.guess import roles_by_name
 from judgebench.errors import Problem, SetupError
-from judgebench.files import write_atomically
+from judgebench.files import disk_errors, write_atomically
 from judgebench.judges.config import Decoding
 from judgebench.judges.replies import without_reasoning
 from judgebench.models.contract import Backend, Message, Reply, Request
 from judgebench.records import content_hash
-from judgebench.runs.verdict_file import disk_errors
 from judgebench.words import counted
 from judgebench.writer import WritingTerms, which_model, write_kept
 

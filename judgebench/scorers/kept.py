@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from judgebench.errors import Problem, SetupError
-from judgebench.files import drop_torn_line, read_lines, to_line
+from judgebench.files import disk_errors, drop_torn_line, read_lines, to_line
 from judgebench.judges.judge import Task
 from judgebench.records import Answer, Status, content_hash
-from judgebench.runs.verdict_file import disk_errors
 from judgebench.scorers.scorer import Scored, Scorer
 
 

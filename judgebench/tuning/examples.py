@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from judgebench.data.answer_file import AnswerFile, write_answers
 from judgebench.errors import Problem, SetupError
 from judgebench.files import to_json, write_atomically
 from judgebench.judges.judge import Task
@@ -29,7 +30,6 @@ from judgebench.retrieval.library import WORDS
 from judgebench.retrieval.vectors import KeptVectors
 from judgebench.retrieval.words import WordSearch
 from judgebench.rubric import Rubric, normalise
-from judgebench.runs.answer_file import AnswerFile, write_answers
 from judgebench.runs.bench import Bench, open_judge
 from judgebench.runs.forecast import CHARACTERS_A_TOKEN
 from judgebench.runs.judging import Work

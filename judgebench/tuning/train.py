@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from judgebench.errors import RunError, SetupError
-from judgebench.files import to_json, write_atomically
+from judgebench.files import disk_errors, to_json, write_atomically
 from judgebench.models.adapter import import_peft, note_base
 from judgebench.models.checkpoint import identify, load
 from judgebench.models.encoder import length_buckets
@@ -31,7 +31,6 @@ from judgebench.models.label_tree import common_prefix
 from judgebench.progress import NoProgress, Progress
 from judgebench.records import content_hash
 from judgebench.runs.stop import Interrupted, Stop, StopSign
-from judgebench.runs.verdict_file import disk_errors
 from judgebench.tuning.example import Example
 
 ADAPTER, MODEL = "adapter", "model"  # in the folder: what was trained

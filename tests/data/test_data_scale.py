@@ -16,10 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judgebench.data import DataSpec, check_files, gather, is_kept, keep_data, load_data
+from judgebench.data.answer_file import AnswerFile, write_answers
 from judgebench.files import to_line
 from judgebench.records import Dataset
 from judgebench.rubric import Rubric
-from judgebench.runs.answer_file import AnswerFile, write_answers
 from judgebench.studies.answers import IdTable
 
 Write = Callable[[str, str | bytes], Path]

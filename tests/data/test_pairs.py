@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 
 import judgebench as jb
 from judgebench.data import gather, is_kept, keep_data, load_data
+from judgebench.data.answer_file import write_answers
 from judgebench.data.pairs import WantedPairs, chosen, oriented
 from judgebench.errors import SetupError
 from judgebench.files import to_line
 from judgebench.records import Answer, Dataset
 from judgebench.rubric import Rubric, load_rubric
-from judgebench.runs.answer_file import write_answers
 from judgebench.runs.bench import load_bench
 
 Write = Callable[[str, str | bytes], Path]

@@ -13,12 +13,12 @@ import judgebench as jb
 from judgebench import features
 from judgebench.checks import check_all
 from judgebench.data import gather, is_kept, keep_data, load_data
+from judgebench.data.answer_file import write_answers
 from judgebench.errors import Problem
 from judgebench.features import Wing
 from judgebench.files import to_line
 from judgebench.records import Dataset
 from judgebench.rubric import Rubric
-from judgebench.runs.answer_file import write_answers
 
 Write = Callable[[str, str | bytes], Path]
 ANSWERS = "item_id,text\na,One\nb,Two\n"

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import judgebench.retrieval.encoder as encoder
 import pytest
 from rank_bench_case import model, write
 
+import judgebench.models.encoder as encoder
 import judgebench.ranking.rank_bench as loading
 from judgebench.checks import check_all
 from judgebench.errors import MissingExtra, Problem, SetupError

@@ -6,10 +6,10 @@ import csv
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-import judgebench.retrieval.encoder as encoder
 import pytest
 from rank_bench_case import ENCODER
 
+import judgebench.models.encoder as encoder
 from judgebench.ranking.proxy.task import SPLITS
 from judgebench.ranking.proxy.task_file import load_task
 from judgebench.ranking.rank_bench import load_rank_bench

@@ -8,11 +8,11 @@ import sys
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
-import judgebench.retrieval.encoder as encoder
 import pytest
 from rank_bench_case import model, write
 from scripted_judges import Listener
 
+import judgebench.models.encoder as encoder
 import judgebench.ranking.steps as running
 from judgebench.errors import BudgetSpent, DamagedRun
 from judgebench.files import read_lines

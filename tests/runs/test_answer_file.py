@@ -15,10 +15,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from judgebench.data.answer_file import AnswerFile, answer_line, write_answers
 from judgebench.data.gather import AnswerSpool
 from judgebench.errors import DiskFailed, SetupError
 from judgebench.records import Answer, Part
-from judgebench.runs.answer_file import AnswerFile, answer_line, write_answers
 from judgebench.studies.answers import head_of, ids_and_groups, keys_of, likenesses, text_lengths
 from judgebench.studies.repeats import likeness
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from judgebench.errors import RunError
-from judgebench.files import to_json, write_atomically
+from judgebench.files import disk_errors, to_json, write_atomically
 from judgebench.models.checkpoint import identify
 from judgebench.models.encoder import (
     Encoder,
@@ -51,7 +51,6 @@ from judgebench.ranking.proxy.examples import (
 from judgebench.ranking.proxy.section import TrainingConfig
 from judgebench.records import content_hash
 from judgebench.runs.stop import Interrupted, Stop
-from judgebench.runs.verdict_file import disk_errors
 
 _RECIPE = 2  # of this training; a change to it makes other evaluators of the same settings
 _STATE, _BEST = "training.pt", "best.safetensors"
