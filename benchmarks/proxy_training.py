@@ -72,12 +72,14 @@ def invented(n: int) -> ProxyTask:
 
 
 def ours(task: ProxyTask, config: EvaluatorConfig, seed: int, folder: Path) -> float:
-    from judgebench.ranking.proxy.evaluator import ProxyEvaluator
+    from judgebench.ranking.proxy.evaluator import read_manifest
     from judgebench.ranking.proxy.examples import EvaluatorPlan
     from judgebench.ranking.proxy.training import train
 
     train(EvaluatorPlan(task, "expert-trained", config, seed), folder)
-    return float(ProxyEvaluator.load(folder).manifest["development_score"])
+    manifest = read_manifest(folder)
+    assert manifest is not None
+    return float(manifest["development_score"])
 
 
 def trainer(task: ProxyTask, config: EvaluatorConfig, seed: int, folder: Path) -> float:

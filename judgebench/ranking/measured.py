@@ -5,7 +5,7 @@ First each ranker's scores: what evaluators and judges made of every argument. T
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, groupby
 from operator import itemgetter
@@ -15,28 +15,28 @@ import numpy as np
 
 from judgebench.ranking.human import HumanRanks, human_scores
 from judgebench.ranking.human_files import ranks_of
-from judgebench.ranking.proxy.arguments import argument_id
 from judgebench.ranking.rank import rank
 from judgebench.ranking.rankers import agree, length_bias, self_preference
 from judgebench.ranking.ranking_folder import (
     RANKING,
-    KeptInstance,
+    At,
     KeptRanking,
     KeptTask,
     Trained,
-    asked_question,
     read_ranking,
     read_tasks,
     read_trained,
 )
 from judgebench.ranking.rankings import RankerKind, RankerScores, Rankings
-from judgebench.records import Estimate, Verdict, content_hash
+from judgebench.records import Answer, Estimate, Verdict, content_hash
 from judgebench.results.rows import Results, Row
 from judgebench.rubric import Rubric
 from judgebench.runs.folder import RunFolder
-from judgebench.runs.verdict_file import read_verdicts, verdict_files
+from judgebench.runs.latest_verdicts import FiledVerdicts
+from judgebench.runs.verdict_file import verdict_files
 from judgebench.stats.arrays import Clusters, FloatArray
 from judgebench.stats.resample import Resampling
+from judgebench.studies.answers import indexed
 from judgebench.studies.study import Study
 
 # Fewer groups are noted in a report: percentile intervals of a mean from so few miss their level by
@@ -70,33 +70,28 @@ def evaluator_scores(
 def _decided(run: Path, task: KeptTask, by: Trained) -> tuple[FloatArray, FloatArray, FloatArray]:
     """The probability of the gold label, whether it was decided for, and whether the input was cut:
     (instances, systems), from the last verdict on each argument as it is now."""
-    places = {asked: at for at, asked in _asked(task, lambda i: i.question).items()}
+    asked = task.answers(document=False)
+    answers = indexed(list(asked.values()))
+    verdicts = FiledVerdicts(verdict_files(run, by.evaluator), by.signature, answers, ())
     probability, right = np.full(task.words.shape, np.nan), np.full(task.words.shape, np.nan)
     cut = np.zeros(task.words.shape)
-    for v in read_verdicts(verdict_files(run, by.evaluator)):
-        at = places.get((v.item_id, v.content_hash))
-        if at is None or v.signature != by.signature:
-            continue
-        cut[at] = bool(v.reason)
-        gold = task.instances[at[0]].label
-        asked = (v.probabilities or {}).get(task.name)
-        probability[at] = np.nan if asked is None else asked.get(gold, 0.0)
-        right[at] = np.nan if asked is None else v.labels[task.name] == gold
+    for at, verdict in _last(verdicts, asked):
+        cut[at] = bool(verdict.reason)
+        if weights := (verdict.probabilities or {}).get(task.name):
+            gold = task.instances[at[0]].label
+            probability[at] = weights.get(gold, 0.0)
+            right[at] = verdict.labels[task.name] == gold
     return probability, right, cut
 
 
-def _asked(
-    task: KeptTask, question: Callable[[KeptInstance], str]
-) -> dict[tuple[int, int], tuple[str, str]]:
-    """Id and content hash of each argument as it is now, by instance and system."""
-    return {
-        (row, column): (
-            argument_id(task.name, i.item_id, s.name), content_hash([question(i), text, None])
-        )
-        for row, i in enumerate(task.instances)
-        for column, s in enumerate(task.systems)
-        if (text := task.text(s.name, i.item_id)) is not None
-    }  # fmt: skip
+def _last(
+    verdicts: Mapping[str, Verdict], asked: Mapping[At, Answer]
+) -> Iterator[tuple[At, Verdict]]:
+    """The verdict on each argument as it is now."""
+    for at, answer in asked.items():
+        verdict = verdicts.get(answer.item_id)
+        if verdict is not None and verdict.content_hash == answer.content_hash:
+            yield at, verdict
 
 
 # --- judges --------------------------------------------------------------------------------------
@@ -105,17 +100,11 @@ def _asked(
 def judge_scores(study: Study, task: KeptTask) -> Iterator[RankerScores]:
     """One for each judge that was asked about this task's arguments; what it said of an argument as
     it no longer stands is left out."""
-    if not task.judged:
-        return
-    asked = _asked(task, lambda i: asked_question(i.question, i.context))
-    for judge in study.judges:
-        if judge.kind == "control":
-            continue
+    asked = task.answers() if task.judged else {}
+    for judge in (judge for judge in study.judges if judge.kind != "control"):
         values = np.full(task.words.shape, np.nan)
-        for at, (item_id, hashed) in asked.items():
-            verdict = judge.verdicts.get(item_id)
-            if verdict is not None and verdict.content_hash == hashed:
-                values[at] = _judged(verdict, study.rubric)
+        for at, verdict in _last(judge.verdicts, asked):
+            values[at] = _judged(verdict, study.rubric)
         if not np.isnan(values).all():
             yield _scores(task, judge.name, "judge", values)
 

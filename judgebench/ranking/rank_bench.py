@@ -15,7 +15,6 @@ from judgebench.models.encoder import find_beside
 from judgebench.models.hosts import check_hosts, hosts_of, weights_hosts
 from judgebench.ranking.proxy.arguments import (
     Argument,
-    argument_id,
     given_arguments,
     wanted_instances,
 )
@@ -29,7 +28,7 @@ from judgebench.ranking.proxy.section import (
 )
 from judgebench.ranking.proxy.task import GOLD, ProxyTask, TaskInstance
 from judgebench.ranking.proxy.task_file import load_task, sample_task
-from judgebench.ranking.ranking_folder import asked_question
+from judgebench.ranking.ranking_folder import argument_answer
 from judgebench.records import Answer, Dataset
 from judgebench.retrieval.corpus import Corpus, read_corpus
 from judgebench.runs.bench import (
@@ -235,19 +234,4 @@ def _evaluator_problems(entry: RankedEntry) -> Iterator[Problem]:
 
 def gold_answers(entry: RankedEntry) -> list[Answer]:
     """The gold arguments of the ranked instances, as judges are asked about them."""
-    return [argument_answer(entry.task, i, GOLD, i.argument) for i in entry.task.ranked]
-
-
-def argument_answer(task: ProxyTask, instance: TaskInstance, system: str, text: str) -> Answer:
-    """One argument as an Answer: what is asked, the document if any, and the argument as its text.
-
-    The gold label is not in it: who judges an argument has to decide as the reader does.
-    """
-    return Answer(
-        item_id=argument_id(task.name, instance.item_id, system),
-        text=text,
-        question=asked_question(instance.question, instance.context),
-        system=system,
-        group=f"{task.name}/{instance.group}",
-        metadata={"task": task.name, "instance": instance.item_id},
-    )
+    return [argument_answer(entry.task.name, i, GOLD, i.argument) for i in entry.task.ranked]

@@ -24,6 +24,7 @@ from judgebench.errors import Problem, SetupError
 from judgebench.files import disk_errors, read_object, to_json, write_atomically
 from judgebench.ranking.proxy.arguments import (
     Argument,
+    argument_id,
     argument_line,
     arguments_path,
     last_arguments,
@@ -31,8 +32,9 @@ from judgebench.ranking.proxy.arguments import (
 )
 from judgebench.ranking.proxy.examples import evaluator_names
 from judgebench.ranking.proxy.section import EvaluatorKind
-from judgebench.ranking.proxy.task import GOLD
+from judgebench.ranking.proxy.task import GOLD, TaskInstance
 from judgebench.ranking.rankings import RankedTask, System, SystemKind
+from judgebench.records import Answer
 from judgebench.runs.verdict_file import verdict_path
 from judgebench.stats.arrays import FloatArray
 from judgebench.yaml_file import validate
@@ -40,6 +42,7 @@ from judgebench.yaml_file import validate
 PROXY = "proxy/"
 RANKING, GIVEN_ARGUMENTS = f"{PROXY}ranking.json", f"{PROXY}given.jsonl"
 
+At = tuple[int, int]  # instance and system
 BySystem = Mapping[str, Mapping[str, Argument]]  # by system and item
 
 
@@ -124,6 +127,15 @@ class KeptTask(_Kept):
         found = self.arguments[system].get(item)
         return None if found is None else found.text
 
+    def answers(self, *, document: bool = True) -> dict[At, Answer]:
+        """Every argument as it is put to a judge, or without documents to an evaluator."""
+        return {
+            (row, column): argument_answer(self.name, i, s.name, text, document=document)
+            for row, i in enumerate(self.instances)
+            for column, s in enumerate(self.systems)
+            if (text := self.text(s.name, i.item_id)) is not None
+        }
+
     @cached_property
     def words(self) -> FloatArray:
         """How many words each argument has (instances, systems), NaN where there is none."""
@@ -166,9 +178,30 @@ class Trained(_Kept):
     cut_arguments: int
 
 
-def asked_question(question: str, context: str) -> str:
-    """What a judge reads as the question: what is to be decided, and the document if any."""
-    return f"{question}\n\nDocument:\n{context}" if context else question
+def argument_answer(
+    task: str,
+    instance: TaskInstance | KeptInstance,
+    system: str,
+    text: str,
+    *,
+    document: bool = True,
+) -> Answer:
+    """One argument as an Answer: what is asked, the document if any and if wanted, and the argument
+    as its text.
+
+    The gold label is not in it: who judges an argument has to decide as the reader does.
+    """
+    question = instance.question
+    if document and instance.context:
+        question += f"\n\nDocument:\n{instance.context}"
+    return Answer(
+        item_id=argument_id(task, instance.item_id, system),
+        text=text,
+        question=question,
+        system=system,
+        group=f"{task}/{instance.group}",
+        metadata={"task": task, "instance": instance.item_id},
+    )
 
 
 # --- reading and writing -------------------------------------------------------------------------

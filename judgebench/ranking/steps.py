@@ -5,12 +5,12 @@ Each goes on where an earlier run of the same folder stopped.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import closing, suppress
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import judgebench
 from judgebench import runs
@@ -24,7 +24,6 @@ from judgebench.ranking.human_files import given_ranks, keep_ranks
 from judgebench.ranking.proxy.arguments import (
     Argument,
     ArgumentWriter,
-    argument_id,
     arguments_path,
     costs_of,
     last_arguments,
@@ -32,41 +31,33 @@ from judgebench.ranking.proxy.arguments import (
 )
 from judgebench.ranking.proxy.control_cases import control_arguments
 from judgebench.ranking.proxy.examples import EvaluatorPlan
-from judgebench.ranking.proxy.task import GOLD, TaskInstance
+from judgebench.ranking.proxy.section import GeneratorConfig
+from judgebench.ranking.proxy.task import GOLD
 from judgebench.ranking.proxy.task_file import split_rows
-from judgebench.ranking.rank_bench import RankBench, RankedEntry, argument_answer
+from judgebench.ranking.rank_bench import RankBench, RankedEntry
 from judgebench.ranking.ranking_folder import (
     PROXY,
     BySystem,
     KeptInstance,
     KeptRanking,
     KeptTask,
+    argument_answer,
     evaluator_folder,
     files_of,
     write_arguments_file,
     write_ranking,
     write_split,
 )
-from judgebench.records import Dataset
+from judgebench.records import Answer, Dataset
 from judgebench.runs.bench import load_bench
 from judgebench.runs.budget import Budget
+from judgebench.runs.bundles import Bundles
 from judgebench.runs.folder import RunFolder
+from judgebench.runs.judging import Work, judge_answers
 from judgebench.runs.stop import Interrupted, Stop, ctrl_c
-from judgebench.runs.verdict_file import VerdictWriter
+from judgebench.runs.verdict_file import check_lines, set_aside
+from judgebench.studies.answers import indexed
 from judgebench.writer import WritingTerms, Written
-
-if TYPE_CHECKING:
-    from judgebench.ranking.proxy.evaluator import ProxyEvaluator
-
-
-@dataclass(frozen=True)
-class RankingStep:
-    """A step under way: whose, where, who follows it, and whether it is to end."""
-
-    bench: RankBench
-    folder: RunFolder
-    progress: Progress
-    stop: Stop
 
 
 def rank_all(
@@ -92,6 +83,37 @@ def rank_all(
         folder.write_manifest(folder.manifest(), "finished", files_of(folder.path))
 
 
+@dataclass(frozen=True)
+class RankingStep(Work):
+    """Work that a Ctrl-C ends."""
+
+    stop: Stop
+
+
+@contextmanager
+def _step(
+    folder: RunFolder, progress: Progress, what: str = "the answers in flight"
+) -> Iterator[RankingStep]:
+    """The folder held for a step. Raises Interrupted at its end where the user stopped it."""
+    step = RankingStep(folder, progress, Budget(None), Stop())
+    with folder.locked(), ctrl_c(step.stop, progress.say, what=what):
+        _reopen(folder, progress)
+        yield step
+        if step.stop.wanted:
+            raise Interrupted
+
+
+def _reopen(folder: RunFolder, progress: Progress) -> None:
+    """Note that the ranking goes on, and say what of its files is damaged."""
+    with suppress(SetupError):  # of a damaged run.json, which the judges' run tells of
+        found = [p for p in folder.damage() if p.file.startswith(f"{folder.path / PROXY}")]
+        folder.reopen(PROXY)
+        for problem in found:
+            said = f"{problem}; what it lacks is made again"
+            progress.say(said)
+            folder.note_changes({problem.file.removeprefix(f"{folder.path}/"): f"{said}."})
+
+
 def write_arguments_of_all(
     bench: RankBench, folder: RunFolder, progress: Progress, budget: float | None = None
 ) -> float:
@@ -100,16 +122,11 @@ def write_arguments_of_all(
     Returns the US dollars that all arguments of the folder cost. Raises Interrupted (a
     KeyboardInterrupt), BudgetSpent or an error of a backend; what was written is kept.
     """
-    step = RankingStep(bench, folder, progress, Stop())
-    with folder.locked(), ctrl_c(step.stop, progress.say):
-        _reopen(folder, progress)
+    with _step(folder, progress) as step:
         for entry in bench.tasks:
             write_split(folder.path, entry.task.name, split_rows(entry.task))
-        spent = generate_all(step, budget)
-        retrieval = make_control_cases(step)
-        _keep(bench, folder.path, retrieval)
-        if step.stop.wanted:  # while passages were sought
-            raise Interrupted
+        spent = _generate(bench, step, budget)
+        _keep(bench, folder.path, make_control_cases(bench, step))
     return spent
 
 
@@ -121,20 +138,13 @@ def judge_all(
 ) -> None:
     """Put every argument on a ranked instance to the judges, as any run does. `budget` is for the
     verdicts alone. Raises what `runs.run` raises."""
-    answers = [
-        argument_answer(entry.task, instance, system, by_item[instance.item_id].text)
-        for entry in bench.tasks
-        if entry.entry.judged
-        for arguments in [all_arguments(bench, entry, folder.path)]
-        for instance in entry.task.ranked
-        for system, by_item in arguments.items()
-        if instance.item_id in by_item
-    ]
-    judged = load_bench(bench.file, arguments=Dataset(answers, ()))
-    try:
+    answers: list[Answer] = []
+    for entry in (entry for entry in bench.tasks if entry.entry.judged):
+        rows = {i.item_id: row for row, i in enumerate(entry.task.ranked)}
+        asked = _asked(entry, all_arguments(bench, entry, folder.path))
+        answers += sorted(asked, key=lambda answer: rows[answer.metadata["instance"]])
+    with closing(load_bench(bench.file, arguments=Dataset(answers, ()))) as judged:
         runs.run(judged, folder, budget=budget, progress=progress)
-    finally:
-        judged.close()
 
 
 def evaluate_all(bench: RankBench, folder: RunFolder, progress: Progress) -> None:
@@ -142,57 +152,55 @@ def evaluate_all(bench: RankBench, folder: RunFolder, progress: Progress) -> Non
 
     Raises Interrupted (a KeyboardInterrupt); epochs and verdicts that are done are kept.
     """
-    step = RankingStep(bench, folder, progress, Stop())
     in_hand = "the batch in training or the decisions in hand; epochs that are done are kept"
-    with folder.locked(), ctrl_c(step.stop, progress.say, what=in_hand):
-        _reopen(folder, progress)
+    with _step(folder, progress, what=in_hand) as step:
         for entry in bench.tasks:
-            _evaluate(step, entry, all_arguments(bench, entry, folder.path))
+            _evaluate(bench, step, entry, all_arguments(bench, entry, folder.path))
 
 
-def _reopen(folder: RunFolder, progress: Progress) -> None:
-    """Note that the ranking goes on, and say what of its files is damaged."""
-    inside = f"{folder.path / PROXY}"
-    with suppress(SetupError):  # of a damaged run.json, which the judges' run tells of
-        found = [p for p in folder.damage() if p.file.startswith(inside)]
-        folder.reopen(PROXY)
-        for problem in found:
-            said = f"{problem}; what it lacks is made again"
-            progress.say(said)
-            folder.note_changes({problem.file.removeprefix(f"{folder.path}/"): f"{said}."})
+def _asked(entry: RankedEntry, arguments: BySystem, *, document: bool = True) -> list[Answer]:
+    """Every argument on a ranked instance as an Answer, those of one system together."""
+    return [
+        argument_answer(entry.task.name, i, system, by_item[i.item_id].text, document=document)
+        for system, by_item in arguments.items()
+        for i in entry.task.ranked
+        if i.item_id in by_item
+    ]
 
 
 # --- arguments -----------------------------------------------------------------------------------
 
 
-def generate_all(step: RankingStep, limit: float | None) -> float:
+def _generate(bench: RankBench, step: RankingStep, limit: float | None) -> float:
     """Have every generator write what it has not; the US dollars that all arguments cost."""
-    generators, run, say = step.bench.proxy.generators, step.folder.path, step.progress.say
-    costs = {g.name: costs_of(arguments_path(run, g.name)) for g in generators}
+    generators = bench.proxy.generators
+    costs = {g.name: costs_of(arguments_path(step.folder.path, g.name)) for g in generators}
     spent = sum(map(sum, costs.values()))
-    for generator in generators:
-        entries = [e for e in step.bench.tasks if generator in e.generators]
-        if not entries:
-            continue
+    for generator in (g for g in generators if any(g in e.generators for e in bench.tasks)):
         budget = Budget(limit, spent, max(costs[generator.name], default=0.0))
-        with closing(open_backend(generator.backend, generator.settings)) as backend:
-            step.stop.then(partial(wind_down, backend))
-            path = arguments_path(run, generator.name)
-            writer = ArgumentWriter(generator, backend, path, step.bench.config.seed)
-            for entry in entries:
-                task, name = entry.task, generator.name
-                price = f"proxy.generators.{name}.settings.price"
-                terms = WritingTerms(
-                    f"{task.name}: {name} writes", step.progress, step.stop, budget, price
-                )
-                with disk_errors(run):
-                    written = writer.write(task, entry.argued, terms)
-                if written.asked:
-                    say(f"{task.name}: arguments of {name}: {_outcome(written)}")
-                if step.stop.wanted:
-                    raise Interrupted
+        _write_all(bench, step, generator, budget)
         spent = budget.spent
     return spent
+
+
+def _write_all(
+    bench: RankBench, step: RankingStep, generator: GeneratorConfig, budget: Budget
+) -> None:
+    """Have a generator write on all of its tasks."""
+    path = arguments_path(step.folder.path, generator.name)
+    with closing(open_backend(generator.backend, generator.settings)) as backend:
+        step.stop.then(partial(wind_down, backend))
+        writer = ArgumentWriter(generator, backend, path, bench.config.seed)
+        for entry in (entry for entry in bench.tasks if generator in entry.generators):
+            task, name = entry.task.name, generator.name
+            price = f"proxy.generators.{name}.settings.price"
+            terms = WritingTerms(f"{task}: {name} writes", step.progress, step.stop, budget, price)
+            with disk_errors(step.folder.path):
+                written = writer.write(entry.task, entry.argued, terms)
+            if written.asked:
+                step.progress.say(f"{task}: arguments of {name}: {_outcome(written)}")
+            if step.stop.wanted:
+                raise Interrupted
 
 
 def _outcome(written: Written) -> str:
@@ -202,22 +210,18 @@ def _outcome(written: Written) -> str:
     return ", ".join(parts) or "none"
 
 
-def make_control_cases(step: RankingStep) -> Mapping[str, Any]:
+def make_control_cases(bench: RankBench, step: RankingStep) -> Mapping[str, Any]:
     """Write the arguments of every control case; what the manifest says of the retrieval."""
-    bench, retriever = step.bench, None
+    retriever, run = None, step.folder.path
     if bench.proxy.passages is not None:
         from judgebench.ranking.proxy.passages import PassageRetriever
 
         step.progress.say(f"passages: {len(bench.corpus.documents):,} documents are searched")
-        folder = step.folder.path / "proxy" / "passages"
-        retriever = PassageRetriever(bench.proxy.passages, bench.corpus, folder)
-    made: dict[str, list[Argument]] = {case: [] for case in bench.proxy.controls}
-    for entry in bench.tasks:
-        seed = bench.config.seed
-        for argument in control_arguments(entry.task, bench.proxy.controls, seed, retriever):
-            made[argument.system].append(argument)
-    for case, arguments in made.items():
-        write_arguments_file(arguments_path(step.folder.path, case), arguments)
+        retriever = PassageRetriever(bench.proxy.passages, bench.corpus, run / "proxy" / "passages")
+    cases, seed = bench.proxy.controls, bench.config.seed
+    made = [a for e in bench.tasks for a in control_arguments(e.task, cases, seed, retriever)]
+    for case in cases:
+        write_arguments_file(arguments_path(run, case), (a for a in made if a.system == case))
     return retriever.describe() if retriever else {}
 
 
@@ -249,7 +253,7 @@ def _taught_by(bench: RankBench, arguments: BySystem) -> dict[str, dict[str, str
 # --- evaluators ----------------------------------------------------------------------------------
 
 
-def _evaluate(step: RankingStep, entry: RankedEntry, arguments: BySystem) -> None:
+def _evaluate(bench: RankBench, step: RankingStep, entry: RankedEntry, arguments: BySystem) -> None:
     """Train what is not trained, then write the verdicts that are not written.
 
     Raises Interrupted where the user stops it; epochs and verdicts done are kept.
@@ -257,47 +261,24 @@ def _evaluate(step: RankingStep, entry: RankedEntry, arguments: BySystem) -> Non
     from judgebench.ranking.proxy.evaluator import ProxyEvaluator
     from judgebench.ranking.proxy.training import train
 
-    seed, models = step.bench.config.seed, _taught_by(step.bench, arguments)
-    wanted = [(k, d) for k in entry.evaluators.kinds for d in range(entry.evaluators.draws)]
-    for n, (kind, draw) in enumerate(wanted, start=1):
-        plan = EvaluatorPlan(entry.task, kind, entry.evaluators, seed, models, draw)
+    models, config = _taught_by(bench, arguments), entry.evaluators
+    answers = indexed(_asked(entry, arguments, document=False))
+    plans = [
+        EvaluatorPlan(entry.task, kind, config, bench.config.seed, models, draw)
+        for kind in config.kinds
+        for draw in range(config.draws)
+    ]
+    for n, plan in enumerate(plans, start=1):
         where = evaluator_folder(step.folder.path, plan.name)
-        step.progress.say(f"{plan.name}: evaluator {n} of {len(wanted)} of {entry.task.name}")
+        step.progress.say(f"{plan.name}: evaluator {n} of {len(plans)} of {entry.task.name}")
         train(plan, where, step.progress, step.stop)
-        _decide(step, ProxyEvaluator.load(where), entry, arguments)
-
-
-def _decide(
-    step: RankingStep, evaluator: ProxyEvaluator, entry: RankedEntry, arguments: BySystem
-) -> None:
-    """Write one verdict per argument; those of another signature or text are made anew."""
-    path, signature = step.folder.verdict_path(evaluator.name), evaluator.signature
-    try:
-        verdicts = list(step.folder.verdicts(evaluator.name))
-    except SetupError as error:
-        step.progress.say(f"{error}; the file is made anew")
-        path.unlink()
-        verdicts = []
-    done = {(v.item_id, v.content_hash) for v in verdicts if v.signature == signature}
-
-    def is_done(system: str, i: TaskInstance) -> bool:
-        hashed = evaluator.content_hash(i, arguments[system][i.item_id].text)
-        return (argument_id(entry.task.name, i.item_id, system), hashed) in done
-
-    ranked = entry.task.ranked
-    wanted = {s: [i for i in ranked if i.item_id in texts] for s, texts in arguments.items()}
-    todo = {s: [i for i in instances if not is_done(s, i)] for s, instances in wanted.items()}
-    total = sum(map(len, wanted.values()))
-    title = f"{evaluator.name}: deciding"
-    step.progress.start(title, total, total - sum(map(len, todo.values())))
-    with VerdictWriter(path) as writer:
-        for system, instances in todo.items():
-            texts = [arguments[system][i.item_id].text for i in instances]
-            for verdict in evaluator.judge(entry.task, system, instances, texts):
-                writer.write(verdict)
-                step.progress.advance(title)
-            if step.stop.wanted:
-                raise Interrupted
+        path = step.folder.verdict_path(plan.name)
+        if path.is_file() and (damaged := check_lines(path).damaged):
+            set_aside(path, damaged)
+        evaluator = ProxyEvaluator.load(where, entry.task)
+        judge_answers(evaluator, Bundles(evaluator, answers), step)
+        if step.stop.wanted:
+            raise Interrupted
 
 
 # --- what is kept to rank again offline ----------------------------------------------------------

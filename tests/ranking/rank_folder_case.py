@@ -12,7 +12,6 @@ from judgebench.ranking.measured import measure_rankings, read_ranked_run
 from judgebench.ranking.proxy.arguments import argument_id
 from judgebench.ranking.ranking_folder import (
     RANKING,
-    asked_question,
     evaluator_folder,
 )
 from judgebench.ranking.rankings import Rankings
@@ -114,7 +113,8 @@ def answers(content: Mapping[str, Any]) -> Iterator[Answer]:
     """What judges are asked about."""
     for task in content["tasks"]:
         asked = {
-            i["item_id"]: asked_question(i["question"], i["context"]) for i in task["instances"]
+            i["item_id"]: i["question"] + (i["context"] and f"\n\nDocument:\n{i['context']}")
+            for i in task["instances"]
         }
         for system, by_item in task["arguments"].items() if task["judged"] else ():
             for item, argument in by_item.items():

@@ -15,7 +15,8 @@ import judgebench.ranking.rank_bench as loading
 from judgebench.checks import check_all
 from judgebench.errors import MissingExtra, Problem, SetupError
 from judgebench.ranking.proxy.task import GOLD, TaskInstance
-from judgebench.ranking.rank_bench import argument_answer, gold_answers, load_rank_bench
+from judgebench.ranking.rank_bench import gold_answers, load_rank_bench
+from judgebench.ranking.ranking_folder import argument_answer
 from judgebench.runs.bench import load_bench
 from judgebench.shipped import shipped_folder
 
@@ -83,7 +84,7 @@ def test_what_a_judge_reads_holds_the_document_and_never_the_label(here: Path) -
         "q0", "Which?", "2", "why", "test", ("red", "green"), context="A trial.", group="g"
     )
     (entry,) = load_rank_bench(write(here)).tasks
-    answer = argument_answer(entry.task, instance, "one", "Since it is so.")
+    answer = argument_answer(entry.task.name, instance, "one", "Since it is so.")
     assert answer.question == "Which?\n1. red\n2. green\n\nDocument:\nA trial."
     assert (answer.text, answer.reference, answer.system) == ("Since it is so.", None, "one")
     assert (answer.item_id, answer.group) == ("claims/q0/one", "claims/g")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import sys
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
@@ -16,18 +17,18 @@ import judgebench.models.encoder as encoder
 import judgebench.ranking.steps as running
 from judgebench.errors import BudgetSpent, DamagedRun
 from judgebench.files import read_lines
+from judgebench.judges.judge import Task
 from judgebench.progress import NoProgress, Progress
 from judgebench.ranking.proxy.examples import EvaluatorPlan
 from judgebench.ranking.rank_bench import RankBench, load_rank_bench
 from judgebench.ranking.ranking_folder import files_of, read_ranking, read_tasks
 from judgebench.ranking.steps import (
-    RankingStep,
     all_arguments,
     evaluate_all,
-    generate_all,
     judge_all,
     write_arguments_of_all,
 )
+from judgebench.records import Status, Verdict
 from judgebench.rubric import load_rubric
 from judgebench.runs import Interrupted
 from judgebench.runs.folder import RunFolder
@@ -47,7 +48,7 @@ def run(here: Path) -> RunFolder:
 
 
 def baseline_only(here: Path, **more: object) -> RankBench:
-    kinds = {"encoder": "encoder", "kinds": ["baseline"]}
+    kinds = {"encoder": "encoder", "kinds": ["baseline"], "draws": 1}
     return load_rank_bench(write(here, {"evaluators": kinds, **more}))
 
 
@@ -128,7 +129,7 @@ def test_a_budget_is_for_all_generators_and_counts_what_earlier_runs_spent(
     line = json.dumps(spent | {"signature": "s"}) + "\n"
     (run.path / "proxy" / "arguments-two.jsonl").write_text(line * 2)
     with pytest.raises(BudgetSpent, match=r"budget of \$2\.5 is used up: \$3\.0000"):
-        generate_all(RankingStep(bench, run, NoProgress(), Stop()), 2.5)
+        write_arguments_of_all(bench, run, NoProgress(), 2.5)
 
 
 def test_a_ranking_knows_what_its_files_hold_and_says_what_it_makes_again(
@@ -171,10 +172,11 @@ def test_training_says_which_evaluator_it_is_and_what_ctrl_c_waits_for(
     scripted = ModuleType("training")
     scripted.train = train  # type: ignore[attr-defined]
     evaluator = ModuleType("evaluator")
-    evaluator.ProxyEvaluator = SimpleNamespace(load=lambda where: where)  # type: ignore[attr-defined]
+    evaluator.ProxyEvaluator = SimpleNamespace(load=lambda *about: None)  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "judgebench.ranking.proxy.training", scripted)
     monkeypatch.setitem(sys.modules, "judgebench.ranking.proxy.evaluator", evaluator)
-    monkeypatch.setattr(running, "_decide", lambda *about: None)
+    monkeypatch.setattr(running, "judge_answers", lambda *about: None)
+    monkeypatch.setattr(running, "Bundles", lambda *about: None)
     kinds = {"encoder": "encoder", "kinds": ["baseline", "expert-trained"], "draws": 2}
     bench = load_rank_bench(write(here, {"evaluators": kinds}))
     write_arguments_of_all(bench, run, NoProgress())
@@ -186,3 +188,35 @@ def test_training_says_which_evaluator_it_is_and_what_ctrl_c_waits_for(
     assert told.heard[-1].startswith("Finishing the batch in training or the decisions in hand")
     (task,) = read_tasks(run.path)
     assert len(task.evaluators) == 4
+
+
+def test_damaged_decisions_are_set_aside_and_made_again(
+    here: Path, run: RunFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The evaluator is scripted; its verdicts pass through the log that every judge writes."""
+    bench = baseline_only(here)
+    write_arguments_of_all(bench, run, NoProgress())
+    name, asked = "claims-baseline", list[str]()
+
+    def judge(tasks: Iterable[Task]) -> Iterator[Verdict]:
+        for task in tasks:
+            asked.append(task.answer.item_id)
+            yield Verdict(asked[-1], task.content_hash, name, "s", Status.OK, {"claims": "yes"})
+
+    scripted = SimpleNamespace(name=name, signature="s", judge=judge)
+    training, evaluator = ModuleType("training"), ModuleType("evaluator")
+    training.train = lambda *about: None  # type: ignore[attr-defined]
+    evaluator.ProxyEvaluator = SimpleNamespace(load=lambda *about: scripted)  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "judgebench.ranking.proxy.training", training)
+    monkeypatch.setitem(sys.modules, "judgebench.ranking.proxy.evaluator", evaluator)
+    evaluate_all(bench, run, NoProgress())
+    path = run.verdict_path(name)
+    whole = path.read_bytes()
+    assert len(asked) == 5 * len(bench.tasks[0].task.ranked)
+    first, rest = whole.split(b"\n", 1)
+    path.write_bytes(first.replace(b"yes", b"no!") + b"\n" + rest)
+    asked.clear()
+    evaluate_all(bench, run, NoProgress())
+    assert asked == [json.loads(first)["item_id"]]
+    assert path.with_name(f"{path.name}.damaged").read_bytes().startswith(first[:20])
+    assert sorted(path.read_bytes().splitlines()) == sorted(whole.splitlines())

@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from judgebench.errors import Problem, SetupError
+from judgebench.judges.judge import Task
 from judgebench.models.encoder import Encoder, by_length, mean_over, open_encoder
-from judgebench.ranking.proxy.arguments import argument_id
 from judgebench.ranking.proxy.examples import (
     Batch,
     Collator,
@@ -26,24 +27,30 @@ from judgebench.ranking.proxy.examples import (
     second_in_test,
 )
 from judgebench.ranking.proxy.task import ProxyTask, TaskInstance
-from judgebench.records import Status, Verdict, content_hash
+from judgebench.records import Answer, Status, Verdict
 
 MANIFEST, WEIGHTS = "manifest.json", "model.safetensors"
 _BATCH = 32
 _DROPOUT = 0.1
 
 
-@dataclass(frozen=True)
+@dataclass
 class ProxyEvaluator:
-    """Reads an instance's text and an argument and decides. `manifest` says how it was trained."""
+    """A Judge that reads an instance's text and an argument and decides: `nli-llm-trained-0`.
 
+    `manifest` says how it was trained; the `signature` changes with anything that it was trained
+    with. `instances` are those of its task, by item.
+    """
+
+    name: str
+    signature: str
     manifest: dict[str, Any]
     encoder: Encoder
     model: Any
-    inputs: InputMaker
+    instances: Mapping[str, TaskInstance]
 
     @classmethod
-    def load(cls, folder: Path) -> ProxyEvaluator:
+    def load(cls, folder: Path, task: ProxyTask) -> ProxyEvaluator:
         """The evaluator that `train` left in `folder`; on a GPU where there is one.
 
         Raises SetupError where there is none, or none that is whole.
@@ -61,50 +68,49 @@ class ProxyEvaluator:
             said = " ".join(str(error).split())[:300]
             message = f"cannot be loaded: {said}; remove it and train again"
             raise SetupError(Problem(message, str(folder / WEIGHTS))) from error
-        maker = InputMaker(encoder.tokenizer, encoder.max_tokens)
-        return cls(manifest, encoder, model.eval(), maker)
+        instances = {i.item_id: i for i in task.instances}
+        name, signature = manifest["evaluator"], manifest["signature"]
+        return cls(name, signature, manifest, encoder, model.eval(), instances)
 
-    @property
-    def name(self) -> str:
-        """Such as `nli-llm-trained-0`."""
-        return str(self.manifest["evaluator"])
+    def describe(self) -> Mapping[str, Any]:
+        """How it was trained."""
+        return self.manifest
 
-    @property
-    def signature(self) -> str:
-        """Changes with anything that it was trained with."""
-        return str(self.manifest["signature"])
+    def close(self) -> None:
+        """Its engine is released with it."""
 
-    @staticmethod
-    def content_hash(instance: TaskInstance, text: str) -> str:
-        """The `content_hash` of the Verdict on this argument."""
-        return content_hash([instance.question, text, None])
+    def judge(self, tasks: Iterable[Task]) -> Iterator[Verdict]:
+        """One verdict per argument, in their order; those of one system are decided together.
 
-    def judge(
-        self, task: ProxyTask, system: str, instances: Sequence[TaskInstance], texts: Sequence[str]
-    ) -> Iterator[Verdict]:
-        """One verdict per argument of `system`, in the order of `instances`.
-
-        Its label is the class or the place decided, under the task's name as the metric, with the
-        probability of each that the instance has. Its `reason` tells a cut: `cut`, or `argument
-        cut` where some of the argument was lost.
+        The Answers are those of `argument_answer` without documents. A label is the class or the
+        place decided, under the task's name as the metric, with the probability of each that the
+        instance has. The `reason` tells a cut: `cut`, or `argument cut` where some of the argument
+        was lost.
         """
-        kind, classes = self.manifest["kind"], list(self.manifest["labels"])
-        seconds = [second_in_test(kind, i, text) for i, text in zip(instances, texts, strict=True)]
-        inputs = self.inputs.make(instances, seconds)
+        maker = InputMaker(self.encoder.tokenizer, self.encoder.max_tokens)
+        for _, same in groupby(tasks, key=lambda task: task.answer.system):
+            yield from self._decided([task.answer for task in same], maker)
+
+    def _decided(self, answers: Sequence[Answer], maker: InputMaker) -> Iterator[Verdict]:
+        """The verdicts on the arguments of one system."""
+        kind, classes, metric = (self.manifest[key] for key in ("kind", "labels", "task"))
+        instances = [self.instances[a.metadata["instance"]] for a in answers]
+        texts = zip(instances, answers, strict=True)
+        inputs = maker.make(instances, [second_in_test(kind, i, a.text) for i, a in texts])
         began = time.perf_counter()
         probabilities = self._probabilities(inputs)
-        latency = (time.perf_counter() - began) / max(len(inputs), 1)
-        for instance, text, one, row in zip(instances, texts, inputs, probabilities, strict=True):
+        latency = (time.perf_counter() - began) / len(inputs)
+        for answer, one, row in zip(answers, inputs, probabilities, strict=True):
             labels = list(map(str, range(1, len(row) + 1))) if one.options else classes
             by_label = dict(zip(labels, row, strict=True))
             yield Verdict(
-                item_id=argument_id(task.name, instance.item_id, system),
-                content_hash=self.content_hash(instance, text),
+                item_id=answer.item_id,
+                content_hash=answer.content_hash,
                 judge=self.name,
                 signature=self.signature,
                 status=Status.OK,
-                labels={task.name: max(labels, key=by_label.__getitem__)},
-                probabilities={task.name: by_label},
+                labels={metric: max(labels, key=by_label.__getitem__)},
+                probabilities={metric: by_label},
                 reason="argument cut" if one.argument_cut else "cut" if one.cut else "",
                 latency=latency,
             )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -18,17 +19,19 @@ from jinja2 import Template
 from tiny_encoder import tiny_bert
 
 from judgebench.errors import RunError, SetupError
+from judgebench.judges.judge import Task as Judged
 from judgebench.models.encoder import open_encoder, token_limit
 from judgebench.progress import NoProgress, Progress
 from judgebench.prompt import Prompt
 from judgebench.ranking.proxy.arguments import argument_id
 from judgebench.ranking.proxy.control_cases import control_case
-from judgebench.ranking.proxy.evaluator import ProxyEvaluator
+from judgebench.ranking.proxy.evaluator import ProxyEvaluator, read_manifest
 from judgebench.ranking.proxy.examples import EvaluatorPlan, InputMaker, Second
 from judgebench.ranking.proxy.section import EvaluatorConfig, EvaluatorKind, TrainingConfig
 from judgebench.ranking.proxy.task import CONTROL_CASES, GOLD, ProxyTask, TaskInstance
 from judgebench.ranking.proxy.training import train
-from judgebench.records import Status, Verdict
+from judgebench.ranking.ranking_folder import argument_answer
+from judgebench.records import Status, Verdict, content_hash
 
 pytestmark = [
     pytest.mark.transformers,
@@ -129,23 +132,29 @@ def fit(
     train(EvaluatorPlan(task, kind, config, **({"seed": 0} | more)), folder, progress)
 
 
-def accuracies(evaluator: ProxyEvaluator, task: ProxyTask) -> dict[str, float]:
+def judged(folder: Path, task: ProxyTask, system: str, texts: Sequence[str]) -> list[Verdict]:
+    """What the evaluator of that folder decides with these arguments on the first instances."""
+    asked = [
+        Judged(argument_answer(task.name, i, system, text, document=False))
+        for i, text in zip(task.ranked, texts, strict=False)
+    ]
+    return list(ProxyEvaluator.load(folder, task).judge(asked))
+
+
+def accuracies(folder: Path, task: ProxyTask) -> dict[str, float]:
     ranked = task.ranked
     texts = {GOLD: [instance.argument for instance in ranked]}
     texts |= {kind: control_case(kind, ranked, 0) for kind in CONTROL_CASES if kind != "passages"}
     found = {}
     for system, arguments in texts.items():
-        verdicts = evaluator.judge(task, system, ranked, arguments)
+        verdicts = judged(folder, task, system, arguments)
         right = [v.labels[task.name] == i.label for v, i in zip(verdicts, ranked, strict=True)]
         found[system] = sum(right) / len(right)
     return found
 
 
 def decided(folder: Path, task: ProxyTask) -> list[Verdict]:
-    instances = task.ranked
-    return list(
-        ProxyEvaluator.load(folder).judge(task, GOLD, instances, [i.argument for i in instances])
-    )
+    return judged(folder, task, GOLD, [i.argument for i in task.ranked])
 
 
 # --- the planted world ---------------------------------------------------------------------------
@@ -155,7 +164,7 @@ def test_an_expert_trained_evaluator_puts_gold_above_every_control_case(
     world: ProxyTask, encoder: Path, tmp_path: Path
 ) -> None:
     fit(world, "expert-trained", config(encoder), tmp_path)
-    found = accuracies(ProxyEvaluator.load(tmp_path), world)
+    found = accuracies(tmp_path, world)
     assert found[GOLD] > 0.95
     noise = (0.25 / N_TEST) ** 0.5
     assert found[GOLD] - max(share for system, share in found.items() if system != GOLD) > 4 * noise
@@ -171,10 +180,10 @@ def test_an_llm_trained_evaluator_learns_from_what_models_wrote(
         for odd, name in enumerate(("one", "two"))
     }
     fit(world, "llm-trained", config(encoder, epochs=3), tmp_path, arguments=halves, draw=1)
-    evaluator = ProxyEvaluator.load(tmp_path)
+    evaluator = ProxyEvaluator.load(tmp_path, world)
     assert evaluator.name == "world-llm-trained-1"
     assert evaluator.manifest["train"] == N_TRAIN
-    found = accuracies(evaluator, world)
+    found = accuracies(tmp_path, world)
     assert found[GOLD] > 0.9 > max(found[system] for system in found if system != GOLD)
 
 
@@ -182,7 +191,7 @@ def test_a_baseline_knows_the_claim_and_does_not_care_for_arguments(
     world: ProxyTask, encoder: Path, tmp_path: Path
 ) -> None:
     fit(world, "baseline", config(encoder), tmp_path)
-    found = accuracies(ProxyEvaluator.load(tmp_path), world)
+    found = accuracies(tmp_path, world)
     noise = (0.25 / N_TEST) ** 0.5
     assert min(found.values()) > 0.65, "the cue alone gives four of five"
     assert max(found.values()) - min(found.values()) < noise
@@ -203,7 +212,8 @@ def test_options_are_decided_by_their_place_and_only_those_that_are_there(
         assert list(shares) == [str(n + 1) for n in range(len(instance.options))]
         assert sum(shares.values()) == pytest.approx(1)
         assert verdict.labels["quiz"] == max(shares, key=shares.__getitem__)
-    manifest = ProxyEvaluator.load(tmp_path).manifest
+    manifest = read_manifest(tmp_path)
+    assert manifest is not None
     assert (manifest["train"], manifest["development"]) == (20, 4)
 
 
@@ -230,6 +240,12 @@ class Halting(NoProgress):
         self.lines.append(message)
 
 
+def signature(folder: Path) -> str:
+    manifest = read_manifest(folder)
+    assert manifest is not None
+    return str(manifest["signature"])
+
+
 def weights(folder: Path) -> bytes:
     return (folder / "model.safetensors").read_bytes()
 
@@ -245,7 +261,7 @@ def test_a_training_that_was_stopped_goes_on_to_the_same_weights(
     with pytest.raises(KeyboardInterrupt):
         fit(small, "expert-trained", short(encoder), broken, progress=halt)
     with pytest.raises(SetupError, match="no evaluator whose training is finished"):
-        ProxyEvaluator.load(broken)
+        ProxyEvaluator.load(broken, small)
     again = Halting()
     fit(small, "expert-trained", short(encoder), broken, progress=again)
     assert again.begun == [(15, 5)]
@@ -266,7 +282,7 @@ def test_what_is_kept_is_the_best_epoch_and_no_state_of_training(
     assert manifest["best_epoch"] == worth.index(max(worth)) + 1
     best = manifest["by_epoch"][manifest["best_epoch"] - 1]
     assert manifest["development_score"] == best["development_score"]
-    assert manifest["signature"] == ProxyEvaluator.load(tmp_path).signature
+    assert manifest["signature"] == ProxyEvaluator.load(tmp_path, small).signature
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "config.json", "manifest.json", "model.safetensors", "tokenizer.json",
         "tokenizer_config.json",
@@ -279,7 +295,8 @@ def test_a_manifest_has_the_fields_of_a_line_in_the_report(
     from judgebench.ranking.ranking_folder import Trained
 
     fit(small, "baseline", short(encoder), tmp_path)
-    manifest = ProxyEvaluator.load(tmp_path).manifest
+    manifest = read_manifest(tmp_path)
+    assert manifest is not None
     trained = Trained.model_validate(manifest)
     assert (trained.evaluator, trained.train, trained.development) == ("world-baseline", 40, 10)
 
@@ -289,7 +306,8 @@ def test_training_ends_after_epochs_that_are_no_better(
 ) -> None:
     steady = config(encoder, epochs=9, patience=2, learning_rate=1e-9)
     fit(small, "baseline", steady, tmp_path)
-    manifest = ProxyEvaluator.load(tmp_path).manifest
+    manifest = read_manifest(tmp_path)
+    assert manifest is not None
     assert manifest["epochs"] <= 9
     assert manifest["epochs"] == min(manifest["best_epoch"] + 2, 9)
 
@@ -298,7 +316,7 @@ def test_the_same_evaluator_is_not_trained_again_and_another_is(
     small: ProxyTask, encoder: Path, tmp_path: Path
 ) -> None:
     fit(small, "baseline", short(encoder), tmp_path)
-    first = ProxyEvaluator.load(tmp_path).signature
+    first = signature(tmp_path)
     idle = Halting()
     unread = {"m": {"i0": "unread"}}
     fit(small, "baseline", short(encoder), tmp_path, arguments=unread, progress=idle)
@@ -306,7 +324,7 @@ def test_the_same_evaluator_is_not_trained_again_and_another_is(
     other = Halting()
     fit(small, "baseline", short(encoder), tmp_path, seed=1, progress=other)
     assert other.begun == [(15, 0)]
-    assert ProxyEvaluator.load(tmp_path).signature != first
+    assert signature(tmp_path) != first
 
 
 def test_a_torn_state_begins_anew(small: ProxyTask, encoder: Path, tmp_path: Path) -> None:
@@ -344,15 +362,14 @@ def test_a_verdict_names_argument_judge_and_a_cut(
     small: ProxyTask, encoder: Path, tmp_path: Path
 ) -> None:
     fit(small, "expert-trained", short(encoder), tmp_path)
-    evaluator = ProxyEvaluator.load(tmp_path)
-    instances = small.ranked[:3]
+    evaluator, instances = ProxyEvaluator.load(tmp_path, small), small.ranked[:3]
     texts = ["word1", "", "word1 " * 80]
-    verdicts = list(evaluator.judge(small, "m", instances, texts))
+    verdicts = judged(tmp_path, small, "m", texts)
     assert [v.reason for v in verdicts] == ["", "", "argument cut"]
     assert {v.status for v in verdicts} == {Status.OK}
     for verdict, instance, text in zip(verdicts, instances, texts, strict=True):
         assert verdict.item_id == argument_id("world", instance.item_id, "m")
-        assert verdict.content_hash == evaluator.content_hash(instance, text)
+        assert verdict.content_hash == content_hash([instance.question, text, None])
         assert (verdict.judge, verdict.signature) == (evaluator.name, evaluator.signature)
         assert verdict.probabilities is not None
         assert list(verdict.probabilities["world"]) == list(LABELS)
@@ -364,10 +381,8 @@ def test_an_evaluator_decides_alike_each_time_and_without_its_first_encoder(
     fit(small, "expert-trained", short(encoder), tmp_path)
     first, again = decided(tmp_path, small), decided(tmp_path, small)
     assert [v.probabilities for v in first] == [v.probabilities for v in again]
-    evaluator = ProxyEvaluator.load(tmp_path)
-    assert evaluator.encoder.folder == tmp_path
-    texts = [i.argument for i in small.ranked]
-    (alone,) = evaluator.judge(small, GOLD, small.ranked[:1], texts[:1])
+    assert ProxyEvaluator.load(tmp_path, small).encoder.folder == tmp_path
+    (alone,) = judged(tmp_path, small, GOLD, [small.ranked[0].argument])
     assert alone.probabilities is not None
     assert first[0].probabilities is not None
     assert alone.probabilities["world"] == pytest.approx(first[0].probabilities["world"], abs=1e-5)
@@ -378,7 +393,8 @@ def test_cut_inputs_of_training_are_counted(
 ) -> None:
     tight = config(encoder, epochs=1, max_tokens=19)  # text 10, argument 8, frame 3
     fit(small, "expert-trained", tight, tmp_path)
-    manifest = ProxyEvaluator.load(tmp_path).manifest
+    manifest = read_manifest(tmp_path)
+    assert manifest is not None
     assert (manifest["cut"], manifest["cut_arguments"]) == (40, 0)
 
 
@@ -386,7 +402,7 @@ def test_torn_weights_are_a_setup_error(small: ProxyTask, encoder: Path, tmp_pat
     fit(small, "baseline", config(encoder, epochs=1), tmp_path)
     (tmp_path / "model.safetensors").write_bytes(b"torn")
     with pytest.raises(SetupError, match=r"model\.safetensors.*train again"):
-        ProxyEvaluator.load(tmp_path)
+        ProxyEvaluator.load(tmp_path, small)
 
 
 # --- encoders ------------------------------------------------------------------------------------
