@@ -54,8 +54,9 @@ from judgebench.runs.budget import Budget
 from judgebench.runs.bundles import Bundles
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.judging import Work, judge_answers
+from judgebench.runs.repair import take_out
 from judgebench.runs.stop import Interrupted, Stop, ctrl_c
-from judgebench.runs.verdict_file import check_lines, set_aside
+from judgebench.runs.verdict_file import check_lines
 from judgebench.studies.answers import indexed
 from judgebench.writer import WritingTerms, Written
 
@@ -274,7 +275,7 @@ def _evaluate(bench: RankBench, step: RankingStep, entry: RankedEntry, arguments
         train(plan, where, step.progress, step.stop)
         path = step.folder.verdict_path(plan.name)
         if path.is_file() and (damaged := check_lines(path).damaged):
-            set_aside(path, damaged)
+            take_out(path, damaged, step.folder, step.progress)
         evaluator = ProxyEvaluator.load(where, entry.task)
         judge_answers(evaluator, Bundles(evaluator, answers), step)
         if step.stop.wanted:

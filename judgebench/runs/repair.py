@@ -79,12 +79,17 @@ def set_lines_aside(
         else:
             FiledVerdicts(files, judge.signature, answers, bench.rubric.metrics, lines)
         for path, numbers in lines.items():
-            set_aside(path, numbers)
-            n = f"{len(numbers):,} damaged {'line is' if len(numbers) == 1 else 'lines are'}"
-            to = f"{path.name}.damaged"
-            said = f"{path.name}: {n} now in {to}; what it judged is asked again"
-            progress.say(said)
-            folder.note_changes({path.name: f"{said}."}, beside=True)
+            take_out(path, numbers, folder, progress)
+
+
+def take_out(path: Path, numbers: Collection[int], folder: RunFolder, progress: Progress) -> None:
+    """Move the damaged lines of these numbers from a file of verdicts into `FILE.damaged`, say so
+    and note it in the manifest. Raises DiskFailed."""
+    set_aside(path, numbers)
+    n = f"{len(numbers):,} damaged {'line is' if len(numbers) == 1 else 'lines are'}"
+    said = f"{path.name}: {n} now in {path.name}.damaged; what it judged is asked again"
+    progress.say(said)
+    folder.note_changes({path.name: f"{said}."}, beside=True)
 
 
 def _note_unsigned(path: Path, n: int, folder: RunFolder, progress: Progress) -> None:

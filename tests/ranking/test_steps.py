@@ -216,7 +216,11 @@ def test_damaged_decisions_are_set_aside_and_made_again(
     first, rest = whole.split(b"\n", 1)
     path.write_bytes(first.replace(b"yes", b"no!") + b"\n" + rest)
     asked.clear()
-    evaluate_all(bench, run, NoProgress())
+    evaluate_all(bench, run, told := Listener())
+    said = (
+        f"{path.name}: 1 damaged line is now in {path.name}.damaged; what it judged is asked again"
+    )
+    assert said in told.heard
     assert asked == [json.loads(first)["item_id"]]
     assert path.with_name(f"{path.name}.damaged").read_bytes().startswith(first[:20])
     assert sorted(path.read_bytes().splitlines()) == sorted(whole.splitlines())
