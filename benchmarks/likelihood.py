@@ -2,7 +2,7 @@
 
 A model, run by transformers in this process, draws completions of a question. A target is then
 weighed behind every `--stride` tokens of each: once by the tree whose branches hang at all places
-(`backends/tree_reader.py`), once by a plain pass over the whole text for each place, as an engine
+(`models/tree_reader.py`), once by a plain pass over the whole text for each place, as an engine
 without such trees does it (and one more that tells the completion's own probabilities). Both are
 timed in turn on the same completions, in seconds of processor time; they must say the same.
 

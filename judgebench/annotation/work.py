@@ -14,7 +14,7 @@ _HERE = Path(__file__).parent
 
 
 def page_of(name: str, data: Any, connect: str = "'none'") -> tuple[str, str]:
-    """The page of that name with its data, and its policy, as `web.page.local_page` makes them."""
+    """The page of that name with its data, and its policy, as `people.page.local_page` does."""
     script = page_script(_HERE / "asking.js", _HERE / f"{name}.js")
     return local_page(_HERE / name, script, data, connect=connect)
 

@@ -39,7 +39,7 @@ codecs.register_error("judgebench", _in_plain_characters)
 class Stream(io.TextIOBase):
     """A stream whose text commands no terminal, in characters that its encoding holds.
 
-    `raw` is the stream for a writer that sends commands of its own (`report.screen`).
+    `raw` is the stream for a writer that sends commands of its own (`results.screen`).
     """
 
     def __init__(self, under: TextIO, clean: bool = True) -> None:

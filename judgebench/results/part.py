@@ -1,7 +1,7 @@
 """What one analysis shows, in the same way in every format: blocks of text, tables and figures.
 
-An analysis makes a `Part`; `report/` writes parts as text on a terminal, HTML, Markdown and LaTeX
-and draws their figures. No writer knows an analysis, and no analysis knows a format.
+An analysis makes a `Part`; the writers beside it write parts as text on a terminal, HTML, Markdown
+and LaTeX and draw their figures. No writer knows an analysis, and no analysis knows a format.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class HeatMap:
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """Any other figure: `draw` makes a matplotlib figure with `report.figure`'s helpers."""
+    """Any other figure: `draw` makes a matplotlib figure with `results.figure`'s helpers."""
 
     key: str
     title: str

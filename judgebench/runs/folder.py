@@ -8,7 +8,7 @@
     answers.index, data.json   of many answers: what a resume need not read anew (`data.kept`)
     verdicts-NAME.jsonl   one line per verdict, append-only, one file per judge
     verdicts-NAME+PART.jsonl   the same while several processes share the work; merged at its end
-    batches-NAME.json     batches that were submitted and not yet collected (`backends.batch`)
+    batches-NAME.json     batches that were submitted and not yet collected (`models.batch`)
     attacks.jsonl         answers judged beside the study, such as altered ones; answers.jsonl
                           holds them too
     attacks-rejected.jsonl   those that failed a check of validity, with the reasons

@@ -164,7 +164,7 @@ class FiledVerdicts(Mapping[str, Verdict]):
         return np.append(found, -1)[self._rows_of(answers)]  # the last: -1 is no row
 
     def label_probabilities(self, metric: Metric, answers: IndexedAnswers) -> FloatArray:
-        """Like `study.verdicts.label_probabilities`."""
+        """Like `studies.verdicts.label_probabilities`."""
         found = self._probabilities.of(metric.id)
         if found is None:
             return no_probabilities(metric, answers)
@@ -174,7 +174,7 @@ class FiledVerdicts(Mapping[str, Verdict]):
         return shares(found, metric)
 
     def scores(self, answers: IndexedAnswers) -> FloatArray:
-        """Like `study.verdicts.scores`."""
+        """Like `studies.verdicts.scores`."""
         if self._scores is None:
             return np.full(len(answers), np.nan)
         if answers is self._answers:
@@ -187,13 +187,13 @@ class FiledVerdicts(Mapping[str, Verdict]):
         return np.fromiter(found, dtype=np.int64, count=len(answers))
 
     def was_asked(self, answers: IndexedAnswers) -> NDArray[np.bool_]:
-        """Like `study.verdicts.was_asked`."""
+        """Like `studies.verdicts.was_asked`."""
         if answers is self._answers:
             return self._there
         return np.append(self._there, False)[self._rows_of(answers)]
 
     def trained_on(self, answers: IndexedAnswers) -> NDArray[np.bool_]:
-        """Like `study.verdicts.trained_on`."""
+        """Like `studies.verdicts.trained_on`."""
         own = self._there & (np.frombuffer(self._status_of, dtype=np.int8) == _TRAINED_ON)
         return own if answers is self._answers else np.append(own, False)[self._rows_of(answers)]
 

@@ -30,7 +30,7 @@ def remote(base_url: str, key: str) -> dict[str, Any]:
 
 def judged(folder: Path, judges: dict[str, tuple[str, dict[str, Any]]], **how: Any) -> RunFolder:
     """Run the benchmark with judges given as name: (backend, settings), and a jury of them all.
-    `how` goes to `runner.run`."""
+    `how` goes to `runs.run`."""
     lines = "".join(f'i{i},Where is it?,"{text}"\n' for i, text in enumerate(TEXTS))
     (folder / "answers.csv").write_text("item_id,question,text\n" + lines)
     (folder / "labels.csv").write_text("item_id,annotator,politeness\n" + LABELS)
