@@ -166,7 +166,7 @@ class LookingUp:
             return None
         # What stands under the key is taken out as it was written: whoever reads it is strict.
         nested = said and self._form is _NESTED
-        return talk.ended(text=_UNDER_KEY.sub(r"\1", reply.text) if nested else reply.text)
+        return talk.ended(text=_without_key(reply.text) if nested else reply.text)
 
     def _next(self, talk: _Talk) -> Request:
         """The request for the next call."""
@@ -231,8 +231,17 @@ _NESTED = _Form(
     f'{{"{_KEY}": {_JSON.begin}', "}}",
     f', as the value of the key "{_KEY}"', f' It stands alone, without the key "{_KEY}".',
 )  # fmt: skip
-_UNDER_KEY = re.compile(r'\{\s*"' + _KEY + r'"\s*:\s*(\{.*\})\s*\}(?=\s*\Z)', re.DOTALL)
+_KEY_BEGINS = re.compile(r'\{\s*"' + _KEY + r'"\s*:\s*(?=\{)')
 _ASKS = re.compile(r"[*_]*\[question\][*_]*\s*:?[*_]*(.*)", re.IGNORECASE | re.DOTALL)
+
+
+def _without_key(text: str) -> str:
+    """The text with what stands under the key in place of the object that ends it, if one does."""
+    begin, body = _KEY_BEGINS.search(text), text.rstrip()
+    inner = body[begin.end() : -1].rstrip() if begin and body.endswith("}") else ""
+    if begin is None or not inner.endswith("}"):
+        return text
+    return text[: begin.start()] + inner + text[len(body) :]
 
 
 def _said(text: str, is_json: bool) -> str | bool:
