@@ -68,7 +68,7 @@ def slow_to_learn(folder: Path) -> Path:
         writer = csv.writer(file)
         writer.writerow(("item_id", "question", "text", "system", "annotator", "tone"))
         for i in range(1200):
-            text = " ".join(f"w{n}" for n in rng.integers(0, 20_000, 250))
+            text = " ".join(f"w{n}" for n in rng.integers(0, 60_000, 1000))
             label = labels[rng.integers(3)]
             writer.writerow((f"i{i}", f"Question {i}?", text, f"s{i % 2}", "Ann", label))
     judges = "[{name: who, learn: by-system}, {name: own, learn: head, encoder: words}]"
@@ -96,5 +96,4 @@ def test_one_ctrl_c_ends_tune_soon_and_keeps_what_is_done(tmp_path: Path) -> Non
         env={**os.environ, "PYTHONPATH": str(REPO)},
     ).stdout  # fmt: skip
     assert b"who: learns 0 times" in ahead
-    # A fold that was learnt while Ctrl-C waited is kept.
-    assert b"own: learns 2 times" in ahead or b"own: learns 1 time " in ahead
+    assert b"own: learns 2 times" in ahead
