@@ -34,7 +34,7 @@ from statistics import median
 from tempfile import TemporaryDirectory
 
 from judgebench.alignment import align
-from judgebench.data import load_data
+from judgebench.data.load import load_data
 from judgebench.judges.config import JudgeConfig
 from judgebench.judges.judge import Task
 from judgebench.judges.llm import LLMJudge
@@ -44,10 +44,10 @@ from judgebench.models.weights import fetch
 from judgebench.prompt import load_prompt
 from judgebench.records import Answer, Verdict
 from judgebench.rubric import load_rubric
-from judgebench.runs import run
 from judgebench.runs.bench import load_bench
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.open import open_run
+from judgebench.runs.run_bench import run
 from judgebench.shipped import shipped_folder
 
 RUBRIC = "medical-safety"  # 8 metrics

@@ -131,8 +131,8 @@ def only_read(bench: Path) -> None:
 
 def only_resume(bench: Path, run: Path) -> None:
     """Resume a run and say when its judge has started."""
-    from judgebench import runs
     from judgebench.progress import NoProgress
+    from judgebench.runs import run_bench
     from judgebench.runs.bench import load_bench
     from judgebench.runs.folder import RunFolder
 
@@ -145,7 +145,7 @@ def only_resume(bench: Path, run: Path) -> None:
     loaded = load_bench(bench, run_folder=run)
     print(f"read {time.time()}", flush=True)
     try:
-        runs.run(loaded, RunFolder(run), progress=Told())
+        run_bench.run(loaded, RunFolder(run), progress=Told())
     finally:
         loaded.close()
 

@@ -118,9 +118,9 @@ def bodies(answers: int, url: str) -> list[dict[str, Any]]:
 
 def judgebench(backend: str, answers: int, url: str, connections: int) -> dict[str, float]:
     from judgebench.progress import NoProgress
-    from judgebench.runs import run
     from judgebench.runs.bench import load_bench
     from judgebench.runs.folder import RunFolder
+    from judgebench.runs.run_bench import run
 
     span = Span()
 

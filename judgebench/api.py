@@ -669,10 +669,11 @@ def run(
     >>> [judge.name for judge in jb.run(bench, "runs/two", judges={"always": Always()}).judges][0]
     'always'
     """
-    from judgebench import runs
     from judgebench.judges.from_python import judges_from
     from judgebench.progress import NoProgress, ProgressDisplay
     from judgebench.results.screen import Screen
+    from judgebench.runs import run_bench
+    from judgebench.runs.batching import batched
     from judgebench.runs.bench import Bench, default_run_folder
     from judgebench.runs.folder import RunFolder
 
@@ -688,8 +689,8 @@ def run(
         found = RunFolder(to or default_run_folder(loaded.config))
         try:
             others = judges_from(judges, loaded.rubric, loaded.names)
-            asked = runs.batched(loaded, found, budget) if batch else loaded
-            runs.run(replace(asked, others=others), found, budget=budget, progress=progress)
+            asked = batched(loaded, found, budget) if batch else loaded
+            run_bench.run(replace(asked, others=others), found, budget=budget, progress=progress)
         finally:
             loaded.close()
     return open_run(found.path)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from judgebench.alignment.caveats import apart_uses, odd_uses
 from judgebench.alignment.compared import MOST_NAMED, bar_lines, compared_with, overlap_lines
-from judgebench.data import check_files
+from judgebench.data.load import check_files
 from judgebench.errors import Problem, SetupError
 from judgebench.features import FileKind, Lines, sections, wings
 from judgebench.judges.llm import LLMJudge

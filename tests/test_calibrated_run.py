@@ -19,9 +19,10 @@ from judgebench.judges.llm import LLMJudge
 from judgebench.models.contract import Reply, Request
 from judgebench.prompt import load_prompt
 from judgebench.records import Answer, Dataset, Status
-from judgebench.runs import forecast, run
 from judgebench.runs.bench import Bench, BenchConfig
 from judgebench.runs.folder import RunFolder
+from judgebench.runs.forecast import forecast
+from judgebench.runs.run_bench import run
 
 ITEMS = answers(6)
 TRUTH = {(x.item_id, x.metric): x.label for x in labels(ITEMS, ("ann",))}

@@ -9,12 +9,12 @@ from pathlib import Path
 from aligned import align_run
 from loopback import Body, Loopback, Play, said
 
-from judgebench.data import load_data
+from judgebench.data.load import load_data
 from judgebench.results.write import write_report
 from judgebench.rubric import load_rubric
-from judgebench.runs import run
 from judgebench.runs.bench import load_bench
 from judgebench.runs.folder import RunFolder
+from judgebench.runs.run_bench import run
 from judgebench.shipped import shipped_folder
 
 FORGED = shipped_folder("adversarial") / "forged-verdicts.jsonl"

@@ -14,9 +14,9 @@ from scripted_judges import Listener
 
 from judgebench.errors import RunLocked, SetupError
 from judgebench.records import Status
-from judgebench.runs import run
 from judgebench.runs.bench import load_bench
 from judgebench.runs.folder import RunFolder
+from judgebench.runs.run_bench import run
 
 
 def judge(bench: Path, run_folder: Path) -> None:

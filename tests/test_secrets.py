@@ -35,9 +35,9 @@ from judgebench.models.openai_compatible import OpenAICompatible
 from judgebench.models.secrets import Secrets
 from judgebench.models.settings import BackendSettings
 from judgebench.results import write
-from judgebench.runs import run
 from judgebench.runs.bench import load_bench
 from judgebench.runs.folder import RunFolder
+from judgebench.runs.run_bench import run
 
 # With what URLs quote, what JSON escapes and what base64 writes with "+" and "/".
 KEY = 'sk-planted/5f3"a9c7+e1b2d4=~x?y'

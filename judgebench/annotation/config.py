@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, field_validator
 
 from judgebench.annotation.folder import LEAD
-from judgebench.data import load_data
+from judgebench.data.load import load_data
 from judgebench.data.pairs import PairsConfig
 from judgebench.errors import Problem, SetupError
 from judgebench.judges.config import Name

@@ -103,8 +103,8 @@ def run(
     Safe to interrupt: Ctrl-C finishes the answers in flight, a second Ctrl-C stops at once. Rerun
     to resume. In batches, for less: judgebench run bench.yaml --batch
     """
-    from judgebench.runs import Sharing
     from judgebench.runs.folder import Shard
+    from judgebench.runs.run_bench import Sharing
 
     output = Output(verbose, quiet, as_json)
     asked = Asked(bench, run, limit, budget, data_folder, dry_run, output, local_only, batch)

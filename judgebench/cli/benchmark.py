@@ -20,10 +20,10 @@ from judgebench.errors import JudgesStopped
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from judgebench.runs import Sharing
     from judgebench.runs.bench import Bench
     from judgebench.runs.extension import Extend
     from judgebench.runs.folder import RunFolder
+    from judgebench.runs.run_bench import Sharing
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Asked:
 
 def benchmark(asked: Asked, extend: Extend | None = None, sharing: Sharing | None = None) -> None:
     """Judge what has no verdict yet, with what a wing adds; then write and print the report."""
-    from judgebench.runs import batched
+    from judgebench.runs.batching import batched
     from judgebench.runs.bench import check_local, default_run_folder, load_bench
     from judgebench.runs.folder import RunFolder
 
@@ -85,8 +85,9 @@ def benchmark(asked: Asked, extend: Extend | None = None, sharing: Sharing | Non
 def _judge(
     console: Console, bench: Bench, folder: RunFolder, budget: float | None, sharing: Sharing | None
 ) -> None:
-    from judgebench import runs
     from judgebench.progress import ProgressDisplay
+    from judgebench.runs import run_bench
+    from judgebench.runs.stop import Interrupted
     from judgebench.words import counted
 
     parts = [
@@ -108,9 +109,9 @@ def _judge(
     display = ProgressDisplay(console)
     try:
         with display:
-            shared = sharing or runs.Sharing()
-            runs.run(bench, folder, budget=budget, progress=display, sharing=shared)
-    except runs.Interrupted as stopped:
+            shared = sharing or run_bench.Sharing()
+            run_bench.run(bench, folder, budget=budget, progress=display, sharing=shared)
+    except Interrupted as stopped:
         for line in display.summary():
             typer.echo(line, err=True)
         typer.echo(
@@ -151,7 +152,8 @@ def _leave_at_once() -> NoReturn:
 def _print_forecast(console: Console, bench: Bench, folder: RunFolder) -> None:
     from rich.table import Table
 
-    from judgebench.runs import forecast, with_learnt
+    from judgebench.runs.forecast import forecast
+    from judgebench.runs.run_bench import with_learnt
 
     table = Table(title="Estimate of this run (token counts are rough)")
     for heading in ("judge", "answers", "judged before", "calls", "prompt tokens", "reply tokens"):

@@ -98,7 +98,7 @@ def _ahead(bench: RankBench) -> Iterator[str]:
 def _rank(console: Console, bench: RankBench, folder: RunFolder, budget: float | None) -> None:
     from judgebench.progress import ProgressDisplay
     from judgebench.ranking.steps import rank_all
-    from judgebench.runs import Interrupted
+    from judgebench.runs.stop import Interrupted
 
     try:
         with ProgressDisplay(console) as display:

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import judgebench
-from judgebench import runs
 from judgebench.errors import BudgetSpent, SetupError
 from judgebench.files import disk_errors
 from judgebench.models import open_backend
@@ -49,6 +48,7 @@ from judgebench.ranking.ranking_folder import (
     write_split,
 )
 from judgebench.records import Answer, Dataset
+from judgebench.runs import run_bench
 from judgebench.runs.bench import load_bench
 from judgebench.runs.budget import Budget
 from judgebench.runs.bundles import Bundles
@@ -138,14 +138,14 @@ def judge_all(
     budget: float | None = None,
 ) -> None:
     """Put every argument on a ranked instance to the judges, as any run does. `budget` is for the
-    verdicts alone. Raises what `runs.run` raises."""
+    verdicts alone. Raises what `run_bench.run` raises."""
     answers: list[Answer] = []
     for entry in (entry for entry in bench.tasks if entry.entry.judged):
         rows = {i.item_id: row for row, i in enumerate(entry.task.ranked)}
         asked = _asked(entry, all_arguments(bench, entry, folder.path))
         answers += sorted(asked, key=lambda answer: rows[answer.metadata["instance"]])
     with closing(load_bench(bench.file, arguments=Dataset(answers, ()))) as judged:
-        runs.run(judged, folder, budget=budget, progress=progress)
+        run_bench.run(judged, folder, budget=budget, progress=progress)
 
 
 def evaluate_all(bench: RankBench, folder: RunFolder, progress: Progress) -> None:

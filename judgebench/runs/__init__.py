@@ -3,10 +3,3 @@
 A verdict is on disk before the next is waited for. Resuming goes by key (item, content hash of
 the answer, signature of the judge, repeat): what has an ending is never asked again.
 """
-
-from judgebench.runs.batching import batched
-from judgebench.runs.forecast import Forecast, forecast
-from judgebench.runs.run_bench import Sharing, run, with_learnt
-from judgebench.runs.stop import Interrupted
-
-__all__ = ["Forecast", "Interrupted", "Sharing", "batched", "forecast", "run", "with_learnt"]

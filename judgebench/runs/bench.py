@@ -13,10 +13,10 @@ from typing import Any, ParamSpec, TypeVar
 import yaml
 from pydantic import BaseModel, Field, create_model
 
-from judgebench.data import load_data
 from judgebench.data.gather import VerdictSource
 from judgebench.data.given import read_verdicts
 from judgebench.data.labels import find_metric
+from judgebench.data.load import load_data
 from judgebench.data.pairs import PairsConfig
 from judgebench.errors import Problem, SetupError
 from judgebench.features import learnings, sections

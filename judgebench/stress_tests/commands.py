@@ -106,7 +106,7 @@ def make(
     Safe to interrupt; rerun to resume.
     """
     from judgebench.cli.show import ONE_SCREEN
-    from judgebench.data import load_data
+    from judgebench.data.load import load_data
     from judgebench.progress import ProgressDisplay
     from judgebench.rubric import load_rubric
     from judgebench.stress_tests.probes.make import SetOrder, make_set

@@ -18,7 +18,7 @@ from mtbench import METRIC, first_turns
 
 import judgebench as jb
 from judgebench.alignment import Alignment
-from judgebench.data import load_data
+from judgebench.data.load import load_data
 from judgebench.rubric import load_rubric
 from judgebench.studies.truth import TruthConfig
 

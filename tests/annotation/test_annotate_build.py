@@ -14,7 +14,7 @@ from judgebench.annotation.build import Built, build, item_of, secret_of
 from judgebench.annotation.config import load_setup
 from judgebench.annotation.init import init
 from judgebench.annotation.screens import Screen
-from judgebench.data import load_data
+from judgebench.data.load import load_data
 from judgebench.errors import SetupError
 from judgebench.rubric import load_rubric
 

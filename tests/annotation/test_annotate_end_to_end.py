@@ -22,7 +22,7 @@ from judgebench.annotation.init import init
 from judgebench.annotation.key import read_key
 from judgebench.annotation.screens import PART, Field, Screen
 from judgebench.annotation.store import Event
-from judgebench.data import load_data
+from judgebench.data.load import load_data
 from judgebench.data.pairs import WantedPairs
 from judgebench.features import WINGS
 from judgebench.records import Dataset, HumanLabel

@@ -18,8 +18,8 @@ import pytest
 from judgebench.annotation.export import export, label_rows, snapshot
 from judgebench.annotation.screens import Field, Screen, Section
 from judgebench.annotation.store import Event, Store
-from judgebench.data import load_data
 from judgebench.data.findings import Findings
+from judgebench.data.load import load_data
 from judgebench.data.open_table import open_table
 from judgebench.data.spreadsheet import filled_rows
 from judgebench.errors import SetupError

@@ -61,7 +61,8 @@ def start(bench: Path, run: Path, *, report: bool = False) -> subprocess.Popen[b
     if not report:  # the tables take longer than the run and are not what is tested here
         code = (
             "import sys; from pathlib import Path; from judgebench.runs.bench import load_bench; "
-            "from judgebench.runs import run; from judgebench.runs.folder import RunFolder; "
+            "from judgebench.runs.folder import RunFolder; "
+            "from judgebench.runs.run_bench import run; "
             "run(load_bench(Path(sys.argv[2])), RunFolder(Path(sys.argv[4])))"
         )
     arguments = [sys.executable, "-c", code, "run", str(bench), "--run", str(run)]

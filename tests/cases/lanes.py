@@ -9,9 +9,9 @@ import yaml
 from aligned import align_run
 
 from judgebench.records import Status, Verdict
-from judgebench.runs import run
 from judgebench.runs.bench import load_bench
 from judgebench.runs.folder import RunFolder
+from judgebench.runs.run_bench import run
 
 TEXTS = [
     "Restart the router, then call us on the number on your bill if the light stays red.",

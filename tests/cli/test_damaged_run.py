@@ -14,12 +14,12 @@ from loopback import Loopback, status
 from scripted_judges import Listener
 
 import judgebench as jb
-from judgebench import runs as running
 from judgebench.api import analyse, parts
 from judgebench.errors import DamagedRun, SetupError
 from judgebench.features import WINGS
 from judgebench.results.markdown import to_markdown
 from judgebench.results.write import part_csv
+from judgebench.runs import run_bench
 from judgebench.runs.bench import load_bench
 from judgebench.runs.folder import RunFolder
 
@@ -112,7 +112,7 @@ def _run(bench_file: Path, folder: Path) -> list[str]:
     """Run it; what was said meanwhile."""
     bench, listener = load_bench(bench_file), Listener()
     try:
-        running.run(bench, RunFolder(folder), progress=listener)
+        run_bench.run(bench, RunFolder(folder), progress=listener)
     finally:
         bench.close()
     return listener.heard

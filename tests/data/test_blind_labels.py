@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import judgebench as jb
-from judgebench.data import load_data
+from judgebench.data.load import load_data
 from judgebench.runs.bench import load_bench
 
 RUBRIC = jb.Rubric.from_labels({"tone": ["Friendly", "Rude"]})

@@ -12,10 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgebench.data import DataSpec, load_data
 from judgebench.data.cells import Nested
 from judgebench.data.conversation import ROLES, judged, turns_of
 from judgebench.data.criteria import criteria_of
+from judgebench.data.load import load_data
+from judgebench.data.spec import DataSpec
 from judgebench.errors import SetupError
 from judgebench.records import Answer, Dataset, Part, in_words
 from judgebench.rubric import Rubric

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable
 from pathlib import Path
 
-from judgebench.data import check_files, load_data
+from judgebench.data.load import check_files, load_data
 from judgebench.rubric import Rubric
 
 Write = Callable[[str, str | bytes], Path]

@@ -11,7 +11,7 @@ import krippendorff
 import numpy as np
 import pytest
 
-from judgebench.data import check_files, load_data
+from judgebench.data.load import check_files, load_data
 from judgebench.records import Dataset, is_slot
 from judgebench.rubric import Rubric, load_rubric
 

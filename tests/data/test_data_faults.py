@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judgebench.data import check_files, load_data
 from judgebench.data.findings import ERRORS, WARNINGS
+from judgebench.data.load import check_files, load_data
 from judgebench.errors import Problem, SetupError
 from judgebench.rubric import Rubric
 

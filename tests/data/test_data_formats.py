@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from openpyxl.cell import WriteOnlyCell
 
-from judgebench.data import load_data
+from judgebench.data.load import load_data
 from judgebench.records import Dataset, is_slot
 from judgebench.rubric import Rubric
 

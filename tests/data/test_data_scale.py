@@ -15,8 +15,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgebench.data import DataSpec, check_files, gather, is_kept, keep_data, load_data
+from judgebench.data import gather
 from judgebench.data.answer_file import AnswerFile, write_answers
+from judgebench.data.kept import is_kept, keep_data
+from judgebench.data.load import check_files, load_data
+from judgebench.data.spec import DataSpec
 from judgebench.files import to_line
 from judgebench.records import Dataset
 from judgebench.rubric import Rubric

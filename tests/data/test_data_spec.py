@@ -10,7 +10,8 @@ from textwrap import dedent
 
 import pytest
 
-from judgebench.data import DataSpec, check_files, load_data
+from judgebench.data.load import check_files, load_data
+from judgebench.data.spec import DataSpec
 from judgebench.errors import SetupError
 from judgebench.records import content_hash, is_slot
 from judgebench.rubric import Rubric, load_rubric

@@ -11,12 +11,12 @@ import pandas as pd
 import pytest
 
 import judgebench as jb
-from judgebench.data import load_data
+from judgebench.data.load import load_data
 from judgebench.errors import SetupError
 from judgebench.records import Status
 from judgebench.rubric import load_rubric
-from judgebench.runs import run
 from judgebench.runs.folder import RunFolder
+from judgebench.runs.run_bench import run
 
 DATA = """files:
   - path: a.csv

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import judgebench as jb
-from judgebench.data import load_data
+from judgebench.data.load import load_data
 
 TONE = jb.Rubric.from_labels({"tone": ["Friendly", "Curt", "Rude"]})
 SIX = [f"i{n}" for n in range(6)]

@@ -15,8 +15,8 @@ import pytest
 
 import judgebench as jb
 from judgebench.checks import check_all
-from judgebench.data import load_data
 from judgebench.data.importers.log import Given, Log, Sample, tables
+from judgebench.data.load import load_data
 from judgebench.errors import Problem, SetupError, shorten
 from judgebench.rubric import load_rubric
 

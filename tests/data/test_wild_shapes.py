@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from judgebench.data import load_data
+from judgebench.data.load import load_data
 from judgebench.errors import SetupError
 from judgebench.rubric import load_rubric
 

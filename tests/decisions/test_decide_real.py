@@ -13,7 +13,7 @@ from align_case import FEW
 from decide_case import condition
 from mtbench import first_turns
 
-from judgebench.data import load_data
+from judgebench.data.load import load_data
 from judgebench.decisions.result import Decisions, Outcome, State
 from judgebench.decisions.rule import DecisionRule
 from judgebench.decisions.run import decide

@@ -17,7 +17,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from judgebench.checks import check_all
-from judgebench.data import check_files, load_data
+from judgebench.data.load import check_files, load_data
 from judgebench.errors import JudgebenchError
 from judgebench.files import read_lines
 from judgebench.judges.config import judge_entry

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import judgebench as jb
-from judgebench import runs
+from judgebench.runs import run_bench
 from judgebench.runs.bench import load_bench
 from judgebench.runs.folder import RunFolder
 
@@ -45,7 +45,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (place / "bench.yaml").write_text(yaml.safe_dump(bench))
     opened = load_bench(place / "bench.yaml")
     try:
-        runs.run(opened, RunFolder(place / "run"))
+        run_bench.run(opened, RunFolder(place / "run"))
     finally:
         opened.close()
     return place / "run"
@@ -129,7 +129,7 @@ def test_a_resumed_run_repairs_its_folder(sound: Path, tmp_path: Path, damages: 
     folder = copied(sound, tmp_path / "run", damages)
     bench, refused = load_bench(sound.parent / "bench.yaml"), ""
     try:
-        runs.run(bench, RunFolder(folder))
+        run_bench.run(bench, RunFolder(folder))
     except jb.SetupError as error:
         refused = str(error)
     finally:

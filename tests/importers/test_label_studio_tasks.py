@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import judgebench as jb
-from judgebench.data import load_data
+from judgebench.data.load import load_data
 from judgebench.rubric import load_rubric
 
 FILES = Path(__file__).parent / "files"

@@ -33,11 +33,10 @@ from judgebench.records import Answer, Lookup, Usage, Verdict
 from judgebench.retrieval.corpus import Corpus, Document
 from judgebench.retrieval.library import Library
 from judgebench.rubric import Rubric
-from judgebench.runs import run
 from judgebench.runs.bench import check_local, load_bench
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.forecast import forecast
-from judgebench.runs.run_bench import Sharing
+from judgebench.runs.run_bench import Sharing, run
 from judgebench.runs.stop import Interrupted
 
 TEXTS = ("Rabies is nearly always fatal.", "Iron is in beans.", "Iron makes blood.")

@@ -30,9 +30,8 @@ from judgebench.ranking.steps import (
 )
 from judgebench.records import Status, Verdict
 from judgebench.rubric import load_rubric
-from judgebench.runs import Interrupted
 from judgebench.runs.folder import RunFolder
-from judgebench.runs.stop import Stop
+from judgebench.runs.stop import Interrupted, Stop
 
 
 @pytest.fixture

@@ -14,8 +14,9 @@ from judgebench.judges.config import JuryConfig
 from judgebench.models.contract import Reply, Request
 from judgebench.progress import NoProgress
 from judgebench.records import Answer, Status, Usage, Verdict
-from judgebench.runs import forecast, run
 from judgebench.runs.folder import RunFolder
+from judgebench.runs.forecast import forecast
+from judgebench.runs.run_bench import run
 
 
 def statuses(folder: RunFolder, judge: str) -> Counter[str]:

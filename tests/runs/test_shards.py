@@ -10,8 +10,8 @@ from scripted_judges import GOOD, Listener, ScriptedBackend, answers, bench
 
 from judgebench.errors import RunLocked, SetupError
 from judgebench.judges.config import JuryConfig
-from judgebench.runs import Sharing, run
 from judgebench.runs.folder import RunFolder, Shard
+from judgebench.runs.run_bench import Sharing, run
 
 N = 20
 

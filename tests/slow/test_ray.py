@@ -18,10 +18,9 @@ from lanes import judged, labels_of
 from loopback import PATIENCE, Body, Loopback, said
 
 from judgebench.errors import SetupError
-from judgebench.runs import Sharing, run
 from judgebench.runs.bench import load_bench
 from judgebench.runs.folder import RunFolder
-from judgebench.runs.run_bench import Engine
+from judgebench.runs.run_bench import Engine, Sharing, run
 
 pytestmark = pytest.mark.ray
 

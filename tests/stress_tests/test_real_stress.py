@@ -12,9 +12,9 @@ from stress_case import grouped, stress_run
 from judgebench.judges.config import JudgeConfig
 from judgebench.records import Answer, Status
 from judgebench.rubric import load_rubric
-from judgebench.runs import run
 from judgebench.runs.bench import load_bench
 from judgebench.runs.folder import RunFolder
+from judgebench.runs.run_bench import run
 from judgebench.shipped import shipped_folder
 from judgebench.stats.resample import Resampling
 from judgebench.stress_tests.attacking import Attacking

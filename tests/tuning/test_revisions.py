@@ -14,8 +14,8 @@ from loopback import Loopback, Play, said
 from rounds_case import opinion, proposal
 
 import judgebench as jb
-from judgebench import runs
 from judgebench.errors import SetupError
+from judgebench.runs import run_bench
 from judgebench.runs.bench import load_bench
 from judgebench.runs.folder import RunFolder
 from judgebench.tuning.judges import Examining
@@ -53,7 +53,7 @@ def set_up(bench: Path, decide: str) -> None:
 
 def tune(bench: Path, run: Path) -> None:
     loaded = load_bench(bench, run_folder=run, extend=Examining())
-    runs.run(loaded, RunFolder(run))
+    run_bench.run(loaded, RunFolder(run))
     loaded.close()
 
 
