@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -25,7 +25,7 @@ from judgebench.alignment.probabilities import probability_results
 from judgebench.alignment.statistics import MOST_DISAGREEMENTS, STATISTICS
 from judgebench.alignment.verdict_rows import verdict_rows
 from judgebench.records import TRAINED_ON, Answer, Estimate, Status, Usage, Verdict
-from judgebench.results.part import Files, Part, incomplete
+from judgebench.results.part import Files
 from judgebench.results.rows import Results, Row
 from judgebench.results.shown import Shown
 from judgebench.rubric import Metric, Rubric
@@ -87,6 +87,8 @@ class Alignment(Shown):
     - confusion: `human_label`, `label` (the judge's, empty where it gave none)
     - verdicts: the statistic is the status
     """
+
+    presented_by = "judgebench.alignment.alignment_part:alignment_part"
 
     name: str
     rubric: Rubric
@@ -151,13 +153,6 @@ class Alignment(Shown):
         shortfall = STATISTICS[statistic].shortfall
         best = min(defined, key=lambda one: shortfall(one[0]), default=None)
         return best and best[1:]
-
-    @cached_property
-    def part(self) -> Part:
-        """What is shown of the alignment."""
-        from judgebench.alignment.alignment_part import alignment_part
-
-        return incomplete(alignment_part(self), self.gaps)
 
 
 def align(study: Study) -> Alignment:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 from judgebench.alignment.differences import TESTED
@@ -62,6 +61,8 @@ class Comparison(Shown):
 
     `flips` holds the verdicts that changed. `compared` says in sentences what was compared.
     """
+
+    presented_by = "judgebench.comparison.part:comparison_part"
 
     name: str
     rubric: Rubric
@@ -145,9 +146,3 @@ class Comparison(Shown):
             "comparison": [row.plain() for row in self.results],
             "flips": [row.plain() for row in self.flips.results],
         }
-
-    @cached_property
-    def part(self) -> Part:
-        from judgebench.comparison.part import comparison_part
-
-        return incomplete(comparison_part(self), self.gaps)

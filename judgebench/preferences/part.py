@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 
 from judgebench.preferences.figures import draw_win_rates
 from judgebench.preferences.orders import FORMAT_CEILING, THREE_WAY, TIES
 from judgebench.preferences.result import Preferences
+from judgebench.results.layout import Layout
 from judgebench.results.part import Block, Drawing, Part
 from judgebench.results.rows import Results, Row
-from judgebench.results.tables import Cell, Table
+from judgebench.results.tables import Table
 from judgebench.stats.systems import FEW_SYSTEMS
 
 _SIZES = {"2": "pairs", "3": "triples"}
@@ -24,68 +25,106 @@ _HEADINGS = {
     "pearson": "Pearson's r{failures}", "spearman": "Spearman's ρ", "icc": "ICC(2, 1){failures}",
     "alpha": "Krippendorff's α", "icc_mean": "ICC(2, k)", "tau_b": "Kendall's τ-b",
 }  # fmt: skip
-# analysis -> title, statistic -> heading in words of the keys, what the numbers mean
-_DECLARED: Mapping[str, tuple[str, Mapping[str, str], str]] = {
-    "order": (
+_JUDGES = ("Metric", "Judge")
+_DECLARED: Mapping[str, Layout] = {
+    "order": Layout(
+        "preferences_order",
         "Share of pairs and triples in the humans' order: {ties}",
-        {
+        _JUDGES,
+        (
+            "A tuple of responses to one question is right where judge and humans agree on every "
+            "two of them. By chance: the same labels dealt out anew among the responses to each "
+            "question; of preferences, as often each, whatever the pair. "
+            f"{FORMAT_CEILING.capitalize()}: a judge that knows the mean of the humans and answers "
+            "with the nearest label. No order: preferences that go round in a circle.",
+        ),
+        headings={
             "right": "{size} right{failures}",
             "chance": "{size} by chance",
             "intransitive": "No order of {size}",
         },
-        "A tuple of responses to one question is right where judge and humans agree on every two "
-        "of them. By chance: the same labels dealt out anew among the responses to each question; "
-        f"of preferences, as often each, whatever the pair. {FORMAT_CEILING.capitalize()}: a judge "
-        "that knows the mean of the humans and answers with the nearest label. No order: "
-        "preferences that go round in a circle.",
     ),
-    "vote": (
+    "vote": Layout(
+        "preferences_vote",
         "Agreement with each vote",
-        {"agreement": "Agreement, {ties}{failures}", "chance": "By chance, {ties}"},
-        "Each vote of an annotator counts. Without ties: votes and verdicts that are no tie; a "
-        "pair judged differently in its two orders is a tie. Humans: two votes on one pair.",
+        _JUDGES,
+        (
+            "Each vote of an annotator counts. Without ties: votes and verdicts that are no tie; "
+            "a pair judged differently in its two orders is a tie. Humans: two votes on one pair.",
+        ),
+        headings={"agreement": "Agreement, {ties}{failures}", "chance": "By chance, {ties}"},
     ),
-    "response": (
+    "response": Layout(
+        "preferences_response",
         "Scores of single responses",
-        _HEADINGS,
-        "Each judge's score of a response beside the mean of the humans'; humans: their scores "
-        "beside each other. ICC(2, 1): absolute agreement of two raters; α: at level interval.",
+        _JUDGES,
+        (
+            "Each judge's score of a response beside the mean of the humans'; humans: their "
+            "scores beside each other. ICC(2, 1): absolute agreement of two raters; α: at level "
+            "interval.",
+        ),
+        headings=_HEADINGS,
     ),
-    "position": (
+    "position": Layout(
+        "preferences_position",
         "Preference for a place",
-        {"flipped": "Flipped", "changed": "Changed", "first_place": "First place"},
-        "Flipped: the judge prefers another response when the two change places; changed: it says "
-        "anything else, a tie among them. First place: "
-        "share won by the response that was shown first, ties left out; 0.5 without a bias.",
+        _JUDGES,
+        (
+            "Flipped: the judge prefers another response when the two change places; changed: it "
+            "says anything else, a tie among them. First place: share won by the response that "
+            "was shown first, ties left out; 0.5 without a bias.",
+        ),
+        headings={"flipped": "Flipped", "changed": "Changed", "first_place": "First place"},
     ),
-    "place": ("Mean severity by the place in a list", {"severity": "Place {place}"}, ""),
-    "ranking": (
+    "place": Layout(
+        "preferences_place", "Mean severity by the place in a list", _JUDGES,
+        headings={"severity": "Place {place}"},
+    ),
+    "ranking": Layout(
+        "preferences_ranking",
         "Agreement of the judge's and the humans' ranking of systems",
-        _HEADINGS,
-        "Both rankings are by Bradley-Terry strength; n is the number of systems. With fewer than "
-        f"{FEW_SYSTEMS} there are so few rankings that agreement says little.",
+        _JUDGES,
+        (
+            "Both rankings are by Bradley-Terry strength; n is the number of systems. With fewer "
+            f"than {FEW_SYSTEMS} there are so few rankings that agreement says little.",
+        ),
+        headings=_HEADINGS,
     ),
-    "longer": (
+    "longer": Layout(
+        "preferences_longer",
         "Win rate of the longer response",
-        _HEADINGS,
-        "On the same pairs, ties half. A judge that favours length is above the humans.",
+        _JUDGES,
+        ("On the same pairs, ties half. A judge that favours length is above the humans.",),
+        headings=_HEADINGS,
     ),
-    "own_system": (
+    "own_system": Layout(
+        "preferences_own_system",
         "Win rate of the judge's own model",
-        _HEADINGS,
-        "The system that has the name of the judge's model. On the same pairs, ties half.",
+        _JUDGES,
+        ("The system that has the name of the judge's model. On the same pairs, ties half.",),
+        headings=_HEADINGS,
     ),
-    "item_score": (
+    "item_score": Layout(
+        "preferences_item_score",
         "Scores of items by their criteria",
-        _HEADINGS,
-        "The points of the criteria that are met over the positive points, of items with a label "
-        "on every criterion. Not cut off at 0, as HealthBench does with the mean of a system.",
+        _JUDGES,
+        (
+            "The points of the criteria that are met over the positive points, of items with a "
+            "label on every criterion. Not cut off at 0, as HealthBench does with the mean of a "
+            "system.",
+        ),
+        headings=_HEADINGS,
     ),
-    "criterion": (
-        "Agreement with the humans on criteria, by {by}", {"agreement": "{tag}{criterion}"}, "",
+    "criterion": Layout(
+        "preferences_{by}", "Agreement with the humans on criteria, by {by}", _JUDGES,
+        headings={"agreement": "{tag}{criterion}"},
     ),
-    "strength": ("Bradley-Terry strength of systems (log, mean 0)", {}, ""),
-    "win_rate": ("Win rates of systems, ties half", {}, ""),
+    "strength": Layout(
+        "preferences_strength", "Bradley-Terry strength of systems (log, mean 0)", ("System",)
+    ),
+    "win_rate": Layout(
+        "preferences_win_rate", "Win rates of systems, ties half", ("System", "Against")
+    ),
 }  # fmt: skip
 
 
@@ -122,9 +161,7 @@ def preferences_part(found: Preferences) -> Part:
 def _table(found: Preferences, analysis: str, **fixed: str) -> Table:
     """The rows with these keys: a line for each metric and judge, controls and humans last, and a
     column for each other key."""
-    title, headings, note = _DECLARED[analysis]
-    by = "tag" if "criterion" in fixed else "criterion"
-    metrics, ways = list(found.titles), list(_WAYS)
+    declared, metrics, ways = _DECLARED[analysis], list(found.titles), list(_WAYS)
 
     def column(row: Row) -> str:
         size = _SIZES.get(row["size"], f"all {row['size']} responses")
@@ -132,38 +169,38 @@ def _table(found: Preferences, analysis: str, **fixed: str) -> Table:
             "size": size, "failures": _WAYS[row["failures"]], "ties": _TIES.get(row["ties"], ""),
             **{key: row[key] for key in ("place", "tag", "criterion")},
         }  # fmt: skip
-        heading = headings[row.statistic].format(**words)
+        heading = declared.headings[row.statistic].format(**words)
         return heading[:1].upper() + heading[1:] if row["size"] else heading
 
     rows = found.rows.select(analysis, **fixed)
     rows.sort(
         key=lambda row: (
             int(row["size"] or row["place"] or 0), row["ties"],
-            list(headings).index(row.statistic), ways.index(row["failures"]),
+            list(declared.headings).index(row.statistic), ways.index(row["failures"]),
         )
     )  # fmt: skip
     in_lines = sorted(
         rows, key=lambda row: (metrics.index(row.metric), row["who"], found.is_control(row.judge))
     )
-    key = by if analysis == "criterion" else "-".join([analysis, *fixed.values()])
-    told = title.format(ties=TIES.get(fixed.get("ties", ""), ""), by=by)
-    frame = Table(
-        f"preferences_{key}", told, ("Metric", "Judge"), notes=(note,) if note else (), stubs=2
+    by = "tag" if "criterion" in fixed else "criterion"
+    rule = fixed.get("ties", "")
+    key = "-".join(filter(None, (declared.key.format(by=by), rule)))
+    title = declared.title.format(ties=TIES.get(rule, ""), by=by)
+    return replace(declared, key=key, title=title, signed=_SIGNED).of(
+        in_lines,
+        lambda row: (found.titles[row.metric], found.shown_name(row.judge) or row["who"]),
+        column,
+        map(column, rows),
     )
-
-    def line(row: Row) -> tuple[str, ...]:
-        return found.titles[row.metric], found.shown_name(row.judge) or row["who"]
-
-    return _pivot(frame, in_lines, line, column, map(column, rows))
 
 
 def _brief(found: Preferences) -> Table:
     """What a screen shows of the order: pairs and triples beside chance, without controls."""
-    rows = (row for row in found.rows.select("order") if not found.is_control(row.judge))
     kept = [
         row
-        for row in rows
-        if row["size"] in _SIZES
+        for row in found.rows.select("order")
+        if not found.is_control(row.judge)
+        and row["size"] in _SIZES
         and row.statistic in ("right", "chance")
         and row["failures"] in ("", "left_out")
     ]
@@ -171,43 +208,23 @@ def _brief(found: Preferences) -> Table:
     return replace(table, key="preferences_brief")
 
 
-def _pivot(
-    frame: Table, rows: Iterable[Row], line: Callable[[Row], tuple[str, ...]],
-    column: Callable[[Row], str], columns: Iterable[str],
-) -> Table:  # fmt: skip
-    at = {(line(row), column(row)): row for row in rows}
-    across = list(dict.fromkeys(columns))
-
-    def cell(row: Row | None) -> Cell:
-        return Cell(estimate=row.estimate, signed=row.statistic in _SIGNED) if row else Cell()
-
-    lines = tuple(
-        (*map(Cell, stubs), *(cell(at.get((stubs, heading))) for heading in across))
-        for stubs in dict.fromkeys(stubs for stubs, _ in at)
-    )
-    return replace(frame, columns=(*frame.columns, *across), rows=lines)
-
-
 def _system_tables(found: Preferences, analysis: str) -> Iterator[Table]:
     """By metric: the humans beside every judge, and every judge minus the humans."""
-    stubs = ("System", "Against") if analysis == "win_rate" else ("System",)
+    declared = _DECLARED[analysis]
 
     def line(row: Row) -> tuple[str, ...]:
-        return (row["system"], row["against"] or "all others")[: len(stubs)]
-
-    def column(row: Row) -> str:
-        return found.shown_name(row.judge) or "Humans"
+        return (row["system"], row["against"] or "all others")[: len(declared.stubs)]
 
     for metric in found.rows.values("metric", analysis):
         every = found.rows.select(analysis, metric=metric)
         every.sort(key=lambda row: (row["against"] != "", found.is_control(row.judge)))
-        title = f"{_DECLARED[analysis][0]}: {found.titles[metric]}"
+        title = f"{declared.title}: {found.titles[metric]}"
         beyond = ", judge minus humans on the same pairs"
-        for side, told in {"judge": "", "difference": beyond}.items():
+        for side, more in {"judge": "", "difference": beyond}.items():
             rows = [r for r in every if r.statistic == side or (not r.judge and side == "judge")]
-            key = f"preferences_{analysis}-{side}-{metric}"
-            frame = Table(key, title + told, stubs, stubs=len(stubs))
-            yield _pivot(frame, rows, line, column, map(column, rows))
+            yield replace(
+                declared, key=f"{declared.key}-{side}-{metric}", title=title + more, signed=_SIGNED
+            ).of(rows, line, lambda row: found.shown_name(row.judge) or "Humans")
 
 
 def _win_rates(found: Preferences) -> Iterator[Drawing]:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 
-from judgebench.results.part import Part, incomplete
 from judgebench.results.rows import Results
 from judgebench.results.shown import Shown
 from judgebench.studies.study import JudgeKind
@@ -24,18 +22,14 @@ class Preferences(Shown):
     the first alone.
     """
 
+    presented_by = "judgebench.preferences.part:preferences_part"
+
     judges: Mapping[str, JudgeKind]
     titles: Mapping[str, str]
     drawn: Collection[str]
     rows: Results
     notes: tuple[str, ...] = ()
     gaps: tuple[str, ...] = ()
-
-    @cached_property
-    def part(self) -> Part:
-        from judgebench.preferences.part import preferences_part
-
-        return incomplete(preferences_part(self), self.gaps)
 
     def is_control(self, judge: str) -> bool:
         """Whether it is a control judge."""

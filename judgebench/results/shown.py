@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from judgebench.results.part import Part, caveats
+from judgebench.results.part import Part, caveats, incomplete
 from judgebench.results.rows import Results
 
 if TYPE_CHECKING:
@@ -15,12 +17,22 @@ if TYPE_CHECKING:
 
 
 class Shown:
-    """What every analysis returns: findings that have a `part`."""
+    """The base of all that an analysis returns: findings that have a `part`.
 
-    @property
+    A presentation imports the findings that it shows, never the other way round: `presented_by`
+    names its module and function (`"judgebench.preferences.part:preferences_part"`), which takes
+    the findings and returns their part. `gaps` says what the run folder lacks.
+    """
+
+    presented_by: ClassVar[str] = ""
+    gaps: tuple[str, ...] = ()
+
+    @cached_property
     def part(self) -> Part:
         """What is shown of these findings."""
-        raise NotImplementedError
+        module, _, function = self.presented_by.partition(":")
+        part: Part = getattr(import_module(module), function)(self)
+        return incomplete(part, self.gaps)
 
     @property
     def parts(self) -> list[Part]:
