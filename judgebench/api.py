@@ -393,7 +393,8 @@ def prefer(study: Study) -> Shown:
     >>> import judgebench as jb
     >>> found = jb.prefer(jb.open_run("runs/small"))
     """
-    return _found(study, "preferences", "question with several responses")
+    asked = replace(study, beside={**study.beside, "preferences": True})
+    return _found(asked, "preferences", "question with several responses")
 
 
 def tune(
@@ -550,8 +551,12 @@ def _found(study: Study, wing: str, what: str) -> Shown:
     return found
 
 
-def analyse(study: Study, rule: DecisionRule | str | Path | None = None) -> dict[str, Shown]:
+def analyse(
+    study: Study, rule: DecisionRule | str | Path | None = None, *, every: bool = False
+) -> dict[str, Shown]:
     """Every analysis that the study has data for, by name.
+
+    Pairs and triples of responses that nobody compared are measured only with `every`.
 
     >>> import judgebench as jb
     >>> list(jb.analyse(jb.open_run("runs/small")))[:2]
@@ -561,7 +566,8 @@ def analyse(study: Study, rule: DecisionRule | str | Path | None = None) -> dict
     from judgebench.features import analyses
 
     aligned = align(study)
-    beside = {**study.beside, ALIGNED: aligned.results, **({"decide": rule} if rule else {})}
+    asked = {**({"decide": rule} if rule else {}), **({"preferences": True} if every else {})}
+    beside = {**study.beside, ALIGNED: aligned.results, **asked}
     return {"align": aligned, **analyses(replace(study, beside=beside))}
 
 
@@ -569,9 +575,13 @@ def report(
     study: Study | Comparison | Correlations | Consistency,
     folder: str | Path,
     rule: DecisionRule | str | Path | None = None,
+    *,
+    every: bool = False,
 ) -> Mapping[str, Path]:
     """Write the report of a study, a comparison, correlations or consistency: one HTML page,
     Markdown, LaTeX, CSV and figures.
+
+    Of a study with `every` analysis, see `analyse`.
 
     Returns the path of each file. Where `folder` holds the report of more answers, it stays as it
     is: the files go into a folder beside it, and a warning says so. Raises DiskFailed where one
@@ -584,7 +594,7 @@ def report(
     from judgebench.results.place import write_in_place
 
     if isinstance(study, Study):
-        shown, asked = parts(analyse(study, rule)), study.n_judged
+        shown, asked = parts(analyse(study, rule, every=every)), study.n_judged
     else:
         shown, asked = study.parts, study.n_answers
     written, told = write_in_place(shown, Path(folder), name=study.name, answers=asked)

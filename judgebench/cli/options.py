@@ -165,6 +165,14 @@ AllowIncomplete = Annotated[
         "then says so.",
     ),
 ]
+Every = Annotated[
+    bool,
+    typer.Option(
+        "--all",
+        help="Also compare responses to the same question that nobody compared: pairs, triples and "
+        "win rates from the labels of each.",
+    ),
+]
 DecisionRuleOption = Annotated[
     str | None,
     typer.Option("--rule", metavar="FILE", help="The decision rule: a YAML file."),

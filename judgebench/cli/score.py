@@ -17,6 +17,7 @@ from judgebench.cli.options import (
     AsJudge,
     Blind,
     DecisionRuleOption,
+    Every,
     ExpectedOption,
     Files,
     IndependentItems,
@@ -100,6 +101,7 @@ def align(
     as_judge: AsJudge = None,
     rule: DecisionRuleOption = None,
     allow_incomplete: AllowIncomplete = False,
+    every: Every = False,
     verbose: Verbose = False,
     quiet: Quiet = False,
     as_json: AsJson = False,
@@ -111,7 +113,8 @@ def align(
     scoring = Scoring(truth, ties, annotator, as_judge or (), rule, allow_incomplete)
     files = Files(labels, tuple(verdicts or ()), answers, rubric, expected)
     study = open_study(run, scoring, files)
-    show(api.analyse(study, scoring.rule), study.name, output, page_of(run))
+    found = api.analyse(study, scoring.rule, every=every)
+    show(found, study.name, output, page_of(run))
 
 
 def report(
@@ -133,6 +136,7 @@ def report(
     as_judge: AsJudge = None,
     rule: DecisionRuleOption = None,
     allow_incomplete: AllowIncomplete = False,
+    every: Every = False,
     verbose: Verbose = False,
     quiet: Quiet = False,
     as_json: AsJson = False,
@@ -147,7 +151,7 @@ def report(
     folder = to or (run and run / "report")
     if folder is None:
         raise SetupError(Problem("say where to write the report of files", field="--to"))
-    _report(study, folder, output, rule)
+    _report(study, folder, output, rule, every)
 
 
 def report_and_print(run: Path, output: Output) -> bool:
@@ -161,11 +165,13 @@ def report_and_print(run: Path, output: Output) -> bool:
     return not silent
 
 
-def _report(study: Study, to: Path, output: Output, rule: str | None = None) -> None:
+def _report(
+    study: Study, to: Path, output: Output, rule: str | None = None, every: bool = False
+) -> None:
     from judgebench import api
     from judgebench.results.place import write_in_place
 
-    found = api.analyse(study, rule)
+    found = api.analyse(study, rule, every=every)
     parts, name = api.parts(found), study.name
     written, told = write_in_place(parts, to, name=name, answers=study.n_judged)
     show(found, name, output, written)

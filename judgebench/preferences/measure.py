@@ -20,10 +20,20 @@ from judgebench.results.rows import Results, Row
 from judgebench.studies.study import Study, backend_fact
 
 
-def measure_preferences(study: Study) -> Preferences | None:
-    """What judges and humans make of several responses to one question, and of criteria; None
-    where the study holds neither."""
-    if study.rubric.kinds == {"answer"} and study.clusters.n == len(study.answers):
+def measure_preferences(study: Study, *, every: bool = True) -> Preferences | None:
+    """How judges and humans compare several responses to one question, and judge criteria; None
+    where the study holds neither. Unless `every`, also None where nobody compared anything: there
+    are no preferences, criteria, composites or texts that a judge was shown side by side."""
+    only_answers = study.rubric.kinds == {"answer"}
+    if only_answers and study.clusters.n == len(study.answers):
+        return None
+    places = [
+        row
+        for judge in study.judges
+        if judge.kind == "judge"
+        for row in position_rows(study, judge)
+    ]
+    if only_answers and not (every or places or study.rubric.composite):
         return None
     rows = rows_of(study)
     whole = {scale.id: scale.title for scale in whole_scales(study)}
@@ -52,9 +62,7 @@ def measure_preferences(study: Study) -> Preferences | None:
             notes += too_many(prefers.compared)
         if metric.of == "criterion":
             found += criterion_rows(study, metric)
-    for judge in study.judges:
-        if judge.kind == "judge":
-            found += position_rows(study, judge)
+    found += places
     if not found:
         return None
     return Preferences(kinds, titles, drawn, Results(tuple(found)), tuple(notes), study.gaps)

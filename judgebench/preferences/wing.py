@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def _measure(study: Study, found: Mapping[str, Shown]) -> Shown | None:
     from judgebench.preferences.measure import measure_preferences
 
-    return measure_preferences(study)
+    return measure_preferences(study, every=bool(study.beside.get(WING.name)))
 
 
 WING = Wing(name="preferences", measure=_measure)

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from preference_case import POINTS, QUALITY, answer, rubric, study
 
+import judgebench as jb
 from judgebench.preferences.measure import measure_preferences
 from judgebench.preferences.orders import FORMAT_CEILING, HUMANS
 from judgebench.preferences.result import Preferences
-from judgebench.records import Estimate
+from judgebench.records import Estimate, Showing
 
 # Points of three people for systems A, B and C: clear, close, and a tie of A and B.
 RATED = {"q1": ("555", "333", "111"), "q2": ("554", "544", "222"), "q3": ("444", "444", "333")}
@@ -186,3 +187,27 @@ def test_places_in_a_list_are_nobody_whose_agreement_could_be_compared() -> None
     people = {f"crowd#{k}": given for k, given in enumerate(labels)}
     found = measure_preferences(study(rubric(QUALITY), answers, people, {"m": labels[0]}))
     assert [row.statistic for row in found.rows.select("response", who=HUMANS)] == ["alpha"]
+
+
+def test_responses_that_nobody_compared_are_measured_where_it_is_asked_for() -> None:
+    answers = [answer(q, system) for q in "qrs" for system in "AB"]
+    labels = {a.item_id: {"quality": POINTS[i % 5]} for i, a in enumerate(answers)}
+    given = study(rubric(QUALITY), answers, {"p": labels}, {"m": labels})
+    assert "preferences" not in jb.analyse(given)
+    assert "preferences" in jb.analyse(given, every=True)
+    assert jb.prefer(given).results.select("order")
+    whole = study(
+        rubric(QUALITY, composite={"overall": "mean of [quality]"}),
+        answers,
+        {"p": labels},
+        {"m": labels},
+    )
+    assert "preferences" in jb.analyse(whole)
+
+
+def test_texts_that_a_judge_was_shown_side_by_side_are_measured() -> None:
+    answers = [answer(q, system) for q in "qrs" for system in "AB"]
+    labels = {a.item_id: {"quality": POINTS[i % 5]} for i, a in enumerate(answers)}
+    shown = {item: [Showing(0, 2, said)] for item, said in labels.items()}
+    given = study(rubric(QUALITY), answers, {"p": labels}, {"m": labels}, shown)
+    assert jb.analyse(given)["preferences"].results.select("place")
