@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import groupby
+from itertools import groupby, product
 from math import inf
-from typing import Any
 
 from judgebench.alignment.alignment import Alignment, JudgeSummary
 from judgebench.alignment.annotators import AGREEMENT_STATISTICS
@@ -24,8 +23,9 @@ from judgebench.alignment.statistics import (
     Declared,
 )
 from judgebench.records import TRAINED_ON, Estimate, Status
+from judgebench.results.layout import Content, Contents, Keys, Layout, Line
 from judgebench.results.rows import NOT_COMPUTED, Row
-from judgebench.results.tables import DASH, Cell, Keys, Table, format_number, p_cell, pivot
+from judgebench.results.tables import DASH, Cell, Table, format_number, p_cell
 from judgebench.stats.means import mean_and_sd
 from judgebench.studies.study import backend_fact
 
@@ -51,7 +51,7 @@ SOURCES = {
     "base_rates": "Base rates",
     "gain": "Nearer than one annotator by",
 }
-Lines = list[tuple[tuple[Cell, ...], Keys]]
+_METRIC, _JUDGED = ("Metric",), ("Judge", "Metric")
 
 
 def present(a: Alignment) -> list[Declared]:
@@ -60,19 +60,9 @@ def present(a: Alignment) -> list[Declared]:
     return [declared for key, declared in STATISTICS.items() if key in measured]
 
 
-def _lines(a: Alignment) -> Lines:
+def _lines(a: Alignment) -> list[Line]:
     """A line for each metric."""
-    return [_line(metric.title, metric=metric.id) for metric in a.rubric.metrics]
-
-
-def _line(*stubs: str, **keys: str) -> tuple[tuple[Cell, ...], Keys]:
-    """What a line begins with, and the keys of its numbers."""
-    return tuple(map(Cell, stubs)), keys
-
-
-def _frame(key: str, title: str, names: Sequence[str], *notes: str) -> Table:
-    """A table without lines; `names` stand above what a line begins with."""
-    return Table(key, title, tuple(names), (), notes, stubs=min(2, len(names)))
+    return [((metric.title,), {"metric": metric.id}) for metric in a.rubric.metrics]
 
 
 def _judged(judges: Sequence[JudgeSummary]) -> list[tuple[str, Keys]]:
@@ -103,23 +93,22 @@ def standing_table(a: Alignment) -> Table:
         failed = judge.n - judge.statuses.get(Status.OK, 0)
         counts = map(_of, (above, clearly, reached))
         rows.append((judge.name, *counts, f"{failed:,} of {judge.n:,}"))
-    names = (
-        "Judge", "Metrics above the best control", "… with the whole interval",
-        "Metrics at or above the human ceiling", "Verdicts that failed",
-    )  # fmt: skip
-    return _of_texts(
-        "standing", "Where each judge stands on accuracy", names, rows,
-        "A count of metrics, failures left out: a reading aid, not a test. "
-        "A metric on which one of the two is undefined is not counted.",
-        "The best control is picked after the fact, which favours it.",
-    )  # fmt: skip
-
-
-def _of_texts(
-    key: str, title: str, names: Sequence[str], rows: Iterable[Sequence[str]], *notes: str
-) -> Table:
-    """A table of words and counts; the first column names the row."""
-    return Table(key, title, tuple(names), tuple(tuple(map(Cell, r)) for r in rows), notes)
+    return Layout(
+        "standing",
+        "Where each judge stands on accuracy",
+        ("Judge",),
+        (
+            "A count of metrics, failures left out: a reading aid, not a test. "
+            "A metric on which one of the two is undefined is not counted.",
+            "The best control is picked after the fact, which favours it.",
+        ),
+        (
+            "Metrics above the best control",
+            "… with the whole interval",
+            "Metrics at or above the human ceiling",
+            "Verdicts that failed",
+        ),
+    ).listing(rows)
 
 
 def _of(met: Sequence[bool]) -> str:
@@ -145,13 +134,14 @@ def accuracy_table(a: Alignment) -> Table:
         "Average and StdDev (of a sample) are over the judges' point values, controls and "
         "undefined values left out; they describe these judges and have no interval."
     )
-    frame = _frame(
-        "accuracy", "Accuracy against the human labels, failures left out", ("Metric",),
-        *([averaged] if len(judges) > 1 else []),
+    notes = (
+        averaged if len(judges) > 1 else "",
         "Best control: the control judge with the highest accuracy on that metric, named "
         "in its mark. Human ceiling: one annotator against the others.",
-    )  # fmt: skip
-    return pivot(frame, _lines(a), [*judges, *((s, {"summary": s}) for s in summaries)], cell)
+    )
+    title = "Accuracy against the human labels, failures left out"
+    across = [*judges, *((s, {"summary": s}) for s in summaries)]
+    return Layout("accuracy", title, _METRIC, notes).crossed(_lines(a), across, cell)
 
 
 def _average(values: Sequence[float | None], *, spread: bool) -> Cell:
@@ -182,8 +172,8 @@ def score_table(a: Alignment, declared: Declared) -> Table:
     if a.results.select("ceiling", declared.key):
         across.append((CEILING, {"summary": CEILING}))
     title = f"{declared.heading}: judges beside the control judges, failures left out"
-    frame = _frame(f"{declared.key}-left_out", title, ("Metric",), _meaning(declared))
-    return pivot(frame, _lines(a), across, partial(_score, a, declared))
+    layout = Layout(f"{declared.key}-left_out", title, _METRIC, (_meaning(declared),))
+    return layout.crossed(_lines(a), across, partial(_score, a, declared))
 
 
 def _meaning(declared: Declared) -> str:
@@ -192,39 +182,39 @@ def _meaning(declared: Declared) -> str:
 
 def severe_table(a: Alignment) -> Table:
     """Recall of each metric's most severe label, with how many such items there are."""
-    lines: Lines = []
+    lines: list[Line] = []
     for metric in a.rubric.metrics:
         if metric.most_severe is not None:
             judge = a.judges[0].name if a.judges else ""
             keys = {"judge": judge, "metric": metric.id, "human_label": metric.most_severe}
             items = sum(count_of(r.estimate) for r in a.results.select("confusion", **keys))
-            lines.append(_line(metric.title, metric.most_severe, f"{items:,}", metric=metric.id))
-    frame = _frame(
-        "severe", "Do the judges find the most severe answers? Severe recall, failures left out",
-        ("Metric", "Most severe label", "Such items"),
-        "Severe recall: share of the items with that human truth to which the judge gives it.",
-        "Best control: the control judge with the highest recall, named in its mark.",
-    )  # fmt: skip
+            lines.append(((metric.title, metric.most_severe, items), {"metric": metric.id}))
+    layout = Layout(
+        "severe",
+        "Do the judges find the most severe answers? Severe recall, failures left out",
+        ("Metric", "Most severe label"),
+        (
+            "Severe recall: share of the items with that human truth to which the judge gives it.",
+            "Best control: the control judge with the highest recall, named in its mark.",
+        ),
+        ("Such items",),
+    )
     across = [*_judged(a.real_judges), ("Best control", {"summary": "Best control"})]
-    return pivot(frame, lines, across, partial(_score, a, STATISTICS["severe_recall"]))
+    return layout.crossed(lines, across, partial(_score, a, STATISTICS["severe_recall"]))
 
 
 def failures_table(a: Alignment, declared: Declared) -> Table:
     """One statistic three ways, for each judge and metric of which verdicts are missing."""
-    lines: Lines = []
-    for judge in a.judges:
-        for metric in a.rubric.metrics:
-            ways = [a.score(declared.key, judge.name, metric.id, p) for p in POLICIES]
-            if ways[0].n_missing and any(way.value is not None for way in ways):
-                lines.append(_line(judge.name, metric.title, judge=judge.name, metric=metric.id))
-    frame = _frame(
-        f"{declared.key}-failures",
-        f"{declared.heading} where verdicts are missing: three ways to count them",
-        ("Judge", "Metric"),
-        "Worst case: every failure counted as wrong. Best case: every failure counted as right.",
-    )
+    lines: list[Line] = []
+    for judge, metric in product(a.judges, a.rubric.metrics):
+        ways = [a.score(declared.key, judge.name, metric.id, p) for p in POLICIES]
+        if ways[0].n_missing and any(way.value is not None for way in ways):
+            lines.append(((judge.name, metric.title), {"judge": judge.name, "metric": metric.id}))
+    note = "Worst case: every failure counted as wrong. Best case: every failure counted as right."
+    title = f"{declared.heading} where verdicts are missing: three ways to count them"
     across = [(heading, {"failures": policy}) for policy, heading in POLICIES.items()]
-    return pivot(frame, lines, across, partial(_score, a, declared))
+    layout = Layout(f"{declared.key}-failures", title, _JUDGED, (note,))
+    return layout.crossed(lines, across, partial(_score, a, declared))
 
 
 def unanimity_tables(a: Alignment) -> Iterator[Table]:
@@ -237,27 +227,35 @@ def unanimity_tables(a: Alignment) -> Iterator[Table]:
     for declared in (*shown, SOFT_AGREEMENT):
         measured = {(r.metric, r["who"]) for r in a.results.select("unanimity", declared.key)}
         lines = [
-            _line(metric.title, words, f"{items[metric.id, part]:,}", metric=metric.id, who=part)
+            ((metric.title, words, items[metric.id, part]), {"metric": metric.id, "who": part})
             for metric in a.rubric.metrics
             for part, words in PARTS.items()
             if items.get((metric.id, part)) and (metric.id, part) in measured
         ]
-        frame = _frame(
+        layout = Layout(
             f"unanimity-{declared.key}",
             f"{declared.heading} where annotators agree and where they differ, failures left out",
-            ("Metric", "Items on which", "Items"), _meaning(declared),
-            "Items with a label of those who make the truth. Where they differ, one truth is a "
-            "poor yardstick: soft agreement asks how many of them the judge agrees with.",
-        )  # fmt: skip
+            ("Metric", "Items on which"),
+            (
+                _meaning(declared),
+                "Items with a label of those who make the truth. Where they differ, one truth is a "
+                "poor yardstick: soft agreement asks how many of them the judge agrees with.",
+            ),
+            ("Items",),
+        )
         across = _judged([*a.real_judges, *a.controls])
-        yield pivot(frame, lines, across, _finder(a, "unanimity", declared.key))
+        yield layout.crossed(lines, across, _finder(a, "unanimity", statistic=declared.key))
 
 
-def _finder(a: Alignment, analysis: str, statistic: str, signed: bool = False) -> Any:
-    """Cells of the estimates of one analysis and statistic, by their other keys."""
+def _finder(a: Alignment, analysis: str, *signed: str, **fixed: str) -> Callable[[Keys], Content]:
+    """The numbers of one analysis by their keys; those of statistics in `signed` have a sign."""
 
-    def cell(keys: Keys) -> Cell:
-        return Cell(estimate=a.results.find(statistic, analysis, **keys), signed=signed)
+    def cell(keys: Keys) -> Content:
+        found = {**fixed, **keys}
+        return Cell(
+            estimate=a.results.find(analysis=analysis, **found),
+            signed=found["statistic"] in signed,
+        )
 
     return cell
 
@@ -265,37 +263,35 @@ def _finder(a: Alignment, analysis: str, statistic: str, signed: bool = False) -
 def confusion_tables(a: Alignment) -> Iterator[Table]:
     """One table per metric: a row for each real judge and human label, its labels across."""
     for metric in a.rubric.metrics:
+        about = {"metric": metric.id}
         lines = [
-            _line(judge.name, label, judge=judge.name, metric=metric.id, human_label=label)
-            for judge in a.real_judges
-            for label in metric.label_texts
+            ((judge.name, label), {"judge": judge.name, **about, "human_label": label})
+            for judge, label in product(a.real_judges, metric.label_texts)
         ]
-        frame = _frame(
-            f"confusion-{metric.id}", f"Confusion matrices: {metric.title}",
+        layout = Layout(
+            f"confusion-{metric.id}",
+            f"Confusion matrices: {metric.title}",
             ("Judge", "Human label"),
-            "Counts of items: human label down, the judge's label across.",
-        )  # fmt: skip
-        across = [(label, {"label": label}) for label in metric.label_texts]
-        yield pivot(
-            frame, lines, [*across, ("No label", {"label": ""})],
-            lambda keys: Cell(f"{count_of(a.results.find('count', 'confusion', **keys)):,}"),
-        )  # fmt: skip
+            ("Counts of items: human label down, the judge's label across.",),
+        )
+        across = [(label or "No label", {"label": label}) for label in (*metric.label_texts, "")]
+        yield layout.crossed(
+            lines, across, lambda keys: count_of(a.results.find("count", "confusion", **keys))
+        )
 
 
 def label_use_table(a: Alignment) -> Table:
     """How often humans and each real judge give each label, on the items with a human truth;
     without any, how often judges do on all."""
 
-    def cell(keys: Keys) -> Cell:
+    def cell(keys: Keys) -> Content:
         of = {"judge": keys["judge"], "metric": keys["metric"], keys["side"]: keys["text"]}
         rows = a.results.select("confusion", "count", **of)
-        if not rows:
-            return Cell(DASH)
         total = sum(count_of(row.estimate) for row in rows)
-        return Cell(_share(replace(rows[0].estimate, value=total)))
+        return _share(replace(rows[0].estimate, value=total)) if rows else None
 
     lines = [
-        _line(metric.title, label or "No label", metric=metric.id, text=label)
+        ((metric.title, label or "No label"), {"metric": metric.id, "text": label})
         for metric in a.rubric.metrics
         for label in (*metric.label_texts, "")
     ]
@@ -303,12 +299,10 @@ def label_use_table(a: Alignment) -> Table:
     humans = judges[:1] if a.n_labels else []
     across = [("Human truth", {"judge": name, "side": "human_label"}) for name in humans]
     across += [(name, {"judge": name, "side": "label"}) for name in judges]
-    frame = _frame(
-        "label-use", "How often each judge gives each label", ("Metric", "Label"),
-        *(["A judge that gives one label nearly always looks accurate where that label is common."]
-          if a.n_labels else []),
-    )  # fmt: skip
-    return pivot(frame, lines if across else [], across, cell)
+    note = "A judge that gives one label nearly always looks accurate where that label is common."
+    title = "How often each judge gives each label"
+    layout = Layout("label-use", title, ("Metric", "Label"), (note if a.n_labels else "",))
+    return layout.crossed(lines if across else [], across, cell)
 
 
 def count_of(estimate: Estimate) -> int:
@@ -324,9 +318,12 @@ def ceiling_table(a: Alignment, declared: Declared) -> Table:
     who = set(a.results.values("who", "ceiling", declared.key))
     across = [(name, {"who": name}) for name in sorted(who - {"all"})]
     title = f"Human ceiling ({declared.heading}): each annotator against the truth of the others"
-    frame = _frame(f"{declared.key}-ceiling", title, ("Metric",))
-    cell = _finder(a, "ceiling", declared.key, declared.signed)
-    return pivot(frame, _lines(a) if who else [], [*across, ("All pooled", {"who": "all"})], cell)
+    signed = [declared.key] if declared.signed else []
+    return Layout(f"{declared.key}-ceiling", title, _METRIC).crossed(
+        _lines(a) if who else [],
+        [*across, ("All pooled", {"who": "all"})],
+        _finder(a, "ceiling", *signed, statistic=declared.key),
+    )
 
 
 def agreement_table(a: Alignment) -> Table:
@@ -343,8 +340,8 @@ def agreement_table(a: Alignment) -> Table:
         if key in measured and (key in found or "people" not in d.shown)
     ]
     title = "Agreement among the annotators"
-    frame = _frame("agreement", title, ("Metric",), *map(_meaning, shown))
-    return _agreed(a, frame, [(d.heading, {"statistic": d.key, "who": "all"}) for d in shown])
+    layout = Layout("agreement", title, _METRIC, tuple(map(_meaning, shown)))
+    return _agreed(a, layout, [(d.heading, {"statistic": d.key, "who": "all"}) for d in shown])
 
 
 def pairs_tables(a: Alignment) -> Iterator[Table]:
@@ -354,24 +351,24 @@ def pairs_tables(a: Alignment) -> Iterator[Table]:
         if pairs:
             title = f"{declared.heading} for each pair of annotators"
             across = [(who, {"statistic": key, "who": who}) for who in pairs]
-            yield _agreed(a, _frame(f"{key}-pairs", title, ("Metric",)), across)
+            yield _agreed(a, Layout(f"{key}-pairs", title, _METRIC), across)
 
 
-def _agreed(a: Alignment, frame: Table, across: Sequence[tuple[str, Keys]]) -> Table:
+def _agreed(a: Alignment, layout: Layout, across: Sequence[tuple[str, Keys]]) -> Table:
     """A table of agreement; the metric "all" has only shares, which alone can be pooled."""
     whose = {keys["who"] for _, keys in across}
     measured = {r.metric for r in a.results.select("agreement") if r["who"] in whose}
     lines = [line for line in _lines(a) if line[1]["metric"] in measured]
     if EVERY_METRIC in measured and len(a.rubric.metrics) > 1:
-        lines.append(_line("All metrics pooled", metric=EVERY_METRIC))
+        lines.append((("All metrics pooled",), {"metric": EVERY_METRIC}))
 
-    def cell(keys: Keys) -> Cell:
+    def cell(keys: Keys) -> Content:
         found = a.results.find(analysis="agreement", **keys)
         if found is NOT_COMPUTED and keys["metric"] == EVERY_METRIC:
             found = replace(found, reason="labels of different metrics are not pooled")
-        return Cell(estimate=found)
+        return found
 
-    return pivot(frame, lines, across, cell)
+    return layout.crossed(lines, across, cell)
 
 
 def annotator_labels_table(a: Alignment) -> Table:
@@ -383,53 +380,51 @@ def annotator_labels_table(a: Alignment) -> Table:
         given[str(row["who"])] = given.get(str(row["who"]), 0) + count_of(row.estimate)
     shown = sorted(sorted(given, key=lambda who: -given[who])[:MOST_ANNOTATORS_IN_PAIRS])
     lines = [
-        _line(metric.title, label or "Distance", metric=metric.id, label=label)
+        ((metric.title, label or "Distance"), {"metric": metric.id, "label": label})
         for metric in a.rubric.metrics
         for label in (*metric.label_texts, "")
     ]
 
-    def cell(keys: Keys) -> Cell:
+    def cell(keys: Keys) -> Content:
         of = {"metric": keys["metric"], "who": keys["who"]}
         if not keys["label"]:
-            return Cell(estimate=a.results.find("distance", "annotator_labels", **of))
+            return a.results.find("distance", "annotator_labels", **of)
         found = a.results.select("annotator_labels", "count", human_label=keys["label"], **of)
-        return Cell(_share(found[0].estimate) if found else DASH)
+        return _share(found[0].estimate) if found else None
 
-    frame = _frame(
-        "annotator-labels", "How often each annotator gives each label", ("Metric", "Label"),
+    most = f"The {len(shown)} of {len(given):,} annotators with the most labels."
+    notes = (
         "Distance: the share of an annotator's labels that would have to change to be distributed "
         "as those that the others gave the same items.",
-        *([f"The {len(shown)} of {len(given):,} annotators with the most labels."]
-          if len(shown) < len(given) else []),
-    )  # fmt: skip
-    return pivot(frame, lines if shown else [], [(who, {"who": who}) for who in shown], cell)
+        most if len(shown) < len(given) else "",
+    )
+    title = "How often each annotator gives each label"
+    return Layout("annotator-labels", title, ("Metric", "Label"), notes).crossed(
+        lines if shown else [], [(who, {"who": who}) for who in shown], cell
+    )
 
 
 def distribution_table(a: Alignment) -> Table:
     """The share of each label in the human truth, under each policy for blank cells."""
     policies = a.results.values("blanks", "distribution")
     lines = [
-        _line(
-            metric.title,
-            label,
-            DASH if metric.kind == "nominal" else f"{metric.severities[i]}",
-            metric=metric.id,
-            human_label=label,
+        (
+            (metric.title, label, None if metric.kind == "nominal" else f"{metric.severities[i]}"),
+            {"metric": metric.id, "human_label": label},
         )
         for metric in a.rubric.metrics
         for i, label in enumerate(metric.label_texts)
     ]
 
-    def cell(keys: Keys) -> Cell:
+    def cell(keys: Keys) -> Content:
         found = a.results.select("distribution", "count", **keys)
-        return Cell(_share(found[0].estimate) if found else DASH)
+        return _share(found[0].estimate) if found else None
 
-    frame = _frame(
-        "distribution", "Labels of the human truth", ("Metric", "Label", "Severity"),
-        "Counts of items with a truth, and their share. Nominal metrics have no severity.",
-    )  # fmt: skip
+    note = "Counts of items with a truth, and their share. Nominal metrics have no severity."
     across = [(words, {"blanks": b}) for b, words in BLANKS.items() if b in policies]
-    return pivot(frame, lines if across else [], across, cell)
+    return Layout(
+        "distribution", "Labels of the human truth", ("Metric", "Label"), (note,), ("Severity",)
+    ).crossed(lines if across else [], across, cell)
 
 
 def _share(e: Estimate) -> str:
@@ -451,23 +446,28 @@ def rate_tables(a: Alignment) -> Iterator[Table]:
     """A table for each judge of which some answers have no human truth."""
     for number, judge in enumerate(judges_with_rates(a), start=1):
         lines = [
-            _line(a.title(row.metric), row["human_label"], judge=judge, metric=row.metric,
-                  human_label=row["human_label"])
+            (
+                (a.title(row.metric), row["human_label"]),
+                {"judge": judge, "metric": row.metric, "human_label": row["human_label"]},
+            )
             for row in a.results.select("rate", "human", judge=judge)
-        ]  # fmt: skip
-        frame = _frame(
-            f"rates-{number}", f"True rates of the labels, with the verdicts of {judge}",
+        ]
+        layout = Layout(
+            f"rates-{number}",
+            f"True rates of the labels, with the verdicts of {judge}",
             ("Metric", "Label"),
-            "Verdicts alone: the judge's own labels, with its errors. PPI++ and Rogan-Gladen "
-            "remove these errors as far as the answers with human labels show them.",
-            "Human labels saved: how many more human labels alone would be needed for as "
-            "narrow an interval as PPI++ has, and how many times as many that would be; a "
-            "plain estimate. Negative where the verdicts do harm.",
-            "The intervals are for answers such as these; for the rate among just these "
-            "answers they are on the wide side.",
-        )  # fmt: skip
+            (
+                "Verdicts alone: the judge's own labels, with its errors. PPI++ and Rogan-Gladen "
+                "remove these errors as far as the answers with human labels show them.",
+                "Human labels saved: how many more human labels alone would be needed for as "
+                "narrow an interval as PPI++ has, and how many times as many that would be; a "
+                "plain estimate. Negative where the verdicts do harm.",
+                "The intervals are for answers such as these; for the rate among just these "
+                "answers they are on the wide side.",
+            ),
+        )
         across = [(heading, {"method": method}) for method, heading in RATES.items()]
-        yield pivot(frame, lines, [*across, (SAVED, {})], lambda keys: _rate_cell(a, keys))
+        yield layout.crossed(lines, [*across, (SAVED, {})], partial(_rate_cell, a))
 
 
 def _rate_cell(a: Alignment, keys: Keys) -> Cell:
@@ -494,17 +494,16 @@ def probability_tables(a: Alignment) -> Iterator[Table]:
     rows = a.results.select("probability", "brier", who="probabilities")
     if not rows:
         return
-    lines = [_line(r.judge, a.title(r.metric), judge=r.judge, metric=r.metric) for r in rows]
+    lines = [((r.judge, a.title(r.metric)), {"judge": r.judge, "metric": r.metric}) for r in rows]
+
+    def cell(keys: Keys) -> Content:
+        signed = keys["statistic"] in ("brier_skill", "resolution") or keys["who"] == "gain"
+        return Cell(estimate=a.results.find(analysis="probability", **keys), signed=signed)
 
     def table(key: str, title: str, columns: Sequence[tuple[str, str, str]], *notes: str) -> Table:
         """`columns` holds (heading, statistic, what was scored)."""
-
-        def cell(keys: Keys) -> Cell:
-            signed = keys["statistic"] in ("brier_skill", "resolution") or keys["who"] == "gain"
-            return Cell(estimate=a.results.find(analysis="probability", **keys), signed=signed)
-
         across = [(heading, {"statistic": key, "who": who}) for heading, key, who in columns]
-        return pivot(_frame(key, title, ("Judge", "Metric"), *notes), lines, across, cell)
+        return Layout(key, title, _JUDGED, notes).crossed(lines, across, cell)
 
     measured = [
         (d.heading, key, "base_rates" if key == "uncertainty" else "probabilities")
@@ -550,24 +549,20 @@ def probability_tables(a: Alignment) -> Iterator[Table]:
     yield from _curve_tables(a)
 
 
-def _temperature_table(a: Alignment, lines: Lines) -> Table:
+def _temperature_table(a: Alignment, lines: Sequence[Line]) -> Table:
     across: list[tuple[str, Keys]] = [
         ("Temperature, one half", {"statistic": "temperature", "who": "half 1"}),
         ("Other half", {"statistic": "temperature", "who": "half 2"}),
     ]
     across += [(h, {"statistic": key, "who": ""}) for key, h in TEMPERATURE_SCORES.items()]
-
-    def cell(keys: Keys) -> Cell:
-        found = a.results.find(analysis="temperature", **keys)
-        return Cell(estimate=found, signed=keys["statistic"] == "change")
-
-    frame = _frame(
-        "temperature", "Would one temperature make the probabilities honest?", ("Judge", "Metric"),
+    note = (
         "Temperature: fitted on one half of the questions and scored on the other, both ways. "
         "Above 1 the judge is bolder than it is right. The intervals take the temperatures as "
-        "given.",
-    )  # fmt: skip
-    return pivot(frame, lines, across, cell)
+        "given."
+    )
+    title = "Would one temperature make the probabilities honest?"
+    layout = Layout("temperature", title, _JUDGED, (note,))
+    return layout.crossed(lines, across, _finder(a, "temperature", "change"))
 
 
 def curves(a: Alignment, judge: str) -> Mapping[str, list[tuple[float, Estimate]]]:
@@ -583,22 +578,24 @@ def curves(a: Alignment, judge: str) -> Mapping[str, list[tuple[float, Estimate]
 
 def _curve_tables(a: Alignment) -> Iterator[Table]:
     """The points of each judge's reliability diagrams."""
-    names = ("Metric", "Bin", "Answers", "Mean confidence", "Share right")
     for number, judge in enumerate(a.results.values("judge", "calibration"), start=1):
         rows = [
             (
-                a.title(metric), f"{place} of {len(points)}", f"{right.n:,}",
-                format_number(confidence), format(right) if right.value is not None else DASH,
+                a.title(metric), f"{place} of {len(points)}", right.n,
+                format_number(confidence), format(right),
             )
             for metric, points in curves(a, judge).items()
             for place, (confidence, right) in enumerate(points, start=1)
         ]  # fmt: skip
-        yield _of_texts(
-            f"calibration-{number}", f"Reliability diagram in numbers: {judge}", names, rows,
+        note = (
             "Answers in bins of equally many, by the probability of the judge's likeliest "
             "label. The interval of the share right is exact (Clopper-Pearson), items taken "
-            "as independent.",
-        )  # fmt: skip
+            "as independent."
+        )
+        yield Layout(
+            f"calibration-{number}", f"Reliability diagram in numbers: {judge}", _METRIC, (note,),
+            ("Bin", "Answers", "Mean confidence", "Share right"),
+        ).listing(rows)  # fmt: skip
 
 
 # --- judges against each other --------------------------------------------------------------------
@@ -607,32 +604,33 @@ def _curve_tables(a: Alignment) -> Iterator[Table]:
 def comparison_table(a: Alignment) -> Table:
     """Each two real judges on each metric, and each real judge beside the control nearest to it."""
     controls = {judge.name for judge in a.controls}
-    lines: Lines = [
+    lines: list[Line] = [
         (
             (
-                Cell(a.title(row.metric)),
-                Cell(f"{row.judge} − {row['who']}{' (control)' if row['who'] in controls else ''}"),
+                a.title(row.metric),
+                f"{row.judge} − {row['who']}{' (control)' if row['who'] in controls else ''}",
                 Cell(estimate=row.estimate, signed=True),
             ),
             {"judge": row.judge, "metric": row.metric, "who": row["who"]},
         )
         for row in _nearest(a.results.select("comparison", "accuracy_difference"), controls)
     ]
-    frame = _frame(
-        "comparisons", "Judges against each other: accuracy on the same items",
-        ("Metric", "Judges", "Difference"),
+    notes = (
         "Difference: accuracy of the first minus that of the second, on items to which both "
         "gave a label. Of the controls, the one that comes nearest to the judge; all are in "
         "alignment.csv.",
         "McNemar's mid-p takes items as independent; the permutation test flips the sign of "
         "whole questions; Holm's correction is over all pairs of the metric.",
-    )  # fmt: skip
+    )
+    title = "Judges against each other: accuracy on the same items"
     across = [
         ("McNemar mid-p", {"statistic": "mcnemar_p"}),
         ("Permutation p", {"statistic": "permutation_p"}),
         ("p after Holm", {"statistic": "p_holm"}),
     ]
-    return pivot(frame, lines, across, partial(_p_cell, a))
+    return Layout("comparisons", title, ("Metric", "Judges"), notes, ("Difference",)).crossed(
+        lines, across, lambda keys: p_cell(a.results.find(analysis="comparison", **keys))
+    )
 
 
 def _nearest(found: Sequence[Row], controls: set[str]) -> Iterator[Row]:
@@ -641,10 +639,6 @@ def _nearest(found: Sequence[Row], controls: set[str]) -> Iterator[Row]:
     beside = (row for row in found if row["who"] in controls)
     for _, rows in groupby(beside, lambda row: (row.metric, row.judge)):
         yield min(rows, key=lambda row: inf if row.estimate.value is None else row.estimate.value)
-
-
-def _p_cell(a: Alignment, keys: Keys) -> Cell:
-    return p_cell(a.results.find(analysis="comparison", **keys))
 
 
 def ranking_table(a: Alignment) -> Table:
@@ -657,8 +651,8 @@ def ranking_table(a: Alignment) -> Table:
     ]
     ranks.sort(key=lambda rank: rank[0])
     rows = [(name, f"{rank:.2f}", group) for rank, name, group in ranks]
-    title, names = "Judges ranked by accuracy over all metrics", ("Judge", "Average rank", "Group")
-    return _of_texts("ranking", title, names, rows, *(_ranking_notes(a) if ranks else ()))
+    title, notes = "Judges ranked by accuracy over all metrics", _ranking_notes(a) if ranks else ()
+    return Layout("ranking", title, ("Judge",), notes, ("Average rank", "Group")).listing(rows)
 
 
 def _ranking_notes(a: Alignment) -> tuple[str, ...]:
@@ -687,20 +681,21 @@ def judges_table(a: Alignment) -> Table:
     """How each judge's run went and what it used."""
     known = (*map(str, Status), TRAINED_ON)
     statuses = [s for s in known if any(j.statuses.get(s) for j in a.judges)]
-    rows = [
+    rows: list[Contents] = [
         (
             judge.name, judge.kind,
-            *(f"{judge.statuses.get(status, 0):,}" for status in statuses),
+            *(judge.statuses.get(status, 0) for status in statuses),
             *_usage(judge), judge.signature,
         )
         for judge in a.judges
     ]  # fmt: skip
     columns = (
-        "Judge", "Kind", *statuses, "Calls", "Prompt tokens",
+        "Kind", *statuses, "Calls", "Prompt tokens",
         "Reply tokens", "Cost (US$)", "Structured output", "Signature",
     )  # fmt: skip
     note = "Statuses count the last verdict on each answer; calls and tokens count all attempts."
-    return _of_texts("judges", "The judges and what they used", columns, rows, note)
+    title = "The judges and what they used"
+    return Layout("judges", title, ("Judge",), (note,), columns).listing(rows)
 
 
 def _usage(judge: JudgeSummary) -> tuple[str, ...]:
