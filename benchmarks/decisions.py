@@ -70,13 +70,12 @@ from judgebench.scorers.open import open_scorer
 from judgebench.stats.alternative_test import alternative_annotator_test
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray
 from judgebench.stats.association import COEFFICIENTS, Level, Rated, association
-from judgebench.stats.camps import camps
 from judgebench.stats.coefficients import Coefficient
 from judgebench.stats.confusion import ACCURACY, cohen_kappa, confusion_by_cluster
 from judgebench.stats.consensus import median_label
-from judgebench.stats.peers import Bar, bar_of
+from judgebench.stats.copies import Bar, bar_of, camps
+from judgebench.stats.intervals import look_levels
 from judgebench.stats.resample import OF_CORRELATION, Resampling, bootstrap_interval
-from judgebench.stats.sequential import look_levels
 from judgebench.stats.thresholds import Choice, cautious_choice, fixed_choice, why_no_choice
 from judgebench.studies.answers import IndexedAnswers, indexed
 from judgebench.studies.truth import TruthConfig

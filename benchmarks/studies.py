@@ -27,8 +27,8 @@ from judgebench.decisions.independence import why_derived
 from judgebench.decisions.result import State
 from judgebench.decisions.rule import DecisionRule, HumansRule, ReplaceRule
 from judgebench.stats.arrays import IntArray
+from judgebench.stats.consensus import CRITICAL_ROOT, recall_gap
 from judgebench.stats.intervals import mean_difference
-from judgebench.stats.latent_classes import CRITICAL_ROOT, recall_gap
 
 RULE = DecisionRule()
 Rng = np.random.Generator

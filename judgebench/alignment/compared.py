@@ -12,9 +12,7 @@ import numpy as np
 
 from judgebench.records import SEVERAL, is_slot
 from judgebench.stats.arrays import Clusters, IntArray
-from judgebench.stats.camps import pair_agreement
-from judgebench.stats.copies import ALMOST_ALL, same_as
-from judgebench.stats.peers import BarKind
+from judgebench.stats.copies import ALMOST_ALL, BarKind, pair_agreement, same_as
 from judgebench.studies.model_names import suspects
 from judgebench.studies.study import Humans, Study
 from judgebench.words import counted, listed

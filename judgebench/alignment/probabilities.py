@@ -15,15 +15,13 @@ from judgebench.results.rows import Row
 from judgebench.rubric import Metric
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray, value_counts
 from judgebench.stats.calibration_error import (
-    brier_decomposition,
-    calibration_curve,
-    expected_calibration_error,
-)
-from judgebench.stats.probability_scores import (
     LEAST_PROBABILITY,
     annotator_against_others,
     base_rates,
+    brier_decomposition,
+    calibration_curve,
     cross_entropy,
+    expected_calibration_error,
     hold_back,
     jensen_shannon,
     judge_against_others,

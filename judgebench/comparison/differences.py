@@ -38,7 +38,11 @@ from judgebench.rubric import Metric
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray
 from judgebench.stats.calibration_error import (
     calibration_error_difference,
+    cross_entropy,
     expected_calibration_error,
+    mean_score,
+    one_hot,
+    squared_distance,
 )
 from judgebench.stats.confusion import SOFT_AGREEMENT as SOFT_FORMULA
 from judgebench.stats.confusion import (
@@ -53,12 +57,6 @@ from judgebench.stats.paired import (
     MEAN_SHIFT,
     MORE_SEVERE,
     moves_by_cluster,
-)
-from judgebench.stats.probability_scores import (
-    cross_entropy,
-    mean_score,
-    one_hot,
-    squared_distance,
 )
 from judgebench.stats.resample import (
     ClusterCounts,

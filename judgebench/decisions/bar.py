@@ -12,8 +12,8 @@ from judgebench.records import Estimate
 from judgebench.results.rows import Row
 from judgebench.rubric import Metric
 from judgebench.stats.arrays import value_counts
+from judgebench.stats.copies import BarKind, gap
 from judgebench.stats.intervals import SMOOTHED_T
-from judgebench.stats.peers import BarKind, gap
 from judgebench.studies.study import Humans, Study
 
 _NOBODY = "no item has labels of two others"

@@ -21,6 +21,8 @@ from judgebench.decisions.rule import AssistRule, DecisionRule, Measure
 from judgebench.records import Estimate
 from judgebench.results.rows import Results
 from judgebench.stats.arrays import FloatArray, mean_of_defined, ratio
+from judgebench.stats.consensus import CRITICAL_ROOT
+from judgebench.stats.copies import signal_left
 from judgebench.stats.intervals import (
     CLUSTERED_EXACT,
     SMOOTHED_T,
@@ -29,8 +31,6 @@ from judgebench.stats.intervals import (
     clustered_share,
     mean_difference,
 )
-from judgebench.stats.latent_classes import CRITICAL_ROOT
-from judgebench.stats.peers import signal_left
 from judgebench.stats.thresholds import Point
 
 NO_OVERLAP = "on no item can an annotator be compared with others"

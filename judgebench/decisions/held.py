@@ -16,7 +16,7 @@ from judgebench.decisions.rule import DecisionRule
 from judgebench.records import is_slot
 from judgebench.rubric import Metric
 from judgebench.stats.arrays import IntArray
-from judgebench.stats.latent_classes import recall_gap
+from judgebench.stats.consensus import recall_gap
 from judgebench.studies.study import Humans, JudgeVerdicts, Study
 from judgebench.studies.truth import Ratings
 from judgebench.words import counted

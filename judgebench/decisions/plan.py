@@ -12,7 +12,7 @@ from judgebench.decisions.counts import HumanSide, StudyCounts, study_counts
 from judgebench.decisions.result import Condition, MoreData, Outcome, State
 from judgebench.decisions.rule import DecisionRule
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray
-from judgebench.stats.peers import Bar, bar_of, signal_left
+from judgebench.stats.copies import Bar, bar_of, signal_left
 
 _DRAWN = 20_000  # answers that stand for all, from which studies of two and of three are drawn
 _BARS = 4  # that three annotators of equal skill set by chance

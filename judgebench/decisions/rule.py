@@ -11,7 +11,7 @@ from pydantic import Field
 from judgebench.errors import Problem, SetupError
 from judgebench.rubric import Metric, Rubric
 from judgebench.shipped import DECISION_RULE, find_file
-from judgebench.stats.peers import BarKind
+from judgebench.stats.copies import BarKind
 from judgebench.yaml_file import Strict, load_model
 
 Share = Annotated[float, Field(ge=0, le=1)]

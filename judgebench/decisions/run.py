@@ -34,7 +34,7 @@ from judgebench.decisions.words import (
 )
 from judgebench.errors import Problem, SetupError
 from judgebench.results.rows import Results
-from judgebench.stats.sequential import look_levels
+from judgebench.stats.intervals import look_levels
 from judgebench.studies.study import JudgeVerdicts, Study
 from judgebench.words import counted
 

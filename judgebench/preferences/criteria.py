@@ -17,7 +17,7 @@ from judgebench.results.rows import Row
 from judgebench.rubric import Metric
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray, ratio
 from judgebench.stats.means import clustered_mean
-from judgebench.stats.responses import score_agreement
+from judgebench.stats.repeated import score_agreement
 from judgebench.studies.study import Study
 
 ALL = "all criteria"  # as a tag

@@ -29,8 +29,8 @@ from judgebench.stats.orders import (
     tuples_within,
 )
 from judgebench.stats.ranks import TIE
+from judgebench.stats.repeated import AMONG_HUMANS, BESIDE_HUMANS, score_agreement
 from judgebench.stats.resample import Resampling, cluster_bootstrap
-from judgebench.stats.responses import AMONG_HUMANS, BESIDE_HUMANS, score_agreement
 
 FORMAT_CEILING = "human mean, rounded"
 HUMANS = "humans"

@@ -28,7 +28,7 @@ from judgebench.runs.judging import Work
 from judgebench.runs.stop import Interrupted
 from judgebench.scorers.config import SIMPLE, FitEntry, ScorerConfig, SimpleConfig, scorer_config
 from judgebench.scorers.kept import KeptScores
-from judgebench.stats.monotone import Rising, best_cuts, rises, rising
+from judgebench.stats.recalibration import Rising, best_cuts, rises, rising
 from judgebench.studies.answers import indexed
 
 _CUTS = "cuts.json"

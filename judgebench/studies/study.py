@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 from judgebench.records import Answer, HumanLabel, Status, Usage, Verdict, is_slot
 from judgebench.rubric import Metric, Rubric
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray
-from judgebench.stats.camps import camps
+from judgebench.stats.copies import Bar, BarKind, bar_of, camps
 from judgebench.stats.label_use import Odd, odd_ones
-from judgebench.stats.peers import Bar, BarKind, bar_of
 from judgebench.stats.resample import Resampling
 from judgebench.studies.answers import IndexedAnswers, ids_and_groups, indexed
 from judgebench.studies.truth import Labels, Ratings, TruthConfig, ratings_by_metric, settle

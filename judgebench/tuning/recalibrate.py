@@ -19,7 +19,7 @@ from judgebench.rubric import Metric, Rubric
 from judgebench.runs.bench import Bench
 from judgebench.runs.folder import RunFolder
 from judgebench.stats.arrays import FloatArray
-from judgebench.stats.probability_scores import LEAST_PROBABILITY
+from judgebench.stats.calibration_error import LEAST_PROBABILITY
 from judgebench.studies.answers import indexed
 from judgebench.tuning.config import RecalibrateConfig
 from judgebench.tuning.head import Features, Head

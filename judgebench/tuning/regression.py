@@ -19,7 +19,7 @@ import numpy as np
 from judgebench.learning.training import TrainingSet
 from judgebench.rubric import Metric
 from judgebench.stats.arrays import FloatArray, IntArray
-from judgebench.stats.probability_scores import cross_entropy, one_hot
+from judgebench.stats.calibration_error import cross_entropy, one_hot
 
 _NESTED = 3
 _FREE = 10.0  # columns of thresholds are so large that their weights cost next to nothing

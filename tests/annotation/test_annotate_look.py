@@ -21,7 +21,7 @@ from judgebench.annotation.look import due_look, labels_on
 from judgebench.annotation.screens import Field, Option, Screen, Section
 from judgebench.annotation.store import Event, Store
 from judgebench.errors import SetupError
-from judgebench.stats.sequential import look_levels
+from judgebench.stats.intervals import look_levels
 
 RUBRIC = jb.Rubric.from_labels({"harm": ["none", "some", "grave"]})
 Call = Callable[..., tuple[int, str, str]]

@@ -15,7 +15,7 @@ from judgebench.decisions.run import decide
 from judgebench.errors import SetupError
 from judgebench.records import Estimate
 from judgebench.results.rows import Results, Row
-from judgebench.stats.sequential import look_levels
+from judgebench.stats.intervals import look_levels
 from judgebench.studies.study import Study
 
 

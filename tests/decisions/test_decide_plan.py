@@ -15,7 +15,7 @@ from judgebench.decisions.result import MoreData, Outcome, State
 from judgebench.decisions.rule import DecisionRule, PlanRule
 from judgebench.decisions.words import more_sentence
 from judgebench.stats.arrays import Clusters
-from judgebench.stats.peers import bar_of
+from judgebench.stats.copies import bar_of
 
 TRUE = "aaaaaabbbc" * 8
 HUMANS = {f"h{i}": noisy(TRUE, 0.06, i) for i in range(3)}

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from decision_worlds import decisions
 
-from judgebench.stats.sequential import look_levels
+from judgebench.stats.intervals import look_levels
 
 LIMIT, FEW, MANY = 0.025, 15, 200
 # Where a study that may end early comes nearest to a false REPLACE.

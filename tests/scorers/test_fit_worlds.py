@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from decision_worlds import decisions
 
-from judgebench.stats.monotone import best_cuts
+from judgebench.stats.recalibration import best_cuts
 
 LIMIT, MANY = 0.025, 40
 POOR = "just too poor, 14 labels"

@@ -9,12 +9,13 @@ from hypothesis.extra.numpy import arrays
 from sklearn.metrics import brier_score_loss
 
 from judgebench.stats.calibration_error import (
+    NO_ITEM,
     ONE_TRUTH,
     bins_for,
     brier_decomposition,
     equal_mass_bins,
+    one_hot,
 )
-from judgebench.stats.probability_scores import NO_ITEM, one_hot
 from judgebench.stats.resample import Resampling
 
 FEW = Resampling(resamples=100)

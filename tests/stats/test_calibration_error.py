@@ -10,8 +10,12 @@ from scipy.stats import binomtest
 from sklearn.calibration import calibration_curve as sklearn_curve
 
 from judgebench.stats.arrays import Clusters
-from judgebench.stats.calibration_error import calibration_curve, expected_calibration_error
-from judgebench.stats.probability_scores import NO_ITEM, one_hot
+from judgebench.stats.calibration_error import (
+    NO_ITEM,
+    calibration_curve,
+    expected_calibration_error,
+    one_hot,
+)
 from judgebench.stats.resample import Resampling
 
 FROZEN = json.loads((Path(__file__).parent / "data" / "calibration.json").read_text())

@@ -8,7 +8,7 @@ from cluster_case import apart
 from crowd_case import crowd
 
 from judgebench.stats.arrays import Clusters
-from judgebench.stats.camps import camps, pair_agreement
+from judgebench.stats.copies import camps, pair_agreement
 
 
 def divided(of: list[int], items: int = 400, share: float = 0.25, seed: int = 0) -> np.ndarray:

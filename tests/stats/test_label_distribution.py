@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from judgebench.stats.probability_scores import (
+from judgebench.stats.calibration_error import (
     annotator_against_others,
     base_rates,
     cross_entropy,

@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.stats import bernoulli
 
-from judgebench.stats.latent_classes import recall_gap
+from judgebench.stats.consensus import recall_gap
 
 W = np.array([0.5, 0.5, 0.0])
 

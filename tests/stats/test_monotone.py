@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from judgebench.stats.monotone import best_cuts, rises, rising
+from judgebench.stats.recalibration import best_cuts, rises, rising
 
 K = 3
 Rows = list[tuple[int, int]]

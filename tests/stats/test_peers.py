@@ -9,7 +9,7 @@ from crowd_case import crowd
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judgebench.stats.peers import bar_of, gaps, signal_left
+from judgebench.stats.copies import bar_of, gaps, signal_left
 
 
 def test_a_careless_annotator_is_left_out_and_has_no_weight() -> None:

@@ -11,7 +11,7 @@ from sklearn.metrics import brier_score_loss
 from sklearn.metrics import log_loss as sklearn_log_loss
 
 from judgebench.stats.arrays import Clusters
-from judgebench.stats.probability_scores import (
+from judgebench.stats.calibration_error import (
     LEAST_PROBABILITY,
     NO_ITEM,
     cross_entropy,

@@ -11,7 +11,7 @@ from scipy.stats import pearsonr, spearmanr
 
 from judgebench.records import Estimate
 from judgebench.stats.arrays import Clusters
-from judgebench.stats.responses import AMONG_HUMANS, BESIDE_HUMANS, score_agreement
+from judgebench.stats.repeated import AMONG_HUMANS, BESIDE_HUMANS, score_agreement
 
 RNG = np.random.default_rng(3)
 HUMANS = np.round(RNG.uniform(0, 4, (40, 3)) * 3) / 3

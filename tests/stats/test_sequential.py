@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal, norm
 
-from judgebench.stats.sequential import look_levels
+from judgebench.stats.intervals import look_levels
 
 UNEQUAL = (0.21, 0.5, 0.52, 0.9)
 
