@@ -109,7 +109,7 @@ def study(
     from judgebench.judges.control import control_judges, usual_controls
     from judgebench.judges.recorded import recorded_judges, verdict_entries
     from judgebench.runs.judging import tasks_of
-    from judgebench.studies.model_names import suspicions
+    from judgebench.studies.verdicts import suspicions
 
     whole = rubric if isinstance(rubric, Rubric) else load_rubric(rubric)
     entries = verdict_entries(verdicts, labels)

@@ -18,9 +18,9 @@ from judgebench.rubric import Rubric, load_rubric, shipped_rubrics
 from judgebench.shipped import shipped_folder, shipped_names
 from judgebench.stats.arrays import value_counts
 from judgebench.stats.resample import DEFAULT_RESAMPLING
-from judgebench.studies.model_names import suspicions
 from judgebench.studies.study import Humans, backend_fact, study_of
 from judgebench.studies.truth import TruthConfig
+from judgebench.studies.verdicts import suspicions
 from judgebench.words import counted
 from judgebench.yaml_file import load_with_lines, load_yaml
 

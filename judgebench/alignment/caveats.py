@@ -16,9 +16,9 @@ from judgebench.rubric import Metric
 from judgebench.stats.arrays import IntArray, value_counts
 from judgebench.stats.consensus import MOST_ITERATIONS, why_no_model
 from judgebench.stats.label_use import collapsed_label, odd_ones, uses_apart
-from judgebench.studies.model_names import replaced, suspicions
 from judgebench.studies.study import MAJORITY, Humans, JudgeVerdicts, Study
 from judgebench.studies.truth import truth_model
+from judgebench.studies.verdicts import replaced, suspicions
 from judgebench.words import listed
 
 OFTEN = 0.05  # of the human labels: one that a judge never gives is named from here on

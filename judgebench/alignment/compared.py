@@ -13,8 +13,8 @@ import numpy as np
 from judgebench.records import SEVERAL, is_slot
 from judgebench.stats.arrays import Clusters, IntArray
 from judgebench.stats.copies import ALMOST_ALL, BarKind, pair_agreement, same_as
-from judgebench.studies.model_names import suspects
 from judgebench.studies.study import Humans, Study
+from judgebench.studies.verdicts import suspects
 from judgebench.words import counted, listed
 
 MOST_NAMED = 12

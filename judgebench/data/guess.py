@@ -19,7 +19,7 @@ from judgebench.data.spec import FileSpec
 from judgebench.data.workbook import BETWEEN
 from judgebench.errors import Problem, SetupError, some
 from judgebench.rubric import normalise
-from judgebench.studies.model_names import is_like_a_model
+from judgebench.studies.verdicts import is_like_a_model
 
 MOST_LABELS = 12  # a column with more different values is not taken for labels
 LONGEST_LABEL = 60  # characters

@@ -18,7 +18,7 @@ from judgebench.results.rows import Row
 from judgebench.stats.means import clustered_mean
 from judgebench.stats.resample import ClusterCounts, Resampling, grouping_told, random_groups
 from judgebench.stats.systems import rankings, wins_by_cluster
-from judgebench.studies.model_names import is_model
+from judgebench.studies.verdicts import is_model
 
 MOST_SYSTEMS = 20
 _NOT_COMPARED = "these two were not compared"

@@ -62,8 +62,8 @@ from judgebench.runs.extension import (
 )
 from judgebench.shipped import is_file, shipped_folder, shipped_names
 from judgebench.studies.answers import ids_and_groups
-from judgebench.studies.model_names import suspicions
 from judgebench.studies.truth import TruthConfig
+from judgebench.studies.verdicts import suspicions
 from judgebench.words import counted, listed
 from judgebench.yaml_file import Strict, load_with_lines, node_below, validate
 

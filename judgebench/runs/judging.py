@@ -26,7 +26,7 @@ from judgebench.runs.folder import RunFolder, Shard
 from judgebench.runs.stop import StopSign
 from judgebench.runs.verdict_file import Head, VerdictWriter, plain_verdict, read_heads, signed
 from judgebench.studies.answers import IndexedAnswers, keys_of
-from judgebench.studies.model_names import replaced
+from judgebench.studies.verdicts import replaced
 
 _NONE = -1
 _CODE = {status: code for code, status in enumerate(Status)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from judgebench.studies.model_names import is_like_a_model, suspects, suspicions
+from judgebench.studies.verdicts import is_like_a_model, suspects, suspicions
 
 MODELS = """
     gpt-4 GPT-4o gpt4 chatgpt gpt-3.5-turbo MedGPT llama llama-3-8b Llama3.1 codellama
