@@ -1,6 +1,22 @@
-"""Every number of the preferences wing, from a study."""
+"""Every number of the preferences wing, from a study.
+
+What the preferences wing found: rows of numbers, and how they are shown.
+
+Whether the place of a response among those shown sways a judge.
+
+Rows `position` hold, of the pairs asked in both orders, `flipped`, the share on which the judge
+prefers another response, and `changed`, on which the two replies differ, ties among them; and
+`first_place`, the share won by the response that was shown first, ties left out. Rows `place` hold
+the mean severity by the `place` in a list.
+"""
 
 from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
 
 from judgebench.preferences.criteria import criterion_rows
 from judgebench.preferences.gather import (
@@ -13,11 +29,104 @@ from judgebench.preferences.gather import (
     whole_scales,
 )
 from judgebench.preferences.orders import preference_rows, samples, score_rows
-from judgebench.preferences.position import position_rows
-from judgebench.preferences.result import Preferences
 from judgebench.preferences.systems import system_rows, too_many
 from judgebench.results.rows import Results, Row
-from judgebench.studies.study import Study, backend_fact
+from judgebench.results.shown import Shown
+from judgebench.rubric import Metric
+from judgebench.stats.arrays import IntArray
+from judgebench.stats.means import clustered_mean
+from judgebench.studies.study import JudgeKind, JudgeVerdicts, Study, backend_fact
+
+_NO_FLIP = "no pair has two verdicts, one in each order"
+_ALL_TIES = "every verdict is a tie"
+_NO_LABEL = "no response at this place has a label"
+
+
+def position_rows(study: Study, judge: JudgeVerdicts) -> Iterator[Row]:
+    """What a judge said of texts at different places; nothing where it saw one text at a time."""
+    about = judge.about or {}
+    if about.get("judge") == "language model" and "places" not in about:
+        return  # its verdicts, which may be a million in a file, need not be read
+    seen: dict[str, list[tuple[int, int, int]]] = defaultdict(list)  # row, place, label
+    metrics = {m.id: m for m in study.rubric.metrics if m.preference or _in_lists(m)}
+    for item_id, verdict in judge.verdicts.items():
+        for showing in verdict.shown:
+            row = study.answers.row(item_id)
+            for name, label in showing.labels.items():
+                index = metrics[name].index(label) if name in metrics else -1
+                if row >= 0 and index >= 0 and showing.of > 1:
+                    seen[name].append((row, showing.place, index))
+    for name, of in seen.items():
+        rows_of = _of_lists if _in_lists(metrics[name]) else _of_pairs
+        yield from rows_of(study, judge, metrics[name], np.array(of))
+
+
+def _in_lists(metric: Metric) -> bool:
+    return metric.kind == "ordinal" and metric.of == "answer"
+
+
+def _of_pairs(study: Study, judge: JudgeVerdicts, metric: Metric, seen: IntArray) -> Iterator[Row]:
+    row, place, label = seen.T
+    codes, due = study.clusters.codes, int(study.due(judge, metric).sum())
+    # The label of the two in their own order: 0 and 1 change sides where the first stood second.
+    own = np.where((place == 1) & (label < 2), 1 - label, label)
+    items, of = np.unique(row, return_inverse=True)
+    by_place = np.full((len(items), 2), -1)
+    by_place[of, place] = own
+    twice, changed = (by_place >= 0).all(axis=1), by_place[:, 0] != by_place[:, 1]
+    flipped = changed & (by_place < 2).all(axis=1)
+    decided, both = label < 2, {"flipped": flipped, "changed": changed}
+    told = {name: (np.where(twice, x, np.nan), items, _NO_FLIP) for name, x in both.items()}
+    told["first_place"] = ((label[decided] == 0) * 1.0, row[decided], _ALL_TIES)
+    for name, (x, of_row, undefined) in told.items():
+        # Pairs that were never read; of replies, as many a pair as any pair has.
+        n, each = (len(row), np.bincount(of).max()) if name == "first_place" else (len(items), 1)
+        unseen = due * each - n
+        estimate = clustered_mean(
+            x, codes[of_row], undefined, study.resampling, n_missing=int(unseen), is_proportion=True
+        )
+        yield Row("position", name, estimate, judge.name, metric.id)
+
+
+def _of_lists(study: Study, judge: JudgeVerdicts, metric: Metric, seen: IntArray) -> Iterator[Row]:
+    row, place, label = seen.T
+    severity = np.array(metric.severities, dtype=np.float64)[label]
+    for here in np.unique(place).tolist():
+        at = place == here
+        estimate = clustered_mean(
+            severity[at], study.clusters.codes[row[at]], _NO_LABEL, study.resampling
+        )
+        yield Row("place", "severity", estimate, judge.name, metric.id, {"place": str(here + 1)})
+
+
+@dataclass(frozen=True, repr=False)
+class Preferences(Shown):
+    """How judges and humans compare several responses to one question, and the criteria of items.
+
+    The rows, by their `analysis`: `order`, `response` and `vote` (see `orders`), `win_rate`,
+    `strength`, `ranking`, `longer` and `own_system` (see `systems`), `position` and `place` (see
+    `position`), `item_score` and `criterion` (see `criteria`). `judges` says what each judge is,
+    also those whose scores of single responses are compared (`NAME, by TITLE`); `titles` are those
+    of the metrics and composites, of which the win rates by those in `drawn` have figures, or by
+    the first alone.
+    """
+
+    presented_by = "judgebench.preferences.part:preferences_part"
+
+    judges: Mapping[str, JudgeKind]
+    titles: Mapping[str, str]
+    drawn: Collection[str]
+    rows: Results
+    notes: tuple[str, ...] = ()
+    gaps: tuple[str, ...] = ()
+
+    def is_control(self, judge: str) -> bool:
+        """Whether it is a control judge."""
+        return self.judges.get(judge) == "control"
+
+    def shown_name(self, judge: str) -> str:
+        """The name, with `(control)` after it where it is one."""
+        return f"{judge} (control)" if self.is_control(judge) else judge
 
 
 def measure_preferences(study: Study, *, every: bool = True) -> Preferences | None:

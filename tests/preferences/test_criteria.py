@@ -6,8 +6,7 @@ import pytest
 from preference_case import rubric, study
 
 from judgebench.preferences.criteria import ALL
-from judgebench.preferences.measure import measure_preferences
-from judgebench.preferences.result import Preferences
+from judgebench.preferences.measure import Preferences, measure_preferences
 from judgebench.records import Answer, Part
 
 MET = {"id": "met", "kind": "nominal", "of": "criterion", "labels": ["met", "not met"]}

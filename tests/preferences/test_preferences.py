@@ -14,9 +14,8 @@ from preference_case import PREFERENCE, QUALITY, answer, mtbench, pair, rubric, 
 
 import judgebench as jb
 from judgebench.preferences.gather import by_scores
-from judgebench.preferences.measure import measure_preferences
+from judgebench.preferences.measure import Preferences, measure_preferences
 from judgebench.preferences.orders import HUMANS
-from judgebench.preferences.result import Preferences
 from judgebench.records import Estimate, Showing
 from judgebench.results.part import Drawing, figures_of
 

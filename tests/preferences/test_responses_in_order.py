@@ -7,9 +7,8 @@ import pytest
 from preference_case import POINTS, QUALITY, answer, rubric, study
 
 import judgebench as jb
-from judgebench.preferences.measure import measure_preferences
+from judgebench.preferences.measure import Preferences, measure_preferences
 from judgebench.preferences.orders import FORMAT_CEILING, HUMANS
-from judgebench.preferences.result import Preferences
 from judgebench.records import Estimate, Showing
 
 # Points of three people for systems A, B and C: clear, close, and a tie of A and B.
