@@ -23,8 +23,7 @@ from judgebench.judges.replies import json_object, without_reasoning
 from judgebench.models.contract import FREE, Backend, Message, Reply, Request, wind_down
 from judgebench.prompt import disarm, fence, fence_tag
 from judgebench.records import Lookup, Usage, add_known, content_hash
-from judgebench.retrieval.corpus import Corpus, read_corpus
-from judgebench.retrieval.library import WORDS, Library
+from judgebench.retrieval.vectors import WORDS, Corpus, Library, read_corpus
 from judgebench.rubric import fold
 from judgebench.words import counted
 

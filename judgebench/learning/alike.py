@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from judgebench.retrieval.words import words_of
+from judgebench.retrieval.vectors import words_of
 from judgebench.rubric import normalise
 from judgebench.stats.arrays import IntArray
 from judgebench.studies.answers import IndexedAnswers

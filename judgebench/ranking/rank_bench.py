@@ -30,7 +30,7 @@ from judgebench.ranking.proxy.task import GOLD, ProxyTask, TaskInstance
 from judgebench.ranking.proxy.task_file import load_task, sample_task
 from judgebench.ranking.ranking_folder import argument_answer
 from judgebench.records import Answer, Dataset
-from judgebench.retrieval.corpus import Corpus, read_corpus
+from judgebench.retrieval.vectors import Corpus, read_corpus
 from judgebench.runs.bench import (
     BenchConfig,
     Gathered,

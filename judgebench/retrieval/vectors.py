@@ -1,24 +1,264 @@
-"""Vectors of whole texts, kept on disk, and those nearest to a query (exact cosines)."""
+"""Vectors of whole texts, kept on disk, and those nearest to a query (exact cosines).
+
+Texts ranked by the words that they share with a question: no model, no waiting.
+
+A corpus of texts: rows of a table, or text files of a folder.
+
+The passages of a corpus, found for a question.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import logging
-from collections.abc import Iterator, Sequence
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from zipfile import BadZipFile
 
 import numpy as np
 
+from judgebench.data.findings import Findings
+from judgebench.data.open_table import SUFFIXES
+from judgebench.data.source_rows import source_rows
+from judgebench.errors import Problem, SetupError
 from judgebench.files import to_json, write_atomically
 from judgebench.models.checkpoint import identify
 from judgebench.models.encoder import Encoder, find_encoder, open_encoder
+from judgebench.models.weights import WEIGHTS, fetch
 from judgebench.records import content_hash
-from judgebench.retrieval.corpus import Corpus
+from judgebench.stats.arrays import FloatArray, IntArray
+from judgebench.texts import passages_of
 
-if TYPE_CHECKING:
-    from judgebench.stats.arrays import FloatArray, IntArray
+WORDS = "words"  # the embedder that needs no model
+
+Nearest = Callable[[str, int], list[int]]  # a question, how many: their places, the best first
+
+
+@dataclass
+class Library:
+    """The documents of `corpus`, cut into passages of at most `characters` between sentences, or
+    between words where a sentence is longer.
+
+    `embedder` names an encoder (`models.encoder`), or is `words` (`retrieval.words`). It is
+    opened with the first question; vectors are kept in `folder`.
+    """
+
+    corpus: Corpus
+    embedder: str
+    characters: int
+    folder: Path
+    _passages: list[str] = field(default_factory=list, init=False, repr=False)
+    _nearest: Nearest | None = field(default=None, init=False, repr=False)
+
+    def find(self, question: str, k: int, besides: Collection[str] = ()) -> tuple[str, ...]:
+        """At most `k` passages, the best first, none of them in `besides`; none at all for a
+        question without a word. Raises what opening an encoder raises."""
+        if not words_of(question):
+            return ()
+        if self._nearest is None:
+            every = (passages_of(d.text, self.characters) for d in self.corpus.documents)
+            self._passages = list(dict.fromkeys(passage for own in every for passage in own))
+            self._nearest = self._opened()
+        places = self._nearest(question, k + len(besides))
+        found = (self._passages[place] for place in places)
+        return tuple([passage for passage in found if passage not in besides][:k])
+
+    def _opened(self) -> Nearest:
+        if self.embedder == WORDS:
+            return WordSearch(self._passages).nearest
+        from judgebench.files import disk_errors
+        from judgebench.models.encoder import open_encoder
+
+        encoder = open_encoder(self.embedder)
+        held = Corpus(tuple(Document(str(i), text) for i, text in enumerate(self._passages)))
+        folder = self.folder / f"{Path(self.embedder).name}-{held.content_hash}"
+        if not folder.exists():
+            n = len(self._passages)
+            _LOG.warning("%s passages to look things up in get their vectors, once", f"{n:,}")
+        with disk_errors(folder):
+            vectors = embeddings(held, encoder, folder)
+        return lambda question, k: nearest(vectors, embed_whole(encoder, [question]), k)[0].tolist()
+
+    def describe(self) -> dict[str, Any]:
+        """What is found depends on this."""
+        about = {"corpus": self.corpus.describe(), "embedder": about_embedder(self.embedder)}
+        return {**about, "characters": self.characters}
+
+    def close(self) -> None:
+        """Give back the encoder and the vectors; another question opens them again."""
+        self._nearest = None
+
+
+def about_embedder(name: str) -> dict[str, Any]:
+    """What is near to a text depends on this: the weights of an encoder, or that words count."""
+    if name == WORDS:
+        return {"name": WORDS}
+    return dict(identify(str(fetch(name)) if name in WEIGHTS else name))
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One text. `id` is its file, with the line where the file is a table."""
+
+    id: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Documents in the order of their source, no text twice and none empty.
+
+    `duplicates` and `empty` count what was left out for that.
+    """
+
+    documents: tuple[Document, ...] = ()
+    duplicates: int = 0
+    empty: int = 0
+
+    @property
+    def content_hash(self) -> str:
+        """Sixteen hex digits of the SHA-256 of the texts in their order; ids do not count."""
+        digest = hashlib.sha256()
+        for document in self.documents:
+            content = document.text.encode("utf-8", "surrogatepass")
+            digest.update(len(content).to_bytes(8, "big"))
+            digest.update(content)
+        return digest.hexdigest()[:16]
+
+    def describe(self) -> dict[str, Any]:
+        """What it holds, for a manifest."""
+        return {
+            "documents": len(self.documents),
+            "content": self.content_hash,
+            "duplicates": self.duplicates,
+            "empty": self.empty,
+        }
+
+
+def read_corpus(path: Path, column: str = "text") -> Corpus:
+    """The texts in `column` of a table (JSONL, CSV, ..., each also with .gz), or of the `.txt`
+    files in a folder and in the folders below it, in the order of their paths.
+
+    Texts are stripped. Raises SetupError with every problem: no such file or column, cells without
+    a text, bytes that are not UTF-8, a corpus without a text.
+    """
+    problems: list[Problem] = []
+    found = _files(path, problems) if path.is_dir() else _rows(path, column, problems)
+    documents: list[Document] = []
+    seen: set[str] = set()
+    duplicates = empty = 0
+    for document in found:
+        if not document.text:
+            empty += 1
+        elif document.text in seen:
+            duplicates += 1
+        else:
+            seen.add(document.text)
+            documents.append(document)
+    if not documents and not problems:
+        where, allowed = column, "at least one row with a text in this column"
+        if path.is_dir():
+            where, allowed = "", "a folder with .txt files that hold text"
+        held = f"{empty:,} empty texts" if empty else "nothing"
+        problem = Problem("the corpus holds no text", str(path), None, where, held, allowed)
+        problems.append(problem)
+    if problems:
+        raise SetupError(problems)
+    return Corpus(tuple(documents), duplicates, empty)
+
+
+def _files(folder: Path, problems: list[Problem]) -> Iterator[Document]:
+    """A document for each text file; what cannot be read is added to `problems`."""
+    paths = (p for p in folder.rglob("*") if p.suffix.lower() == ".txt" and p.is_file())
+    for path in sorted(paths, key=lambda p: p.relative_to(folder).as_posix()):
+        try:
+            text = path.read_text(encoding="utf-8-sig")
+        except UnicodeDecodeError as error:
+            message = f"is not UTF-8: {error.reason} at byte {error.start:,}"
+            problems.append(Problem(message, str(path), allowed="UTF-8"))
+        except OSError as error:
+            problems.append(Problem(f"cannot be read: {error.strerror}", str(path)))
+        else:
+            yield Document(path.relative_to(folder).as_posix(), text.strip())
+
+
+def _rows(path: Path, column: str, problems: list[Problem]) -> Iterator[Document]:
+    """A document for each row of a table; what is wrong with it is added to `problems`."""
+    if not path.exists():
+        allowed = f"a folder of .txt files, or a file that ends in {', '.join(SUFFIXES)}"
+        problems.append(Problem("no such file or folder", str(path), allowed=f"{allowed} (or .gz)"))
+        return
+    findings = Findings()
+    for row in source_rows(path, (column,), findings):
+        cell = row.cells[column]
+        if isinstance(cell, str):
+            yield Document(f"{path.name}:{row.line}", cell.strip())
+        else:
+            found = "a list" if isinstance(cell, tuple) else "a nested value"
+            message = f"holds {found}, where one text was expected"
+            findings.add("nested_value", message, (row.file, row.line), column)
+    # The table passes over rows without any text.
+    yield from [Document(path.name, "")] * findings.times("blank_row")
+    problems.extend(findings.errors)
+
+
+_K1, _B = 1.2, 0.75  # the usual constants
+# A word, or a single character of a script that puts no spaces between words.
+_WORD = re.compile(r"[\u0e00-\u0eff\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]|[^\W_]+")
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a text, in lower case. Chinese, Japanese, Thai, Lao and Khmer are read
+    character by character."""
+    return _WORD.findall(unicodedata.normalize("NFKC", text).casefold())
+
+
+class WordSearch:
+    """Scores `texts` by BM25; Robertson and Zaragoza (2009), "The Probabilistic Relevance
+    Framework: BM25 and Beyond", equation 3.15, k1 = 1.2, b = 0.75, with the weight of a word in n
+    of N texts as ln(1 + (N - n + 0.5) / (n + 0.5)), which is never negative.
+
+    >>> WordSearch(["ticks live in grass", "iron is in beans"]).nearest("Where is iron?", 1)
+    [1]
+    """
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        counts = [Counter(words_of(text)) for text in texts]
+        lengths = np.array([count.total() for count in counts], dtype=float)
+        room = _K1 * (1 - _B + _B * lengths / max(1.0, lengths.mean() if len(texts) else 1.0))
+        held: dict[str, list[tuple[int, int]]] = {}
+        for place, count in enumerate(counts):
+            for word, times in count.items():
+                held.setdefault(word, []).append((place, times))
+        self._n = len(texts)
+        self._parts: dict[str, tuple[IntArray, FloatArray]] = {}
+        for word, found in held.items():
+            places, times_ = np.array(found).T
+            weight = np.log(1 + (self._n - len(found) + 0.5) / (len(found) + 0.5))
+            self._parts[word] = (places, weight * times_ * (_K1 + 1) / (times_ + room[places]))
+
+    def scores(self, question: str) -> FloatArray:
+        """One score per text, (texts,); 0 where it shares no word with the question."""
+        scores = np.zeros(self._n)
+        for word in sorted(set(words_of(question))):
+            if word in self._parts:
+                places, parts = self._parts[word]
+                scores[places] += parts
+        return scores
+
+    def nearest(self, question: str, k: int) -> list[int]:
+        """Places of the `k` texts of the highest scores, the best first, of equal ones the first;
+        fewer where fewer share a word with the question."""
+        scores = self.scores(question)
+        order = np.argsort(-scores, kind="stable")[:k]
+        return [int(place) for place in order if scores[place] > 0]
+
 
 _LOG = logging.getLogger("judgebench.models")  # which a run shows with its progress
 _TEXTS_AT_ONCE = 256  # documents whose windows are held at a time

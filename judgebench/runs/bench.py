@@ -49,7 +49,7 @@ from judgebench.models import open_backend
 from judgebench.models.hosts import check_hosts, hosts_of, ray_hosts, weights_hosts
 from judgebench.prompt import Prompt, load_prompt
 from judgebench.records import SEVERAL, Answer, Dataset, Kind
-from judgebench.retrieval.library import WORDS, Library
+from judgebench.retrieval.vectors import WORDS, Library
 from judgebench.rubric import Rubric, load_rubric
 from judgebench.runs.extension import (
     Extend,

@@ -12,7 +12,7 @@ from pydantic import Field, field_validator
 from judgebench.errors import Problem, SetupError
 from judgebench.judges.config import Name
 from judgebench.models.contract import Conditioning
-from judgebench.retrieval.library import WORDS
+from judgebench.retrieval.vectors import WORDS
 from judgebench.yaml_file import Strict, validate
 
 HUMAN, MIXED, SHUFFLED = "human", "mixed", "shuffled"

@@ -26,9 +26,7 @@ from judgebench.learning.training import TrainingSet
 from judgebench.models.contract import Message
 from judgebench.models.encoder import find_beside
 from judgebench.records import Answer, Usage, Verdict
-from judgebench.retrieval.library import WORDS
-from judgebench.retrieval.vectors import KeptVectors
-from judgebench.retrieval.words import WordSearch
+from judgebench.retrieval.vectors import WORDS, KeptVectors, WordSearch
 from judgebench.rubric import Rubric, normalise
 from judgebench.runs.bench import Bench, open_judge
 from judgebench.runs.forecast import CHARACTERS_A_TOKEN

@@ -19,8 +19,7 @@ from judgebench.learning.learnt import verdict_of
 from judgebench.learning.training import TrainingSet
 from judgebench.models.encoder import find_beside
 from judgebench.records import Answer, Status, Verdict
-from judgebench.retrieval.library import WORDS
-from judgebench.retrieval.vectors import KeptVectors, npz
+from judgebench.retrieval.vectors import WORDS, KeptVectors, npz
 from judgebench.rubric import Metric, Rubric
 from judgebench.runs.bench import Bench
 from judgebench.runs.judging import Work

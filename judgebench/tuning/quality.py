@@ -20,8 +20,7 @@ from judgebench.models.checkpoint import identify
 from judgebench.people.review import Item
 from judgebench.records import Answer, content_hash
 from judgebench.results.rows import Results, Row
-from judgebench.retrieval.library import WORDS
-from judgebench.retrieval.words import words_of
+from judgebench.retrieval.vectors import WORDS, words_of
 from judgebench.stats.arrays import FloatArray, IntArray
 from judgebench.stats.means import clustered_mean
 from judgebench.studies.answers import indexed

@@ -21,7 +21,7 @@ from judgebench.judges.judge import Task
 from judgebench.learning.alike import Known
 from judgebench.learning.learnt import Learner
 from judgebench.records import TRAINED_ON, Dataset, Status, Verdict, content_hash
-from judgebench.retrieval.library import WORDS
+from judgebench.retrieval.vectors import WORDS
 from judgebench.rubric import load_rubric
 from judgebench.runs.bench import Bench, BenchConfig
 from judgebench.runs.judging import Work

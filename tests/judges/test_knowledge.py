@@ -30,8 +30,7 @@ from judgebench.judges.llm import LLMJudge
 from judgebench.models.contract import Finish, Message, Reply, Request
 from judgebench.prompt import load_prompt
 from judgebench.records import Answer, Lookup, Usage, Verdict
-from judgebench.retrieval.corpus import Corpus, Document
-from judgebench.retrieval.library import Library
+from judgebench.retrieval.vectors import Corpus, Document, Library
 from judgebench.rubric import Rubric
 from judgebench.runs.bench import check_local, load_bench
 from judgebench.runs.folder import RunFolder

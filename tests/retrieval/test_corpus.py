@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from judgebench.errors import SetupError
-from judgebench.retrieval.corpus import Corpus, Document, read_corpus
+from judgebench.retrieval.vectors import Corpus, Document, read_corpus
 
 
 def problem_of(path: Path, column: str = "text") -> str:

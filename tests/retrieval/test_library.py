@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from judgebench.retrieval.corpus import Corpus, Document
-from judgebench.retrieval.library import Library
+from judgebench.retrieval.vectors import Corpus, Document, Library
 
 LONG = "A tick is pulled out with fine tweezers, straight up and without a twist of the hand. Wash."
 

@@ -12,8 +12,14 @@ from chance_encoder import chance_encoder
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgebench.retrieval.corpus import Corpus, Document
-from judgebench.retrieval.vectors import embed_whole, embeddings, nearest, windows_of
+from judgebench.retrieval.vectors import (
+    Corpus,
+    Document,
+    embed_whole,
+    embeddings,
+    nearest,
+    windows_of,
+)
 
 
 class PieceTokenizer:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from judgebench.learning.alike import Known, alike, alike_texts, sketch
 from judgebench.learning.folds import folds_of
 from judgebench.records import Answer
-from judgebench.retrieval.words import words_of
+from judgebench.retrieval.vectors import words_of
 from judgebench.rubric import normalise
 from judgebench.studies.answers import indexed
 

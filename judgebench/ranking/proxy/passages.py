@@ -14,8 +14,7 @@ import numpy as np
 
 from judgebench.ranking.proxy.late_interaction import ColBERTReranker, EncoderReranker, Reranker
 from judgebench.ranking.proxy.section import PassagesConfig
-from judgebench.retrieval.corpus import Corpus
-from judgebench.retrieval.vectors import embed_whole, embeddings, nearest
+from judgebench.retrieval.vectors import Corpus, embed_whole, embeddings, nearest
 from judgebench.texts import passages_of
 
 if TYPE_CHECKING:

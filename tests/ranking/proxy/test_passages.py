@@ -6,7 +6,7 @@ from chance_encoder import chance_encoder
 
 from judgebench.ranking.proxy.passages import PassageRetriever
 from judgebench.ranking.proxy.section import PassagesConfig
-from judgebench.retrieval.corpus import Corpus, Document
+from judgebench.retrieval.vectors import Corpus, Document
 
 
 def test_many_queries_are_answered_in_their_order(tmp_path: Path) -> None:

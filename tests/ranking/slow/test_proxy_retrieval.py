@@ -23,7 +23,7 @@ from judgebench.ranking.proxy.late_interaction import ColBERTReranker  # noqa: E
 from judgebench.ranking.proxy.passages import PassageRetriever  # noqa: E402
 from judgebench.ranking.proxy.section import PassagesConfig  # noqa: E402
 from judgebench.ranking.proxy.task import ProxyTask, TaskInstance  # noqa: E402
-from judgebench.retrieval.corpus import Corpus, Document, read_corpus  # noqa: E402
+from judgebench.retrieval.vectors import Corpus, Document, read_corpus  # noqa: E402
 from judgebench.texts import passages_of  # noqa: E402
 
 TEXTS = [
