@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from judgebench.alignment.statistics import (
     NOMINAL,
-    RECALL_HALF_WIDTH,
     SOFT_AGREEMENT,
     STATISTICS,
     Declared,
@@ -32,7 +31,7 @@ from judgebench.stats.confusion import (
     soft_agreement_by_cluster,
 )
 from judgebench.stats.consensus import label_shares
-from judgebench.stats.intervals import clopper_pearson, items_for_half_width
+from judgebench.stats.intervals import PRECISION, exact_share, more_for_precision
 from judgebench.stats.partly_labelled import (
     JUDGED,
     JUDGED_THIS,
@@ -45,6 +44,7 @@ from judgebench.stats.partly_labelled import (
 from judgebench.stats.resample import ClusterCounts, cluster_bootstrap
 from judgebench.studies.study import JudgeVerdicts, Study
 from judgebench.studies.truth import Labels
+from judgebench.words import counted
 
 
 def scores(study: Study, judge: JudgeVerdicts, metric: Metric) -> Iterator[Row]:
@@ -93,29 +93,29 @@ def score_of(
     if not declared.fits(metric):
         return Estimate(None, n=n, n_missing=missing, reason=NOMINAL)
     if declared.formula is None:
-        return _severe_recall(study, metric, counts.total, missing)
+        return _severe_recall(study, metric, counts, missing)
     return cluster_bootstrap(
         counts, declared.formula(metric), study.resampling, n=n, n_missing=missing
     )
 
 
-def _severe_recall(study: Study, metric: Metric, counts: FloatArray, missing: int) -> Estimate:
-    """Exact interval, and how many more severe items a usable one would need.
+def _severe_recall(study: Study, metric: Metric, counts: ClusterCounts, missing: int) -> Estimate:
+    """Exact interval, and how many more severe items a usable one would need: as in a decision.
 
     `n_missing` counts failures on items of any severity, as for the other statistics.
     """
-    k, found = int(counts[-1].sum()), int(counts[-1, -1])
-    estimate = clopper_pearson(found, k, study.resampling.level)
-    if k == 0:
+    severe = counts.kinds[:, -1]
+    how_many = counts.how_many.astype(np.float64)
+    sample = severe[:, -1], severe.sum(axis=1), how_many
+    estimate = exact_share(*sample, study.resampling.level)
+    if estimate.n == 0:
         reason = f'no item that the judge labelled has the truth "{metric.most_severe}"'
         return replace(estimate, reason=reason, n_missing=missing)
-    needed = items_for_half_width(found / k, RECALL_HALF_WIDTH, study.resampling.level)
     reason = ""
-    if k < needed:
-        items = "item" if k == 1 else "items"
-        reason = f"only {k} such {items}: {needed - k} more are needed for ±{RECALL_HALF_WIDTH:g}"
-    method = f"{estimate.method}, items taken as independent"
-    return replace(estimate, reason=reason, method=method, n_missing=missing)
+    if more := more_for_precision(*sample):
+        items = counted(estimate.n, "such item")
+        reason = f"only {items}: {more} more are needed for ±{PRECISION:g}"
+    return replace(estimate, reason=reason, n_missing=missing)
 
 
 def confusion(study: Study, judge: JudgeVerdicts, metric: Metric) -> Iterator[Row]:

@@ -32,8 +32,6 @@ NOMINAL = "the metric is nominal: its labels have no severity"
 
 # --- limits: how much is enough, and how much is too much to list ---------------------------------
 
-RECALL_HALF_WIDTH = 0.10
-"""A severe recall this far from the truth either way is what "enough severe items" means."""
 FEW_LABELS = 10
 """Of an annotator with fewer labels on a metric, a Dawid-Skene model knows next to nothing."""
 MOST_ANNOTATORS_IN_PAIRS = 12

@@ -25,11 +25,13 @@ from judgebench.stats.consensus import CRITICAL_ROOT
 from judgebench.stats.copies import signal_left
 from judgebench.stats.intervals import (
     CLUSTERED_EXACT,
+    PRECISION,
     SMOOTHED_T,
     OfSamples,
     clopper_pearson,
     clustered_share,
     mean_difference,
+    more_for_precision,
 )
 from judgebench.stats.thresholds import Point
 
@@ -254,12 +256,14 @@ def _severe(counts: StudyCounts, rule: DecisionRule, how_many: FloatArray) -> It
     n, found, failed = counts.severe.T
     count = how_many @ n
     nan = np.full(len(how_many), np.nan)
+    more = more_for_precision(found, n, how_many[0]) if count[0] else 0
+    needed = f"{more:,} more are needed to know the recall within ±{PRECISION:g}"
     yield Finding(
         key="severe_items", title="severe answers with a human truth",
         bound=asked.items, found=OfSamples(count, nan, nan),
         met=count >= asked.items, not_met=np.zeros(len(how_many), dtype=np.bool_),
         n=how_many @ counts.items.sum(axis=1), method="a count", reason="a count has no interval",
-        missing=f"{max(0, asked.items - round(float(count[0])))} more severe answers are needed",
+        missing=needed if more else "",
     )  # fmt: skip
     worst = clustered_share(found, n, how_many, rule.level)
     best = clustered_share(found + failed, n, how_many, rule.level) if failed.any() else worst

@@ -148,19 +148,13 @@ def clustered_share(
 ) -> OfSamples:
     """p = X / N with the Clopper-Pearson limits of n* = N / deff items (Korn and Graubard, 1998).
 
-    `x` (U,) counts successes and `n` (U,) items. deff is the variance of the ratio with whole
-    clusters as units over that of N independent items, and never below 1, so that one item a
-    cluster gives the plain limits. A share of 0 or 1 shows no variance: n* is then the number of
-    clusters that hold an item; and as one stray item shows hardly more of how clusters differ, no
-    limit is nearer than that of a share of 0, or of 1: there the interval has one open side, which
-    may take all of 1 - level where `one_sided`.
+    `x` (U,) counts successes and `n` (U,) items; n* is that of `effective_items`. As one stray item
+    shows hardly more of how clusters differ, no limit is nearer than that of a share of 0, or of 1:
+    there the interval has one open side, which may take all of 1 - level where `one_sided`. With
+    one item a cluster these are the plain limits.
     """
     X, N, G = how_many @ x, how_many @ n, how_many @ (n > 0)
-    p = ratio(X, N)
-    scatter = ((x - p[:, None] * n) ** 2 * how_many).sum(axis=1)
-    V = ratio(scatter, N**2) * ratio(G, G - 1)
-    deff = np.fmax(ratio(V, ratio(p * (1 - p), N)), 1.0)
-    n_star = np.where((X <= 0) | (X >= N), G, N / deff)
+    p, n_star = ratio(X, N), effective_items(x, n, how_many)
     x_star, alpha = p * n_star, 1 - level
     open_side = alpha if one_sided else alpha / 2
     with np.errstate(invalid="ignore"):
@@ -171,6 +165,55 @@ def clustered_share(
     none = N == 0
     low, high = np.minimum(low, nearest), np.maximum(high, 1 - nearest)
     return OfSamples(p, np.where(none, np.nan, low), np.where(none, np.nan, high))
+
+
+def effective_items(x: FloatArray, n: FloatArray, how_many: FloatArray) -> FloatArray:
+    """n* = N / deff (R,): as many independent items would tell as much about the share X / N.
+
+    deff is the variance of the ratio with whole clusters as units over that of N independent
+    items, p (1 - p) / (N - 1): both are estimates without bias, so that one item a cluster gives 1.
+    It is taken as 1 where it is less. A share of 0 or 1 shows no variance: n* is then the number of
+    clusters that hold an item.
+
+    >>> effective_items(np.array([1.0, 0.0]), np.ones(2), np.array([[4.0, 9.0]]))
+    array([13.])
+    """
+    X, N, G = how_many @ x, how_many @ n, how_many @ (n > 0)
+    p = ratio(X, N)
+    scatter = ((x - p[:, None] * n) ** 2 * how_many).sum(axis=1)
+    V = ratio(scatter, N**2) * ratio(G, G - 1)
+    deff = np.fmax(ratio(V * (N - 1), p * (1 - p)), 1.0)
+    return np.where((X <= 0) | (X >= N), G, N / deff)
+
+
+def exact_share(x: FloatArray, n: FloatArray, how_many: FloatArray, level: float) -> Estimate:
+    """The share of one sample as an Estimate: `how_many` is (U,). Undefined where there is no item.
+
+    >>> print(exact_share(np.array([1.0, 0.0]), np.ones(2), np.array([4.0, 9.0]), 0.95))
+    0.308 [0.091, 0.614]
+    """
+    items = round(float(how_many @ n))
+    if items == how_many @ (n > 0):
+        return clopper_pearson(round(float(how_many @ x)), items, level)
+    share = clustered_share(x, n, how_many[None], level)
+    value, low, high = (float(each[0]) for each in (share.value, share.low, share.high))
+    return Estimate(value, low, high, CLUSTERED_EXACT, items, level=level)
+
+
+PRECISION = 0.10  # the half-width of an interval from which on items are enough
+
+
+def more_for_precision(x: FloatArray, n: FloatArray, how_many: FloatArray) -> int:
+    """How many more items like these would bring the exact 95 % interval of the share of one
+    sample, `how_many` (U,), within PRECISION of it: 0 where it is. Raises ValueError without items.
+
+    >>> more_for_precision(np.array([1.0, 0.0]), np.ones(2), np.array([4.0, 9.0]))
+    88
+    """
+    items = float(how_many @ n)
+    enough = items_for_half_width(float(how_many @ x) / items, PRECISION)
+    effective = float(effective_items(x, n, how_many[None])[0])
+    return max(0, math.ceil(enough * items / effective) - round(items))
 
 
 SMOOTHED_T = "smoothed cluster-robust t interval, corrected for skewness"

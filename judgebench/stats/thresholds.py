@@ -23,7 +23,10 @@ from numpy.typing import NDArray
 
 from judgebench.records import Estimate
 from judgebench.stats.arrays import FloatArray, IntArray, check_codes
-from judgebench.stats.intervals import CLUSTERED_EXACT, clopper_pearson, clustered_share
+from judgebench.stats.intervals import (
+    clopper_pearson,
+    exact_share,
+)
 
 MOST_THRESHOLDS = 100
 NOTHING = math.inf  # the threshold that sends none but the items without a verdict
@@ -126,14 +129,12 @@ def _shares(
     if G == 1:
         one = replace(none, reason="there is one cluster only: no interval")
         return [replace(one, value=x / n) for x in sent]
-    each, found = np.ones((1, len(n_of))), []
+    each, shares = np.ones(len(n_of)), []
     for t in thresholds:
         sent_of = np.bincount(clusters[signal >= t], minlength=len(n_of)).astype(float)
-        share = clustered_share(sent_of, n_of.astype(float), each, level)
-        value, low, high = (float(of[0]) for of in (share.value, share.low, share.high))
-        how = replace(none, method=CLUSTERED_EXACT, reason="")
-        found.append(replace(how, value=value, low=low, high=high))
-    return found
+        share = exact_share(sent_of, n_of.astype(float), each, level)
+        shares.append(replace(share, n_missing=missing))
+    return shares
 
 
 def _share(chosen: Bools, clusters: IntArray, level: float, missing: int) -> Estimate:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from align_case import answers, labels, metric, rubric, verdicts
+from align_case import aligned, answers, labels, metric, only, rubric, verdicts
 from decide_case import HUMANS, TRUE, condition, decided, noisy, scoped
 
 from judgebench.decisions.result import Decision, Outcome, State, TriageCurve
@@ -160,11 +160,23 @@ def test_too_few_severe_answers_leave_it_open_and_say_how_many_are_needed() -> N
     assert found.outcome is Outcome.CANT_TELL
     assert severe.state is State.UNCLEAR
     assert "there are 13 severe answers, and 20 are required" in found.reason.lower()
-    assert severe.missing.endswith("more severe answers are needed")
+    assert severe.missing.endswith("more are needed to know the recall within ±0.1")
     assert found.more is not None
     assert found.more.items
     assert found.more.labels == pytest.approx(3 * found.more.items, abs=3)
     assert found.more.severe
+
+
+def test_severe_recall_and_its_plan_are_those_of_the_alignment() -> None:
+    true = "ab" * 40 + "c" * 13
+    judged = "ab" * 40 + "c" * 4 + "a" * 9
+    found = decided({f"h{i}": true for i in range(3)}, judged)
+    recall, items = condition(found, "severe_recall"), condition(found, "severe_items")
+    shown = only(aligned({f"h{i}": true for i in range(3)}, {"m": judged}), "score",
+                 "severe_recall", failures="left_out")  # fmt: skip
+    assert f"{recall.estimate}" == f"{shown}" == "0.308 [0.091, 0.614]"
+    assert shown.reason == "only 13 such items: 88 more are needed for ±0.1"
+    assert items.missing.startswith("88 more are needed")
 
 
 def test_many_failures_keep_a_perfect_judge_from_replacing() -> None:

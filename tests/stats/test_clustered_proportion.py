@@ -7,7 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judgebench.stats.intervals import clopper_pearson, clustered_share
+from judgebench.stats.intervals import (
+    clopper_pearson,
+    clustered_share,
+    items_for_half_width,
+    more_for_precision,
+)
 
 
 def _singles(found: int, n: int):
@@ -17,15 +22,20 @@ def _singles(found: int, n: int):
 
 @settings(max_examples=80, deadline=None)
 @given(st.integers(2, 300).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
-def test_one_item_a_cluster_is_never_narrower_than_clopper_and_pearson(
+def test_one_item_a_cluster_gives_the_limits_of_clopper_and_pearson(
     case: tuple[int, int],
 ) -> None:
     found, plain = _singles(*case), clopper_pearson(*case)
     assert found.value[0] == pytest.approx(plain.value)
-    assert found.low[0] <= plain.low + 1e-12
-    assert found.high[0] >= plain.high - 1e-12
-    # n / (n - 1) in the variance is all that widens it.
-    assert found.low[0] == pytest.approx(plain.low, abs=0.5 / case[1])
+    assert (found.low[0], found.high[0]) == pytest.approx((plain.low, plain.high))
+
+
+def test_items_that_go_together_need_more_of_their_kind() -> None:
+    x, one, five = np.array([1.0, 0.0]), np.ones(2), np.full(2, 5.0)
+    apart = more_for_precision(x, one, np.array([4.0, 9.0]))
+    together = more_for_precision(5 * x, five, np.array([4.0, 9.0]))
+    assert apart == items_for_half_width(4 / 13, 0.1) - 13
+    assert together > 4.5 * apart
 
 
 def test_items_that_go_together_count_for_less() -> None:
