@@ -512,7 +512,7 @@ def agreed(
     _need("annotate")
     import pandas as pd
 
-    from judgebench.annotation.agreed import agreed_labels, sample
+    from judgebench.annotation.export import agreed_labels, sample
 
     rows = sample(agreed_labels(study, metric, judge), items, seed)
     columns = ("item_id", "group", "system", "question", "reference", "text")
@@ -528,7 +528,7 @@ def contradicted(study: Study, labels: Given, *, metric: str = "", judge: str = 
     'Tone: the expert contradicts 1 of 20 items on which annotators and judge agree: ...'
     """
     _need("annotate")
-    from judgebench.annotation.agreed import contradicted as counted
+    from judgebench.annotation.export import contradicted as counted
 
     return counted(study, labels, metric, judge)
 

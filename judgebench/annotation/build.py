@@ -1,20 +1,53 @@
-"""Items as blind screens, and what of the data stands behind each."""
+"""Items as blind screens, and what of the data stands behind each.
+
+What is behind the blind screens: items, systems, pairs. The server never opens this file.
+"""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field as Limits
 
 from judgebench.annotation.config import Setup, Task
-from judgebench.annotation.key import Target
 from judgebench.annotation.screens import Field, Option, Screen, Section
 from judgebench.data.cells import mark_forbidden
 from judgebench.data.pairs import pair_of_names
 from judgebench.errors import Problem, SetupError, shorten
 from judgebench.records import SEVERAL, Answer, Kind, Part, content_hash
 from judgebench.rubric import Metric, Rubric
+from judgebench.yaml_file import Strict, load_json
+
+
+class Target(Strict):
+    """What a field stands for in the data: the `columns` of its row (`item_id`, and where there are
+    any `model_a`, `model_b`, `criterion`, `system`, `task`), the metric, and what each stored label
+    is called where that is another text."""
+
+    columns: dict[str, str]
+    metric: str
+    labels: dict[str, str] = Limits(default_factory=dict)
+
+
+class Key(Strict):
+    """`screens` holds, by screen and field, what was labelled. `study` is the hash of the study;
+    `secret` decides the order of screens and texts."""
+
+    kind: Literal["judgebench annotation key"] = "judgebench annotation key"
+    study: str
+    task: Task
+    secret: str = ""
+    screens: dict[str, dict[str, Target]]
+
+
+def read_key(path: Path) -> Key:
+    """The key of that path. Raises SetupError where it is none."""
+    return load_json(path, Key, "the key of the study")
+
 
 _MOST = 9  # texts on a screen: there are as many digits to choose by
 _KINDS: Mapping[Task, Kind] = {"preference": "pair", "criteria": "criterion"}  # else answers

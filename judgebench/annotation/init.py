@@ -12,11 +12,10 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from judgebench.annotation import design
-from judgebench.annotation.build import Built, asked_of, build, item_of, secret_of
+from judgebench.annotation.build import Built, Key, asked_of, build, item_of, secret_of
 from judgebench.annotation.config import Setup, load_setup
 from judgebench.annotation.export import key_of
 from judgebench.annotation.folder import KEY, LEAD, SERVED, known_person, link_of, open_store
-from judgebench.annotation.key import Key
 from judgebench.annotation.store import Store
 from judgebench.data.cells import mark_forbidden
 from judgebench.errors import Problem, SetupError, some

@@ -30,8 +30,16 @@ from pydantic_core import from_json
 
 from judgebench.annotation.folder import LEAD, link_of, served_file
 from judgebench.annotation.guard import Limit, Refused, Site
-from judgebench.annotation.store import Event, Reason, Role, Saved, Store
-from judgebench.annotation.work import page_of, screen_of, work_of
+from judgebench.annotation.store import (
+    Event,
+    Reason,
+    Role,
+    Saved,
+    Store,
+    page_of,
+    screen_of,
+    work_of,
+)
 from judgebench.errors import Problem, SetupError
 from judgebench.models.calls import new_event_loop
 from judgebench.records import ADJUDICATED

@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from judgebench.annotation.folder import open_store
-from judgebench.annotation.store import Event, Store
-from judgebench.annotation.work import page_of, screen_of, work_of
+from judgebench.annotation.store import Event, Store, page_of, screen_of, work_of
 from judgebench.errors import Problem, SetupError
 from judgebench.words import counted
 from judgebench.yaml_file import Strict, load_json

@@ -12,10 +12,10 @@ import pytest
 from built_case import study_file
 
 import judgebench as jb
+from judgebench.annotation.build import Key, Target
 from judgebench.annotation.export import label_rows
 from judgebench.annotation.folder import KEY, SERVED, open_store
 from judgebench.annotation.init import init
-from judgebench.annotation.key import Key, Target
 from judgebench.annotation.lead import figures
 from judgebench.annotation.look import due_look, labels_on
 from judgebench.annotation.screens import Field, Option, Screen, Section
