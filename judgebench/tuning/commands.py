@@ -280,7 +280,7 @@ def review(
     FILE.review.html, and with --decisions FILE.accepted.jsonl and FILE.rejected.jsonl.
     """
     from judgebench.files import write_atomically
-    from judgebench.people.review import read_decisions, review_page
+    from judgebench.people.page import read_decisions, review_page
     from judgebench.tuning.builder import write_items
     from judgebench.tuning.review import CRITERIA, read_items, reviewed, shown_item
 

@@ -17,7 +17,7 @@ import numpy as np
 from judgebench.errors import MissingExtra, Problem, SetupError
 from judgebench.learning.folds import Folds, folds_of
 from judgebench.models.checkpoint import identify
-from judgebench.people.review import Item
+from judgebench.people.page import Item
 from judgebench.records import Answer, content_hash
 from judgebench.results.rows import Results, Row
 from judgebench.retrieval.vectors import WORDS, words_of

@@ -17,7 +17,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from judgebench.errors import Problem, SetupError, shorten
-from judgebench.people.review import Item, Question
+from judgebench.people.page import Item, Question
 from judgebench.results.rows import Results, Row
 from judgebench.stats.means import clustered_mean
 from judgebench.tuning.silver import SilverLine

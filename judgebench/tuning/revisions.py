@@ -11,7 +11,7 @@ from pathlib import Path
 from judgebench.errors import Problem, SetupError
 from judgebench.files import to_line, write_atomically
 from judgebench.learning.learnt import LEARNT
-from judgebench.people.review import Item, Question, read_decisions, review_page
+from judgebench.people.page import Item, Question, read_decisions, review_page
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.manifest import now
 from judgebench.tuning.exchange import Case, Talk, read_turns

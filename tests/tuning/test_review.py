@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 from judgebench.cli.app import app
 from judgebench.data.spreadsheet import to_csv
 from judgebench.errors import SetupError
-from judgebench.people.review import Question, item_hash, read_decisions, review_page
+from judgebench.people.page import Question, item_hash, read_decisions, review_page
 from judgebench.tuning.review import CRITERIA, reviewed, shown_item
 
 KEYS = [question.key for question in CRITERIA]

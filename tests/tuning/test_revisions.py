@@ -65,7 +65,7 @@ def facts(run: Path) -> list[dict[str, Any]]:
 
 def decide(run: Path, table: Path, answers: Mapping[str, str], leave: int = 0) -> None:
     """Save the table of the page as a browser does; `answers` by the item's beginning."""
-    from judgebench.people.review import item_hash
+    from judgebench.people.page import item_hash
 
     page = (run / "tuning" / "who" / "revisions.html").read_text()
     data = page.partition('type="application/json" id="data">')[2]

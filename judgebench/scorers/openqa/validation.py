@@ -11,8 +11,7 @@ import numpy as np
 
 from judgebench.errors import Problem, SetupError
 from judgebench.files import write_atomically
-from judgebench.people.page import check_people
-from judgebench.people.review import Item, Question, read_decisions, review_page
+from judgebench.people.page import Item, Question, check_people, read_decisions, review_page
 from judgebench.records import Estimate, content_hash
 from judgebench.results.part import Block, Part
 from judgebench.results.rows import Results, Row
