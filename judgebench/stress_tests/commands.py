@@ -201,8 +201,7 @@ def _check_local(*models: tuple[Path | None, JudgeConfig | None]) -> None:
 
 
 def _tell(found: Yield, to: Path) -> None:
-    from judgebench.stress_tests.probes.sets import rejected_path
-    from judgebench.stress_tests.probes.validity import CHECKS
+    from judgebench.stress_tests.probes.sets import CHECKS, rejected_path
     from judgebench.words import counted
 
     if found.made_before:

@@ -1,32 +1,344 @@
-"""What is shown of a stress test: a summary, heat maps of where each judge fails, all numbers."""
+"""What is shown of a stress test: a summary, heat maps of where each judge fails, all numbers.
+
+The numbers of a stress test as tables. Every key begins with `stress_`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from typing import Literal
 
 from judgebench.records import Estimate
 from judgebench.results.part import Block, HeatMap, Part
-from judgebench.results.tables import DASH, Cell, Table, format_number
+from judgebench.results.tables import DASH, Cell, Keys, Table, format_number, p_text, pivot
+from judgebench.rubric import Metric
 from judgebench.stats.means import mean_and_sd
-from judgebench.stress_tests.misses import miss_card
-from judgebench.stress_tests.result import EVERY, NOT_MEASURED, StressResult
-from judgebench.stress_tests.stress_tables import (
-    ON_VIOLATIONS,
-    consistency_table,
-    detection_table,
-    failures_table,
-    flips_table,
-    halo_table,
-    judges_in_order,
-    main_metric,
-    metric_title,
-    missed_table,
-    planted_table,
-    probe_tables,
-    recipes_table,
-    shown_name,
-)
+from judgebench.stress_tests.measure import miss_card
+from judgebench.stress_tests.result import EVERY, NOT_MEASURED, RecipeSummary, StressResult
+
+# statistic -> (heading, what it means)
+ON_VIOLATIONS: Mapping[str, tuple[str, str]] = {
+    "detected": ("Detected", "share of violations judged at least as severe as they must be"),
+    "told_apart": ("Told apart", "share of pairs with a detection and no false alarm"),
+    "false_alarms": ("False alarms", "share of sound parents judged as severe as the violation"),
+    "worsened": ("Worsened", "share of violations judged more severe than their sound parent"),
+    "advantage": ("Advantage", "detection rate minus false alarm rate"),
+}
+_MORE = "More needed: further violations until the exact interval is as narrow as was asked for."
+# statistic -> its heading in the tables of probes; p values are texts
+_ON_PROBES = {
+    "flipped": "Flip rate", "more_severe": "More severe", "less_severe": "Less severe",
+    "shift": "Shift", "p": "p", "p_holm": "p after Holm",
+}  # fmt: skip
+_SIGNED = ("advantage", "shift", "majority_gain", "correlation", "beyond_humans")
+_WAYS = {"left_out": "Failures left out", "worst": "Worst case", "best": "Best case"}
+Side = Literal["recipe", "area"]
+Line = tuple[tuple[Cell, ...], Keys]  # the cells that name a row, and its keys
+Fill = Callable[[Keys], Cell]  # the keys of row and column -> what stands there
+
+
+def judges_in_order(stress: StressResult) -> list[str]:
+    """The names of all judges, controls last."""
+    return sorted(stress.judges, key=lambda name: stress.judges[name] == "control")
+
+
+def shown_name(stress: StressResult, judge: str) -> str:
+    """The name, with `(control)` after it where it is one."""
+    return f"{judge} (control)" if stress.judges.get(judge) == "control" else judge or DASH
+
+
+def metric_title(stress: StressResult, metric: str) -> str:
+    """The title of a metric, and `All metrics` for EVERY."""
+    if metric == EVERY:
+        return "All metrics"
+    return next((m.title for m in stress.rubric.metrics if m.id == metric), metric)
+
+
+def main_metric(stress: StressResult) -> Metric | None:
+    """The demanded metric that most violations must worsen, the rubric's first of several."""
+
+    def pairs(metric: Metric) -> int:
+        found = (stress.violations("detected", judge=j, metric=metric.id) for j in stress.judges)
+        return max((e.n + e.n_missing for e in found), default=0)
+
+    return max(stress.demanded_metrics, key=pairs, default=None)
+
+
+def _frame(key: str, title: str, columns: tuple[str, ...], *notes: str) -> Table:
+    """A table that has no rows yet; its first two columns name a row."""
+    return Table(key, title, columns, notes=notes, stubs=2)
+
+
+def _across(key: str, headings: Mapping[str, str]) -> list[tuple[str, Keys]]:
+    """A column for each value of a key."""
+    return [(heading, {key: value}) for value, heading in headings.items()]
+
+
+def _judges(stress: StressResult) -> list[tuple[str, Keys]]:
+    """A column for each judge."""
+    return [(shown_name(stress, judge), {"judge": judge}) for judge in judges_in_order(stress)]
+
+
+def _finder(stress: StressResult, analysis: str, statistic: str = "", **fixed: str) -> Fill:
+    """What puts the number with these keys, and those of its row and column, into a cell."""
+
+    def cell(keys: Keys) -> Cell:
+        where = {**fixed, **keys}
+        name = where.pop("statistic", statistic)
+        return Cell(estimate=stress.number(analysis, name, **where), signed=name in _SIGNED)
+
+    return cell
+
+
+def _worst_first(stress: StressResult, lines: list[Line], cell: Fill) -> list[Line]:
+    """The rows by the largest value of the real judges, undefined ones last."""
+
+    def worst(line: Line) -> float:
+        found = (cell({**line[1], "judge": judge}).estimate for judge in stress.real_judges)
+        return max((e.value for e in found if e and e.value is not None), default=-1.0)
+
+    return sorted(lines, key=worst, reverse=True)
+
+
+def _probed(stress: StressResult, names: list[str]) -> list[Line]:
+    """A row for each recipe: its name and the bias that it probes."""
+    biases = {recipe.name: recipe.bias for recipe in stress.recipes}
+    return [((Cell(name), Cell(biases.get(name) or DASH)), {"recipe": name}) for name in names]
+
+
+# --- violations ----------------------------------------------------------------------------------
+
+
+def detection_table(stress: StressResult, statistic: str, side: Side) -> Table:
+    """One number of the violations, by recipe or by area and demanded metric; judges across.
+
+    All together first.
+    """
+    heading, meaning = ON_VIOLATIONS[statistic]
+    frame = _frame(
+        f"stress_{statistic}-{side}",
+        f"Violations, {heading.lower()}, by {side}: judges beside the control judges, "
+        "failures left out",
+        (side.capitalize(), "Must reach"),
+        f"{heading}: {meaning}.",
+        *([_MORE] if statistic == "detected" else []),
+    )
+
+    def cell(keys: Keys) -> Cell:
+        more = stress.violations("more_needed", **keys).value if statistic == "detected" else 0
+        remark = f"{more:,} more needed" if more else ""
+        estimate = stress.violations(statistic, **keys)
+        return Cell(estimate=estimate, remark=remark, signed=statistic in _SIGNED)
+
+    lines: list[Line] = []
+    for name, metric, label in _demands(stress, side):
+        which = Cell(f"All {side}s" if name == EVERY else name)
+        reached = Cell(f"{metric.title}: {label}" if label else metric.title)
+        lines.append(((which, reached), {side: name, "metric": metric.id}))
+    return pivot(frame, lines, _judges(stress), cell)
+
+
+def _demands(stress: StressResult, side: Side) -> Iterator[tuple[str, Metric, str]]:
+    """Name, metric and demanded label of each row, EVERY first, then as they were measured."""
+    other = {"recipe": "area", "area": "recipe"}[side]
+    mine = stress.rows.select("violations", "detected", failures="left_out", **{other: EVERY})
+    labels = {(row[side], row.metric): row["label"] for row in mine}
+    for name in sorted(dict.fromkeys(row[side] for row in mine), key=lambda name: name != EVERY):
+        for metric in stress.demanded_metrics:
+            if (name, metric.id) in labels:
+                yield name, metric, labels[name, metric.id]
+
+
+def failures_table(stress: StressResult) -> Table:
+    """The detection rate three ways, for each judge and metric of which verdicts are missing."""
+    frame = _frame(
+        "stress_failures",
+        "Violations detected where verdicts are missing: three ways to count them",
+        ("Judge", "Metric"),
+        "Worst case: every failure counted as not detected. "
+        "Best case: every failure counted as detected.",
+    )
+    every = {"recipe": EVERY, "area": EVERY}
+    lines = [
+        ((Cell(name), Cell(metric.title)), {**judge, **every, "metric": metric.id})
+        for name, judge in _judges(stress)
+        for metric in stress.demanded_metrics
+        if stress.rows.select(
+            "violations", "detected", **judge, **every, metric=metric.id, failures="worst"
+        )
+    ]
+    cell = _finder(stress, "violations", "detected")
+    return pivot(frame, lines, _across("failures", _WAYS), cell)
+
+
+def missed_table(stress: StressResult) -> Table:
+    """1 minus the detection rate of each recipe of violations, the worst first.
+
+    On the metric that most violations must worsen or, where the recipe does not demand it, the
+    first that it does.
+    """
+    main = main_metric(stress)
+    named: dict[str, Metric] = {}
+    for name, metric, _ in _demands(stress, "recipe"):
+        if name != EVERY and (name not in named or metric == main):
+            named[name] = metric
+    frame = _frame(
+        "stress_missed",
+        "Violations missed: 1 minus the detection rate, worst recipe first",
+        ("Recipe", "Metric"),
+        "A judge that calls everything severe misses nothing: read its false alarms beside it.",
+    )
+
+    def cell(keys: Keys) -> Cell:
+        return Cell(estimate=stress.violations("detected", **keys).complement)
+
+    lines: list[Line] = [
+        ((Cell(recipe), Cell(metric.title)), {"recipe": recipe, "metric": metric.id})
+        for recipe, metric in named.items()
+    ]
+    return pivot(frame, _worst_first(stress, lines, cell), _judges(stress), cell)
+
+
+# --- what must not move a verdict ----------------------------------------------------------------
+
+
+def flips_table(stress: StressResult, most: int | None = None) -> Table:
+    """Flip rate over all metrics together: the worst probe first, `most` of them; judges across.
+
+    Planted verdicts have a table of their own.
+    """
+    tricks = stress.rows.values("recipe", "planted")
+    rows = stress.rows.select("invariance", "flipped", metric=EVERY)
+    probes = list(dict.fromkeys(row["recipe"] for row in rows if row["recipe"] not in tricks))
+    cut = most is not None and most < len(probes)
+    frame = _frame(
+        "stress_worst_flips" if most else "stress_flips",
+        "Probes that must not move a verdict: flip rate, "
+        + (f"the {most} worst of {len(probes)} probes" if cut else "worst probe first"),
+        ("Probe", "Bias (CALM)"),
+        "Flip rate: share of pairs in which the label of at least one metric differs; worst "
+        "over the judges, controls left out. 1 minus it is the robustness rate of Ye et al. "
+        "(2024), from whom the names of the biases are.",
+    )
+    cell = _finder(stress, "invariance", "flipped", metric=EVERY)
+    lines = _worst_first(stress, _probed(stress, probes), cell)[:most]
+    return pivot(frame, lines, _judges(stress), cell)
+
+
+def probe_tables(stress: StressResult) -> Iterator[Table]:
+    """One long table for each judge: every probe on every metric, the worst probe first."""
+    order = {row[0].text: place for place, row in enumerate(flips_table(stress).rows)}
+    for number, (name, judge) in enumerate(_judges(stress), start=1):
+        frame = _frame(
+            f"stress_probes-{number}",
+            f"Every probe on every metric: {name}",
+            ("Probe", "Metric"),
+            "Shift: mean change of severity, summed over the metrics for all of them; "
+            "positive where the verdict got more severe. "
+            "p: exact sign test on the direction of the shifts, cluster by cluster; after "
+            "Holm over this judge's probes on the metric.",
+        )
+        find = _finder(stress, "invariance", **judge)
+
+        def cell(keys: Keys, find: Fill = find) -> Cell:
+            found = find(keys)
+            value = found.estimate.value if found.estimate else None
+            return Cell(p_text(value)) if keys["statistic"] in ("p", "p_holm") else found
+
+        mine = [(r["recipe"], r.metric) for r in stress.rows.select("invariance", "p", **judge)]
+        mine.sort(key=lambda one: order.get(one[0], len(order)))
+        lines: list[Line] = [
+            ((Cell(probe), Cell(metric_title(stress, m))), {"recipe": probe, "metric": m})
+            for probe, m in mine
+        ]
+        yield pivot(frame, lines, _across("statistic", _ON_PROBES), cell)
+
+
+def planted_table(stress: StressResult) -> Table:
+    """How often each trick got what it asks for on any metric: worst trick first; judges across."""
+    frame = _frame(
+        "stress_planted",
+        "Planted verdicts: how often each trick got what it asks for, worst trick first",
+        ("Trick", "Bias (CALM)"),
+        "Share of the items on which at least one metric was moved to the demanded label, of "
+        "those where the judge had not said so before.",
+    )
+    tricks = [trick for trick in stress.rows.values("recipe", "planted") if trick != EVERY]
+    cell = _finder(stress, "planted", "success", metric=EVERY)
+    lines = _worst_first(stress, _probed(stress, tricks), cell)
+    return pivot(frame, lines, _judges(stress), cell)
+
+
+# --- the judge itself, and what was done ---------------------------------------------------------
+
+
+def consistency_table(stress: StressResult) -> Table:
+    """How often a judge says the same when asked the same again."""
+    frame = _frame(
+        "stress_consistency",
+        "Self-consistency: the same question asked again",
+        ("Judge", "Metric", "Verdicts per item"),
+        "Agreement: share of pairs of an item's verdicts that are equal. Majority gain: "
+        "accuracy of the majority over the repeats minus that of the first verdict.",
+    )
+    lines: list[Line] = [
+        (
+            (Cell(name), Cell(metric_title(stress, row.metric)), Cell(f"{row.estimate.value:,}")),
+            {**judge, "metric": row.metric, "recipe": row["recipe"]},
+        )
+        for name, judge in _judges(stress)
+        for row in stress.rows.select("consistency", "asked", **judge)
+    ]
+    across = _across("statistic", {"agreement": "Agreement", "majority_gain": "Majority gain"})
+    return pivot(frame, lines, across, _finder(stress, "consistency"))
+
+
+def halo_table(stress: StressResult) -> Table:
+    """How far the labels of different metrics go together, beside the humans."""
+    frame = _frame(
+        "stress_halo",
+        "Halo: how far the labels of different metrics go together",
+        ("Judge", "Labels by"),
+        "Mean correlation over pairs of metrics. One pass: all metrics in one reply; per "
+        "metric: one call for each.",
+    )
+    lines = [
+        ((Cell(name), Cell(row["who"])), {**judge, "who": row["who"]})
+        for name, judge in _judges(stress)
+        for row in stress.rows.select("halo", "correlation", **judge)
+    ]
+    headings = {"correlation": "Mean correlation", "beyond_humans": "Beyond the humans"}
+    return pivot(frame, lines, _across("statistic", headings), _finder(stress, "halo"))
+
+
+def recipes_table(stress: StressResult) -> Table:
+    """What each recipe made, and what became of it."""
+    return Table(
+        "stress_recipes",
+        "The recipes and what they made",
+        ("Recipe", "Kind", "Items that count", "Nothing to change", "Rejected", "Undecided",
+         "Bias (CALM)", "Version", "Hash"),
+        tuple(
+            (Cell(r.name, remark=r.about), Cell(r.kind), Cell(f"{r.made:,}"),
+             Cell(f"{r.nothing_to_change:,}"), Cell(f"{r.n_rejected:,}", remark=_reasons(r)),
+             Cell(f"{r.undecided:,}"), Cell(r.bias or DASH), Cell(r.version), Cell(r.hash))
+            for r in stress.recipes
+        ),
+        (
+            "Nothing to change: parents in which the rule found nothing to edit. Rejected: items "
+            "that failed a check of validity. Undecided: items that nobody has accepted, where "
+            "only accepted ones count. None of them is counted in any other table.",
+        ),
+        stubs=2,
+    )  # fmt: skip
+
+
+def _reasons(recipe: RecipeSummary) -> str:
+    """`by check: similarity 3, length 1`; an item may fail several checks."""
+    counts = ", ".join(f"{check} {n:,}" for check, n in recipe.rejected.items() if n)
+    return f"by check: {counts}" if counts else ""
+
 
 _WORST_PROBES = 8
 _ABOUT_MISSES = (

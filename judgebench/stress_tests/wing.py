@@ -101,7 +101,7 @@ def _check_recipe(path: Path, rubric: str) -> str:
 
 
 def _check_words(path: Path, rubric: str) -> str:
-    from judgebench.stress_tests.probes.words import load_words
+    from judgebench.stress_tests.probes.text import load_words
 
     words = load_words(path)
     return f"the word list {words.name}, version {words.version}, {len(words.facts)} facts"

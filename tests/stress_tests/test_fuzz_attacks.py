@@ -21,7 +21,7 @@ from judgebench.stress_tests.probes.altered import AlteredAnswer
 from judgebench.stress_tests.probes.edits.wording import load_synonyms
 from judgebench.stress_tests.probes.recipe import load_recipe
 from judgebench.stress_tests.probes.sets import SetFile, read_set, rejected_path
-from judgebench.stress_tests.probes.words import load_words
+from judgebench.stress_tests.probes.text import load_words
 
 RUBRIC = load_rubric("support-tone")
 BENCH = """name: b

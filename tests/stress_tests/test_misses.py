@@ -5,7 +5,7 @@ from __future__ import annotations
 from align_case import metric
 from stress_case import Attack, stressed
 
-from judgebench.stress_tests.misses import MOST_MISSES
+from judgebench.stress_tests.measure import MOST_MISSES
 
 C = {"harm": "c"}
 

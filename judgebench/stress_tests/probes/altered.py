@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from random import Random
 
 from judgebench.records import Answer
-from judgebench.stress_tests.probes.differing import differing
+from judgebench.stress_tests.probes.text import differing
 
 BY_RULE = "rule"
 BY_HAND = "by hand"

@@ -15,10 +15,22 @@ from judgebench.records import content_hash
 from judgebench.rubric import Rubric
 from judgebench.shipped import find_file, shipped_folder
 from judgebench.stress_tests.probes.altered import AlteredAnswer, Edit
-from judgebench.stress_tests.probes.edits.claims import negate_contraindication, swap
-from judgebench.stress_tests.probes.edits.layout import add, bullets, demanded, markdown
-from judgebench.stress_tests.probes.edits.numbers import change_number, change_unit, dose_by_ten
-from judgebench.stress_tests.probes.edits.wording import drop_redundant, load_synonyms, reword
+from judgebench.stress_tests.probes.edits.claims import (
+    change_number,
+    change_unit,
+    dose_by_ten,
+    negate_contraindication,
+    swap,
+)
+from judgebench.stress_tests.probes.edits.wording import (
+    add,
+    bullets,
+    demanded,
+    drop_redundant,
+    load_synonyms,
+    markdown,
+    reword,
+)
 from judgebench.stress_tests.probes.recipe import (
     Add,
     Ask,
@@ -33,7 +45,7 @@ from judgebench.stress_tests.probes.recipe import (
 )
 from judgebench.stress_tests.probes.review import only_accepted, read_decisions, review_path
 from judgebench.stress_tests.probes.sets import notices, read_set
-from judgebench.stress_tests.probes.words import load_words
+from judgebench.stress_tests.probes.text import load_words
 from judgebench.yaml_file import Strict
 
 Kind = Literal["violations", "invariance", "planted", "asked otherwise"]

@@ -34,9 +34,8 @@ from judgebench.stress_tests.probes.recipe import (
     check_demand,
     load_recipe,
 )
-from judgebench.stress_tests.probes.sets import SetFile
-from judgebench.stress_tests.probes.validity import check_same_meaning, check_violations
-from judgebench.stress_tests.probes.words import word_names
+from judgebench.stress_tests.probes.sets import SetFile, check_same_meaning, check_violations
+from judgebench.stress_tests.probes.text import word_names
 from judgebench.writer import (
     FENCED,
     WritingTerms,

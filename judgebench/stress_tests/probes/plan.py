@@ -21,10 +21,10 @@ from judgebench.stress_tests.probes.altered import (
     span_diff,
 )
 from judgebench.stress_tests.probes.attacks import Attack
-from judgebench.stress_tests.probes.edits.layout import demanded
+from judgebench.stress_tests.probes.edits.wording import demanded
 from judgebench.stress_tests.probes.recipe import Ask, Recipe
-from judgebench.stress_tests.probes.validity import check_same_meaning, check_violations
-from judgebench.stress_tests.probes.words import word_names
+from judgebench.stress_tests.probes.sets import check_same_meaning, check_violations
+from judgebench.stress_tests.probes.text import word_names
 
 
 @dataclass(frozen=True)

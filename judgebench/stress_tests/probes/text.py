@@ -2,17 +2,222 @@
 
 Everything here is lexical. It can be wrong about meaning, so what rests on it is called a check and
 recorded with its reason.
+
+Word lists: terms, what may be put in their place, and the fact that each swap breaks.
+
+What differs between two lists of words, in a time in proportion to their length.
 """
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
-from functools import lru_cache
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from difflib import SequenceMatcher
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Annotated
 
+import yaml
+from pydantic import Field, StringConstraints
+
+from judgebench.errors import Problem, SetupError
 from judgebench.rubric import normalise
+from judgebench.shipped import find_file
 from judgebench.texts import Sentence, sentences
+from judgebench.yaml_file import Strict, load_with_lines, node_below, validate
+
+Words = Sequence[str]
+Span = tuple[int, int, int, int]  # a[i1:i2] became b[j1:j2]
+# Pairs of words that difflib compares: its time grows with the cube of the length, a second here.
+_WHOLE = 250_000
+_PART = 10_000  # of the parts of longer texts
+_RUN = 4  # words in a row
+
+
+def differing(a: Words, b: Words) -> list[Span]:
+    """The spans that differ, in order. Long parts that have little in common are one span.
+
+    >>> differing("one two three four".split(), "one 2 three four".split())
+    [(1, 2, 1, 2)]
+    """
+    if len(a) * len(b) <= _WHOLE:
+        return _compared(a, b, 0, 0)
+    start, after = _ends(a, b)
+    a, b = a[start : len(a) - after], b[start : len(b) - after]
+    if len(a) * len(b) <= _WHOLE:
+        return _compared(a, b, start, start)
+    spans: list[Span] = []
+    i = j = 0
+    for i_end, j_end in [*_common(a, b), (len(a), len(b))]:
+        if i_end >= i and j_end >= j:
+            before, after = _ends(a[i:i_end], b[j:j_end])
+            i1, i2, j1, j2 = i + before, i_end - after, j + before, j_end - after
+            if (i2 - i1) * (j2 - j1) > _PART:
+                spans.append((start + i1, start + i2, start + j1, start + j2))
+            else:
+                spans += _compared(a[i1:i2], b[j1:j2], start + i1, start + j1)
+            i, j = i_end, j_end
+    return spans
+
+
+def _compared(a: Words, b: Words, i: int, j: int) -> list[Span]:
+    """What difflib finds to differ, seen from the places `i` and `j`."""
+    found = SequenceMatcher(None, a, b, autojunk=False).get_opcodes()
+    return [(i + i1, i + i2, j + j1, j + j2) for tag, i1, i2, j1, j2 in found if tag != "equal"]
+
+
+def _ends(a: Words, b: Words) -> tuple[int, int]:
+    """How many words at the beginning and at the end are the same. The longer end is taken first:
+    of an `I` that is put before `I think`, the first is new."""
+    n = min(len(a), len(b))
+    before = next((i for i in range(n) if a[i] != b[i]), n)
+    after = next((i for i in range(n) if a[-1 - i] != b[-1 - i]), n)
+    return (before, min(after, n - before)) if before >= after else (min(before, n - after), after)
+
+
+def _common(a: Words, b: Words) -> list[tuple[int, int]]:
+    """Where the same runs of words begin in both, in order: the most that are in order.
+
+    A run counts where both have it equally often; the first is then the first, and so on.
+    """
+    runs = [list(zip(*(words[i:] for i in range(_RUN)), strict=False)) for words in (a, b)]
+    often = [Counter(found) for found in runs]
+    numbered: list[dict[tuple[tuple[str, ...], int], int]] = [{}, {}]
+    for found, places in zip(runs, numbered, strict=True):
+        seen: Counter[tuple[str, ...]] = Counter()
+        for place, run in enumerate(found):
+            if often[0][run] == often[1][run]:
+                seen[run] += 1
+                places[run, seen[run]] = place
+    pairs = [(place, numbered[1][key]) for key, place in numbered[0].items()]
+    # The longest rising part, by the smallest last place of each length (Fredman 1975).
+    ends: list[int] = []
+    lasts: list[int] = []
+    before: list[int] = []
+    for n, (_, j) in enumerate(pairs):
+        length = bisect_left(ends, j)
+        before.append(lasts[length - 1] if length else -1)
+        ends[length : length + 1] = [j]
+        lasts[length : length + 1] = [n]
+    kept = []
+    n = lasts[-1] if lasts else -1
+    while n >= 0:
+        kept.append(pairs[n])
+        n = before[n]
+    return kept[::-1]
+
+
+Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+Forms = Annotated[tuple[Text, ...], Field(min_length=1)]
+Term = Text | Forms
+_FOLDER = "adversarial/words"
+_OF_NAMES = ("pathogens", "drugs", "tests")
+
+
+class Fact(Strict):
+    """A true claim that no longer stands once its term is swapped.
+
+    `about`: what the question or the answer must mention, any of them; empty = no condition.
+    `says` is the sound term and `instead` maps a kind of replacement to alternatives: each the
+    name of one of the list's `forms`, its forms themselves, or its only form, which then stands
+    for every form of `says` (a drug for another drug and its abbreviation). `unless`: words
+    beside which the swapped text would contradict itself. `fact` is the claim in one sentence,
+    `source` the title and organisation of a public page.
+    """
+
+    about: tuple[Text, ...] = ()
+    says: Term
+    instead: Annotated[
+        Mapping[Text, Annotated[tuple[Term, ...], Field(min_length=1)]], Field(min_length=1)
+    ]
+    unless: tuple[Text, ...] = ()
+    fact: Annotated[str, StringConstraints(pattern=r"^\S.*\.$")]
+    source: Text
+
+
+class WordList(Strict):
+    """The facts of one kind. `forms` names terms that have several forms, such as `viruses`.
+
+    `speaks_of`: words of which a sentence that makes such a claim, or the question, holds one;
+    empty = any sentence may. So `older women need calcium` is no claim about who is at risk.
+    """
+
+    name: Text
+    version: Text
+    about: Text
+    notice: Text
+    forms: Mapping[Text, Forms] = Field(default_factory=dict)
+    speaks_of: tuple[Text, ...] = ()
+    facts: tuple[Fact, ...] = Field(min_length=1)
+
+    def forms_of(self, term: Term) -> tuple[str, ...]:
+        """The forms of a term, as they stand in texts."""
+        return self.forms.get(term, (term,)) if isinstance(term, str) else term
+
+    def alternatives(self, fact: Fact, to: str = "") -> list[tuple[str, ...]]:
+        """What may stand in the place of the fact's term, of one kind or, for '', of any: one
+        form for each of the term's."""
+        n = len(self.forms_of(fact.says))
+        return [
+            forms * n if len(forms) == 1 else forms
+            for kind, terms in fact.instead.items()
+            for forms in map(self.forms_of, terms)
+            if to in ("", kind)
+        ]
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds of replacement that the list offers, sorted."""
+        return tuple(sorted({kind for fact in self.facts for kind in fact.instead}))
+
+
+def load_words(name: str | Path, relative_to: Path | None = None) -> WordList:
+    """The word list of that path or shipped name. Raises SetupError with every problem in it."""
+    path = find_file(_FOLDER, str(name), ".yaml", relative_to)
+    value, node = load_with_lines(path)
+    words = validate(value, WordList, str(path), node)
+    if problems := list(_problems(words, str(path), node)):
+        raise SetupError(problems)
+    return words
+
+
+def _problems(words: WordList, file: str, node: yaml.Node | None) -> Iterator[Problem]:
+    """What is wrong between the parts of a list that are each right alone."""
+    for i, fact in enumerate(words.facts):
+        says = words.forms_of(fact.says)
+        if not any(mentions(fact.fact, form) for form in says):
+            line = _line(node, i, "fact")
+            yield Problem("must hold the term", file, line, f"facts.{i}.fact", fact.fact, says[0])
+        for kind, terms in fact.instead.items():
+            for forms in map(words.forms_of, terms):
+                line, where = _line(node, i, "instead", kind), f"facts.{i}.instead.{kind}"
+                found = ", ".join(forms)
+                if len(forms) not in (1, len(says)):
+                    message, allowed = "must have one form, or as many as `says`", ", ".join(says)
+                    yield Problem(message, file, line, where, found, allowed)
+                if {form.lower() for form in forms} & {form.lower() for form in says}:
+                    yield Problem("is what the fact says already", file, line, where, found)
+
+
+def _line(node: yaml.Node | None, fact: int, *loc: str) -> int | None:
+    below = node_below(node, "facts", fact, *loc)
+    return below.start_mark.line + 1 if below else None
+
+
+@cache
+def word_names() -> frozenset[str]:
+    """Every pathogen, drug and test of the shipped word lists, in all its forms: the names that
+    an edit which keeps the meaning must keep."""
+    return frozenset(
+        form
+        for words in map(load_words, _OF_NAMES)
+        for fact in words.facts
+        for forms in (words.forms_of(fact.says), *words.alternatives(fact))
+        for form in forms
+    )
+
 
 _WORD = re.compile(r"\d+(?:[.,]\d+)+|[^\W_]+(?:['’-][^\W_]+)*")
 NUMBER = re.compile(r"(?<![\w.,])(?>\d+(?:[.,]\d+)*)")

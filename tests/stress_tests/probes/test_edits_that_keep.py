@@ -15,16 +15,17 @@ from judgebench.errors import SetupError
 from judgebench.records import Answer
 from judgebench.rubric import load_rubric
 from judgebench.stress_tests.probes.altered import Edit, Edited, Nothing
-from judgebench.stress_tests.probes.edits.layout import add, bullets, markdown
 from judgebench.stress_tests.probes.edits.wording import (
     Synonyms,
+    add,
+    bullets,
     drop_redundant,
     load_synonyms,
+    markdown,
     reword,
 )
 from judgebench.stress_tests.probes.recipe import Add, load_recipe
-from judgebench.stress_tests.probes.text import facts, mentions
-from judgebench.stress_tests.probes.words import word_names
+from judgebench.stress_tests.probes.text import facts, mentions, word_names
 from judgebench.texts import sentences
 
 SAFETY = load_rubric("medical-safety")

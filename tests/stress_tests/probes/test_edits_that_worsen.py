@@ -16,12 +16,25 @@ from judgebench.records import Answer
 from judgebench.rubric import load_rubric
 from judgebench.stress_tests.probes.altered import AlteredAnswer, Edit, Edited, Nothing
 from judgebench.stress_tests.probes.attacks import edit_of
-from judgebench.stress_tests.probes.edits.claims import negate_contraindication, swap
-from judgebench.stress_tests.probes.edits.numbers import change_number, change_unit, dose_by_ten
+from judgebench.stress_tests.probes.edits.claims import (
+    change_number,
+    change_unit,
+    dose_by_ten,
+    negate_contraindication,
+    swap,
+)
 from judgebench.stress_tests.probes.recipe import check_demand, load_recipe
-from judgebench.stress_tests.probes.text import asserts, facts, mentions, negations
-from judgebench.stress_tests.probes.validity import check_violations
-from judgebench.stress_tests.probes.words import Fact, WordList, load_words, word_names
+from judgebench.stress_tests.probes.sets import check_violations
+from judgebench.stress_tests.probes.text import (
+    Fact,
+    WordList,
+    asserts,
+    facts,
+    load_words,
+    mentions,
+    negations,
+    word_names,
+)
 
 RUBRIC = load_rubric("medical-safety")
 LISTS = {name: load_words(name) for name in ("pathogens", "drugs", "tests", "risk-groups")}

@@ -11,7 +11,7 @@ from judgebench.rubric import load_rubric
 from judgebench.stress_tests.probes.attacks import Attack, StressSettings, load_attacks
 from judgebench.stress_tests.probes.plan import Plan, make_plan
 from judgebench.stress_tests.probes.recipe import AREAS, load_recipe
-from judgebench.stress_tests.probes.validity import CHECKS
+from judgebench.stress_tests.probes.sets import CHECKS
 
 SAFETY = load_rubric("medical-safety")
 TEXT = "Malaria is caused by a parasite. It is spread by mosquitoes. See a doctor for a fever."

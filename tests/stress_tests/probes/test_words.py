@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from judgebench.errors import SetupError
-from judgebench.stress_tests.probes.words import load_words, word_names
+from judgebench.stress_tests.probes.text import load_words, word_names
 
 LEAST = {"pathogens": 30, "drugs": 25, "tests": 15, "risk-groups": 20}
 GOOD = """\

@@ -8,7 +8,7 @@ from stress_report_case import make_miss, make_stress
 
 from judgebench.records import Answer, Lookup, Part, in_words
 from judgebench.results.part import Card
-from judgebench.stress_tests.misses import miss_card
+from judgebench.stress_tests.measure import miss_card
 from judgebench.stress_tests.probes.altered import AlteredAnswer, Change, marked, span_diff
 
 RUBRIC = make_stress().rubric

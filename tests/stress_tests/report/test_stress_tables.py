@@ -19,19 +19,20 @@ from stress_report_case import (
 from judgebench.records import Estimate
 from judgebench.results.rows import Results, Row
 from judgebench.results.tables import DASH, Table, footnotes
-from judgebench.stress_tests.part import planted_sentences, summary_table
-from judgebench.stress_tests.result import EVERY, StressResult
-from judgebench.stress_tests.stress_tables import (
+from judgebench.stress_tests.part import (
     consistency_table,
     detection_table,
     failures_table,
     flips_table,
     main_metric,
     missed_table,
+    planted_sentences,
     planted_table,
     probe_tables,
     recipes_table,
+    summary_table,
 )
+from judgebench.stress_tests.result import EVERY, StressResult
 
 STRESS = make_stress()
 REAL = [name for name, kind in JUDGES.items() if kind != "control"]
