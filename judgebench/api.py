@@ -317,7 +317,7 @@ def consistency(
     0.895
     """
     _need("scorers")
-    from judgebench.data.columns import read_columns
+    from judgebench.data.recognise import read_columns
     from judgebench.scorers.steady import table_rows
     from judgebench.scorers.steady_part import Consistency
 

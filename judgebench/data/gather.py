@@ -15,7 +15,7 @@ import numpy as np
 from judgebench.data.answer_file import AnswerFile, Facts, answer_line
 from judgebench.data.cells import spreadsheet_damage
 from judgebench.data.findings import NEAR_AMONG, REPEATED, Findings, nearest
-from judgebench.data.made import add_made_rows, check_kinds
+from judgebench.data.labels import add_made_rows, check_kinds
 from judgebench.data.pairs import KnownPairs, WantedPairs, compared_by
 from judgebench.errors import DiskFailed, shorten
 from judgebench.records import Answer, Blindness, HumanLabel, Kind, Status

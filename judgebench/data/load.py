@@ -1,32 +1,182 @@
-"""Load a data set, report on files without failing, or read labels and verdicts as given."""
+"""Load a data set, report on files without failing, or read labels and verdicts as given.
+
+A large data set that a run folder keeps, so that a resumed run need not read it again.
+
+The run folder's answers.jsonl and labels.jsonl hold what was read from the user's files. Beside
+them are `answers.index` (where each line begins, content hashes, lengths of texts) and
+`data.json`: which files were read, with their hashes, and the warnings. As long as every hash is
+the one that was noted, reading the files again would give the same.
+
+Which columns of a data set hold verdicts, and which entries of a data.yaml.
+"""
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import judgebench
-from judgebench.data.beside import beside_labels, of_verdicts
+from judgebench.data.answer_file import AnswerFile
 from judgebench.data.findings import Findings
-from judgebench.data.gather import Collected
+from judgebench.data.gather import Collected, VerdictSource
 from judgebench.data.importers import read_log
 from judgebench.data.importers.log import tables
-from judgebench.data.kept import file_hash, kept_data
-from judgebench.data.labels import resolve
-from judgebench.data.made import report_lacking
-from judgebench.data.open_table import DataTable, frame_table, named_table, open_table
+from judgebench.data.labels import report_lacking, resolve
+from judgebench.data.open_table import (
+    DataTable,
+    frame_table,
+    named_table,
+    open_table,
+    reader_of_wing,
+)
 from judgebench.data.pairs import WantedPairs
 from judgebench.data.recognise import recognise, stem
 from judgebench.data.row_reader import read_table
-from judgebench.data.spec import DataSpec, FileSpec
+from judgebench.data.spec import (
+    DataSpec,
+    FileSpec,
+    FileVerdictSpec,
+    IdSource,
+    LabelSpec,
+    Spellings,
+)
 from judgebench.errors import Problem, SetupError
-from judgebench.records import Dataset, Kind, Origin, content_hash
+from judgebench.files import open_bytes, read_lines, read_object, to_json, write_atomically
+from judgebench.records import Dataset, HumanLabel, Kind, Origin, canonical_json, content_hash
 from judgebench.rubric import Rubric
 from judgebench.yaml_file import load_model
+
+
+def of_verdicts(spec: DataSpec) -> DataSpec:
+    """The entries of verdicts alone. Where there are none, those of labels are the judges'."""
+    has_verdicts = any(file.verdicts or any(i.verdicts for i in file.items) for file in spec.files)
+    files = []
+    for file in spec.files:
+        own = tuple(_verdicts(file) if has_verdicts else _labels(file))
+        if own:
+            files.append(file.model_copy(update={"items": (), "labels": (), "verdicts": own}))
+    return spec.model_copy(update={"files": tuple(files)})
+
+
+def _verdicts(file: FileSpec) -> Iterator[FileVerdictSpec]:
+    yield from file.verdicts
+    yield from (_at(item.item_id, one) for item in file.items for one in item.verdicts)
+
+
+def _labels(file: FileSpec) -> Iterator[FileVerdictSpec]:
+    yield from (_at(own.item_id, own) for own in file.labels)
+    yield from (_at(item.item_id, one) for item in file.items for one in item.labels)
+
+
+def _at(item_id: IdSource, own: LabelSpec) -> FileVerdictSpec:
+    known = FileVerdictSpec.model_fields
+    values = {name: getattr(own, name) for name in type(own).model_fields if name in known}
+    judge = values.pop("annotator")
+    return FileVerdictSpec.model_validate({**values, "judge": judge, "item_id": item_id})
+
+
+def beside_labels(
+    file: FileSpec | None, table: DataTable, source: VerdictSource, findings: Findings
+) -> FileSpec | None:
+    """The columns of verdicts in a file of answers or labels, which stand in the rows of its
+    items; None where it has none of them.
+
+    Without an entry of a data.yaml, `item_id` says whose they are. Several items in a row are
+    reported.
+    """
+    columns = {m: c for m, c in source.columns.items() if table.find(c) is not None}
+    if not columns:
+        return None
+    items, labels = (file.items, file.labels) if file else ((), ())
+    ids = {*(item.item_id for item in items), *(own.item_id for own in labels)}
+    if len(ids) > 1:
+        message = "several items stand in each row: name the verdicts of each in its data.yaml"
+        column = next(iter(columns.values()))
+        findings.add("bad_spec", message, (table.file, None), "column", column, "verdicts: [...]")
+        return None
+    spellings: dict[str, Spellings] = {}
+    for one in (*labels, *(one for item in items for one in item.labels)):
+        for metric, known in one.spellings.items():
+            spellings[metric] = {**spellings.get(metric, {}), **known}
+    item_id = ids.pop() if ids else IdSource(column="item_id")
+    own = FileVerdictSpec(item_id=item_id, metrics=columns, spellings=spellings)
+    return FileSpec(path=file.path if file else table.file, verdicts=(own,))
+
+
+ANSWERS, LABELS, _INDEX, _DATA = "answers.jsonl", "labels.jsonl", "answers.index", "data.json"
+
+
+def keep_data(folder: Path, dataset: Dataset) -> None:
+    """Note that the run folder's answers and labels, which are written, are those of `dataset`.
+
+    Small data sets, and those that are not just what files hold, are not kept. One that was taken
+    from the folder is kept there already. Raises OSError.
+    """
+    if is_kept(folder, dataset):
+        return
+    (folder / _DATA).unlink(missing_ok=True)
+    if dataset.origin is None or not isinstance(dataset.answers, AnswerFile):
+        (folder / _INDEX).unlink(missing_ok=True)
+        return
+    write_atomically(folder / _INDEX, dataset.answers.index_bytes())
+    noted = {
+        "reading": dataset.origin.reading,
+        "files": dict(dataset.origin.files),
+        "kept": _hashes(folder),
+        "sources": dict(dataset.sources),
+        "textless": list(dataset.textless),
+        "blind": dataset.blind,
+        "warnings": [asdict(problem) for problem in dataset.warnings],
+    }
+    write_atomically(folder / _DATA, to_json(noted, indent=2).encode("utf-8"))
+
+
+def is_kept(folder: Path, dataset: Dataset) -> bool:
+    """Whether the data set was taken from that run folder, whose files need not be written."""
+    answers = dataset.answers
+    taken = isinstance(answers, AnswerFile) and answers.is_all_of(folder / ANSWERS)
+    return taken and dataset.origin is not None and (folder / _DATA).is_file()
+
+
+def kept_data(folder: Path, reading: str) -> Dataset | None:
+    """The data set that the run folder keeps; None unless reading would give just the same."""
+    try:
+        noted = read_object((folder / _DATA).read_bytes(), folder / _DATA)
+        if noted["reading"] != reading or noted["kept"] != _hashes(folder):
+            return None
+        if any(file_hash(Path(path)) != known for path, known in noted["files"].items()):
+            return None
+        return Dataset(
+            answers=AnswerFile.open(folder / ANSWERS, (folder / _INDEX).read_bytes()),
+            labels=tuple(HumanLabel(**value) for _, value in read_lines(folder / LABELS)),
+            warnings=tuple(Problem(**value) for value in noted["warnings"]),
+            sources=noted["sources"],
+            textless=tuple(noted["textless"]),
+            blind=noted["blind"],
+            origin=Origin(reading, noted["files"]),
+        )
+    except (OSError, SetupError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def file_hash(path: Path) -> str:
+    """The SHA-256 of a file's bytes as hex digits; of a wing's table, of its rows, which a database
+    may hold in a file beside it. Raises OSError, and SetupError for such a table."""
+    if read := reader_of_wing(path):
+        rows = canonical_json(read(path)).encode("utf-8", "surrogatepass")
+        return hashlib.sha256(rows).hexdigest()
+    with open_bytes(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _hashes(folder: Path) -> Mapping[str, str]:
+    return {name: file_hash(folder / name) for name in (ANSWERS, LABELS, _INDEX)}
+
 
 _READER = 8  # to be raised whenever the same files are read differently
 

@@ -18,8 +18,15 @@ from typing import IO, Any, cast
 from judgebench.data.cells import FORBIDDEN, Cell, Nested, RawRow, clean, has_forbidden
 from judgebench.data.delimited import read_delimited
 from judgebench.data.findings import Findings
-from judgebench.data.json_rows import json_cell, jsonl_columns, jsonl_rows, read_json
-from judgebench.data.nested import Anywhere, Paths, dig
+from judgebench.data.json_rows import (
+    Anywhere,
+    Paths,
+    dig,
+    json_cell,
+    jsonl_columns,
+    jsonl_rows,
+    read_json,
+)
 from judgebench.data.spec import FileSpec, Format, columns_of
 from judgebench.data.workbook import read_workbook
 from judgebench.errors import SetupError

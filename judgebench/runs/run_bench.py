@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
-from judgebench.data.kept import is_kept, keep_data
+from judgebench.data.load import is_kept, keep_data
 from judgebench.errors import (
     BudgetSpent,
     DiskFailed,

@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 
 from judgebench.data import gather
 from judgebench.data.answer_file import AnswerFile, write_answers
-from judgebench.data.kept import is_kept, keep_data
-from judgebench.data.load import check_files, load_data
+from judgebench.data.load import check_files, is_kept, keep_data, load_data
 from judgebench.data.spec import DataSpec
 from judgebench.files import to_line
 from judgebench.records import Dataset

@@ -18,8 +18,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from judgebench.data.json_rows import Paths, dig, steps_of
 from judgebench.data.load import check_files, load_data
-from judgebench.data.nested import Paths, dig, steps_of
 from judgebench.errors import MissingExtra, Problem, SetupError
 from judgebench.records import Dataset
 from judgebench.rubric import Rubric

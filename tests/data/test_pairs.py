@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 import judgebench as jb
 from judgebench.data import gather
 from judgebench.data.answer_file import write_answers
-from judgebench.data.kept import is_kept, keep_data
-from judgebench.data.load import load_data
+from judgebench.data.load import is_kept, keep_data, load_data
 from judgebench.data.pairs import WantedPairs, chosen, oriented
 from judgebench.errors import SetupError
 from judgebench.files import to_line

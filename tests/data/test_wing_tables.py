@@ -14,8 +14,7 @@ from judgebench import features
 from judgebench.checks import check_all
 from judgebench.data import gather
 from judgebench.data.answer_file import write_answers
-from judgebench.data.kept import is_kept, keep_data
-from judgebench.data.load import load_data
+from judgebench.data.load import is_kept, keep_data, load_data
 from judgebench.errors import Problem
 from judgebench.features import Wing
 from judgebench.files import to_line

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from judgebench.data.cells import clean
-from judgebench.data.conversation import text_of
 from judgebench.data.guess import LONGEST_LABEL, MOST_LABELS, as_name, roles_by_name
+from judgebench.data.json_rows import text_of
 from judgebench.records import Part, in_words
 from judgebench.rubric import normalise
 
