@@ -27,8 +27,8 @@ from decisions import RULE, WORLDS, Draw, World, draw, settled, side_of, study
 
 from judgebench.decisions.conditions import findings
 from judgebench.decisions.counts import StudyCounts
-from judgebench.decisions.plan import more_data
 from judgebench.decisions.result import Condition, Outcome
+from judgebench.decisions.run import more_data
 
 PILOT = 20  # studies that show how often a world ends in CAN'T TELL
 OFTEN = 0.3  # of the studies

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from judgebench.decisions.conditions import findings, of_systems
 from judgebench.decisions.counts import study_counts
-from judgebench.decisions.independence import why_derived
+from judgebench.decisions.held import why_derived
 from judgebench.decisions.result import State
 from judgebench.decisions.rule import DecisionRule, HumansRule, ReplaceRule
 from judgebench.stats.arrays import IntArray

@@ -55,7 +55,7 @@ READ = {
 # Words that are data: old keys that are still read, lists of pronouns, texts that a judge is asked.
 KEPT = {
     "judgebench/judges/config.py": {"reasks"},
-    "judgebench/decisions/outcome.py": {"DON'T"},
+    "judgebench/decisions/result.py": {"DON'T"},
     "judgebench/stress_tests/probes/text.py": {"he", "his"},
     "judgebench/stress_tests/probes/edits/wording.py": {"he"},
     "rubrics/argument-quality.yaml": {"be told"},

@@ -2,16 +2,28 @@
 
 By itself the test is passed by a judge that always gives the common label: its guard is a paired
 test against every control judge. docs/decide_alternative_test.md shows the trap.
+
+Whose agreement the judges are held against: each annotator and judge beside the others.
+
+Each judge as a first-pass filter: its signals, metric by metric and for severe on any metric.
+
+What a signal is held against is a threshold; an answer at or above it goes to humans. Severe on
+any metric (EVERY) has the largest signal over the ordinal metrics: of probabilities, the chance of
+the likeliest severe label; of labels, the severity as a share of the metric's least severe label
+that counts as severe, so that 1 means severe somewhere and 0.5 half the way to it. A judge that
+follows from a score has that score as its first signal: it is finer than what was fitted to it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
 from judgebench.alignment.comparisons import Outcomes, outcomes
-from judgebench.decisions.rule import DecisionRule
+from judgebench.decisions.counts import estimable
+from judgebench.decisions.result import EVERY, TriageCurve
+from judgebench.decisions.rule import AssistRule, DecisionRule
 from judgebench.records import Estimate, is_slot
 from judgebench.results.rows import Row
 from judgebench.rubric import Metric
@@ -20,11 +32,245 @@ from judgebench.stats.alternative_test import (
     alternative_annotator_test,
     average_advantage,
 )
-from judgebench.stats.arrays import IntArray
+from judgebench.stats.arrays import FloatArray, IntArray, ratio, value_counts
+from judgebench.stats.copies import BarKind, gap
+from judgebench.stats.intervals import SMOOTHED_T
 from judgebench.stats.juries import best_jury, effective_judges, error_correlations
 from judgebench.stats.paired import mcnemar_clustered
-from judgebench.studies.study import JudgeVerdicts, Study
-from judgebench.studies.truth import TruthConfig, settle
+from judgebench.stats.thresholds import (
+    Choice,
+    cautious_choice,
+    fixed_choice,
+    triage_points,
+    why_no_choice,
+)
+from judgebench.studies.study import Humans, JudgeVerdicts, Study
+from judgebench.studies.truth import Labels, TruthConfig, settle
+from judgebench.studies.verdicts import scores
+
+PROBABILITY = "probability of a severe label"
+SEVERITY = "severity of the label"
+VOTES = "votes for a severe label"
+SCORE = "score, more being more severe"
+DISAGREEMENT = "disagreement of the members"
+
+Signals = Mapping[str, FloatArray]  # (answers,) each, NaN where there is no verdict
+
+
+def triage_curves(
+    study: Study, rule: DecisionRule, truth: Callable[[str], Labels] | None = None
+) -> Iterator[TriageCurve]:
+    """The curves of every judge that is not a control: one for each signal and ordinal metric,
+    then EVERY where there are several such metrics.
+
+    `truth` gives a metric's truth of every answer, -1 where there is none; default: the study's.
+    Answers that the judge was not asked about are left out. Those without a label, or with one
+    on some of the metrics only, go to humans.
+    """
+    metrics = [metric for metric in study.rubric.metrics if metric.kind == "ordinal"]
+    truth_of = truth or (lambda metric: study.humans[metric].truth)
+    severe = {m.id: _severe(truth_of(m.id), _severe_from(m, rule)) for m in metrics}
+    rated = {metric.id: study.humans[metric.id].ratings.rows for metric in metrics}
+    fixed = {m.id: m.severities[_severe_from(m, rule)] for m in metrics} | {EVERY: 1.0}
+    if len(metrics) > 1:
+        severe[EVERY] = _severe_on_any([severe[metric.id] for metric in metrics])
+        rated[EVERY] = np.unique(np.concatenate(list(rated.values())))
+    for judge in study.judges:
+        judged = [metric for metric in metrics if judge.judges(metric)]
+        if judge.kind == "control" or not judged:
+            continue
+        asked = study.asked(judge)
+        for metric_id, signals in _signals(study, judged, judge, rule).items():
+            if metric_id == EVERY and len(judged) < len(metrics):
+                continue
+            rows = rated[metric_id]
+            for name, signal in signals.items():
+                known = np.where(asked, severe[metric_id], -1)
+                seen = (signal[rows], known[rows], study.clusters.codes[rows])
+                severe_at = fixed[metric_id] if name == SEVERITY else None
+                about = judge.name, metric_id, name
+                yield _curve(about, seen, rule, study.resampling.seed, severe_at)
+
+
+def _curve(
+    about: tuple[str, str, str], seen: tuple[FloatArray, Labels, IntArray], rule: DecisionRule,
+    seed: int, severe_at: float | None,
+) -> TriageCurve:  # fmt: skip
+    """`about` are judge, metric and signal; `seen` is the signal, what is severe, and clusters. No
+    threshold is chosen where the judge's own line, `severe_at`, is a good filter."""
+    points = tuple(triage_points(*seen, rule.level))
+    severe = seen[1]
+    n, n_severe = int((severe >= 0).sum()), int((severe == 1).sum())
+    if reason := why_no_choice(*seen):
+        return TriageCurve(*about, points, n, n_severe, reason=reason)
+    choice = None if severe_at is None else fixed_choice(*seen, severe_at, rule.level)
+    if choice is None or not filters_well(choice, rule.assist):
+        choice = cautious_choice(*seen, rule.assist.missed, rule.level, seed)
+    return TriageCurve(*about, points, n, n_severe, choice)
+
+
+def filters_well(choice: Choice, rule: AssistRule) -> bool:
+    """True where a threshold is sure to send, and to miss, no more than ASSIST allows."""
+    sent, missed = choice.expected_sent.high, choice.expected_missed.high
+    if sent is None or missed is None:
+        return False
+    return sent <= rule.sent and missed <= rule.missed
+
+
+def _severe(truth: Labels, severe_from: int) -> Labels:
+    """Whether the truth of each answer is severe (answers,): 1, 0, or -1 where there is none."""
+    return np.where(truth < 0, -1, (truth >= severe_from).astype(np.int64))
+
+
+def _severe_from(metric: Metric, rule: DecisionRule) -> int:
+    index = rule.severe_index(metric)
+    assert index is not None, f"{metric.id} is nominal"
+    return index
+
+
+def _severe_on_any(severe: Sequence[Labels]) -> Labels:
+    """1 where any metric is severe, 0 where all are known and none is, else -1."""
+    known = np.stack(severe)
+    return np.where((known == 1).any(axis=0), 1, np.where((known < 0).any(axis=0), -1, 0))
+
+
+def _signals(
+    study: Study, metrics: Sequence[Metric], judge: JudgeVerdicts, rule: DecisionRule
+) -> dict[str, Signals]:
+    """A judge's signals by metric, and last the largest of each over several metrics (EVERY)."""
+    found: dict[str, Signals] = _probabilities(study, metrics, judge, rule)
+    if not found:
+        for m in metrics:
+            severities = np.array([*m.severities, np.nan])  # the last: -1 is no label
+            found[m.id] = {SEVERITY: severities[study.judged(judge, m)]}
+    score = scores(judge.verdicts, study.answers)
+    if not np.isnan(score).all():
+        found = {metric: {SCORE: score, **own} for metric, own in found.items()}
+    if members := _members(judge, study.judges):
+        for metric in metrics:
+            own = _signals_of_jury(study, metric, judge, members, rule)
+            found[metric.id] = {**found[metric.id], **own}
+    if len(metrics) > 1:
+        severe_from = {m.id: m.severities[_severe_from(m, rule)] for m in metrics}
+        found[EVERY] = {
+            name: np.maximum.reduce(
+                [
+                    found[m.id][name] / (severe_from[m.id] if name == SEVERITY else 1)
+                    for m in metrics
+                ]
+            )
+            for name in found[metrics[0].id]
+        }
+    return found
+
+
+def _probabilities(
+    study: Study, metrics: Sequence[Metric], judge: JudgeVerdicts, rule: DecisionRule
+) -> dict[str, Signals]:
+    """The summed probability of the severe labels; empty unless there are some on every metric."""
+    found: dict[str, Signals] = {}
+    for metric in metrics:
+        p = study.probabilities(judge, metric)
+        if p is None:
+            return {}
+        found[metric.id] = {PROBABILITY: p[:, _severe_from(metric, rule) :].sum(axis=1)}
+    return found
+
+
+def _members(judge: JudgeVerdicts, judges: Sequence[JudgeVerdicts]) -> list[JudgeVerdicts]:
+    """The members of a jury; empty for other judges, and where a member's verdicts are not here."""
+    named = (judge.about or {}).get("members", {}) if judge.kind == "jury" else {}
+    here = {other.name: other for other in judges}
+    return [here[name] for name in named] if set(named) <= set(here) else []
+
+
+def _signals_of_jury(
+    study: Study, metric: Metric, jury: JudgeVerdicts, members: Sequence[JudgeVerdicts],
+    rule: DecisionRule,
+) -> Signals:  # fmt: skip
+    """The share of members' labels that are severe, and 1 - the share of the commonest label.
+
+    Whatever the jury itself calls severe has disagreement 1, so that it is sent in any case.
+    """
+    votes: IntArray = np.stack([study.judged(member, metric) for member in members], axis=1)
+    counts = value_counts(votes, len(metric.labels))
+    total = counts.sum(axis=1)
+    verdict, severe = study.judged(jury, metric), _severe_from(metric, rule)
+    for_severe = ratio(counts[:, severe:].sum(axis=1), total)
+    apart = np.where(verdict >= severe, 1.0, 1 - ratio(counts.max(axis=1), total))
+    none = verdict < 0
+    return {VOTES: np.where(none, np.nan, for_severe), DISAGREEMENT: np.where(none, np.nan, apart)}
+
+
+_NOBODY = "no item has labels of two others"
+
+
+def bar_rows(study: Study, kind: BarKind) -> Iterator[Row]:
+    """`gap`: how much more often an annotator, or a judge, agrees with those in the bar than these
+    agree with each other on the same items; `share`: of each label among an annotator's labels.
+
+    Nothing for places in a list, which are nobody in particular.
+    """
+    for metric in study.rubric.metrics:
+        humans = study.humans[metric.id]
+        if not humans.has_places:
+            yield from _of_annotators(humans, kind)
+            yield from _of_judges(study, metric, kind)
+
+
+def _of_annotators(humans: Humans, kind: BarKind) -> Iterator[Row]:
+    bar, made, metric = humans.bar(kind), humans.made, humans.metric
+    for a, who in enumerate(made.annotators):
+        labels = made.values[:, a]
+        given = labels[labels >= 0]
+        keys = {"who": who, "in_bar": "yes" if bar.kept[a] else "no"}
+        found = (bar.gap.value[a], bar.gap.low[a], bar.gap.high[a])
+        yield Row("bar", "gap", _estimate(found, len(given)), "", metric.id, keys)
+        counts = np.bincount(given, minlength=len(metric.labels))
+        for label, count in zip(metric.label_texts, counts.tolist(), strict=True):
+            share = Estimate(count / len(given) if len(given) else None, n=len(given), reason="")
+            yield Row("bar", "share", share, "", metric.id, {"who": who, "label": label})
+
+
+def _of_judges(study: Study, metric: Metric, kind: BarKind) -> Iterator[Row]:
+    humans = study.humans[metric.id]
+    kept = humans.ratings.of(humans.in_bar(kind))
+    votes = value_counts(kept.values, len(metric.labels))
+    for judge in study.judges:
+        if judge.kind != "control":
+            judged = study.judged(judge, metric)[kept.rows]
+            found = gap(judged, False, votes, humans.clusters)
+            estimate = _estimate(found, int((judged >= 0).sum()))
+            yield Row("bar", "gap", estimate, judge.name, metric.id)
+
+
+def _estimate(found: tuple[float, float, float], n: int) -> Estimate:
+    if np.isnan(found[0]):
+        return Estimate(None, n=n, reason=_NOBODY)
+    value, low, high = map(float, found)
+    return Estimate(value, low, high, SMOOTHED_T, n)
+
+
+def rare_labels(study: Study, metric: Metric, rule: DecisionRule) -> Iterator[str]:
+    """Which labels are too rare for balanced agreement, and what to do about it."""
+    humans, severe = study.humans[metric.id], rule.severe_index(metric)
+    truth = humans.truth_of(humans.trusted(rule.replace.humans.bar))
+    known = np.flatnonzero(truth >= 0)
+    questions = np.array(
+        [
+            len(np.unique(study.clusters.codes[known[truth[known] == label]]))
+            for label in range(len(metric.labels))
+        ]
+    )
+    for label, text in enumerate(metric.label_texts):
+        if not estimable(questions, rule.rare, severe)[label] and questions[label]:
+            answers = int((truth == label).sum())
+            yield (
+                f'{metric.title}: "{text}" is the truth of {answers} of {len(known):,} answers, '
+                "too few to estimate agreement on it: it counts in plain and not in balanced "
+                "agreement. If it is no judgement, list it under `abstain` in the rubric."
+            )
+
 
 _VOTERS = ("judge", "calibration")  # a jury among them would give its members a second vote
 _Guard = tuple[bool | None, str]  # whether every control is beaten, None without any; why not

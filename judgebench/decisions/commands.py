@@ -62,7 +62,7 @@ def decide(
     also requires that labels are known to be made without sight of a model's label (--blind yes).
     """
     from judgebench import api
-    from judgebench.decisions.outcome import demands, unreached
+    from judgebench.decisions.result import demands, unreached
 
     output = Output(verbose, quiet, as_json)
     files = Files(labels, tuple(verdicts or ()), answers, rubric, expected)

@@ -1,7 +1,11 @@
-"""A judge beside some annotators: those of the bar, or those of a camp."""
+"""A judge beside some annotators: those of the bar, or those of a camp.
+
+Whether a judge's labels seem to be copied or derived from annotators'.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -10,16 +14,44 @@ import numpy as np
 from judgebench.alignment.compared import why_copied
 from judgebench.decisions.conditions import NO_TRUTH, findings, of_classes, of_systems
 from judgebench.decisions.counts import Bools, HumanSide, StudyCounts, study_counts
-from judgebench.decisions.independence import why_derived
 from judgebench.decisions.result import Condition
 from judgebench.decisions.rule import DecisionRule
 from judgebench.records import is_slot
 from judgebench.rubric import Metric
 from judgebench.stats.arrays import IntArray
 from judgebench.stats.consensus import recall_gap
+from judgebench.stats.copies import leans_on, same_as, same_as_truth
 from judgebench.studies.study import Humans, JudgeVerdicts, Study
 from judgebench.studies.truth import Ratings
 from judgebench.words import counted
+
+
+def why_derived(judged: IntArray, side: HumanSide, names: Sequence[str]) -> str:
+    """Why a judge's labels cannot be taken for judgements of its own; empty where they can.
+
+    `names` are the annotators of the bar.
+    """
+    if copied := _first(same_as(judged, side.own, side.clusters), names):
+        return (
+            f"The judge gives the labels of {copied} on almost all items where another annotator "
+            "differs: they may be copied or leaked"
+        )
+    if same_as_truth(judged, side.truth, side.own, side.clusters, side.k):
+        return (
+            "The judge gives the consensus of the annotators on almost all items where they "
+            "differ, more often than it can be right: its labels may be derived from it"
+        )
+    if leaning := _first(leans_on(judged, side.own, side.clusters, side.k), names):
+        return (
+            f"Where {leaning} deviates from the others, the judge does too, in both directions and "
+            "far more often than with anybody else: its labels may be derived in part"
+        )
+    return ""
+
+
+def _first(which: Bools, names: Sequence[str]) -> str:
+    return next((name for name, is_it in zip(names, which, strict=True) if is_it), "")
+
 
 NOT_ASKED = "The judge was asked about no item that anybody else labelled"
 _CHECK = "Check whether these labels were in its prompt, its examples or what it was trained on"

@@ -1,18 +1,20 @@
-"""What a decision holds: the outcome, its reason, every condition, and what more data is needed."""
+"""A decision: its outcome, reason and conditions, what more data it needs, and whether it is the
+one that a pipeline requires, such as `REPLACE:metric:judge`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from typing import Any
 
 from judgebench.decisions.rule import DecisionRule
+from judgebench.errors import Problem, SetupError
 from judgebench.records import Estimate
-from judgebench.results.part import Part, incomplete
 from judgebench.results.rows import Results, Row
 from judgebench.results.shown import Shown
+from judgebench.results.tables import DASH, NO_REASON
 from judgebench.rubric import Rubric
 from judgebench.stats.thresholds import Choice, Point
 
@@ -22,6 +24,8 @@ MORE_DATA = (
 )  # fmt: skip
 AT_SEVERE = "where humans read what the judge labels severe"
 NO_FILTER = "every threshold sends all answers to humans"
+_NO_CONTROL = Row("score", "accuracy", Estimate(None, reason="there is no control judge"))
+_ALIKE = 0.05  # shares of simulated studies that a small study cannot tell apart
 
 
 class Outcome(StrEnum):
@@ -209,6 +213,8 @@ class Decisions(Shown):
     any model's label.
     """
 
+    presented_by = "judgebench.decisions.part:decisions_part"
+
     name: str
     rubric: Rubric
     rule: DecisionRule
@@ -248,16 +254,179 @@ class Decisions(Shown):
             )
         )
 
+    def accuracy(self, judge: str, metric: str) -> Estimate:
+        """The share of answers to which a judge gives the label of the truth."""
+        return self.beside.find("accuracy", "score", judge=judge, metric=metric)
+
+    def ceiling(self, metric: str) -> Estimate:
+        """The accuracy of one annotator against the others."""
+        return self.beside.find("accuracy", "ceiling", metric=metric, who="all")
+
+    def best_control(self, metric: str) -> Row:
+        """The accuracy of the most accurate control judge; of no judge where there is none."""
+        rows = self.beside.select("score", "accuracy", metric=metric)
+        known = [r for r in rows if r.judge not in self.judges and r.estimate.value is not None]
+        return max(known, key=lambda r: r.estimate.value or 0.0, default=_NO_CONTROL)
+
     def records(self) -> dict[str, list[Any]]:
         """The decisions, each with its reason, accuracy, conditions and what data it needs; who
         made the truth, and whose agreement the judges are held against."""
-        from judgebench.decisions.screen import record
-
-        made = [record(self, decision) for decision in self.decisions]
+        made = [self._record(decision) for decision in self.decisions]
         return {"decisions": made, "truth": [self.compared], "bars": [*self.bars]}
 
-    @cached_property
-    def part(self) -> Part:
-        from judgebench.decisions.part import decisions_part
+    def _record(self, d: Decision) -> dict[str, Any]:
+        """A decision with all that it rests on, as plain values; an undefined number is None with a
+        `reason`."""
+        control = self.best_control(d.metric)
+        return {
+            "judge": d.judge,
+            "metric": d.metric,
+            "outcome": d.outcome.value,
+            "reason": why(d),
+            "accuracy": asdict(self.accuracy(d.judge, d.metric)),
+            "best_control": {"judge": control.judge or None, **asdict(control.estimate)},
+            "human_ceiling": asdict(self.ceiling(d.metric)),
+            "conditions": [
+                {"required_for": outcome.value, **_flat(c)}
+                for outcome, made in ((Outcome.REPLACE, d.replace), (Outcome.ASSIST, d.assist))
+                for c in made
+            ],
+            "camps": [{"annotators": c.names, "outcome": c.outcome.value} for c in d.camps],
+            "more_data": asdict(d.more) if d.more else None,
+        }
 
-        return incomplete(decisions_part(self), self.gaps)
+
+def _flat(c: Condition) -> dict[str, Any]:
+    fields = asdict(c)
+    return {**fields.pop("estimate"), **fields}
+
+
+def why(d: Decision) -> str:
+    """Why a decision is as it is, and what data it needs."""
+    return " ".join(filter(None, (d.reason or NO_REASON, more_sentence(d))))
+
+
+def more_sentence(decision: Decision) -> str:
+    """How much more data would make a decision clear, and how surely; or why that is unknown.
+
+    Empty where it is clear or its reason says it already.
+    """
+    more, said = decision.more, decision.reason.rstrip(".")
+    if more is None or (said and said.lower() in more.reason.lower()):
+        return ""
+    if more.items is None:
+        reason = (more.reason or NO_REASON).rstrip(".")
+        return f"More data: {reason[0].lower()}{reason[1:]}."
+    severe = "" if more.severe is None else f", {more.severe:,} of them severe,"
+    labels = "" if more.labels is None else f"{more.labels:,} "
+    about = f"answers{severe} with {labels}human labels"
+    needed = f"About {more.items:,} more {about} would settle it"
+    if more.few_questions and more.questions and more.questions_now:
+        total = more.questions_now + more.questions
+        needed = (
+            f"{more.answers_now:,} answers, but only {more.questions_now:,} questions: {total:,} "
+            f"are needed. The {more.questions:,} more have about {more.items:,} {about}"
+        )
+    third = _third_annotator(more)
+    if more.clear is None:
+        return f"{needed}.{third}"
+    towards = f", most of them with {more.towards.value}" if more.towards else ""
+    clear = f"{percent(more.clear)} of simulated studies of that size end clear"
+    return f"{needed}; {clear}{towards}.{third}"
+
+
+def _third_annotator(more: MoreData) -> str:
+    """Which of two ways to spend the same labels is cheaper; empty where they are much alike."""
+    if more.by_two is None or more.by_three is None or more.spent is None:
+        return ""
+    if abs(more.by_three - more.by_two) < _ALIKE:
+        return ""
+    three = f"{more.spent // 3:,} answers by three end in REPLACE in {percent(more.by_three)} of"
+    two = f"{more.spent // 2:,} by two in {percent(more.by_two)}"
+    cheaper = "A third annotator is cheaper"
+    if more.by_three <= more.by_two:
+        cheaper = "More answers by two are cheaper"
+    return f" {cheaper}: of {more.spent:,} labels in all, {three} simulated studies, {two}."
+
+
+def percent(share: float | None) -> str:
+    """`84 %`; a dash where there is none."""
+    return DASH if share is None else f"{100 * share:.0f} %"
+
+
+# What satisfies a demand: a judge that may replace may also assist.
+_SATISFIED_BY = {
+    Outcome.REPLACE: (Outcome.REPLACE,),
+    Outcome.ASSIST: (Outcome.REPLACE, Outcome.ASSIST),
+    Outcome.DO_NOT_USE: (Outcome.DO_NOT_USE,),
+}
+_OLDER = dict.fromkeys(("DON'T", "DONT", "DO_NOT_USE"), Outcome.DO_NOT_USE)
+_NAMED: Mapping[str, Outcome] = {**{outcome.value: outcome for outcome in _SATISFIED_BY}, **_OLDER}
+
+
+def outcome_of(replace: Sequence[Condition], assist: Sequence[Condition]) -> Outcome:
+    """REPLACE where all its conditions are met, else ASSIST where all of that are; DO NOT USE where
+    the data show that one of REPLACE fails, and CAN'T TELL where they show nothing.
+
+    Nothing is met and nothing fails where there is no condition.
+    """
+    if replace and all(c.state is State.MET for c in replace):
+        return Outcome.REPLACE
+    if assist and all(c.state is State.MET for c in assist):
+        return Outcome.ASSIST
+    if any(c.state is State.NOT_MET for c in replace):
+        return Outcome.DO_NOT_USE
+    return Outcome.CANT_TELL
+
+
+@dataclass(frozen=True)
+class Demand:
+    """An outcome for a metric, of any judge where `judge` is empty."""
+
+    outcome: Outcome
+    metric: str
+    judge: str = ""
+
+    def __str__(self) -> str:
+        return ":".join(part for part in (self.outcome, self.metric, self.judge) if part)
+
+
+def demands(texts: Sequence[str], decisions: Decisions) -> list[Demand]:
+    """Raises SetupError with every text that is not a demand or names what was not decided."""
+    found, problems = [], []
+    for text in texts:
+        name, title, judge = (*text.split(":", 2), "", "")[:3]  # a judge's name may hold colons
+        outcome, metric = _NAMED.get(name), decisions.rubric.find(title) if title else None
+        if outcome is None:
+            message, allowed = "not an outcome", f"{', '.join(_SATISFIED_BY)}, followed by :METRIC"
+        elif metric is None:
+            message = "not a metric of the run"
+            allowed = ", ".join(metric.id for metric in decisions.rubric.metrics)
+        elif not judge and len(decisions.judges) > 1:
+            message = "names no judge, and the best of several may be good by luck"
+            allowed = ", ".join(f"{text}:{one}" for one in decisions.judges)
+        elif judge and judge not in decisions.judges:
+            message, allowed = "not a judge of the run", ", ".join(decisions.judges)
+        else:
+            found.append(Demand(outcome, metric.id, judge))
+            continue
+        problems.append(Problem(message, field="--require", found=text, allowed=allowed))
+    if problems:
+        raise SetupError(problems)
+    return found
+
+
+def unreached(required: Sequence[Demand], decisions: Decisions) -> list[Demand]:
+    """The demands that no decision satisfies. REPLACE is satisfied only by labels that are known
+    to be made without sight of any model's label."""
+
+    def reached(demand: Demand) -> bool:
+        return any(
+            d.metric == demand.metric
+            and demand.judge in ("", d.judge)
+            and d.outcome in _SATISFIED_BY[demand.outcome]
+            and (decisions.blind or demand.outcome is not Outcome.REPLACE)
+            for d in decisions.decisions
+        )
+
+    return [demand for demand in required if not reached(demand)]

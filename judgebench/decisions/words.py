@@ -8,13 +8,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from judgebench.decisions.result import (
     AT_SEVERE,
     Condition,
-    Decision,
     InCamp,
-    MoreData,
     Outcome,
     State,
+    percent,
 )
-from judgebench.results.tables import DASH, NO_REASON
 from judgebench.words import counted, listed
 
 OUTCOMES: Mapping[Outcome, str] = {
@@ -44,7 +42,6 @@ _NAMES = {
     "sent": "new answers sent to humans, expected",
     "missed": "new severe answers missed, expected",
 }
-_ALIKE = 0.05  # shares of simulated studies that a small study cannot tell apart
 _WITH_EACH_OTHER = "they agree with each other"
 IN_SIGHT = "Labels were made in sight of a model's label"
 NO_QUESTIONS = (
@@ -239,59 +236,6 @@ def bound_text(c: Condition) -> str:
     if _above_zero(c):
         return "above 0"
     return f"{'at least' if c.at_least else 'at most'} {round(c.bound, 3):,g}"
-
-
-def why(d: Decision) -> str:
-    """Why a decision is as it is, and what data it needs."""
-    return " ".join(filter(None, (d.reason or NO_REASON, more_sentence(d))))
-
-
-def more_sentence(decision: Decision) -> str:
-    """How much more data would make a decision clear, and how surely; or why that is unknown.
-
-    Empty where it is clear or its reason says it already.
-    """
-    more, said = decision.more, decision.reason.rstrip(".")
-    if more is None or (said and said.lower() in more.reason.lower()):
-        return ""
-    if more.items is None:
-        reason = (more.reason or NO_REASON).rstrip(".")
-        return f"More data: {reason[0].lower()}{reason[1:]}."
-    severe = "" if more.severe is None else f", {more.severe:,} of them severe,"
-    labels = "" if more.labels is None else f"{more.labels:,} "
-    about = f"answers{severe} with {labels}human labels"
-    needed = f"About {more.items:,} more {about} would settle it"
-    if more.few_questions and more.questions and more.questions_now:
-        total = more.questions_now + more.questions
-        needed = (
-            f"{more.answers_now:,} answers, but only {more.questions_now:,} questions: {total:,} "
-            f"are needed. The {more.questions:,} more have about {more.items:,} {about}"
-        )
-    third = _third_annotator(more)
-    if more.clear is None:
-        return f"{needed}.{third}"
-    towards = f", most of them with {more.towards.value}" if more.towards else ""
-    clear = f"{percent(more.clear)} of simulated studies of that size end clear"
-    return f"{needed}; {clear}{towards}.{third}"
-
-
-def _third_annotator(more: MoreData) -> str:
-    """Which of two ways to spend the same labels is cheaper; empty where they are much alike."""
-    if more.by_two is None or more.by_three is None or more.spent is None:
-        return ""
-    if abs(more.by_three - more.by_two) < _ALIKE:
-        return ""
-    three = f"{more.spent // 3:,} answers by three end in REPLACE in {percent(more.by_three)} of"
-    two = f"{more.spent // 2:,} by two in {percent(more.by_two)}"
-    cheaper = "A third annotator is cheaper"
-    if more.by_three <= more.by_two:
-        cheaper = "More answers by two are cheaper"
-    return f" {cheaper}: of {more.spent:,} labels in all, {three} simulated studies, {two}."
-
-
-def percent(share: float | None) -> str:
-    """`84 %`; a dash where there is none."""
-    return DASH if share is None else f"{100 * share:.0f} %"
 
 
 def threshold_text(threshold: float) -> str:

@@ -8,7 +8,6 @@ from dataclasses import replace
 from functools import cache
 from random import Random
 
-from judgebench.decisions.outcome import outcome_of
 from judgebench.decisions.result import (
     EVERY,
     Condition,
@@ -18,6 +17,7 @@ from judgebench.decisions.result import (
     Outcome,
     State,
     TriageCurve,
+    outcome_of,
 )
 from judgebench.decisions.rule import DecisionRule
 from judgebench.decisions.words import reason_for

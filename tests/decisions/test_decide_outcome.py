@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from judgebench.decisions.outcome import outcome_of
-from judgebench.decisions.result import Condition, Outcome, State
+from judgebench.decisions.result import Condition, Outcome, State, outcome_of
 from judgebench.decisions.words import reason_for
 from judgebench.records import Estimate
 

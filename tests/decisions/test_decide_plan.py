@@ -10,10 +10,9 @@ from decide_case import decided, noisy
 
 from judgebench.decisions.conditions import findings
 from judgebench.decisions.counts import HumanSide, StudyCounts, study_counts
-from judgebench.decisions.plan import third_annotator
-from judgebench.decisions.result import MoreData, Outcome, State
+from judgebench.decisions.result import MoreData, Outcome, State, more_sentence
 from judgebench.decisions.rule import DecisionRule, PlanRule
-from judgebench.decisions.words import more_sentence
+from judgebench.decisions.run import third_annotator
 from judgebench.stats.arrays import Clusters
 from judgebench.stats.copies import bar_of
 

@@ -7,8 +7,7 @@ from dataclasses import replace
 import pytest
 from align_case import metric, rubric
 
-from judgebench.decisions.outcome import demands, unreached
-from judgebench.decisions.result import Decision, Decisions, Outcome
+from judgebench.decisions.result import Decision, Decisions, Outcome, demands, unreached
 from judgebench.decisions.rule import DecisionRule
 from judgebench.errors import SetupError
 
