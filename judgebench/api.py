@@ -100,7 +100,7 @@ def study(
     ['my-judge']
     """
     from judgebench.data.findings import REPEATED
-    from judgebench.data.given import WHOLE_REPLY, read_given
+    from judgebench.data.load import WHOLE_REPLY, read_given
     from judgebench.judges.as_judge import (
         annotators_as_judges,
         lacking_labels,
@@ -317,7 +317,7 @@ def consistency(
     0.895
     """
     _need("scorers")
-    from judgebench.data.recognise import read_columns
+    from judgebench.data.columns import read_columns
     from judgebench.scorers.steady import table_rows
     from judgebench.scorers.steady_part import Consistency
 

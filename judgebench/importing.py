@@ -12,11 +12,11 @@ from shlex import quote
 import yaml
 
 from judgebench.data.cells import is_blank
+from judgebench.data.columns import is_run
 from judgebench.data.guess import MOST_LABELS, ordered
 from judgebench.data.importers import read_log
 from judgebench.data.importers.log import Row, Tables, as_judge, tables
 from judgebench.data.load import load_data
-from judgebench.data.spreadsheet import is_run
 from judgebench.errors import Problem, SetupError, shorten, some
 from judgebench.files import all_or_nothing, to_line, write_atomically
 from judgebench.judges.config import JUDGE_NAME

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from judgebench.data.cells import is_blank
-from judgebench.data.source_rows import read_source
+from judgebench.data.columns import read_source
 from judgebench.errors import Problem, SetupError
 from judgebench.ranking.proxy.task import SplitSizes, TaskInstance, seeded_split
 

@@ -16,7 +16,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
-from judgebench.data.source_rows import read_source
+from judgebench.data.columns import read_source
 from judgebench.errors import Problem, SetupError, shorten
 from judgebench.files import open_bytes
 from judgebench.ranking.proxy.task import SPLITS, Split, SplitSizes, TaskInstance

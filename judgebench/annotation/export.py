@@ -17,8 +17,8 @@ import numpy as np
 from judgebench.annotation.build import Key, Target, read_key
 from judgebench.annotation.folder import KEY, served_file
 from judgebench.annotation.store import Store, by_screen
-from judgebench.data.given import read_given
-from judgebench.data.spreadsheet import quoted, to_csv
+from judgebench.data.columns import quoted, to_csv
+from judgebench.data.load import read_given
 from judgebench.errors import Problem, SetupError
 from judgebench.files import disk_errors, to_line, write_atomically
 from judgebench.records import ADJUDICATED

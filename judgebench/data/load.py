@@ -1,32 +1,29 @@
-"""Load a data set, report on files without failing, or read labels and verdicts as given.
+"""Load a data set, report on files without failing, read labels and verdicts as they are given, and
+keep what a run folder need not read again.
 
-A large data set that a run folder keeps, so that a resumed run need not read it again.
-
-The run folder's answers.jsonl and labels.jsonl hold what was read from the user's files. Beside
-them are `answers.index` (where each line begins, content hashes, lengths of texts) and
-`data.json`: which files were read, with their hashes, and the warnings. As long as every hash is
-the one that was noted, reading the files again would give the same.
-
-Which columns of a data set hold verdicts, and which entries of a data.yaml.
+A run folder's answers.jsonl and labels.jsonl hold what was read from the user's files. Beside them
+are `answers.index` (where each line begins, content hashes, lengths of texts) and `data.json`:
+which files were read, with their hashes, and the warnings. As long as every hash is the one that
+was noted, reading the files again would give the same.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import judgebench
 from judgebench.data.answer_file import AnswerFile
 from judgebench.data.findings import Findings
-from judgebench.data.gather import Collected, VerdictSource
+from judgebench.data.gather import Collected, Said, VerdictSource, report_lacking
+from judgebench.data.guess import recognise, stem
 from judgebench.data.importers import read_log
 from judgebench.data.importers.log import tables
-from judgebench.data.labels import report_lacking, resolve
 from judgebench.data.open_table import (
     DataTable,
     frame_table,
@@ -34,8 +31,7 @@ from judgebench.data.open_table import (
     open_table,
     reader_of_wing,
 )
-from judgebench.data.pairs import WantedPairs
-from judgebench.data.recognise import recognise, stem
+from judgebench.data.pairs import KnownPairs, WantedPairs, known_pairs
 from judgebench.data.row_reader import read_table
 from judgebench.data.spec import (
     DataSpec,
@@ -44,139 +40,22 @@ from judgebench.data.spec import (
     IdSource,
     LabelSpec,
     Spellings,
+    resolve,
 )
 from judgebench.errors import Problem, SetupError
 from judgebench.files import open_bytes, read_lines, read_object, to_json, write_atomically
-from judgebench.records import Dataset, HumanLabel, Kind, Origin, canonical_json, content_hash
+from judgebench.records import (
+    Answer,
+    Blindness,
+    Dataset,
+    HumanLabel,
+    Kind,
+    Origin,
+    canonical_json,
+    content_hash,
+)
 from judgebench.rubric import Rubric
 from judgebench.yaml_file import load_model
-
-
-def of_verdicts(spec: DataSpec) -> DataSpec:
-    """The entries of verdicts alone. Where there are none, those of labels are the judges'."""
-    has_verdicts = any(file.verdicts or any(i.verdicts for i in file.items) for file in spec.files)
-    files = []
-    for file in spec.files:
-        own = tuple(_verdicts(file) if has_verdicts else _labels(file))
-        if own:
-            files.append(file.model_copy(update={"items": (), "labels": (), "verdicts": own}))
-    return spec.model_copy(update={"files": tuple(files)})
-
-
-def _verdicts(file: FileSpec) -> Iterator[FileVerdictSpec]:
-    yield from file.verdicts
-    yield from (_at(item.item_id, one) for item in file.items for one in item.verdicts)
-
-
-def _labels(file: FileSpec) -> Iterator[FileVerdictSpec]:
-    yield from (_at(own.item_id, own) for own in file.labels)
-    yield from (_at(item.item_id, one) for item in file.items for one in item.labels)
-
-
-def _at(item_id: IdSource, own: LabelSpec) -> FileVerdictSpec:
-    known = FileVerdictSpec.model_fields
-    values = {name: getattr(own, name) for name in type(own).model_fields if name in known}
-    judge = values.pop("annotator")
-    return FileVerdictSpec.model_validate({**values, "judge": judge, "item_id": item_id})
-
-
-def beside_labels(
-    file: FileSpec | None, table: DataTable, source: VerdictSource, findings: Findings
-) -> FileSpec | None:
-    """The columns of verdicts in a file of answers or labels, which stand in the rows of its
-    items; None where it has none of them.
-
-    Without an entry of a data.yaml, `item_id` says whose they are. Several items in a row are
-    reported.
-    """
-    columns = {m: c for m, c in source.columns.items() if table.find(c) is not None}
-    if not columns:
-        return None
-    items, labels = (file.items, file.labels) if file else ((), ())
-    ids = {*(item.item_id for item in items), *(own.item_id for own in labels)}
-    if len(ids) > 1:
-        message = "several items stand in each row: name the verdicts of each in its data.yaml"
-        column = next(iter(columns.values()))
-        findings.add("bad_spec", message, (table.file, None), "column", column, "verdicts: [...]")
-        return None
-    spellings: dict[str, Spellings] = {}
-    for one in (*labels, *(one for item in items for one in item.labels)):
-        for metric, known in one.spellings.items():
-            spellings[metric] = {**spellings.get(metric, {}), **known}
-    item_id = ids.pop() if ids else IdSource(column="item_id")
-    own = FileVerdictSpec(item_id=item_id, metrics=columns, spellings=spellings)
-    return FileSpec(path=file.path if file else table.file, verdicts=(own,))
-
-
-ANSWERS, LABELS, _INDEX, _DATA = "answers.jsonl", "labels.jsonl", "answers.index", "data.json"
-
-
-def keep_data(folder: Path, dataset: Dataset) -> None:
-    """Note that the run folder's answers and labels, which are written, are those of `dataset`.
-
-    Small data sets, and those that are not just what files hold, are not kept. One that was taken
-    from the folder is kept there already. Raises OSError.
-    """
-    if is_kept(folder, dataset):
-        return
-    (folder / _DATA).unlink(missing_ok=True)
-    if dataset.origin is None or not isinstance(dataset.answers, AnswerFile):
-        (folder / _INDEX).unlink(missing_ok=True)
-        return
-    write_atomically(folder / _INDEX, dataset.answers.index_bytes())
-    noted = {
-        "reading": dataset.origin.reading,
-        "files": dict(dataset.origin.files),
-        "kept": _hashes(folder),
-        "sources": dict(dataset.sources),
-        "textless": list(dataset.textless),
-        "blind": dataset.blind,
-        "warnings": [asdict(problem) for problem in dataset.warnings],
-    }
-    write_atomically(folder / _DATA, to_json(noted, indent=2).encode("utf-8"))
-
-
-def is_kept(folder: Path, dataset: Dataset) -> bool:
-    """Whether the data set was taken from that run folder, whose files need not be written."""
-    answers = dataset.answers
-    taken = isinstance(answers, AnswerFile) and answers.is_all_of(folder / ANSWERS)
-    return taken and dataset.origin is not None and (folder / _DATA).is_file()
-
-
-def kept_data(folder: Path, reading: str) -> Dataset | None:
-    """The data set that the run folder keeps; None unless reading would give just the same."""
-    try:
-        noted = read_object((folder / _DATA).read_bytes(), folder / _DATA)
-        if noted["reading"] != reading or noted["kept"] != _hashes(folder):
-            return None
-        if any(file_hash(Path(path)) != known for path, known in noted["files"].items()):
-            return None
-        return Dataset(
-            answers=AnswerFile.open(folder / ANSWERS, (folder / _INDEX).read_bytes()),
-            labels=tuple(HumanLabel(**value) for _, value in read_lines(folder / LABELS)),
-            warnings=tuple(Problem(**value) for value in noted["warnings"]),
-            sources=noted["sources"],
-            textless=tuple(noted["textless"]),
-            blind=noted["blind"],
-            origin=Origin(reading, noted["files"]),
-        )
-    except (OSError, SetupError, KeyError, TypeError, AttributeError):
-        return None
-
-
-def file_hash(path: Path) -> str:
-    """The SHA-256 of a file's bytes as hex digits; of a wing's table, of its rows, which a database
-    may hold in a file beside it. Raises OSError, and SetupError for such a table."""
-    if read := reader_of_wing(path):
-        rows = canonical_json(read(path)).encode("utf-8", "surrogatepass")
-        return hashlib.sha256(rows).hexdigest()
-    with open_bytes(path) as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _hashes(folder: Path) -> Mapping[str, str]:
-    return {name: file_hash(folder / name) for name in (ANSWERS, LABELS, _INDEX)}
-
 
 _READER = 8  # to be raised whenever the same files are read differently
 
@@ -369,6 +248,62 @@ def _read_spec(spec: DataSpec, file: str, folder: Path, gathered: Collected) -> 
             _read_as(one, table, stem(path), gathered)
 
 
+def of_verdicts(spec: DataSpec) -> DataSpec:
+    """The entries of verdicts alone. Where there are none, those of labels are the judges'."""
+    has_verdicts = any(file.verdicts or any(i.verdicts for i in file.items) for file in spec.files)
+    files = []
+    for file in spec.files:
+        own = tuple(_own_verdicts(file) if has_verdicts else _own_labels(file))
+        if own:
+            files.append(file.model_copy(update={"items": (), "labels": (), "verdicts": own}))
+    return spec.model_copy(update={"files": tuple(files)})
+
+
+def _own_verdicts(file: FileSpec) -> Iterator[FileVerdictSpec]:
+    yield from file.verdicts
+    yield from (_at(item.item_id, one) for item in file.items for one in item.verdicts)
+
+
+def _own_labels(file: FileSpec) -> Iterator[FileVerdictSpec]:
+    yield from (_at(own.item_id, own) for own in file.labels)
+    yield from (_at(item.item_id, one) for item in file.items for one in item.labels)
+
+
+def _at(item_id: IdSource, own: LabelSpec) -> FileVerdictSpec:
+    known = FileVerdictSpec.model_fields
+    values = {name: getattr(own, name) for name in type(own).model_fields if name in known}
+    judge = values.pop("annotator")
+    return FileVerdictSpec.model_validate({**values, "judge": judge, "item_id": item_id})
+
+
+def beside_labels(
+    file: FileSpec | None, table: DataTable, source: VerdictSource, findings: Findings
+) -> FileSpec | None:
+    """The columns of verdicts in a file of answers or labels, which stand in the rows of its
+    items; None where it has none of them.
+
+    Without an entry of a data.yaml, `item_id` says whose they are. Several items in a row are
+    reported.
+    """
+    columns = {m: c for m, c in source.columns.items() if table.find(c) is not None}
+    if not columns:
+        return None
+    items, labels = (file.items, file.labels) if file else ((), ())
+    ids = {*(item.item_id for item in items), *(own.item_id for own in labels)}
+    if len(ids) > 1:
+        message = "several items stand in each row: name the verdicts of each in its data.yaml"
+        column = next(iter(columns.values()))
+        findings.add("bad_spec", message, (table.file, None), "column", column, "verdicts: [...]")
+        return None
+    spellings: dict[str, Spellings] = {}
+    for one in (*labels, *(one for item in items for one in item.labels)):
+        for metric, known in one.spellings.items():
+            spellings[metric] = {**spellings.get(metric, {}), **known}
+    item_id = ids.pop() if ids else IdSource(column="item_id")
+    own = FileVerdictSpec(item_id=item_id, metrics=columns, spellings=spellings)
+    return FileSpec(path=file.path if file else table.file, verdicts=(own,))
+
+
 def _read_table(table: DataTable | None, name: str, gathered: Collected) -> None:
     if table and gathered.source and gathered.source.columns:
         _read_as(None, table, name, gathered)
@@ -406,3 +341,225 @@ def _note_source(name: str, path: Path, gathered: Collected) -> None:
         gathered.files[str(path.absolute())] = digest
         if gathered.sources.setdefault(name, digest) != digest:  # the same name, another folder
             gathered.sources[str(path)] = digest
+
+
+# What is usual where tables are not written for judgebench, and changes nothing.
+_USUAL = ("blank_label", "blank_question", "duplicate_item")
+
+WHOLE_REPLY = ""  # in place of a metric
+
+
+def has_verdicts(source: Any) -> bool:
+    """Whether it is a data.yaml with entries of verdicts; False where it cannot be read."""
+    if not isinstance(source, str | Path) or not is_yaml(Path(source)):
+        return False
+    try:
+        spec = load_model(Path(source), DataSpec)
+    except SetupError:
+        return False
+    return any(file.verdicts or any(i.verdicts for i in file.items) for file in spec.files)
+
+
+@dataclass(frozen=True)
+class GivenData:
+    """What was given. `verdicts` has one entry per source. Without answers, `answers` have ids and
+    groups alone."""
+
+    answers: Sequence[Answer]
+    labels: Sequence[HumanLabel]
+    verdicts: Sequence[GivenVerdicts]
+    has_texts: bool
+    blind: Blindness
+    warnings: Sequence[Problem]
+
+
+def read_given(
+    labels: Any, verdicts: Sequence[VerdictSource], answers: Any, rubric: Rubric
+) -> GivenData:
+    """Read labels, verdicts and answers, which may be None.
+
+    Raises SetupError with every problem of all of them.
+    """
+    gathered = Collected(rubric, rubric, Findings())
+    gathered.without_texts = answers is None
+    gathered.keeps_empty = True  # no model reads them
+    gathered.people_only = True
+    if answers is not None:
+        read_into(gathered, answers, "answers")
+    read_into(gathered, labels, "labels")
+    if gathered.without_texts:  # unless the labels bring their texts along
+        gathered.without_texts = not gathered.n_answers or bool(gathered.textless)
+    gathered.settle()
+    people, findings = list(gathered.human_labels()), gathered.findings
+    found = gathered.answers()
+    known = known_pairs(found, rubric)
+    said = [_read_verdicts(source, rubric, findings, known) for source in verdicts]
+    if not findings.errors:
+        _check_given(people, said, findings)
+    if findings.errors:
+        raise SetupError(findings.errors)
+    if gathered.without_texts:  # every item that has a label or a verdict
+        by_id = {answer.item_id: answer for answer in found}
+        named = {item_id: row for item_id, (row, _) in gathered.said.items()}
+        named |= {item_id: row for one in said for item_id, row in one.named.items()}
+        for item_id in (*(x.item_id for x in people), *(i for one in said for i in one.items)):
+            by_id.setdefault(item_id, named.get(item_id, Answer(item_id, "")))
+        found = list(by_id.values())
+    warnings = [w for w in findings.warnings if w.kind not in _USUAL]
+    texts = not gathered.without_texts
+    return GivenData(found, people, said, texts, gathered.blindness, warnings)
+
+
+def _check_given(
+    labels: Sequence[HumanLabel], verdicts: Sequence[GivenVerdicts], findings: Findings
+) -> None:
+    """Labels and verdicts that can be compared; what prevents it is reported."""
+    labelled = {label.item_id for label in labels if label.label is not None}
+    if not labelled:
+        findings.add("no_rows", "holds no human label", ("labels", None))
+    for one in verdicts if labelled else ():
+        if labelled.isdisjoint(one.items):
+            message = "no item of the verdicts has a human label"
+            some = next(iter(one.items), "")
+            allowed = f"item ids of the labels, such as {min(labelled)!r}"
+            findings.add("unknown_item", message, (one.file, None), "item_id", some, allowed)
+
+
+@dataclass(frozen=True)
+class GivenVerdicts:
+    """The verdicts of a source, by judge and item, and what was noticed in reading them.
+    `file` names the first of its files, `named` holds the pairs and criteria that are named there,
+    without texts."""
+
+    judges: Mapping[str, Mapping[str, Sequence[tuple[str, Said]]]]
+    file: str
+    named: Mapping[str, Answer] = field(default_factory=dict)
+    warnings: Sequence[Problem] = ()
+
+    @property
+    def metrics(self) -> set[str]:
+        """The metrics that any judge labelled, WHOLE_REPLY among them where replies were read."""
+        return {m for rows in self.judges.values() for said in rows.values() for m, _ in said}
+
+    @property
+    def items(self) -> dict[str, None]:
+        """Every item of any judge, in the order in which they were read."""
+        return dict.fromkeys(item for of_judge in self.judges.values() for item in of_judge)
+
+
+def read_verdicts(
+    source: VerdictSource, rubric: Rubric, answers: Iterable[Answer]
+) -> GivenVerdicts:
+    """The verdicts of a source on the metrics of a rubric. Raises SetupError with every problem.
+
+    Those on pairs, which a table names by question and responses, are on the pairs among `answers`
+    that have these responses.
+    """
+    findings = Findings()
+    found = _read_verdicts(source, rubric, findings, known_pairs(answers, rubric))
+    if findings.errors:
+        raise SetupError(findings.errors)
+    return replace(found, warnings=findings.warnings)
+
+
+def _read_verdicts(
+    source: VerdictSource, rubric: Rubric, findings: Findings, pairs: KnownPairs
+) -> GivenVerdicts:
+    gathered = Collected(rubric, rubric, findings, source)
+    gathered.known_pairs = pairs
+    for file in source.files:
+        read_into(gathered, file, "verdicts")
+    file = str(source.files[0]) if isinstance(source.files[0], str | Path) else "verdicts"
+    judges: dict[str, dict[str, list[tuple[str, Said]]]] = {}
+    for key, said in gathered.verdicts.items():
+        of_item = judges.setdefault(key.annotator, {}).setdefault(key.item_id, [])
+        of_item.append((key.metric, said))
+    if source.columns and not judges and not findings.errors:
+        message = "no file of the data has this column"
+        for column in source.columns.values():
+            findings.add("missing_column", message, (file, None), "column", column)
+    if source.judge and not findings.errors:
+        judges = _only(source.judge, judges, file, findings)
+    named = {item_id: row for item_id, (row, _) in gathered.named.items()}
+    return GivenVerdicts(judges, file, named)
+
+
+def _only(name: str, judges: dict[str, Any], file: str, findings: Findings) -> dict[str, Any]:
+    """The verdicts of that judge: by its name, or whoever is the only one there."""
+    if name not in judges and len(judges) > 1:
+        message = "no verdict of this judge"
+        findings.add("unknown_judge", message, (file, None), "judge", name, ", ".join(judges))
+    found = judges.get(name) or next(iter(judges.values()), None)
+    if found is None and not findings.errors:
+        findings.add("no_rows", "holds no verdict", (file, None))
+    return {name: found or {}}
+
+
+ANSWERS, LABELS, _INDEX, _DATA = "answers.jsonl", "labels.jsonl", "answers.index", "data.json"
+
+
+def keep_data(folder: Path, dataset: Dataset) -> None:
+    """Note that the run folder's answers and labels, which are written, are those of `dataset`.
+
+    Small data sets, and those that are not just what files hold, are not kept. One that was taken
+    from the folder is kept there already. Raises OSError.
+    """
+    if is_kept(folder, dataset):
+        return
+    (folder / _DATA).unlink(missing_ok=True)
+    if dataset.origin is None or not isinstance(dataset.answers, AnswerFile):
+        (folder / _INDEX).unlink(missing_ok=True)
+        return
+    write_atomically(folder / _INDEX, dataset.answers.index_bytes())
+    noted = {
+        "reading": dataset.origin.reading,
+        "files": dict(dataset.origin.files),
+        "kept": _hashes(folder),
+        "sources": dict(dataset.sources),
+        "textless": list(dataset.textless),
+        "blind": dataset.blind,
+        "warnings": [asdict(problem) for problem in dataset.warnings],
+    }
+    write_atomically(folder / _DATA, to_json(noted, indent=2).encode("utf-8"))
+
+
+def is_kept(folder: Path, dataset: Dataset) -> bool:
+    """Whether the data set was taken from that run folder, whose files need not be written."""
+    answers = dataset.answers
+    taken = isinstance(answers, AnswerFile) and answers.is_all_of(folder / ANSWERS)
+    return taken and dataset.origin is not None and (folder / _DATA).is_file()
+
+
+def kept_data(folder: Path, reading: str) -> Dataset | None:
+    """The data set that the run folder keeps; None unless reading would give just the same."""
+    try:
+        noted = read_object((folder / _DATA).read_bytes(), folder / _DATA)
+        if noted["reading"] != reading or noted["kept"] != _hashes(folder):
+            return None
+        if any(file_hash(Path(path)) != known for path, known in noted["files"].items()):
+            return None
+        return Dataset(
+            answers=AnswerFile.open(folder / ANSWERS, (folder / _INDEX).read_bytes()),
+            labels=tuple(HumanLabel(**value) for _, value in read_lines(folder / LABELS)),
+            warnings=tuple(Problem(**value) for value in noted["warnings"]),
+            sources=noted["sources"],
+            textless=tuple(noted["textless"]),
+            blind=noted["blind"],
+            origin=Origin(reading, noted["files"]),
+        )
+    except (OSError, SetupError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def file_hash(path: Path) -> str:
+    """The SHA-256 of a file's bytes as hex digits; of a wing's table, of its rows, which a database
+    may hold in a file beside it. Raises OSError, and SetupError for such a table."""
+    if read := reader_of_wing(path):
+        rows = canonical_json(read(path)).encode("utf-8", "surrogatepass")
+        return hashlib.sha256(rows).hexdigest()
+    with open_bytes(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _hashes(folder: Path) -> Mapping[str, str]:
+    return {name: file_hash(folder / name) for name in (ANSWERS, LABELS, _INDEX)}

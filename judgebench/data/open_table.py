@@ -15,20 +15,27 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import IO, Any, cast
 
-from judgebench.data.cells import FORBIDDEN, Cell, Nested, RawRow, clean, has_forbidden
-from judgebench.data.delimited import read_delimited
-from judgebench.data.findings import Findings
-from judgebench.data.json_rows import (
+from judgebench.data.cells import (
+    FORBIDDEN,
     Anywhere,
+    Cell,
+    Nested,
     Paths,
+    RawRow,
+    clean,
     dig,
+    has_forbidden,
+)
+from judgebench.data.findings import Findings
+from judgebench.data.formats import (
     json_cell,
     jsonl_columns,
     jsonl_rows,
+    read_delimited,
     read_json,
+    read_workbook,
 )
 from judgebench.data.spec import FileSpec, Format, columns_of
-from judgebench.data.workbook import read_workbook
 from judgebench.errors import SetupError
 from judgebench.features import ReadRows, tables
 from judgebench.files import check_unpacked, is_named_pipe, open_bytes

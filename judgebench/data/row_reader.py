@@ -1,7 +1,4 @@
-"""Read the rows of one table, by the entries of a data.yaml, into what was gathered so far.
-
-The rows of a table that has the columns asked for.
-"""
+"""Read the rows of one table, by the entries of a data.yaml, into what was gathered so far."""
 
 from __future__ import annotations
 
@@ -10,7 +7,6 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
-from pathlib import Path
 
 from judgebench.data.cells import (
     Cell,
@@ -24,14 +20,14 @@ from judgebench.data.cells import (
     split_list,
     spreadsheet_damage,
 )
-from judgebench.data.findings import ERRORS, Findings, nearest
+from judgebench.data.conversation import criteria_of, criterion_row, judged, turns_of
+from judgebench.data.findings import ERRORS, nearest
 from judgebench.data.gather import Collected, Key, Position, Said
-from judgebench.data.json_rows import judged, turns_of
-from judgebench.data.labels import CellLabel, find_metric, read_label
-from judgebench.data.open_table import DataTable, open_table
-from judgebench.data.pairs import NamedPair, criteria_of, criterion_row, pair_of_names
+from judgebench.data.open_table import DataTable
+from judgebench.data.pairs import NamedPair, pair_of_names
 from judgebench.data.spec import (
     About,
+    CellLabel,
     FileLabelSpec,
     FileSpec,
     Holds,
@@ -41,59 +37,13 @@ from judgebench.data.spec import (
     Source,
     VerdictSpec,
     columns_of,
+    find_metric,
     parts_of,
+    read_label,
 )
-from judgebench.errors import Problem, some
+from judgebench.errors import some
 from judgebench.records import Answer, Part, Status, content_hash, is_slot
 from judgebench.rubric import Metric
-
-_HEADERLESS = (".json", ".jsonl", ".ndjson")  # of these the first row is row 1, of others row 2
-
-
-@dataclass(frozen=True, slots=True)
-class SourceRow:
-    """A row of a file. `row` counts from 0 without the header; `line` as a spreadsheet shows it."""
-
-    file: str
-    row: int
-    line: int
-    cells: Mapping[str, Cell]
-
-    def text(self, column: str | None) -> str:
-        """The stripped text of the column; '' where none is named."""
-        cell = "" if column is None else self.cells[column]
-        return cell.strip() if isinstance(cell, str) else ""
-
-    def problem(self, message: str, column: str, found: str, allowed: str = "") -> Problem:
-        """A problem with a cell of this row."""
-        return Problem(message, self.file, self.line, column, found, allowed)
-
-
-def read_source(path: Path, columns: Sequence[str], problems: list[Problem]) -> list[SourceRow]:
-    """The sound rows of a file, plain or gzipped; everything wrong with it goes to `problems`."""
-    findings = Findings()
-    rows = list(source_rows(path, columns, findings))
-    problems += findings.errors
-    return rows
-
-
-def source_rows(path: Path, columns: Sequence[str], findings: Findings) -> Iterator[SourceRow]:
-    """The sound rows of a file that has all columns, one by one."""
-    table = open_table(path, findings)
-    if table is None:
-        return
-    first = 1 if path.name.lower().removesuffix(".gz").endswith(_HEADERLESS) else 2
-    names = [name for name in table.columns if name]
-    places = {column: table.find(column) for column in columns}
-    known = {column: place for column, place in places.items() if place is not None}
-    for column in (c for c in places if c not in known):
-        message, allowed = f"has no such column{nearest(column, names)}", some(names)
-        findings.add("missing_column", message, (str(path), 1), column, allowed=allowed)
-    for line, cells, sound, _ in table.rows:
-        if sound and len(known) == len(places):
-            held = {column: cells[place] for column, place in known.items()}
-            yield SourceRow(str(path), line - first, line, held)
-
 
 _Get = Callable[[RawRow], str]
 _Pick = Callable[[RawRow], Iterator[tuple[Metric, int]]]

@@ -12,7 +12,7 @@ from typing import Any
 
 from judgebench.data.findings import nearest
 from judgebench.data.gather import Said, VerdictSource
-from judgebench.data.given import WHOLE_REPLY, GivenVerdicts, has_verdicts
+from judgebench.data.load import WHOLE_REPLY, GivenVerdicts, has_verdicts
 from judgebench.errors import Problem, SetupError
 from judgebench.judges.config import RecordedConfig, threshold_problems
 from judgebench.judges.judge import Task

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from judgebench.data.spreadsheet import to_csv
+from judgebench.data.columns import to_csv
 from judgebench.errors import SetupError
 from judgebench.files import to_json, write_atomically
 from judgebench.judges.judge import Task

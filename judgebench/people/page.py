@@ -21,9 +21,9 @@ import jinja2
 from markupsafe import Markup
 
 from judgebench.data.cells import mark_forbidden
+from judgebench.data.columns import filled_rows, missing_columns, quoted
 from judgebench.data.findings import Findings
 from judgebench.data.open_table import open_table
-from judgebench.data.spreadsheet import filled_rows, missing_columns, quoted
 from judgebench.errors import Problem, SetupError, shorten
 from judgebench.records import content_hash
 

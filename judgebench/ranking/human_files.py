@@ -17,9 +17,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from judgebench.data.columns import filled_rows, missing_columns, quoted, to_csv
 from judgebench.data.findings import Findings, counted_once
 from judgebench.data.open_table import DataTable, open_table
-from judgebench.data.spreadsheet import filled_rows, missing_columns, quoted, to_csv
 from judgebench.errors import Problem, SetupError, shorten
 from judgebench.files import disk_errors, write_atomically
 from judgebench.ranking.human import RANKS, AskedItem, HumanRank, HumanRanks, ItemKey, human_scores

@@ -10,8 +10,8 @@ from typing import Any
 
 import yaml
 
+from judgebench.data.columns import Columns, read_columns
 from judgebench.data.guess import plain_name
-from judgebench.data.recognise import Columns, read_columns
 from judgebench.errors import Problem, SetupError
 from judgebench.files import all_or_nothing, write_atomically
 from judgebench.ranking.proxy.section import EVALUATOR_KINDS

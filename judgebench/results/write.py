@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from judgebench.data.spreadsheet import is_run, to_csv
+from judgebench.data.columns import is_run, to_csv
 from judgebench.files import write_atomically
 from judgebench.results.figure import drawn
 from judgebench.results.html import to_html

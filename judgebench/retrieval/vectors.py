@@ -23,9 +23,9 @@ from zipfile import BadZipFile
 
 import numpy as np
 
+from judgebench.data.columns import source_rows
 from judgebench.data.findings import Findings
 from judgebench.data.open_table import SUFFIXES
-from judgebench.data.row_reader import source_rows
 from judgebench.errors import Problem, SetupError
 from judgebench.files import to_json, write_atomically
 from judgebench.models.checkpoint import identify

@@ -14,10 +14,9 @@ import yaml
 from pydantic import BaseModel, Field, create_model
 
 from judgebench.data.gather import VerdictSource
-from judgebench.data.given import read_verdicts
-from judgebench.data.labels import find_metric
-from judgebench.data.load import load_data
+from judgebench.data.load import load_data, read_verdicts
 from judgebench.data.pairs import PairsConfig
+from judgebench.data.spec import find_metric
 from judgebench.errors import Problem, SetupError
 from judgebench.features import learnings, sections
 from judgebench.judges.config import (

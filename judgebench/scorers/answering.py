@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from io import StringIO
 from pathlib import Path
 
+from judgebench.data.columns import Columns
 from judgebench.data.guess import roles_by_name
-from judgebench.data.recognise import Columns
 from judgebench.errors import Problem, SetupError
 from judgebench.files import disk_errors, write_atomically
 from judgebench.judges.config import Decoding

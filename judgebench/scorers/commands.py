@@ -114,7 +114,7 @@ def answers(
     The table can be judged and scored. Safe to interrupt; rerun to resume.
     """
     from judgebench.cli.writing import the_writer, writing
-    from judgebench.data.recognise import read_columns
+    from judgebench.data.columns import read_columns
     from judgebench.scorers.answering import (
         AnswerOrder,
         questions_of,

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 from judgebench.alignment.differences import corrected
+from judgebench.data.columns import Columns, read_columns
 from judgebench.data.guess import roles_by_name
-from judgebench.data.recognise import Columns, read_columns
 from judgebench.errors import Problem, SetupError
 from judgebench.results.part import Part
 from judgebench.results.rows import Results, Row

@@ -14,8 +14,8 @@ from functools import partial
 
 import numpy as np
 
+from judgebench.data.columns import Columns
 from judgebench.data.guess import roles_by_name
-from judgebench.data.recognise import Columns
 from judgebench.errors import Problem, SetupError, some
 from judgebench.records import Estimate
 from judgebench.results.rows import Row

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from judgebench.data.columns import Columns, read_columns
 from judgebench.data.guess import roles_by_name
-from judgebench.data.recognise import Columns, read_columns
 from judgebench.errors import Problem, SetupError, some
 from judgebench.progress import Progress
 from judgebench.records import Answer, Estimate

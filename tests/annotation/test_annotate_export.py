@@ -18,10 +18,10 @@ import pytest
 from judgebench.annotation.export import export, label_rows, snapshot
 from judgebench.annotation.screens import Field, Screen, Section
 from judgebench.annotation.store import Event, Store
+from judgebench.data.columns import filled_rows
 from judgebench.data.findings import Findings
 from judgebench.data.load import load_data
 from judgebench.data.open_table import open_table
-from judgebench.data.spreadsheet import filled_rows
 from judgebench.errors import SetupError
 from judgebench.records import ADJUDICATED
 from judgebench.rubric import Rubric

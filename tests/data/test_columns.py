@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from judgebench.data.recognise import read_columns
+from judgebench.data.columns import read_columns
 from judgebench.errors import SetupError
 
 

@@ -13,9 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judgebench.data.cells import Nested
-from judgebench.data.json_rows import ROLES, judged, turns_of
+from judgebench.data.conversation import ROLES, criteria_of, judged, turns_of
 from judgebench.data.load import load_data
-from judgebench.data.pairs import criteria_of
 from judgebench.data.spec import DataSpec
 from judgebench.errors import SetupError
 from judgebench.records import Answer, Dataset, Part, in_words

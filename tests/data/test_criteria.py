@@ -10,8 +10,7 @@ import pandas as pd
 import pytest
 
 import judgebench as jb
-from judgebench.data.given import read_given
-from judgebench.data.load import load_data
+from judgebench.data.load import load_data, read_given
 from judgebench.data.spec import DataSpec
 from judgebench.errors import SetupError
 from judgebench.rubric import Rubric, load_rubric

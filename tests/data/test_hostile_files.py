@@ -200,7 +200,7 @@ def test_workbooks_that_unpack_or_run_on_without_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("judgebench.files._FREE", 2**20)
-    monkeypatch.setattr("judgebench.data.workbook._MOST_ROWS", 2000)
+    monkeypatch.setattr("judgebench.data.formats._MOST_ROWS", 2000)
     path = tmp_path / "bomb.xlsx"
     said = _checked(path, _workbook(path, "</sheetData>", "</sheetData>" + " " * 2**21))
     assert "bomb.xlsx: cannot be read: unpacks to more than 100 times its size" in said

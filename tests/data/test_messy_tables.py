@@ -18,7 +18,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from judgebench.data.json_rows import Paths, dig, steps_of
+from judgebench.data.cells import Paths, dig, steps_of
 from judgebench.data.load import check_files, load_data
 from judgebench.errors import MissingExtra, Problem, SetupError
 from judgebench.records import Dataset

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgebench.data.spreadsheet import quoted, to_csv, unquoted
+from judgebench.data.columns import quoted, to_csv, unquoted
 from judgebench.results.write import safe
 
 

@@ -27,7 +27,7 @@ from loopback import Body, Loopback, Play, said
 from scripted_judges import ScriptedBackend
 
 from judgebench.data.gather import Position, Said
-from judgebench.data.given import WHOLE_REPLY
+from judgebench.data.load import WHOLE_REPLY
 from judgebench.judges.config import JudgeConfig, RecordedConfig
 from judgebench.judges.judge import Task
 from judgebench.judges.llm import LLMJudge

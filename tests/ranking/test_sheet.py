@@ -11,7 +11,7 @@ from odd_texts import HOSTILE
 from page_reader import Page
 from rank_case import SYSTEMS, by_reason, fill, items
 
-from judgebench.data.spreadsheet import unquoted
+from judgebench.data.columns import unquoted
 from judgebench.errors import Problem, SetupError
 from judgebench.prompt import Prompt
 from judgebench.ranking.proxy.arguments import Argument

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import judgebench as jb
-from judgebench.data.recognise import read_columns
+from judgebench.data.columns import read_columns
 from judgebench.errors import SetupError
 from judgebench.files import read_lines
 from judgebench.judges.config import Decoding

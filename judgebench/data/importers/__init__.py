@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from judgebench.data.importers import argilla, inspect_ai, label_studio, lm_eval, promptfoo
-from judgebench.data.importers.content import Content, open_content
-from judgebench.data.importers.log import Log
+from judgebench.data.importers import annotation, evaluation
+from judgebench.data.importers.log import Content, Log, open_content
 
 IMPORTERS: tuple[tuple[str, Callable[[Content], Log | None]], ...] = (
-    (inspect_ai.ABOUT, inspect_ai.read),
-    (lm_eval.ABOUT, lm_eval.read),
-    (promptfoo.ABOUT, promptfoo.read),
-    (label_studio.ABOUT, label_studio.read),
-    (argilla.ABOUT, argilla.read),
+    (evaluation.INSPECT_AI, evaluation.read_inspect_ai),
+    (evaluation.LM_EVAL, evaluation.read_lm_eval),
+    (evaluation.PROMPTFOO, evaluation.read_promptfoo),
+    (annotation.LABEL_STUDIO, annotation.read_label_studio),
+    (annotation.ARGILLA, annotation.read_argilla),
 )
 _LAID_OUT_OTHERWISE = ArithmeticError, AttributeError, LookupError, TypeError, ValueError
 
@@ -25,18 +24,18 @@ def read_log(path: Path) -> Log:
     Raises SetupError where it is damaged, of no known kind or laid out otherwise than its kind is,
     and MissingExtra where a package that reads it is not installed.
     """
-    found = open_content(path)
+    content = open_content(path)
     for about, read in IMPORTERS:
         try:
-            log = read(found)
+            log = read(content)
         except _LAID_OUT_OTHERWISE as error:
             message = f"is like {about}, but is not laid out as judgebench knows them"
-            raise found.fail(f"{message} (a fault at {error})") from error
+            raise content.fail(f"{message} (a fault at {error})") from error
         if log is not None:
-            log.left_out += found.left_out
+            log.left_out += content.left_out
             return log
     known = "; ".join(about for about, _ in IMPORTERS)
     message = "is no log or export that judgebench can import"
-    if found.kind == "table":
+    if content.kind == "table":
         message += ": a table of your own needs no import, see `judgebench init`"
-    raise found.fail(message, found=found.in_words, allowed=known)
+    raise content.fail(message, found=content.in_words, allowed=known)

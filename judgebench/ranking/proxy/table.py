@@ -10,8 +10,8 @@ from string import ascii_uppercase
 from pydantic import model_validator
 
 from judgebench.data.cells import is_blank
+from judgebench.data.columns import SourceRow, read_source
 from judgebench.data.findings import counted_once, nearest
-from judgebench.data.row_reader import SourceRow, read_source
 from judgebench.errors import Problem, SetupError, shorten
 from judgebench.ranking.proxy.task import (
     SPLITS,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from judgebench.data.recognise import read_columns
+from judgebench.data.columns import read_columns
 from judgebench.errors import Problem, SetupError
 from judgebench.scorers.correlate import Correlations, Roles, correlate_table
 

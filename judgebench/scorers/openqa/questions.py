@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from judgebench.data.recognise import read_columns
+from judgebench.data.columns import read_columns
 from judgebench.errors import Problem, SetupError, shorten
 from judgebench.texts import sentences
 

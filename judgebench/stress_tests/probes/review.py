@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from judgebench.data.cells import mark_forbidden
+from judgebench.data.columns import filled_rows, missing_columns, quoted, to_csv
 from judgebench.data.findings import Findings
 from judgebench.data.open_table import DataTable, open_table
-from judgebench.data.spreadsheet import filled_rows, missing_columns, quoted, to_csv
 from judgebench.errors import Problem, SetupError, shorten
 from judgebench.files import write_atomically
 from judgebench.people.page import fill_in_page

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 import yaml
 
-from judgebench.data.spreadsheet import to_csv
+from judgebench.data.columns import to_csv
 from judgebench.files import read_lines
 from judgebench.models.contract import Reply, Request
 from judgebench.models.scripted import Scripted

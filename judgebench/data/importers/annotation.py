@@ -1,7 +1,7 @@
-"""Exports of Label Studio: JSON, JSON_MIN and CSV.
+"""Exports of tools in which people annotate: Label Studio and Argilla.
 
-An annotator's choice or rating is a human label. A prediction is a model's, and so a verdict. Tasks
-that nobody has labelled yet are answers.
+An annotator's choice or rating, a user's response, is a human label. A prediction of a model, a
+suggestion of an agent, is a verdict. Tasks that nobody has labelled yet are answers.
 """
 
 from __future__ import annotations
@@ -10,13 +10,12 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 from judgebench.data.guess import roles_by_name
-from judgebench.data.importers.content import Content
-from judgebench.data.importers.log import Given, Log, are_labels, label_text, sample_reader
+from judgebench.data.importers.log import Content, Given, Log, are_labels, label_text, sample_reader
 
-ABOUT = "Label Studio exports (JSON, JSON_MIN, CSV)"
+LABEL_STUDIO = "Label Studio exports (JSON, JSON_MIN, CSV)"
 _OF_ANNOTATION = ("annotator", "annotation_id", "created_at", "updated_at", "lead_time")
 _IDS = {"id", *_OF_ANNOTATION, "agreement"}
 _SINGLE = ("choices", "rating", "taxonomy", "number", "pairwise")
@@ -24,7 +23,7 @@ _SEVERAL = "several"
 Row = Mapping[str, Any]
 
 
-def read(found: Content) -> Log | None:
+def read_label_studio(found: Content) -> Log | None:
     """The export in a file; None where it holds none. Raises SetupError."""
     tasks = found.objects("data")
     if tasks and isinstance(tasks[0]["data"], dict):
@@ -199,3 +198,112 @@ def _cell(cell: str) -> Any:
         with suppress(ValueError):
             return json.loads(cell)
     return cell
+
+
+ARGILLA = "Argilla records (to_json, to_list(flatten=True) as JSON)"
+_SAID, _BY, _STATUS = ".responses", ".responses.users", ".responses.status"
+_SUGGESTED, _AGENT = ".suggestion", ".suggestion.agent"
+
+
+class _Value(NamedTuple):
+    """What a user or an agent gave to one question; `status` is None where the file lacks it."""
+
+    question: str
+    by: str
+    value: Any
+    status: str | None = None
+
+
+def read_argilla(found: Content) -> Log | None:
+    """The records in a file; None where it holds none. Raises SetupError."""
+    if records := found.objects("fields", "responses", "suggestions"):
+        notes = [
+            "to_json leaves out which responses were submitted: drafts and discarded ones may be "
+            "among the labels. The list of records.to_list(flatten=True), saved as JSON, says it"
+        ]
+        said = [_nested(record) for record in records]
+        columns = [{**record["fields"], **(record.get("metadata") or {})} for record in records]
+    else:
+        records, notes = found.objects("_server_id", "status"), []
+        if not any(key.endswith((_SAID, _SUGGESTED)) for key in (records or [{}])[0]):
+            return None
+        said = [_flat(record) for record in records]
+        columns = [_record_columns(record) for record in records]
+    names = [str(record.get("id") or record.get("_server_id")) for record in records]
+    if twice := [name for name, count in Counter(names).items() if count > 1]:
+        raise found.fail("has several records with one id", found=", ".join(twice[:5]))
+    log = Log("Argilla", notes=notes)
+    make = sample_reader(columns, log.notes)
+    no_labels = _no_labels([value for responses, agents in said for value in (*responses, *agents)])
+    for name, row, (responses, agents) in zip(names, columns, said, strict=True):
+        sample = make(row, name)
+        log.samples.append(sample)
+        for value in responses:
+            if value.status not in (None, "submitted"):
+                log.left_out[f"responses with the status {value.status}"] += 1
+            else:
+                sample.labels += _values_given(value, no_labels, log.left_out)
+        for value in agents:
+            sample.verdicts += _values_given(value, no_labels, log.left_out)
+    return log
+
+
+def _values_given(
+    value: _Value, no_labels: Mapping[str, str], left_out: Counter[str]
+) -> Iterator[Given]:
+    if why := no_labels.get(value.question):
+        left_out[f"values of {value.question!r}, {why}"] += 1
+    elif label := label_text(value.value):
+        yield Given(value.by, value.question, label)
+
+
+def _no_labels(values: Sequence[_Value]) -> dict[str, str]:
+    """The questions whose values are no labels, and why."""
+    why = {}
+    by_question: dict[str, list[Any]] = {}
+    for value in values:
+        by_question.setdefault(value.question, []).append(value.value)
+    for question, found in by_question.items():
+        if any(isinstance(value, list | dict) for value in found):
+            why[question] = "which are lists"
+        elif not are_labels(map(label_text, found)):
+            why[question] = "which are texts"
+    return why
+
+
+def _nested(record: Mapping[str, Any]) -> tuple[list[_Value], list[_Value]]:
+    responses = [
+        _Value(question, str(given.get("user_id")), given.get("value"), given.get("status"))
+        for question, values in (record["responses"] or {}).items()
+        for given in values
+    ]
+    agents = [
+        _Value(question, str(given.get("agent") or "suggestion"), given.get("value"))
+        for question, given in (record["suggestions"] or {}).items()
+    ]
+    return responses, agents
+
+
+def _flat(record: Mapping[str, Any]) -> tuple[list[_Value], list[_Value]]:
+    responses, agents = [], []
+    for key, values in record.items():
+        if key.endswith(_SAID) and values:
+            question = key.removesuffix(_SAID)
+            people, states = record[f"{question}{_BY}"], record[f"{question}{_STATUS}"]
+            for value, who, status in zip(values, people, states, strict=True):
+                responses.append(_Value(question, str(who), value, status))
+        elif key.endswith(_SUGGESTED) and values is not None:
+            question = key.removesuffix(_SUGGESTED)
+            who = str(record.get(f"{question}{_AGENT}") or "suggestion")
+            agents.append(_Value(question, who, values))
+    return responses, agents
+
+
+def _record_columns(record: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields and metadata, which a flat record has beside each other."""
+    ours = (_SAID, _BY, _STATUS, _SUGGESTED, f"{_SUGGESTED}.score", _AGENT)
+    return {
+        key: value
+        for key, value in record.items()
+        if key not in ("id", "status", "_server_id", "score") and not key.endswith(ours)
+    }
