@@ -1,13 +1,10 @@
-"""What stands beside the decisions: the value of a jury, and the Alternative Annotator Test.
+"""What stands beside the decisions: who sets the bar, what a jury is worth, the Alternative
+Annotator Test, and triage, each judge as a first-pass filter.
 
 By itself the test is passed by a judge that always gives the common label: its guard is a paired
 test against every control judge. docs/decide_alternative_test.md shows the trap.
 
-Whose agreement the judges are held against: each annotator and judge beside the others.
-
-Each judge as a first-pass filter: its signals, metric by metric and for severe on any metric.
-
-What a signal is held against is a threshold; an answer at or above it goes to humans. Severe on
+A signal of triage is held against a threshold; an answer at or above it goes to humans. Severe on
 any metric (EVERY) has the largest signal over the ordinal metrics: of probabilities, the chance of
 the likeliest severe label; of labels, the severity as a share of the metric's least severe label
 that counts as severe, so that 1 means severe somewhere and 0.5 half the way to it. A judge that

@@ -1,7 +1,5 @@
-"""A judge beside some annotators: those of the bar, or those of a camp.
-
-Whether a judge's labels seem to be copied or derived from annotators'.
-"""
+"""A judge beside some annotators: those of the bar, or those of a camp; and why its labels may be
+copied or derived from theirs."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
-"""What is shown of the decisions: outcomes with their reasons, then what they rest on.
-
-The decisions at a glance: for a terminal, for a paper, and as JSON.
-"""
+"""What is shown of the decisions: outcomes with their reasons, then what they rest on; and the
+decisions at a glance, for a terminal and for a paper."""
 
 from __future__ import annotations
 
@@ -136,8 +134,8 @@ def _sentences(decisions: Decisions, room: int) -> Iterator[str]:
     every = [d for d in decisions.decisions if d.outcome is not Outcome.REPLACE]
     for words, alike in (
         (why, str),
-        (_screen_reason, str),
-        (_screen_reason, partial(_NUMBER.sub, "#")),
+        (_short_reason, str),
+        (_short_reason, partial(_NUMBER.sub, "#")),
     ):
         groups: dict[tuple[Outcome, str], list[Decision]] = {}
         for d in every:
@@ -155,7 +153,7 @@ def _sentences(decisions: Decisions, room: int) -> Iterator[str]:
         yield f"… and {counted(left, 'more decision')}, for other reasons."
 
 
-def _screen_reason(d: Decision) -> str:
+def _short_reason(d: Decision) -> str:
     return d.reason or NO_REASON
 
 

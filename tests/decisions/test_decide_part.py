@@ -28,8 +28,9 @@ from judgebench.decisions.result import (
     MoreData,
     Outcome,
     State,
+    more_sentence,
 )
-from judgebench.decisions.words import bound_text, more_sentence, threshold_text
+from judgebench.decisions.words import bound_text, threshold_text
 from judgebench.records import Estimate
 from judgebench.results.part import Drawing, Intervals
 from judgebench.results.rows import Results
