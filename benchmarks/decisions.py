@@ -64,9 +64,8 @@ from judgebench.runs.folder import RunFolder
 from judgebench.runs.judging import Work
 from judgebench.runs.stop import Stop
 from judgebench.scorers.config import SIMPLE, ColumnConfig, scorer_config
-from judgebench.scorers.fit import Cuts
-from judgebench.scorers.kept import KeptScores
-from judgebench.scorers.open import open_scorer
+from judgebench.scorers.judges import Cuts, open_scorer
+from judgebench.scorers.scorer import KeptScores
 from judgebench.stats.alternative_test import alternative_annotator_test
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray
 from judgebench.stats.association import COEFFICIENTS, Level, Rated, association

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from judgebench.results.shown import Shown
     from judgebench.runs.bench import Bench
     from judgebench.scorers.correlate import Correlations
-    from judgebench.scorers.steady_part import Consistency
+    from judgebench.scorers.steady import Consistency
     from judgebench.scorers.table import Scores
 
 Given: TypeAlias = "pd.DataFrame | str | Path"
@@ -318,8 +318,7 @@ def consistency(
     """
     _need("scorers")
     from judgebench.data.columns import read_columns
-    from judgebench.scorers.steady import table_rows
-    from judgebench.scorers.steady_part import Consistency
+    from judgebench.scorers.steady import Consistency, table_rows
 
     columns = read_columns(table, filter(None, [group, system, *scores, *ratio]))
     rows = table_rows(columns, (group, system), scores, ratio, standard_error, resampling)

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from functools import cached_property
 from itertools import compress, product
 from math import isfinite
 from pathlib import Path
@@ -22,12 +21,10 @@ from judgebench.alignment.differences import corrected
 from judgebench.data.columns import Columns, read_columns
 from judgebench.data.guess import roles_by_name
 from judgebench.errors import Problem, SetupError
-from judgebench.results.part import Part
 from judgebench.results.rows import Results, Row
 from judgebench.results.shown import Shown
-from judgebench.scorers.redundant import redundancy_rows
-from judgebench.scorers.references import IS_REFERENCE, reference_systems
-from judgebench.scorers.result import with_chance
+from judgebench.scorers.measure import redundancy_rows, with_chance
+from judgebench.scorers.scorer import IS_REFERENCE, reference_systems
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray
 from judgebench.stats.association import COEFFICIENTS, Rated, associations
 from judgebench.stats.few_systems import between_columns
@@ -45,16 +42,12 @@ _RATINGS = (" Bradley-Terry", " Elo")
 class Correlations(Shown):
     """How the columns of a table with so many answers, or systems, go together."""
 
+    presented_by = "judgebench.scorers.part:correlations_part"
+
     name: str
     rows: Results
     n_answers: int
     references: tuple[str, ...] = ()  # what is said of systems that are the reference text
-
-    @cached_property
-    def part(self) -> Part:
-        from judgebench.scorers.correlate_part import correlations_part
-
-        return correlations_part(self)
 
 
 @dataclass(frozen=True)
@@ -230,3 +223,36 @@ def _over_systems(numbers: Numbers, pairs: Pairs) -> list[Row]:
         said = replace(estimate, value=p, low=None, high=None, method="")
         rows.append(Row("test", "p", said, other, one, {"of": coefficient}))
     return [*rows, *corrected(rows, ("test", "metric", "of"))]
+
+
+CLOSED = "closed accuracy"
+_SAYS = {"true": "1", "yes": "1", "correct": "1", "false": "0", "no": "0", "wrong": "0"}
+
+
+def open_against_closed(
+    opened: Any, closed: Any, where: Roles, correct: str = "correct", scores: Sequence[str] = ()
+) -> Correlations:
+    """How scores of open answers go with being right where options are given.
+
+    Both tables, files or DataFrames, name question and system in the columns `group` and `system`
+    of `where`. `closed` says in `correct` whether an answer was right (1 or 0, yes or no); of
+    several answers the mean counts. `scores` are columns of `opened`, by default all numbers.
+    Pearson's r over items is then the point-biserial correlation. Raises SetupError with every
+    problem of the tables, and where no question and system is in both.
+    """
+    import pandas as pd
+
+    keys = [where.group, where.system]
+    answers = read_columns(opened, [*keys, *scores], "the open answers")
+    chosen = read_columns(closed, [*keys, correct], "the closed answers")
+    said = {correct: [_SAYS.get(cell.lower(), cell) for cell in chosen.cells[correct]]}
+    right = pd.DataFrame({key: chosen.cells[key] for key in keys})
+    right[CLOSED] = replace(chosen, cells=said).numbers(correct)[:, 0]
+    names = scores or answers.scores(*keys)
+    table = pd.DataFrame({key: answers.cells[key] for key in keys})
+    table[list(names)] = answers.numbers(*names)
+    joined = table.merge(right.groupby(keys, as_index=False).mean(), on=keys, how="left")
+    if not joined[CLOSED].notna().any():
+        message, found = "no question and system is in both tables", " and ".join(keys)
+        raise SetupError(Problem(message, chosen.file, found=found))
+    return correlate_table(joined, replace(where, against=(CLOSED,)), {})

@@ -34,8 +34,14 @@ from judgebench.scorers.config import (
     PerplexityConfig,
     RelaxedConfig,
 )
-from judgebench.scorers.references import references_of, require_columns
-from judgebench.scorers.scorer import EMPTY_ANSWER, NO_REFERENCE, Better, Scored
+from judgebench.scorers.scorer import (
+    EMPTY_ANSWER,
+    NO_REFERENCE,
+    Better,
+    Scored,
+    references_of,
+    require_columns,
+)
 
 LikelyConfig = PerplexityConfig | RelaxedConfig | OccurrencesConfig
 LONG = "longer than the model reads at once: the end was read without the beginning"

@@ -15,28 +15,38 @@ positive, which favours it; so are the controls.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations, product
 
 import numpy as np
 
 from judgebench.alignment.differences import corrected
 from judgebench.records import Estimate, is_slot
 from judgebench.results.rows import Results, Row
+from judgebench.results.shown import Shown
 from judgebench.scorers.candidates import (
     Candidate,
+    ScorerRun,
+    ScorersRead,
     Severities,
     judge_candidates,
     scorer_candidates,
     severities,
 )
-from judgebench.scorers.reading import ScorerRun, ScorersRead
-from judgebench.scorers.redundant import redundancy_rows
-from judgebench.scorers.references import reference_systems, references_of
-from judgebench.scorers.result import BESIDE, MEDIAN, TESTED, TESTS, BesideHumans, with_chance
+from judgebench.scorers.scorer import reference_systems, references_of
 from judgebench.scorers.steady import steady_rows
-from judgebench.stats.association import Level, Rated, association, associations, difference
+from judgebench.stats.arrays import Clusters, FloatArray
+from judgebench.stats.association import (
+    Association,
+    Level,
+    Rated,
+    association,
+    associations,
+    difference,
+)
 from judgebench.stats.coefficients import Coefficient
+from judgebench.stats.redundancy import LEAST, redundancy
 from judgebench.stats.resample import Resampling
 from judgebench.studies.study import Study
 
@@ -144,3 +154,112 @@ def _differences(
             for test, p in zip(TESTS[place[0]], (apart.p, apart.williams), strict=False):
                 said = Estimate(p, n=apart.estimate.n, reason="" if p is not None else _NO_TEST)
                 yield Row("test", "p", said, name, keys={**about, "test": test, "of": place[1]})
+
+
+TITLES: Mapping[str, str] = {
+    "pearson": "Pearson's r", "spearman": "Spearman's rho", "kendall": "Kendall's tau-b",
+    "pairwise": "Pairwise accuracy",
+}  # fmt: skip
+TESTED: Mapping[Level, Coefficient] = {
+    "pooled": "spearman", "within": "spearman", "system": "pearson",
+}  # fmt: skip
+TESTS: Mapping[Level, tuple[str, ...]] = {
+    "pooled": ("p",), "within": ("p",), "system": ("p", "Williams' p"),
+}  # fmt: skip
+BESIDE = ("best control", "best scorer")
+MEDIAN = "the median annotator"
+SIGNIFICANT = 0.05
+_SHUFFLED = "the mean over shuffled scores, or by count"
+
+
+@dataclass(frozen=True, repr=False)
+class BesideHumans(Shown):
+    """What scorers are worth. `measure` describes the rows; `titles` are those of the metrics that
+    have human severities, `humans`."""
+
+    presented_by = "judgebench.scorers.part:scorers_part"
+
+    titles: Mapping[str, str]
+    runs: tuple[ScorerRun, ...]
+    rows: Results
+    humans: Mapping[str, Severities]
+    gaps: tuple[str, ...] = ()
+    references: tuple[str, ...] = ()  # what is said of systems that are the reference text
+
+    def held(self, metric: str, kind: str, level: Level = "pooled") -> list[Row]:
+        """The coefficient of that level, of all of a kind, the strongest first."""
+        about = {"metric": metric, "scope": level, "kind": kind}
+        rows = self.rows.select("association", TESTED[level], **about)
+        return sorted(rows, key=strength, reverse=True)
+
+    def beats_controls(self, judge: str, metric: str, level: Level = "pooled") -> bool:
+        """Whether it is shown to go with the humans more than the best control does."""
+        about = {"judge": judge, "metric": metric, "scope": level, "beside": BESIDE[0]}
+        low = self.rows.find(TESTED[level], "difference", **about).low
+        p = self.rows.find("p_holm", test=TESTS[level][0], **about).value
+        return low is not None and low > 0 and p is not None and p <= SIGNIFICANT
+
+
+def with_chance(row: Row, found: Association) -> Iterator[Row]:
+    """The row of a coefficient and, of pairwise accuracy, one of what is reached by chance."""
+    yield row
+    if found.chance is not None:
+        chance = Estimate(found.chance, n=found.estimate.n, reason=_SHUFFLED)
+        yield replace(row, analysis="chance", estimate=chance)
+
+
+def strength(row: Row) -> float:
+    """How strongly it goes with the humans; in either direction where none was declared."""
+    value = row.estimate.value
+    if value is None:
+        return -1.0
+    return abs(value) if not row["better"] else value
+
+
+_OF_SYSTEMS: Sequence[tuple[Level, Coefficient]] = [("pooled", "pearson")]  # a row is a system
+BETWEEN = " | "  # the members of a family
+_TOO_FEW = f"fewer than {LEAST} items have both"
+_ONLY_FUNCTIONS = "its scorers are functions of one another"
+
+
+def redundancy_rows(
+    names: Sequence[str],
+    scores: FloatArray,
+    clusters: Clusters,
+    resampling: Resampling,
+    beside: Mapping[str, Mapping[str, Rated]] = {},
+    *,
+    ranked: bool = True,
+) -> Iterator[Row]:
+    """Of scores (items, names), NaN where there is none: `stats.redundancy` as rows. `beside` holds
+    them, by metric, beside the humans."""
+    found, there = redundancy(scores, clusters, ranked, resampling), ~np.isnan(scores)
+    places: Iterable[tuple[Level, Coefficient]] = TESTED.items() if ranked else _OF_SYSTEMS
+    shared = there.T.astype(np.int64) @ there
+    for i in found.order:
+        for j in (j for j in found.order if j != i):
+            n, r = int(shared[i, j]), float(found.matrix[i, j])
+            undefined = _TOO_FEW if n < LEAST else "one of the two does not vary"
+            reason = undefined if np.isnan(r) else "no interval is computed"
+            estimate = Estimate(None if np.isnan(r) else r, n=n, reason=reason)
+            coefficient, about = "spearman" if ranked else "pearson", {"who": names[j]}
+            yield Row("redundancy", coefficient, estimate, names[i], "", about)
+    for members, stability in zip(found.families, found.stability, strict=True):
+        if len(members) > 1:
+            reason = "no interval is computed" if stability else _ONLY_FUNCTIONS
+            about = {"members": BETWEEN.join(names[i] for i in members)}
+            n = int(shared[np.ix_(members, members)].min())
+            yield Row("family", "stability", Estimate(stability, n=n, reason=reason), keys=about)
+            own = [i for i in members if all(i != twin.second for twin in found.twins)]
+            for metric, sides in beside.items():
+                sign = {names[i]: -1 if found.matrix[own[0], i] < 0 else 1 for i in own}
+                turned = {c: replace(sides[c], scores=sign[c] * sides[c].scores)
+                          for c in sign if c in sides}  # fmt: skip
+                for (a, b), place in product(combinations(turned, 2), places):
+                    apart = difference(turned[a], turned[b], *place, resampling, tested=False)
+                    keys = {"who": a, "scope": place[0], **about}
+                    yield Row("alike", place[1], apart.estimate, b, metric, keys)
+    for twin in found.twins:
+        about = {"who": names[twin.first], "formula": twin.formula}
+        one = Estimate(1.0, n=int(shared[twin.first, twin.second]))
+        yield Row("function", "formula", one, names[twin.second], "", about)

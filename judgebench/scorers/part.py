@@ -1,19 +1,32 @@
-"""The tables and figures of scorers beside humans."""
+"""The tables and figures of the scorers wing.
+
+Scorers beside humans, which of them say the same, how steady they are, and how the columns of a
+table go together.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import partial
+from math import inf
+from typing import Any
 
-from judgebench.results.part import Block, Intervals, Lane, Part
-from judgebench.results.rows import Row
+import numpy as np
+
+from judgebench.records import Estimate
+from judgebench.results.part import Block, Drawing, Intervals, Lane, Part
+from judgebench.results.rows import Results, Row
 from judgebench.results.tables import DASH, Cell, Table, format_number, p_text
-from judgebench.scorers.redundant import redundancy_block
-from judgebench.scorers.result import BESIDE, MEDIAN, TESTED, TESTS, TITLES, BesideHumans
-from judgebench.scorers.steady_part import steady_blocks
-from judgebench.stats.association import Level
+from judgebench.scorers.correlate import Correlations
+from judgebench.scorers.measure import BESIDE, BETWEEN, MEDIAN, TESTED, TESTS, TITLES, BesideHumans
+from judgebench.scorers.steady import ANALYSIS, ANSWERS, Consistency
+from judgebench.stats.association import COEFFICIENTS, Level
 from judgebench.stats.few_systems import critical_r, shows_nothing
-from judgebench.words import counted, listed
+from judgebench.stats.redundancy import FAMILY
+from judgebench.stats.resample import NO_WIDTH
+from judgebench.words import counted, listed, wrapped
 
 _LEVELS: Mapping[Level, str] = {
     "pooled": "Over all answers",
@@ -234,3 +247,326 @@ def _figures(found: BesideHumans) -> Iterator[Intervals]:
         axis, limits = TITLES[coefficient], (-1.02, 1.02)
         if lines:
             yield Intervals(key, heading, tuple(lines), axis, bounds, limits)
+
+
+ALIKE = 0.1
+"""Of scorers whose coefficients beside humans are this near each other, one is enough."""
+_STABLE = 0.6
+_ALIKE_AT = {"pooled": "over all items", "within": "within groups", "system": "over systems"}
+_NUMBERED = 20  # in a larger matrix no number can be read
+
+
+def _reach(estimate: Estimate) -> float:
+    """How far from 0 it may be."""
+    if estimate.low is not None and estimate.high is not None:
+        return max(-estimate.low, estimate.high)
+    return 0.0 if abs(estimate.value or 0.0) < NO_WIDTH else math.inf
+
+
+def redundancy_block(rows: Results) -> Block:
+    """Sentences, the matrix with its figure, and the families."""
+    names = rows.values("judge", "redundancy")
+    if len(names) < 2:
+        return Block()
+    (statistic,) = rows.values("statistic", "redundancy")
+    matrix = tuple(
+        (Cell(name), *(
+            Cell(estimate=rows.find(statistic, "redundancy", judge=name, who=other))
+            if name != other else Cell(DASH) for other in names
+        ))
+        for name in names
+    )  # fmt: skip
+    title = f"{TITLES[statistic]} of each two scorers"
+    table = Table("redundancy", title, ("Scorer", *names), matrix)
+    families = tuple(
+        (Cell(_listed(row)), Cell(estimate=row.estimate)) for row in rows.select("family")
+    )
+    notes = (
+        f"Scorers of a family have an |r| of {FAMILY} or more, on average. Stability: how much of "
+        f"it is found again in resamples, on average; below {_STABLE} do not rely on it.",
+    )
+    shown = Table("families", "Families of scorers", ("Scorers", "Stability"), families, notes)
+    drawing = Drawing("redundancy", title, partial(draw_redundancy, rows, title))
+    return Block(
+        "Which scorers say the same?", tuple(_families_in_words(rows)), (shown, table), (drawing,)
+    )
+
+
+def _listed(family: Row) -> str:
+    return listed(family["members"].split(BETWEEN))
+
+
+def _families_in_words(rows: Results) -> Iterator[str]:
+    for row in rows.select("function"):
+        yield (
+            f"{row.judge} is a function of {row['who']} ({row['formula']}, y being {row.judge}): "
+            "the two say the same, and that they agree counts for nothing."
+        )
+    alike = [row for row in rows.select("family") if row.estimate.value is not None]
+    stable = [
+        row for row in alike
+        if (row.estimate.value or 0.0) >= _STABLE and (critical_r(row.estimate.n) or 1.0) < FAMILY
+    ]  # fmt: skip
+    for row in stable:
+        how = f"found again in resamples (stability {row.estimate.value:.2f})"
+        yield f"{_listed(row)} say nearly the same, {how}{_enough(rows, row['members'])}."
+    if unsure := len(alike) - len(stable):
+        some = counted(unsure, "family looks", "families look")
+        yield (
+            f"{some} alike here, but not surely so: stability below {_STABLE}, or on so few items "
+            "that chance alone does it."
+        )
+    if not alike:
+        yield "Beside functions of one another, no two scorers say the same."
+
+
+def _enough(rows: Results, members: str) -> str:
+    """Whether one of a family is enough, by how the members go with the humans."""
+    apart = [r for r in rows.select("alike", members=members) if r.estimate.value is not None]
+    if not apart:
+        return "; whether one of them is enough is seen beside the humans' scores"
+    row = max(apart, key=lambda row: _reach(row.estimate))
+    said = f"{row.judge} and {row['who']} beside {row.metric}, {_ALIKE_AT[row['scope']]}: "
+    said += f"{TITLES[row.statistic]} differs by {row.estimate}"
+    if _reach(row.estimate) <= ALIKE:
+        return f", and go with the humans alike (at most {said}); one of them is enough"
+    return f", but one does not stand for the others: less than {ALIKE} is not shown ({said})"
+
+
+def draw_redundancy(rows: Results, title: str) -> Any:
+    """The matrix, like beside like, with a frame around each family."""
+    from matplotlib.patches import Rectangle
+
+    from judgebench.results.figure import grid_ticks, ink_on, new_figure
+
+    found = {(row.judge, row["who"]): row.estimate.value for row in rows.select("redundancy")}
+    names = rows.values("judge", "redundancy")
+    n = len(names)
+    given = [[1.0 if a == b else found[a, b] for b in names] for a in names]
+    values = np.array(given, dtype=np.float64)  # None is NaN
+    figure = new_figure(3.2 + 0.4 * n, 2.4 + 0.34 * n)
+    axes = figure.subplots()
+    image = axes.imshow(values, cmap="PuOr", vmin=-1, vmax=1, aspect="auto")
+    axes.set_facecolor("#eeeeee")
+    grounds = image.to_rgba(np.ma.masked_invalid(values))
+    for i, j in np.ndindex(values.shape) if n <= _NUMBERED else ():
+        text = DASH if np.isnan(values[i, j]) else f"{values[i, j]:.2f}"
+        axes.text(j, i, text, ha="center", va="center", fontsize=8.4, color=ink_on(grounds[i, j]))
+    for row in rows.select("family"):
+        members = [names.index(name) for name in names if name in row["members"].split(BETWEEN)]
+        corner, size = (min(members) - 0.5, min(members) - 0.5), max(members) - min(members) + 1
+        axes.add_patch(Rectangle(corner, size, size, fill=False, edgecolor="black", linewidth=1.8))
+    grid_ticks(axes, names, names, ("", ""))
+    axes.set_xticks(range(n), names, rotation=90)
+    figure.colorbar(image, ax=axes, fraction=0.03, shrink=0.8, pad=0.02, label="Correlation")
+    axes.set_title(
+        wrapped(f"{title}; families are framed", max(30, 6 * n)), loc="left", fontsize=10
+    )
+    return figure
+
+
+_STEADY_HEADINGS = {
+    "within_sd": "SD within", "between_sd": "SD between", "icc": "ICC",
+    "runs": "Runs for reliability 0.9", "runs_for_answer": "Runs for an answer",
+    "runs_for_system": "Runs for a system", "cv": "CV", "flips": "Order flips",
+    "variance_over_range": "Variance / range",
+}  # fmt: skip
+_STEADY_NOTES = (
+    "SD within: standard deviation of one run; that of a mean of r runs is smaller by the root of "
+    "r. SD between: of answers without that noise. ICC: the share of the variance of single runs "
+    "that lies between answers.",
+    "Reliability 0.9: of so many runs the mean has a standard error of a third of SD between. "
+    "Order flips: how often two runs put two systems in opposite order; 0.5 is a coin toss.",
+    "Variance / range: as a published comparison of metrics does it; it has the unit of the score, "
+    "and a few high scores make a metric near zero look steady. CV: mean of SD / mean, for scales "
+    "with a true zero alone.",
+)
+_WANTED = (
+    "Runs for an answer, for a system: until the mean score of an answer, or of a system over its "
+    "questions, has the standard error that was asked for."
+)
+_UNSURE = 0.1
+
+
+def consistency_part(found: Consistency) -> Part:
+    """The part of the scores of a table alone."""
+    blocks = steady_blocks(found.rows, {})
+    return Part("consistency", "how steady are the scores?", found.rows, blocks)
+
+
+def steady_blocks(rows: Results, titles: Mapping[str, str]) -> tuple[Block, ...]:
+    """A block for each kind of runs; `titles` are those of metrics by id."""
+    return tuple(_block(rows, runs, titles) for runs in rows.values("runs", ANALYSIS))
+
+
+def _block(rows: Results, runs: str, titles: Mapping[str, str]) -> Block:
+    numbers: dict[str, dict[str, Estimate]] = {}
+    for row in (row for row in rows.select(ANALYSIS, runs=runs) if row.judge):
+        name = row.judge + (f": {titles.get(row.metric, row.metric)}" if row.metric else "")
+        numbers.setdefault(name, {})[row.statistic] = row.estimate
+    columns = [key for key in _STEADY_HEADINGS if any(key in by for by in numbers.values())]
+    cells = ((Cell(name), *(_runs_cell(k, by[k]) for k in columns)) for name, by in numbers.items())
+    units, most = (int(rows.find(k, ANALYSIS, runs=runs).value or 0) for k in ("units", "most"))
+    pairs = counted(units, "pair of system and question", "pairs of system and question")
+    if runs == ANSWERS:
+        heading, title = "Is one answer enough?", "Several answers of a system to a question"
+        said = f"{pairs} with up to {most} answers each."
+    else:
+        heading, title = f"Robust to {runs}?", f"Answers beside versions of them: {runs}"
+        said = f"{counted(units, 'answer')} with up to {counted(most - 1, 'version')} each."
+    headings = ("Score", *(_STEADY_HEADINGS[key] for key in columns))
+    notes = (*_STEADY_NOTES, *([_WANTED] if "runs_for_answer" in columns else ()))
+    table = Table(f"steady_{runs}", title, headings, tuple(cells), notes)
+    lines = tuple((name, (Lane("ICC", "judge", by["icc"]),)) for name, by in numbers.items())
+    axis = "ICC: share of the variance that lies between answers"
+    figure = Intervals(f"steady_{runs}", heading, lines, axis, down="Score")
+    return Block(heading, (said, *_conclusions(numbers)), (table,), (figure,), on_screen=True)
+
+
+def _runs_cell(key: str, estimate: Estimate) -> Cell:
+    """Numbers of runs are whole."""
+    if not key.startswith("runs") or estimate.value is None:
+        return Cell(estimate=estimate)
+    return Cell(format(estimate, ",.0f"), remark=estimate.reason)
+
+
+def _conclusions(numbers: Mapping[str, Mapping[str, Estimate]]) -> Iterator[str]:
+    """What a reader may do, as far as the intervals bear it out, and where the two ways to see
+    noise disagree."""
+    ends = {name: {k: _ends(e) for k, e in by.items()} for name, by in numbers.items()}
+    if unsure := [name for name, by in ends.items() if by["flips"][0] > _UNSURE]:
+        yield (
+            f"Do not rank systems by one run of {listed(unsure)}: two runs put two systems in "
+            f"opposite order in more than {_UNSURE:.0%} of cases."
+        )
+    if constant := [name for name, by in numbers.items() if by["within_sd"].value == 0]:
+        yield f"{listed(constant)}: every run of an answer has the same score."
+    if noisy := [name for name, by in ends.items() if by["icc"][1] < 0.5]:
+        yield f"{listed(noisy)}: more than half of the variance of scores is noise (ICC < 0.5)."
+    odd = [
+        (ends[b]["icc"][0] - ends[a]["icc"][1], a, b)
+        for a, of in numbers.items()
+        for b, to in numbers.items()
+        if (of["variance_over_range"].value or 0) < (to["variance_over_range"].value or 0)
+    ]
+    if odd and max(odd)[0] > 0:
+        _, a, b = max(odd)
+        (u, i), (v, j) = ([numbers[c][k] for k in ("variance_over_range", "icc")] for c in (a, b))
+        yield (
+            f"Divided by its range, {a} looks steadier than {b} ({u.value:.3g} against "
+            f"{v.value:.3g}); beside the differences between answers it is noisier (ICC {i} "
+            f"against {j})."
+        )
+
+
+def _ends(estimate: Estimate) -> tuple[float, float]:
+    """The interval, the value alone where it has none, and what bears nothing out where it is
+    undefined."""
+    low, high = estimate.low, estimate.high
+    if low is None or high is None:
+        return (-inf, inf) if estimate.value is None else (estimate.value, estimate.value)
+    return low, high
+
+
+_COLUMNS_AT = {
+    "pooled": "over all items", "within": "within groups, the mean of those that vary",
+    "system": "over systems",
+}  # fmt: skip
+_ONLY_THESE = (
+    "Intervals are about these systems. What would hold for systems like these depends on how many "
+    "they are."
+)
+_MANY = 50  # systems show also what is weak
+_STRONGEST = 12  # columns on a screen
+
+
+def correlations_part(found: Correlations) -> Part:
+    """The part; its CSV file is correlations.csv."""
+    against = found.rows.values("metric", "correlation")
+    levels = found.rows.values("scope", "correlation")
+    tables = [_columns_table(found, one, level) for one in against for level in levels]
+    figures = tuple(_columns_figure(found, one) for one in against)
+    sentences = tuple(_columns_in_words(found))
+    held = Block("How the columns go together", sentences, tuple(tables), figures, on_screen=True)
+    same = replace(redundancy_block(found.rows), on_screen=not against)
+    brief = replace(held, tables=tuple(map(_strongest, tables)), figures=())
+    screen = (brief, replace(same, tables=(), figures=()))
+    return Part("correlations", "how scores go together", found.rows, (held, same), screen=screen)
+
+
+def _strongest(table: Table) -> Table:
+    """Its strongest columns."""
+    left = len(table.rows) - _STRONGEST
+    notes = (f"And {counted(left, 'weaker column')}, with -v.",) if left > 0 else ()
+    return replace(table, rows=table.rows[:_STRONGEST], notes=(*table.notes, *notes))
+
+
+def _columns_in_words(found: Correlations) -> Iterator[str]:
+    """What is no system, what so few can show, and how many columns show it."""
+    yield from found.references
+    systems = {
+        row.estimate.n for row in found.rows.select("correlation", "pearson", scope="system")
+    }
+    yield from map(shows_nothing, sorted(n for n in systems if n < _MANY))
+    for one in found.rows.values("metric", "test"):
+        about = {"metric": one, "of": "pearson"}
+        raw, holm = (
+            [r.estimate.value for r in found.rows.select("test", key, **about)]
+            for key in ("p", "p_holm")
+        )
+        tested = [p for p in raw if p is not None]
+        passed, left = (sum(p is not None and p < 0.05 for p in ps) for ps in (raw, holm))
+        yield (
+            f"{one}: {passed} of {counted(len(tested), 'column')} with p < .05, where chance alone "
+            f"gives {0.05 * len(tested):.2g}; after Holm's correction {left or 'none'}."
+        )
+
+
+def _columns_table(found: Correlations, against: str, level: str) -> Table:
+    """A row for each column, the strongest first."""
+    about = {"metric": against, "scope": level}
+    rows = sorted(found.rows.select("correlation", "pearson", **about), key=_strength)
+    statistics = [c for c in COEFFICIENTS if found.rows.select("correlation", c, **about)]
+    chance = bool(found.rows.select("chance", **about))
+    tested = bool(found.rows.select("test", metric=against))
+    headings = [TITLES[s] for s in statistics] + ["By chance"] * chance + ["Holm p of r"] * tested
+    lines = []
+    for row in rows:
+        keys = {"judge": row.judge, "metric": against}
+        cells = [
+            Cell(estimate=found.rows.find(s, "correlation", judge=row.judge, **about))
+            for s in statistics
+        ]
+        beside = [found.rows.find("pairwise", "chance", judge=row.judge, **about)] * chance
+        beside += [found.rows.find("p_holm", "test", of="pearson", **keys)] * tested
+        cells += [Cell(p_text(one.value)) for one in beside]
+        lines.append((Cell(row.judge), *cells))
+    key, title = (
+        f"correlations_{level}_{against}",
+        f"Columns beside {against}, {_COLUMNS_AT[level]}",
+    )
+    notes = (_ONLY_THESE,) if level == "system" and not tested else ()
+    return Table(key, title, ("Column", *headings), tuple(lines), notes)
+
+
+def _strength(row: Row) -> float:
+    return 1.0 if row.estimate.value is None else -abs(row.estimate.value)
+
+
+def _columns_figure(found: Correlations, against: str) -> Intervals:
+    """Pearson's r of every column, with what so many systems could show."""
+    rows = found.rows.select("correlation", "pearson", metric=against)
+    by_column: dict[str, list[Row]] = {}
+    for row in rows:
+        by_column.setdefault(row.judge, []).append(row)
+    lines = tuple(
+        (column, tuple(Lane(_COLUMNS_AT[row["scope"]], "judge", row.estimate) for row in of))
+        for column, of in by_column.items()
+    )
+    bounds = {"no correlation": 0.0}
+    n = max((row.estimate.n for row in rows if row["scope"] == "system"), default=0)
+    if least := critical_r(n):
+        bounds |= {f"needed with {n} systems": least, "the same, negative": -least}
+    title = f"Pearson's r of every column with {against}"
+    key = f"correlations_{against}"
+    return Intervals(key, title, lines, "Pearson's r", bounds, (-1.02, 1.02), "Column")

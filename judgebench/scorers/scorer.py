@@ -1,12 +1,30 @@
-"""What a scorer is: a number for an answer, or why there is none."""
+"""What a scorer is, a number for an answer or why there is none; the references of an answer;
+scorers that read it with each reference in turn; and scores that are kept on disk.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from importlib.metadata import version
+from importlib.util import find_spec
+from itertools import islice
+from pathlib import Path
 from typing import Any, Literal, Protocol
 
-from judgebench.records import Answer, Status
+from judgebench.data.cells import split_list
+from judgebench.errors import MissingExtra, Problem, SetupError
+from judgebench.files import disk_errors, drop_torn_line, read_lines, to_line
+from judgebench.judges.judge import Task
+from judgebench.models.checkpoint import identify
+from judgebench.records import Answer, Status, content_hash
+from judgebench.rubric import normalise
+from judgebench.scorers.config import PairsConfig, SacrebleuConfig
+from judgebench.words import counted
 
 EMPTY_ANSWER = "the answer is empty"
 NO_REFERENCE = "there is no reference"
@@ -53,3 +71,235 @@ class Scorer(Protocol):
     def close(self) -> None:
         """Give back engines; may be called twice."""
         ...
+
+
+IS_REFERENCE = "is_reference"
+"""The column of a table of scores that says which answers are their own reference."""
+_LIST = re.compile(r"\s*[\[(]\s*[\"']")  # of texts, as in JSON or Python
+
+
+def references_of(answer: Answer, columns: Sequence[str] = ()) -> tuple[str, ...]:
+    """The references of an answer: its reference, or each text of a list in its place, then
+    the cells of these columns. Blank ones are left out.
+
+    >>> references_of(Answer("1", "Yes.", reference='["Yes, it is.", "It is."]'))
+    ('Yes, it is.', 'It is.')
+    """
+    found: Sequence[str] = [answer.reference or ""]
+    if _LIST.match(found[0]):
+        with suppress(ValueError):
+            found = split_list(found[0])
+    found = [*found, *(answer.metadata.get(column, "") for column in columns)]
+    return tuple(text for text in found if text.strip())
+
+
+def is_reference(text: str, references: Sequence[str]) -> bool:
+    """Whether the text is one of them, but for case and punctuation."""
+    said = normalise(text)
+    return bool(said) and said in map(normalise, references)
+
+
+def reference_systems(texts: Iterable[tuple[str, str, Sequence[str]]]) -> Iterator[str]:
+    """What is to be said of each system whose answers are references, most of them at least.
+    `texts` are (system, text, references)."""
+    counts: dict[str, list[bool]] = defaultdict(list)
+    for system, text, references in texts:
+        counts[system].append(is_reference(text, references))
+    for system, same in counts.items():
+        if system and 2 * sum(same) > len(same):
+            yield (
+                f"System {system} is the reference text in {sum(same):,} of "
+                f"{counted(len(same), 'answer')}: scorers that read the reference score it against "
+                "itself, and correlations with it mislead. Leave it out."
+            )
+
+
+def over_references(scores: Sequence[float], rule: str, better: Better) -> float:
+    """One score of those against each reference: their mean, or with `max` the best of them."""
+    if rule == "mean":
+        return sum(scores) / len(scores)
+    return min(scores) if better == "lower" else max(scores)
+
+
+def require_columns(answers: Sequence[Answer], columns: Sequence[str], field: str) -> None:
+    """Raises SetupError with each of the columns that no answer has."""
+    if not columns:
+        return
+    known = sorted({column for answer in answers for column in answer.metadata})
+    message = "is no column that the data keeps; list it under `metadata` of a data.yaml"
+    allowed = ", ".join(known)
+    lacking = [column for column in columns if column not in known]
+    if lacking:
+        raise SetupError([Problem(message, "", None, field, name, allowed) for name in lacking])
+
+
+def about_columns(answers: Sequence[Answer], columns: Sequence[str]) -> Mapping[str, Any]:
+    """What of a scorer's `about` is due to these columns of references: their names and, for no
+    answer's hash changes with its metadata, their cells. Raises SetupError as `require_columns`."""
+    require_columns(answers, columns, "reference_columns")
+    cells = [[answer.metadata.get(column, "") for column in columns] for answer in answers]
+    return {"reference_columns": [*columns], "values": content_hash(cells)} if columns else {}
+
+
+Pair = tuple[Answer, str]  # with one of its references
+_PACKAGES = {"ot": "POT"}  # by the module to import
+
+
+@dataclass(frozen=True)
+class PairScorer:
+    """A `Scorer` of pairs. Pairs without a score are passed over where another has one. Where it
+    `reads` no reference, each answer is one pair, with an empty text; where all references count
+    `joint`, with the first."""
+
+    config: PairsConfig | SacrebleuConfig
+    about: Mapping[str, Any]
+    scored: Callable[[Sequence[Pair]], Sequence[Scored]]
+    close: Callable[[], None]
+    better: Better = "higher"
+    at_once: int = 64
+    reads: Sequence[str] = ("answer", "reference")
+
+    def key(self, answer: Answer) -> Any:
+        asked = [answer.question] if "question" in self.reads else []
+        return [answer.text, self._references(answer), *asked]
+
+    def score(self, answers: Sequence[Answer]) -> Sequence[Scored]:
+        most = 1 if self.config.references == "joint" else None
+        places = [
+            (row, (answer, reference))
+            for row, answer in enumerate(answers)
+            if answer.text.strip()
+            for reference in self._references(answer)[:most]
+        ]
+        own: list[list[Scored]] = [[] for _ in answers]
+        scored = self.scored([pair for _, pair in places])
+        for (row, _), one in zip(places, scored, strict=True):
+            own[row].append(one)
+        return [self._over(*one) for one in zip(answers, own, strict=True)]
+
+    def _references(self, answer: Answer) -> Sequence[str]:
+        if "reference" not in self.reads:
+            return ("",)
+        return references_of(answer, self.config.reference_columns)
+
+    def _over(self, answer: Answer, scored: Sequence[Scored]) -> Scored:
+        if not answer.text.strip():
+            return Scored.none(EMPTY_ANSWER)
+        had = [(one.value, one.reason) for one in scored if one.value is not None]
+        if not had:
+            return scored[0] if scored else Scored.none(NO_REFERENCE)
+        value = over_references([value for value, _ in had], self.config.references, self.better)
+        return Scored(value, reason=max((reason for _, reason in had), key=len))
+
+
+def about_of(
+    config: PairsConfig | SacrebleuConfig, answers: Sequence[Answer], *modules: str
+) -> dict[str, Any]:
+    """What the scorers of pairs have in common. Raises MissingExtra where one of the `modules` is
+    not installed, and SetupError for a column of references that the data lacks."""
+    if lacking := [_PACKAGES.get(m, m) for m in modules if find_spec(m) is None]:
+        raise MissingExtra(f"the scorer {config.scorer}", "semantic", " and ".join(lacking))
+    columns = about_columns(answers, config.reference_columns)
+    return {"scorer": config.scorer, "references": config.references, **columns}
+
+
+def weights_of(folder: Path) -> dict[str, Any]:
+    """The weights of a scorer, and the version of what reads texts for them."""
+    return identify(str(folder)) | {"transformers": version("transformers")}
+
+
+def cut_of(answer: bool, reference: bool) -> str:
+    """The remark on texts whose tail was not read; the longest one says most."""
+    if answer and reference:
+        return "the tails of answer and reference are cut"
+    which = "answer" if answer else "reference"
+    return f"the tail of the {which} is cut" if answer or reference else ""
+
+
+def signature_of(scorer: Scorer) -> str:
+    """The hash of all that its numbers depend on."""
+    return content_hash({k: v for k, v in scorer.about.items() if k != "runtime"})
+
+
+def _finite(one: Scored) -> Scored:
+    """A number that no mean and no rank can take is no score."""
+    whole = one.value is None or math.isfinite(one.value)
+    return one if whole else Scored.none("its score is no finite number")
+
+
+class KeptScores:
+    """The scores of a scorer, below `folder`, or only in memory where that is None. Each text is
+    scored once; what is killed between two blocks has kept those before."""
+
+    def __init__(self, scorer: Scorer, folder: Path | None) -> None:
+        self.scorer, self.signature = scorer, signature_of(scorer)
+        self._path = folder and folder / f"{self.signature}.jsonl"
+        self._held: dict[str, Scored] | None = None
+
+    def of(
+        self, answers: Sequence[Answer], advance: Callable[[int], None] = lambda n: None
+    ) -> Sequence[Scored]:
+        """One score for each answer; `advance` hears how many more are done. Raises DiskFailed and
+        what the scorer raises."""
+        held = self._read()
+        keys = [content_hash(self.scorer.key(answer)) for answer in answers]
+        new = {k: a for k, a in zip(keys, answers, strict=True) if k not in held}
+        times = Counter(keys)
+        advance(len(keys) - sum(times[key] for key in new))
+        left = list(new.items())
+        for start in range(0, len(left), self.scorer.at_once):
+            block = left[start : start + self.scorer.at_once]
+            made = map(_finite, self.scorer.score([answer for _, answer in block]))
+            self._keep({key: one for (key, _), one in zip(block, made, strict=True)})
+            advance(sum(times[key] for key, _ in block))
+        return [held[key] for key in keys]
+
+    def along(self, tasks: Iterable[Task]) -> Iterator[tuple[Task, Scored]]:
+        """Each task with the score of its answer."""
+        coming = iter(tasks)
+        while block := list(islice(coming, self.scorer.at_once)):
+            yield from zip(block, self.of([task.answer for task in block]), strict=True)
+
+    def _read(self) -> dict[str, Scored]:
+        if self._held is None:
+            self._held = {}
+            if self._path and self._path.is_file():
+                drop_torn_line(self._path)
+                for number, line in read_lines(self._path):
+                    self._held |= _scored(line, self._path, number)
+        return self._held
+
+    def _keep(self, made: dict[str, Scored]) -> None:
+        self._read().update(made)
+        if self._path is None:
+            return
+        lines = [
+            to_line(
+                {
+                    "key": key, "value": one.value,
+                    **({"status": one.status.value} if one.status is not Status.OK else {}),
+                    **({"reason": one.reason} if one.reason else {}),
+                }
+            )
+            for key, one in made.items()
+        ]  # fmt: skip
+        with disk_errors(self._path):
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            with self._path.open("a", encoding="utf-8") as file:
+                file.write("".join(lines))
+
+    def close(self) -> None:
+        """Give back the scorer's engine and what was read; may be used again."""
+        self.scorer.close()
+        self._held = None
+
+
+def _scored(line: dict[str, Any], path: Path, number: int) -> dict[str, Scored]:
+    """The score that a line holds, by its key. Raises SetupError where it holds none."""
+    try:
+        status, value = Status(line.get("status", Status.OK)), line.get("value")
+        found = None if value is None else float(value)
+        return {str(line["key"]): Scored(found, status, str(line.get("reason", "")))}
+    except (KeyError, TypeError, ValueError):
+        message = "is no score; delete the line to have it computed again"
+        raise SetupError(Problem(message, str(path), number)) from None

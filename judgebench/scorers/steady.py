@@ -18,9 +18,9 @@ from judgebench.data.columns import Columns
 from judgebench.data.guess import roles_by_name
 from judgebench.errors import Problem, SetupError, some
 from judgebench.records import Estimate
-from judgebench.results.rows import Row
-from judgebench.scorers.candidates import severity_of
-from judgebench.scorers.reading import ScorerRun, ScorersRead
+from judgebench.results.rows import Results, Row
+from judgebench.results.shown import Shown
+from judgebench.scorers.candidates import ScorerRun, ScorersRead, severity_of
 from judgebench.stats import repeated
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray
 from judgebench.stats.resample import (
@@ -46,6 +46,17 @@ RATIO_SCALES = frozenset((
 """Scorers whose 0 is a true zero and whose numbers are never below it."""
 
 Unit = tuple[str, str, str]  # system, question, group
+
+
+@dataclass(frozen=True, repr=False)
+class Consistency(Shown):
+    """How steady the scores of a table with so many answers are; the rows are those of above."""
+
+    presented_by = "judgebench.scorers.part:consistency_part"
+
+    name: str
+    rows: Results
+    n_answers: int
 
 
 @dataclass(frozen=True)

@@ -24,15 +24,15 @@ from judgebench.results.shown import Shown
 from judgebench.results.tables import Cell, Table, format_number
 from judgebench.runs.bench import Gathered
 from judgebench.scorers.config import scorer_configs
-from judgebench.scorers.kept import KeptScores
-from judgebench.scorers.open import open_scorer
-from judgebench.scorers.references import (
+from judgebench.scorers.judges import open_scorer
+from judgebench.scorers.scorer import (
     IS_REFERENCE,
+    KeptScores,
+    Scored,
     is_reference,
     reference_systems,
     references_of,
 )
-from judgebench.scorers.scorer import Scored
 from judgebench.stats.means import clustered_mean
 from judgebench.words import counted
 

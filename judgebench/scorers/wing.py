@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from judgebench.runs.bench import Bench, BenchConfig
     from judgebench.runs.extension import LearntEntry, LearntJudge
     from judgebench.runs.folder import RunFolder
-    from judgebench.scorers.reading import ScorersRead
+    from judgebench.scorers.candidates import ScorersRead
     from judgebench.studies.study import Study
 
 
@@ -41,19 +41,19 @@ def _beside(config: BenchConfig, file: Path, node: yaml.Node | None) -> Sequence
 
 
 def _check(bench: Bench) -> None:
-    from judgebench.scorers.open import check_scorers
+    from judgebench.scorers.judges import check_scorers
 
     check_scorers(bench)
 
 
 def _open(bench: Bench, folder: RunFolder) -> Sequence[LearntJudge]:
-    from judgebench.scorers.open import open_scorers
+    from judgebench.scorers.judges import open_scorers
 
     return open_scorers(bench, folder)
 
 
 def _read(folder: RunFolder, study: Study) -> ScorersRead | None:
-    from judgebench.scorers.reading import read_scorers
+    from judgebench.scorers.candidates import read_scorers
 
     return read_scorers(folder, study)
 
@@ -66,7 +66,6 @@ def _measure(study: Study, found: Mapping[str, Shown]) -> Shown | None:
 
 def _commands(app: typer.Typer) -> None:
     from judgebench.scorers import commands
-    from judgebench.scorers.openqa import commands as openqa
 
     epilog = "Example: judgebench score answers.csv --scorer rouge-l --scorer chrf --to scores.csv"
     app.command(epilog=epilog)(commands.score)
@@ -76,7 +75,7 @@ def _commands(app: typer.Typer) -> None:
     app.command(epilog=epilog)(commands.consistency)
     epilog = "Example: judgebench correlate scores.csv --against accuracy --flip '*perplexity'"
     app.command(epilog=epilog)(commands.correlate)
-    app.add_typer(openqa.app, name="openqa")
+    app.add_typer(commands.openqa, name="openqa")
 
 
 def _asks(path: Path) -> bool:

@@ -24,9 +24,8 @@ from judgebench.runs.folder import RunFolder
 from judgebench.runs.judging import Work
 from judgebench.runs.stop import Interrupted, Stop
 from judgebench.scorers.config import SimpleConfig
-from judgebench.scorers.fit import Cuts
-from judgebench.scorers.kept import KeptScores
-from judgebench.scorers.scorer import Scored
+from judgebench.scorers.judges import Cuts
+from judgebench.scorers.scorer import KeptScores, Scored
 from judgebench.scorers.simple import Simple
 from judgebench.studies.answers import indexed
 from judgebench.studies.study import JudgeVerdicts

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from judgebench.records import Answer
-from judgebench.scorers.kept import KeptScores
-from judgebench.scorers.open import Scoring
-from judgebench.scorers.scorer import Better, Scored
+from judgebench.scorers.judges import Scoring
+from judgebench.scorers.scorer import Better, KeptScores, Scored
 
 
 class ByName:

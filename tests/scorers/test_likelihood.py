@@ -18,10 +18,16 @@ from judgebench.models.contract import Draws, Message
 from judgebench.models.likelihood import TokenWeigher, windows
 from judgebench.records import Answer, Status
 from judgebench.scorers.config import scorer_config
-from judgebench.scorers.kept import KeptScores, signature_of
+from judgebench.scorers.judges import open_scorer
 from judgebench.scorers.likelihood import LONG, NEVER, expected_occurrences, relaxed_cross_entropy
-from judgebench.scorers.open import open_scorer
-from judgebench.scorers.scorer import EMPTY_ANSWER, NO_REFERENCE, Scored, Scorer
+from judgebench.scorers.scorer import (
+    EMPTY_ANSWER,
+    NO_REFERENCE,
+    KeptScores,
+    Scored,
+    Scorer,
+    signature_of,
+)
 
 CHAIN = {"backend": "python:markov:backend"}
 ASKED = (Message("user", "a"),)

@@ -12,7 +12,7 @@ import pytest
 from judgebench.errors import MissingExtra, SetupError
 from judgebench.records import Answer
 from judgebench.scorers.config import LearnedConfig, scorer_config
-from judgebench.scorers.open import open_scorer
+from judgebench.scorers.judges import open_scorer
 
 ANSWERS = [Answer("1", "No pain.", reference="No pain")]
 

@@ -20,9 +20,8 @@ import judgebench as jb
 from judgebench.errors import MissingExtra, SetupError
 from judgebench.records import Answer, Status
 from judgebench.scorers.config import ABOUT, MODELS, scorer_config
-from judgebench.scorers.open import open_scorer
-from judgebench.scorers.references import references_of
-from judgebench.scorers.scorer import EMPTY_ANSWER, NO_REFERENCE, Scored, Scorer
+from judgebench.scorers.judges import open_scorer
+from judgebench.scorers.scorer import EMPTY_ANSWER, NO_REFERENCE, Scored, Scorer, references_of
 
 NOTES = (
     ("The patient takes aspirin daily.", "She takes aspirin every day."),

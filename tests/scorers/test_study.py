@@ -16,11 +16,9 @@ from judgebench.features import analyses
 from judgebench.records import Status, Verdict
 from judgebench.results.rows import Results
 from judgebench.results.shown import Shown
-from judgebench.scorers.candidates import Severities
-from judgebench.scorers.part import CEILING
-from judgebench.scorers.reading import ScorerRun
-from judgebench.scorers.redundant import redundancy_block, redundancy_rows
-from judgebench.scorers.result import MEDIAN, BesideHumans
+from judgebench.scorers.candidates import ScorerRun, Severities
+from judgebench.scorers.measure import MEDIAN, BesideHumans, redundancy_rows
+from judgebench.scorers.part import CEILING, redundancy_block
 from judgebench.scorers.scorer import NO_REFERENCE
 from judgebench.stats.association import Rated
 from judgebench.stats.paired import holm

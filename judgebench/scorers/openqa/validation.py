@@ -17,8 +17,7 @@ from judgebench.results.part import Block, Part
 from judgebench.results.rows import Results, Row
 from judgebench.results.shown import Shown
 from judgebench.results.tables import Cell, Table
-from judgebench.scorers.openqa.questions import ExamQuestion
-from judgebench.scorers.openqa.rewriting import KEPT, LEFT_OUT
+from judgebench.scorers.openqa.questions import KEPT, LEFT_OUT, ExamQuestion
 from judgebench.stats.arrays import Clusters, IntArray
 from judgebench.stats.interrater import agreement_counts_by_cluster, all_agree, fleiss_kappa
 from judgebench.stats.intervals import items_for_half_width

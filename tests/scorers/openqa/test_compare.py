@@ -15,10 +15,13 @@ from scripted_judges import ScriptedBackend
 
 from judgebench.errors import SetupError
 from judgebench.judges.config import Decoding
-from judgebench.scorers.correlate import Roles
-from judgebench.scorers.openqa.compare import CLOSED, open_against_closed
-from judgebench.scorers.openqa.questions import read_questions
-from judgebench.scorers.openqa.rewriting import QuestionWriter, open_questions, write_questions
+from judgebench.scorers.correlate import CLOSED, Roles, open_against_closed
+from judgebench.scorers.openqa.questions import (
+    QuestionWriter,
+    open_questions,
+    read_questions,
+    write_questions,
+)
 from judgebench.writer import WritingTerms
 
 WHERE = Roles((), "exam_id", "system")

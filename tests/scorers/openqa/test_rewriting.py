@@ -17,8 +17,13 @@ from judgebench.judges.config import Decoding
 from judgebench.models.contract import Message, Reply, Request
 from judgebench.prompt import QUESTIONS, load_prompt
 from judgebench.runs.stop import Interrupted, Stop, StopSign
-from judgebench.scorers.openqa.questions import ExamQuestion, read_questions
-from judgebench.scorers.openqa.rewriting import QuestionWriter, open_questions, write_questions
+from judgebench.scorers.openqa.questions import (
+    ExamQuestion,
+    QuestionWriter,
+    open_questions,
+    read_questions,
+    write_questions,
+)
 from judgebench.shipped import shipped_folder
 from judgebench.writer import WritingTerms
 

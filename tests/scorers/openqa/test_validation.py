@@ -16,8 +16,12 @@ from scripted_judges import ScriptedBackend
 from judgebench.data.columns import to_csv
 from judgebench.errors import SetupError
 from judgebench.judges.config import Decoding
-from judgebench.scorers.openqa.questions import read_questions
-from judgebench.scorers.openqa.rewriting import QuestionWriter, open_questions, write_questions
+from judgebench.scorers.openqa.questions import (
+    QuestionWriter,
+    open_questions,
+    read_questions,
+    write_questions,
+)
 from judgebench.scorers.openqa.validation import agreement, checked, write_sheets
 from judgebench.writer import WritingTerms
 

@@ -20,16 +20,22 @@ from tiny_encoder import tiny_bert, tiny_roberta
 from judgebench.errors import SetupError
 from judgebench.records import Answer
 from judgebench.scorers.config import scorer_config
-from judgebench.scorers.kept import KeptScores, signature_of
-from judgebench.scorers.open import open_scorer
-from judgebench.scorers.scorer import EMPTY_ANSWER, NO_REFERENCE, Scored, Scorer
+from judgebench.scorers.judges import open_scorer
+from judgebench.scorers.scorer import (
+    EMPTY_ANSWER,
+    NO_REFERENCE,
+    KeptScores,
+    Scored,
+    Scorer,
+    signature_of,
+)
 
 pytestmark = pytest.mark.transformers
 pytest.importorskip("transformers", reason="needs the extra `semantic`")
 pytest.importorskip("ot", reason="needs the extra `semantic`")
 
 from judgebench.models.encoder import Encoder  # noqa: E402
-from judgebench.scorers.embedding import idf, movers_distance, ngrams, power_means  # noqa: E402
+from judgebench.scorers.neural import idf, movers_distance, ngrams, power_means  # noqa: E402
 
 _WORDS = "the patient takes aspirin daily and no other drug she has pain in left knee ."
 WORDS = _WORDS.split()
@@ -127,7 +133,7 @@ def test_each_text_is_embedded_once_also_over_calls(
 
 
 def test_what_is_held_is_bounded(bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import judgebench.scorers.embedding as embedding
+    import judgebench.scorers.neural as embedding
 
     pairs = [(" ".join(WORDS[: 1 + n % 9]), f"knee {WORDS[n % 7]}") for n in range(40)]
     how = {"scorer": "bertscore", "encoder": str(bert)}

@@ -14,9 +14,8 @@ import judgebench as jb
 from judgebench.errors import SetupError
 from judgebench.records import Answer
 from judgebench.scorers.config import scorer_config
-from judgebench.scorers.kept import signature_of
-from judgebench.scorers.open import open_scorer
-from judgebench.scorers.scorer import EMPTY_ANSWER, NO_REFERENCE, Scorer
+from judgebench.scorers.judges import open_scorer
+from judgebench.scorers.scorer import EMPTY_ANSWER, NO_REFERENCE, Scorer, signature_of
 from judgebench.studies.verdicts import scores
 
 pytestmark = pytest.mark.transformers
@@ -192,7 +191,7 @@ def test_a_run_scores_by_a_model_beside_its_file_and_resumes_without_it(
     found = scores_of(study)
     expected = [logits(place, answer.text)[0] for answer in study.answers]
     assert found == pytest.approx(expected, abs=1e-5)
-    monkeypatch.delattr("judgebench.scorers.learned.open_encoder")  # nothing is scored again
+    monkeypatch.delattr("judgebench.scorers.neural.open_encoder")  # nothing is scored again
     assert scores_of(jb.run(bench, tmp_path / "run")).tolist() == found.tolist()
 
 
