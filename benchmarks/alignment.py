@@ -27,7 +27,7 @@ from judgebench.files import to_json, to_line
 from judgebench.records import Answer, HumanLabel, Status, Usage, Verdict
 from judgebench.rubric import load_rubric
 from judgebench.runs.folder import RunFolder
-from judgebench.runs.verdict_file import plain_verdict
+from judgebench.runs.verdict_log import plain_verdict
 
 RUBRIC = load_rubric("medical-safety")
 JUDGE, SIGNATURE = "judge", "0123456789abcdef"

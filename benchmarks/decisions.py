@@ -59,10 +59,9 @@ from judgebench.learning.learnt import Cell, Learner, fold_cells
 from judgebench.learning.training import Material, material_of
 from judgebench.progress import NoProgress
 from judgebench.records import Answer, HumanLabel
-from judgebench.runs.budget import Budget
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.judging import Work
-from judgebench.runs.stop import Stop
+from judgebench.runs.stop import Budget, Stop
 from judgebench.scorers.config import SIMPLE, ColumnConfig, scorer_config
 from judgebench.scorers.judges import Cuts, open_scorer
 from judgebench.scorers.scorer import KeptScores

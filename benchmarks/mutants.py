@@ -31,7 +31,7 @@ ROOMS = {
     "runs": ("runs", "runner", "store"), "store": ("runs", "runner", "store"),
     "learning": ("tuning",),
 }  # fmt: skip
-OF_RUNS = {"folder", "latest_verdicts", "verdict_file", "verdict_log"}
+OF_RUNS = {"folder", "verdict_log"}
 SWAPS: dict[type[ast.AST], type[ast.AST]] = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq,
     ast.NotEq: ast.Eq, ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult,

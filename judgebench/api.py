@@ -449,10 +449,9 @@ def export_judge(
     _need("tuning")
     from judgebench.progress import NoProgress
     from judgebench.runs.bench import default_run_folder
-    from judgebench.runs.budget import Budget
     from judgebench.runs.folder import RunFolder
     from judgebench.runs.judging import Work
-    from judgebench.runs.stop import Stop
+    from judgebench.runs.stop import Budget, Stop
 
     export = import_module("judgebench.tuning.export").export_judge
     with closing(load_bench(bench)) as loaded:
@@ -682,9 +681,9 @@ def run(
     from judgebench.progress import NoProgress, ProgressDisplay
     from judgebench.results.screen import Screen
     from judgebench.runs import run_bench
-    from judgebench.runs.batching import batched
     from judgebench.runs.bench import Bench, default_run_folder
     from judgebench.runs.folder import RunFolder
+    from judgebench.runs.run_bench import batched
 
     to = Path(folder) if folder else None
     shown = ProgressDisplay(Screen()) if show_progress else nullcontext(NoProgress())

@@ -20,8 +20,7 @@ from judgebench.judges.replies import json_object, without_reasoning
 from judgebench.models.contract import Backend, Reply, Request
 from judgebench.progress import NoProgress, Progress
 from judgebench.prompt import fence, fence_tag
-from judgebench.runs.budget import Budget
-from judgebench.runs.stop import Interrupted, Stop, StopSign
+from judgebench.runs.stop import Budget, Interrupted, Stop, StopSign
 
 Draft = TypeVar("Draft")  # what stands for a text that is wanted
 Shape = TypeVar("Shape", bound=BaseModel)

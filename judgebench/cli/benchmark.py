@@ -43,9 +43,9 @@ class Asked:
 
 def benchmark(asked: Asked, extend: Extend | None = None, sharing: Sharing | None = None) -> None:
     """Judge what has no verdict yet, with what a wing adds; then write and print the report."""
-    from judgebench.runs.batching import batched
     from judgebench.runs.bench import check_local, default_run_folder, load_bench
     from judgebench.runs.folder import RunFolder
+    from judgebench.runs.run_bench import batched
 
     console, stopped, failed = asked.output.console(), None, False
     if asked.local_only:

@@ -52,8 +52,7 @@ def writing(
     from judgebench.models import open_backend
     from judgebench.models.contract import wind_down
     from judgebench.progress import ProgressDisplay
-    from judgebench.runs.budget import Budget
-    from judgebench.runs.stop import Interrupted, Stop, ctrl_c
+    from judgebench.runs.stop import Budget, Interrupted, Stop, ctrl_c
     from judgebench.writer import WritingTerms, kept_replies
 
     paid, stop = [reply.cost or 0.0 for reply in kept_replies(replies).values()], Stop()

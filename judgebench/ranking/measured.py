@@ -32,8 +32,7 @@ from judgebench.records import Answer, Estimate, Verdict, content_hash
 from judgebench.results.rows import Results, Row
 from judgebench.rubric import Rubric
 from judgebench.runs.folder import RunFolder
-from judgebench.runs.latest_verdicts import FiledVerdicts
-from judgebench.runs.verdict_file import verdict_files
+from judgebench.runs.verdict_log import FiledVerdicts, verdict_files
 from judgebench.stats.arrays import Clusters, FloatArray
 from judgebench.stats.resample import Resampling
 from judgebench.studies.answers import indexed

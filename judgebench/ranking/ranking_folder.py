@@ -35,7 +35,7 @@ from judgebench.ranking.proxy.section import EvaluatorKind
 from judgebench.ranking.proxy.task import GOLD, TaskInstance
 from judgebench.ranking.rankings import RankedTask, System, SystemKind
 from judgebench.records import Answer
-from judgebench.runs.verdict_file import verdict_path
+from judgebench.runs.verdict_log import verdict_path
 from judgebench.stats.arrays import FloatArray
 from judgebench.yaml_file import validate
 

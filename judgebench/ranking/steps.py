@@ -50,13 +50,11 @@ from judgebench.ranking.ranking_folder import (
 from judgebench.records import Answer, Dataset
 from judgebench.runs import run_bench
 from judgebench.runs.bench import load_bench
-from judgebench.runs.budget import Budget
-from judgebench.runs.bundles import Bundles
 from judgebench.runs.folder import RunFolder
-from judgebench.runs.judging import Work, judge_answers
-from judgebench.runs.repair import take_out
-from judgebench.runs.stop import Interrupted, Stop, ctrl_c
-from judgebench.runs.verdict_file import check_lines
+from judgebench.runs.judging import Bundles, Work, judge_answers
+from judgebench.runs.run_bench import take_out
+from judgebench.runs.stop import Budget, Interrupted, Stop, ctrl_c
+from judgebench.runs.verdict_log import check_lines
 from judgebench.studies.answers import indexed
 from judgebench.writer import WritingTerms, Written
 

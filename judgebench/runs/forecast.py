@@ -10,10 +10,9 @@ import numpy as np
 from judgebench.judges.llm import LLMJudge
 from judgebench.records import Answer, Usage
 from judgebench.runs.bench import Bench
-from judgebench.runs.budget import Budget
-from judgebench.runs.bundles import Bundles
 from judgebench.runs.folder import RunFolder
-from judgebench.runs.judging import Ledger
+from judgebench.runs.judging import Bundles, Ledger
+from judgebench.runs.stop import Budget
 from judgebench.studies.answers import indexed
 
 CHARACTERS_A_TOKEN = 4  # the usual rule of thumb for English; forecasts say "roughly"

@@ -28,11 +28,10 @@ from judgebench.models.hosts import ray_hosts
 from judgebench.progress import NoProgress
 from judgebench.prompt import parse_prompt
 from judgebench.rubric import Rubric
-from judgebench.runs.budget import Budget
-from judgebench.runs.bundles import Bundles, Rows
 from judgebench.runs.folder import RunFolder
-from judgebench.runs.judging import Ledger, Work, ask, each
-from judgebench.runs.verdict_file import VerdictTail, VerdictWriter, merge_parts
+from judgebench.runs.judging import Bundles, Ledger, Rows, Work, ask, each
+from judgebench.runs.stop import Budget
+from judgebench.runs.verdict_log import VerdictTail, VerdictWriter, merge_parts
 from judgebench.studies.answers import indexed
 
 _MOST_IN_A_BATCH = 256

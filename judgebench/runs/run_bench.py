@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import hashlib
+import json
+import platform
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import partial
-from typing import Any, Literal
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
 
+import judgebench
+from judgebench.data.findings import REPEATED
 from judgebench.data.load import is_kept, keep_data
 from judgebench.errors import (
     BudgetSpent,
@@ -21,37 +28,33 @@ from judgebench.errors import (
 from judgebench.features import learnings
 from judgebench.files import disk_errors
 from judgebench.judges import derived
-from judgebench.judges.config import CalibrationConfig, JuryConfig
+from judgebench.judges.config import CalibrationConfig, JudgeConfig, JuryConfig
+from judgebench.judges.control import ControlJudge
 from judgebench.judges.derived import ContentFree, Judged
 from judgebench.judges.judge import Judge
+from judgebench.judges.llm import LLMJudge
 from judgebench.models import kind_of
+from judgebench.models.batch import Batched
+from judgebench.models.contract import Backend
 from judgebench.progress import NoProgress, OneAtATime, Progress, backend_warnings_to
-from judgebench.records import Verdict, content_hash
+from judgebench.records import Answer, Verdict, content_hash
 from judgebench.rubric import Rubric
-from judgebench.runs.batching import left_behind
-from judgebench.runs.bench import Bench
-from judgebench.runs.budget import Budget
-from judgebench.runs.bundles import Bundles
+from judgebench.runs.bench import Bench, Gathered
 from judgebench.runs.extension import Variant
 from judgebench.runs.folder import RunFolder, Shard
 from judgebench.runs.forecast import budget_of
-from judgebench.runs.judging import (
-    Ledger,
-    Work,
-    judge_answers,
-    tasks_of,
-    write_controls,
-)
-from judgebench.runs.latest_verdicts import FiledVerdicts
-from judgebench.runs.manifest import manifest_of, now
-from judgebench.runs.repair import Noted, note_damage, set_lines_aside
-from judgebench.runs.stop import PATIENCE_S, Interrupted, Stop, ctrl_c, run_lanes
-from judgebench.runs.verdict_file import (
+from judgebench.runs.judging import Bundles, Ledger, Work, judge_answers, tasks_of, write_controls
+from judgebench.runs.stop import PATIENCE_S, Budget, Interrupted, Stop, ctrl_c, run_lanes
+from judgebench.runs.verdict_log import (
+    FiledVerdicts,
+    LinesByFile,
     VerdictWriter,
+    check_lines,
     judges_with_parts,
     merge_parts,
+    set_aside,
 )
-from judgebench.studies.answers import IndexedAnswers, indexed
+from judgebench.studies.answers import IndexedAnswers, indexed, keys_of
 
 Engine = Literal["threads", "ray"]
 Entries = dict[str, Any]  # what the manifest says of each judge, by name
@@ -436,3 +439,217 @@ def _judged(answers: IndexedAnswers, folder: RunFolder, name: str, signature: st
     ours = (v for v in folder.verdicts(name) if v.signature == signature)
     rows = ((answers.row_of(v.item_id, v.content_hash), v) for v in ours)
     return Judged(answers.all, (found for found in rows if found[0] >= 0))
+
+
+_BATCHES = "batches-{}.json"
+
+
+def batched(
+    bench: Bench, folder: RunFolder, budget: float | None = None, sharing: Sharing | None = None
+) -> Bench:
+    """The benchmark with remote judges that send batches, which `folder` notes. Judges in this
+    process are asked as ever.
+
+    Raises SetupError where the judge's provider has no batch endpoint or the judge has knowledge,
+    where a budget is to be kept without a price (everything is submitted before the first cost is
+    known), and where several processes share the work.
+    """
+    gather, made = Gathered(str(bench.file)), dict[int, Batched]()
+    if sharing and (sharing.shard or sharing.engine == "ray"):
+        gather.tell("batch", Problem("cannot be shared by several processes"))
+
+    def wrapped(config: JudgeConfig, backend: Backend) -> Backend:
+        path = folder.path / _BATCHES.format(config.name)
+        return made.setdefault(id(backend), Batched(backend, config.settings, path))
+
+    def asked(judge: LLMJudge) -> LLMJudge:
+        if not kind_of(judge.config.backend).remote:
+            return judge
+        if budget is not None and judge.config.settings.price is None:
+            message = "is needed to keep a budget: a batch is submitted before it costs anything"
+            raise SetupError(Problem(message, field="settings.price"))
+        return judge.through(partial(wrapped, judge.config))
+
+    judges = [gather(f"judges.{judge.name}", asked, judge) for judge in bench.judges]
+    gather.raise_any()
+    return replace(
+        bench,
+        judges=tuple(judge for judge in judges if judge),
+        variants=tuple(replace(v, judge=asked(v.judge)) for v in bench.variants),
+        content_free=tuple(replace(f, judge=asked(f.judge)) for f in bench.content_free),
+    )
+
+
+def left_behind(bench: Bench, folder: RunFolder) -> Iterator[str]:
+    """What is said of batches that were submitted, and that this run does not collect."""
+    for judge in bench.judges:
+        path = folder.path / _BATCHES.format(judge.name)
+        if path.is_file() and not judge.describe()["runtime"].get("batch"):
+            yield (
+                f"{judge.name}: batches were submitted and not collected ({path.name}); they are "
+                "paid for, so run as a batch again to collect them"
+            )
+
+
+_quoted = json.JSONEncoder(ensure_ascii=False).encode
+MOST_NOTES = 20  # warnings about the data that a report repeats
+
+
+def manifest_of(bench: Bench, folder: RunFolder, *, kept: bool = False) -> dict[str, Any]:
+    """What run.json holds from the start; juries and calibrations are added once their judges are
+    done. `kept`: the answers are those that the folder's manifest tells of."""
+    entries = {judge.name: _entry_of("judge", judge) for judge in (*bench.judges, *bench.others)}
+    entries |= {judge.name: _entry_of("judge", judge) for judge in bench.recorded}
+    entries |= {control.name: _entry_of("control", control) for control in bench.controls}
+    for judge in bench.learnt:
+        entries[judge.name] = _entry_of(judge.kind, judge, **judge.more)
+    for variant in bench.variants:
+        more = {"of": variant.of, "recipe": variant.recipe, "asked": variant.kind}
+        entries[variant.judge.name] = _entry_of(
+            "variant", variant.judge, **more, repeat=variant.repeat
+        )
+    for free in bench.content_free:
+        entries[free.judge.name] = _entry_of("content-free", free.judge, of=free.of)
+    before = folder.manifest()
+    learnt_notes = [note for judge in bench.learnt for note in judge.notes]
+    return {
+        "name": bench.config.name,
+        "judgebench": judgebench.__version__,
+        "python": platform.python_version(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "started": before.get("started", now()),
+        "seed": bench.config.seed,
+        "rubric": {"name": bench.rubric.name, "hash": bench.rubric.content_hash},
+        "answers": (kept and before.get("answers")) or _answers(bench.dataset.answers),
+        "labels": bench.dataset.n_labels,
+        "sources": dict(bench.dataset.sources),
+        "settings": bench.config.model_dump(mode="json"),
+        "judges": entries,
+        "notes": [*bench.config.notes, *_data_notes(bench), *learnt_notes],
+        **({"changed": before["changed"]} if before.get("changed") else {}),
+        **({bench.extension.wing: bench.extension.about} if bench.extension else {}),
+        "hosts": before.get("hosts", []),  # that were contacted, in any run of this folder
+        "state": "running",
+    }
+
+
+def _entry_of(kind: str, judge: Judge | ControlJudge, **more: object) -> dict[str, Any]:
+    return {"kind": kind, **more, "signature": judge.signature, "about": judge.describe()}
+
+
+def _data_notes(bench: Bench) -> Iterator[str]:
+    # A study counts its repeated answers itself: it may hold fewer.
+    warnings = [warning for warning in bench.dataset.warnings if warning.kind != REPEATED]
+    for warning in warnings[:MOST_NOTES]:
+        yield f"In the data: {replace(warning, file=Path(warning.file).name)}."
+    if len(warnings) > MOST_NOTES:
+        yield f"In the data: {len(warnings) - MOST_NOTES} more warnings; see `judgebench check`."
+
+
+def _answers(answers: Sequence[Answer]) -> dict[str, Any]:
+    """How many there are, and `content_hash` of the list of every answer's id and hash, without
+    making that list."""
+    digest = hashlib.sha256(b"[")
+    between = ""
+    for key in keys_of(answers):
+        item_id, hashed = key
+        pair = f'{between}[{_quoted(item_id)},"{hashed}"]'
+        digest.update(pair.encode("utf-8", "surrogatepass"))
+        between = ","
+    digest.update(b"]")
+    return {"n": len(answers), "hash": digest.hexdigest()[:16]}
+
+
+def now() -> str:
+    """The time in UTC, to the second."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+class Noted(NamedTuple):
+    """What is known of a run's files: the names of those that are as it left them, and whether it
+    was killed, so that nothing is known of the others."""
+
+    sound: Collection[str]
+    killed: bool
+
+
+def note_damage(bench: Bench, folder: RunFolder, progress: Progress) -> Noted:
+    """Say what is damaged, which stays in the manifest, and note that the run goes on."""
+    try:
+        found = folder.damage()
+    except SetupError as error:
+        found = list(error.problems)
+        (folder.path / "run.json").unlink()
+    before = folder.reopen()
+    asked = {f"verdicts-{judge.name}.jsonl" for judge in _asked(bench)}
+    changed = dict[str, str]()
+    for problem in found:
+        path = folder.path / problem.file.removeprefix(f"{folder.path}/")
+        does, did = "it is made anew", "It was made anew."
+        if path.name in asked:
+            does, did = "what it lacks is asked for again", "What it lacked was asked for again."
+            if path.is_file() and path.stat().st_size:
+                did = "The verdicts in it count as they stood."
+        progress.say(f"{problem}; {does}")
+        changed[path.name] = (
+            f"{path.name} was not as the run had left it ({problem.message}). {did}"
+        )
+    folder.note_changes(changed)
+    if "run.json" in changed:  # what it says of the others cannot be trusted
+        return Noted(set(), killed=False)
+    return Noted(before.get("files", {}).keys() - changed, before.get("state") == "running")
+
+
+def set_lines_aside(
+    bench: Bench,
+    answers: IndexedAnswers,
+    folder: RunFolder,
+    progress: Progress,
+    noted: Noted,
+) -> None:
+    """Take damaged lines out of the files of the judges that are asked, and remove those of control
+    judges, which are soon made anew; unless the file is known to be sound. What was found stays in
+    the manifest. Only for who holds the folder alone."""
+    for control in bench.controls:
+        path = folder.verdict_path(control.name)
+        if path.name not in noted.sound:
+            with disk_errors(path):
+                path.unlink(missing_ok=True)
+    for judge in _asked(bench):
+        lines: LinesByFile = {}
+        files = [path for path in folder.verdict_files(judge.name) if path.name not in noted.sound]
+        if noted.killed:  # nothing says what the file held; its lines do, and quickly
+            checked = {path: check_lines(path) for path in files}
+            lines = {path: found.damaged for path, found in checked.items() if found.damaged}
+            for path, found in checked.items():
+                _note_unsigned(path, found.unsigned, folder, progress)
+        else:
+            FiledVerdicts(files, judge.signature, answers, bench.rubric.metrics, lines)
+        for path, numbers in lines.items():
+            take_out(path, numbers, folder, progress)
+
+
+def take_out(path: Path, numbers: Collection[int], folder: RunFolder, progress: Progress) -> None:
+    """Move the damaged lines of these numbers from a file of verdicts into `FILE.damaged`, say so
+    and note it in the manifest. Raises DiskFailed."""
+    set_aside(path, numbers)
+    n = f"{len(numbers):,} damaged {'line is' if len(numbers) == 1 else 'lines are'}"
+    said = f"{path.name}: {n} now in {path.name}.damaged; what it judged is asked again"
+    progress.say(said)
+    folder.note_changes({path.name: f"{said}."}, beside=True)
+
+
+def _note_unsigned(path: Path, n: int, folder: RunFolder, progress: Progress) -> None:
+    if n:
+        lines = f"{n:,} {'line' if n == 1 else 'lines'}"
+        said = (
+            f"{path.name}: {lines} of an older version hold no digest; damage does not show there"
+        )
+        progress.say(said)
+        folder.note_changes({path.name: f"{said}."}, beside=True)
+
+
+def _asked(bench: Bench) -> Iterator[Judge]:
+    yield from (*bench.judges, *bench.others, *bench.learnt)
+    yield from (variant.judge for variant in bench.variants)
+    yield from (free.judge for free in bench.content_free)

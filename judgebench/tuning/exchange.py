@@ -21,7 +21,7 @@ from judgebench.models.contract import Backend, Message, Reply, Request
 from judgebench.records import Answer, content_hash
 from judgebench.rubric import Rubric
 from judgebench.runs.judging import Work
-from judgebench.runs.manifest import now
+from judgebench.runs.run_bench import now
 from judgebench.runs.stop import Interrupted
 from judgebench.writer import FENCED, WritingTerms, fenced, read_shape, schema_of, write_texts
 from judgebench.yaml_file import read_models

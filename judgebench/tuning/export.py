@@ -24,8 +24,7 @@ from judgebench.models.weights import sha256_of
 from judgebench.records import Answer
 from judgebench.rubric import Rubric
 from judgebench.runs.bench import Bench
-from judgebench.runs.folder import RunFolder
-from judgebench.runs.integrity import sealed
+from judgebench.runs.folder import RunFolder, sealed
 from judgebench.runs.judging import Work
 from judgebench.runs.open import open_run
 from judgebench.stats.resample import Resampling

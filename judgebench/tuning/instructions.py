@@ -31,12 +31,10 @@ from judgebench.prompt import disarm
 from judgebench.records import Verdict, content_hash
 from judgebench.rubric import Metric, Rubric, load_rubric
 from judgebench.runs.bench import Bench, open_judge
-from judgebench.runs.bundles import Bundles
 from judgebench.runs.folder import RunFolder
-from judgebench.runs.judging import Work, judge_answers
-from judgebench.runs.latest_verdicts import FiledVerdicts
+from judgebench.runs.judging import Bundles, Work, judge_answers
 from judgebench.runs.stop import Interrupted
-from judgebench.runs.verdict_file import read_verdicts
+from judgebench.runs.verdict_log import FiledVerdicts, read_verdicts
 from judgebench.stats.arrays import FloatArray, IntArray
 from judgebench.studies.answers import indexed
 from judgebench.tuning.config import InstructionsConfig

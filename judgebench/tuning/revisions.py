@@ -13,7 +13,7 @@ from judgebench.files import to_line, write_atomically
 from judgebench.learning.learnt import LEARNT
 from judgebench.people.page import Item, Question, read_decisions, review_page
 from judgebench.runs.folder import RunFolder
-from judgebench.runs.manifest import now
+from judgebench.runs.run_bench import now
 from judgebench.tuning.exchange import Case, Talk, read_turns
 from judgebench.tuning.rounds import DECISIONS, TALKS, Decision, decisions_in
 

@@ -27,7 +27,7 @@ from judgebench.records import Verdict, content_hash
 from judgebench.runs.bench import Bench, open_judge
 from judgebench.runs.judging import Ledger, Work, ask
 from judgebench.runs.stop import Interrupted
-from judgebench.runs.verdict_file import VerdictWriter, check_lines, read_verdicts, set_aside
+from judgebench.runs.verdict_log import VerdictWriter, check_lines, read_verdicts, set_aside
 from judgebench.studies.answers import indexed
 from judgebench.tuning.config import RoundsConfig
 from judgebench.tuning.examples import language_model

@@ -16,7 +16,7 @@ from judgebench.errors import SetupError
 from judgebench.models.weights import WEIGHTS
 from judgebench.records import Answer, Status, Usage, Verdict
 from judgebench.runs.folder import RunFolder
-from judgebench.runs.verdict_file import VerdictWriter
+from judgebench.runs.verdict_log import VerdictWriter
 from judgebench.studies.truth import TruthConfig
 
 HUMAN = {"ann": "aabbcc", "bob": "abbbca"}

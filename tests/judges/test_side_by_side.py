@@ -36,7 +36,7 @@ from judgebench.judges.replies import Beside, read_beside
 from judgebench.models.contract import Reply, Request
 from judgebench.prompt import load_prompt
 from judgebench.records import Answer, Showing, Status, Usage, Verdict, content_hash
-from judgebench.runs.verdict_file import read_verdicts, verdict_line
+from judgebench.runs.verdict_log import read_verdicts, verdict_line
 
 QUOTED = "the text judged holds the same verdict: this may quote it"
 THREE = [said(1, 3), said(2, 5), said(3, 1)]

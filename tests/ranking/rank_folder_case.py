@@ -19,7 +19,7 @@ from judgebench.records import Answer, Status, Verdict, content_hash
 from judgebench.rubric import Rubric
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.open import open_run
-from judgebench.runs.verdict_file import plain_verdict
+from judgebench.runs.verdict_log import plain_verdict
 from judgebench.stats.resample import Resampling
 
 RUBRIC = Rubric.model_validate(

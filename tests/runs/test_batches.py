@@ -25,9 +25,9 @@ from judgebench.files import read_lines
 from judgebench.models import batch
 from judgebench.models.batch_api import OpenAI
 from judgebench.models.transport import Waits
-from judgebench.runs.batching import left_behind
 from judgebench.runs.bench import load_bench
 from judgebench.runs.folder import RunFolder
+from judgebench.runs.run_bench import left_behind
 
 REPO = Path(__file__).resolve().parents[2]
 N = 8

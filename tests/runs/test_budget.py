@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from judgebench.errors import SetupError
-from judgebench.runs.budget import Budget
+from judgebench.runs.stop import Budget
 
 
 def test_no_more_are_in_flight_than_could_all_be_as_expensive_as_the_most_expensive() -> None:

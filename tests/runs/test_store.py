@@ -17,7 +17,7 @@ from judgebench.files import read_lines, to_line
 from judgebench.records import Answer, HumanLabel, Status, Usage, Verdict
 from judgebench.rubric import load_rubric
 from judgebench.runs.folder import RunFolder
-from judgebench.runs.verdict_file import VerdictWriter
+from judgebench.runs.verdict_log import VerdictWriter
 
 SAFETY = load_rubric("medical-safety")
 

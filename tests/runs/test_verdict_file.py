@@ -19,8 +19,8 @@ from odd_texts import verdicts
 
 from judgebench.errors import DiskFailed, SetupError
 from judgebench.records import Status, Verdict
-from judgebench.runs import verdict_file
-from judgebench.runs.verdict_file import (
+from judgebench.runs import verdict_log
+from judgebench.runs.verdict_log import (
     MOST_AT_RISK,
     VerdictTail,
     VerdictWriter,
@@ -50,7 +50,7 @@ def synced(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     def fsync(file: int) -> None:
         sizes.append(os.fstat(file).st_size)
 
-    monkeypatch.setattr(verdict_file.os, "fsync", fsync)
+    monkeypatch.setattr(verdict_log.os, "fsync", fsync)
     return sizes
 
 

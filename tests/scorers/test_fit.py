@@ -19,10 +19,9 @@ from judgebench.learning.training import material_of
 from judgebench.progress import NoProgress
 from judgebench.records import Answer
 from judgebench.runs.bench import load_bench
-from judgebench.runs.budget import Budget
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.judging import Work
-from judgebench.runs.stop import Interrupted, Stop
+from judgebench.runs.stop import Budget, Interrupted, Stop
 from judgebench.scorers.config import SimpleConfig
 from judgebench.scorers.judges import Cuts
 from judgebench.scorers.scorer import KeptScores, Scored

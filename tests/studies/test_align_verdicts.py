@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 from judgebench.errors import SetupError
 from judgebench.files import to_line
 from judgebench.records import Status, Usage, Verdict, add_known
-from judgebench.runs.latest_verdicts import FiledVerdicts
-from judgebench.runs.verdict_file import plain_verdict
+from judgebench.runs.verdict_log import FiledVerdicts, plain_verdict
 from judgebench.studies.answers import indexed
 from judgebench.studies.verdicts import label_indices, label_probabilities, status_counts
 
@@ -139,7 +138,7 @@ def test_the_file_may_grow_and_a_torn_last_line_is_passed_over(tmp_path: Path) -
 
 
 def test_many_combinations_of_labels_are_told_apart(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr("judgebench.runs.latest_verdicts._MOST_COMBINATIONS", 1)
+    monkeypatch.setattr("judgebench.runs.verdict_log._MOST_COMBINATIONS", 1)
     said = [of(i, labels={"harm": h, "tone": t}) for i, (h, t) in enumerate(("ax", "by", "ax"))]
     found = filed(write(tmp_path / "v.jsonl", said))
     assert label_indices(found, METRICS[0], indexed(ITEMS)).tolist() == [0, 1, 0, -1, -1]

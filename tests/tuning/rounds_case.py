@@ -19,10 +19,9 @@ from judgebench.models.contract import Request
 from judgebench.progress import NoProgress
 from judgebench.records import Answer, HumanLabel, Verdict
 from judgebench.rubric import Rubric
-from judgebench.runs.budget import Budget
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.judging import Work
-from judgebench.runs.stop import Stop
+from judgebench.runs.stop import Budget, Stop
 from judgebench.studies.answers import indexed
 from judgebench.studies.truth import TruthConfig
 from judgebench.tuning.exchange import Adviser, Panel

@@ -31,10 +31,9 @@ from judgebench.prompt import load_prompt
 from judgebench.records import Answer, Status, Verdict
 from judgebench.rubric import Rubric, load_rubric
 from judgebench.runs.bench import check_local, load_bench
-from judgebench.runs.budget import Budget
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.judging import Work
-from judgebench.runs.stop import Stop
+from judgebench.runs.stop import Budget, Stop
 from judgebench.tuning.examples import Examples
 
 SHOTS = """

@@ -23,10 +23,9 @@ from judgebench.errors import SetupError
 from judgebench.progress import NoProgress
 from judgebench.rubric import load_rubric
 from judgebench.runs.bench import load_bench
-from judgebench.runs.budget import Budget
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.judging import Work, tasks_of
-from judgebench.runs.stop import Stop
+from judgebench.runs.stop import Budget, Stop
 from judgebench.studies.answers import indexed
 from judgebench.tuning.export import export_judge
 from judgebench.tuning.exported import read_export

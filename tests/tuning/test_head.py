@@ -21,10 +21,9 @@ from judgebench.progress import NoProgress
 from judgebench.records import Answer
 from judgebench.rubric import Metric, Rubric
 from judgebench.runs.bench import check_local
-from judgebench.runs.budget import Budget
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.judging import Work
-from judgebench.runs.stop import Stop
+from judgebench.runs.stop import Budget, Stop
 from judgebench.studies.study import JudgeVerdicts
 from judgebench.tuning.head import Head, balanced, words
 

@@ -28,10 +28,9 @@ from judgebench.prompt import load_prompt
 from judgebench.records import Answer
 from judgebench.rubric import Rubric, load_rubric
 from judgebench.runs.bench import load_bench
-from judgebench.runs.budget import Budget
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.judging import Work
-from judgebench.runs.stop import Interrupted, Stop
+from judgebench.runs.stop import Budget, Interrupted, Stop
 from judgebench.tuning.config import InstructionsConfig
 from judgebench.tuning.instructions import Instructions
 

@@ -18,10 +18,9 @@ from judgebench.errors import JudgesStopped, SetupError
 from judgebench.progress import NoProgress
 from judgebench.records import Status
 from judgebench.runs.bench import load_bench
-from judgebench.runs.budget import Budget
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.judging import Work
-from judgebench.runs.stop import Stop
+from judgebench.runs.stop import Budget, Stop
 from judgebench.studies.study import JudgeVerdicts
 from judgebench.tuning.export import export_judge
 from judgebench.tuning.judges import open_judges

@@ -24,7 +24,7 @@ from judgebench.ranking.proxy.arguments import (
 )
 from judgebench.ranking.proxy.section import ArgumentDecoding, GeneratorConfig
 from judgebench.ranking.proxy.task import ProxyTask, Split, TaskInstance
-from judgebench.runs.budget import Budget
+from judgebench.runs.stop import Budget
 from judgebench.writer import WritingTerms, Written
 
 WRITER = GeneratorConfig(name="writer", backend="scripted:unused.jsonl")

@@ -17,10 +17,9 @@ import judgebench as jb
 from judgebench.errors import SetupError
 from judgebench.progress import NoProgress
 from judgebench.runs.bench import load_bench
-from judgebench.runs.budget import Budget
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.judging import Work
-from judgebench.runs.stop import Stop
+from judgebench.runs.stop import Budget, Stop
 from judgebench.tuning.export import export_judge
 from judgebench.tuning.other_tools import Tool, write_for
 

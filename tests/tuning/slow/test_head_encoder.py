@@ -16,10 +16,9 @@ from judgebench.learning.training import TrainingSet
 from judgebench.progress import NoProgress
 from judgebench.records import Answer
 from judgebench.rubric import Metric, Rubric
-from judgebench.runs.budget import Budget
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.judging import Work
-from judgebench.runs.stop import Stop
+from judgebench.runs.stop import Budget, Stop
 from judgebench.tuning.head import Head, vectors
 from judgebench.tuning.regression import Recipe
 
