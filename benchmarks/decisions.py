@@ -67,8 +67,7 @@ from judgebench.scorers.judges import Cuts, open_scorer
 from judgebench.scorers.scorer import KeptScores
 from judgebench.stats.alternative_test import alternative_annotator_test
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray
-from judgebench.stats.association import COEFFICIENTS, Level, Rated, association
-from judgebench.stats.coefficients import Coefficient
+from judgebench.stats.association import COEFFICIENTS, Coefficient, Level, Rated, association
 from judgebench.stats.confusion import ACCURACY, cohen_kappa, confusion_by_cluster
 from judgebench.stats.consensus import median_label
 from judgebench.stats.copies import Bar, bar_of, camps

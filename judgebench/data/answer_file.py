@@ -25,7 +25,7 @@ from pydantic_core import from_json
 from judgebench.errors import Problem, SetupError
 from judgebench.files import is_utf8, read_errors, read_object, to_json
 from judgebench.records import Answer, Part
-from judgebench.studies.repeats import likeness
+from judgebench.studies.answers import likeness
 
 _BLOCK = 1 << 18  # bytes that are read at once
 _HEAD = re.compile(rb'{"item_id":"([^"\\]*)","group":"([^"\\]*)",')  # without escapes

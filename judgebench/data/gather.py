@@ -29,8 +29,7 @@ from judgebench.data.pairs import (
 from judgebench.errors import DiskFailed, SetupError, shorten, some
 from judgebench.records import SEVERAL, Answer, Blindness, HumanLabel, Kind, Status
 from judgebench.rubric import Rubric
-from judgebench.studies.answers import IdTable
-from judgebench.studies.repeats import Repeats, repeats_of
+from judgebench.studies.answers import IdTable, Repeats, repeats_of
 
 MOST_IN_MEMORY = 4 << 20  # bytes of answers; more are kept in a file
 _GUESSES = 20  # unknown ids for which the nearest known one is looked up

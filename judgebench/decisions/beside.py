@@ -199,9 +199,6 @@ def _signals_of_jury(
     return {VOTES: np.where(none, np.nan, for_severe), DISAGREEMENT: np.where(none, np.nan, apart)}
 
 
-_NOBODY = "no item has labels of two others"
-
-
 def bar_rows(study: Study, kind: BarKind) -> Iterator[Row]:
     """`gap`: how much more often an annotator, or a judge, agrees with those in the bar than these
     agree with each other on the same items; `share`: of each label among an annotator's labels.
@@ -243,7 +240,7 @@ def _of_judges(study: Study, metric: Metric, kind: BarKind) -> Iterator[Row]:
 
 def _estimate(found: tuple[float, float, float], n: int) -> Estimate:
     if np.isnan(found[0]):
-        return Estimate(None, n=n, reason=_NOBODY)
+        return Estimate(None, n=n, reason="no item has labels of two others")
     value, low, high = map(float, found)
     return Estimate(value, low, high, SMOOTHED_T, n)
 

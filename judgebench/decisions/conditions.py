@@ -37,7 +37,6 @@ from judgebench.stats.thresholds import Point
 
 NO_OVERLAP = "on no item can an annotator be compared with others"
 NO_TRUTH = "no item that the judge was asked about has a human truth"
-NOR_THE_ANNOTATORS = "nor are the annotators shown to beat it"
 NO_CONTROL = "there is no control judge to compare with"
 NO_SEVERE = "no item has a severe label as its truth"
 _MEASURES: dict[Measure, str] = {"accuracy": "agreement", "balanced_accuracy": "balanced agreement"}
@@ -206,7 +205,7 @@ def _controls(
         n=how_many @ counts.items.sum(axis=1),
         method=_method(counts, SMOOTHED_T), reason=NO_TRUTH if found else NO_CONTROL,
         rival=name.split(' "')[0],  # the title says which label, the reason need not
-        missing=NOR_THE_ANNOTATORS if excused else "",
+        missing="nor are the annotators shown to beat it" if excused else "",
     )  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from judgebench.records import Part, is_slot
 from judgebench.rubric import Metric
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray, mean_of_defined
-from judgebench.stats.orders import nearest_label, signs, tuples_within
+from judgebench.stats.ranks import nearest_label, signs, tuples_within
 from judgebench.studies.study import JudgeVerdicts, Study
 
 Flags = NDArray[np.bool_]

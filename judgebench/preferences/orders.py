@@ -17,8 +17,9 @@ from judgebench.results.rows import Row
 from judgebench.stats.arrays import FloatArray, IntArray
 from judgebench.stats.interrater import OBSERVED_AGREEMENT, vote_pairs_by_cluster
 from judgebench.stats.means import clustered_mean
-from judgebench.stats.orders import (
+from judgebench.stats.ranks import (
     MOST_TUPLES,
+    TIE,
     Flags,
     count_tuples,
     places_of,
@@ -28,7 +29,6 @@ from judgebench.stats.orders import (
     triples_of_pairs,
     tuples_within,
 )
-from judgebench.stats.ranks import TIE
 from judgebench.stats.repeated import AMONG_HUMANS, BESIDE_HUMANS, score_agreement
 from judgebench.stats.resample import Resampling, cluster_bootstrap
 

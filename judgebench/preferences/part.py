@@ -20,7 +20,7 @@ from judgebench.results.part import Block, Drawing, Part
 from judgebench.results.rows import Results, Row
 from judgebench.results.tables import DASH, Table
 from judgebench.stats.arrays import FloatArray
-from judgebench.stats.systems import FEW_SYSTEMS
+from judgebench.stats.ranks import FEW_SYSTEMS
 from judgebench.words import wrapped
 
 _WIDTH = 9.0  # inches, what a page shows without scrolling

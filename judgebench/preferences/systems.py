@@ -16,8 +16,8 @@ from judgebench.preferences.gather import WON, Compared, Flags
 from judgebench.records import Estimate
 from judgebench.results.rows import Row
 from judgebench.stats.means import clustered_mean
+from judgebench.stats.ranks import rankings, wins_by_cluster
 from judgebench.stats.resample import ClusterCounts, Resampling, grouping_told, random_groups
-from judgebench.stats.systems import rankings, wins_by_cluster
 from judgebench.studies.verdicts import is_model
 
 MOST_SYSTEMS = 20

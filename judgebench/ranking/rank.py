@@ -14,6 +14,7 @@ from judgebench.records import Estimate
 from judgebench.results.rows import Row
 from judgebench.stats.arrays import Clusters, FloatArray
 from judgebench.stats.means import mean_of, means, sums_by_cluster
+from judgebench.stats.paired import p_of_differences, resampled_trainings, with_trainings
 from judgebench.stats.ranks import (
     Firmness,
     firmness,
@@ -30,7 +31,6 @@ from judgebench.stats.resample import (
     bootstrap_replicates,
     cluster_bootstrap,
 )
-from judgebench.stats.trainings import p_of_differences, resampled_trainings, with_trainings
 
 FEWEST_CLUSTERS = 10  # resamples of fewer make any order look firm
 NO_INSTANCE = "no instance has a score for every system"

@@ -14,6 +14,7 @@ from judgebench.records import Estimate
 from judgebench.results.rows import Row
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray, mean_of_defined
 from judgebench.stats.means import clustered_mean, means, sums_by_cluster
+from judgebench.stats.paired import left_out, p_of_mean, with_trainings
 from judgebench.stats.ranks import places, spearman, tau_b, top_match
 from judgebench.stats.resample import (
     OF_CORRELATION,
@@ -22,7 +23,6 @@ from judgebench.stats.resample import (
     Statistic,
     cluster_bootstrap,
 )
-from judgebench.stats.trainings import left_out, p_of_mean, with_trainings
 
 FEW_COMMON = "fewer than two systems are ranked by both"
 NO_COMMON = "no instance is ranked by both"

@@ -26,10 +26,9 @@ from judgebench.results.shown import Shown
 from judgebench.scorers.measure import redundancy_rows, with_chance
 from judgebench.scorers.scorer import IS_REFERENCE, reference_systems
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray
-from judgebench.stats.association import COEFFICIENTS, Rated, associations
-from judgebench.stats.few_systems import between_columns
+from judgebench.stats.association import COEFFICIENTS, Rated, associations, between_columns
+from judgebench.stats.ranks import bradley_terry, elo, wins_by_cluster
 from judgebench.stats.resample import DEFAULT_RESAMPLING
-from judgebench.stats.systems import bradley_terry, elo, wins_by_cluster
 
 Weights = Mapping[str, float]
 Numbers = Mapping[str, FloatArray]  # by column

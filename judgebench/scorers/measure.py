@@ -39,13 +39,13 @@ from judgebench.scorers.steady import steady_rows
 from judgebench.stats.arrays import Clusters, FloatArray
 from judgebench.stats.association import (
     Association,
+    Coefficient,
     Level,
     Rated,
     association,
     associations,
     difference,
 )
-from judgebench.stats.coefficients import Coefficient
 from judgebench.stats.redundancy import LEAST, redundancy
 from judgebench.stats.resample import Resampling
 from judgebench.studies.study import Study

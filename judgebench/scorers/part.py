@@ -22,8 +22,7 @@ from judgebench.results.tables import DASH, Cell, Table, format_number, p_text
 from judgebench.scorers.correlate import Correlations
 from judgebench.scorers.measure import BESIDE, BETWEEN, MEDIAN, TESTED, TESTS, TITLES, BesideHumans
 from judgebench.scorers.steady import ANALYSIS, ANSWERS, Consistency
-from judgebench.stats.association import COEFFICIENTS, Level
-from judgebench.stats.few_systems import critical_r, shows_nothing
+from judgebench.stats.association import COEFFICIENTS, Level, critical_r, shows_nothing
 from judgebench.stats.redundancy import FAMILY
 from judgebench.stats.resample import NO_WIDTH
 from judgebench.words import counted, listed, wrapped

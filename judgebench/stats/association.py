@@ -3,10 +3,18 @@
 A coefficient at any level is a function of how often every cluster is drawn, so that intervals,
 differences and tests of all scorers share their draws: where two scorers change places at random,
 each cluster comes once, from one or from the other.
+
+First the coefficients of two columns, of rows and of items in clusters: Pearson's r, Spearman's
+rho, Kendall's tau_b (Kendall 1945), and pairwise accuracy: the share of pairs that are ordered, or
+held level, as by the humans, where scores are level that differ by at most a `tie`. Weights are (R,
+clusters): the sample is a row of ones, a resample a row of multiplicities. Columns are
+`standardized`. Then what few systems can show: correlations of a handful of cases, by the normal
+theory.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -14,23 +22,13 @@ from itertools import product
 from typing import Any, Literal, get_args
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri, stdtr, stdtrit
 
 from judgebench.records import Estimate
+from judgebench.stats import ranks
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray, ratio
-from judgebench.stats.coefficients import (
-    CONSTANT,
-    ROUNDING,
-    Coefficient,
-    Weighted,
-    calibrated,
-    of_rows,
-    standardized,
-    weighted_accuracy,
-    weighted_kendall,
-    weighted_pearson,
-    weighted_spearman,
-)
-from judgebench.stats.few_systems import FEW_SYSTEMS, williams
+from judgebench.stats.means import MEAN_CORRELATION, moments_by_cluster
 from judgebench.stats.paired import permutation_test
 from judgebench.stats.ranks import item_ranks
 from judgebench.stats.resample import (
@@ -43,6 +41,226 @@ from judgebench.stats.resample import (
     grouping_told,
     random_groups,
 )
+
+Coefficient = Literal["pearson", "spearman", "kendall", "pairwise"]
+Weighted = Callable[[FloatArray], FloatArray]
+CONSTANT = "the scores or the human severities do not vary"
+ROUNDING, _DIGITS = 1e-9, 9  # what rounding changes in a difference of standardized scores
+_CELLS = 1 << 22  # numbers held at once: 32 MiB
+_SHUFFLES = 20
+
+
+def standardized(x: FloatArray) -> FloatArray:
+    """Minus the mean, over the standard deviation; 0 where all are the same. NaN stays."""
+    there = x[~np.isnan(x)]
+    if not len(there) or there.max() == there.min():
+        return np.where(np.isnan(x), np.nan, 0.0)
+    centred = (x - there.mean()) / np.abs(there - there.mean()).max()
+    return np.asarray(centred / np.nanstd(centred))
+
+
+def of_rows(x: FloatArray, y: FloatArray, coefficient: Coefficient, tie: float = 0) -> FloatArray:
+    """The coefficient of each row of x and y (..., k), on standardized scales; NaN where one of
+    them is level. Differences of at most `ranks.TIE` are level; pairwise accuracy is defined for
+    any two items.
+
+    >>> of_rows(np.array([[0.0, 1, 2]]), np.array([[0.0, 2, 1]]), "pairwise").round(3).tolist()
+    [0.667]
+    """
+    if coefficient != "pairwise":
+        of = {"pearson": ranks.pearson, "spearman": ranks.spearman, "kendall": ranks.tau_b}
+        return of[coefficient](x, y)
+    i, j = np.triu_indices(x.shape[-1], 1)
+    level = ranks.levels(y)
+    dx = x[..., i] - x[..., j]
+    correct = _is_correct(dx, level[..., i] - level[..., j], max(tie, ranks.TIE))
+    return ratio(correct.sum(axis=-1), len(i))
+
+
+def weighted_pearson(x: FloatArray, y: FloatArray, clusters: Clusters) -> Weighted:
+    """Pearson's r of weights."""
+    moments = moments_by_cluster(np.stack([x, y], axis=1), clusters)
+    return lambda w: MEAN_CORRELATION.formula(np.tensordot(w, moments, axes=1))
+
+
+def weighted_spearman(x: FloatArray, y: FloatArray, clusters: Clusters) -> Weighted:
+    """Pearson's r of the mid-ranks that the items of a resample have in it."""
+    kinds = [_dense(x), _dense(y)]
+    held = [clusters.table(kind, int(kind.max()) + 1) for kind in kinds]  # (clusters, kinds)
+
+    def some(w: FloatArray) -> FloatArray:
+        ranked = []
+        for kind, of_kind in zip(kinds, held, strict=True):
+            n = w @ of_kind
+            middle = n.cumsum(axis=1) - (n + n.sum(axis=1, keepdims=True)) / 2
+            ranked.append(middle[:, kind])
+        rx, ry, drawn = *ranked, w[:, clusters.codes]
+        spread = np.sqrt((drawn * rx**2).sum(axis=1) * (drawn * ry**2).sum(axis=1))
+        return np.clip(ratio((drawn * rx * ry).sum(axis=1), spread), -1, 1)
+
+    rows = max(1, _CELLS // len(x))
+    return lambda w: np.concatenate([some(w[i : i + rows]) for i in range(0, len(w), rows)])
+
+
+def _dense(x: FloatArray) -> NDArray[np.int32]:
+    return np.unique(x, return_inverse=True)[1].astype(np.int32)
+
+
+def weighted_kendall(x: FloatArray, y: FloatArray, clusters: Clusters) -> Weighted:
+    """Items of which a resample has copies are level with these."""
+    kx, ky = kinds = [_dense(x), _dense(y)]
+    agree = _pair_sums(lambda i: np.sign(kx[i] - kx) * np.sign(ky[i] - ky), clusters)
+    held = [clusters.table(kind, int(kind.max()) + 1) for kind in kinds]
+
+    def of(w: FloatArray) -> FloatArray:
+        drawn = [w @ of_kind for of_kind in held]
+        untied = [n.sum(axis=1) ** 2 - (n**2).sum(axis=1) for n in drawn]
+        return np.clip(ratio(_quadratic(w, agree), np.sqrt(untied[0] * untied[1])), -1, 1)
+
+    return of
+
+
+def weighted_accuracy(x: FloatArray, y: FloatArray, clusters: Clusters, tie: float) -> Weighted:
+    """Pairs of an item with itself or its own copies are left out."""
+    size = clusters.sums(np.ones(len(x)))[:, 0]
+    correct = _pair_sums(lambda i: _is_correct(x[i] - x, y[i] - y, tie), clusters) - np.diag(size)
+    return lambda w: ratio(_quadratic(w, correct), (w @ size) ** 2 - w**2 @ size)
+
+
+def _is_correct(dx: FloatArray, dy: FloatArray, tie: float) -> NDArray[np.bool_]:
+    return np.asarray(np.sign(np.where(np.abs(dx) <= tie + ROUNDING, 0, dx)) == np.sign(dy))
+
+
+def _quadratic(w: FloatArray, pairs: FloatArray) -> FloatArray:
+    return np.asarray(((w @ pairs) * w).sum(axis=1))
+
+
+def _pair_sums(of: Callable[[Any], NDArray[Any]], clusters: Clusters) -> FloatArray:
+    """What all pairs of items add up to, by the clusters of both; `of` gives some rows of them."""
+    found = np.zeros((clusters.n, clusters.n))
+    order = np.argsort(clusters.codes, kind="stable")
+    present, starts = np.unique(clusters.codes[order], return_index=True)
+    step = max(1, _CELLS // len(order))
+    for rows in (order[i : i + step] for i in range(0, len(order), step)):
+        block = of((rows, None))[:, order].astype(np.float64)
+        cells = (clusters.codes[rows][:, None], present)
+        np.add.at(found, cells, np.add.reduceat(block, starts, axis=1))
+    return found
+
+
+def calibrated(
+    blocks: Sequence[IntArray], x: FloatArray, y: FloatArray
+) -> tuple[float, float | None]:
+    """The tie of the best accuracy, and the mean best accuracy of scores that are shuffled within
+    groups. `blocks` hold the rows of groups of one size (groups, size); each group weighs 1."""
+    corners = [np.triu_indices(rows.shape[1], 1) for rows in blocks]
+
+    def differences(v: FloatArray, of: Sequence[IntArray]) -> FloatArray:
+        parts = zip(of, corners, strict=True)
+        return np.concatenate([(v[r[:, i]] - v[r[:, j]]).ravel() for r, (i, j) in parts])
+
+    def best(dx: FloatArray) -> tuple[float, float]:
+        order = np.argsort(np.abs(dx))
+        size, w = np.abs(dx)[order].round(_DIGITS), weight[order]
+        level, right = (dy == 0)[order], (dx * dy > 0)[order] & (size > 0)
+        as_it_is = w @ (right | level & (size == 0))
+        more = w @ right + np.cumsum(w * (level * 1.0 - right))
+        last = np.diff(size, append=np.inf) > 0  # pairs of one difference become level together
+        ties, values = np.append(0.0, size[last]), np.append(as_it_is, more[last])
+        place = int(np.argmax(values))
+        return float(ties[place]), float(values[place] / w.sum())
+
+    if not any(rows.size > 1 for rows in blocks):
+        return 0.0, None
+    dy = differences(y, blocks)
+    pairs = zip(blocks, corners, strict=True)
+    weight = np.concatenate([np.full(len(r) * len(i), 1 / len(i)) for r, (i, _) in pairs])
+    rng = np.random.default_rng(0)
+    shuffled = ([rng.permuted(rows, axis=1) for rows in blocks] for _ in range(_SHUFFLES))
+    by_chance = [best(differences(x, rows))[1] for rows in shuffled]
+    return best(differences(x, blocks))[0], float(np.mean(by_chance))
+
+
+FEW_SYSTEMS = "fewer than 3 systems have scores and human severities"
+
+
+def critical_r(n: int) -> float | None:
+    """The |r| that n pairs must exceed to differ from 0 at 0.05; None with fewer than 3.
+
+    t / sqrt(n - 2 + t^2), t the two-sided quantile of Student's t with n - 2 degrees of freedom.
+
+    >>> round(critical_r(9), 3)
+    0.666
+    """
+    t = float(stdtrit(n - 2, 0.975)) if n > 2 else math.nan
+    return t / math.sqrt(n - 2 + t * t) if n > 2 else None
+
+
+def shows_nothing(systems: int) -> str:
+    """What so few systems cannot show, in a sentence."""
+    least = critical_r(systems)
+    bound = "no r" if least is None else f"|r| below {least:.2f}".replace("0.", ".")
+    return f"With {systems} systems, {bound} shows {'anything' if least is None else 'nothing'}."
+
+
+def between_columns(
+    x: FloatArray, y: FloatArray, coefficient: Coefficient
+) -> tuple[Estimate, float | None]:
+    """A correlation of two columns of a table with a row for each system (systems,), NaN where a
+    cell is blank, and its two-sided p value.
+
+    The systems are what is sampled. Intervals by Fisher's z = atanh r, with the standard error
+    1 / sqrt(n - 3) for Pearson's r (Fisher 1921), sqrt((1 + r^2 / 2) / (n - 3)) for Spearman's rho
+    (Bonett and Wright 2000) and sqrt(0.437 / (n - 4)) for tau_b (Fieller, Hartley and Pearson
+    1957). p from Student's t with n - 2 degrees of freedom; that of tau_b is exact without ties.
+
+    >>> found, p = between_columns(np.arange(5.0), np.array([1.0, 0, 2, 4, 3]), "pearson")
+    >>> round(found.value, 2), round(p, 3)
+    (0.8, 0.104)
+    """
+    from scipy import stats
+
+    both = ~(np.isnan(x) | np.isnan(y))
+    n, missing = int(both.sum()), int((~both).sum())
+    u, v = standardized(x[both]), standardized(y[both])
+    r = float(of_rows(u, v, coefficient)) if n > 2 else math.nan
+    if math.isnan(r):
+        reason = FEW_SYSTEMS if n < 3 else CONSTANT
+        return Estimate(None, n=n, n_missing=missing, reason=reason), None
+    least, spread = {"pearson": (3, 1.0), "spearman": (3, 1 + r * r / 2)}.get(
+        coefficient, (4, 0.437)
+    )
+    if n <= least or abs(r) > 1 - ROUNDING:
+        few = "all systems lie on one line" if n > least else "too few systems for an interval"
+        estimate = Estimate(r, n=n, n_missing=missing, reason=few)
+    else:
+        half = float(ndtri(0.975)) * math.sqrt(spread / (n - least))
+        low, high = np.tanh([math.atanh(r) - half, math.atanh(r) + half]).tolist()
+        estimate = Estimate(r, low, high, "Fisher's z over systems", n, missing)
+    test = {"pearson": stats.pearsonr, "spearman": stats.spearmanr, "kendall": stats.kendalltau}
+    return estimate, float(test[coefficient](u, v).pvalue)
+
+
+def williams(r12: float, r13: float, r23: float, n: int) -> float | None:
+    """Two-sided p that the correlations r12 and r13 of one variable with two others differ, r23
+    being that of these two, over n cases; None with fewer than 4, or where the two are one.
+
+        t = (r12 - r13) sqrt((n - 1) (1 + r23) /
+                             (2 K (n - 1) / (n - 3) + (r12 + r13)^2 (1 - r23)^3 / 4))
+
+    with K = 1 - r12^2 - r13^2 - r23^2 + 2 r12 r13 r23 and n - 3 degrees of freedom. Williams
+    (1959); Steiger (1980), "Tests for Comparing Elements of a Correlation Matrix", equation 7.
+
+    >>> round(williams(0.396, 0.179, 0.088, 103), 3)
+    0.085
+    """
+    K = 1 - r12**2 - r13**2 - r23**2 + 2 * r12 * r13 * r23
+    if n < 4 or r23 >= 1 - ROUNDING:
+        return None
+    below = 2 * max(K, 0) * (n - 1) / (n - 3) + (r12 + r13) ** 2 * (1 - r23) ** 3 / 4
+    t = (r12 - r13) * math.sqrt(float(ratio((n - 1) * (1 + r23), below)))
+    return None if math.isnan(t) else float(2 * stdtr(n - 3, -abs(t)))
+
 
 Level = Literal["pooled", "within", "system"]
 COEFFICIENTS: tuple[Coefficient, ...] = get_args(Coefficient)

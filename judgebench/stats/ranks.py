@@ -4,17 +4,353 @@
 question or a data set. Rank 1 is the best; equal scores share their mean rank. Rankings of
 systems within each item are (..., k), k >= 2 systems on the last axis; there, scores that differ
 by no more than `TIE` are level.
+
+Whether a judge puts the responses to one question into the order of the humans: a tuple is k
+responses to one question. Its order is the sign of each difference between two of them, (tuples, k
+(k - 1) / 2), in the order of np.triu_indices: -1, 0 (level) or 1. A judge is right about a tuple
+where every sign is that of the humans, so that a tie must be answered by a tie: of three responses
+one of 13 weak orders is right.
+
+Of systems compared in pairs, wins are (..., systems, systems): entry [i, j] is how often i won
+against j, a tie counting half for each side.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from itertools import combinations
+from math import ceil, comb, factorial
+from operator import itemgetter
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import chdtrc
 
-from judgebench.stats.arrays import FloatArray, IntArray, ratio
+from judgebench.records import Estimate
+from judgebench.stats.arrays import Clusters, FloatArray, IntArray, ratio
+from judgebench.stats.resample import (
+    DEFAULT_RESAMPLING,
+    OF_CORRELATION,
+    Bounds,
+    ClusterCounts,
+    Resampling,
+    Statistic,
+    bootstrap_interval,
+    bootstrap_replicates,
+)
+
+# A float32 model gives the same text a probability that changes by 1e-7 with its batch.
+TIE = 1e-6
+STRENGTH_RESAMPLES = 500
+"""Bradley-Terry strengths are found by iteration, resample by resample: at most so many."""
+FEW_SYSTEMS = 4
+"""With fewer systems a correlation of rankings takes a handful of values only."""
+_ORDERS = 100
+_AT_ONCE = 120  # systems that are fitted in one call, of several resamples
+NO_STRENGTHS = (
+    "no Bradley-Terry strengths exist: some systems won, or lost, every comparison with the "
+    "others, or were never compared with them"
+)
+_LEVEL = "one of the two rankings holds all systems level"
+
+
+def wins_by_cluster(
+    sides: IntArray, outcome: FloatArray, clusters: Clusters, systems: int
+) -> FloatArray:
+    """Wins (clusters, systems, systems) of pairs of systems `sides` (pairs, 2).
+
+    `outcome` (pairs,) is 1 where the first won, 0 where the second did, 0.5 for a tie, or a share
+    of votes; NaN is left out.
+
+    >>> one = Clusters(np.zeros(2, int), 1)
+    >>> wins_by_cluster(np.array([[0, 1], [1, 0]]), np.array([1, 0.5]), one, 2)[0].tolist()
+    [[0.0, 1.5], [0.5, 0.0]]
+    """
+    kept = ~np.isnan(outcome)
+    (first, second), won = sides[kept].T, outcome[kept]
+    cells = np.concatenate([first * systems + second, second * systems + first])
+    both = Clusters(np.tile(clusters.codes[kept], 2), clusters.n)
+    found = both.table(cells, systems**2, np.concatenate([won, 1 - won]))
+    return found.reshape(-1, systems, systems)
+
+
+def bradley_terry(wins: FloatArray) -> FloatArray:
+    """Log strengths (..., S), with mean 0, of wins (..., S, S); NaN where there are none.
+
+    P(i beats j) = 1 / (1 + exp(s_j - s_i)), ties half a win each: Bradley and Terry (1952), fitted
+    with evalica (Ustalov 2025). There are none where the systems fall into two groups of which one
+    never won against the other: Ford (1957), "Solution of a Ranking Problem from Binary
+    Comparisons".
+
+    >>> bradley_terry(np.array([[0.0, 3.0], [1.0, 0.0]])).round(3).tolist()
+    [0.549, -0.549]
+    """
+    S = wins.shape[-1]
+    flat = wins.reshape(-1, S, S)
+    found = np.full((len(flat), S), np.nan)
+    able = np.flatnonzero(_reached(flat).all(axis=(-2, -1)))
+    each = max(1, _AT_ONCE // S)
+    for start in range(0, len(able), each):
+        found[able[start : start + each]] = _strengths(flat[able[start : start + each]])
+    return found.reshape(*wins.shape[:-2], S)
+
+
+def _reached(wins: FloatArray) -> NDArray[np.bool_]:
+    """Which systems each leads to over wins (..., S, S)."""
+    S = wins.shape[-1]
+    reached = (wins > 0) | np.eye(S, dtype=np.bool_)
+    for _ in range(max(1, S - 1).bit_length()):
+        reached = reached @ reached
+    return np.asarray(reached)
+
+
+def _strengths(wins: FloatArray) -> FloatArray:
+    """Log strengths (n, S) of wins (n, S, S), fitted in one call as systems that never meet."""
+    import evalica
+    import pandas as pd
+
+    n, S, _ = wins.shape
+    of, i, j = np.nonzero(wins)
+    winners = [evalica.Winner.X] * len(of)
+    scores = evalica.bradley_terry(
+        (of * S + i).tolist(), (of * S + j).tolist(), winners, pd.RangeIndex(n * S),
+        weights=wins[of, i, j].tolist(), tolerance=1e-8, limit=10_000,
+    ).scores  # fmt: skip
+    log = np.empty(n * S)
+    log[scores.index.to_numpy()] = np.log(scores.to_numpy())
+    found = log.reshape(n, S)
+    return np.asarray(found - found.mean(axis=1, keepdims=True))
+
+
+def elo(sides: IntArray, outcome: FloatArray, systems: int, seed: int = 0) -> FloatArray:
+    """Elo ratings (systems,) of pairs of systems `sides` (pairs, 2), with mean 1000.
+
+    `outcome` (pairs,) is 1 where the first won, 0 where the second did, else a tie. Elo (1978), by
+    evalica with K = 4. A rating depends on the order of the pairs, which says nothing here: the
+    mean over 100 random orders.
+
+    >>> elo(np.array([[0, 1]] * 4), np.array([1.0, 1, 1, 0]), 2).round(1).tolist()
+    [1003.9, 996.1]
+    """
+    import evalica
+    import pandas as pd
+
+    rng, found = np.random.default_rng(seed), np.zeros(systems)
+    won = [
+        {1.0: evalica.Winner.X, 0.0: evalica.Winner.Y}.get(o, evalica.Winner.Draw) for o in outcome
+    ]
+    for order in (rng.permutation(len(sides)) for _ in range(_ORDERS)):
+        first, second = sides[order].T.tolist()
+        index, winners = pd.RangeIndex(systems), [won[i] for i in order]
+        scores = evalica.elo(first, second, winners, index).scores
+        found += scores.reindex(index).to_numpy() / _ORDERS
+    return found
+
+
+def rankings(
+    wins: ClusterCounts, n_missing: int = 0, resampling: Resampling = DEFAULT_RESAMPLING
+) -> tuple[list[list[Estimate]], Mapping[str, Estimate]]:
+    """How several sides, such as the humans and a judge, rank the systems on the same pairs, of
+    wins (sides, S, S): the log strengths of every system by each side, and the agreement of the
+    first and the last side's.
+
+    The agreement is Kendall's `tau_b` and Spearman's rho, `spearman`, whose `n` counts the systems.
+    All sides are resampled together, whole clusters, at most STRENGTH_RESAMPLES times.
+    """
+    few = replace(resampling, resamples=min(resampling.resamples, STRENGTH_RESAMPLES))
+    value = bradley_terry(wins.total)
+    drawn = np.full((1, *value.shape), np.nan)
+    if wins.clusters:
+        drawn = bootstrap_replicates(wins, Statistic(bradley_terry, lambda _: ""), few)
+
+    def estimate(
+        of: Callable[[FloatArray], FloatArray], n: int, reason: str, bounds: Bounds | None = None
+    ) -> Estimate:
+        found = float(of(value))
+        interval = Estimate(None, reason=reason)
+        if not np.isnan(found):
+            interval = bootstrap_interval(found, of(drawn), wins.clusters, few, bounds)
+        return replace(interval, n=n, level=few.level)
+
+    def agreement(of: Callable[[FloatArray, FloatArray], FloatArray]) -> Estimate:
+        def of_sides(strengths: FloatArray) -> FloatArray:
+            some = np.nan_to_num(strengths)
+            lacking = np.isnan(strengths).any(axis=(-2, -1))
+            return np.where(lacking, np.nan, of(some[..., 0, :], some[..., -1, :]))
+
+        reason = NO_STRENGTHS if np.isnan(value).any() else _LEVEL
+        return estimate(of_sides, value.shape[-1], reason, OF_CORRELATION)
+
+    sides, systems = map(range, value.shape)
+    n = round(wins.total[0].sum())
+    strengths = [
+        [
+            replace(estimate(itemgetter((..., a, i)), n, NO_STRENGTHS), n_missing=n_missing)
+            for i in systems
+        ]
+        for a in sides
+    ]
+    return strengths, {"tau_b": agreement(tau_b), "spearman": agreement(spearman)}
+
+
+MOST_TUPLES = 400_000
+Flags = NDArray[np.bool_]
+
+
+def count_tuples(groups: IntArray, k: int) -> int:
+    """How many k-tuples of items of one group there are; `groups` (items,) are numbers from 0."""
+    return sum(comb(n, k) for n in np.bincount(groups).tolist())
+
+
+def tuples_within(groups: IntArray, k: int, most: int = MOST_TUPLES, seed: int = 0) -> IntArray:
+    """The items of every k-tuple within a group (tuples, k).
+
+    Where there are more than `most` in all, each group gives its share of so many, drawn at random
+    with replacement, and one at least.
+
+    >>> tuples_within(np.array([0, 1, 0, 0]), 2).tolist()
+    [[0, 2], [0, 3], [2, 3]]
+    """
+    rng = np.random.default_rng(seed)
+    order = np.argsort(groups, kind="stable")
+    sizes = np.bincount(groups)
+    starts = np.cumsum(sizes) - sizes
+    share = min(1.0, most / max(1, count_tuples(groups, k)))
+    found = [np.empty((0, k), dtype=np.int64)]
+    for n in np.unique(sizes[sizes >= k]).tolist():
+        of = starts[sizes == n][:, None, None]
+        if share == 1:
+            places = np.array(list(combinations(range(n), k)))[None]
+        else:
+            drawn = ceil(share * comb(n, k))
+            places = rng.integers(0, n - np.arange(k), size=(len(of), drawn, k))
+            for place in range(1, k):  # the drawn one of those that are left
+                for taken in np.moveaxis(np.sort(places[..., :place], axis=-1), -1, 0):
+                    places[..., place] += places[..., place] >= taken
+            places.sort(axis=-1)
+        found.append(order[of + places].reshape(-1, k))
+    return np.concatenate(found)
+
+
+def signs(scores: FloatArray, tolerance: float = TIE) -> FloatArray:
+    """The order of each tuple of scores (tuples, k): (tuples, k (k - 1) / 2).
+
+    Scores that differ by no more than `tolerance` are level. NaN beside a score that is NaN.
+
+    >>> signs(np.array([[1.0, 1.0, 3.0]])).tolist()
+    [[0.0, -1.0, -1.0]]
+    """
+    first, second = np.triu_indices(scores.shape[1], 1)
+    difference = scores[:, first] - scores[:, second]
+    difference[np.abs(difference) <= tolerance] = 0
+    return np.sign(difference)
+
+
+def places_of(order: FloatArray) -> tuple[NDArray[np.int8], Flags]:
+    """How many of its tuple each item is above (tuples, k), and whether the signs are a weak order
+    (tuples,): with A > B, B > C and C > A they are none."""
+    k = round((1 + (1 + 8 * order.shape[1]) ** 0.5) / 2)
+    first, second = np.triu_indices(k, 1)
+    above = np.zeros((len(order), k), dtype=np.int8)
+    for column, (i, j) in enumerate(zip(first.tolist(), second.tolist(), strict=True)):
+        above[:, i] += order[:, column] > 0
+        above[:, j] += order[:, column] < 0
+    whole = (np.sign(above[:, first] - above[:, second]) == order).all(axis=1)
+    return above, whole
+
+
+def right(truth: FloatArray, judged: FloatArray) -> FloatArray:
+    """1 where the judge's order is that of the humans, else 0; NaN where a label of it is missing
+    (tuples,)."""
+    return np.where(np.isnan(judged).any(axis=1), np.nan, (truth == judged).all(axis=1))
+
+
+def right_by_chance(truth: FloatArray, judged: FloatArray, groups: IntArray) -> FloatArray:
+    """How likely each tuple is right if the judge's labels are dealt out anew, at random, among the
+    responses to each question (tuples,); NaN where a label of the judge is missing.
+
+    Exact, without a simulation. Every ordered tuple of the question's responses is then equally
+    likely to have lent its labels, so that
+
+        P(right) = share of the judge's tuples of the question with as many levels of the same
+                   sizes m_1, m_2, … from the lowest, times m_1! m_2! … / k!
+
+    and 0 where the humans' signs are no weak order, as with a tolerance may happen. `groups`
+    (tuples,) are the questions, numbers from 0.
+
+    >>> order = signs(np.array([[1.0, 2.0], [1.0, 1.0]]))
+    >>> right_by_chance(order, order, np.zeros(2, int)).tolist()
+    [0.25, 0.5]
+    """
+    (shape_h, whole), (shape_j, _) = _shapes(truth), _shapes(judged)
+    given = ~np.isnan(judged).any(axis=1)
+    k = round((1 + (1 + 8 * truth.shape[1]) ** 0.5) / 2)
+    own = Clusters(groups, int(groups.max(initial=-1)) + 1)
+    of_judge = own[given].table(shape_j[given], 1 << (k - 1))
+    shares = ratio(of_judge, of_judge.sum(axis=1, keepdims=True))
+    chance = np.array([1 / _orders(code, k) for code in range(1 << (k - 1))])
+    found = np.where(whole, shares[groups, shape_h] * chance[shape_h], 0.0)
+    return np.where(given, found, np.nan)
+
+
+def _shapes(order: FloatArray) -> tuple[IntArray, Flags]:
+    """Where the levels of each tuple begin, as bits (tuples,), and whether it is a weak order."""
+    above, whole = places_of(order)
+    steps = np.diff(np.sort(above, axis=1), axis=1) > 0
+    return steps @ (1 << np.arange(steps.shape[1])), whole
+
+
+def _orders(shape: int, k: int) -> int:
+    """How many weak orders of k items have levels of these sizes: k! / (m_1! m_2! …)."""
+    found, size = factorial(k), 1
+    for place in range(k - 1):
+        size = 1 if shape >> place & 1 else size + 1
+        found //= size
+    return found
+
+
+def triples_of_pairs(
+    question: IntArray, sides: IntArray, most: int = MOST_TUPLES, seed: int = 0
+) -> tuple[IntArray, FloatArray]:
+    """Three pairs each (triples, 3) that compare three responses A, B and C to one question, as
+    A-B, A-C and B-C, and 1 where a pair stands so, -1 where it is the other way round.
+
+    `question` (pairs,) and `sides` (pairs, 2) are numbers from 0. Of more than `most`
+    combinations as many are drawn at random.
+
+    >>> triples_of_pairs(np.array([0, 0, 0]), np.array([[0, 1], [2, 0], [1, 2]]))[1].tolist()
+    [[1.0, -1.0, 1.0]]
+    """
+    size = int(sides.max(initial=0)) + 1
+    of, places = np.unique(question[:, None] * size + sides, return_inverse=True)
+    starts = np.searchsorted(of // size, np.arange(int(question.max(initial=0)) + 1))
+    local = places.reshape(sides.shape) - starts[question][:, None]
+    width = int(local.max(initial=0)) + 1
+    pair = np.full((len(starts), width, width), -1)
+    pair[question, local.min(axis=1), local.max(axis=1)] = np.arange(len(question))
+    chosen = np.array(list(combinations(range(width), 3)), dtype=np.int64).reshape(-1, 3)
+    if len(chosen) * len(starts) > most:
+        drawn = np.random.default_rng(seed).permutation(len(chosen))
+        chosen = chosen[np.sort(drawn[: max(1, most // len(starts))])]
+    a, b, c = chosen.T
+    found = np.stack([pair[:, a, b], pair[:, a, c], pair[:, b, c]], axis=-1).reshape(-1, 3)
+    found = found[(found >= 0).all(axis=1)]
+    upright = np.where(local[:, 0] < local[:, 1], 1.0, -1.0)
+    return found, upright[found]
+
+
+def nearest_label(scores: FloatArray, severities: FloatArray) -> FloatArray:
+    """Each score (items,) as a judge can say it that has the labels only: the severity of the
+    nearest label, the more severe one where two are as near. `severities` rise.
+
+    >>> nearest_label(np.array([0.2, 0.5, 1.7]), np.array([0.0, 1.0, 2.0])).tolist()
+    [0.0, 1.0, 2.0]
+    """
+    middle = (severities[1:] + severities[:-1]) / 2
+    found = severities[np.searchsorted(middle - TIE, scores)]
+    return np.where(np.isnan(scores), np.nan, found)
 
 
 @dataclass(frozen=True)
@@ -110,10 +446,6 @@ def item_ranks(x: FloatArray | IntArray) -> FloatArray:
     from scipy.stats import rankdata
 
     return np.asarray(rankdata(x, nan_policy="omit") - ((~np.isnan(x)).sum() + 1) / 2)
-
-
-# A float32 model gives the same text a probability that changes by 1e-7 with its batch.
-TIE = 1e-6
 
 
 def levels(scores: FloatArray) -> FloatArray:

@@ -13,7 +13,7 @@ from itertools import combinations, product
 import numpy as np
 
 from judgebench.stats.arrays import Clusters, FloatArray, ratio
-from judgebench.stats.coefficients import standardized
+from judgebench.stats.association import standardized
 from judgebench.stats.ranks import item_ranks
 from judgebench.stats.resample import (
     DEFAULT_RESAMPLING,

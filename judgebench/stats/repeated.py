@@ -29,7 +29,6 @@ from judgebench.stats.resample import (
 )
 
 _MOST_CELLS = 1 << 22  # 32 MiB
-_NO_UNIT = "no response has two scores"
 _CONSTANT = "one side has the same score throughout, so no correlation is defined"
 _ONE_SCORE = "all scores are the same, so agreement beyond chance is undefined"
 
@@ -113,7 +112,7 @@ def _alpha(sums: FloatArray) -> FloatArray:
 def _of_scores(formula: Callable[[FloatArray], FloatArray], reason: str) -> Statistic:
     def undefined(sums: FloatArray) -> str:
         if not sums[0]:
-            return _NO_UNIT
+            return "no response has two scores"
         return reason if np.isnan(formula(sums)) else ""
 
     return Statistic(formula, undefined)
@@ -138,7 +137,6 @@ NO_SPREAD = (
     "the units differ no more than their repeats do, so that no number of runs tells them apart"
 )
 NO_ZERO = "its scale is not known to have a true zero, so that a share of the mean says nothing"
-NO_MEAN = "no unit has a mean above 0"
 TOO_FEW_RUNS = "no question has two runs of two systems"
 RELIABLE = 0.9
 _ROUNDING = 1e-12
@@ -247,7 +245,7 @@ def coefficient_of_variation(ratio_scale: bool) -> Statistic:
         found = ratio(sums[..., _CV], sums[..., _WITH_CV])
         return found if ratio_scale else np.full_like(found, np.nan)
 
-    return _of(cv, NO_MEAN if ratio_scale else NO_ZERO, 1)
+    return _of(cv, "no unit has a mean above 0" if ratio_scale else NO_ZERO, 1)
 
 
 def variance_over_range(spread: float) -> Statistic:

@@ -19,8 +19,14 @@ from judgebench.data.answer_file import AnswerFile, answer_line, write_answers
 from judgebench.data.gather import AnswerSpool
 from judgebench.errors import DiskFailed, SetupError
 from judgebench.records import Answer, Part
-from judgebench.studies.answers import head_of, ids_and_groups, keys_of, likenesses, text_lengths
-from judgebench.studies.repeats import likeness
+from judgebench.studies.answers import (
+    head_of,
+    ids_and_groups,
+    keys_of,
+    likeness,
+    likenesses,
+    text_lengths,
+)
 
 TEXT = st.text(st.characters(), max_size=20)  # with lone surrogates and control characters
 ANSWER = st.builds(

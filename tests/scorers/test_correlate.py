@@ -14,8 +14,8 @@ import judgebench as jb
 from judgebench.results.part import Intervals, figures_of
 from judgebench.results.shown import Shown
 from judgebench.stats.paired import holm
+from judgebench.stats.ranks import bradley_terry
 from judgebench.stats.redundancy import twins
-from judgebench.stats.systems import bradley_terry
 
 SYSTEMS = list("abcdefghi")
 RNG = np.random.default_rng(7)

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from judgebench.stats.orders import (
+from judgebench.stats.ranks import (
     count_tuples,
     nearest_label,
     places_of,

@@ -18,20 +18,20 @@ from scipy import stats
 from judgebench.stats.arrays import Clusters
 from judgebench.stats.association import (
     COEFFICIENTS,
+    CONSTANT,
+    FEW_SYSTEMS,
     LEVELS,
     NO_GROUP,
     NO_PAIR,
     ONE_GROUP,
+    Coefficient,
     Rated,
     association,
     associations,
-    difference,
-)
-from judgebench.stats.coefficients import CONSTANT, Coefficient, of_rows
-from judgebench.stats.few_systems import (
-    FEW_SYSTEMS,
     between_columns,
     critical_r,
+    difference,
+    of_rows,
     shows_nothing,
     williams,
 )

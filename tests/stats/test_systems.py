@@ -7,14 +7,14 @@ import pytest
 from scipy.optimize import minimize
 
 from judgebench.stats.arrays import Clusters
-from judgebench.stats.resample import ClusterCounts, Resampling
-from judgebench.stats.systems import (
+from judgebench.stats.ranks import (
     NO_STRENGTHS,
     bradley_terry,
     elo,
     rankings,
     wins_by_cluster,
 )
+from judgebench.stats.resample import ClusterCounts, Resampling
 
 RNG = np.random.default_rng(0)
 SYSTEMS, QUESTIONS = 5, 40

@@ -9,7 +9,7 @@ from cluster_case import apart
 
 from judgebench.records import Estimate
 from judgebench.stats.arrays import Clusters, FloatArray
-from judgebench.stats.trainings import (
+from judgebench.stats.paired import (
     p_of_differences,
     p_of_mean,
     resampled_trainings,

@@ -17,8 +17,7 @@ from scipy.sparse.csgraph import connected_components
 import judgebench as jb
 from judgebench.judges.control import Fit
 from judgebench.records import Answer
-from judgebench.studies.answers import indexed
-from judgebench.studies.repeats import likeness
+from judgebench.studies.answers import indexed, likeness
 from judgebench.studies.study import Study
 
 TONE = jb.Rubric.from_labels({"tone": ["Polite", "Curt", "Rude"]})
