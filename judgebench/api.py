@@ -575,11 +575,13 @@ def report(
     rule: DecisionRule | str | Path | None = None,
     *,
     every: bool = False,
+    figures: bool = False,
 ) -> Mapping[str, Path]:
-    """Write the report of a study, a comparison, correlations or consistency: one HTML page,
-    Markdown, LaTeX, CSV and figures.
+    """Write the report of a study, a comparison, correlations or consistency: report.html,
+    results.csv, tables.md and LaTeX tables, and of a study decisions.csv and verdicts.csv.
 
-    Of a study with `every` analysis, see `analyse`.
+    Of a study with `every` analysis, see `analyse`. Figures are inside the page; with `figures`
+    they are also files, PNG and PDF in `plots/`.
 
     Returns the path of each file. Where `folder` holds the report of more answers, it stays as it
     is: the files go into a folder beside it, and a warning says so. Raises DiskFailed where one
@@ -589,13 +591,15 @@ def report(
     >>> jb.report(jb.open_run("runs/small"), "paper")["html"].name
     'report.html'
     """
-    from judgebench.results.place import write_in_place
+    from judgebench.results.write import write_in_place
 
     if isinstance(study, Study):
         shown, asked = parts(analyse(study, rule, every=every)), study.n_judged
     else:
         shown, asked = study.parts, study.n_answers
-    written, told = write_in_place(shown, Path(folder), name=study.name, answers=asked)
+    written, told = write_in_place(
+        shown, Path(folder), name=study.name, answers=asked, figures=figures
+    )
     if told:
         warnings.warn(told, stacklevel=2)
     return written

@@ -14,8 +14,6 @@ from hypothesis import settings
 from judgebench.cli.app import main
 from judgebench.errors import JudgebenchError
 from judgebench.models.weights import fetch
-from judgebench.results import figure
-from judgebench.results.figure import FORMATS
 
 # How many drawn examples a law is tried on; HYPOTHESIS_PROFILE=thorough tries more.
 settings.register_profile("quick", max_examples=40, deadline=None)
@@ -24,21 +22,6 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 pytest_plugins = ["alignment_case"]
 REPO = Path(__file__).resolve().parents[1]
 SHARED_DATA = REPO.parent / "shared" / "data"
-
-
-@pytest.fixture(autouse=True, scope="session")
-def figures_of_pages() -> Iterator[None]:
-    """Figures take most of the time of a report, and PNG and PDF most of theirs: only where a test
-    asks for `every_format` are they also drawn as these."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(figure, "FORMATS", ("svg",))
-        yield
-
-
-@pytest.fixture
-def every_format(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Figures are drawn as they are for users."""
-    monkeypatch.setattr(figure, "FORMATS", FORMATS)
 
 
 @pytest.fixture(scope="session")

@@ -55,9 +55,11 @@ def alignment_part(a: Alignment) -> Part:
     shown = blocks if there else ()
     facts = tuple(_facts(a)) if there else ()
     files = a.files if a.real_judges else {}
+    paper = (tables.paper_table(a),) if a.n_labels and a.real_judges else ()
     return Part(
-        "alignment", title, a.results, shown, a.notes, facts, urgent=a.collapsed, files=files
-    )
+        "alignment", title, a.results, shown, a.notes, facts, paper=paper, urgent=a.collapsed,
+        files=files,
+    )  # fmt: skip
 
 
 def _blocks(a: Alignment) -> Iterator[Block]:

@@ -144,6 +144,29 @@ def accuracy_table(a: Alignment) -> Table:
     return Layout("accuracy", title, _METRIC, notes).crossed(_lines(a), across, cell)
 
 
+def paper_table(a: Alignment) -> Table:
+    """The table of a paper: a line for each judge and metric, then annotators and best control."""
+    who = [(judge.name, {"judge": judge.name}) for judge in a.real_judges]
+    who += [(summary, {"summary": summary}) for summary in (CEILING, "Best control")]
+    lines = [
+        ((name, metric.title), {**keys, "metric": metric.id})
+        for name, keys in who
+        for metric in a.rubric.metrics
+    ]
+
+    def cell(keys: Keys) -> Cell:
+        score = _score(a, STATISTICS[keys["statistic"]], keys)
+        return score if keys["statistic"] == "accuracy" else Cell(score.value)
+
+    across = [(d.heading, {"statistic": d.key}) for d in present(a) if "paper" in d.shown]
+    note = (
+        "Human ceiling: one annotator against the others. Best control: of each statistic, the "
+        "content-blind baseline with the best value."
+    )
+    title = "Judges and annotators against the human labels"
+    return Layout("main-alignment", title, _JUDGED, (note,)).crossed(lines, across, cell)
+
+
 def _average(values: Sequence[float | None], *, spread: bool) -> Cell:
     found = mean_and_sd(values)[spread]
     n = sum(value is not None for value in values)
@@ -618,7 +641,7 @@ def comparison_table(a: Alignment) -> Table:
     notes = (
         "Difference: accuracy of the first minus that of the second, on items to which both "
         "gave a label. Of the controls, the one that comes nearest to the judge; all are in "
-        "alignment.csv.",
+        "results.csv.",
         "McNemar's mid-p takes items as independent; the permutation test flips the sign of "
         "whole questions; Holm's correction is over all pairs of the metric.",
     )

@@ -1,7 +1,7 @@
 """The statistics of judges against the truth, each declared once, and the limits of an alignment.
 
 To add one, write its formula in `stats/` and declare it here: it is then measured, written to
-alignment.csv and shown in the tables that `shown` names.
+results.csv and shown in the tables that `shown` names.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ MOST_DISAGREEMENTS = 2000
 
 @dataclass(frozen=True)
 class Declared:
-    """A statistic: its key in alignment.csv, its heading and what it means.
+    """A statistic: its key in results.csv, its heading and what it means.
 
     `formula` makes it: for judges, from a Metric a Statistic of confusion counts. `shown` says
     where it appears beside its own table: "drawn" in the figures, "unanimity" on unanimous and on
-    split items, "ceiling" for annotators, too.
+    split items, "ceiling" for annotators, too, "paper" in the table of main.tex.
     """
 
     key: str
@@ -87,7 +87,7 @@ def chance_corrected(metric: Metric) -> Statistic:
 
 AC = "Gwet's AC"
 AC_MEANING = "agreement beyond chance, high on skewed labels; AC1, or AC2 by severity if ordinal"
-_ALL_OVER = frozenset({"drawn", "unanimity", "ceiling"})
+_ALL_OVER = frozenset({"drawn", "unanimity", "ceiling", "paper"})
 STATISTICS = by_key(
     Declared(
         "accuracy", "Accuracy", "share of items on which the judge gives the human label",
@@ -100,14 +100,14 @@ STATISTICS = by_key(
     Declared("macro_f1", "Macro-F1", "mean F1 over the labels that occur", _always(MACRO_F1)),
     Declared(
         "kappa", "Cohen's κ", "agreement beyond chance, unweighted",
-        lambda metric: cohen_kappa("none"), shown=frozenset({"ceiling"}),
+        lambda metric: cohen_kappa("none"), shown=frozenset({"ceiling", "paper"}),
     ),
     Declared(
         "weighted_kappa", "Weighted κ", "agreement beyond chance, quadratic weights by severity",
         lambda metric: cohen_kappa("quadratic", metric.severities),
         needs_severities=True, shown=frozenset({"drawn", "ceiling"}),
     ),
-    Declared("ac", AC, AC_MEANING, chance_corrected),
+    Declared("ac", AC, AC_MEANING, chance_corrected, shown=frozenset({"paper"})),
     Declared(
         "spearman", "Spearman's ρ", "correlation of the ranks of the judge's and the human labels",
         _always(SPEARMAN), needs_severities=True,
@@ -140,7 +140,7 @@ STATISTICS = by_key(
     ),
     Declared(
         "severe_recall", "Severe recall", "share of the most severe items that the judge finds",
-        needs_severities=True, shown=frozenset({"unanimity"}),  # exact, without a bootstrap
+        needs_severities=True, shown=frozenset({"unanimity", "paper"}),
     ),
 )  # fmt: skip
 SOFT_AGREEMENT = Declared(

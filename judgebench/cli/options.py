@@ -165,6 +165,10 @@ AllowIncomplete = Annotated[
         "then says so.",
     ),
 ]
+Figures = Annotated[
+    bool,
+    typer.Option("--figures", help="Also write each figure of the page as files: PNG and PDF."),
+]
 Every = Annotated[
     bool,
     typer.Option(

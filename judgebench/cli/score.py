@@ -19,6 +19,7 @@ from judgebench.cli.options import (
     DecisionRuleOption,
     Every,
     ExpectedOption,
+    Figures,
     Files,
     IndependentItems,
     LabelsOption,
@@ -35,6 +36,7 @@ from judgebench.errors import Problem, SetupError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from judgebench.results.shown import Shown
     from judgebench.studies.study import Study
 
 
@@ -137,11 +139,14 @@ def report(
     rule: DecisionRuleOption = None,
     allow_incomplete: AllowIncomplete = False,
     every: Every = False,
+    figures: Figures = False,
     verbose: Verbose = False,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
-    """Write the report of a run or of files: one HTML page, Markdown, LaTeX, CSV and figures."""
+    """Write the report of a run or of files: one HTML page, CSV, Markdown and LaTeX."""
+    from judgebench import api
+
     output = Output(verbose, quiet, as_json)
     files = Files(labels, tuple(verdicts or ()), answers, rubric, expected)
     scoring = Scoring(
@@ -151,14 +156,17 @@ def report(
     folder = to or (run and run / "report")
     if folder is None:
         raise SetupError(Problem("say where to write the report of files", field="--to"))
-    _report(study, folder, output, rule, every)
+    found = api.analyse(study, rule, every=every)
+    _report(study, found, folder, output, figures)
 
 
 def report_and_print(run: Path, output: Output) -> bool:
     """What ends a run: the report's files, and what they hold on the screen. Whether every model
     gave a verdict that could be read; those that gave none are named."""
+    from judgebench import api
+
     study = open_study(run)
-    _report(study, run / "report", output)
+    _report(study, api.analyse(study), run / "report", output)
     silent = [f"failed: {judge.name}: {judge.silence}" for judge in study.judges if judge.silence]
     for line in silent:
         typer.echo(line, err=True)
@@ -166,14 +174,13 @@ def report_and_print(run: Path, output: Output) -> bool:
 
 
 def _report(
-    study: Study, to: Path, output: Output, rule: str | None = None, every: bool = False
+    study: Study, found: Mapping[str, Shown], to: Path, output: Output, figures: bool = False
 ) -> None:
     from judgebench import api
-    from judgebench.results.place import write_in_place
+    from judgebench.results.write import write_in_place
 
-    found = api.analyse(study, rule, every=every)
-    parts, name = api.parts(found), study.name
-    written, told = write_in_place(parts, to, name=name, answers=study.n_judged)
+    parts, name, answers = api.parts(found), study.name, study.n_judged
+    written, notice = write_in_place(parts, to, name=name, answers=answers, figures=figures)
     show(found, name, output, written)
-    if told:
-        output.console().print(f"! {told}.", soft_wrap=True)
+    if notice:
+        output.console().print(f"! {notice}.", soft_wrap=True)

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from judgebench.cli.options import AllowIncomplete, DecisionRuleOption
+from judgebench.cli.options import AllowIncomplete, DecisionRuleOption, Figures
 from judgebench.cli.show import AsJson, Output, Quiet, Verbose, show
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from judgebench.comparison.result import Comparison
 
 NOT_PASSED = 3  # exit code where what is demanded does not hold, as of `decide --require`
 
@@ -50,6 +45,7 @@ def compare(
         Path | None,
         typer.Option(metavar="FOLDER", help="Where to write the report. Default: nowhere."),
     ] = None,
+    figures: Figures = False,
     allow_incomplete: AllowIncomplete = False,
     verbose: Verbose = False,
     quiet: Quiet = False,
@@ -67,7 +63,8 @@ def compare(
     )
     missed = list(failures(found, fail_on or (), margins(no_worse or (), found)))
     asked = {"failed": missed} if fail_on or no_worse else {}
-    show({"compare": found, "flips": found.flips}, found.name, output, _written(found, to), **asked)
+    written = api.report(found, to, figures=figures) if to else {}
+    show({"compare": found, "flips": found.flips}, found.name, output, written, **asked)
     for line in missed:
         output.console().print(f"failed: {line}", style="red")
     if missed:
@@ -81,9 +78,3 @@ def split(text: str) -> tuple[Path, str]:
         if Path(text[:end]).is_dir() and end:
             return Path(text[:end]), text[end + 1 :]
     return Path(text), ""
-
-
-def _written(found: Comparison, to: Path | None) -> Mapping[str, Path]:
-    from judgebench import api
-
-    return api.report(found, to) if to else {}

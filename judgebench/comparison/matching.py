@@ -18,7 +18,7 @@ from judgebench.words import counted, listed
 SIDES = ("A", "B")
 Pair = tuple[JudgeVerdicts, JudgeVerdicts]
 _MOST_NAMED = 8
-# Why an answer is not compared: its key in comparison.csv, and what is said of it.
+# Why an answer is not compared: its key in the results, and what is said of it.
 _LEFT_OUT = {
     "text_differs": "whose text or question is not the same in B",
     "only_in_a": "of A only",

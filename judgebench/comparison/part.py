@@ -55,7 +55,7 @@ _HOLM = (
 
 
 def comparison_part(c: Comparison) -> Part:
-    """The part of a comparison; its CSV file is comparison.csv."""
+    """The part of a comparison."""
     main = _main_table(c)
     lead = Block("What changed", (*c.compared, *_shown(c)), (main,), lead=True, on_screen=True)
     blocks = (lead, *_decision_blocks(c), *_evidence(c))

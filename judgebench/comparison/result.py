@@ -41,7 +41,7 @@ class Flips(Shown):
     @property
     def part(self) -> Part:
         """Its table stands with the comparison."""
-        return incomplete(Part("flips", "", self.found), self.gaps)
+        return incomplete(Part("flips", "", self.found, own_file=True), self.gaps)
 
 
 @dataclass(frozen=True, repr=False)

@@ -198,7 +198,7 @@ _YES_OR_NO = {1.0: "yes", 0.0: "no"}
 
 
 def decisions_part(decisions: Decisions) -> Part:
-    """The part of the decisions; its CSV file is decisions.csv."""
+    """The part of the decisions; its rows also stand in decisions.csv."""
     blocks = (*_opening(decisions), *_evidence(decisions))
     title = "may these judges replace the annotators?"
     counts = Counter(d.outcome for d in decisions.decisions)
@@ -208,7 +208,7 @@ def decisions_part(decisions: Decisions) -> Part:
     paper = (paper_table(decisions),) if outcomes else ()
     return Part(
         "decisions", title, decisions.results, blocks, decisions.notes, facts, screen, paper,
-        decisions.collapsed,
+        decisions.collapsed, own_file=True,
     )  # fmt: skip
 
 

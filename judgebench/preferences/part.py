@@ -183,7 +183,7 @@ _DECLARED: Mapping[str, Layout] = {
 
 
 def preferences_part(found: Preferences) -> Part:
-    """The part; its CSV file is preferences.csv."""
+    """The part."""
     order = {ties: _table(found, "order", ties=ties) for ties in TIES}
     usual = order.pop(THREE_WAY)
     criteria = (_table(found, "criterion", tag=""), _table(found, "criterion", criterion=""))

@@ -1,6 +1,7 @@
 """Figures: how heat maps and intervals are drawn, and what all figures share.
 
-Each is drawn once and saved as PNG, PDF and SVG. Colours are told apart with every common kind of
+Each is drawn once, as SVG for the page; PNG and PDF are saved of the same drawing where they are
+asked for. Colours are told apart with every common kind of
 colour blindness, and each is doubled by a shape, a place or a printed number.
 """
 
@@ -21,7 +22,8 @@ from judgebench.results.part import Drawing, Figure, HeatMap, Intervals, Lane, S
 from judgebench.results.tables import DASH, Cell
 from judgebench.words import wrapped
 
-FORMATS = ("png", "pdf", "svg")  # to look at, for a paper, for a page
+PAGE = ("svg",)
+EVERY_FORMAT = ("svg", "png", "pdf")  # for a page, to look at, for a paper
 _STYLE = {
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans", "Verdana", "Arial"],  # what a reader of an SVG may have
@@ -52,19 +54,19 @@ _MAPS: Mapping[Scale, str] = {"good": "Blues", "bad": "OrRd", "signed": "PuOr"}
 _KINDS: Mapping[str, str] = {"judge": "Judge", "control": "control judge", "human": "humans"}
 
 
-def drawn(figures: Iterable[Figure]) -> Mapping[str, Mapping[str, bytes]]:
+def drawn(figures: Iterable[Figure], formats: Sequence[str] = PAGE) -> dict[str, dict[str, bytes]]:
     """File name without its ending -> format -> content, for each figure."""
-    found: dict[str, Mapping[str, bytes]] = {}
+    found: dict[str, dict[str, bytes]] = {}
     for figure in figures:
         name = slug(figure.key)
         if name in found:
             name = f"{name}-{len(found) + 1}"
         if isinstance(figure, Drawing):
-            found[name] = save_figure(figure.draw)
+            found[name] = save_figure(figure.draw, formats)
         elif isinstance(figure, HeatMap):
-            found[name] = save_figure(partial(draw_heat_map, figure))
+            found[name] = save_figure(partial(draw_heat_map, figure), formats)
         else:
-            found[name] = save_figure(partial(draw_intervals, figure))
+            found[name] = save_figure(partial(draw_intervals, figure), formats)
     return found
 
 
@@ -198,8 +200,8 @@ def described(figure: Figure) -> str:
 # --- what all figures share -----------------------------------------------------------------------
 
 
-def save_figure(draw: Callable[[], Any]) -> Mapping[str, bytes]:
-    """The figure that `draw` makes, in every format."""
+def save_figure(draw: Callable[[], Any], formats: Sequence[str] = PAGE) -> dict[str, bytes]:
+    """The figure that `draw` makes, drawn once and saved in these formats."""
     import matplotlib as mpl
     from matplotlib.layout_engine import ConstrainedLayoutEngine
     from matplotlib.text import Text
@@ -219,7 +221,7 @@ def save_figure(draw: Callable[[], Any]) -> Mapping[str, bytes]:
             figure.text(0.02, -0.02, said, va="top", fontsize=SMALL, color=_WARN)
             for legend in figure.legends:
                 legend.set_bbox_to_anchor((0, 0, 1, 1), figure.transFigure)
-        return {kind: _save(figure, kind, "tight" if missing else None) for kind in FORMATS}
+        return {kind: _save(figure, kind, "tight" if missing else None) for kind in formats}
 
 
 def _save(figure: Any, kind: str, edges: str | None) -> bytes:

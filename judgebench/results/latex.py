@@ -1,7 +1,8 @@
-r"""The tables as LaTeX that pastes into a paper: one file each, a main table, and an appendix.
+r"""The tables as LaTeX that pastes into a paper: `main.tex` with those that a paper prints, which
+needs booktabs alone, and `appendix.tex` with all others.
 
-The main table is decimal-aligned (dcolumn); the others are longtables, cut into blocks of columns
-that fit the text width of a plain `article`. Works with pdflatex and what every TeX installation
+Those of the appendix are longtables, cut into blocks of columns that fit the text width of a plain
+`article`. Works with pdflatex and what every TeX installation
 has: letters and signs that it cannot set without further packages are written as commands, and what
 is left as `[U+4E2D]`.
 """
@@ -18,9 +19,7 @@ from judgebench.results.part import Block, Part, blocks_of
 from judgebench.results.tables import DASH, Cell, Footnotes, Table, footnotes, split_columns
 from judgebench.words import printable
 
-_HEAD = "% Made by judgebench. Needs \\usepackage{booktabs,dcolumn,longtable} in the preamble.\n"
-# Where the files of the tables lie, seen from the paper; a paper beside them defines it as empty.
-_FOLDER = "\\providecommand{\\judgebenchtables}{latex/}\n"
+_HEAD = "% Made by judgebench. Needs \\usepackage{{{}}} in the preamble.\n"
 
 _SPECIAL = {
     "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
@@ -60,18 +59,15 @@ _MOST_STUB = 36
 
 def to_latex(parts: Sequence[Part]) -> dict[str, str]:
     """File name -> content: `main.tex` where the parts have tables for a paper, `appendix.tex` with
-    the sentences of every block, which reads in the files of all tables."""
+    the sentences and the tables of every block."""
     files: dict[str, str] = {}
-    if paper := [table for part in parts for table in part.paper]:
-        files["main.tex"] = "\n".join([_HEAD, *map(_paper_table, paper)])
-    appendix = [_HEAD + _FOLDER]
+    if paper := [table for part in parts for table in part.paper if table.rows]:
+        pages = (page for table in paper for page in _pages(table))
+        files["main.tex"] = "\n".join([_HEAD.format("booktabs"), *pages])
+    appendix = [_HEAD.format("booktabs,longtable")]
     for block in blocks_of(parts):
-        if block.text:
-            appendix.append(_said(block))
-        for table in block.tables:
-            name = f"{_key(table)}.tex"
-            files[name] = _HEAD + _table(table)
-            appendix.append(f"\\input{{\\judgebenchtables {name}}}\n")
+        appendix += [_said(block)] if block.text else []
+        appendix += map(_table, block.tables)
     return {**files, "appendix.tex": "\n".join(appendix)}
 
 
@@ -90,7 +86,7 @@ def _said(block: Block) -> str:
 
 
 def _key(table: Table) -> str:
-    """What names a table in a label and as a file."""
+    """What names a table in a label."""
     return re.sub(r"[^A-Za-z0-9]+", "-", table.key).strip("-")
 
 
@@ -201,46 +197,50 @@ def _breakable(text: str) -> str:
 
 # --- the table for a paper --------------------------------------------------------------------
 
-_PAGE = 40  # rows; a longer table breaks between pages
+_PAGE = 40  # lines; the others stand in a table after it
 _STUB = "p{34mm}"
 
 
-def _paper_table(table: Table) -> str:
-    """Numbers aligned by their points, a column for the intervals, a line for each first stub where
-    there are two; what single numbers rest on is left to the appendix."""
+def _pages(table: Table) -> Iterator[str]:
+    """The table for a paper; one that is longer than a page as several."""
     first = table.stubs - 1  # the column that names the rows
     columns = [_paper_column(table, i) for i in range(first + 1, len(table.columns))]
     spec = _STUB + "".join(spec for spec, _, _ in columns)
     names = [rf"\raggedright {escape(table.columns[first])}"]
     names += [name for _, heads, _ in columns for name in heads]
     head = f"\\toprule\n{' & '.join(names)} \\tabularnewline\n\\midrule\n"
-    lines: list[str] = []
-    for group, rows in groupby(table.rows, key=lambda row: row[0].value if first else ""):
+    notes = " ".join(map(escape, [*table.notes, *_rests_on(table)]))
+    under = f"{{\\par\\smallskip\\noindent\\raggedright\\scriptsize {notes}\\par}}"
+    lines = [f"{line} \\tabularnewline\n" for line in _paper_lines(table.rows, first, columns)]
+    for start in range(0, len(lines), _PAGE):
+        body = "".join(lines[start : start + _PAGE])
+        title = escape(table.title)
+        caption = rf"\caption{{{title}}}\label{{tab:judgebench-{_key(table)}}}"
+        caption = rf"\caption[]{{{title} (continued)}}" if start else caption
+        again = "\\addtocounter{table}{-1}" if start else ""
+        yield (
+            f"\\begin{{table}}{again}\n\\centering\\footnotesize\\setlength{{\\tabcolsep}}{{1.4mm}}\n"
+            f"{caption}\n\\medskip\n\n\\begin{{tabular}}{{@{{}}{spec}@{{}}}}\n{head}{body}"
+            f"\\bottomrule\n\\end{{tabular}}\n{under}\n\\end{{table}}\n"
+        )
+
+
+def _paper_lines(
+    rows: Sequence[Sequence[Cell]], first: int, columns: Sequence[_Column]
+) -> Iterator[str]:
+    """A line for each row, and one for each first stub where there are two; what single numbers
+    rest on is left to the appendix."""
+    gap = ""
+    for group, same in groupby(rows, key=lambda row: row[0].value if first else ""):
         if group:
-            gap = "\\addlinespace\n" if lines else ""
-            lines.append(
-                rf"{gap}\multicolumn{{{len(names)}}}{{@{{}}l}}{{\emph{{{escape(group)}}}}}"
-            )
-        for row in rows:
+            wide = first + sum(len(heads) for _, heads, _ in columns)
+            yield rf"{gap}\multicolumn{{{wide}}}{{@{{}}l}}{{\emph{{{escape(group)}}}}}"
+            gap = "\\addlinespace\n"
+        for row in same:
             cells = [rf"\raggedright {_breakable(row[first].value)}"]
             for (_, _, show), cell in zip(columns, row[first + 1 :], strict=True):
                 cells += show(cell)
-            lines.append(" & ".join(cells))
-    body = "".join(f"{line} \\tabularnewline\n" for line in lines)
-    caption = rf"\caption{{{escape(table.title)}}}\label{{tab:judgebench-{_key(table)}}}"
-    notes = " ".join(map(escape, [*table.notes, *_rests_on(table)]))
-    under = rf"{{\par\smallskip\noindent\raggedright\scriptsize {notes}\par}}"
-    small = "\\footnotesize\\setlength{\\tabcolsep}{1.4mm}\n"
-    if len(lines) > _PAGE:
-        return (
-            f"{{{small}\\begin{{longtable}}{{@{{}}{spec}@{{}}}}\n{caption} \\tabularnewline\n"
-            f"{head}\\endhead\n\\bottomrule\n\\endfoot\n{body}\\end{{longtable}}\n{under}}}\n"
-        )
-    return (
-        f"\\begin{{table}}\n\\centering{small}{caption}\n\\medskip\n\n"
-        f"\\begin{{tabular}}{{@{{}}{spec}@{{}}}}\n{head}{body}\\bottomrule\n\\end{{tabular}}\n{under}\n"
-        "\\end{table}\n"
-    )
+            yield " & ".join(cells)
 
 
 _Column = tuple[str, list[str], Callable[[Cell], list[str]]]
@@ -257,21 +257,17 @@ def _paper_column(table: Table, i: int) -> _Column:
     heads = [rf"\multicolumn{{1}}{{c}}{{{name}}}"]
     levels = {cell.estimate.level for cell in cells if cell.estimate and cell.interval}
     if not levels:
-        return "D{.}{.}{-1}", heads, lambda cell: [_aligned(cell)]
+        return "r", heads, lambda cell: [_number(cell)]
     interval = rf"\multicolumn{{1}}{{c}}{{{100 * levels.pop():g}~\% interval}}"
-    return "D{.}{.}{-1}l", [*heads, interval], lambda c: [_aligned(c), _interval(c)]
+    return "rl", [*heads, interval], lambda c: [_number(c), f"${c.interval}$" * bool(c.interval)]
 
 
-def _aligned(cell: Cell) -> str:
-    """A number for a column of mathematics; dashes are set aside."""
+def _number(cell: Cell) -> str:
+    """A number as mathematics sets it; the best in bold, a dash in the middle of its column."""
     if cell.value == DASH:
         return r"\multicolumn{1}{c}{\textendash{}}"
-    value = cell.value.replace(",", "{,}")
-    return rf"\multicolumn{{1}}{{c}}{{\textbf{{{escape(cell.value)}}}}}" if cell.best else value
-
-
-def _interval(cell: Cell) -> str:
-    return f"${cell.interval}$" if cell.interval else ""
+    shown = escape(cell.value)
+    return rf"\textbf{{{shown}}}" if cell.best else shown
 
 
 def _rests_on(table: Table) -> Iterator[str]:

@@ -114,14 +114,14 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What one analysis shows. `key` names its CSV file and its anchor in the page.
+    """What one analysis shows. `key` names it in results.csv and is its anchor in the page.
 
     `title` stands after the name of the study in the report's title: "judges against human labels".
     `notes` are the caveats; those that are `urgent` come first, and stand on any screen. `results`
-    are the rows behind it, which its CSV file holds. `facts` are what a reader asks first
-    (outcomes, answers, rubric, judges, date): heading and what is said. `screen` is what a terminal
-    shows of it unless everything is asked for, `paper` the tables that a paper would show, and
-    `files` are tables of texts beside it, each a CSV file.
+    are the rows behind it; with `own_file` they also stand in a CSV file that `key` names. `facts`
+    are what a reader asks first (outcomes, answers, rubric, judges, date): heading and what is
+    said. `screen` is what a terminal shows of it unless everything is asked for, `paper` the tables
+    that a paper would show, and `files` are tables of texts beside it, each a CSV file.
     """
 
     key: str
@@ -134,11 +134,12 @@ class Part:
     paper: tuple[Table, ...] = ()
     urgent: tuple[str, ...] = ()
     files: Files = field(default_factory=dict)
+    own_file: bool = False
 
 
 def incomplete(part: Part, gaps: tuple[str, ...]) -> Part:
     """The part of a study with these `gaps`: under each table, first among the caveats and on the
-    screen, and in a column `caveat` of the CSV file."""
+    screen, and in a column `caveat` of the CSV files."""
     if not gaps:
         return part
 

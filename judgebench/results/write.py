@@ -1,32 +1,73 @@
-"""Write a report down: CSV, Markdown, LaTeX, one self-contained page, figures."""
+"""Write a report down: one self-contained page, CSV, Markdown, LaTeX, and figures as files.
+
+A report on fewer answers never replaces one on more.
+"""
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Mapping, Sequence
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from judgebench.data.columns import is_run, to_csv
-from judgebench.files import write_atomically
-from judgebench.results.figure import drawn
+from judgebench.files import disk_errors, write_atomically
+from judgebench.results.figure import EVERY_FORMAT, PAGE, drawn
 from judgebench.results.html import to_html
 from judgebench.results.latex import to_latex
 from judgebench.results.markdown import to_markdown
 from judgebench.results.part import Part, figures_of
+from judgebench.results.rows import Results
 from judgebench.words import printable
 
+_SIZE = "report.json"  # beside the report: on how many answers it is
 
-def write_report(parts: Sequence[Part], folder: Path, *, name: str = "") -> Mapping[str, Path]:
+
+def write_in_place(
+    parts: Sequence[Part], folder: Path, *, name: str, answers: int, figures: bool = False
+) -> tuple[Mapping[str, Path], str]:
+    """Write the report on so many answers (`write_report`) into `folder`. Where that holds the
+    report of more, it goes into a folder beside it, and a sentence says so.
+
+    Raises DiskFailed.
+    """
+    with disk_errors(folder):
+        place, notice, there = folder, "", _answers_of(folder)
+        if there > answers:
+            named = folder if folder.name not in ("", "..") else folder.resolve()
+            place = named.with_name(f"{named.name}-{answers}-answers")
+            notice = (
+                f"{folder} holds the report of {there:,} answers and was left as it is: this one, "
+                f"of {answers:,}, is in {place}"
+            )
+        place.mkdir(parents=True, exist_ok=True)
+        write_atomically(place / _SIZE, json.dumps({"answers": answers}).encode())
+        return write_report(parts, place, name=name, figures=figures), notice
+
+
+def _answers_of(folder: Path) -> int:
+    """The number of answers that the report in that folder is on; 0 where none says so."""
+    try:
+        answers = json.loads((folder / _SIZE).read_bytes())["answers"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return 0
+    return answers if isinstance(answers, int) else 0
+
+
+def write_report(
+    parts: Sequence[Part], folder: Path, *, name: str = "", figures: bool = False
+) -> Mapping[str, Path]:
     """Write every file of the report into `folder` and return their paths.
 
-    The keys are `markdown`, `html`, for each part the name of its CSV file, and for LaTeX and each
-    figure the path inside `folder`, such as `latex/appendix.tex`, `plots/label_distribution.png`. A
-    file is the old one or the new one, never half of either.
+    The keys are `html`, `markdown`, and of all others the path inside `folder`, such as
+    `results.csv`, `latex/appendix.tex` or, with `figures`, `plots/label_distribution.png`. A file
+    is the old one or the new one, never half of either.
     """
     written: dict[str, Path] = {}
-    for key, inside, content in _files(parts, name):
+    for key, inside, content in _files(parts, name, EVERY_FORMAT if figures else PAGE):
         path = folder / inside
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, content)
@@ -34,37 +75,51 @@ def write_report(parts: Sequence[Part], folder: Path, *, name: str = "") -> Mapp
     return written
 
 
-def _files(parts: Sequence[Part], name: str) -> Iterator[tuple[str, str, bytes]]:
+def _files(
+    parts: Sequence[Part], name: str, formats: Sequence[str]
+) -> Iterator[tuple[str, str, bytes]]:
     """Key, path inside the folder and content of each file."""
+    yield "results.csv", "results.csv", results_csv(parts).encode()
     for part in parts:
-        yield f"{part.key}.csv", f"{part.key}.csv", part_csv(part).encode()
+        if part.own_file:
+            yield f"{part.key}.csv", f"{part.key}.csv", part_csv(part).encode()
         for file, make in part.files.items():
             rows = ([str(safe(cell)) for cell in row] for row in make())
             yield file, file, to_csv(next(rows), rows)
     yield "markdown", "tables.md", to_markdown(parts, name).encode()
     for file, text in to_latex(parts).items():
         yield f"latex/{file}", f"latex/{file}", text.encode()
-    figures = drawn(figures_of(parts))
-    images = [saved["svg"] for saved in figures.values()]
+    figures = drawn(figures_of(parts), formats)
+    images = [saved.pop("svg") for saved in figures.values()]
     yield "html", "report.html", to_html(parts, name, images).encode()
     for stem, saved in figures.items():
         for kind, content in saved.items():
-            if kind != "svg":
-                yield f"plots/{stem}.{kind}", f"plots/{stem}.{kind}", content
+            yield f"plots/{stem}.{kind}", f"plots/{stem}.{kind}", content
+
+
+def results_csv(parts: Sequence[Part]) -> str:
+    """The rows of all parts as one long table; `part` says whose a row is. See `part_csv`."""
+    pairs = ((part.key, row) for part in parts for row in part.results)
+    results = Results(tuple(replace(row, keys={"part": key, **row.keys}) for key, row in pairs))
+    return _csv_text(results, dict.fromkeys(("part", *results.columns)))
 
 
 def part_csv(part: Part) -> str:
-    """The rows of a part as the text of its CSV file, lines ended by a line feed.
+    """The rows of a part as the text of a CSV file, lines ended by a line feed.
 
     A text that a spreadsheet would run as a formula (it begins with = + - @, a tab or a line break)
     gets a leading apostrophe. What a row lacks is an empty cell, and so is an undefined
     `value`. A label may read `None` or `NA`, which pandas reads as missing unless it is given
     `keep_default_na=False, na_values=[""]`.
     """
+    return _csv_text(part.results, part.results.columns)
+
+
+def _csv_text(results: Results, columns: Collection[str]) -> str:
     out = io.StringIO()
-    writer = csv.DictWriter(out, part.results.columns, restval="", lineterminator="\n")
+    writer = csv.DictWriter(out, columns, restval="", lineterminator="\n")
     writer.writeheader()
-    for row in part.results:
+    for row in results:
         writer.writerow({key: safe(value) for key, value in row.plain().items()})
     return out.getvalue()
 

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from judgebench.cli.commands import Commands
-from judgebench.cli.options import INTERRUPTED, Limit, LocalOnly, Seed, columns_of
+from judgebench.cli.options import INTERRUPTED, Figures, Limit, LocalOnly, Seed, columns_of
 from judgebench.cli.options import Budget as BudgetOption
 from judgebench.cli.show import AsJson, Output, Quiet, Verbose, show
 from judgebench.errors import Problem, SetupError
@@ -69,6 +69,7 @@ def consistency(
         typer.Option(min=0, metavar="X", help="Say how many runs give a mean this standard error."),
     ] = None,
     to: ReportFolder = None,
+    figures: Figures = False,
     verbose: Verbose = False,
     quiet: Quiet = False,
     as_json: AsJson = False,
@@ -81,7 +82,7 @@ def consistency(
         file, group=group or "", system=system or "", scores=column or (),
         ratio=ratio or (), standard_error=standard_error,
     )  # fmt: skip
-    written = api.report(found, to) if to else {}
+    written = api.report(found, to, figures=figures) if to else {}
     show({"consistency": found}, found.name, output, written)
 
 
@@ -168,6 +169,7 @@ def correlate(
         ),
     ] = None,
     to: ReportFolder = None,
+    figures: Figures = False,
     verbose: Verbose = False,
     quiet: Quiet = False,
     as_json: AsJson = False,
@@ -184,7 +186,7 @@ def correlate(
         file, against or (), group=group or "", system=system or "", flip=flip or (),
         scores=column or ("*",), more=more, without=without_system or (),
     )  # fmt: skip
-    written = api.report(found, to) if to else {}
+    written = api.report(found, to, figures=figures) if to else {}
     show({"correlate": found}, found.name, output, written)
 
 
@@ -380,6 +382,7 @@ def compare(
     column: ScoreColumns = None,
     flip: FlippedColumns = None,
     to: ReportFolder = None,
+    figures: Figures = False,
     verbose: Verbose = False,
     quiet: Quiet = False,
     as_json: AsJson = False,
@@ -395,5 +398,5 @@ def compare(
     where = Roles((), group or "exam_id", system or "system", flip or ())
     found = open_against_closed(opened, closed, where, correct, column or ())
     found = replace(found, name=opened.stem)
-    written = api.report(found, to) if to else {}
+    written = api.report(found, to, figures=figures) if to else {}
     show({"openqa": found}, found.name, Output(verbose, quiet, as_json), written)

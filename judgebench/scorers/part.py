@@ -55,7 +55,7 @@ _PAIRS = (
 
 
 def scorers_part(found: BesideHumans) -> Part:
-    """The part; its CSV file is scorers.csv."""
+    """The part."""
     sentences = tuple(_sentences(found))
     levels = [level for level in _LEVELS if found.rows.select("association", scope=level)]
     tables = tuple(_level(found, level) for level in levels)
@@ -480,7 +480,7 @@ _STRONGEST = 12  # columns on a screen
 
 
 def correlations_part(found: Correlations) -> Part:
-    """The part; its CSV file is correlations.csv."""
+    """The part."""
     against = found.rows.values("metric", "correlation")
     levels = found.rows.values("scope", "correlation")
     tables = [_columns_table(found, one, level) for one in against for level in levels]

@@ -350,7 +350,7 @@ _ABOUT_MISSES = (
 
 
 def stress_part(stress: StressResult) -> Part:
-    """The part of the stress test; its CSV file is stress.csv."""
+    """The part of the stress test."""
     blocks = tuple(_blocks(stress))
     title = "judges under stress"
     return Part("stress", title, stress.rows, blocks, stress.notes, screen=(_screen(stress),))

@@ -49,7 +49,7 @@ _WAYS: Mapping[str, tuple[str, str, str, str]] = {
 
 
 def tuning_part(found: Tuned) -> Part:
-    """The part; its CSV file is tuning.csv."""
+    """The part."""
     rows = found.rows.select("gain", side="difference", failures="left_out")
     brief = tuple(_summary(found, key) for key in _DRAWN)
     both = [

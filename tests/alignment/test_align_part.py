@@ -447,7 +447,6 @@ def test_a_handful_of_answers_is_no_error(n: int) -> None:
 # --- figures and cards ----------------------------------------------------------------------------
 
 
-@pytest.mark.usefixtures("every_format")
 def test_what_is_drawn(tiny: Alignment, hostile: Alignment) -> None:
     assert [figure.key for figure in figures_of([tiny.part])] == [
         "judges_and_controls_accuracy", "judges_and_controls_weighted_kappa",

@@ -16,7 +16,7 @@ needs_latex = pytest.mark.skipif(
     shutil.which("pdflatex") is None, reason="needs pdflatex, which is not installed"
 )
 PAPER = (
-    "\\documentclass{article}\n\\usepackage{booktabs,dcolumn,longtable}\n\\begin{document}\nText.\n"
+    "\\documentclass{article}\n\\usepackage{booktabs,longtable}\n\\begin{document}\nText.\n"
     "%s\n\\end{document}\n"
 )
 

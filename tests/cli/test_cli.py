@@ -73,7 +73,7 @@ def test_run_align_report(call, bench: Path, tmp_path: Path) -> None:  # type: i
     code, out, _ = call("report", run, "--to", tmp_path / "paper")
     assert code == 0
     assert (tmp_path / "paper" / "latex" / "main.tex").is_file()
-    assert (tmp_path / "paper" / "alignment.csv").is_file()
+    assert (tmp_path / "paper" / "results.csv").is_file()
 
 
 def test_dry_run_and_limit(call, bench: Path, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]

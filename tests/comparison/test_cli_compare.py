@@ -108,10 +108,9 @@ def test_a_decision_that_fell_fails_only_where_that_is_asked(call, runs: Path) -
     assert out.count("the decision fell from") == len(fell)
 
 
-@pytest.mark.usefixtures("every_format")
 def test_the_report_has_a_page_tables_a_figure_and_every_flip(call, runs: Path) -> None:  # type: ignore[no-untyped-def]
     to = runs / "report"
-    code, out, _ = call("compare", runs / "before", runs / "after", "--to", to)
+    code, out, _ = call("compare", runs / "before", runs / "after", "--to", to, "--figures")
     assert code == 0
     assert f"Report: {to / 'report.html'}" in out
     page = (to / "report.html").read_text()
@@ -123,7 +122,7 @@ def test_the_report_has_a_page_tables_a_figure_and_every_flip(call, runs: Path) 
     found = jb.compare(runs / "before", runs / "after")
     assert len(flips) == len(found.flips.to_frame())
     assert {"item_id", "metric", "label_a", "label_b", "truth", "right"} <= flips[0].keys()
-    assert (to / "comparison.csv").is_file()
+    assert (to / "results.csv").is_file()
     assert (to / "tables.md").is_file()
     assert list((to / "latex").iterdir())
     assert jb.report(found, runs / "again")["html"].is_file()

@@ -373,14 +373,13 @@ def test_a_terminal_shows_every_decision_and_nothing_is_wider(width: int) -> Non
 
 
 @pytest.mark.long
-@pytest.mark.usefixtures("every_format")
 def test_every_file_of_a_report_holds_hostile_decisions_as_text(tmp_path: Path) -> None:
     hostile = hostile_decisions()
     few = replace(hostile, curves=hostile.curves[:1])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.filterwarnings("ignore", message="constrained_layout")  # very long names
-        written = write_report([few.part], tmp_path, name="alone")
+        written = write_report([few.part], tmp_path, name="alone", figures=True)
     assert {"decisions.csv", "markdown", "html", "latex/main.tex", "plots/decisions.png"} <= set(
         written
     )

@@ -78,7 +78,7 @@ def small(name: str) -> Part:
 def test_a_report_into_a_folder_that_has_one(tmp_path: Path, after: int, half: bool) -> None:
     folder = tmp_path / "report"
     # Drawing takes seconds and writes nothing itself.
-    with patch("judgebench.results.write.drawn", lambda found: {"a": {"png": b"x", "svg": b"y"}}):
+    with patch("judgebench.results.write.drawn", lambda *_: {"a": {"png": b"x", "svg": b"y"}}):
         old = {p: p.read_bytes() for p in write_report([small("old")], folder).values()}
         with failing(after, half), suppress(OSError, JudgebenchError):
             write_report([small("new")], folder)

@@ -300,7 +300,7 @@ def test_a_report_shows_a_judge_on_its_own_metrics_alone(tmp_path: Path) -> None
     verdicts = labels[labels.annotator == "Ann"][["item_id", "topic"]]
     study = jb.study(labels, {"name": "one", "verdicts": verdicts}, rubric=rubric)
     jb.report(study, tmp_path / "report")
-    rows = pd.read_csv(tmp_path / "report" / "alignment.csv")
+    rows = pd.read_csv(tmp_path / "report" / "results.csv")
     confusion = rows[(rows.analysis == "confusion") & (rows.judge == "one")]
     assert set(confusion.metric) == {"topic"}
     page = (tmp_path / "report" / "report.html").read_text()

@@ -14,17 +14,23 @@ from hypothesis import strategies as st
 from part_case import UNDEFINED, hostile_part, make_part
 
 from judgebench.alignment import Alignment
-from judgebench.results.figure import described, draw_heat_map, draw_intervals, drawn, ink_on
+from judgebench.results.figure import (
+    EVERY_FORMAT,
+    described,
+    draw_heat_map,
+    draw_intervals,
+    drawn,
+    ink_on,
+)
 from judgebench.results.fonts import fonts_for, without_a_font
 from judgebench.results.part import HeatMap, Intervals, Scale, figures_of
 from judgebench.results.tables import Cell
 
-pytestmark = pytest.mark.usefixtures("every_format")
 SIGNATURES = {"png": b"\x89PNG", "pdf": b"%PDF", "svg": b"<?xml"}
 
 
 def test_every_figure_comes_in_every_format() -> None:
-    found = drawn(figures_of([make_part("alignment"), make_part("stress")]))
+    found = drawn(figures_of([make_part("alignment"), make_part("stress")]), EVERY_FORMAT)
     assert list(found) == [
         f"{key}_{name}" for key in ("alignment", "stress") for name in ("heat", "lanes", "drawing")
     ]

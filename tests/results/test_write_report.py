@@ -3,6 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from part_case import make_part
 
@@ -13,24 +14,30 @@ PART = make_part()
 BARE = replace(PART, blocks=tuple(b for b in PART.blocks if not b.figures))
 
 
-@pytest.mark.usefixtures("every_format")
-def test_every_file_is_written_and_named(tmp_path: Path) -> None:
-    parts = [PART, replace(BARE, key="stress")]
-    written = write_report(parts, tmp_path / "new" / "folder", name="study")
-    assert {key: path.name for key, path in written.items() if "/" not in key} == {
-        "alignment.csv": "alignment.csv",
-        "stress.csv": "stress.csv",
-        "markdown": "tables.md",
-        "html": "report.html",
-    }
-    assert {key for key in written if "/" in key} == {
+@pytest.mark.parametrize("figures", [False, True])
+def test_every_file_is_written_and_named(tmp_path: Path, figures: bool) -> None:
+    paper = PART.blocks[0].tables or PART.blocks[1].tables
+    parts = [replace(PART, paper=paper), replace(BARE, key="stress", own_file=True)]
+    written = write_report(parts, tmp_path / "new" / "folder", name="study", figures=figures)
+    names = {"html": "report.html", "markdown": "tables.md"}
+    assert {names.get(key, key) for key in written} == {
+        "report.html", "results.csv", "stress.csv", "tables.md", "latex/main.tex",
+        "latex/appendix.tex",
+    } | {
         f"plots/alignment_{name}.{kind}"
         for name in ("heat", "lanes", "drawing")
         for kind in ("png", "pdf")
-    } | {f"latex/{name}.tex" for name in ("appendix", "alignment-grid", "alignment-more")}
-    on_disk = {p for p in (tmp_path / "new" / "folder").rglob("*") if p.is_file()}
-    assert on_disk == set(written.values())
+        if figures
+    }  # fmt: skip
+    folder = tmp_path / "new" / "folder"
+    assert {p for p in folder.rglob("*") if p.is_file()} == set(written.values())
     assert all(path.stat().st_size > 0 for path in written.values())
+    rows = pd.read_csv(written["results.csv"], keep_default_na=False)
+    stress = pd.read_csv(written["stress.csv"], keep_default_na=False)
+    assert rows["part"].value_counts().to_dict() == dict.fromkeys(("alignment", "stress"), 3)
+    assert rows[rows["part"] == "stress"].drop(columns="part").values.tolist() == (
+        stress.values.tolist()
+    )
 
 
 def test_the_same_parts_give_the_same_files_and_others_replace_them(tmp_path: Path) -> None:
@@ -42,13 +49,13 @@ def test_the_same_parts_give_the_same_files_and_others_replace_them(tmp_path: Pa
 
 
 def test_a_file_that_cannot_be_replaced_leaves_nothing_half_written(tmp_path: Path) -> None:
-    before = write_report([BARE], tmp_path)["alignment.csv"].read_bytes()
+    before = write_report([BARE], tmp_path)["results.csv"].read_bytes()
     (tmp_path / "report.html").unlink()
     (tmp_path / "report.html").mkdir()
     (tmp_path / "report.html" / "kept").write_text("kept")
     with pytest.raises(OSError, match=r"report\.html"):
         write_report([BARE], tmp_path)
-    assert (tmp_path / "alignment.csv").read_bytes() == before
+    assert (tmp_path / "results.csv").read_bytes() == before
     assert (tmp_path / "report.html" / "kept").read_text() == "kept"
     assert not list(tmp_path.rglob("*.tmp"))
 

@@ -310,7 +310,7 @@ def test_a_family_is_found_with_its_stability() -> None:
 def test_it_is_read_in_every_format(ran: Ran, tmp_path: Path) -> None:
     study, found, _ = ran
     jb.report(study, tmp_path)
-    assert "gappy" in (tmp_path / "scorers.csv").read_text()
+    assert "gappy" in (tmp_path / "results.csv").read_text()
     assert CEILING in (tmp_path / "tables.md").read_text()
     shown = [cell.value for t in found.part.paper for row in t.rows for cell in row]
     small = [

@@ -52,7 +52,6 @@ def judge_file(server: Loopback) -> str:
     return "writer.yaml"
 
 
-@pytest.mark.usefixtures("every_format")
 def test_a_set_is_made_checked_reviewed_and_used(here: Path) -> None:
     with Loopback([said(json.dumps(FALSE))]) as server:
         told = call(
@@ -73,8 +72,8 @@ def test_a_set_is_made_checked_reviewed_and_used(here: Path) -> None:
     Path("bench.yaml").write_text(yaml.safe_dump(bench))
     told = call("stress", "bench.yaml", "--reviewed")
     assert "1 answer, 1 altered answer" in told
-    assert Path("runs/mine/report/stress.csv").is_file()
-    again = call("report", "runs/mine", "--to", "out", "-v")
+    assert Path("runs/mine/report/results.csv").is_file()
+    again = call("report", "runs/mine", "--to", "out", "-v", "--figures")
     assert "stress_missed-heat" in again
     assert "Stress" in Path("out/report.html").read_text()
     assert re.search(r"0\.000\s+│?\s*.*\n?.*\[0\.000, 0\.975\]", call("align", "runs/mine", "-v"))

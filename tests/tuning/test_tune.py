@@ -246,7 +246,6 @@ def test_every_way_to_teach_stands_beside_the_judge(
     assert tables["tuning_curve_accuracy"].rows[0][-1].remark == "a gain is shown"
 
 
-@pytest.mark.usefixtures("every_format")
 def test_tune_shows_what_the_run_found(run: Path) -> None:
     found = jb.tune(jb.open_run(run))
     rows = found.results
@@ -257,7 +256,7 @@ def test_tune_shows_what_the_run_found(run: Path) -> None:
         for row in rows.select("otherwise", "accuracy", **about) if row["as"] == "without-model-x"
     }  # fmt: skip
     assert held["learnt"].n == held["otherwise"].n == 24  # the answers of model-x alone
-    written = write_report([found.part], run / "paper", name="tone")
+    written = write_report([found.part], run / "paper", name="tone", figures=True)
     page = written["html"].read_text()
     for text in (page, written["markdown"].read_text()):
         assert "Answers of systems that nothing was learnt from" in text
@@ -265,8 +264,8 @@ def test_tune_shows_what_the_run_found(run: Path) -> None:
         assert "4 folds of 12 answers, each judged by what was learnt from 36 answers with" in text
         assert "the largest group that is tied together so holds 2 answers." in text
     assert written["plots/learning_curve_accuracy.png"].read_bytes().startswith(b"\x89PNG")
-    assert "latex/tuning-gains.tex" in written
-    assert len(found.to_frame()) == len(written["tuning.csv"].read_text().splitlines()) - 1
+    assert "tab:judgebench-tuning-gains" in written["latex/appendix.tex"].read_text()
+    assert len(found.to_frame()) == len(written["results.csv"].read_text().splitlines()) - 1
 
 
 def test_folds_can_be_audited(tmp_path: Path) -> None:

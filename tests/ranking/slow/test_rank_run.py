@@ -38,7 +38,7 @@ pytestmark = [
 Call = Callable[..., tuple[int, str, str]]
 CONTROLS = ("no-argument", "label-only", "noise", "passages")
 WRITERS = ("good", "lazy")
-REPORT = ("report.html", "tables.md", "latex/appendix.tex", "rankings.csv")
+REPORT = ("report.html", "tables.md", "latex/appendix.tex", "results.csv")
 SIZES = {"train": 12, "development": 6, "test": 6}
 EVALUATORS = (
     "baseline", "baseline-1", "expert-trained", "expert-trained-1", "llm-trained-0",
@@ -125,7 +125,7 @@ def environment() -> dict[str, str]:
 
 
 def rows(run: Path) -> list[dict[str, str]]:
-    with (run / "report" / "rankings.csv").open(encoding="utf-8-sig", newline="") as file:
+    with (run / "report" / "results.csv").open(encoding="utf-8-sig", newline="") as file:
         return list(csv.DictReader(file))
 
 
@@ -160,7 +160,7 @@ def test_a_run_leaves_all_that_it_was_to_make(done: tuple[Path, Path, str]) -> N
     each = SIZES["test"] * (1 + len(WRITERS) + len(CONTROLS))
     for name in (*(f"ferries-{kind}" for kind in EVALUATORS), "judge"):
         assert len(list(read_lines(run / f"verdicts-{name}.jsonl"))) == each, name
-    for name in (*REPORT, "alignment.csv"):
+    for name in REPORT:
         assert (run / "report" / name).stat().st_size > 0, name
     assert list((run / "report" / "plots").glob("*.png"))
     assert f"Report: {run / 'report' / 'report.html'}" in said
@@ -182,12 +182,12 @@ def test_a_second_run_asks_nobody_trains_nothing_and_says_the_same(
     done: tuple[Path, Path, str], call: Call, asked: list[Request]
 ) -> None:
     bench, run, _ = done
-    before, report = state(run), (run / "report" / "rankings.csv").read_bytes()
+    before, report = state(run), (run / "report" / "results.csv").read_bytes()
     code, out, err = call("rank", "run", bench, "--run", run)
     assert code == 0, err
     assert asked == []
     assert state(run) == before
-    assert (run / "report" / "rankings.csv").read_bytes() == report
+    assert (run / "report" / "results.csv").read_bytes() == report
     assert "to do" not in out
 
 
@@ -201,14 +201,14 @@ def test_a_report_needs_neither_torch_nor_the_original_files(
     )
     moved = tmp_path / "moved"
     subprocess.run(["cp", "-r", str(run), str(moved)], check=True)
-    original = (moved / "report" / "rankings.csv").read_bytes()
+    original = (moved / "report" / "results.csv").read_bytes()
     ended = subprocess.run(
         [sys.executable, "-c", code, "report", str(moved), "--to", str(tmp_path / "again")],
         env=environment(), capture_output=True, text=True, check=False, cwd=tmp_path,
     )  # fmt: skip
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout.splitlines()[-1] == "False"
-    assert (tmp_path / "again" / "rankings.csv").read_bytes() == original
+    assert (tmp_path / "again" / "results.csv").read_bytes() == original
 
 
 def test_a_dry_run_writes_nothing(
@@ -302,7 +302,7 @@ def test_ctrl_c_keeps_what_is_done_and_the_same_command_goes_on(
     for name, kept in before.items():
         if "arguments" in name or "judge" in name:
             assert state(run)[name] == kept, name
-    assert (run / "report" / "rankings.csv").is_file()
+    assert (run / "report" / "results.csv").is_file()
 
 
 def lines(path: Path) -> int:
