@@ -13,6 +13,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from judgebench.files import TABLE_READERS, ReadRows
+
 if TYPE_CHECKING:
     import typer
     import yaml
@@ -33,7 +35,6 @@ WINGS = {
 """The package of each wing, by the wing's name."""
 
 Lines = Sequence[tuple[str, str]]  # (name, what it is)
-ReadRows = Callable[[Path], Sequence[Mapping[str, str]]]  # of a table, by column; raises SetupError
 
 
 def _none_beside(config: BenchConfig, file: Path, node: yaml.Node | None) -> Sequence[LearntEntry]:
@@ -137,6 +138,9 @@ def learnings() -> list[Learning]:
 def tables() -> Mapping[str, ReadRows]:
     """What reads the tables of wings, by the end of a file's name."""
     return {suffix: read for wing in wings() for suffix, read in wing.tables.items()}
+
+
+TABLE_READERS.append(tables)
 
 
 def with_wings(study: Study, folder: RunFolder) -> Study:

@@ -9,7 +9,7 @@ import atexit
 import json
 import os
 import stat
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
 from io import BufferedReader
@@ -20,6 +20,11 @@ from pydantic_core import from_json
 from pydantic_core import to_json as pydantic_json
 
 from judgebench.errors import DiskFailed, Problem, SetupError, shorten
+
+# Of a table, by column; raises SetupError.
+ReadRows = Callable[[Path], Sequence[Mapping[str, str]]]
+TABLE_READERS: list[Callable[[], Mapping[str, ReadRows]]] = []
+"""Give, by the end of a file's name, what reads tables of further kinds: features add theirs."""
 
 _MOST_TIMES, _FREE = 100, 1 << 24  # that a file may unpack to: times its size, and bytes anyway
 

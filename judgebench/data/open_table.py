@@ -37,8 +37,7 @@ from judgebench.data.formats import (
 )
 from judgebench.data.spec import FileSpec, Format, columns_of
 from judgebench.errors import SetupError
-from judgebench.features import ReadRows, tables
-from judgebench.files import check_unpacked, is_named_pipe, open_bytes
+from judgebench.files import TABLE_READERS, ReadRows, check_unpacked, is_named_pipe, open_bytes
 
 SUFFIXES: dict[str, Format] = {
     ".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".json": "json", ".jsonl": "jsonl",
@@ -104,7 +103,8 @@ def reader_of_wing(path: Path) -> ReadRows | None:
     """What reads the file, where a wing brings its format."""
     if path.name.lower().removesuffix(".gz").endswith(tuple(SUFFIXES)):
         return None
-    return tables().get(path.suffix.lower())
+    readers = (readers() for readers in TABLE_READERS)
+    return next((found for by_end in readers if (found := by_end.get(path.suffix.lower()))), None)
 
 
 def named_table(

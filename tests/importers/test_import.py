@@ -218,8 +218,8 @@ def test_a_file_by_another_tools_name_is_recognised_by_its_content(tmp_path: Pat
         (b"\xff\xfe\x00", "log: is neither a zip archive nor text in UTF-8 (byte 0)"),
         ('{"eval": {"task": "a"', "log:1: is not JSON, or not all of it: Expecting ',' delimiter"),
         ('{"doc_id": 1}\n{"doc_id": 2', "log:2: is not JSON; found '{\"doc_id\": 2'"),
-        ("a,b\n1,2,3\n", "log:2: has more cells than the header"),
-        ("a,b\n", "log: holds no rows"),
+        ("a,b\n1,2,3\n", "log:2: has 3 cells where the header has 2"),
+        ("a,b\n", "log: has a header and no rows"),
         ('{"results": {}, "configs": {}, "n-shot": {}}',
          "log: holds the scores of lm-evaluation-harness, and no replies; allowed: the file "
          "samples_….jsonl of --log_samples beside it"),

@@ -5,15 +5,28 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from judgebench.data.importers import annotation, evaluation
+from judgebench.data.importers.annotation import (
+    ARGILLA,
+    LABEL_STUDIO,
+    read_argilla,
+    read_label_studio,
+)
+from judgebench.data.importers.evaluation import (
+    INSPECT_AI,
+    LM_EVAL,
+    PROMPTFOO,
+    read_inspect_ai,
+    read_lm_eval,
+    read_promptfoo,
+)
 from judgebench.data.importers.log import Content, Log, open_content
 
 IMPORTERS: tuple[tuple[str, Callable[[Content], Log | None]], ...] = (
-    (evaluation.INSPECT_AI, evaluation.read_inspect_ai),
-    (evaluation.LM_EVAL, evaluation.read_lm_eval),
-    (evaluation.PROMPTFOO, evaluation.read_promptfoo),
-    (annotation.LABEL_STUDIO, annotation.read_label_studio),
-    (annotation.ARGILLA, annotation.read_argilla),
+    (INSPECT_AI, read_inspect_ai),
+    (LM_EVAL, read_lm_eval),
+    (PROMPTFOO, read_promptfoo),
+    (LABEL_STUDIO, read_label_studio),
+    (ARGILLA, read_argilla),
 )
 _LAID_OUT_OTHERWISE = ArithmeticError, AttributeError, LookupError, TypeError, ValueError
 

@@ -4,7 +4,6 @@ table), the texts in it, and what people and judges said of each.
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 from collections import Counter
@@ -17,7 +16,9 @@ from zipfile import BadZipFile, ZipFile
 from judgebench.data.cells import FORBIDDEN, clean, mark_forbidden
 from judgebench.data.conversation import text_of
 from judgebench.data.findings import Findings
+from judgebench.data.formats import read_delimited
 from judgebench.data.guess import LONGEST_LABEL, MOST_LABELS, as_name, roles_by_name
+from judgebench.data.open_table import as_table
 from judgebench.errors import Problem, SetupError, some
 from judgebench.files import open_bytes
 from judgebench.records import Part, in_words
@@ -116,7 +117,7 @@ def _opened(path: Path) -> Content:
         raise SetupError(Problem("is empty", str(path)))
     if text.lstrip()[0] in "[{":
         return _json(path, text)
-    return Content(path, "table", list(_rows(path, text)))
+    return _table(path, text)
 
 
 def _names(path: Path) -> list[str]:
@@ -149,21 +150,17 @@ def _json(path: Path, text: str) -> Content:
     raise SetupError(Problem(f"is not JSON, or not all of it: {reason}", str(path), torn_at))
 
 
-def _rows(path: Path, text: str) -> Iterator[dict[str, str]]:
-    csv.field_size_limit(2**31 - 1)
-    reader = csv.DictReader(io.StringIO(text, newline=""), restval="", strict=True)
-    try:
-        any_row = False
-        for row in reader:
-            any_row = True
-            if None in row:
-                message = "has more cells than the header"
-                raise SetupError(Problem(message, str(path), reader.line_num))
-            yield {str(name): cell or "" for name, cell in row.items()}
-    except csv.Error as error:
-        raise SetupError(Problem(f"is no table: {error}", str(path), reader.line_num)) from None
-    if not any_row:
-        raise SetupError(Problem("holds no rows", str(path)))
+def _table(path: Path, text: str) -> Content:
+    """Raises SetupError with every problem of the table."""
+    findings, marked = Findings(), io.StringIO(mark_forbidden(text), newline="")
+    rows = read_delimited(marked, "csv", None, (), str(path), findings)
+    table = as_table(str(path), rows, findings)
+    named = (
+        [dict(zip(table.columns, row.cells, strict=True)) for row in table.rows] if table else []
+    )
+    if findings.errors:
+        raise SetupError(findings.errors)
+    return Content(path, "table", named, Counter({_MARKED: len(FORBIDDEN.findall(text))}))
 
 
 Row = dict[str, str]
