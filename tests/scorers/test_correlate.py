@@ -66,7 +66,7 @@ def test_the_command_says_what_so_few_systems_cannot_show(call, tmp_path: Path) 
     assert "perplexity is a function of bits (y = 2^x, y being perplexity)" in said
     page = (tmp_path / "r" / "report.html").read_text(encoding="utf-8")
     assert "Pearson's r of every column with closed" in page.replace("&#39;", "'")
-    assert (tmp_path / "r" / "correlations.csv").is_file()
+    assert (tmp_path / "r" / "results.csv").is_file()
 
 
 def test_the_figure_shows_what_would_be_needed() -> None:
