@@ -7,8 +7,13 @@ from typing import Annotated
 
 import typer
 
-from judgebench.cli.commands import Commands
-from judgebench.cli.options import AnswersOption, DecisionRuleOption, StudyRubric, VerdictsOption
+from judgebench.cli.options import (
+    AnswersOption,
+    Commands,
+    DecisionRuleOption,
+    StudyRubric,
+    VerdictsOption,
+)
 from judgebench.cli.show import AsJson, Output, show
 from judgebench.errors import Problem, SetupError
 from judgebench.files import all_or_nothing, write_atomically

@@ -17,25 +17,22 @@ import typer
 
 from judgebench import __version__
 from judgebench.cli import score as cli_score
-from judgebench.cli.benchmark import Asked, benchmark
-from judgebench.cli.commands import Commands
-from judgebench.cli.consent import confirm_keys_of
+from judgebench.cli.benchmark import Asked, benchmark, confirm_keys_of
 from judgebench.cli.options import (
+    EVERYTHING,
     BatchOption,
     BenchPath,
-    Budget,
+    Commands,
     DataFolder,
-    DryRun,
     EngineOption,
-    Limit,
+    Extent,
     LocalOnly,
     RubricOption,
     RunOption,
     ShardOption,
     WorkersOption,
 )
-from judgebench.cli.show import ONE_SCREEN, AsJson, Output, Quiet, Verbose, entries, show_problems
-from judgebench.cli.streams import guarded_streams, told
+from judgebench.cli.show import ONE_SCREEN, Output, entries, guarded_streams, show_problems, told
 from judgebench.errors import DamagedRun, JudgebenchError, RunError, SetupError
 from judgebench.features import wings
 
@@ -68,14 +65,11 @@ def _options(
 @app.command(epilog="Example: judgebench demo --run runs/demo")
 def demo(
     run: RunOption = None,
-    verbose: Verbose = False,
-    quiet: Quiet = False,
-    as_json: AsJson = False,
+    output: Output = ONE_SCREEN,
 ) -> None:
     """Judge a synthetic set with a small embedded model. Start here."""
     from judgebench.models.weights import fetch as fetch_weights
 
-    output = Output(verbose, quiet, as_json)
     output.console().print("The demo's answers and labels are synthetic, not clinically reviewed.")
     fetch_weights("smollm2")
     benchmark(Asked(Path("demo"), run, output=output))
@@ -85,18 +79,13 @@ def demo(
 def run(
     bench: BenchPath,
     run: RunOption = None,
-    limit: Limit = None,
-    budget: Budget = None,
-    dry_run: DryRun = False,
-    data_folder: DataFolder = None,
+    extent: Extent = EVERYTHING,
     shard: ShardOption = None,
     engine: EngineOption = "threads",
     workers: WorkersOption = None,
     local_only: LocalOnly = False,
     batch: BatchOption = False,
-    verbose: Verbose = False,
-    quiet: Quiet = False,
-    as_json: AsJson = False,
+    output: Output = ONE_SCREEN,
 ) -> None:
     """Judge every answer that has no verdict yet, then compare with the annotators and report.
 
@@ -106,8 +95,7 @@ def run(
     from judgebench.runs.folder import Shard
     from judgebench.runs.run_bench import Sharing
 
-    output = Output(verbose, quiet, as_json)
-    asked = Asked(bench, run, limit, budget, data_folder, dry_run, output, local_only, batch)
+    asked = Asked(bench, run, extent, output, local_only, batch)
     own = Shard.parse(shard) if shard else None
     benchmark(asked, sharing=Sharing(own, engine, workers))
 

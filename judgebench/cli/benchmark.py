@@ -1,29 +1,36 @@
-"""Run a benchmark from the command line: progress, a summary, and the report."""
+"""Models at work for a command: a benchmark with its report, a writer, and keys that are sent."""
 
 from __future__ import annotations
 
 import os
 import shlex
 import sys
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NoReturn, Protocol, runtime_checkable
 
 import typer
 
-from judgebench.cli.consent import confirm_keys, models_of
-from judgebench.cli.options import INTERRUPTED
+from judgebench.cli.options import EVERYTHING, INTERRUPTED, Extent
 from judgebench.cli.score import report_and_print
 from judgebench.cli.show import ONE_SCREEN, Output, show_problems
-from judgebench.errors import JudgesStopped
+from judgebench.errors import JudgesStopped, SetupError
+from judgebench.shipped import shipped_folder
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from judgebench.judges.config import JudgeConfig
+    from judgebench.models.contract import Backend
+    from judgebench.models.settings import BackendSettings
     from judgebench.runs.bench import Bench
     from judgebench.runs.extension import Extend
     from judgebench.runs.folder import RunFolder
     from judgebench.runs.run_bench import Sharing
+    from judgebench.writer import WritingTerms
 
 
 @dataclass(frozen=True)
@@ -32,10 +39,7 @@ class Asked:
 
     bench: Path
     run: Path | None = None
-    limit: int | None = None
-    budget: float | None = None
-    data_folder: Path | None = None
-    dry_run: bool = False
+    extent: Extent = EVERYTHING
     output: Output = ONE_SCREEN
     local_only: bool = False
     batch: bool = False
@@ -52,22 +56,22 @@ def benchmark(asked: Asked, extend: Extend | None = None, sharing: Sharing | Non
         check_local(asked.bench, on_ray=sharing is not None and sharing.engine == "ray")
     bench = load_bench(
         asked.bench,
-        limit=asked.limit,
-        data_folder=asked.data_folder,
+        limit=asked.extent.limit,
+        data_folder=asked.extent.data_folder,
         run_folder=asked.run,
         extend=extend,
     )
     try:
         folder = RunFolder(asked.run or default_run_folder(bench.config))
         show_problems(console, bench.warnings, "warning")
-        if asked.dry_run:
+        if asked.extent.dry_run:
             _print_forecast(console, bench, folder)
             return
         if asked.batch:
-            bench = batched(bench, folder, asked.budget, sharing)
+            bench = batched(bench, folder, asked.extent.budget, sharing)
         if not folder.manifest():
             confirm_keys(bench.file, models_of(bench))
-        _judge(console, bench, folder, asked.budget, sharing)
+        _judge(console, bench, folder, asked.extent.budget, sharing)
     except JudgesStopped as error:  # the others have earned their report
         stopped = error
     finally:
@@ -171,3 +175,107 @@ def _print_forecast(console: Console, bench: Bench, folder: RunFolder) -> None:
     for learnt in with_learnt(bench, folder).learnt:
         console.print(f"{learnt.ahead}.")
     console.print("No model was called, nothing was written.")
+
+
+@runtime_checkable
+class Model(Protocol):
+    """A judge or a writer as a file names it."""
+
+    @property
+    def backend(self) -> str: ...
+
+    @property
+    def settings(self) -> BackendSettings: ...
+
+
+def confirm_keys(file: Path, models: Iterable[Model]) -> None:
+    """Say on standard error which variable a file outside the current folder sends to which host,
+    and ask whether to go on where somebody can answer.
+
+    Raises typer.Abort where the answer is no.
+    """
+    home = file.resolve()
+    if home.is_relative_to(Path.cwd()) or home.is_relative_to(shipped_folder("examples")):
+        return
+    sent = dict.fromkeys(_sent(models))
+    for line in sent:
+        typer.echo(f"{file} lies outside the current folder and sends {line}.", err=True)
+    if sent and sys.stdin and sys.stdin.isatty() and sys.stderr.isatty():
+        typer.confirm("Go on?", abort=True, err=True)
+
+
+def confirm_keys_of(files: Iterable[Path], data_folder: Path | None) -> None:
+    """The same of every bench.yaml among the files."""
+    from judgebench.runs.bench import load_bench
+
+    for file in files:
+        with suppress(SetupError):  # another kind of file, or one whose errors are reported later
+            bench = load_bench(file, data_folder=data_folder)
+            bench.close()
+            confirm_keys(file, models_of(bench))
+
+
+def models_of(bench: Bench) -> list[Model]:
+    """The models that judges and scorers of a benchmark ask."""
+    hows = [getattr(entry, "how", None) for entry in bench.learning]
+    found: list[Model] = [judge.config for judge in bench.judges]
+    return found + [how for how in hows if isinstance(how, Model)]
+
+
+def _sent(models: Iterable[Model]) -> Iterator[str]:
+    from judgebench.models.hosts import hosts_of
+
+    for model in models:
+        if key := model.settings.api_key_env:
+            hosts = hosts_of(model.backend, model.settings) or [f"what {model.backend} asks"]
+            yield f"the value of ${key} to {hosts[0]}"
+
+
+def the_writer(by: str, replies: Path, local_only: bool) -> JudgeConfig:
+    """The model of a judge's YAML file, or a backend such as `llamacpp:smollm2`. Before the first
+    of the `replies` is asked for, says which keys of this machine somebody else's file sends.
+
+    Raises SetupError, also where it would contact another machine and must not, and typer.Abort.
+    """
+    from judgebench.judges.config import JudgeConfig
+    from judgebench.models import kind_of
+    from judgebench.models.hosts import check_hosts, hosts_of
+    from judgebench.yaml_file import load_model
+
+    if of_file := by.endswith((".yaml", ".yml")):
+        model = load_model(Path(by), JudgeConfig)
+    else:
+        kind_of(by)
+        model = JudgeConfig(name="writer", backend=by)
+    if local_only:
+        check_hosts(hosts_of(model.backend, model.settings))
+    if of_file and not replies.exists():
+        confirm_keys(Path(by), [model])
+    return model
+
+
+@contextmanager
+def writing(
+    model: JudgeConfig, replies: Path, budget: float | None
+) -> Iterator[tuple[Backend, WritingTerms]]:
+    """The open model, and terms with progress, Ctrl-C and a budget that counts the `replies` that
+    are kept already; a work that was interrupted ends the command."""
+    from judgebench.models import open_backend
+    from judgebench.models.contract import wind_down
+    from judgebench.progress import ProgressDisplay
+    from judgebench.runs.stop import Budget, Interrupted, Stop, ctrl_c
+    from judgebench.writer import WritingTerms, kept_replies
+
+    paid, stop = [reply.cost or 0.0 for reply in kept_replies(replies).values()], Stop()
+    limited = Budget(budget, sum(paid), max(paid, default=0.0))
+    try:
+        with (
+            closing(open_backend(model.backend, model.settings)) as backend,
+            ProgressDisplay(ONE_SCREEN.console()) as display,
+            ctrl_c(stop, display.say),
+        ):
+            stop.then(partial(wind_down, backend))
+            yield backend, WritingTerms("", display, stop, limited, "settings.price")
+    except Interrupted:
+        typer.echo(f"Stopped. Replies so far are kept in {replies}; rerun to resume.", err=True)
+        raise typer.Exit(INTERRUPTED) from None

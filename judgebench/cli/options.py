@@ -1,13 +1,20 @@
-"""Arguments and options that several commands have in common."""
+"""Groups of commands, and the arguments and options that several commands have in common.
+
+A parameter of a command that is a dataclass stands for the options that its fields declare: a
+command that takes an `Output` has --verbose, --quiet and --json.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from functools import wraps
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, TypeVar, get_type_hints
 
 import typer
+from typer.core import TyperCommand
 
 from judgebench.errors import Problem, SetupError
 
@@ -22,10 +29,6 @@ RunDir = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder, such 
 RunOrFiles = Annotated[
     Path | None,
     typer.Argument(metavar="RUN", help="A run folder, such as runs/demo; or give --labels."),
-]
-LabelsOption = Annotated[
-    Path | None,
-    typer.Option("--labels", metavar="FILE", help="Human labels, instead of a run folder."),
 ]
 VerdictsOption = Annotated[
     list[Path] | None,
@@ -43,15 +46,6 @@ AnswersOption = Annotated[
 StudyRubric = Annotated[
     str | None,
     typer.Option("--rubric", metavar="RUBRIC", help="A rubric: a file or a shipped name."),
-]
-ExpectedOption = Annotated[
-    Literal["items", "rows"],
-    typer.Option(
-        "--expected",
-        metavar="items|rows",
-        help="Beside --verdicts or --as-judge: were labels due on all items, or on those with a "
-        "row?",
-    ),
 ]
 RunOption = Annotated[
     Path | None,
@@ -71,14 +65,14 @@ RubricOption = Annotated[
 Limit = Annotated[
     int | None, typer.Option(min=1, metavar="N", help="Use only the first N answers.")
 ]
-Seed = Annotated[
-    int, typer.Option(metavar="N", help="The same seed draws the same.", show_default=True)
-]
 Budget = Annotated[
     float | None,
     typer.Option(
         min=0, metavar="USD", help="Most US dollars that this run folder may cost in total."
     ),
+]
+Seed = Annotated[
+    int, typer.Option(metavar="N", help="The same seed draws the same.", show_default=True)
 ]
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Say what would be done and cost; call no model.")
@@ -112,41 +106,6 @@ WorkersOption = Annotated[
     int | None,
     typer.Option(
         min=1, metavar="N", help="Ray workers. Default: one per GPU, without GPUs one per machine."
-    ),
-]
-Rule = Annotated[
-    str | None,
-    typer.Option(
-        "--truth",
-        metavar="RULE",
-        help="median, majority, dawid_skene or each. Default: as in the run.",
-    ),
-]
-Ties = Annotated[
-    str | None,
-    typer.Option(metavar="TIES", help="lower, upper or none. Default: as in the run."),
-]
-Annotators = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--annotator",
-        metavar="NAME",
-        help="Whose labels make the truth: a name or a pattern. Repeatable.",
-    ),
-]
-Blind = Annotated[
-    Literal["yes", "no", "unknown"] | None,
-    typer.Option(
-        "--blind",
-        metavar="yes|no|unknown",
-        help="Did annotators label without sight of any model's label? Default: as in the run.",
-    ),
-]
-IndependentItems = Annotated[
-    bool,
-    typer.Option(
-        "--independent-items",
-        help="Each item is a question of its own, where no column names the questions.",
     ),
 ]
 AsJudge = Annotated[
@@ -184,34 +143,101 @@ DecisionRuleOption = Annotated[
 
 
 @dataclass(frozen=True)
-class Scoring:
-    """How a run is scored; None means as its own settings say."""
-
-    truth: str | None = None
-    ties: str | None = None
-    annotators: Sequence[str] | None = None
-    as_judges: Sequence[str] = ()
-    rule: str | None = None
-    allow_incomplete: bool = False
-    blind: str | None = None
-    independent_items: bool = False
-
-
-AS_IN_THE_RUN = Scoring()
-
-
-@dataclass(frozen=True)
 class Files:
     """Files that are scored in place of a run folder."""
 
-    labels: Path | None = None
-    verdicts: Sequence[Path] = ()
-    answers: Path | None = None
-    rubric: str | None = None
-    expected: Literal["items", "rows"] = "items"
+    labels: Annotated[
+        Path | None,
+        typer.Option("--labels", metavar="FILE", help="Human labels, instead of a run folder."),
+    ] = None
+    verdicts: VerdictsOption = None
+    answers: AnswersOption = None
+    rubric: StudyRubric = None
+    expected: Annotated[
+        Literal["items", "rows"],
+        typer.Option(
+            "--expected",
+            metavar="items|rows",
+            help="Beside --verdicts or --as-judge: were labels due on all items, or on those with "
+            "a row?",
+        ),
+    ] = "items"
 
 
-NO_FILES = Files()
+@dataclass(frozen=True)
+class Truth:
+    """How labels become a truth; None means as the run's own settings say."""
+
+    truth: Annotated[
+        str | None,
+        typer.Option(
+            "--truth",
+            metavar="RULE",
+            help="median, majority, dawid_skene or each. Default: as in the run.",
+        ),
+    ] = None
+    ties: Annotated[
+        str | None,
+        typer.Option(metavar="TIES", help="lower, upper or none. Default: as in the run."),
+    ] = None
+    annotator: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--annotator",
+            metavar="NAME",
+            help="Whose labels make the truth: a name or a pattern. Repeatable.",
+        ),
+    ] = None
+
+    @property
+    def given(self) -> dict[str, object]:
+        """The keys of a TruthConfig that are set."""
+        asked = {
+            "rule": self.truth,
+            "ties": self.ties,
+            "annotators": tuple(self.annotator) if self.annotator else None,
+        }
+        return {key: value for key, value in asked.items() if value is not None}
+
+
+@dataclass(frozen=True)
+class Design:
+    """How the labels came about; None and False mean as the run's own settings say."""
+
+    blind: Annotated[
+        Literal["yes", "no", "unknown"] | None,
+        typer.Option(
+            "--blind",
+            metavar="yes|no|unknown",
+            help="Did annotators label without sight of any model's label? Default: as in the run.",
+        ),
+    ] = None
+    independent_items: Annotated[
+        bool,
+        typer.Option(
+            "--independent-items",
+            help="Each item is a question of its own, where no column names the questions.",
+        ),
+    ] = False
+
+    @property
+    def given(self) -> dict[str, object]:
+        """The keys of a TruthConfig that are set."""
+        asked = {"blind": self.blind, "independent_items": self.independent_items or None}
+        return {key: value for key, value in asked.items() if value is not None}
+
+
+@dataclass(frozen=True)
+class Extent:
+    """How much is judged, at what cost, and of which data."""
+
+    limit: Limit = None
+    budget: Budget = None
+    dry_run: DryRun = False
+    data_folder: DataFolder = None
+
+
+NO_FILES, AS_IN_THE_RUN, AS_DESIGNED, EVERYTHING = Files(), Truth(), Design(), Extent()
 
 
 def columns_of(given: Sequence[str] | None, option: str) -> dict[str, str]:
@@ -225,3 +251,91 @@ def columns_of(given: Sequence[str] | None, option: str) -> dict[str, str]:
     if problems:
         raise SetupError(problems)
     return dict(pairs.values())
+
+
+Verb = TypeVar("Verb", bound=Callable[..., Any])
+
+
+class _Command(TyperCommand):
+    """A command whose help names what its arguments are (RUN, FILE), not their Python types."""
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        pieces = ["[OPTIONS]"]
+        for param in self.get_params(ctx):
+            if param.param_type_name == "argument":
+                name = param.metavar if param.required else f"[{param.metavar}]"
+                pieces.append(f"{name}..." if param.nargs != 1 else str(name))
+        return pieces
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        rows: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
+        for param in self.get_params(ctx):
+            if (row := param.get_help_record(ctx)) is None:
+                continue
+            if param.param_type_name == "argument":
+                rows["Arguments"].append((str(param.metavar), row[1]))
+            else:
+                rows["Options"].append(row)
+        for title, found in rows.items():
+            if found:
+                with formatter.section(title):
+                    formatter.write_dl(found)
+
+
+class Commands(typer.Typer):
+    """A group of commands of judgebench, such as `judgebench rank`."""
+
+    def __init__(self, help: str) -> None:
+        super().__init__(
+            no_args_is_help=True,
+            context_settings={"help_option_names": ["-h", "--help"]},
+            pretty_exceptions_enable=False,  # they would print what the code holds
+            rich_markup_mode=None,  # rich alone would take a quarter of a second to import
+            help=help,
+        )
+
+    def command(self, name: str | None = None, **settings: Any) -> Callable[[Verb], Verb]:
+        """As `typer.Typer.command`, of a function that may take dataclasses of options."""
+        add = super().command(name, cls=_Command, **settings)
+
+        def added(verb: Verb) -> Verb:
+            add(_flat(verb))
+            return verb
+
+        return added
+
+
+def _flat(verb: Callable[..., Any]) -> Callable[..., Any]:
+    """The command with a parameter for each field of its dataclasses, in their place."""
+    hints = get_type_hints(verb, include_extras=True)
+    groups: dict[str, Any] = {name: one for name, one in hints.items() if is_dataclass(one)}
+    parameters: list[inspect.Parameter] = []
+    for name, given in inspect.signature(verb).parameters.items():
+        if name in groups:
+            parameters += _options_of(groups[name])
+        else:
+            parameters.append(given.replace(annotation=hints[name], kind=given.KEYWORD_ONLY))
+
+    @wraps(verb)
+    def called(**given: Any) -> Any:
+        for name, group in groups.items():
+            given[name] = group(**{field.name: given.pop(field.name) for field in fields(group)})
+        return verb(**given)
+
+    del called.__wrapped__
+    called.__annotations__ = {one.name: one.annotation for one in parameters}
+    called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    return called
+
+
+def _options_of(group: Any) -> list[inspect.Parameter]:
+    hints = get_type_hints(group, include_extras=True)
+    return [
+        inspect.Parameter(
+            field.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=inspect.Parameter.empty if field.default is MISSING else field.default,
+            annotation=hints[field.name],
+        )
+        for field in fields(group)
+    ]

@@ -9,64 +9,54 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from judgebench.cli.options import (
+    AS_DESIGNED,
     AS_IN_THE_RUN,
     NO_FILES,
     AllowIncomplete,
-    Annotators,
-    AnswersOption,
     AsJudge,
-    Blind,
     DecisionRuleOption,
+    Design,
     Every,
-    ExpectedOption,
     Figures,
     Files,
-    IndependentItems,
-    LabelsOption,
-    Rule,
     RunOrFiles,
-    Scoring,
-    StudyRubric,
-    Ties,
-    VerdictsOption,
+    Truth,
 )
-from judgebench.cli.show import AsJson, Output, Quiet, Verbose, show
+from judgebench.cli.show import ONE_SCREEN, Output, show
 from judgebench.errors import Problem, SetupError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from judgebench.results.shown import Shown
     from judgebench.studies.study import Study
 
 
 def open_study(
-    run: Path | None, scoring: Scoring = AS_IN_THE_RUN, files: Files = NO_FILES
+    run: Path | None,
+    files: Files = NO_FILES,
+    truth: Mapping[str, object] = {},
+    as_judges: Sequence[str] = (),
+    allow_incomplete: bool = False,
 ) -> Study:
-    """A run as a study, from its folder alone, or a study of files.
+    """A run as a study, from its folder alone, or a study of files; `truth` are keys of a
+    TruthConfig.
 
     Raises SetupError where neither or both are given.
     """
     from judgebench import api
 
-    of_files = replace(files, expected="items") if scoring.as_judges else files
-    if run is None or of_files != NO_FILES:
+    of_files = replace(files, expected="items") if as_judges else files
+    if run is None or replace(of_files, verdicts=of_files.verdicts or None) != NO_FILES:
         _check_files(run, files)
-    annotators = tuple(scoring.annotators) if scoring.annotators else None
-    asked = {
-        "rule": scoring.truth, "ties": scoring.ties, "annotators": annotators,
-        "blind": scoring.blind, "independent_items": scoring.independent_items or None,
-    }  # fmt: skip
-    given = {key: value for key, value in asked.items() if value is not None}
-    people = dict.fromkeys(scoring.as_judges, files.expected)
+    people = dict.fromkeys(as_judges, files.expected)
     if run is not None:
-        allowed = scoring.allow_incomplete
-        return api.open_run(run, truth=given, as_judges=people, allow_incomplete=allowed)
+        return api.open_run(run, truth=truth, as_judges=people, allow_incomplete=allow_incomplete)
     assert files.labels is not None
     assert files.rubric is not None
-    verdicts = [{"verdicts": path, "expected": files.expected} for path in files.verdicts]
+    verdicts = [{"verdicts": path, "expected": files.expected} for path in files.verdicts or ()]
     return api.study(
-        files.labels, verdicts, files.answers, rubric=files.rubric, truth=given, as_judges=people
+        files.labels, verdicts, files.answers, rubric=files.rubric, truth=truth, as_judges=people
     )
 
 
@@ -92,30 +82,19 @@ def page_of(run: Path | None) -> Mapping[str, Path]:
 
 def align(
     run: RunOrFiles = None,
-    labels: LabelsOption = None,
-    verdicts: VerdictsOption = None,
-    answers: AnswersOption = None,
-    rubric: StudyRubric = None,
-    expected: ExpectedOption = "items",
-    truth: Rule = None,
-    ties: Ties = None,
-    annotator: Annotators = None,
+    files: Files = NO_FILES,
+    truth: Truth = AS_IN_THE_RUN,
     as_judge: AsJudge = None,
     rule: DecisionRuleOption = None,
     allow_incomplete: AllowIncomplete = False,
     every: Every = False,
-    verbose: Verbose = False,
-    quiet: Quiet = False,
-    as_json: AsJson = False,
+    output: Output = ONE_SCREEN,
 ) -> None:
     """Compare judges and annotators, from a run folder or from files, and print the tables."""
     from judgebench import api
 
-    output = Output(verbose, quiet, as_json)
-    scoring = Scoring(truth, ties, annotator, as_judge or (), rule, allow_incomplete)
-    files = Files(labels, tuple(verdicts or ()), answers, rubric, expected)
-    study = open_study(run, scoring, files)
-    found = api.analyse(study, scoring.rule, every=every)
+    study = open_study(run, files, truth.given, as_judge or (), allow_incomplete)
+    found = api.analyse(study, rule, every=every)
     show(found, study.name, output, page_of(run))
 
 
@@ -125,34 +104,22 @@ def report(
         Path | None,
         typer.Option(metavar="FOLDER", help="Where to write. Default: RUN/report."),
     ] = None,
-    labels: LabelsOption = None,
-    verdicts: VerdictsOption = None,
-    answers: AnswersOption = None,
-    rubric: StudyRubric = None,
-    expected: ExpectedOption = "items",
-    truth: Rule = None,
-    ties: Ties = None,
-    annotator: Annotators = None,
-    blind: Blind = None,
-    independent_items: IndependentItems = False,
+    files: Files = NO_FILES,
+    truth: Truth = AS_IN_THE_RUN,
+    design: Design = AS_DESIGNED,
     as_judge: AsJudge = None,
     rule: DecisionRuleOption = None,
     allow_incomplete: AllowIncomplete = False,
     every: Every = False,
     figures: Figures = False,
-    verbose: Verbose = False,
-    quiet: Quiet = False,
-    as_json: AsJson = False,
+    output: Output = ONE_SCREEN,
 ) -> None:
     """Write the report of a run or of files: one HTML page, CSV, Markdown and LaTeX."""
     from judgebench import api
 
-    output = Output(verbose, quiet, as_json)
-    files = Files(labels, tuple(verdicts or ()), answers, rubric, expected)
-    scoring = Scoring(
-        truth, ties, annotator, as_judge or (), rule, allow_incomplete, blind, independent_items
+    study = open_study(
+        run, files, {**truth.given, **design.given}, as_judge or (), allow_incomplete
     )
-    study = open_study(run, scoring, files)
     folder = to or (run and run / "report")
     if folder is None:
         raise SetupError(Problem("say where to write the report of files", field="--to"))

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from judgebench.cli.options import AllowIncomplete, DecisionRuleOption, Figures
-from judgebench.cli.show import AsJson, Output, Quiet, Verbose, show
+from judgebench.cli.show import ONE_SCREEN, Output, show
 
 NOT_PASSED = 3  # exit code where what is demanded does not hold, as of `decide --require`
 
@@ -47,15 +47,12 @@ def compare(
     ] = None,
     figures: Figures = False,
     allow_incomplete: AllowIncomplete = False,
-    verbose: Verbose = False,
-    quiet: Quiet = False,
-    as_json: AsJson = False,
+    output: Output = ONE_SCREEN,
 ) -> None:
     """Compare two runs, or two judges, on the same answers: what changed, and is it better?"""
     from judgebench import api
     from judgebench.comparison.gate import check_demands, failures, margins
 
-    output = Output(verbose, quiet, as_json)
     check_demands(fail_on or ())
     (before, one), (after, two) = split(a), split(b)
     found = api.compare(

@@ -7,36 +7,26 @@ from typing import Annotated
 import typer
 
 from judgebench.cli.options import (
+    AS_DESIGNED,
+    AS_IN_THE_RUN,
+    NO_FILES,
     AllowIncomplete,
-    Annotators,
-    AnswersOption,
     AsJudge,
-    Blind,
     DecisionRuleOption,
-    ExpectedOption,
+    Design,
     Files,
-    IndependentItems,
-    LabelsOption,
-    Rule,
     RunOrFiles,
-    Scoring,
-    StudyRubric,
-    Ties,
-    VerdictsOption,
+    Truth,
 )
 from judgebench.cli.score import open_study, page_of
-from judgebench.cli.show import AsJson, Output, Quiet, Verbose, show
+from judgebench.cli.show import ONE_SCREEN, Output, show
 
 NOT_REACHED = 3  # exit code where an outcome that --require names was not reached
 
 
 def decide(
     run: RunOrFiles = None,
-    labels: LabelsOption = None,
-    verdicts: VerdictsOption = None,
-    answers: AnswersOption = None,
-    rubric: StudyRubric = None,
-    expected: ExpectedOption = "items",
+    files: Files = NO_FILES,
     require: Annotated[
         list[str] | None,
         typer.Option(
@@ -46,15 +36,10 @@ def decide(
     ] = None,
     rule: DecisionRuleOption = None,
     as_judge: AsJudge = None,
-    truth: Rule = None,
-    ties: Ties = None,
-    annotator: Annotators = None,
-    blind: Blind = None,
-    independent_items: IndependentItems = False,
+    truth: Truth = AS_IN_THE_RUN,
+    design: Design = AS_DESIGNED,
     allow_incomplete: AllowIncomplete = False,
-    verbose: Verbose = False,
-    quiet: Quiet = False,
-    as_json: AsJson = False,
+    output: Output = ONE_SCREEN,
 ) -> None:
     """Decide for each metric whether a judge can replace annotators, assist them, or neither.
 
@@ -64,12 +49,9 @@ def decide(
     from judgebench import api
     from judgebench.decisions.result import demands, unreached
 
-    output = Output(verbose, quiet, as_json)
-    files = Files(labels, tuple(verdicts or ()), answers, rubric, expected)
-    scoring = Scoring(
-        truth, ties, annotator, as_judge or (), rule, allow_incomplete, blind, independent_items
+    study = open_study(
+        run, files, {**truth.given, **design.given}, as_judge or (), allow_incomplete
     )
-    study = open_study(run, scoring, files)
     decisions = api.decide(study, rule)
     asked = demands(require or (), decisions)
     missed = unreached(asked, decisions)

@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from judgebench.cli.commands import Commands
-from judgebench.cli.consent import confirm_keys
+from judgebench.cli.benchmark import confirm_keys
 from judgebench.cli.options import (
     INTERRUPTED,
     BenchPath,
     Budget,
+    Commands,
     DataFolder,
     DryRun,
     LocalOnly,
     RunOption,
     Seed,
 )
-from judgebench.cli.show import AsJson, Output, Quiet, Verbose, show
+from judgebench.cli.show import ONE_SCREEN, Output, show
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -44,9 +44,7 @@ def run(
     dry_run: DryRun = False,
     data_folder: DataFolder = None,
     local_only: LocalOnly = False,
-    verbose: Verbose = False,
-    quiet: Quiet = False,
-    as_json: AsJson = False,
+    output: Output = ONE_SCREEN,
 ) -> None:
     """Let models write arguments, train evaluators, judge, rank and report.
 
@@ -59,7 +57,6 @@ def run(
     from judgebench.runs.bench import default_run_folder
     from judgebench.runs.folder import RunFolder
 
-    output = Output(verbose, quiet, as_json)
     loaded = load_rank_bench(bench, data_folder, local_only=local_only)
     ranks = given_ranks(loaded)
     folder = RunFolder(run or default_run_folder(loaded.config))
@@ -230,9 +227,7 @@ def suitability(
             "--require-suitable", help=f"Exit code {NOT_SUITABLE} unless every task is suitable."
         ),
     ] = False,
-    verbose: Verbose = False,
-    quiet: Quiet = False,
-    as_json: AsJson = False,
+    output: Output = ONE_SCREEN,
 ) -> None:
     """Test whether experts agree enough on arguments for a task to be used in a ranking.
 
@@ -245,7 +240,6 @@ def suitability(
     from judgebench.results.markdown import to_markdown
     from judgebench.stats.resample import Resampling
 
-    output = Output(verbose, quiet, as_json)
     ranks = read_ranks(files, key).without(leave_out or ())
     bar = MIN_ALPHA if min_alpha is None else min_alpha
     found = suitability_of(ranks, Resampling(resamples=resamples, seed=seed), bar)

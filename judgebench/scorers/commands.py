@@ -9,10 +9,17 @@ from typing import Annotated
 
 import typer
 
-from judgebench.cli.commands import Commands
-from judgebench.cli.options import INTERRUPTED, Figures, Limit, LocalOnly, Seed, columns_of
+from judgebench.cli.options import (
+    INTERRUPTED,
+    Commands,
+    Figures,
+    Limit,
+    LocalOnly,
+    Seed,
+    columns_of,
+)
 from judgebench.cli.options import Budget as BudgetOption
-from judgebench.cli.show import AsJson, Output, Quiet, Verbose, show
+from judgebench.cli.show import ONE_SCREEN, Output, show
 from judgebench.errors import Problem, SetupError
 
 ScoreTable = Annotated[Path, typer.Argument(metavar="FILE", help="A table with scores.")]
@@ -70,14 +77,11 @@ def consistency(
     ] = None,
     to: ReportFolder = None,
     figures: Figures = False,
-    verbose: Verbose = False,
-    quiet: Quiet = False,
-    as_json: AsJson = False,
+    output: Output = ONE_SCREEN,
 ) -> None:
     """How much of a score is noise? Rows of one question and system are runs of the same."""
     from judgebench import api
 
-    output = Output(verbose, quiet, as_json)
     found = api.consistency(
         file, group=group or "", system=system or "", scores=column or (),
         ratio=ratio or (), standard_error=standard_error,
@@ -116,7 +120,7 @@ def answers(
 
     The table can be judged and scored. Safe to interrupt; rerun to resume.
     """
-    from judgebench.cli.writing import the_writer, writing
+    from judgebench.cli.benchmark import the_writer, writing
     from judgebench.data.columns import read_columns
     from judgebench.scorers.answering import (
         AnswerOrder,
@@ -170,16 +174,13 @@ def correlate(
     ] = None,
     to: ReportFolder = None,
     figures: Figures = False,
-    verbose: Verbose = False,
-    quiet: Quiet = False,
-    as_json: AsJson = False,
+    output: Output = ONE_SCREEN,
 ) -> None:
     """Which scores go together, and which say the same? A row for each system, or for each item
     where --group names its question."""
     from judgebench import api
     from judgebench.scorers.correlate import parse_weights
 
-    output = Output(verbose, quiet, as_json)
     more: dict[str, Mapping[str, float] | Path] = {**parse_weights(weights or ())}
     more |= {path.stem: path for path in pairs or ()}
     found = api.correlate(
@@ -223,9 +224,7 @@ def score(
         Path,
         typer.Option(metavar="FOLDER", help="Keeps the scores, so that a rerun resumes."),
     ] = Path("runs/scores"),
-    verbose: Verbose = False,
-    quiet: Quiet = False,
-    as_json: AsJson = False,
+    output: Output = ONE_SCREEN,
 ) -> None:
     """Score the answers of any table, without labels.
 
@@ -237,7 +236,6 @@ def score(
     from judgebench.scorers.table import score_table
     from judgebench.yaml_file import parse_yaml
 
-    output = Output(verbose, quiet, as_json)
     console = output.console()
     asked = [parse_yaml(text, "--scorer") for text in scorer or ()]
     asked += scorers_in(scorers) if scorers else []
@@ -295,7 +293,7 @@ def make(
     Left out, and written to left-out.jsonl with the reason: what asks for what is wrong, what no
     rewriting opens, what another answer fits too. Safe to interrupt; rerun to resume.
     """
-    from judgebench.cli.writing import the_writer, writing
+    from judgebench.cli.benchmark import the_writer, writing
     from judgebench.scorers.openqa import questions as asking
 
     names, replies = columns_of(called, "--called"), to / asking.REPLIES
@@ -355,14 +353,12 @@ def agreement(
         float,
         typer.Option(min=0.001, max=0.5, metavar="X", help="Say how many more for +/- this."),
     ] = 0.05,
-    verbose: Verbose = False,
-    quiet: Quiet = False,
-    as_json: AsJson = False,
+    output: Output = ONE_SCREEN,
 ) -> None:
     """Say how many questions 1, 2, … of the annotators call correct, and how far they agree."""
     from judgebench.scorers.openqa.validation import checked
 
-    show({"openqa": checked(folder, tables, half_width)}, "", Output(verbose, quiet, as_json))
+    show({"openqa": checked(folder, tables, half_width)}, "", output)
 
 
 @openqa.command(epilog="Example: judgebench openqa compare scores.csv closed.csv --system model")
@@ -383,9 +379,7 @@ def compare(
     flip: FlippedColumns = None,
     to: ReportFolder = None,
     figures: Figures = False,
-    verbose: Verbose = False,
-    quiet: Quiet = False,
-    as_json: AsJson = False,
+    output: Output = ONE_SCREEN,
 ) -> None:
     """Do systems that choose the right option also answer well without options?
 
@@ -399,4 +393,4 @@ def compare(
     found = open_against_closed(opened, closed, where, correct, column or ())
     found = replace(found, name=opened.stem)
     written = api.report(found, to, figures=figures) if to else {}
-    show({"openqa": found}, found.name, Output(verbose, quiet, as_json), written)
+    show({"openqa": found}, found.name, output, written)

@@ -8,21 +8,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from judgebench.cli.commands import Commands
-from judgebench.cli.consent import confirm_keys
+from judgebench.cli.benchmark import confirm_keys
 from judgebench.cli.options import (
+    EVERYTHING,
     INTERRUPTED,
     BenchPath,
-    Budget,
+    Commands,
     DataFolder,
-    DryRun,
-    Limit,
+    Extent,
     LocalOnly,
     RubricOption,
     RunOption,
     Seed,
 )
-from judgebench.cli.show import AsJson, Output, Quiet, Verbose
+from judgebench.cli.show import ONE_SCREEN, Output
 
 if TYPE_CHECKING:
     from judgebench.judges.config import JudgeConfig
@@ -43,14 +42,9 @@ def stress(
     reviewed: Annotated[
         bool, typer.Option("--reviewed", help="Count only violations that reviewers accepted.")
     ] = False,
-    limit: Limit = None,
-    budget: Budget = None,
-    dry_run: DryRun = False,
-    data_folder: DataFolder = None,
+    extent: Extent = EVERYTHING,
     local_only: LocalOnly = False,
-    verbose: Verbose = False,
-    quiet: Quiet = False,
-    as_json: AsJson = False,
+    output: Output = ONE_SCREEN,
 ) -> None:
     """Judge altered answers: some alterations must worsen the verdict, others must not change it.
 
@@ -60,8 +54,7 @@ def stress(
     from judgebench.cli.benchmark import Asked, benchmark
     from judgebench.stress_tests.attacking import Attacking
 
-    output = Output(verbose, quiet, as_json)
-    asked = Asked(bench, run, limit, budget, data_folder, dry_run, output, local_only)
+    asked = Asked(bench, run, extent, output, local_only)
     benchmark(asked, Attacking(sample=sample, reviewed=reviewed))
 
 

@@ -10,19 +10,19 @@ from typing import Annotated, Any, Literal
 import typer
 from typer.core import TyperGroup
 
-from judgebench.cli.commands import Commands
 from judgebench.cli.options import (
+    EVERYTHING,
     BenchPath,
     Budget,
+    Commands,
     DataFolder,
-    DryRun,
-    Limit,
+    Extent,
     LocalOnly,
     RunDir,
     RunOption,
     Seed,
 )
-from judgebench.cli.show import ONE_SCREEN, AsJson, Output, Quiet, Verbose
+from judgebench.cli.show import ONE_SCREEN, Output
 
 
 class _Tune(TyperGroup):
@@ -57,14 +57,9 @@ Decisions = Annotated[
 def bench(
     bench: BenchPath,
     run: RunOption = None,
-    limit: Limit = None,
-    budget: Budget = None,
-    dry_run: DryRun = False,
-    data_folder: DataFolder = None,
+    extent: Extent = EVERYTHING,
     local_only: LocalOnly = False,
-    verbose: Verbose = False,
-    quiet: Quiet = False,
-    as_json: AsJson = False,
+    output: Output = ONE_SCREEN,
 ) -> None:
     """Run a benchmark whose judges learn, and examine what they learnt.
 
@@ -74,8 +69,7 @@ def bench(
     from judgebench.cli.benchmark import Asked, benchmark
     from judgebench.tuning.judges import Examining
 
-    output = Output(verbose, quiet, as_json)
-    asked = Asked(bench, run, limit, budget, data_folder, dry_run, output, local_only)
+    asked = Asked(bench, run, extent, output, local_only)
     benchmark(asked, Examining())
 
 

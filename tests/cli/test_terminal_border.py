@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from rich.table import Table
 
-from judgebench.cli.streams import Stream
+from judgebench.cli.show import Stream
 from judgebench.progress import ProgressDisplay
 from judgebench.results.screen import Screen
 from judgebench.words import for_terminal
