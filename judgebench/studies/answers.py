@@ -10,10 +10,10 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, wraps
 from hashlib import blake2b
 from itertools import compress
-from typing import Protocol, overload, runtime_checkable
+from typing import Concatenate, ParamSpec, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -106,6 +106,9 @@ def repeats_of(likenesses: Iterable[int], n: int) -> Repeats:
 
 
 _FREE = -1
+K = TypeVar("K")
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class IdTable:
@@ -171,54 +174,51 @@ class IdTable:
         self._slots = slots
 
 
-@runtime_checkable
-class KnownAnswers(Protocol):
-    """Answers in a file, with what is known of them without reading the texts."""
+def knows(
+    method: str,
+) -> Callable[[Callable[Concatenate[K, P], R]], Callable[Concatenate[K, P], R]]:
+    """A function of answers, or of verdicts, that leaves the work to their own `method` where they
+    have it: those in a file, or kept as arrays, know without reading every one of them."""
 
-    def keys(self) -> Iterator[tuple[str, str]]: ...
+    def leaves(function: Callable[Concatenate[K, P], R]) -> Callable[Concatenate[K, P], R]:
+        @wraps(function)
+        def call(held: K, /, *about: P.args, **named: P.kwargs) -> R:
+            own: Callable[P, R] | None = getattr(held, method, None)
+            return own(*about, **named) if own else function(held, *about, **named)
 
-    def ids_and_groups(self) -> Iterator[tuple[str, str]]: ...
+        return call
 
-    def head(self, row: int) -> tuple[str, str, str]: ...
-
-    def text_lengths(self) -> Iterator[int]: ...
-
-    def likenesses(self) -> Iterator[int]: ...
+    return leaves
 
 
+@knows("keys")
 def keys_of(answers: Sequence[Answer]) -> Iterator[tuple[str, str]]:
     """The item id and the content hash of every answer, in order."""
-    if isinstance(answers, KnownAnswers):
-        return answers.keys()
     return ((answer.item_id, answer.content_hash) for answer in answers)
 
 
+@knows("ids_and_groups")
 def ids_and_groups(answers: Sequence[Answer]) -> Iterator[tuple[str, str]]:
     """The item id and the group of every answer, in order."""
-    if isinstance(answers, KnownAnswers):
-        return answers.ids_and_groups()
     return ((answer.item_id, answer.group) for answer in answers)
 
 
+@knows("head")
 def head_of(answers: Sequence[Answer], row: int) -> tuple[str, str, str]:
     """The item id, the group and the content hash of one answer."""
-    if isinstance(answers, KnownAnswers):
-        return answers.head(row)
     answer = answers[row]
     return answer.item_id, answer.group, answer.content_hash
 
 
+@knows("text_lengths")
 def text_lengths(answers: Sequence[Answer]) -> Iterator[int]:
     """How many characters each answer's text has, in order."""
-    if isinstance(answers, KnownAnswers):
-        return answers.text_lengths()
     return (len(answer.text) for answer in answers)
 
 
+@knows("likenesses")
 def likenesses(answers: Sequence[Answer]) -> Iterator[int]:
     """The likeness of each question and text, in order."""
-    if isinstance(answers, KnownAnswers):
-        return answers.likenesses()
     return map(likeness, answers)
 
 

@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from operator import itemgetter
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 import yaml
@@ -20,7 +20,7 @@ from judgebench.errors import Problem
 from judgebench.records import TRAINED_ON, Status, Verdict
 from judgebench.rubric import Metric
 from judgebench.stats.arrays import FloatArray, ratio
-from judgebench.studies.answers import IndexedAnswers
+from judgebench.studies.answers import IndexedAnswers, knows
 from judgebench.studies.truth import Labels
 
 # As words of a name, with or without a version behind them. What is also a first name or a surname
@@ -130,24 +130,6 @@ def suspicions(
         )
 
 
-@runtime_checkable
-class Indexed(Protocol):
-    """Verdicts that are kept as arrays already, such as those of a run folder: see the functions of
-    these names below."""
-
-    def label_indices(self, metric: Metric, answers: IndexedAnswers) -> Labels: ...
-
-    def label_probabilities(self, metric: Metric, answers: IndexedAnswers) -> FloatArray: ...
-
-    def was_asked(self, answers: IndexedAnswers) -> NDArray[np.bool_]: ...
-
-    def trained_on(self, answers: IndexedAnswers) -> NDArray[np.bool_]: ...
-
-    def status_counts(self) -> Mapping[Status, int]: ...
-
-    def scores(self, answers: IndexedAnswers) -> FloatArray: ...
-
-
 def weighed(metric: Metric) -> tuple[str, ...]:
     """The labels in the rubric's order, then those of `abstain`."""
     return (*metric.label_texts, *metric.abstain)
@@ -168,6 +150,7 @@ def no_probabilities(metric: Metric, answers: IndexedAnswers) -> FloatArray:
     return np.full((len(answers), len(metric.labels)), np.nan)
 
 
+@knows("label_probabilities")
 def label_probabilities(
     verdicts: Mapping[str, Verdict], metric: Metric, answers: IndexedAnswers
 ) -> FloatArray:
@@ -177,8 +160,6 @@ def label_probabilities(
     a label is given. It is NaN throughout where the verdict has no probability for every option,
     or where to abstain is the likeliest. Read from files they have the precision of float32.
     """
-    if isinstance(verdicts, Indexed):
-        return verdicts.label_probabilities(metric, answers)
     found = np.full((len(answers), len(weighed(metric))), np.nan)
     read = itemgetter(*weighed(metric))
     for item_id, verdict in verdicts.items():
@@ -188,6 +169,7 @@ def label_probabilities(
     return shares(found, metric)
 
 
+@knows("label_indices")
 def label_indices(
     verdicts: Mapping[str, Verdict], metric: Metric, answers: IndexedAnswers
 ) -> Labels:
@@ -195,8 +177,6 @@ def label_indices(
 
     Raises SetupError where a label does not belong to the metric.
     """
-    if isinstance(verdicts, Indexed):
-        return verdicts.label_indices(metric, answers)
     found = np.full(len(answers), -1, dtype=np.int64)
     for item_id, verdict in verdicts.items():
         label, row = verdict.labels.get(metric.id), answers.row(item_id)
@@ -205,10 +185,9 @@ def label_indices(
     return found
 
 
+@knows("scores")
 def scores(verdicts: Mapping[str, Verdict], answers: IndexedAnswers) -> FloatArray:
     """The score of each answer (answers,), NaN where there is none."""
-    if isinstance(verdicts, Indexed):
-        return verdicts.scores(answers)
     found = np.full(len(answers), np.nan)
     for item_id, verdict in verdicts.items():
         if verdict.score is not None and (row := answers.row(item_id)) >= 0:
@@ -216,24 +195,21 @@ def scores(verdicts: Mapping[str, Verdict], answers: IndexedAnswers) -> FloatArr
     return found
 
 
+@knows("was_asked")
 def was_asked(verdicts: Mapping[str, Verdict], answers: IndexedAnswers) -> NDArray[np.bool_]:
     """Whether there is a verdict on each answer (answers,), also one without a label."""
-    if isinstance(verdicts, Indexed):
-        return verdicts.was_asked(answers)
     found = np.zeros(len(answers), dtype=np.bool_)
     found[[row for row in map(answers.row, verdicts) if row >= 0]] = True
     return found
 
 
+@knows("trained_on")
 def trained_on(verdicts: Mapping[str, Verdict], answers: IndexedAnswers) -> NDArray[np.bool_]:
     """Whether the judge skipped each answer (answers,) because it learnt from it."""
-    if isinstance(verdicts, Indexed):
-        return verdicts.trained_on(answers)
     return was_asked({k: v for k, v in verdicts.items() if v.reason == TRAINED_ON}, answers)
 
 
+@knows("status_counts")
 def status_counts(verdicts: Mapping[str, Verdict]) -> Mapping[Status, int]:
     """How many verdicts have each status."""
-    if isinstance(verdicts, Indexed):
-        return verdicts.status_counts()
     return Counter(verdict.status for verdict in verdicts.values())
