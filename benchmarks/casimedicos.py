@@ -21,7 +21,7 @@ import numpy as np
 from judgebench.ranking.proxy.task import TaskInstance
 from judgebench.ranking.proxy.task_file import load_task
 from judgebench.ranking.rank import rank
-from judgebench.ranking.rankings import RankedTask, RankerScores, Rankings, System
+from judgebench.ranking.rankers import RankedTask, RankerScores, Rankings, System
 from judgebench.ranking.sentences import ranking_sentences
 from judgebench.results.rows import Results
 from judgebench.stats.arrays import FloatArray

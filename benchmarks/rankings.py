@@ -17,8 +17,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from judgebench.ranking.rank import rank
-from judgebench.ranking.rankers import agree
-from judgebench.ranking.rankings import RankedTask, RankerKind, RankerScores, Rankings, System
+from judgebench.ranking.rankers import RankedTask, RankerKind, RankerScores, Rankings, System, agree
 from judgebench.ranking.sentences import ranking_sentences
 from judgebench.results.rows import Results, Row
 from judgebench.stats.arrays import FloatArray

@@ -52,7 +52,7 @@ def run(
     models. Safe to interrupt; rerun to resume.
     """
     from judgebench.cli.score import report_and_print
-    from judgebench.ranking.human_files import given_ranks
+    from judgebench.ranking.human import given_ranks
     from judgebench.ranking.rank_bench import load_rank_bench
     from judgebench.runs.bench import default_run_folder
     from judgebench.runs.folder import RunFolder
@@ -125,7 +125,7 @@ def init(
     Columns are found by their names: question, key, option_1 or A, explanation, group, split.
     Nothing is overwritten.
     """
-    from judgebench.ranking.start import init as init_from
+    from judgebench.ranking.rank_bench import init as init_from
 
     for line in init_from(file, to):
         typer.echo(line)
@@ -234,7 +234,7 @@ def suitability(
     Five items ranked by two experts are enough for a first test.
     """
     from judgebench.files import write_atomically
-    from judgebench.ranking.human_files import read_ranks
+    from judgebench.ranking.human import read_ranks
     from judgebench.ranking.suitability import MIN_ALPHA, Fitness
     from judgebench.ranking.suitability import suitability as suitability_of
     from judgebench.results.markdown import to_markdown

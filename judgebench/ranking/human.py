@@ -1,19 +1,322 @@
 """Ranks that people gave: 1 for the best argument of an item, 5 for a clearly wrong one, ties free.
 
 Pure of files: `human_files` reads them.
+
+The ranks of people in files: filled sheets with their key, plain tables made elsewhere, and what
+a run folder keeps of either.
+
+A plain table has the columns task, item_id, expert, system and rank, and may have label and group.
+
+human/given.csv     the ranks that bench.yaml names, as a plain table
+human/given.txt     what of them was left out, one sentence per line
+human/sheets/       the sheets that `judgebench rank sheet` wrote, read where none were given
 """
 
 from __future__ import annotations
 
+import re
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from judgebench.data.columns import filled_rows, missing_columns, quoted, to_csv
+from judgebench.data.findings import Findings, counted_once
+from judgebench.data.open_table import DataTable, open_table
 from judgebench.errors import Problem, SetupError, shorten
-from judgebench.ranking.rankings import RankerScores
+from judgebench.files import disk_errors, write_atomically
+from judgebench.ranking.proxy.task import GOLD
+from judgebench.ranking.rankers import RankerScores
+from judgebench.ranking.sheet import (
+    KEY_FILE,
+    SHEET_LETTERS,
+    KeyItem,
+    SheetKey,
+    items_of_run,
+    read_key,
+    text_hash,
+)
 from judgebench.stats.arrays import Clusters, FloatArray, mean_of_defined
+
+if TYPE_CHECKING:
+    from judgebench.ranking.rank_bench import RankBench
+
+GIVEN, LEFT_OUT, SHEETS = "human/given.csv", "human/given.txt", "human/sheets"
+_SHEET = ("item", "letter", "rank", "expert", "text_hash")
+_PLAIN = ("task", "item_id", "expert", "system", "rank")
+_WHOLE = re.compile(r"([0-9]{1,6})(?:[.,]0+)?")  # a spreadsheet may make 3.0 of 3
+_Row = Mapping[str, str]
+_Asked = tuple[str, str, str]  # task, item_id, expert
+
+
+# --- a run folder and its bench.yaml -------------------------------------------------------------
+
+
+def given_ranks(bench: RankBench) -> HumanRanks | None:
+    """The ranks in the files that the bench.yaml names; None where it names none.
+
+    Raises SetupError with every problem, an unknown item or system among them.
+    """
+    paths = [bench.file.parent / name for name in bench.proxy.human_ranks]
+    if not paths:
+        return None
+    ranks = read_ranks(paths)
+    for task in ranks.tasks:
+        entry = next((e for e in bench.tasks if e.task.name == task), None)
+        if entry is None:
+            message = "is no task of this benchmark"
+            allowed = ", ".join(e.task.name for e in bench.tasks)
+            raise SetupError(Problem(message, str(paths[0]), None, "task", task, allowed))
+        names = [g.name for g in entry.generators] + [a.system for a in entry.given]
+        groups = {i.item_id: i.group for i in entry.task.ranked}
+        human_scores(ranks, task, list(dict.fromkeys([GOLD, *names])), groups)
+    return ranks
+
+
+def keep_ranks(run: Path, ranks: HumanRanks | None) -> None:
+    """Write the given ranks into the run folder; without any, those of an earlier run go."""
+    given, left_out = run / GIVEN, run / LEFT_OUT
+    with disk_errors(given):
+        if ranks is None:
+            given.unlink(missing_ok=True)
+            left_out.unlink(missing_ok=True)
+            return
+        given.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(left_out, "".join(f"{w}\n" for w in ranks.warnings).encode("utf-8"))
+        rows = [
+            [r.task, r.item_id, r.expert, r.system, str(r.rank), item.label, item.group]
+            for r in ranks.ranks
+            for item in [ranks.asked[r.task, r.item_id]]
+        ]
+        cells = [[quoted(text) for text in row] for row in rows]
+        write_atomically(given, to_csv((*_PLAIN, "label", "group"), cells))
+
+
+def ranks_of(run: Path) -> HumanRanks | None:
+    """The ranks of a run's people; None where nobody has ranked. Raises SetupError with every
+    problem of the sheets."""
+    if (run / GIVEN).is_file():
+        found = read_ranks([run / GIVEN])
+        lines = (run / LEFT_OUT).read_text("utf-8") if (run / LEFT_OUT).is_file() else ""
+        told = tuple(map(Problem, lines.splitlines()))
+        found = replace(found, warnings=(*told, *found.warnings))
+    elif any((run / SHEETS).glob("*.csv")):
+        found = _of_these_texts(read_ranks([run / SHEETS]), run)
+    else:
+        return None
+    return found if found.ranks or found.warnings else None
+
+
+def _of_these_texts(ranks: HumanRanks, run: Path) -> HumanRanks:
+    """Without the items whose arguments are others by now than those that stand on the sheets."""
+    key = read_key((run / SHEETS).parent / KEY_FILE)
+    now = {
+        (item.task, item.item_id, system): text_hash(item, system)
+        for item in items_of_run(run)
+        for system in item.arguments
+    }
+    stale = {
+        (item.task, item.item_id)
+        for item in key.items
+        if any(now.get((item.task, item.item_id, s)) != h for s, h in item.hashes.items())
+    }
+    if not stale:
+        return ranks
+    kept = tuple(rank for rank in ranks.ranks if (rank.task, rank.item_id) not in stale)
+    message = f"{len(stale)} of {len(key.items)} items of the sheets have other arguments by now: "
+    left = Problem(message + "their ranks are left out", field=SHEETS)
+    return replace(ranks, ranks=kept, warnings=(*ranks.warnings, left))
+
+
+# --- any files ------------------------------------------------------------------------------------
+
+
+@dataclass
+class _RanksRead:
+    """What was read so far, over all files."""
+
+    problems: list[Problem] = field(default_factory=list)
+    ranks: dict[tuple[str, str, str, str], tuple[HumanRank, str]] = field(default_factory=dict)
+    asked: dict[ItemKey, AskedItem] = field(default_factory=dict)
+    systems: dict[ItemKey, set[str]] = field(default_factory=lambda: defaultdict(set))
+    begun: dict[_Asked, None] = field(default_factory=dict)  # whose sheet holds the item
+
+    def add(self, rank: HumanRank, file: str, line: int) -> None:
+        """Keep a rank, or complain where the expert ranked this argument before."""
+        at = (rank.task, rank.item_id, rank.expert, rank.system)
+        if at in self.ranks:
+            message = f"{rank.expert} ranked this argument before, in {self.ranks[at][1]}"
+            self.problems.append(Problem(message, file, line, "rank", kind="ranked twice"))
+        self.ranks.setdefault(at, (rank, f"{file}:{line}"))
+
+
+def read_ranks(paths: Sequence[Path], key: Path | None = None) -> HumanRanks:
+    """The ranks in all these files; a folder stands for the CSV files in it.
+
+    `key` is the key of the sheets, by default `sheet-key.json` beside a sheet or one folder up.
+    Raises SetupError with every problem: a rank that is none of 1 to 5, an unknown item, letter
+    or expert, a text that is not the key's, an argument that an expert ranked twice. An item that
+    an expert ranked in part is left out for that expert, with a warning.
+    """
+    reading = _RanksRead()
+    for path in _files(paths):
+        findings = Findings()
+        table = open_table(path, findings, format="csv")
+        if table is not None:
+            _read_table(table, path, key, reading)
+        reading.problems += findings.errors  # those of its rows are known by now
+    if reading.problems:
+        raise SetupError(counted_once(reading.problems))
+    return _whole_items(reading)
+
+
+def _files(paths: Sequence[Path]) -> list[Path]:
+    found: list[Path] = []
+    for path in paths:
+        inside = sorted(path.glob("*.csv")) if path.is_dir() else [path]
+        if not inside:
+            raise SetupError(Problem("holds no CSV file", str(path)))
+        found += inside
+    if not found:
+        raise SetupError("no file of ranks was named")
+    return list(dict.fromkeys(found))
+
+
+def _read_table(table: DataTable, path: Path, key: Path | None, reading: _RanksRead) -> None:
+    needed = _SHEET if "letter" in table.columns else _PLAIN
+    if missing := missing_columns(table, needed):
+        reading.problems += missing
+        return
+    rows = [
+        (line, {c: text.strip() for c, text in row.items()}) for line, row in filled_rows(table)
+    ]
+    if needed is _PLAIN:
+        _read_plain(rows, table.file, reading)
+    else:
+        _read_sheet(rows, table.file, read_key(key or _key_of(path)), reading)
+
+
+def _key_of(path: Path) -> Path:
+    for folder in (path.parent, path.absolute().parent.parent):
+        if (folder / KEY_FILE).is_file():
+            return folder / KEY_FILE
+    message = f"has no {KEY_FILE} beside it or one folder up"
+    raise SetupError(Problem(message, str(path), allowed="name the key with --key"))
+
+
+def _rank(row: _Row, file: str, line: int, reading: _RanksRead) -> int | None:
+    """The rank, None where it is blank or no rank, which is then reported."""
+    if not row["rank"]:
+        return None
+    match = _WHOLE.fullmatch(row["rank"])
+    if match and int(match[1]) in RANKS:
+        return int(match[1])
+    allowed = "1 (best) to 5 (clearly wrong), or blank"
+    problem = Problem("is no rank", file, line, "rank", shorten(row["rank"]), allowed, "no rank")
+    reading.problems.append(problem)
+    return None
+
+
+# --- sheets --------------------------------------------------------------------------------------
+
+
+def _read_sheet(
+    rows: Sequence[tuple[int, _Row]], file: str, key: SheetKey, reading: _RanksRead
+) -> None:
+    for item in key.items:
+        at = (item.task, item.item_id)
+        reading.asked.setdefault(at, AskedItem(item.task, item.item_id, item.group, item.label))
+        reading.systems[at] |= set(item.hashes)
+    for expert in dict.fromkeys(row["expert"] for _, row in rows):
+        reading.begun.update(dict.fromkeys((i.task, i.item_id, expert) for i in key.items))
+    for line, row in rows:
+        rank = _rank(row, file, line, reading)
+        problem, found = _locate(row, key)
+        if problem is not None:
+            column, message, allowed = problem
+            shown = shorten(row[column])
+            reading.problems.append(Problem(message, file, line, column, shown, allowed, message))
+        elif found is not None and rank is not None:
+            item, system = found
+            reading.add(HumanRank(item.task, item.item_id, row["expert"], system, rank), file, line)
+
+
+def _locate(
+    row: _Row, key: SheetKey
+) -> tuple[tuple[str, str, str] | None, tuple[KeyItem, str] | None]:
+    """Column, message and what is allowed where a row does not fit the key; else item and
+    system."""
+    if row["expert"] not in key.letters:
+        return ("expert", "is no expert of the key", ", ".join(sorted(key.letters))), None
+    number = _WHOLE.fullmatch(row["item"])
+    if not number or not 1 <= int(number[1]) <= len(key.items):
+        return ("item", "is no item of the key", f"1 to {len(key.items)}"), None
+    place = int(number[1]) - 1
+    item, systems = key.items[place], key.letters[row["expert"]][place]
+    letters = SHEET_LETTERS[: len(systems)]
+    letter = row["letter"].upper()
+    if len(letter) != 1 or letter not in letters:
+        return ("letter", "is no letter of this item", f"{letters[0]} to {letters[-1]}"), None
+    system = systems[letters.index(letter)]
+    if row["text_hash"] != item.hashes[system]:
+        message = "the text is not the key's: this is the sheet of other arguments"
+        return ("text_hash", message, item.hashes[system]), None
+    return None, (item, system)
+
+
+# --- plain tables --------------------------------------------------------------------------------
+
+
+def _read_plain(rows: Sequence[tuple[int, _Row]], file: str, reading: _RanksRead) -> None:
+    for line, row in rows:
+        blank = [column for column in _PLAIN[:-1] if not row[column]]
+        if blank:
+            reading.problems += [Problem("is blank", file, line, c, kind="blank") for c in blank]
+            continue
+        task, item_id, expert, system = (row[column] for column in _PLAIN[:-1])
+        label, group = row.get("label", ""), row.get("group", "") or item_id
+        new = AskedItem(task, item_id, group, label)
+        known = reading.asked.setdefault((task, item_id), new)
+        if (known.label, known.group) != (label, group) and ("label" in row or "group" in row):
+            message = "the item has another label or group in another row"
+            found = shorten(f"{label} {group}".strip())
+            reading.problems.append(Problem(message, file, line, "item_id", found, kind=message))
+        reading.systems[task, item_id].add(system)
+        reading.begun[task, item_id, expert] = None
+        rank = _rank(row, file, line, reading)
+        if rank is not None:
+            reading.add(HumanRank(task, item_id, expert, system, rank), file, line)
+
+
+# --- whole items ---------------------------------------------------------------------------------
+
+
+def _whole_items(reading: _RanksRead) -> HumanRanks:
+    """The ranks of items that an expert ranked whole; the others are reported."""
+    by_item: dict[_Asked, list[HumanRank]] = defaultdict(list)
+    for rank, _ in reading.ranks.values():
+        by_item[rank.task, rank.item_id, rank.expert].append(rank)
+    warnings, blank, kept = [], defaultdict[tuple[str, str], int](int), list[HumanRank]()
+    for task, item_id, expert in reading.begun:
+        ranks = by_item[task, item_id, expert]
+        asked = len(reading.systems[task, item_id])
+        if len(ranks) == asked:
+            kept += ranks
+        elif ranks:
+            message = f"{expert} ranked {len(ranks)} of {asked} arguments of {shorten(item_id)}"
+            message += ": the item is left out for this expert"
+            warnings.append(Problem(message, field=task, kind="ranked in part"))
+        else:
+            blank[task, expert] += 1
+    for (task, expert), n in blank.items():
+        message = f"{expert} left {n} item{'s' * (n > 1)} without any rank"
+        warnings.append(Problem(message, field=task, kind="not ranked"))
+    return HumanRanks(tuple(kept), reading.asked, tuple(warnings))
+
 
 RANKS = (1, 2, 3, 4, 5)
 HUMANS = "humans"  # the ranker that all experts are together

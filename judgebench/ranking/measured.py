@@ -13,10 +13,16 @@ from pathlib import Path
 
 import numpy as np
 
-from judgebench.ranking.human import HumanRanks, human_scores
-from judgebench.ranking.human_files import ranks_of
+from judgebench.ranking.human import HumanRanks, human_scores, ranks_of
 from judgebench.ranking.rank import rank
-from judgebench.ranking.rankers import agree, length_bias, self_preference
+from judgebench.ranking.rankers import (
+    RankerKind,
+    RankerScores,
+    Rankings,
+    agree,
+    length_bias,
+    self_preference,
+)
 from judgebench.ranking.ranking_folder import (
     RANKING,
     At,
@@ -27,7 +33,6 @@ from judgebench.ranking.ranking_folder import (
     read_tasks,
     read_trained,
 )
-from judgebench.ranking.rankings import RankerKind, RankerScores, Rankings
 from judgebench.records import Answer, Estimate, Verdict, content_hash
 from judgebench.results.rows import Results, Row
 from judgebench.rubric import Rubric

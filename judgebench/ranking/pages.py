@@ -7,9 +7,9 @@ from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 
-from judgebench.ranking.medals import draw_medals, has_controls, medals_table, system_colours
-from judgebench.ranking.rankings import OneRanking, RankedTask, RankerKind, Rankings
+from judgebench.ranking.rankers import OneRanking, RankedTask, RankerKind, Rankings
 from judgebench.ranking.sentences import HOW_SURE, NO_RANKINGS, conclusion, ranking_sentences
+from judgebench.ranking.suitability import draw_medals, has_controls, medals_table, system_colours
 from judgebench.records import Estimate
 from judgebench.results.part import Block, Drawing, Part
 from judgebench.results.rows import Row

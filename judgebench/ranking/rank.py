@@ -8,8 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from judgebench.ranking.rankers import columns
-from judgebench.ranking.rankings import ONCE, RankerScores, System
+from judgebench.ranking.rankers import ONCE, RankerScores, System, columns
 from judgebench.records import Estimate
 from judgebench.results.rows import Row
 from judgebench.stats.arrays import Clusters, FloatArray

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from judgebench.ranking.medals import against_arguments
-from judgebench.ranking.rankings import WRONG_CLAIMS, OneRanking, RankedTask, Rankings
+from judgebench.ranking.rankers import WRONG_CLAIMS, OneRanking, RankedTask, Rankings
+from judgebench.ranking.suitability import against_arguments
 from judgebench.results.rows import Row
 from judgebench.words import counted, listed
 

@@ -19,7 +19,7 @@ from judgebench.models import open_backend
 from judgebench.models.contract import wind_down
 from judgebench.models.hosts import hosts_of
 from judgebench.progress import Progress
-from judgebench.ranking.human_files import given_ranks, keep_ranks
+from judgebench.ranking.human import given_ranks, keep_ranks
 from judgebench.ranking.proxy.arguments import (
     Argument,
     ArgumentWriter,
@@ -28,8 +28,7 @@ from judgebench.ranking.proxy.arguments import (
     last_arguments,
     read_arguments,
 )
-from judgebench.ranking.proxy.control_cases import control_arguments
-from judgebench.ranking.proxy.examples import EvaluatorPlan
+from judgebench.ranking.proxy.examples import EvaluatorPlan, control_arguments
 from judgebench.ranking.proxy.section import GeneratorConfig
 from judgebench.ranking.proxy.task import GOLD
 from judgebench.ranking.proxy.task_file import split_rows
@@ -213,7 +212,7 @@ def make_control_cases(bench: RankBench, step: RankingStep) -> Mapping[str, Any]
     """Write the arguments of every control case; what the manifest says of the retrieval."""
     retriever, run = None, step.folder.path
     if bench.proxy.passages is not None:
-        from judgebench.ranking.proxy.passages import PassageRetriever
+        from judgebench.ranking.proxy.evaluator import PassageRetriever
 
         step.progress.say(f"passages: {len(bench.corpus.documents):,} documents are searched")
         retriever = PassageRetriever(bench.proxy.passages, bench.corpus, run / "proxy" / "passages")

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from judgebench.progress import Progress
     from judgebench.ranking.measured import RankedRun
-    from judgebench.ranking.rankings import Rankings
+    from judgebench.ranking.rankers import Rankings
     from judgebench.results.shown import Shown
     from judgebench.runs.folder import RunFolder
     from judgebench.studies.study import Study
@@ -64,7 +64,7 @@ def _ranks(value: Mapping[str, Any]) -> bool:
 
 
 def _check_bench(path: Path) -> str:
-    from judgebench.ranking.human_files import given_ranks
+    from judgebench.ranking.human import given_ranks
     from judgebench.ranking.rank_bench import load_rank_bench
 
     bench = load_rank_bench(path)

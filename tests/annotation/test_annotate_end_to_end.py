@@ -219,7 +219,7 @@ def test_labels_of_both_parts_are_read(tmp_path: Path) -> None:
 
 @pytest.mark.skipif("ranking" not in WINGS, reason="needs the wing `ranking`")
 def test_ranks_are_read_by_the_ranking(tmp_path: Path) -> None:
-    from judgebench.ranking.human_files import read_ranks
+    from judgebench.ranking.human import read_ranks
 
     labelled(tmp_path, "ranking", lambda _, texts: "1" if "a to you" in texts[0] else "3")
     told = export(tmp_path / "study")

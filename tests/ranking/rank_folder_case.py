@@ -10,11 +10,11 @@ from typing import Any
 from judgebench.files import to_json, to_line
 from judgebench.ranking.measured import measure_rankings, read_ranked_run
 from judgebench.ranking.proxy.arguments import argument_id
+from judgebench.ranking.rankers import Rankings
 from judgebench.ranking.ranking_folder import (
     RANKING,
     evaluator_folder,
 )
-from judgebench.ranking.rankings import Rankings
 from judgebench.records import Answer, Status, Verdict, content_hash
 from judgebench.rubric import Rubric
 from judgebench.runs.folder import RunFolder

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from judgebench.ranking.rankings import OneRanking, RankerScores, Rankings, System
+from judgebench.ranking.rankers import OneRanking, RankerScores, Rankings, System
 from judgebench.results.rows import Results, Row
 from judgebench.stats.resample import Resampling
 

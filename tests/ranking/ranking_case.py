@@ -8,7 +8,7 @@ from functools import cache
 from itertools import combinations
 from math import erf, erfc, sqrt
 
-from judgebench.ranking.rankings import RankedTask, RankerKind, Rankings, System, SystemKind
+from judgebench.ranking.rankers import RankedTask, RankerKind, Rankings, System, SystemKind
 from judgebench.records import Estimate
 from judgebench.results.rows import Results, Row
 

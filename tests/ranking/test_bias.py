@@ -11,11 +11,11 @@ from judgebench.ranking.rankers import (
     NO_LENGTHS,
     NO_OTHER,
     NOT_COMMON,
+    ONCE,
     agree,
     length_bias,
     self_preference,
 )
-from judgebench.ranking.rankings import ONCE
 
 NAMES = ("gold", "gpt", "llama")
 

@@ -12,7 +12,7 @@ from rank_case import fill
 from rank_folder_case import make, ranked, ranking
 
 from judgebench.errors import SetupError
-from judgebench.ranking.human_files import GIVEN, given_ranks, keep_ranks, ranks_of
+from judgebench.ranking.human import GIVEN, given_ranks, keep_ranks, ranks_of
 from judgebench.ranking.proxy.section import EvaluatorConfig, GeneratorConfig, TaskEntry
 from judgebench.ranking.proxy.task import ProxyTask, TaskInstance
 from judgebench.ranking.rank_bench import RankBench, RankedEntry

@@ -10,7 +10,7 @@ import rank_folder_case
 from rank_folder_case import TEXTS, decided, judged, make, ranking, train, write
 
 import judgebench as jb
-from judgebench.ranking.rankings import Rankings
+from judgebench.ranking.rankers import Rankings
 from judgebench.records import Answer
 from judgebench.results.rows import Row
 from judgebench.runs.folder import RunFolder

@@ -14,7 +14,8 @@ from ranking_case import (
     ranking_rows,
 )
 
-from judgebench.ranking.medals import (
+from judgebench.ranking.rankers import Rankings
+from judgebench.ranking.suitability import (
     against_arguments,
     has_controls,
     medal,
@@ -22,7 +23,6 @@ from judgebench.ranking.medals import (
     medals_table,
     ordinal,
 )
-from judgebench.ranking.rankings import Rankings
 from judgebench.records import Estimate
 from judgebench.results.rows import Results
 

@@ -13,7 +13,7 @@ from ranking_case import (
     planted_rankings,
 )
 
-from judgebench.ranking.rankings import Rankings
+from judgebench.ranking.rankers import Rankings
 from judgebench.records import Estimate
 from judgebench.results.rows import Results
 from judgebench.results.tables import Cell, Table, footnotes, p_text

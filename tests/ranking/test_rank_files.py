@@ -7,8 +7,7 @@ import pytest
 from rank_case import SYSTEMS, by_reason, fill, items
 
 from judgebench.errors import Problem, SetupError
-from judgebench.ranking.human import HumanRank
-from judgebench.ranking.human_files import read_ranks
+from judgebench.ranking.human import HumanRank, read_ranks
 from judgebench.ranking.sheet import write_sheets
 
 

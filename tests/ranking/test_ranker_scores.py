@@ -9,8 +9,8 @@ import pytest
 from rank_folder_case import TEXTS, decided, judged, make, ranking, train, write
 
 from judgebench.ranking.measured import control_scores, evaluator_scores, judge_scores
+from judgebench.ranking.rankers import RankerScores
 from judgebench.ranking.ranking_folder import KeptTask, read_tasks, read_trained
-from judgebench.ranking.rankings import RankerScores
 from judgebench.ranking.sheet import items_of_run
 from judgebench.records import Status
 from judgebench.runs.folder import RunFolder

@@ -28,14 +28,14 @@ from ranking_case import (
 )
 from rich.console import Console
 
-from judgebench.ranking.medals import (
+from judgebench.ranking.rankers import Rankings
+from judgebench.ranking.sentences import HOW_SURE, NO_RANKINGS
+from judgebench.ranking.suitability import (
     ARGUMENT_COLOURS,
     CONTROL_COLOURS,
     draw_medals,
     system_colours,
 )
-from judgebench.ranking.rankings import Rankings
-from judgebench.ranking.sentences import HOW_SURE, NO_RANKINGS
 from judgebench.results.figure import drawn
 from judgebench.results.html import to_html
 from judgebench.results.latex import to_latex

@@ -18,8 +18,7 @@ from judgebench.errors import JudgebenchError, Problem, SetupError
 from judgebench.files import open_bytes
 from judgebench.judges.config import Name
 from judgebench.prompt import ARGUMENTS, load_prompt
-from judgebench.ranking.proxy.section import SampleConfig
-from judgebench.ranking.proxy.table import Columns, read_table_task
+from judgebench.ranking.proxy.section import Columns, SampleConfig, read_table_task
 from judgebench.ranking.proxy.task import (
     SPLITS,
     ProxyTask,

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from judgebench.errors import SetupError
 from judgebench.prompt import Prompt
-from judgebench.ranking.proxy.control_cases import control_arguments, control_case
+from judgebench.ranking.proxy.examples import control_arguments, control_case
 from judgebench.ranking.proxy.task import CONTROL_CASES, ProxyTask, TaskInstance
 
 

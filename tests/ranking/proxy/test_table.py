@@ -12,8 +12,8 @@ from pydantic import ValidationError
 
 from judgebench.errors import SetupError
 from judgebench.prompt import ARGUMENTS, load_prompt
-from judgebench.ranking.proxy.control_cases import control_arguments
-from judgebench.ranking.proxy.table import Columns, read_table_task
+from judgebench.ranking.proxy.examples import control_arguments
+from judgebench.ranking.proxy.section import Columns, read_table_task
 from judgebench.ranking.proxy.task import ProxyTask, SplitSizes, TaskInstance
 
 BASIC: dict[str, Any] = {"text": "q", "label": "y", "argument": "why"}

@@ -24,9 +24,8 @@ from judgebench.models.encoder import open_encoder, token_limit
 from judgebench.progress import NoProgress, Progress
 from judgebench.prompt import Prompt
 from judgebench.ranking.proxy.arguments import argument_id
-from judgebench.ranking.proxy.control_cases import control_case
 from judgebench.ranking.proxy.evaluator import ProxyEvaluator, read_manifest
-from judgebench.ranking.proxy.examples import EvaluatorPlan, InputMaker, Second
+from judgebench.ranking.proxy.examples import EvaluatorPlan, InputMaker, Second, control_case
 from judgebench.ranking.proxy.section import EvaluatorConfig, EvaluatorKind, TrainingConfig
 from judgebench.ranking.proxy.task import CONTROL_CASES, GOLD, ProxyTask, TaskInstance
 from judgebench.ranking.proxy.training import train
