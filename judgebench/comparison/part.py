@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from functools import partial
 
 from judgebench.alignment.differences import TESTED
-from judgebench.comparison.decisions import Changed
+from judgebench.alignment.statistics import Declared
 from judgebench.comparison.differences import CHANGES, DECLARED, RUN_STATISTICS
 from judgebench.comparison.gate import COUNTED
-from judgebench.comparison.result import Comparison, PairSummary
+from judgebench.comparison.result import Comparison
 from judgebench.records import Estimate
+from judgebench.results.layout import Content, Contents, Keys, Layout, Line
 from judgebench.results.part import Block, Intervals, Lane, Part
 from judgebench.results.rows import Row
 from judgebench.results.tables import DASH, Cell, Look, Table, format_number, p_cell
@@ -30,9 +31,7 @@ NONE = "no label"
 _MOST_FLIPS_ON_SCREEN = 3
 _DRAWN = ("accuracy", "weighted_kappa", "severe_recall")
 _LOOKS: dict[str, Look] = {"A": "bad", "B": "good", "neither": "unclear"}
-_POLICIES = {
-    "left_out": "left out", "worst": "counted as wrong", "best": "counted as right",
-}  # fmt: skip
+_POLICIES = {"worst": "counted as wrong", "best": "counted as right"}
 OUTCOMES_ALIKE = "No decision changed."
 TITLE = "what changed from A to B"
 DECIDED_ANEW = (
@@ -46,6 +45,11 @@ _MINUS = "Difference: B minus A on the same answers, with whole questions as uni
 _AS_WRONG = "B − A, no label is wrong"
 _SEVERE = "Severe recall, B − A"
 _CHANGED = "Labels changed (to right, to wrong)"
+_LABELS_CHANGED = (
+    "Labels changed: of all answers; in brackets those that B has right and A had wrong, and the "
+    "other way round."
+)
+Columns = Mapping[str, Callable[[Keys], Content]]
 _WRONG_TOO = "A missing label is left out of the first difference and wrong in all else."
 _HOLM = (
     "p after Holm: permutation test of accuracy, A and B changing places question by question, "
@@ -69,115 +73,108 @@ def comparison_part(c: Comparison) -> Part:
         ("Verdicts", (f"{counted(len(c.flips.results.rows), 'label')} changed",)),
         ("Runs", tuple(f"{side}: {run}" for side, run in zip("AB", c.runs, strict=True))),
     )
-    paper = (_narrow(main),)
+    paper = (_main_table(c, (_AS_WRONG, _SEVERE, _CHANGED, "Decision")),)
     return Part("comparison", TITLE, c.results, blocks, c.notes, facts, screen, paper)
 
 
-def _narrow(main: Table) -> Table:
-    """The columns of the main table that a page of paper has room for."""
-    left_out = (_AS_WRONG, _SEVERE, _CHANGED, "Decision")
-    kept = [i for i, name in enumerate(main.columns) if name not in left_out]
-
-    def cut(row: Sequence[Any]) -> tuple[Any, ...]:
-        return tuple(row[i] for i in kept)
-
-    rows = tuple(map(cut, main.rows))
-    return replace(main, columns=cut(main.columns), rows=rows, notes=main.notes[:-1])
-
-
-def _about(c: Comparison, pair: PairSummary, metric: str) -> tuple[Cell, ...]:
-    """The cells that name a row: the metric, and the judge where there are several."""
-    judge = (Cell(pair.name),) if len(c.pairs) > 1 else ()
-    return (*judge, Cell(c.title(metric)))
+def _lines(c: Comparison) -> list[Line]:
+    """A line for each judge and metric; judges are named where there are several."""
+    return [
+        (
+            (*([pair.name] if len(c.pairs) > 1 else []), metric.title),
+            {"judge": pair.b, "who": pair.a, "metric": metric.id},
+        )
+        for pair in c.pairs
+        for metric in c.rubric.metrics
+    ]
 
 
 def _stubs(c: Comparison) -> tuple[str, ...]:
     return ("Judge", "Metric") if len(c.pairs) > 1 else ("Metric",)
 
 
-def _lines(c: Comparison) -> Iterator[tuple[PairSummary, str]]:
-    yield from ((pair, metric.id) for pair in c.pairs for metric in c.rubric.metrics)
+def _table(
+    c: Comparison, layout: Layout, columns: Columns, lines: Iterable[Line] | None = None
+) -> Table:
+    """A line for each judge and metric, and the columns that are declared."""
+    cells = (
+        (*begin, *(cell(keys) for cell in columns.values()))
+        for begin, keys in (_lines(c) if lines is None else lines)
+    )
+    return replace(layout, stubs=_stubs(c), beside=tuple(columns)).listing(cells)
 
 
 # --- at a glance ----------------------------------------------------------------------------------
 
 
-def _main_table(c: Comparison) -> Table:
+def _main_table(c: Comparison, left_out: Collection[str] = ()) -> Table:
     """Accuracy of both, the difference, whether chance explains it, severe recall, flips, and what
-    is decided."""
-    made = {(one.judge, one.who, one.metric): one for one in c.decisions}
-    rows, policies = [], ["left_out", "worst"] if c.failures else ["left_out"]
-    for pair, metric in _lines(c):
-        a, b = (c.value("accuracy", pair.b, metric, side) for side in "AB")
-        decided = made.get((pair.b, pair.a, metric))
-        rows.append(
-            (
-                *_about(c, pair, metric),
-                Cell(format_number(a.value)), Cell(format_number(b.value)),
-                *(difference_cell(c, "accuracy", pair, metric, policy) for policy in policies),
-                p_cell(c.p_holm(pair.b, metric, failures=COUNTED)),
-                difference_cell(c, "severe_recall", pair, metric, COUNTED),
-                Cell(flips_of(c, pair, metric)),
-                *([_outcomes(decided)] if c.decisions else []),
-            )
-        )  # fmt: skip
-    columns = (
-        *_stubs(c), "Accuracy A", "B", "B − A",
-        *([_AS_WRONG] if c.failures else []),
-        "p after Holm", _SEVERE, _CHANGED, *(["Decision"] if c.decisions else []),
-    )  # fmt: skip
-    note = (
-        "Labels changed: of all answers; in brackets those that B has right and A had wrong, and "
-        "the other way round."
-    )
-    return Table(
-        "comparison_main", "B beside A on the same answers", columns, tuple(rows),
-        (_MINUS, *([_WRONG_TOO] if c.failures else []), _HOLM, note), stubs=len(_stubs(c)),
-    )  # fmt: skip
+    is decided; on paper without the columns that it has no room for."""
+
+    def accuracy(side: str, keys: Keys) -> str:
+        return format_number(c.value("accuracy", keys["judge"], keys["metric"], side).value)
+
+    columns: dict[str, Callable[[Keys], Content]] = {
+        "Accuracy A": partial(accuracy, "A"),
+        "B": partial(accuracy, "B"),
+        "B − A": partial(difference_cell, c, "accuracy"),
+        _AS_WRONG: partial(difference_cell, c, "accuracy", failures=COUNTED),
+        "p after Holm": lambda keys: p_cell(
+            c.p_holm(keys["judge"], keys["metric"], failures=COUNTED)
+        ),
+        _SEVERE: partial(difference_cell, c, "severe_recall", failures=COUNTED),
+        _CHANGED: partial(flips_of, c),
+        "Decision": partial(_outcomes, c),
+    }
+    absent = {*left_out}
+    absent |= set() if c.failures else {_AS_WRONG}
+    absent |= set() if c.decisions else {"Decision"}
+    columns = {heading: cell for heading, cell in columns.items() if heading not in absent}
+    notes = (_MINUS, _WRONG_TOO if c.failures else "", _HOLM, "" if left_out else _LABELS_CHANGED)
+    layout = Layout("comparison_main", "B beside A on the same answers", notes=notes)
+    return _table(c, layout, columns)
 
 
 def _screen_table(c: Comparison) -> Table:
     """The same in fewer columns, as texts; a missing label counts as wrong."""
-    made = {(one.judge, one.who, one.metric): one for one in c.decisions}
-    rows = []
-    for pair, metric in _lines(c):
-        values = (c.value("accuracy", pair.b, metric, side, COUNTED).value for side in "AB")
-        found = difference_cell(c, "accuracy", pair, metric, COUNTED)
-        cells = (
-            Cell(" → ".join(map(format_number, values))),
-            Cell(f"{found.value}\n{found.interval}".strip(), look=found.look),
-            Cell(flips_of(c, pair, metric)),
-        )
-        decided = [_outcomes(made.get((pair.b, pair.a, metric)))] if c.decisions else []
-        rows.append((*_about(c, pair, metric), *cells, *decided))
-    columns = (
-        *_stubs(c), "Accuracy A → B", "B − A", "Labels changed",
-        *(["Decision"] if c.decisions else []),
-    )  # fmt: skip
-    note = "Labels changed: in brackets from wrong to right (+), from right to wrong (−)."
-    wrong = ("A missing label counts as wrong.",) if c.failures else ()
-    return Table(
-        "comparison_screen", "B beside A on the same answers", columns, tuple(rows), (*wrong, note),
-        stubs=len(_stubs(c)),
-    )  # fmt: skip
+
+    def accuracies(keys: Keys) -> str:
+        values = (c.value("accuracy", keys["judge"], keys["metric"], s, COUNTED) for s in "AB")
+        return " → ".join(format_number(value.value) for value in values)
+
+    def difference(keys: Keys) -> Cell:
+        cell = difference_cell(c, "accuracy", keys, COUNTED)
+        return Cell(f"{cell.value}\n{cell.interval}".strip(), look=cell.look)
+
+    columns: dict[str, Callable[[Keys], Content]] = {
+        "Accuracy A → B": accuracies, "B − A": difference, "Labels changed": partial(flips_of, c),
+        **({"Decision": partial(_outcomes, c)} if c.decisions else {}),
+    }  # fmt: skip
+    notes = (
+        "A missing label counts as wrong." if c.failures else "",
+        "Labels changed: in brackets from wrong to right (+), from right to wrong (−).",
+    )
+    layout = Layout("comparison_screen", "B beside A on the same answers", notes=notes)
+    return _table(c, layout, columns)
 
 
 def _shown(c: Comparison) -> Iterator[str]:
     """What is shown to be worse or better in B, or that nothing is."""
     found: dict[str, dict[str, list[str]]] = {"worse": {}, "better": {}}
-    for pair, metric in _lines(c):
+    for names, keys in _lines(c):
+        of = keys["judge"], keys["metric"], COUNTED
         for key in _JUDGED_BY:
-            e = c.difference(key, pair.b, metric, COUNTED)
-            if e.value and c.is_shown(key, pair.b, metric, COUNTED):
+            e = c.difference(key, *of)
+            if e.value and c.is_shown(key, *of):
                 rises = DECLARED[key].best == "higher"
-                name = f"{c.title(metric)} ({pair.name})" if len(c.pairs) > 1 else c.title(metric)
+                name = " ".join([str(names[-1]), *(f"({judge})" for judge in names[:-1])])
                 of_word = found["better" if (e.value > 0) == rises else "worse"]
                 of_word.setdefault(key, []).append(
                     f"{name} ({format_number(e.value, signed=True)})"
                 )
     for word, said in found.items():
         if said:
-            parts = (f"{_JUDGED_BY[key]} of {_some(names)}" for key, names in said.items())
+            parts = (f"{_JUDGED_BY[key]} of {_some(metrics)}" for key, metrics in said.items())
             yield f"B is shown to be {word}: {'; '.join(parts)}."
     if not any(found.values()):
         yield NOTHING_SHOWN
@@ -204,11 +201,9 @@ def _flipped_said(c: Comparison) -> str:
     return f"{total} changed; {len(wrong):,} of them from right to wrong{listed_here}."
 
 
-def difference_cell(
-    c: Comparison, statistic: str, pair: PairSummary, metric: str, failures: str = "left_out"
-) -> Cell:
+def difference_cell(c: Comparison, statistic: str, keys: Keys, failures: str = "left_out") -> Cell:
     """A difference, coloured where its interval lies on one side of 0."""
-    found = c.difference(statistic, pair.b, metric, failures)
+    found = c.difference(statistic, keys["judge"], keys["metric"], failures)
     return Cell(estimate=found, signed=True, look=_look(statistic, found))
 
 
@@ -219,20 +214,18 @@ def _look(statistic: str, e: Estimate) -> Look:
     return "good" if (e.low > 0) == (best == "higher") else "bad"
 
 
-def flips_of(c: Comparison, pair: PairSummary, metric: str) -> str:
+def flips_of(c: Comparison, keys: Keys) -> str:
     """`12 (+3, −5)`."""
-    found = c.flips.results.select("flip", judge=pair.b, metric=metric, who=pair.a)
-    right = [row["right"] for row in found]
-    return f"{len(found):,} (+{right.count('B'):,}, −{right.count('A'):,})" if found else "0"
+    right = [row["right"] for row in c.flips.results.select("flip", **keys)]
+    return f"{len(right):,} (+{right.count('B'):,}, −{right.count('A'):,})" if right else "0"
 
 
-def _outcomes(decided: Changed | None) -> Cell:
-    if decided is None:
-        return Cell(DASH)
-    a, b = decided.outcomes
-    if not decided.differs:
-        return Cell(b)
-    return Cell(f"{a} → {b}", look="bad" if decided.fell else "fair")
+def _outcomes(c: Comparison, keys: Keys) -> Cell:
+    for one in c.decisions:
+        if (one.judge, one.who, one.metric) == (keys["judge"], keys["who"], keys["metric"]):
+            a, b = one.outcomes
+            return Cell(f"{a} → {b}", look="bad" if one.fell else "fair") if a != b else Cell(b)
+    return Cell(DASH)
 
 
 # --- decisions ------------------------------------------------------------------------------------
@@ -266,19 +259,18 @@ def _decision_blocks(c: Comparison) -> Iterator[Block]:
 
 def _conditions_table(c: Comparison) -> Table:
     """Every condition of the decisions that changed, in A and in B."""
-    rows = []
-    for one in c.decisions if any(d.differs for d in c.decisions) else ():
+    lines = []
+    for one in (one for one in c.decisions if one.differs):
         a, b = one.conditions
-        for key in dict.fromkeys((*a, *b)) if one.differs else ():
+        for key in dict.fromkeys((*a, *b)):
             row = b.get(key) or a[key]
             cells = (cell for side in (a, b) for cell in _condition_cells(side.get(key)))
-            about = Cell(one.judge), Cell(c.title(one.metric)), Cell(f"{key[0]}: {row['title']}")
-            rows.append((*about, Cell(_bound(row)), *cells))
-    return Table(
+            condition = f"{key[0]}: {row['title']}"
+            lines.append((one.judge, c.title(one.metric), condition, _bound(row), *cells))
+    return Layout(
         "comparison_conditions", "Every condition of the decisions that changed",
-        ("Judge", "Metric", "Condition", "Bound", "A", "State in A", "B", "State in B"),
-        tuple(rows), stubs=3,
-    )  # fmt: skip
+        ("Judge", "Metric", "Condition"), beside=("Bound", "A", "State in A", "B", "State in B"),
+    ).listing(lines)  # fmt: skip
 
 
 def _bound(row: Row) -> str:
@@ -311,26 +303,25 @@ def _flips_shown(c: Comparison) -> tuple[tuple[str, ...], tuple[Table, ...]]:
     if not found:
         return (NOTHING_FLIPPED,), ()
     first = sorted(found, key=lambda row: ("A", "B", "neither", "unknown").index(row["right"]))
-    rows = tuple(
+    lines: list[Contents] = [
         (
-            Cell(row["item_id"]), *((Cell(row.judge),) if len(c.pairs) > 1 else ()),
-            Cell(c.title(row.metric)), Cell(row["label_a"] or DASH), Cell(row["label_b"] or DASH),
-            Cell(row["truth"] or DASH), Cell(row["right"], look=_LOOKS.get(row["right"], "")),
+            row["item_id"], *([row.judge] if len(c.pairs) > 1 else []), c.title(row.metric),
+            row["label_a"] or None, row["label_b"] or None, row["truth"] or None,
+            Cell(row["right"], look=_LOOKS.get(row["right"], "")),
         )
         for row in first[:MOST_FLIPS_SHOWN]
-    )  # fmt: skip
-    columns = ("Answer", *_stubs(c), "Label of A", "Label of B", "Truth", "Right")
+    ]  # fmt: skip
     cut = (
-        f"{counted(len(found), 'label')} changed; the first {len(rows)} are listed here, "
+        f"{counted(len(found), 'label')} changed; the first {len(lines)} are listed here, "
         "all of them in flips.csv."
-        if len(found) > len(rows)
+        if len(found) > len(lines)
         else f"{counted(len(found), 'label')} changed; they are in flips.csv, too."
     )
-    table = Table(
-        "comparison_flips", "Labels that changed", columns, rows,
+    table = Layout(
+        "comparison_flips", "Labels that changed", ("Answer", *_stubs(c)),
         ("Those that A had right and B has wrong come first. A dash is no label.",),
-        stubs=1 + len(_stubs(c)),
-    )  # fmt: skip
+        ("Label of A", "Label of B", "Truth", "Right"),
+    ).listing(lines)  # fmt: skip
     return (cut,), (table,)
 
 
@@ -358,87 +349,74 @@ def _statistic_tables(c: Comparison) -> Iterator[Table]:
     """A table for each statistic that is measured on a metric: both values, the difference, and
     the difference with failures counted in."""
     measured = c.results.values("statistic", "difference")
+    best = {"higher": "more is better", "lower": "less is better", "zero": "0 is best"}
     for declared in (d for key, d in DECLARED.items() if key in measured):
-        if declared.key in RUN_STATISTICS:
-            continue
-        three = len({r["failures"] for r in c.results.select("difference", declared.key)}) > 1
-        policies = [*_POLICIES] if three else ["left_out"]
-        tested = declared.key in TESTED
-        rows = []
-        for pair, metric in _lines(c):
-            if not c.results.select("difference", declared.key, judge=pair.b, metric=metric):
-                continue
-            values = (c.value(declared.key, pair.b, metric, side) for side in "AB")
-            cells = (difference_cell(c, declared.key, pair, metric, p) for p in policies)
-            p = [p_cell(c.p_holm(pair.b, metric, declared.key))] if tested else []
-            shown = (Cell(estimate=e, signed=declared.signed) for e in values)
-            rows.append((*_about(c, pair, metric), *shown, *cells, *p))
-        heads = ["B − A", *(f"B − A, failures {_POLICIES[p]}" for p in policies[1:])]
-        best = {"higher": "more is better", "lower": "less is better", "zero": "0 is best"}
-        yield Table(
-            f"comparison_{declared.key}", declared.heading,
-            (*_stubs(c), "A", "B", *heads, *(["p after Holm"] if tested else [])), tuple(rows),
-            (f"{declared.heading}: {declared.meaning}; {best[declared.best]}.", _MINUS),
-            stubs=len(_stubs(c)),
-        )  # fmt: skip
+        if declared.key not in RUN_STATISTICS:
+            meaning = f"{declared.heading}: {declared.meaning}; {best[declared.best]}."
+            layout = Layout(f"comparison_{declared.key}", declared.heading, notes=(meaning, _MINUS))
+            rows = c.results.select("difference", declared.key)
+            there = {(row.judge, row.metric) for row in rows}
+            lines = [line for line in _lines(c) if (line[1]["judge"], line[1]["metric"]) in there]
+            three = len({row["failures"] for row in rows}) > 1
+            yield _table(c, layout, _statistic_columns(c, declared, three), lines)
+
+
+def _statistic_columns(c: Comparison, declared: Declared, three: bool) -> Columns:
+    """The values of A and B, and their difference; `three` ways to count failures."""
+    key = declared.key
+
+    def value(side: str, keys: Keys) -> Cell:
+        return Cell(
+            estimate=c.value(key, keys["judge"], keys["metric"], side), signed=declared.signed
+        )
+
+    columns: dict[str, Callable[[Keys], Content]] = {
+        "A": partial(value, "A"), "B": partial(value, "B"),
+        "B − A": partial(difference_cell, c, key),
+    }  # fmt: skip
+    for policy, words in _POLICIES.items() if three else ():
+        columns[f"B − A, failures {words}"] = partial(difference_cell, c, key, failures=policy)
+    if key in TESTED:
+        columns["p after Holm"] = lambda keys: p_cell(c.p_holm(keys["judge"], keys["metric"], key))
+    return columns
 
 
 def _changes_table(c: Comparison) -> Table:
-    rows = tuple(
-        (
-            *_about(c, pair, metric),
-            *(
-                Cell(
-                    estimate=c.results.find(key, "change", judge=pair.b, metric=metric, who=pair.a),
-                    signed=key == "mean_shift",
-                )
-                for key in CHANGES
-            ),
-        )
-        for pair, metric in _lines(c)
-    )
     notes = tuple(f"{d.heading}: {d.meaning}." for d in CHANGES.values())
-    columns = (*_stubs(c), *(d.heading for d in CHANGES.values()))
-    return Table(
-        "comparison_changes", "How many labels changed", columns, rows, notes, len(_stubs(c))
+    return Layout("comparison_changes", "How many labels changed", _stubs(c), notes).crossed(
+        _lines(c),
+        [(declared.heading, {"statistic": key}) for key, declared in CHANGES.items()],
+        lambda keys: Cell(
+            estimate=c.results.find(analysis="change", **keys),
+            signed=keys["statistic"] == "mean_shift",
+        ),
     )
 
 
 def _runs_table(c: Comparison) -> Table:
     """Statuses, cost, time and tokens."""
-    rows = []
+    lines: list[Contents] = []
     for pair in c.pairs:
-        for declared in RUN_STATISTICS.values():
-            found = c.results.select("difference", declared.key, judge=pair.b, who=pair.a)
-            if not found:
-                continue
-            values = (c.value(declared.key, pair.b, "", side) for side in "AB")
-            difference = found[0].estimate
-            rows.append(
-                (
-                    Cell(pair.name), Cell(declared.heading),
-                    *(Cell(estimate=e) for e in values),
-                    Cell(estimate=difference, signed=True, look=_look(declared.key, difference)),
-                    Cell(declared.meaning),
-                )
-            )  # fmt: skip
+        for key, declared in RUN_STATISTICS.items():
+            for row in c.results.select("difference", key, judge=pair.b, who=pair.a)[:1]:
+                values = (c.value(key, pair.b, "", side) for side in "AB")
+                difference = Cell(estimate=row.estimate, signed=True, look=_look(key, row.estimate))
+                lines.append((pair.name, declared.heading, *values, difference, declared.meaning))
     note = "Of the verdict that counts on each answer, without earlier attempts."
-    return Table(
-        "comparison_runs", "Failures, cost and time",
-        ("Judge", "Measure", "A", "B", "B − A", "Meaning"), tuple(rows), (note,), stubs=2,
-    )  # fmt: skip
+    return Layout(
+        "comparison_runs", "Failures, cost and time", ("Judge", "Measure"), (note,),
+        ("A", "B", "B − A", "Meaning"),
+    ).listing(lines)  # fmt: skip
 
 
 def _settings_table(c: Comparison) -> Table:
-    rows = tuple(
-        (Cell(pair.name), Cell(key), *(Cell(_short(value)) for value in (a, b)))
-        for pair in c.pairs
-        for key, a, b in pair.settings
-    )
-    return Table(
-        "comparison_settings", "Settings that are not the same", ("Judge", "Setting", "A", "B"),
-        rows, stubs=2,
-    )  # fmt: skip
+    lines = [
+        (pair.name, key, _short(a), _short(b)) for pair in c.pairs for key, a, b in pair.settings
+    ]
+    return Layout(
+        "comparison_settings", "Settings that are not the same", ("Judge", "Setting"),
+        beside=("A", "B"),
+    ).listing(lines)  # fmt: skip
 
 
 def _short(text: str) -> str:
