@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import closing, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
@@ -151,13 +151,6 @@ def export(
         Path, typer.Option(metavar="BENCH", help="The benchmark of the judge.")
     ] = Path("bench.yaml"),
     run: RunOption = None,
-    to: Annotated[
-        Literal["trl", "axolotl"] | None,
-        typer.Option(
-            metavar="trl|axolotl",
-            help="Write training data, folds and settings for this program instead.",
-        ),
-    ] = None,
     merged: Annotated[
         bool, typer.Option("--merged", help="A whole model in place of an adapter.")
     ] = False,
@@ -176,19 +169,14 @@ def export(
     from judgebench.runs.judging import Work
     from judgebench.runs.stop import Stop
     from judgebench.tuning.export import export_judge
-    from judgebench.tuning.other_tools import FOLDS, write_for
 
     console = ONE_SCREEN.console()
     with closing(load_bench(bench, data_folder=data_folder, run_folder=run)) as loaded:
         at = RunFolder(run or default_run_folder(loaded.config))
-        if to:
-            write_for(to, loaded, name, folder, at)
-        else:
-            with ProgressDisplay(console) as display:
-                work = Work(at, display, budget_of(loaded, at, budget), Stop())
-                export_judge(loaded, name, folder, work, merged=merged)
-    first = folder / (FOLDS if to else "README.md")
-    console.print(f"{name} is in {folder}; read {first} first", soft_wrap=True)
+        with ProgressDisplay(console) as display:
+            work = Work(at, display, budget_of(loaded, at, budget), Stop())
+            export_judge(loaded, name, folder, work, merged=merged)
+    console.print(f"{name} is in {folder}; read {folder / 'README.md'} first", soft_wrap=True)
 
 
 @app.command("import", epilog="Example: judgebench tune import exported/my-judge")

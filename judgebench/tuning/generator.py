@@ -18,8 +18,7 @@ from judgebench.models.adapter import merge
 from judgebench.models.contract import Message, Request
 from judgebench.models.weights import fetch, is_fetchable
 from judgebench.tuning.example import Texts
-from judgebench.tuning.several import train_on_all
-from judgebench.tuning.train import ADAPTER, MODEL, Recipe, Watch
+from judgebench.tuning.train import ADAPTER, MODEL, Recipe, Watch, train
 from judgebench.yaml_file import read_models
 
 ABOUT = "generator.json"
@@ -66,7 +65,7 @@ def tune_generator(
         texts.example(Request("", tuple(Message(t.role, t.content) for t in p.messages)), p.target)
         for p in pairs
     ]
-    facts = train_on_all([examples], base, recipe, training, watch)
+    facts = train([examples], base, recipe, training, watch)
     part = folder.with_name(f".{folder.name}.part")
     shutil.rmtree(part, ignore_errors=True)
     if recipe.rank is None:

@@ -29,8 +29,7 @@ from judgebench.runs.judging import Work
 from judgebench.tuning.config import LoraConfig
 from judgebench.tuning.curriculum import blocks_of, described
 from judgebench.tuning.example import Example, Texts
-from judgebench.tuning.several import train_on_all
-from judgebench.tuning.train import ADAPTER, MODEL, Recipe, Watch
+from judgebench.tuning.train import ADAPTER, MODEL, Recipe, Watch, train
 
 _RATE, _RATE_OF_ALL = 2e-4, 2e-5  # of an adapter, and of all weights
 Row = tuple[Answer, Mapping[str, str], str]  # an answer, its labels by metric, and the reason
@@ -71,7 +70,7 @@ class Lora:
         blocks = blocks_of(train_on, self._entry.stages, self._entry.seed)
         texts = [[one for row in rows_of(b.train) for one in self.examples(*row)] for b in blocks]
         watch = Watch(f"{self._entry.name} {folder.name}", work.progress, work.stop)
-        facts = train_on_all(texts, self._base, recipe_of(self._entry), folder, watch)
+        facts = train(texts, self._base, recipe_of(self._entry), folder, watch)
         told = described(blocks, self._entry.seed)
         return {**facts, **told, "sha256": self._trained(folder)}
 

@@ -16,7 +16,7 @@ import os
 import random
 import shutil
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -79,26 +79,12 @@ class Watch:
     every_s: float = 60.0
 
 
-def _of_one(tensors: Sequence[Any]) -> None:
-    """The sum over a single process."""
-
-
-@dataclass(frozen=True)
-class Share:
-    """Which of `n` processes this is that train together. `add_up` makes each tensor the sum over
-    all of them; the first one writes."""
-
-    rank: int = 0
-    n: int = 1
-    add_up: Callable[[Sequence[Any]], None] = _of_one
-
-
-UNWATCHED, ALONE = Watch(), Share()
+UNWATCHED = Watch()
 
 
 def train(
     blocks: Sequence[Sequence[Example]], base: str, recipe: Recipe, folder: Path,
-    watch: Watch = UNWATCHED, share: Share = ALONE,
+    watch: Watch = UNWATCHED,
 ) -> Mapping[str, Any]:  # fmt: skip
     """Train the model `base` (folder, hub name or GGUF file) on the blocks, one after another, and
     leave `adapter/` or, without a rank, `model/` in the folder; returns facts about the training.
@@ -122,12 +108,11 @@ def train(
 
     with memory_errors(), torch.random.fork_rng():
         torch.manual_seed(recipe.seed)
-        facts = _Training(blocks, base, recipe, folder, signature).run(watch, share)
-        if share.rank == 0:
-            content = {"signature": signature, "base": identity, "facts": facts}
-            with disk_errors(folder):
-                write_atomically(done, to_json(content, indent=1).encode())
-                (folder / _STATE).unlink(missing_ok=True)
+        facts = _Training(blocks, base, recipe, folder, signature).run(watch)
+        content = {"signature": signature, "base": identity, "facts": facts}
+        with disk_errors(folder):
+            write_atomically(done, to_json(content, indent=1).encode())
+            (folder / _STATE).unlink(missing_ok=True)
     return facts
 
 
@@ -176,7 +161,7 @@ class _Training:
         ]
         self._losses: list[float] = []  # of each step done
 
-    def run(self, watch: Watch, share: Share) -> Mapping[str, Any]:
+    def run(self, watch: Watch) -> Mapping[str, Any]:
         """Train to the end and leave what was trained."""
         n = self._left_out + sum(map(len, self._blocks))
         told = f"longer than the context of {self._context:,} tokens"
@@ -191,18 +176,17 @@ class _Training:
         watch.progress.start(watch.name, total, first)
         for step in range(first, total):
             examples = self._examples(step)
-            loss, stopped = self._learn(examples, step, watch.stop, share)
+            loss, stopped = self._learn(examples, step, watch.stop)
             self._losses.append(loss)
             tokens += sum(len(one.ids) for one in examples)
             speed = tokens / (time.monotonic() - began)
             watch.progress.advance(watch.name, f"loss {loss:.3f}, {speed:,.0f} tokens/s")
-            if share.rank == 0 and (stopped or time.monotonic() - kept >= watch.every_s):
+            if stopped or time.monotonic() - kept >= watch.every_s:
                 self._keep()
                 kept = time.monotonic()
             if stopped:
                 raise Interrupted
-        if share.rank == 0:
-            self._finish()
+        self._finish()
         return self._facts(tokens / max(time.monotonic() - began, 1e-9))
 
     def _examples(self, step: int) -> list[Example]:
@@ -214,23 +198,19 @@ class _Training:
         lengths = [len(one.ids) for one in examples]
         return [examples[i] for i in length_buckets(lengths, self._recipe.batch, chance)[number]]
 
-    def _learn(
-        self, examples: Sequence[Example], step: int, stop: StopSign, share: Share
-    ) -> tuple[float, bool]:
+    def _learn(self, examples: Sequence[Example], step: int, stop: StopSign) -> tuple[float, bool]:
         """One step: the mean loss of a token that is learnt, and whether any process is to stop."""
         import torch
 
         learnt = sum(len(one.places) for one in examples)
         told = torch.tensor([0.0, float(stop.wanted)], device=self._device)
-        for number, some in enumerate(_passes(examples, self._recipe.tokens)):
-            if number % share.n == share.rank:
-                loss = self._loss(some) / learnt
-                loss.backward()
-                told[0] += loss.detach()
+        for some in _passes(examples, self._recipe.tokens):
+            loss = self._loss(some) / learnt
+            loss.backward()
+            told[0] += loss.detach()
         weights = list(self._named.values())
         for weight in weights:  # a process may have had no pass of this step
             weight.grad = torch.zeros_like(weight) if weight.grad is None else weight.grad
-        share.add_up([told, *[weight.grad for weight in weights]])
         torch.nn.utils.clip_grad_norm_(weights, _CLIP)
         for group in self._optimizer.param_groups:
             group["lr"] = self._recipe.learning_rate * _share(step, len(self._steps))

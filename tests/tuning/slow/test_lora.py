@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
-import os
 import random
 import shutil
 import signal
@@ -35,7 +33,6 @@ from judgebench.runs.stop import Interrupted, Stop
 from judgebench.tuning.config import LoraConfig
 from judgebench.tuning.example import Example, Texts
 from judgebench.tuning.lora import Lora
-from judgebench.tuning.several import sayings, train_on_all
 from judgebench.tuning.train import ADAPTER, MODEL, Recipe, Watch, memory_errors, train
 
 pytestmark = [
@@ -196,43 +193,6 @@ def test_a_stop_keeps_what_was_done_and_the_rest_gives_the_same_weights(
     assert second.done >= 3
     train(blocks, str(tiny), QUICK, tmp_path / "b")
     assert weights_of(tmp_path / "a") == weights_of(tmp_path / "b")
-
-
-def test_two_processes_learn_what_one_does_and_one_goes_on_where_they_stopped(
-    tiny: Path, tmp_path: Path
-) -> None:
-    import torch
-    from safetensors.torch import load_file
-
-    stop, steps = Stop(), []
-
-    class StopsSoon:
-        def start(self, name: str, total: int, done: int) -> None: ...
-        def say(self, message: str) -> None: ...
-        def advance(self, name: str, what: Any = "") -> None:
-            steps.append(str(what))
-            stop()
-
-    blocks, recipe = [examples(160)], replace(QUICK, tokens=128, epochs=2)
-    watch = Watch("t", StopsSoon(), stop)
-    with pytest.raises(Interrupted):
-        train_on_all(blocks, str(tiny), recipe, tmp_path / "two", watch, 2)
-    assert 1 <= len(steps) < 40
-    assert not (tmp_path / "two" / ADAPTER).exists()
-    train_on_all(blocks, str(tiny), recipe, tmp_path / "two")
-    train(blocks, str(tiny), recipe, tmp_path / "one")
-    name = f"{ADAPTER}/adapter_model.safetensors"
-    one, two = load_file(tmp_path / "one" / name), load_file(tmp_path / "two" / name)
-    assert all(torch.allclose(one[key], two[key], atol=2e-3) for key in one)
-
-
-def test_a_process_of_several_that_is_gone_is_told(tmp_path: Path) -> None:
-    context = multiprocessing.get_context("fork")
-    gone = context.Process(target=os._exit, args=(3,))
-    gone.start()
-    gone.join()
-    with pytest.raises(RunError, match="a process of the training ended with exit code 3; what"):
-        next(sayings(context.Queue(), [gone]))
 
 
 KILLED = """
