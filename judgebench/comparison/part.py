@@ -259,7 +259,7 @@ def _decision_blocks(c: Comparison) -> Iterator[Block]:
 
 def _conditions_table(c: Comparison) -> Table:
     """Every condition of the decisions that changed, in A and in B."""
-    lines = []
+    lines: list[Contents] = []
     for one in (one for one in c.decisions if one.differs):
         a, b = one.conditions
         for key in dict.fromkeys((*a, *b)):
