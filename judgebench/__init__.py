@@ -110,7 +110,6 @@ __all__ = ["__version__", *sorted(_HOME)]
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'judgebench' has no attribute {name!r}")
-    import_module("judgebench.features")  # which bring readers of tables
     found = globals()[name] = getattr(import_module(_HOME[name]), name)
     return found
 

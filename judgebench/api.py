@@ -189,11 +189,11 @@ def open_run(
     >>> jb.open_run("runs/small", as_judges=["annotator-1"]).judges[0].name
     'annotator-1'
     """
-    from judgebench.features import with_wings
     from judgebench.judges.as_judge import lacking_labels
     from judgebench.runs.bench import settings_of
     from judgebench.runs.folder import RunFolder
     from judgebench.runs.open import open_run as open_folder
+    from judgebench.runs.wing import with_wings
 
     found = RunFolder.existing(Path(folder), allow_incomplete=allow_incomplete)
     try:
@@ -252,7 +252,7 @@ def decide(
     _need("decide")
     from judgebench.decisions.rule import rule_for
     from judgebench.decisions.run import decide as decide_study
-    from judgebench.features import analyses
+    from judgebench.runs.wing import analyses
 
     chosen = rule_for(rule, study.rubric)
     found = analyses(study, "stress")
@@ -540,7 +540,7 @@ def _need(wing: str) -> None:
 
 
 def _found(study: Study, wing: str, what: str) -> Shown:
-    from judgebench.features import analyses
+    from judgebench.runs.wing import analyses
 
     _need(wing)
     found = analyses(study, wing).get(wing)
@@ -561,7 +561,7 @@ def analyse(
     ['align', 'decide']
     """
     from judgebench.alignment.alignment import ALIGNED
-    from judgebench.features import analyses
+    from judgebench.runs.wing import analyses
 
     aligned = align(study)
     asked = {**({"decide": rule} if rule else {}), **({"preferences": True} if every else {})}
@@ -710,8 +710,8 @@ def run(
 
 def _section_run(bench: Path) -> Callable[[Path | None, Progress, float | None], Path] | None:
     """How a bench.yaml is run that is no benchmark of judges, such as a ranking."""
-    from judgebench.features import sections
     from judgebench.runs.bench import bench_file
+    from judgebench.runs.wing import sections
     from judgebench.yaml_file import load_yaml
 
     file = bench_file(bench)

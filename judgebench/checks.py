@@ -11,10 +11,11 @@ from judgebench.alignment.caveats import apart_uses, odd_uses
 from judgebench.alignment.compared import MOST_NAMED, bar_lines, compared_with, overlap_lines
 from judgebench.data.load import check_files
 from judgebench.errors import Problem, SetupError
-from judgebench.features import FileKind, Lines, sections, wings
+from judgebench.features import wings
 from judgebench.judges.llm import LLMJudge
 from judgebench.records import SEVERAL, Answer, Dataset
 from judgebench.rubric import Rubric, load_rubric, shipped_rubrics
+from judgebench.runs.wing import FileKind, Lines, sections
 from judgebench.shipped import shipped_folder, shipped_names
 from judgebench.stats.arrays import value_counts
 from judgebench.stats.resample import DEFAULT_RESAMPLING
@@ -69,7 +70,12 @@ def check_all(
 
 def _kind(path: Path) -> FileKind | None:
     """What a file is: YAML files by the keys that only their kind has; None for data."""
-    kinds = [_JUDGE, *(kind for wing in wings() for kind in wing.kinds), _BENCH, *_KINDS]
+    kinds: list[FileKind] = [
+        _JUDGE,
+        *(kind for wing in wings() for kind in wing.kinds),
+        _BENCH,
+        *_KINDS,
+    ]
     for kind in kinds:
         if kind.fits and kind.fits(path):
             return kind

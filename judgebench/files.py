@@ -23,8 +23,6 @@ from judgebench.errors import DiskFailed, Problem, SetupError, shorten
 
 # Of a table, by column; raises SetupError.
 ReadRows = Callable[[Path], Sequence[Mapping[str, str]]]
-TABLE_READERS: list[Callable[[], Mapping[str, ReadRows]]] = []
-"""Give, by the end of a file's name, what reads tables of further kinds: features add theirs."""
 
 _MOST_TIMES, _FREE = 100, 1 << 24  # that a file may unpack to: times its size, and bytes anyway
 

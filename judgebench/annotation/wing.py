@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from judgebench.features import FileKind, Section, Wing
+from judgebench.runs.wing import FileKind, Section, Wing
 
 if TYPE_CHECKING:
     import typer

@@ -11,10 +11,10 @@ from typing import Any
 
 from judgebench.alignment.alignment import ALIGNED
 from judgebench.comparison.matching import SIDES, Pair
-from judgebench.features import analyses
 from judgebench.records import Estimate
 from judgebench.results.rows import Results, Row
 from judgebench.results.tables import format_number
+from judgebench.runs.wing import analyses
 from judgebench.studies.study import Study
 from judgebench.words import counted
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from judgebench.features import Wing
+from judgebench.runs.wing import Wing
 
 if TYPE_CHECKING:
     import typer

@@ -37,7 +37,8 @@ from judgebench.data.formats import (
 )
 from judgebench.data.spec import FileSpec, Format, columns_of
 from judgebench.errors import SetupError
-from judgebench.files import TABLE_READERS, ReadRows, check_unpacked, is_named_pipe, open_bytes
+from judgebench.features import contributed
+from judgebench.files import ReadRows, check_unpacked, is_named_pipe, open_bytes
 
 SUFFIXES: dict[str, Format] = {
     ".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".json": "json", ".jsonl": "jsonl",
@@ -103,7 +104,7 @@ def reader_of_wing(path: Path) -> ReadRows | None:
     """What reads the file, where a wing brings its format."""
     if path.name.lower().removesuffix(".gz").endswith(tuple(SUFFIXES)):
         return None
-    readers = (readers() for readers in TABLE_READERS)
+    readers: list[Mapping[str, ReadRows]] = contributed("tables")
     return next((found for by_end in readers if (found := by_end.get(path.suffix.lower()))), None)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from judgebench.features import FileKind, Wing
+from judgebench.runs.wing import FileKind, Wing
 
 if TYPE_CHECKING:
     import typer

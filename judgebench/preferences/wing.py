@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from judgebench.features import Wing
+from judgebench.runs.wing import Wing
 
 if TYPE_CHECKING:
     from judgebench.results.shown import Shown

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from judgebench.features import FileKind, Lines, Section, Wing
+from judgebench.runs.wing import FileKind, Lines, Section, Wing
 
 if TYPE_CHECKING:
     import typer

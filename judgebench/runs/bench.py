@@ -18,7 +18,6 @@ from judgebench.data.load import load_data, read_verdicts
 from judgebench.data.pairs import PairsConfig
 from judgebench.data.spec import find_metric
 from judgebench.errors import Problem, SetupError
-from judgebench.features import learnings, sections
 from judgebench.judges.config import (
     CORE_ENTRIES,
     CalibrationConfig,
@@ -59,6 +58,7 @@ from judgebench.runs.extension import (
     Variant,
     is_judge,
 )
+from judgebench.runs.wing import learnings, sections
 from judgebench.shipped import is_file, shipped_folder, shipped_names
 from judgebench.studies.answers import ids_and_groups
 from judgebench.studies.truth import TruthConfig

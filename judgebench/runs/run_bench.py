@@ -25,7 +25,6 @@ from judgebench.errors import (
     RunLocked,
     SetupError,
 )
-from judgebench.features import learnings
 from judgebench.files import disk_errors
 from judgebench.judges import derived
 from judgebench.judges.config import CalibrationConfig, JudgeConfig, JuryConfig
@@ -54,6 +53,7 @@ from judgebench.runs.verdict_log import (
     merge_parts,
     set_aside,
 )
+from judgebench.runs.wing import learnings
 from judgebench.studies.answers import IndexedAnswers, indexed, keys_of
 
 Engine = Literal["threads", "ray"]

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from judgebench.features import FileKind, Learning, Lines, Section, Wing
+from judgebench.runs.wing import FileKind, Learning, Lines, Section, Wing
 
 if TYPE_CHECKING:
     import typer

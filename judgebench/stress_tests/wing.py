@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from judgebench.errors import Problem, SetupError
-from judgebench.features import FileKind, Lines, Section, Wing
+from judgebench.runs.wing import FileKind, Lines, Section, Wing
 
 if TYPE_CHECKING:
     import typer

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from judgebench.features import Learning, Section, Wing
+from judgebench.runs.wing import Learning, Section, Wing
 
 if TYPE_CHECKING:
     import typer

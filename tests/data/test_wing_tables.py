@@ -16,10 +16,10 @@ from judgebench.data import gather
 from judgebench.data.answer_file import write_answers
 from judgebench.data.load import is_kept, keep_data, load_data
 from judgebench.errors import Problem
-from judgebench.features import Wing
 from judgebench.files import to_line
 from judgebench.records import Dataset
 from judgebench.rubric import Rubric
+from judgebench.runs.wing import Wing
 
 Write = Callable[[str, str | bytes], Path]
 ANSWERS = "item_id,text\na,One\nb,Two\n"

@@ -10,8 +10,9 @@ import pytest
 from study_case import RUBRIC
 
 import judgebench as jb
-from judgebench.features import WINGS, analyses
+from judgebench.features import WINGS
 from judgebench.results.rows import Results
+from judgebench.runs.wing import analyses
 
 # Answers that are written anew are those of a stress test.
 pytestmark = pytest.mark.skipif("stress" not in WINGS, reason="needs the wing `stress`")

@@ -15,11 +15,11 @@ from typing import Any
 
 from align_case import FEW, answers, labels, rubric
 
-from judgebench.features import with_wings
 from judgebench.records import Answer, Status, Verdict
 from judgebench.rubric import Metric
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.open import open_run
+from judgebench.runs.wing import with_wings
 from judgebench.stats.resample import Resampling
 from judgebench.stress_tests.measure import measure, measure_stress
 from judgebench.stress_tests.pairs import StressRun, VariantVerdicts

@@ -1,0 +1,134 @@
+"""What a wing may hold, and what all wings hold together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from judgebench.features import WINGS, contributed, wings
+from judgebench.files import ReadRows
+
+if TYPE_CHECKING:
+    import typer
+    import yaml
+    from pydantic import BaseModel
+
+    from judgebench.progress import Progress
+    from judgebench.results.shown import Shown
+    from judgebench.runs.bench import Bench, BenchConfig
+    from judgebench.runs.extension import LearntEntry, LearntJudge
+    from judgebench.runs.folder import RunFolder
+    from judgebench.studies.study import Study
+
+Lines = Sequence[tuple[str, str]]  # (name, what it is)
+
+
+def _none_beside(config: BenchConfig, file: Path, node: yaml.Node | None) -> Sequence[LearntEntry]:
+    return ()
+
+
+def _never(value: Mapping[str, Any]) -> bool:
+    return False
+
+
+@dataclass(frozen=True)
+class Section:
+    """A wing's key of bench.yaml, None where the file lacks it.
+
+    `model` gives what the key holds. A file that `fits` (all its keys given) is checked by `check`
+    in place of the core's check. `instead` is said where `judgebench run` is given such a file and
+    another command is meant; `run` is what `jb.run` then does in a run folder, whose path it
+    returns.
+    """
+
+    key: str
+    model: Callable[[], type[BaseModel]]
+    fits: Callable[[Mapping[str, Any]], bool] = _never
+    check: Callable[[Path], str] = str
+    instead: str = ""
+    run: Callable[[Path, Path | None, Progress, float | None], Path] | None = None
+
+
+@dataclass(frozen=True)
+class FileKind:
+    """A kind of file that `judgebench check` reads: YAML by the `keys` that only this kind has,
+    other files by what `fits` says of them.
+
+    `check` takes the file and the name of a rubric, and says in words what the file holds.
+    """
+
+    name: str
+    check: Callable[[Path, str], str]
+    keys: tuple[str, ...] = ()
+    fits: Callable[[Path], bool] | None = None
+
+
+@dataclass(frozen=True)
+class Learning:
+    """Judges that a wing makes of answers, human labels and other judges' verdicts.
+
+    `entry` reads an entry of `judges` that has one of the `keys`, seen from a file. `check` looks
+    at a benchmark with such entries, and `open` makes its judges, in a run folder, without calling
+    a model; `beside` are entries that stand under a key of the wing's own in the bench.yaml
+    `file`. All raise SetupError with every problem.
+    """
+
+    keys: tuple[str, ...]
+    entry: Callable[[Any, Path, yaml.Node | None], LearntEntry]
+    check: Callable[[Bench], None]
+    open: Callable[[Bench, RunFolder], Sequence[LearntJudge]]
+    beside: Callable[[BenchConfig, Path, yaml.Node | None], Sequence[LearntEntry]] = _none_beside
+
+
+@dataclass(frozen=True)
+class Wing:
+    """What a wing adds to judgebench. All of it is optional.
+
+    `section` is its key of bench.yaml, `learning` its kind of judges. What it adds to a run is a
+    `runs.extension.Extension`, which one of its `commands` passes to the run. `read` takes from a
+    run folder what the wing measures; it goes into `Study.beside[name]`. `measure` makes the wing's
+    findings from a study and from those of the wings that it `needs`, by name (None where there is
+    nothing to measure).
+    `kinds` are its files, `lists` the headings of `judgebench list`. `tables` reads, by the end of
+    their names, files that are named where a table is: the rest sees rows like those of a CSV.
+    """
+
+    name: str
+    section: Section | None = None
+    learning: Learning | None = None
+    read: Callable[[RunFolder, Study], Any] | None = None
+    measure: Callable[[Study, Mapping[str, Shown]], Shown | None] | None = None
+    needs: tuple[str, ...] = ()
+    commands: Callable[[typer.Typer], None] | None = None
+    kinds: tuple[FileKind, ...] = ()
+    lists: Mapping[str, Callable[[], Lines]] = field(default_factory=dict)
+    tables: Mapping[str, ReadRows] = field(default_factory=dict)
+
+
+def sections() -> list[Section]:
+    """The keys of bench.yaml that wings own."""
+    return contributed("section")
+
+
+def learnings() -> list[Learning]:
+    """The kinds of judges that wings make."""
+    return contributed("learning")
+
+
+def with_wings(study: Study, folder: RunFolder) -> Study:
+    """The study with what each wing reads from the run folder. Raises SetupError."""
+    found = {wing.name: wing.read(folder, study) for wing in wings() if wing.read}
+    return replace(study, beside={**study.beside, **found})
+
+
+def analyses(study: Study, *names: str) -> Mapping[str, Shown]:
+    """What the wings of these names, or all, find in the study, in the order in which they are
+    shown."""
+    found: dict[str, Shown] = {}
+    for wing in sorted(wings(), key=lambda wing: len(wing.needs)):
+        wanted = wing.measure if wing.name in (names or WINGS) else None
+        if (shown := wanted(study, found) if wanted else None) is not None:
+            found[wing.name] = shown
+    return {name: found[name] for name in WINGS if name in found}
