@@ -39,8 +39,8 @@ from judgebench.judges.config import JudgeConfig
 from judgebench.judges.judge import Task
 from judgebench.judges.llm import LLMJudge
 from judgebench.models import open_backend
+from judgebench.models.checkpoint import fetch
 from judgebench.models.settings import BackendSettings
-from judgebench.models.weights import fetch
 from judgebench.prompt import load_prompt
 from judgebench.records import Answer, Verdict
 from judgebench.rubric import load_rubric

@@ -2,7 +2,7 @@
 
 A model, run by transformers in this process, draws completions of a question. A target is then
 weighed behind every `--stride` tokens of each: once by the tree whose branches hang at all places
-(`models/tree_reader.py`), once by a plain pass over the whole text for each place, as an engine
+(`models/weighing.py`), once by a plain pass over the whole text for each place, as an engine
 without such trees does it (and one more that tells the completion's own probabilities). Both are
 timed in turn on the same completions, in seconds of processor time; they must say the same.
 
@@ -17,12 +17,9 @@ import time
 from collections.abc import Sequence
 from statistics import median
 
-from judgebench.models.checkpoint import ChatEncoder, load
+from judgebench.models.checkpoint import ChatEncoder, fetch, load
 from judgebench.models.contract import Message
-from judgebench.models.label_tree import Branch
-from judgebench.models.likelihood import passes_of
-from judgebench.models.tree_reader import Prefix, TreeReader, plain_log_p
-from judgebench.models.weights import fetch
+from judgebench.models.weighing import Branch, Prefix, TreeReader, passes_of, plain_log_p
 
 QUESTION = "What is the likely diagnosis behind kidney stones after high doses of vitamin D?"
 TARGET = "Vitamin D toxicity"

@@ -42,7 +42,7 @@ from unittest.mock import patch
 
 from endpoint import RUBRIC, Endpoint
 
-from judgebench.models.calls import new_event_loop
+from judgebench.models.transport import new_event_loop
 
 DELAY_S, WORDS, ANSWERS = 0.1, 200, 2000
 MODEL, KEY = "loopback", "none"

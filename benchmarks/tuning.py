@@ -28,7 +28,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from judgebench.models.weights import fetch
+from judgebench.models.checkpoint import fetch
 from judgebench.prompt import load_prompt
 from judgebench.records import Answer
 from judgebench.rubric import load_rubric
@@ -123,8 +123,7 @@ def unseen_loss(examples: list[Example], model: str, adapter: Path) -> float:
     """The mean loss of a token that counts, by plain passes in float32."""
     import torch
 
-    from judgebench.models.adapter import with_adapter
-    from judgebench.models.checkpoint import load
+    from judgebench.models.checkpoint import load, with_adapter
 
     tuned = with_adapter(load(model, dtype="float32", dense=True)[0], adapter, merged=True)
     losses = []

@@ -33,9 +33,9 @@ from judgebench.judges.config import JudgeConfig
 from judgebench.judges.judge import Task
 from judgebench.judges.llm import LLMJudge
 from judgebench.models import open_backend
+from judgebench.models.checkpoint import cache_folder
 from judgebench.models.contract import Backend
 from judgebench.models.settings import BackendSettings
-from judgebench.models.weights import cache_folder
 from judgebench.prompt import load_prompt
 from judgebench.records import Answer
 from judgebench.rubric import load_rubric

@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from judgebench.comparison.result import Comparison
     from judgebench.decisions.result import Decisions
     from judgebench.decisions.rule import DecisionRule
-    from judgebench.judges.as_judge import AsJudges
     from judgebench.judges.control import ControlJudge
     from judgebench.judges.judge import Judge
+    from judgebench.judges.recorded import AsJudges
     from judgebench.models.contract import Backend
     from judgebench.progress import Progress
     from judgebench.records import Verdict
@@ -101,13 +101,14 @@ def study(
     """
     from judgebench.data.findings import REPEATED
     from judgebench.data.load import WHOLE_REPLY, read_given
-    from judgebench.judges.as_judge import (
+    from judgebench.judges.control import control_judges, usual_controls
+    from judgebench.judges.recorded import (
         annotators_as_judges,
         lacking_labels,
+        recorded_judges,
         truth_of_others,
+        verdict_entries,
     )
-    from judgebench.judges.control import control_judges, usual_controls
-    from judgebench.judges.recorded import recorded_judges, verdict_entries
     from judgebench.runs.judging import tasks_of
     from judgebench.studies.verdicts import suspicions
 
@@ -189,7 +190,7 @@ def open_run(
     >>> jb.open_run("runs/small", as_judges=["annotator-1"]).judges[0].name
     'annotator-1'
     """
-    from judgebench.judges.as_judge import lacking_labels
+    from judgebench.judges.recorded import lacking_labels
     from judgebench.runs.bench import settings_of
     from judgebench.runs.folder import RunFolder
     from judgebench.runs.open import open_run as open_folder
@@ -681,7 +682,7 @@ def run(
     >>> [judge.name for judge in jb.run(bench, "runs/two", judges={"always": Always()}).judges][0]
     'always'
     """
-    from judgebench.judges.from_python import judges_from
+    from judgebench.judges.llm import judges_from
     from judgebench.progress import NoProgress, ProgressDisplay
     from judgebench.results.screen import Screen
     from judgebench.runs import run_bench

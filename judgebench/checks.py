@@ -195,7 +195,7 @@ def _data_warnings(path: Path, data_folder: Path | None) -> Sequence[Problem]:
 
 def _check_endpoint(outcome: Outcome, file: str, judge: LLMJudge, connect: bool) -> None:
     """Its key, and with `connect` its server."""
-    from judgebench.models.connect import unreachable, unset_keys
+    from judgebench.models.hosts import unreachable, unset_keys
 
     settings, where = judge.config.settings, f"judges.{judge.name}"
     unset = list(unset_keys(judge.config.backend, settings))
@@ -288,6 +288,6 @@ def _controls() -> Lines:
 
 
 def _weights() -> Lines:
-    from judgebench.models.weights import WEIGHTS
+    from judgebench.models.checkpoint import WEIGHTS
 
     return [(name, f"{w.licence}; {w.note}") for name, w in WEIGHTS.items()]

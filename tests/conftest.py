@@ -13,12 +13,15 @@ from hypothesis import settings
 
 from judgebench.cli.app import main
 from judgebench.errors import JudgebenchError
-from judgebench.models.weights import fetch
+from judgebench.models.checkpoint import fetch
 
 # How many drawn examples a law is tried on; HYPOTHESIS_PROFILE=thorough tries more.
 settings.register_profile("quick", max_examples=40, deadline=None)
 settings.register_profile("thorough", max_examples=400, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
+# One thread for each of several workers, in the processes that they start too.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ.setdefault("JUDGEBENCH_THREADS", "1")
 pytest_plugins = ["alignment_case"]
 REPO = Path(__file__).resolve().parents[1]
 SHARED_DATA = REPO.parent / "shared" / "data"

@@ -32,8 +32,7 @@ from loopback import Body, Loopback, Play, completion, raw, said, status
 from judgebench.errors import SetupError
 from judgebench.models.litellm_backend import LiteLLM
 from judgebench.models.openai_compatible import OpenAICompatible
-from judgebench.models.secrets import Secrets
-from judgebench.models.settings import BackendSettings
+from judgebench.models.settings import BackendSettings, Secrets
 from judgebench.results import write
 from judgebench.runs.bench import load_bench
 from judgebench.runs.folder import RunFolder

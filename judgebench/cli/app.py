@@ -68,7 +68,7 @@ def demo(
     output: Output = ONE_SCREEN,
 ) -> None:
     """Judge a synthetic set with a small embedded model. Start here."""
-    from judgebench.models.weights import fetch as fetch_weights
+    from judgebench.models.checkpoint import fetch as fetch_weights
 
     output.console().print("The demo's answers and labels are synthetic, not clinically reviewed.")
     fetch_weights("smollm2")
@@ -223,7 +223,7 @@ def fetch(
     ] = None,
 ) -> None:
     """Download the weights of an embedded model and check their SHA-256."""
-    from judgebench.models.weights import fetch as fetch_weights
+    from judgebench.models.checkpoint import fetch as fetch_weights
 
     typer.echo(fetch_weights(name, to))
 

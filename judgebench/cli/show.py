@@ -112,7 +112,7 @@ def _paths(written: Mapping[str, Path], output: Output) -> Sequence[str]:
 def entries(lines: Iterable[str]) -> Iterator[str]:
     """Each line without keys. What follows a break in one is set in, so that no file's name and no
     server can write a line of ours."""
-    from judgebench.models.secrets import Secrets
+    from judgebench.models.settings import Secrets
 
     secrets = Secrets()
     for line in lines:

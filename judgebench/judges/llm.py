@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, fields, replace
 from functools import reduce
 from secrets import token_hex
-from typing import Any
+from typing import Any, cast
 
 from judgebench.errors import Problem, SetupError
-from judgebench.judges.config import JudgeConfig, judged_kind
-from judgebench.judges.judge import Task
-from judgebench.judges.pairs import Order, orders_of, rationale_of, replies_read, settled
+from judgebench.judges.config import JUDGE_NAME, JudgeConfig, judged_kind
+from judgebench.judges.judge import Judge, Task
 from judgebench.judges.replies import (
     QUOTED,
     Beside,
@@ -37,9 +37,10 @@ from judgebench.models.contract import (
     wind_down,
 )
 from judgebench.models.hosts import hosts_of
-from judgebench.prompt import Prompt, ReplyKind, fence, fence_tag
+from judgebench.prompt import Prompt, ReplyKind, fence, fence_tag, load_prompt
 from judgebench.records import (
     Answer,
+    Kind,
     Part,
     Showing,
     Status,
@@ -48,7 +49,75 @@ from judgebench.records import (
     add_known,
     content_hash,
 )
-from judgebench.rubric import Rubric
+from judgebench.rubric import Metric, Rubric
+
+Order = tuple[int, ...]  # the places of the responses, from 0
+AS_IT_STANDS: Order = (0, 1)
+ORDERS = (AS_IT_STANDS, (1, 0))
+
+
+def orders_of(config: JudgeConfig, item_id: str) -> Sequence[Order]:
+    """In which orders a judge is shown the pair: both, or one that its seed draws."""
+    if config.orders != "one":
+        return ORDERS
+    return [ORDERS[int(content_hash([config.seed or 0, item_id]), 16) % 2]]
+
+
+def settled(
+    shown: Sequence[Showing], metrics: Sequence[Metric], config: JudgeConfig
+) -> tuple[dict[str, str], list[str]]:
+    """The labels of the first response against the second, and why they are not those of both
+    orders. A metric that was not read in every order has none."""
+    labels, reasons = {}, []
+    for metric in metrics:
+        said = [metric.of_row(showing) for showing in shown]
+        if "" in said:
+            continue
+        label: str | None = said[0]
+        if len({*said}) > 1:
+            label = None if config.inconsistent == "none" else _instead(metric, said)
+            reasons.append(
+                f"{metric.id}: {label or 'no label'} (inconsistent): {said[0]} with the first "
+                f"response shown first, {said[1]} with the second shown first"
+            )
+        if label:
+            labels[metric.id] = label
+    return labels, reasons
+
+
+def replies_read(previous: Verdict | None, parts: Sequence[Collection[str]]) -> dict[int, Reply]:
+    """The replies of an unparsed verdict on a pair that were read, by their number: of each order,
+    one for each part of the metrics. They need not be asked for again."""
+    found: dict[int, Reply] = {}
+    if previous is None:
+        return found
+    begin, calls = 0, 0
+    for showing in previous.shown:
+        for part, length in zip(parts, showing.lengths, strict=False):
+            if showing.labels.keys() >= set(part):
+                text = previous.raw[begin : begin + length]
+                found[calls] = Reply(str(calls), text, model=previous.model)
+            begin, calls = begin + length + 1, calls + 1
+    known = begin == len(previous.raw) + 1  # not of a version that kept no lengths
+    return found if known and len(found) < calls else {}
+
+
+def _instead(metric: Metric, said: Sequence[str]) -> str | None:
+    """A tie, or the lower one of two grades."""
+    if metric.preference:
+        return metric.label_texts[2]
+    grades = [label for label in metric.label_texts if label in said]
+    return grades[0] if metric.kind == "ordinal" and len(grades) == len(said) else None
+
+
+def rationale_of(orders: Sequence[Order], readings: Sequence[Sequence[Reading]]) -> str:
+    """The reasons that were given in each order. `Response 1` is the one that stood first."""
+    told = []
+    for order, parts in zip(orders, readings, strict=True):
+        if why := "\n".join(one.rationale for one in parts if one.rationale):
+            told.append("With the second response shown first:\n" * (order != AS_IT_STANDS) + why)
+    return "\n\n".join(told)
+
 
 # Enough for the reply and some slack; a reply cut short is unreadable and says so.
 _TOKENS_A_METRIC = {"json": 40, "rationale": 40, "brackets": 40, "likert": 20, "result": 400}
@@ -535,3 +604,90 @@ def _status(replies: list[Reply], readings: list[Reading]) -> Status:
     if "refused" in finishes or any(reading.refusal for reading in readings):
         return Status.REFUSED
     return Status.UNPARSED if any(reading.problems for reading in readings) else Status.OK
+
+
+JUDGE = ("name", "signature", "describe", "judge", "close")
+BACKEND = ("describe", "complete", "close")
+
+
+def judges_from(
+    given: Mapping[str, Judge | Backend], rubric: Rubric, taken: Collection[str]
+) -> tuple[Judge, ...]:
+    """A judge for each object: itself, or a language model on the backend that it is, which is
+    asked with the prompt `structured` and judges one answer at a time.
+
+    Raises SetupError with every object that does not meet its contract, and every name in `taken`.
+    """
+    problems = [p for name, one in given.items() for p in _problems(name, one, taken)]
+    for name in () if "answer" in rubric.kinds else given:
+        if not hasattr(given[name], "judge"):
+            message = "is a backend, which judges answers, and the rubric has no metric of answers"
+            problems.append(Problem(message, field=f"judges.{name}"))
+    if problems:
+        raise SetupError(problems)
+    return tuple(_judge(name, one, rubric) for name, one in given.items())
+
+
+def _problems(name: str, given: object, taken: Collection[str]) -> list[Problem]:
+    where = f"judges.{name}"
+    what, contract = ("judge", JUDGE) if hasattr(given, "judge") else ("backend", BACKEND)
+    missing = [part for part in contract if not hasattr(given, part)]
+    if missing:
+        message = f"is not a {what}: it lacks {', '.join(missing)}"
+        return [Problem(message, field=where, found=type(given).__name__)]
+    if name in taken or not re.fullmatch(JUDGE_NAME, name):
+        allowed = "a new name of letters, digits, '.', '_' and '-'"
+        return [Problem("cannot have this name", field=where, found=name, allowed=allowed)]
+    if what == "judge" and getattr(given, "name", "") != name:
+        found = str(getattr(given, "name", ""))
+        return [Problem("has another name itself", field=where, found=found, allowed=name)]
+    return []
+
+
+def _judge(name: str, given: Judge | Backend, rubric: Rubric) -> Judge:
+    if hasattr(given, "judge"):
+        return CheckedJudge(cast(Judge, given), rubric)
+    kind = type(given)
+    config = JudgeConfig.model_construct(
+        name=name, backend=f"python:{kind.__module__}:{kind.__qualname__}"
+    )
+    return LLMJudge(config, rubric, load_prompt(config.prompt), given)
+
+
+class CheckedJudge:
+    """A judge given as an object. Only its valid verdicts reach the run folder."""
+
+    def __init__(self, judge: Judge, rubric: Rubric) -> None:
+        self._judge, self._rubric = judge, rubric
+        self.name, self.signature = judge.name, judge.signature
+        self.describe, self.close = judge.describe, judge.close
+
+    def judge(self, tasks: Iterable[Task]) -> Iterator[Verdict]:
+        """Raises SetupError for a verdict of another judge, or one that does not fit the rubric."""
+        kinds: dict[str, Kind] = {}  # of what was asked about and has no verdict yet
+
+        def noted() -> Iterator[Task]:
+            for task in tasks:
+                kinds[task.answer.item_id] = task.answer.kind
+                yield task
+
+        for verdict in self._judge.judge(noted()):
+            about = self._rubric.of_kind(kinds.pop(verdict.item_id, "answer")) or self._rubric
+            if problems := list(self._unsound(verdict, about)):
+                raise SetupError(problems)
+            yield verdict
+
+    def _unsound(self, verdict: Verdict, rubric: Rubric) -> Iterator[Problem]:
+        where = f"judges.{self.name}: {verdict.item_id}"
+        for part, wanted in (("judge", self.name), ("signature", self.signature)):
+            if (found := getattr(verdict, part)) != wanted:
+                yield Problem("is not its own", "", None, f"{where}: {part}", found, wanted)
+        for metric in rubric.metrics:
+            label = verdict.labels.get(metric.id)
+            if label is not None and label not in metric.options:
+                allowed = ", ".join(metric.options)
+                field = f"{where}: {metric.id}"
+                yield Problem("is not a label of the metric", "", None, field, label, allowed)
+            elif label is None and verdict.status == Status.OK:
+                message = "has no label, so the status cannot be ok"
+                yield Problem(message, field=f"{where}: {metric.id}")

@@ -13,8 +13,7 @@ from pathlib import Path
 
 from judgebench.errors import Problem, SetupError
 from judgebench.models.contract import Backend
-from judgebench.models.secrets import Secrets
-from judgebench.models.settings import LOCAL, REMOTE, BackendSettings
+from judgebench.models.settings import LOCAL, REMOTE, BackendSettings, Secrets
 from judgebench.shipped import at_home
 
 Opener = Callable[[str, BackendSettings], Backend]
@@ -99,7 +98,7 @@ KINDS = (
     ),
     BackendKind(
         "python", "MODULE:FACTORY", "an object of your own that a function of MODULE makes",
-        _by("python_object", "made_by"), REMOTE | LOCAL, weighs_labels=True,
+        _by("scripted", "made_by"), REMOTE | LOCAL, weighs_labels=True,
     ),
 )  # fmt: skip
 
@@ -133,7 +132,7 @@ def open_backend(
         raise SetupError(Problem(message, field="backend"))
     settings.check_fits(kind.name, kind.settings)
     if kind.name == "python" and folder is not None:
-        from judgebench.models.python_object import importable_from
+        from judgebench.models.scripted import importable_from
 
         importable_from(folder)
     return kind.open(spec.partition(":")[2], settings)

@@ -202,6 +202,6 @@ def weigher_of(backend: Backend, spec: str) -> Callable[[], Weigher]:
     make: Callable[[], Weigher] | None = getattr(backend, "weigher", None)
     if make is None:
         message = "does not say how likely a given text is"
-        allowed = "transformers:, vllm:, llamacpp:, openai-compatible: of a server that echoes"
+        allowed = "transformers:, vllm:, llamacpp:, openai-compatible: with prompt_logprobs"
         raise SetupError(Problem(message, field="backend", found=spec, allowed=allowed))
     return make

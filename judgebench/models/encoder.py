@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from judgebench.errors import MissingExtra, Problem, RunError, SetupError
-from judgebench.models.checkpoint import quietly
-from judgebench.models.weights import WEIGHTS, fetch
+from judgebench.models.checkpoint import WEIGHTS, fetch, quietly
 
 if TYPE_CHECKING:
     import numpy as np

@@ -6,8 +6,8 @@ import asyncio
 import logging
 import os
 import warnings
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -15,8 +15,7 @@ from typing import Any
 import aiohttp
 
 from judgebench.errors import MissingExtra, Problem, SetupError
-from judgebench.models.batch_api import Sent
-from judgebench.models.calls import Attempt
+from judgebench.models.batch import Sent
 from judgebench.models.chat import (
     Completion,
     Lane,
@@ -30,12 +29,10 @@ from judgebench.models.chat import (
     read_chat,
     retry_after,
 )
-from judgebench.models.connect import unset_keys
 from judgebench.models.contract import Reply, Request
-from judgebench.models.hosts import host_of
-from judgebench.models.rehearsal import Rehearsal
+from judgebench.models.hosts import host_of, unset_keys
 from judgebench.models.settings import PACE, BackendSettings
-from judgebench.models.transport import DEFAULT_WAITS, Transport, Waits
+from judgebench.models.transport import DEFAULT_WAITS, Attempt, Transport, Waits
 
 _MOST_COST = 1_000.0  # US dollars for one call: what is more is no cost
 _LOG_PROBABILITIES = frozenset({"logprobs", "top_logprobs"})
@@ -281,3 +278,60 @@ def _litellm() -> Any:
     for name in _TALKATIVE:
         logging.getLogger(name).setLevel(logging.WARNING)
     return litellm
+
+
+_OPENAI = "https://api.openai.com/v1"
+_JSON = {"Content-Type": "application/json"}
+_KEPT = ("authorization", "x-api-key", "anthropic-", "openai-")  # headers, or how they begin
+
+
+class Rehearsal:
+    """What `attempt` comes to with a client of litellm's (`client=`) that has no network, of a
+    provider that speaks `protocol`: `openai` or `anthropic`."""
+
+    def __init__(
+        self,
+        attempt: Callable[..., Coroutine[Any, Any, Completion]],
+        protocol: str | None,
+        settings: BackendSettings,
+    ) -> None:
+        import httpx
+        from litellm.llms.custom_httpx.http_handler import AsyncHTTPHandler
+        from openai import AsyncOpenAI
+
+        def answer(request: httpx.Request) -> httpx.Response:
+            kept = {k: v for k, v in request.headers.items() if k.startswith(_KEPT)}
+            self._sent = [Sent(str(request.url), kept, request.content)]
+            status, body = self._given
+            return httpx.Response(status, content=body, headers=_JSON)
+
+        self._attempt, self._runner = attempt, asyncio.Runner()
+        http = httpx.AsyncClient(transport=httpx.MockTransport(answer))
+        self._client: Any = AsyncHTTPHandler()
+        self._client.client = http
+        if protocol == "openai":
+            env, url, key = os.environ, settings.base_url, settings.api_key()
+            url = url or env.get("OPENAI_BASE_URL") or env.get("OPENAI_API_BASE") or _OPENAI
+            key = key or env.get("OPENAI_API_KEY") or "none"
+            self._client = AsyncOpenAI(api_key=key, base_url=url, http_client=http, max_retries=0)
+
+    def sent(self, request: Request) -> Sent:
+        """What a call sends. Raises SetupError where it sends nothing."""
+        self._sent = list[Sent]()
+        try:
+            error = self.outcome(request, 400, b"{}").error
+        except (SetupError, TransientError) as fault:
+            error = str(fault)
+        if not self._sent:
+            raise SetupError(error)
+        return self._sent[0]
+
+    def outcome(self, request: Request, status: int, body: bytes) -> Completion:
+        """What a call comes to that gets this. Raises as the call does."""
+        self._given = status, body
+        return self._runner.run(self._attempt(request, client=self._client))
+
+    def close(self) -> None:
+        """End what litellm began. May be called twice."""
+        with suppress(RuntimeError):  # it is being used: the process is about to end
+            self._runner.close()

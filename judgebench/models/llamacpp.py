@@ -52,13 +52,11 @@ from judgebench.models.chat import (
     failure,
     read_chat,
 )
-from judgebench.models.checkpoint import break_up, enforces_schema
+from judgebench.models.checkpoint import break_up, enforces_schema, fetch, is_fetchable, sha256_of
 from judgebench.models.contract import Draws, LabelsAsked, Message, Reply, Request, Weigher
-from judgebench.models.label_tree import Branch, Floats
-from judgebench.models.likelihood import TokenWeigher
 from judgebench.models.settings import BackendSettings
 from judgebench.models.token_log_probabilities import LabelsRead, Place, Token, read_labels
-from judgebench.models.weights import fetch, is_fetchable, sha256_of
+from judgebench.models.weighing import Branch, Floats, TokenWeigher
 
 DEFAULT_CONTEXT = 4096
 
@@ -274,9 +272,9 @@ def post(server: Any, key: str, path: str, body: Mapping[str, Any] | None) -> An
 
 
 def default_threads() -> int:
-    """The cores that this process may use; one where tests run in parallel."""
-    if "PYTEST_XDIST_WORKER" in os.environ:
-        return 1
+    """`JUDGEBENCH_THREADS` where it is set, else the cores that this process may use."""
+    if (given := os.environ.get("JUDGEBENCH_THREADS", "")).isdigit():
+        return max(1, int(given))
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -20,15 +20,32 @@ from pathlib import Path
 from typing import Any
 
 from judgebench.errors import MissingExtra, RunError, SetupError
-from judgebench.models.adapter import check_base, identify_adapter, with_adapter
-from judgebench.models.checkpoint import ChatEncoder, enforces_schema, identify, load, too_long
+from judgebench.models.checkpoint import (
+    WEIGHTS,
+    ChatEncoder,
+    check_base,
+    enforces_schema,
+    fetch,
+    identify,
+    identify_adapter,
+    load,
+    too_long,
+    with_adapter,
+)
 from judgebench.models.contract import Draws, Reply, Request, Weigher
-from judgebench.models.label_scorer import LabelScorer
-from judgebench.models.label_tree import Branch, Floats
-from judgebench.models.likelihood import TokenWeigher, passes_of
 from judgebench.models.settings import BackendSettings
-from judgebench.models.tree_reader import Prefix, TreeReader, plain_log_p, reach_of, rounding
-from judgebench.models.weights import WEIGHTS, fetch
+from judgebench.models.weighing import (
+    Branch,
+    Floats,
+    LabelScorer,
+    Prefix,
+    TokenWeigher,
+    TreeReader,
+    passes_of,
+    plain_log_p,
+    reach_of,
+    rounding,
+)
 from judgebench.records import Usage
 
 _UNBOUNDED = 1 << 30

@@ -1,8 +1,10 @@
 """What every backend over a network shares: lazy pull, concurrency, retries, a clean end.
 
-Requests are pulled in the thread that iterates, one for every reply that leaves. The calls run on
-an event loop in a thread of their own (`calls.py`), which works in notebooks too; that thread and
-its sockets live as long as the stream does.
+Requests are pulled in the thread that iterates, one for every reply that leaves. The calls of a
+stream run on an event loop in a thread of their own, which works in notebooks too; that thread and
+its sockets live as long as the stream does. All of `Calls` but `put`, `get` and `end` runs on the
+loop; requests wait in `_ready` until the endpoint's Pace lets them start. `Policy` is what the
+streams of a backend share: when a call is lost, and what it came to.
 
 A few requests are pulled ahead of those that may be in flight (a quarter of `concurrency`), so
 that a connection that comes free is used at once and does not wait for the iterating thread.
@@ -10,20 +12,416 @@ that a connection that comes free is used at once and does not wait for the iter
 
 from __future__ import annotations
 
+import asyncio
+import logging
+import math
 import random
-from collections.abc import Iterable, Iterator
+import threading
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
+from functools import partial
 from threading import RLock
 from weakref import WeakSet
 
-from tenacity import RetryCallState
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type
 
-from judgebench.models.calls import Call, Calls, Opened, Policy
-from judgebench.models.chat import Completion, TransientError
-from judgebench.models.contract import Reply, Request
-from judgebench.models.pace import Pace
-from judgebench.models.secrets import Secrets
-from judgebench.models.settings import BackendSettings
+from judgebench.errors import EndpointDown, SetupError
+from judgebench.models.chat import (
+    Completion,
+    RateLimitedError,
+    RefusedParameterError,
+    TransientError,
+    UnreachableError,
+)
+from judgebench.models.contract import Message, Reply, Request
+from judgebench.models.pace import Pace, clock
+from judgebench.models.settings import BackendSettings, Secrets
+
+_CHARACTERS_A_TOKEN = 4  # the usual rule of thumb for English
+_LOG = logging.getLogger("judgebench.models")
+
+
+@dataclass(slots=True, eq=False)
+class Call:
+    """A request on its way. `faults` counts the failed tries that use up retries."""
+
+    request: Request
+    tokens: int
+    turn: asyncio.Future[None] | None = None
+    tries: int = 0
+    faults: int = 0
+    began: float = 0.0
+    limited_since: float = math.inf
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What the streams of a backend have in common; see `Transport`."""
+
+    settings: BackendSettings
+    waits: Callable[[RetryCallState], float]
+    pace: Pace
+    where: str
+    limited_for_s: float
+    secrets: Secrets
+
+    def expected_tokens(self, request: Request) -> int:
+        """What a request may cost: its characters over 4, and the bound of its reply."""
+        if self.settings.tokens_per_minute is None:
+            return 0
+        characters = sum(len(message.content) for message in request.messages)
+        reply = request.max_tokens + self.settings.thinking_budget
+        return characters // _CHARACTERS_A_TOKEN + reply
+
+    def reply(self, call: Call, done: Completion) -> Reply:
+        """What one call came to, tied to its request."""
+        price, usage = self.settings.price, replace(done.usage, calls=call.tries)
+        return Reply(
+            key=call.request.key,
+            text=self.secrets.scrubbed(done.text),
+            finish=done.finish,
+            usage=usage,
+            cost=price.cost(usage) if price else done.cost,
+            latency=time.monotonic() - call.began,
+            error=self.secrets.scrubbed(done.error),
+            log_probabilities=done.log_probabilities,
+            model=self.secrets.scrubbed_name(done.model),
+            reasoning=self.secrets.scrubbed(done.reasoning),
+        )
+
+    def is_lost(self, call: Call, state: RetryCallState) -> bool:
+        """Whether a call that failed is not to be tried again."""
+        error = state.outcome.exception() if state.outcome else None
+        if isinstance(error, RateLimitedError):
+            return time.monotonic() - call.limited_since > self.limited_for_s
+        if isinstance(error, UnreachableError) and self._never_reached and self.pace.is_open:
+            return True
+        return call.faults > self.settings.max_retries
+
+    def wait(self, state: RetryCallState) -> float:
+        """Seconds until a call may be tried again. Where the endpoint asked for them, no other
+        call starts before that either."""
+        seconds = self.waits(state)
+        error = state.outcome.exception() if state.outcome else None
+        asked = isinstance(error, TransientError) and error.after is not None
+        if asked:
+            self.pace.pause(seconds)
+        if asked or isinstance(error, RateLimitedError):
+            self.pace.tell(seconds, self.secrets.scrubbed(str(error)), always=asked)
+        return seconds
+
+    @property
+    def _never_reached(self) -> bool:
+        return self.pace.last_answer == -math.inf
+
+    def gave_up(self, call: Call, error: TransientError) -> Completion:
+        """What a call that is lost came to. Raises SetupError where no endpoint was ever there,
+        and EndpointDown where it answers nobody."""
+        said = str(error)
+        if isinstance(error, UnreachableError) and self._never_reached:
+            raise SetupError(said)
+        if isinstance(error, RateLimitedError) and self.pace.last_answer < call.limited_since:
+            raise EndpointDown(
+                f"{self.where} has answered nothing but this for "
+                f"{self.limited_for_s:g} s: {self.secrets.scrubbed(said)}"
+            )
+        return Completion("", "failed", error=said)
+
+
+def new_event_loop() -> asyncio.AbstractEventLoop:
+    """uvloop's, which takes two thirds of the processor time; asyncio's where there is no uvloop,
+    as on Windows."""
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.new_event_loop()
+    return uvloop.new_event_loop()
+
+
+# One try at one request, and the opening (and closing) of what such tries need.
+Attempt = Callable[[Request], Awaitable[Completion]]
+Opened = Callable[[], AbstractAsyncContextManager[Attempt]]
+
+FEW_WORDS = (Message("user", "Reply with a short example."),)
+_JOIN_S = 10.0  # an engine that blocks in a thread of its own is left to its time limit
+_LONGEST_SLEEP_S = 1.0
+_NEWS_TOGETHER_S = 0.02
+_NEWS_WANTED_S = 0.002
+
+
+class Calls:
+    """Asks what is `put`, and gives what came back, as each finishes. Starts with the first."""
+
+    def __init__(self, opened: Opened, policy: Policy) -> None:
+        self._opened = opened
+        self._policy = policy
+        self._pace = policy.pace
+        self._finished: deque[Reply | BaseException | None] = deque()
+        self._news = threading.Event()
+        self._waking = False
+        self._ready: deque[Call] = deque()
+        self._hungry = False  # whether the loop has looked at `_ready` and found nothing
+        self._in_flight = 0
+        self._replied = False
+        self._probe: asyncio.Future[Completion] | None = None
+        self._winding_down = False
+        self._error: BaseException | None = None  # what ends the stream, once it is wound down
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._timer: asyncio.TimerHandle | None = None
+        self._lock = threading.RLock()  # Ctrl-C may come while this thread holds it
+        self._thread: threading.Thread | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self.ended = False
+
+    def put(self, request: Request) -> None:
+        """Ask this one too."""
+        self._ready.append(Call(request, self._policy.expected_tokens(request)))
+        if self._thread is None:
+            self._begin()
+        elif self._hungry:
+            self._hungry = False
+            self._on_loop(self._start_ready)
+
+    def get(self, wait: bool) -> Reply | None:
+        """A reply that has come; None where none has, or at the end, where `ended` is true. Raises
+        what ended the stream."""
+        while not self._finished:
+            if not wait:
+                return None
+            self._news.wait()
+            self._news.clear()
+        outcome = self._finished.popleft()
+        if isinstance(outcome, BaseException):
+            raise outcome
+        self.ended = self.ended or outcome is None
+        return None if self.ended else outcome
+
+    def wind_down(self) -> None:
+        """Start no other call: the stream ends once those in flight have. For any thread."""
+        if self._thread is None:
+            self.end()
+        else:
+            self._on_loop(partial(self._wind_down, None))
+
+    def end(self) -> None:
+        """End all calls, and the thread. For any thread, any number of times."""
+        with self._lock:
+            self.ended = True
+            thread, self._thread = self._thread, None
+        self._finished.append(None)
+        self._news.set()
+        if thread is not None:
+            self._on_loop(self._stop.set)
+            if thread is not threading.current_thread():  # which the garbage collector may use
+                thread.join(_JOIN_S)
+
+    def _begin(self) -> None:
+        with self._lock:
+            if self.ended:
+                return
+            self._loop = new_event_loop()
+            self._stop = asyncio.Event()
+            self._thread = threading.Thread(
+                target=self._run, args=(self._loop,), name="judgebench-transport", daemon=True
+            )
+            self._thread.start()
+
+    def _on_loop(self, act: Callable[[], object]) -> None:
+        assert self._loop is not None
+        try:
+            self._loop.call_soon_threadsafe(act)
+        except RuntimeError:  # the loop is closed: all has ended
+            return
+
+    def _run(self, loop: asyncio.AbstractEventLoop) -> None:
+        with asyncio.Runner(loop_factory=lambda: loop) as runner:
+            runner.run(self._live())
+
+    async def _live(self) -> None:
+        try:
+            async with self._opened() as attempt:
+                self._attempt = attempt
+                self._start_ready()
+                await self._stop.wait()
+                for task in self._tasks:
+                    task.cancel()
+                await asyncio.gather(*self._tasks, return_exceptions=True)
+        except BaseException as error:
+            self._winding_down = True
+            self._finish(error)
+
+    def _wind_down(self, error: BaseException | None) -> None:
+        """Start no other call, and end the stream, with this error, once those in flight have."""
+        if self._winding_down:
+            return
+        self._winding_down, self._error = True, error
+        if error is not None and self._in_flight:
+            longest = self._policy.settings.timeout_s
+            _LOG.warning(
+                "%s: no other call starts; %d in flight may end until %s (%s)",
+                self._policy.where, self._in_flight, clock(longest),
+                self._policy.secrets.scrubbed(str(error)),
+            )  # fmt: skip
+        self._start_ready()
+
+    def _finish(self, outcome: Reply | BaseException | None) -> None:
+        self._finished.append(outcome)
+        self._news.set()
+
+    def _start_ready(self) -> None:
+        """Start what is ready, as far as the endpoint takes it now."""
+        while not self.ended:
+            if self._winding_down:
+                if not self._in_flight:
+                    self._finish(self._error)
+                return
+            if not self._ready:
+                self._hungry = True
+                if not self._ready:  # looked at again: one may have come in between
+                    return
+            self._hungry = False
+            try:
+                wait = self._pace.start(self._in_flight, self._ready[0].tokens)
+            except EndpointDown as error:
+                self._wind_down(error)
+                return
+            if wait > 0:
+                self._look_again_in(wait)
+                return
+            self._in_flight += 1
+            self._start(self._ready.popleft())
+
+    def _look_again_in(self, seconds: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if seconds < math.inf:  # what another stream learns meanwhile may shorten it
+            seconds = min(seconds, _LONGEST_SLEEP_S)
+            self._timer = asyncio.get_running_loop().call_later(seconds, self._start_ready)
+
+    def _tell_of_news(self) -> None:
+        """Wake whoever iterates: at once where nothing else is in flight, else after a moment,
+        for several replies together; a short one where calls could start that nobody has put.
+        Each waking makes two threads wait for each other, which costs as much as all that is
+        done with a reply."""
+        if not self._in_flight:
+            self._news.set()
+        elif not self._waking:
+            self._waking = True
+            wait = _NEWS_TOGETHER_S if self._ready else _NEWS_WANTED_S
+            asyncio.get_running_loop().call_later(wait, self._wake)
+
+    def _wake(self) -> None:
+        self._waking = False
+        self._news.set()
+
+    def _start(self, call: Call) -> None:
+        if call.turn is not None:
+            if not call.turn.done():
+                call.turn.set_result(None)
+            return
+        task = asyncio.get_running_loop().create_task(self._ask(call))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _ask(self, call: Call) -> None:
+        """Put the call's reply, or what ends the stream."""
+        try:
+            self._finished.append(self._policy.reply(call, await self._completed(call)))
+            self._tell_of_news()
+        except SetupError as error:
+            # The foreign error underneath is dropped: it may hold the key.
+            scrubbed = self._policy.secrets.scrubbed
+            told = [replace(p, message=scrubbed(p.message)) for p in error.problems]
+            self._wind_down(SetupError(told))
+        except Exception as error:
+            self._wind_down(error)
+
+    async def _completed(self, call: Call) -> Completion:
+        try:
+            return await self._try(call)
+        except TransientError as error:
+            return await self._retried(call, error)
+
+    async def _retried(self, call: Call, first: TransientError) -> Completion:
+        """Try again until an answer comes or the call is lost."""
+
+        async def again() -> Completion:
+            if call.turn is None:  # the try that brought us here
+                call.turn = asyncio.get_running_loop().create_future()
+                raise first
+            call.turn = asyncio.get_running_loop().create_future()
+            self._ready.append(call)
+            self._start_ready()
+            await call.turn
+            return await self._try(call)
+
+        retrying = AsyncRetrying(
+            stop=partial(self._policy.is_lost, call),
+            wait=self._policy.wait,
+            retry=retry_if_exception_type(TransientError),
+            reraise=True,
+        )
+        try:
+            done: Completion = await retrying(again)
+        except TransientError as error:
+            return self._policy.gave_up(call, error)
+        return done
+
+    async def _tried(self, request: Request) -> Completion:
+        """What one try came to. An endpoint that has replied takes the parameters: what it then
+        says of them is about this request alone."""
+        try:
+            done = await self._attempt(request)
+        except RefusedParameterError as error:
+            if not (self._replied or await self._takes_others(request)):
+                raise
+            return Completion("", "failed", error=error.said)
+        self._replied = self._replied or done.finish in ("stop", "length")
+        return done
+
+    async def _takes_others(self, request: Request) -> bool:
+        """Whether the endpoint replies to a few words that are asked in the same way; all requests
+        that it refuses meanwhile wait for the one reply. Raises TransientError."""
+        if self._probe is None:
+            probe = replace(request, messages=FEW_WORDS)
+            self._probe = asyncio.ensure_future(self._attempt(probe))
+        try:
+            done = await asyncio.shield(self._probe)
+        except TransientError:
+            self._probe = None
+            raise
+        except SetupError:
+            return False
+        self._replied = self._replied or done.finish in ("stop", "length")
+        return self._replied
+
+    async def _try(self, call: Call) -> Completion:
+        call.tries += 1
+        call.began = time.monotonic()
+        try:
+            done = await self._tried(call.request)
+        except RateLimitedError:
+            call.limited_since = min(call.limited_since, call.began)
+            self._pace.limited(call.began, self._in_flight)
+            raise
+        except TransientError as error:
+            self._pace.failed(id(call), call.began, self._policy.secrets.scrubbed(str(error)))
+            call.faults += not self._pace.is_open  # what fails while all do uses up no retry
+            raise
+        else:
+            used = done.usage.prompt_tokens, done.usage.completion_tokens
+            tokens = None if None in used else sum(n or 0 for n in used)
+            self._pace.answered(call.tokens, tokens)
+            return done
+        finally:
+            self._in_flight -= 1
+            # Not before this task sleeps: it may be about to say that no call is to start.
+            asyncio.get_running_loop().call_soon(self._start_ready)
+
 
 _AHEAD = 4  # one request in so many may be pulled ahead
 

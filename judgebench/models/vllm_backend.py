@@ -25,8 +25,6 @@ import numpy as np
 from judgebench.errors import JudgebenchError, MissingExtra, RunError, SetupError
 from judgebench.models.checkpoint import ChatEncoder, enforces_schema, identify, too_long
 from judgebench.models.contract import Draws, Finish, LabelsAsked, Reply, Request, Weigher
-from judgebench.models.label_tree import Floats
-from judgebench.models.likelihood import TokenWeigher
 from judgebench.models.settings import BackendSettings
 from judgebench.models.token_log_probabilities import (
     LabelsRead,
@@ -37,6 +35,7 @@ from judgebench.models.token_log_probabilities import (
     read_labels,
     recorded,
 )
+from judgebench.models.weighing import Floats, TokenWeigher
 from judgebench.records import Usage
 
 _GPU_IN_FLIGHT = 256

@@ -28,9 +28,8 @@ from judgebench.data.findings import Findings
 from judgebench.data.open_table import SUFFIXES
 from judgebench.errors import Problem, SetupError
 from judgebench.files import to_json, write_atomically
-from judgebench.models.checkpoint import identify
+from judgebench.models.checkpoint import WEIGHTS, fetch, identify
 from judgebench.models.encoder import Encoder, find_encoder, open_encoder
-from judgebench.models.weights import WEIGHTS, fetch
 from judgebench.records import content_hash
 from judgebench.stats.arrays import FloatArray, IntArray
 from judgebench.texts import passages_of

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from judgebench.errors import Problem, SetupError
-from judgebench.judges.as_judge import (
+from judgebench.judges.recorded import (
     AsJudges,
     annotators_as_judges,
     lacking_labels,
     truth_of_others,
 )
-from judgebench.models.weights import WEIGHTS
+from judgebench.models.checkpoint import WEIGHTS
 from judgebench.records import Answer
 from judgebench.runs.folder import UNCHECKED, RunFolder
 from judgebench.stats.resample import DEFAULT_RESAMPLING, Resampling

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from judgebench.errors import Problem, SetupError
+from judgebench.models.checkpoint import sha256_of
 from judgebench.models.encoder import (
     Encoder,
     Tokens,
@@ -28,7 +29,6 @@ from judgebench.models.encoder import (
     find_encoder,
     open_encoder,
 )
-from judgebench.models.weights import sha256_of
 from judgebench.records import Answer, Status, content_hash
 from judgebench.scorers.config import (
     BertScoreConfig,

@@ -22,7 +22,7 @@ class Example:
 class Texts:
     """Makes examples for a model (folder, hub name or GGUF file), with its own chat template.
 
-    The tokens are those of the whole text, as where labels are weighed (`label_tree`), and of the
+    The tokens are those of the whole text, as where labels are weighed, and of the
     prompt they are those that the model reads when it is asked. Raises SetupError for a model
     without a chat template, and one whose tokenizer does not tell where a token stands.
     """

@@ -24,7 +24,7 @@ from judgebench.files import to_json
 from judgebench.learning.alike import sketch
 from judgebench.learning.learnt import LEARNT, SEARCH, Learner
 from judgebench.learning.training import TrainingSet
-from judgebench.models.weights import sha256_of
+from judgebench.models.checkpoint import sha256_of
 from judgebench.records import Answer, Estimate
 from judgebench.rubric import Rubric
 from judgebench.runs.bench import Bench

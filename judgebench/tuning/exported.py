@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict
 
 from judgebench.errors import Problem, SetupError
 from judgebench.files import read_errors, read_object
-from judgebench.models.weights import sha256_of
+from judgebench.models.checkpoint import sha256_of
 from judgebench.rubric import Rubric, load_rubric
 from judgebench.runs.folder import is_sealed
 from judgebench.yaml_file import validate

@@ -14,9 +14,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from judgebench.errors import Problem, SetupError
 from judgebench.files import to_json, write_atomically
-from judgebench.models.adapter import merge
+from judgebench.models.checkpoint import fetch, is_fetchable, merge
 from judgebench.models.contract import Message, Request
-from judgebench.models.weights import fetch, is_fetchable
 from judgebench.tuning.example import Texts
 from judgebench.tuning.train import ADAPTER, MODEL, Recipe, Watch, train
 from judgebench.yaml_file import read_models

@@ -16,12 +16,10 @@ from judgebench.judges.llm import LLMJudge
 from judgebench.judges.replies import Written, written_reply
 from judgebench.learning.learnt import LEARNT
 from judgebench.learning.training import TrainingSet
-from judgebench.models.adapter import identify_adapter, merge
-from judgebench.models.checkpoint import identify
+from judgebench.models.checkpoint import fetch, identify, identify_adapter, is_fetchable, merge
 from judgebench.models.contract import Request
 from judgebench.models.settings import BackendSettings
 from judgebench.models.transformers_backend import TransformersBackend
-from judgebench.models.weights import fetch, is_fetchable
 from judgebench.prompt import Prompt
 from judgebench.records import Answer, Verdict
 from judgebench.rubric import Rubric

@@ -24,10 +24,9 @@ from typing import Any
 
 from judgebench.errors import RunError, SetupError
 from judgebench.files import disk_errors, to_json, write_atomically
-from judgebench.models.adapter import import_peft, note_base
-from judgebench.models.checkpoint import identify, load
+from judgebench.models.checkpoint import identify, import_peft, load, note_base
 from judgebench.models.encoder import length_buckets
-from judgebench.models.label_tree import common_prefix
+from judgebench.models.weighing import common_prefix
 from judgebench.progress import NoProgress, Progress
 from judgebench.records import content_hash
 from judgebench.runs.stop import Interrupted, Stop, StopSign

@@ -13,7 +13,7 @@ from aligned import align, align_run
 
 from judgebench.alignment import Alignment
 from judgebench.errors import SetupError
-from judgebench.models.weights import WEIGHTS
+from judgebench.models.checkpoint import WEIGHTS
 from judgebench.records import Answer, Status, Usage, Verdict
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.verdict_log import VerdictWriter

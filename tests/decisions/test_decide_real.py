@@ -17,7 +17,7 @@ from judgebench.data.load import load_data
 from judgebench.decisions.result import Decisions, Outcome, State
 from judgebench.decisions.rule import DecisionRule
 from judgebench.decisions.run import decide
-from judgebench.judges.as_judge import annotators_as_judges
+from judgebench.judges.recorded import annotators_as_judges
 from judgebench.records import Answer, Status, Verdict
 from judgebench.rubric import Metric, Rubric, load_rubric
 from judgebench.studies.answers import indexed

@@ -6,7 +6,7 @@ import pytest
 from align_case import answers, labels, metric, rubric
 
 from judgebench.errors import SetupError
-from judgebench.judges.as_judge import (
+from judgebench.judges.recorded import (
     annotators_as_judges,
     lacking_labels,
     truth_of_others,

@@ -10,7 +10,7 @@ from threading import Thread
 
 import pytest
 
-from judgebench.models import connect
+from judgebench.models import hosts as connect
 from judgebench.models.settings import BackendSettings
 
 

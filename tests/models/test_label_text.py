@@ -6,7 +6,7 @@ import pytest
 
 from judgebench.errors import SetupError
 from judgebench.models.contract import LabelField, LabelsAsked
-from judgebench.models.label_tree import CLOSE, ReplyTokens, label_texts
+from judgebench.models.weighing import CLOSE, ReplyTokens, label_texts
 
 FIELDS = (LabelField("harm", ("none", "some")), LabelField("tone", ('so "so"', "ünwirsch")))
 CONTROL = re.compile(r"<\|[a-z]+\|>")

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judgebench.models.label_tree import (
+from judgebench.models.weighing import (
     Branch,
     TokenTree,
     common_prefix,

@@ -24,6 +24,7 @@ from gguf_server import serve_gguf
 from judgebench.errors import SetupError
 from judgebench.models import open_backend
 from judgebench.models.chat import chat_body
+from judgebench.models.checkpoint import WEIGHTS
 from judgebench.models.contract import (
     Backend,
     Draws,
@@ -42,7 +43,6 @@ from judgebench.models.llamacpp import (
     post,
 )
 from judgebench.models.settings import BackendSettings
-from judgebench.models.weights import WEIGHTS
 
 pytestmark = pytest.mark.model
 

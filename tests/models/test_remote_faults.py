@@ -15,6 +15,8 @@ from typing import Any
 import pytest
 from aiohttp import web
 from loopback import (
+    PATIENCE,
+    Body,
     Loopback,
     completion,
     cut,
@@ -340,9 +342,19 @@ def test_wrong_key_ends_the_run_without_showing_it(opener: Opener) -> None:
     assert len(server.bodies) <= 16
 
 
-def test_a_wrong_key_in_the_middle_keeps_what_is_in_flight(opener: Opener) -> None:
-    """The sixteenth of 30 calls is refused while fifteen others are under way."""
-    with Loopback(lambda body, n: status(401) if n == 15 else echoed(after=0.1)) as server:
+def test_a_wrong_key_in_the_middle_keeps_what_is_in_flight(
+    opener: Opener, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The sixteenth of 30 calls is refused while fifteen others are under way, which are answered
+    once the stream has said that no other starts."""
+
+    async def held(request: web.Request, body: Body) -> web.StreamResponse:
+        latest = time.monotonic() + PATIENCE
+        while "no other call starts" not in caplog.text and time.monotonic() < latest:
+            await asyncio.sleep(0.01)
+        return await echoed()(request, body)
+
+    with Loopback(lambda body, n: status(401) if n == 15 else held) as server:
         replies: list[Reply] = []
         stream = opener(server).complete(ask(f"text {i}", str(i)) for i in range(30))
         with pytest.raises(SetupError, match="refuses the key"):

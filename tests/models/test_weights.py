@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from judgebench.errors import RunError, SetupError
-from judgebench.models import weights as module
-from judgebench.models.weights import WEIGHTS, Weights, fetch, is_fetchable, sha256_of
+from judgebench.models import checkpoint as module
+from judgebench.models.checkpoint import WEIGHTS, Weights, fetch, is_fetchable, sha256_of
 
 BODY = b"GGUF and then some"
 

@@ -23,7 +23,7 @@ import judgebench as jb
 from judgebench.errors import BudgetSpent, JudgebenchError, SetupError
 from judgebench.files import read_lines
 from judgebench.models import batch
-from judgebench.models.batch_api import OpenAI
+from judgebench.models.batch import OpenAI
 from judgebench.models.transport import Waits
 from judgebench.runs.bench import load_bench
 from judgebench.runs.folder import RunFolder

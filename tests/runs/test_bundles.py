@@ -35,8 +35,7 @@ from judgebench.data.pairs import oriented
 from judgebench.errors import SetupError
 from judgebench.judges.config import JuryConfig
 from judgebench.judges.control import control_judges, usual_controls
-from judgebench.judges.from_python import judges_from
-from judgebench.judges.llm import LLMJudge
+from judgebench.judges.llm import LLMJudge, judges_from
 from judgebench.models.contract import Request
 from judgebench.records import Answer, HumanLabel, Status, Usage, Verdict
 from judgebench.rubric import Rubric

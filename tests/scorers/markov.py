@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from judgebench.models.contract import Draws, Message, Reply, Request, Weigher
-from judgebench.models.label_tree import Floats
-from judgebench.models.likelihood import TokenWeigher
+from judgebench.models.weighing import Floats, TokenWeigher
 
 LETTERS = "^ab ."  # the first begins every text; the last ends a completion
 END = LETTERS.index(".")

@@ -15,7 +15,7 @@ from markov import LETTERS, NEXT, Chain, completions
 
 from judgebench.errors import SetupError
 from judgebench.models.contract import Draws, Message
-from judgebench.models.likelihood import TokenWeigher, windows
+from judgebench.models.weighing import TokenWeigher, windows
 from judgebench.records import Answer, Status
 from judgebench.scorers.config import scorer_config
 from judgebench.scorers.judges import open_scorer

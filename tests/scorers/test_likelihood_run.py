@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from echo_server import Completions, along, server
+from prompt_server import Completions, along, server
 
 import judgebench as jb
 from judgebench.errors import SetupError
@@ -32,7 +32,7 @@ def bench_of(folder: Path, **scorer: Any) -> Path:
 
 
 def test_a_run_scores_by_a_server_and_asks_nothing_twice(tmp_path: Path) -> None:
-    with Completions(server("prompt_logprobs")) as at:
+    with Completions(server()) as at:
         url = {"base_url": at.base_url}
         bench = bench_of(tmp_path, backend="openai-compatible:m", settings=url, given="question")
         jb.load_bench(bench, local_only=True).close()
@@ -49,7 +49,7 @@ def test_a_run_scores_by_a_server_and_asks_nothing_twice(tmp_path: Path) -> None
 
 
 def test_the_hosts_of_a_judge_that_follows_from_a_score_are_noted(tmp_path: Path) -> None:
-    with Completions(server("prompt_logprobs")) as at:
+    with Completions(server()) as at:
         url = {"base_url": at.base_url}
         bench = bench_of(tmp_path, backend="openai-compatible:m", settings=url)
         told = json.loads(bench.read_text())

@@ -14,7 +14,7 @@ import pytest
 from engine_requests import LABELS, METRICS, SCHEMA, TOO_LONG, ask, replies_of
 
 from judgebench.errors import SetupError
-from judgebench.models import label_scorer, open_backend
+from judgebench.models import open_backend, weighing
 from judgebench.models.checkpoint import ChatEncoder
 from judgebench.models.contract import (
     Backend,
@@ -25,11 +25,9 @@ from judgebench.models.contract import (
     Reply,
     Request,
 )
-from judgebench.models.label_scorer import LabelScorer
-from judgebench.models.label_tree import CLOSE as CLOSE_TOKEN
-from judgebench.models.label_tree import ReplyTokens, label_texts
 from judgebench.models.settings import BackendSettings
-from judgebench.models.tree_reader import reach_of
+from judgebench.models.weighing import CLOSE as CLOSE_TOKEN
+from judgebench.models.weighing import LabelScorer, ReplyTokens, label_texts, reach_of
 
 pytestmark = [
     pytest.mark.transformers,
@@ -153,7 +151,7 @@ def with_system(request: Request, text: str) -> Request:
 
 
 def test_other_system_texts_between_do_not_disturb(engine, monkeypatch) -> None:
-    monkeypatch.setattr(label_scorer, "_PREFIXES", 2)
+    monkeypatch.setattr(weighing, "_PREFIXES", 2)
     weigh = scorer(engine)
     request = ask("Rest.", labels_asked=asked("independent"))
     before = weigh.reply(request)

@@ -12,10 +12,8 @@ import pytest
 
 from judgebench.models import open_backend
 from judgebench.models.contract import Draws, Message, Weigher, weigher_of
-from judgebench.models.label_tree import Branch
-from judgebench.models.likelihood import passes_of
 from judgebench.models.settings import BackendSettings
-from judgebench.models.tree_reader import Prefix, TreeReader
+from judgebench.models.weighing import Branch, Prefix, TreeReader, passes_of
 
 pytestmark = [
     pytest.mark.transformers,
@@ -129,7 +127,7 @@ def test_branches_at_every_place_cost_one_pass_and_say_what_plain_passes_say(
     monkeypatch.undo()
     plain = passes_of(Plain(model), [(trunk, branches)])[0]
     assert found == pytest.approx(plain, abs=1e-4)
-    monkeypatch.setattr("judgebench.models.tree_reader._STEPS", 16)
+    monkeypatch.setattr("judgebench.models.weighing._STEPS", 16)
     with torch.inference_mode():
         stretches = TreeReader(model, Prefix([], [])).hung(trunk, branches[::-1])
     assert stretches[::-1] == pytest.approx(plain, abs=1e-4)

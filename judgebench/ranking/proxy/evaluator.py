@@ -29,9 +29,8 @@ import numpy as np
 
 from judgebench.errors import MissingExtra, Problem, SetupError
 from judgebench.judges.judge import Task
-from judgebench.models.checkpoint import identify
+from judgebench.models.checkpoint import identify, sha256_of
 from judgebench.models.encoder import Encoder, by_length, mean_over, open_encoder
-from judgebench.models.weights import sha256_of
 from judgebench.ranking.proxy.examples import (
     Batch,
     Collator,

@@ -21,11 +21,18 @@ from tiny_model import write_tiny_model
 import judgebench as jb
 from judgebench.errors import RunError, SetupError
 from judgebench.judges.judge import Task
-from judgebench.models.adapter import identify_adapter, merge, with_adapter
-from judgebench.models.checkpoint import ChatEncoder, identify, load, tokenizer_of
-from judgebench.models.label_tree import ReplyTokens, label_texts
+from judgebench.models.checkpoint import (
+    ChatEncoder,
+    identify,
+    identify_adapter,
+    load,
+    merge,
+    tokenizer_of,
+    with_adapter,
+)
 from judgebench.models.settings import BackendSettings
 from judgebench.models.transformers_backend import TransformersBackend
+from judgebench.models.weighing import ReplyTokens, label_texts
 from judgebench.prompt import load_prompt
 from judgebench.records import Answer
 from judgebench.rubric import Rubric, load_rubric

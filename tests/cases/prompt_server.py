@@ -35,9 +35,9 @@ def listed(prompt: str, begins: bool) -> list[tuple[str, float | None]]:
 
 
 def server(
-    dialect: str, begins: bool = True, change: Callable[[list[Any]], list[Any]] = list
+    lists: bool = True, begins: bool = True, change: Callable[[list[Any]], list[Any]] = list
 ) -> Callable[[Mapping[str, Any], int], Any]:
-    """What a server says that speaks one dialect and ignores the other."""
+    """What a server says that lists a prompt's probabilities, or ignores that it is asked to."""
 
     def play(body: Mapping[str, Any], count: int) -> Any:
         prompt = body.get("prompt")
@@ -47,17 +47,15 @@ def server(
             prompt = f"<{turns[0]}>" + "".join(turns[1:])
             assert body.get("continue_final_message", False) == (len(turns) > 1)
         rows = change(listed(prompt, begins))
-        told = [{}, *({str(ord(t[0])): {"logprob": p, "decoded_token": t}} for t, p in rows[1:])]
+        told = [{}, *({t: {"logprob": p, "decoded_token": t}} for t, p in rows[1:])]
         top = {letter: log_p(prompt[-1], letter) for letter in "ab. T"}
         choice: dict[str, Any] = {"text": "a", "finish_reason": "length"}
         if body.get("logprobs"):
-            both = [*(rows if body.get("echo") and dialect == "echo" else []), ("a", top["a"])]
-            tokens, logs = zip(*both, strict=True)
             choice["logprobs"] = {
-                "tokens": tokens, "token_logprobs": logs, "top_logprobs": [top] * len(both),
+                "tokens": ["a"], "token_logprobs": [top["a"]], "top_logprobs": [top],
             }  # fmt: skip
         answer = {"choices": [choice], "usage": {"prompt_tokens": len(rows)}}
-        if "prompt_logprobs" in body and dialect == "prompt_logprobs":
+        if "prompt_logprobs" in body and lists:
             answer["prompt_logprobs"] = [None, *told[1:]]
         return raw(answer)
 

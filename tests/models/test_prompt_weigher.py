@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from echo_server import Completions, along, server
 from loopback import Loopback, raw, status
+from prompt_server import Completions, along, server
 
 from judgebench.errors import EndpointDown, RunError, SetupError
 from judgebench.models.contract import Draws, Message, Weigher, weigher_of
@@ -20,27 +20,21 @@ def weigher(at: Loopback) -> Weigher:
     return weigher_of(OpenAICompatible("m", settings, Waits(0.01, 0.02)), "openai-compatible:m")()
 
 
-@pytest.mark.parametrize("dialect", ["prompt_logprobs", "echo"])
-def test_a_server_that_is_right_is_used(dialect: str) -> None:
-    with Completions(server(dialect)) as at:
+def test_a_server_that_is_right_is_used() -> None:
+    with Completions(server()) as at:
         alone, behind = weigher(at).weigh([("", "ab b"), ("ba", "ab")])
     assert alone.log_p == pytest.approx(along("^ab b"))
     assert behind.log_p == pytest.approx(along("baab")[-2:])
 
 
 def test_behind_a_chat_the_answers_turn_is_gone_on_with() -> None:
-    with Completions(server("prompt_logprobs")) as at:
+    with Completions(server()) as at:
         (one,) = weigher(at).weigh([(ASKED, "ab")])
     assert one.log_p == pytest.approx(along("<ab>ab")[-2:])
-    with (
-        Completions(server("echo")) as at,
-        pytest.raises(SetupError, match="`echo` knows no chat: set `given` to a text"),
-    ):
-        weigher(at).weigh([(ASKED, "ab")])
 
 
 def test_a_server_without_a_first_token_weighs_only_behind_a_text() -> None:
-    with Completions(server("echo", begins=False)) as at:
+    with Completions(server(begins=False)) as at:
         (one,) = weigher(at).weigh([("ba", "ab")])
         assert one.log_p == pytest.approx(along("baab")[-2:])
         with pytest.raises(SetupError, match="no token stands before a text"):
@@ -48,15 +42,13 @@ def test_a_server_without_a_first_token_weighs_only_behind_a_text() -> None:
 
 
 WRONG = {
-    "it lists no tokens of the prompt": server("none"),
-    "in a prompt and": server("echo", change=lambda rows: [(t, -0.5) for t, _ in rows]),
+    "it lists no tokens of the prompt": server(lists=False),
+    "in a prompt and": server(change=lambda rows: [(t, -0.5) for t, _ in rows]),
     "what it lists are no log-probabilities": server(
-        "echo", change=lambda rows: [(t, 0.5) for t, _ in rows]
+        change=lambda rows: [(t, 0.5) for t, _ in rows]
     ),
-    "what it lists are no": server("echo", change=lambda rows: [(t, None) for t, _ in rows]),
-    "no token stands alike": server(
-        "echo", change=lambda rows: [(f"{t}{len(rows)}", p) for t, p in rows]
-    ),
+    "what it lists are no": server(change=lambda rows: [(t, None) for t, _ in rows]),
+    "no token stands alike": server(change=lambda rows: [(f"{t}{len(rows)}", p) for t, p in rows]),
     "it lists no probabilities of a reply": lambda body, count: raw({"choices": [{}]}),
     "HTTP 400: no such thing": lambda body, count: status(400, "no such thing"),
 }
@@ -71,7 +63,7 @@ def test_a_server_that_is_wrong_is_refused_with_the_reason(why: str) -> None:
 
 
 def test_faults_are_retried_and_then_end_the_work() -> None:
-    right = server("echo")
+    right = server()
     with Completions(lambda body, n: right(body, n) if n % 3 else status(503)) as at:
         (one,) = weigher(at).weigh([("ba", "ab")])
         assert one.log_p
@@ -84,7 +76,7 @@ def test_faults_are_retried_and_then_end_the_work() -> None:
 
 
 def test_a_fault_in_one_text_is_no_reason_to_have_no_score() -> None:
-    right, busy = server("echo"), status(408, "come again")
+    right, busy = server(), status(408, "come again")
     with Completions(lambda body, n: busy if len(body["prompt"]) > 99 else right(body, n)) as at:
         found = weigher(at)
         found.weigh([("b", "ab")])
@@ -93,7 +85,7 @@ def test_a_fault_in_one_text_is_no_reason_to_have_no_score() -> None:
 
 
 def test_a_text_that_is_too_long_changes_no_neighbour() -> None:
-    right = server("echo")
+    right = server()
     over = status(400, "maximum context length is 8 tokens")
     with Completions(lambda body, n: over if len(body["prompt"]) > 99 else right(body, n)) as at:
         long, short = weigher(at).weigh([("b", "ab" * 60), ("b", "ab")])
@@ -103,7 +95,7 @@ def test_a_text_that_is_too_long_changes_no_neighbour() -> None:
 
 def test_completions_are_not_weighed_by_a_server() -> None:
     with (
-        Completions(server("echo")) as at,
+        Completions(server()) as at,
         pytest.raises(SetupError, match="completions are weighed by a model in this process"),
     ):
         weigher(at).draw("b", ["ab"], Draws(2, 8, 1.0, 1.0, 1, 0))
