@@ -114,8 +114,7 @@ def _comment(text: str) -> str:
 
 def stem_of(path: Path) -> str:
     """The file's name as the name of a benchmark and a rubric."""
-    stem = path.name.split(".")[0]
-    return re.sub("[^A-Za-z0-9_-]+", "-", stem).strip("-_")[:60] or "mine"
+    return re.sub("[^A-Za-z0-9_-]+", "-", path.name.split(".")[0]).strip("-_")[:60] or "mine"
 
 
 def metric_ids(metrics: Iterable[str]) -> dict[str, str]:

@@ -248,5 +248,4 @@ def preferences(
         for who in (who for who in first if who in second):
             if len(first[who]) == len(second[who]) == len(metrics):
                 a, b = sum(first[who].values()), sum(second[who].values())
-                label_of = on.label_texts[2 if a == b else int(b < a)]
-                yield HumanLabel(item_id, who, on.id, label_of)
+                yield HumanLabel(item_id, who, on.id, on.label_texts[2 if a == b else int(b < a)])

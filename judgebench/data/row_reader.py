@@ -360,8 +360,7 @@ class _RowReader:
         annotator, pick = self._annotator(spec.annotator), self._labels_of(spec)
         who = spec.annotator.column if spec.annotator and spec.list else None
         people = self._place(who) if who else None
-        kept = self._kept(spec.only)
-        return _Labels(annotator, pick, spec.list, people, spec.spellings, kept)
+        return _Labels(annotator, pick, spec.list, people, spec.spellings, self._kept(spec.only))
 
     def _verdicts(self, spec: VerdictSpec) -> _Verdicts:
         whole = not spec.metric and not spec.metrics

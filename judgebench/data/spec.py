@@ -62,12 +62,24 @@ Spellings = dict[str, str | None]
 Only = dict[Text, Annotated[tuple[Text, ...], BeforeValidator(_as_list)]]
 
 
-class Source(Strict):
-    """Where a value comes from: a column, a `template` of several columns, or the same `value` in
-    every row."""
+class _Columns(Strict):
+    """A column, or a `template` of several."""
 
     column: Text | None = None
     template: Text | None = None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Every column that is read."""
+        if self.column is not None:
+            return (self.column,)
+        return tuple(name for _, name in parts_of(self.template or "") if name)
+
+
+class Source(_Columns):
+    """Where a value comes from: a column, a `template` of several columns, or the same `value` in
+    every row."""
+
     value: Text | None = None
 
     @model_validator(mode="after")
@@ -76,18 +88,11 @@ class Source(Strict):
             raise ValueError("give either a column or a value")
         return self
 
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Every column that is read."""
-        return _columns(self.column, self.template)
 
-
-class IdSource(Strict):
+class IdSource(_Columns):
     """Where an item's id comes from: a column, a `template` of several, a hash of columns' texts,
     or the row's number."""
 
-    column: Text | None = None
-    template: Text | None = None
     hash_of: tuple[Text, ...] = ()
     row: bool = False
     prefix: str = ""
@@ -102,13 +107,7 @@ class IdSource(Strict):
     @property
     def columns(self) -> tuple[str, ...]:
         """Every column that is read."""
-        return self.hash_of or _columns(self.column, self.template)
-
-
-def _columns(column: str | None, template: str | None) -> tuple[str, ...]:
-    if column is not None:
-        return (column,)
-    return tuple(name for _, name in parts_of(template or "") if name)
+        return self.hash_of or super().columns
 
 
 # A list of one entry needs no dash.
@@ -360,8 +359,7 @@ def _unknown(metric: Metric, text: str, spelt: Mapping[str, str | None]) -> Cell
         return CellLabel(None, "spreadsheet_label", damage, allowed)
     aliases = [alias for label in metric.labels for alias in label.aliases]
     near = nearest(text, [*metric.options, *aliases, *spellings])
-    message = f"is not a label of {metric.id}{near}"
-    return CellLabel(None, "unknown_label", message, allowed)
+    return CellLabel(None, "unknown_label", f"is not a label of {metric.id}{near}", allowed)
 
 
 def find_metric(name: str, rubric: Rubric) -> Metric | str:

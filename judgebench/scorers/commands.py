@@ -138,8 +138,7 @@ def answers(
     decoding = model.decoding.model_copy(update=drawn)
     system = name or (backend.partition(":")[2] if backend == model.backend else model.name)
     with writing(model, replies, budget) as (engine, terms):
-        order = AnswerOrder(repeats, system, decoding)
-        found = write_answers(rows, order, to, engine, terms)
+        found = write_answers(rows, AnswerOrder(repeats, system, decoding), to, engine, terms)
     typer.echo(f"{found[0]}: {to}")
     for line in found[1:]:
         typer.echo(f"  {line}")

@@ -205,29 +205,28 @@ def _rubric(entry: FitEntry, bench: Bench) -> Rubric:
 FOLDER = "scorers"  # in a run folder: the scores that were computed
 
 
+# By the kind of settings.
+_OPENED_BY: Mapping[type[ScorerConfig], Callable[[Any, Sequence[Answer], Path], Scorer]] = {
+    ColumnConfig: lambda config, answers, beside: Column(config, answers),
+    SimpleConfig: lambda config, answers, beside: Simple(config),
+    **dict.fromkeys(
+        (RougeConfig, SacrebleuConfig, MeteorConfig),
+        lambda config, answers, beside: ngram(config, answers),
+    ),
+    BertScoreConfig: bertscore,
+    MoverScoreConfig: moverscore,
+    LearnedConfig: learned,
+    RadGraphConfig: radgraph,
+    **dict.fromkeys((PerplexityConfig, RelaxedConfig, OccurrencesConfig), Likelihood),
+}
+
+
 def open_scorer(config: ScorerConfig, answers: Sequence[Answer], beside: Path) -> Scorer:
     """The scorer of these settings; paths are seen from the folder `beside`.
 
     Raises SetupError for what cannot be scored so, MissingExtra where a package is missing.
     """
-    match config:
-        case ColumnConfig():
-            return Column(config, answers)
-        case SimpleConfig():
-            return Simple(config)
-        case RougeConfig() | SacrebleuConfig() | MeteorConfig():
-            return ngram(config, answers)
-        case BertScoreConfig():
-            return bertscore(config, answers, beside)
-        case MoverScoreConfig():
-            return moverscore(config, answers, beside)
-        case LearnedConfig():
-            return learned(config, answers, beside)
-        case RadGraphConfig():
-            return radgraph(config, answers, beside)
-        case PerplexityConfig() | RelaxedConfig() | OccurrencesConfig():
-            return Likelihood(config, answers, beside)
-    raise TypeError(type(config))
+    return _OPENED_BY[type(config)](config, answers, beside)
 
 
 def check_scorers(bench: Bench) -> None:

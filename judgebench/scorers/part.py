@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from judgebench.records import Estimate
+from judgebench.results.layout import Layout
 from judgebench.results.part import Block, Drawing, Intervals, Lane, Part
 from judgebench.results.rows import Results, Row
 from judgebench.results.tables import DASH, Cell, Table, format_number, p_text
@@ -32,6 +33,13 @@ _LEVELS: Mapping[Level, str] = {
     "within": "Within questions: the mean over those whose answers differ",
     "system": "Over systems: mean scores and mean severities",
 }
+_COUNTS = Layout(
+    "scorers_counts", "Reasons, counted", ("Scorer", "Reason"), (), ("Answers", "Of", "Outcome")
+)
+_SIGNATURES = Layout(
+    "scorers_signatures", "Signatures",
+    ("Scorer", "Better", "Signature", "What the scores depend on"),
+)  # fmt: skip
 CEILING = "Median annotator beside the others"
 _TURNED = (
     "Scores that are better when higher are turned: a positive coefficient means that the scorer "
@@ -202,12 +210,18 @@ def _cell(row: Row) -> Cell:
 
 def _counts(found: BesideHumans) -> Table:
     """Answers without a score, and scores with a remark."""
-    rows = []
-    for row in found.rows.select("count"):
-        cells = (row.judge, row["why"], f"{row.estimate.value:,.0f}", f"{row.estimate.n:,}")
-        rows.append((*map(Cell, cells), Cell("scored" if row["score"] == "yes" else "no score")))
-    columns = ("Scorer", "Reason", "Answers", "Of", "Outcome")
-    return Table("scorers_counts", "Reasons, counted", columns, tuple(rows), stubs=2)
+
+    outcome = {"yes": "scored", "no": "no score"}
+    return _COUNTS.listing(
+        (
+            row.judge,
+            row["why"],
+            int(row.estimate.value or 0),
+            row.estimate.n,
+            outcome[row["score"]],
+        )
+        for row in found.rows.select("count")
+    )
 
 
 def _signatures(found: BesideHumans) -> Table:
@@ -217,9 +231,8 @@ def _signatures(found: BesideHumans) -> Table:
         about = {key: value for key, value in run.about.items() if key != "judge"}
         told = "; ".join(f"{key}: {value}" for key, value in about.items())
         better = {"higher": "higher scores", "lower": "lower scores"}.get(run.better, DASH)
-        rows.append(tuple(map(Cell, (run.name, better, run.judged.signature, told))))
-    columns = ("Scorer", "Better", "Signature", "What the scores depend on")
-    return Table("scorers_signatures", "Signatures", columns, tuple(rows), stubs=4)
+        rows.append((run.name, better, run.judged.signature, told))
+    return _SIGNATURES.listing(rows)
 
 
 def _figures(found: BesideHumans) -> Iterator[Intervals]:
@@ -268,23 +281,18 @@ def redundancy_block(rows: Results) -> Block:
     if len(names) < 2:
         return Block()
     (statistic,) = rows.values("statistic", "redundancy")
-    matrix = tuple(
-        (Cell(name), *(
-            Cell(estimate=rows.find(statistic, "redundancy", judge=name, who=other))
-            if name != other else Cell(DASH) for other in names
-        ))
-        for name in names
-    )  # fmt: skip
     title = f"{TITLES[statistic]} of each two scorers"
-    table = Table("redundancy", title, ("Scorer", *names), matrix)
-    families = tuple(
-        (Cell(_listed(row)), Cell(estimate=row.estimate)) for row in rows.select("family")
+    table = Layout("redundancy", title, ("Scorer",)).crossed(
+        [((name,), {"judge": name}) for name in names],
+        [(name, {"who": name}) for name in names],
+        lambda of: None if of["judge"] == of["who"] else rows.find(statistic, "redundancy", **of),
     )
     notes = (
         f"Scorers of a family have an |r| of {FAMILY} or more, on average. Stability: how much of "
         f"it is found again in resamples, on average; below {_STABLE} do not rely on it.",
     )
-    shown = Table("families", "Families of scorers", ("Scorers", "Stability"), families, notes)
+    declared = Layout("families", "Families of scorers", ("Scorers",), notes, ("Stability",))
+    shown = declared.listing((_listed(row), row.estimate) for row in rows.select("family"))
     drawing = Drawing("redundancy", title, partial(draw_redundancy, rows, title))
     return Block(
         "Which scorers say the same?", tuple(_families_in_words(rows)), (shown, table), (drawing,)

@@ -336,8 +336,7 @@ def read_promptfoo(found: Content) -> Log | None:
     systems = _systems(results)
     tests: dict[str, int] = {}
     for result in results:
-        key = canonical_json(result["vars"])
-        number = tests.setdefault(key, len(tests) + 1)
+        number = tests.setdefault(canonical_json(result["vars"]), len(tests) + 1)
         sample = _test_result(result, f"test-{number}", systems)
         _grade(sample, result, log.left_out)
         log.samples.append(sample)

@@ -395,8 +395,7 @@ def sample_reader(
         known = scalars(row)
         parts: dict[str, Any] = {role: known.pop(roles[role], "") for role in used}
         name = parts.pop("item_id", tool_id)
-        made = Sample(name, parts.pop("text", ""), metadata=known)
-        return replace(made, **parts)
+        return replace(Sample(name, parts.pop("text", ""), metadata=known), **parts)
 
     return read
 
