@@ -24,7 +24,6 @@ from judgebench.records import Estimate
 from judgebench.stats.arrays import (
     MISSING,
     Clusters,
-    FloatArray,
     IntArray,
     check_codes,
     mean_of_defined,
@@ -176,14 +175,12 @@ def average_advantage(
     return cluster_bootstrap(stacked, _ADVANTAGE, resampling, n=n, n_missing=n_missing)
 
 
-def _mean_advantage(C: FloatArray) -> FloatArray:
-    """Of counts (..., annotators, labels, 2): units won and all units."""
-    of_annotator = mean_of_defined(ratio(C[..., 0], C[..., 1]))
-    # Not of those defined only: without an annotator it would be an average of other people.
-    return np.asarray(of_annotator.mean(axis=-1))
-
-
-_ADVANTAGE = Statistic(_mean_advantage, where_empty("there is no unit to compare"))
+# Of counts (..., annotators, labels, 2): units won and all units. The mean is not of those defined
+# only: without an annotator it would be an average of other people.
+_ADVANTAGE = Statistic(
+    lambda C: np.asarray(mean_of_defined(ratio(C[..., 0], C[..., 1])).mean(axis=-1)),
+    where_empty("there is no unit to compare"),
+)
 
 
 def _p(d: NDArray[np.int64], epsilon: float) -> float:

@@ -70,14 +70,12 @@ def _macro_f1(C: FloatArray) -> FloatArray:
     return mean_of_defined(ratio(2 * tp, C.sum(axis=-1) + C.sum(axis=-2)))
 
 
-def _balanced_accuracy(C: FloatArray) -> FloatArray:
-    return mean_of_defined(ratio(np.diagonal(C, axis1=-2, axis2=-1), C.sum(axis=-1)))
-
-
 # A label that neither truth nor judge uses has no F1 and is left out of the mean.
 MACRO_F1 = Statistic(_macro_f1, _no_item)
 # The mean recall over the labels that the truth uses.
-BALANCED_ACCURACY = Statistic(_balanced_accuracy, _no_item)
+BALANCED_ACCURACY = Statistic(
+    lambda C: mean_of_defined(ratio(np.diagonal(C, axis1=-2, axis2=-1), C.sum(axis=-1))), _no_item
+)
 
 
 def cohen_kappa(

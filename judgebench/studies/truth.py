@@ -26,12 +26,10 @@ from judgebench.stats.consensus import (
     why_no_model,
 )
 
-
-def _yes_or_no(value: Any) -> Any:
-    """YAML reads `yes` as true."""
-    return {True: "yes", False: "no"}.get(value, value) if isinstance(value, bool) else value
-
-
+# YAML reads `yes` as true.
+_YES_OR_NO = BeforeValidator(
+    lambda value: ("yes" if value else "no") if isinstance(value, bool) else value
+)
 BlankPolicy = Literal["missing", "least_severe"]
 Labels = NDArray[np.int64]
 
@@ -64,7 +62,7 @@ class TruthConfig(BaseModel):
     ties: Ties | None = None
     annotators: tuple[str, ...] = ()
     adjudicated: bool = False
-    blind: Annotated[Blindness, BeforeValidator(_yes_or_no)] = "unknown"
+    blind: Annotated[Blindness, _YES_OR_NO] = "unknown"
     independent_items: bool = False
 
     @model_validator(mode="after")
