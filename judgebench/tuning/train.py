@@ -175,7 +175,8 @@ class _Training:
         watch.progress.start(watch.name, total, first)
         for step in range(first, total):
             examples = self._examples(step)
-            loss, stopped = self._learn(examples, step, watch.stop)
+            stopped = watch.stop.wanted
+            loss = self._learn(examples, step)
             self._losses.append(loss)
             tokens += sum(len(one.ids) for one in examples)
             speed = tokens / (time.monotonic() - began)
@@ -189,36 +190,33 @@ class _Training:
         return self._facts(tokens / max(time.monotonic() - began, 1e-9))
 
     def _examples(self, step: int) -> list[Example]:
-        """Those of a step; drawn by seed, so that they are the same in every process and after
-        every interruption."""
+        """Those of a step; drawn by seed, so that they are the same after every interruption."""
         block, epoch, number = self._steps[step]
         examples = self._blocks[block]
         chance = random.Random(f"{self._recipe.seed}/{block}/{epoch}")
         lengths = [len(one.ids) for one in examples]
         return [examples[i] for i in length_buckets(lengths, self._recipe.batch, chance)[number]]
 
-    def _learn(self, examples: Sequence[Example], step: int, stop: StopSign) -> tuple[float, bool]:
-        """One step: the mean loss of a token that is learnt, and whether any process is to stop."""
+    def _learn(self, examples: Sequence[Example], step: int) -> float:
+        """One step: the mean loss of a token that is learnt."""
         import torch
 
         learnt = sum(len(one.places) for one in examples)
-        told = torch.tensor([0.0, float(stop.wanted)], device=self._device)
+        total = torch.zeros((), device=self._device)
         for some in _passes(examples, self._recipe.tokens):
             loss = self._loss(some) / learnt
             loss.backward()
-            told[0] += loss.detach()
+            total += loss.detach()
         weights = list(self._named.values())
-        for weight in weights:  # a process may have had no pass of this step
-            weight.grad = torch.zeros_like(weight) if weight.grad is None else weight.grad
         torch.nn.utils.clip_grad_norm_(weights, _CLIP)
         for group in self._optimizer.param_groups:
             group["lr"] = self._recipe.learning_rate * _share(step, len(self._steps))
         self._optimizer.step()
         self._optimizer.zero_grad(set_to_none=True)
-        value, stopped = told.tolist()
+        value = float(total)
         if not math.isfinite(value):
             raise RunError("the loss is no number: lower learning_rate")
-        return value, stopped > 0
+        return value
 
     def _loss(self, examples: Sequence[Example]) -> Any:
         """The summed cross-entropy of what is learnt in a pass.
