@@ -342,9 +342,10 @@ class RunFolder:
         """Every file with verdicts of this judge, the oldest first; none where it gave none."""
         return verdict_files(self.path, judge)
 
-    def verdicts(self, judge: str) -> Iterator[Verdict]:
-        """Every verdict of one judge, in the order written; none where it gave none."""
-        return read_verdicts(self.verdict_files(judge))
+    def verdicts(self, judge: str, read: dict[Path, int] | None = None) -> Iterator[Verdict]:
+        """Every verdict of one judge, in the order written; none where it gave none. With `read`
+        those that were written since, as of `log_lines`."""
+        return read_verdicts(self.verdict_files(judge), read)
 
     @contextmanager
     def _written_whole(self, name: str) -> Iterator[IO[bytes]]:

@@ -12,7 +12,7 @@ import logging
 import os
 import time
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,11 +27,12 @@ from judgebench.models import kind_of, open_backend
 from judgebench.models.hosts import ray_hosts
 from judgebench.progress import NoProgress
 from judgebench.prompt import parse_prompt
+from judgebench.records import Verdict
 from judgebench.rubric import Rubric
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.judging import Bundles, Ledger, Rows, Work, ask, each
 from judgebench.runs.stop import Budget
-from judgebench.runs.verdict_log import VerdictTail, VerdictWriter, merge_parts
+from judgebench.runs.verdict_log import VerdictWriter, merge_parts
 from judgebench.studies.answers import indexed
 
 _MOST_IN_A_BATCH = 256
@@ -49,8 +50,8 @@ def judge_on_ray(judge: LLMJudge, bundles: Bundles, work: Work, workers: int | N
     ray = _import_ray()
     folder = work.folder
     ledger = Ledger(bundles.answers, judge.signature, judge.parse_retries)
-    tail = VerdictTail(folder.path, judge.name)
-    ledger.note_all(tail.new())
+    read: dict[Path, int] = {}  # bytes, by file
+    ledger.note_all(folder.verdicts(judge.name, read))
     rows = work.rows(bundles)
     work.progress.start(judge.name, len(rows), ledger.done(rows))
     if ledger.done(rows) < len(rows):
@@ -66,18 +67,18 @@ def judge_on_ray(judge: LLMJudge, bundles: Bundles, work: Work, workers: int | N
                     left = np.array([row for row, _ in ledger.to_ask_again(rows)], np.int64)
                 described = _Described.of(judge, bundles, bool(again))
                 for _ in _spread(ray, described, bundles, left, folder.path, workers):
-                    _follow(tail, ledger, work)
+                    _follow(folder.verdicts(judge.name, read), ledger, work)
                     if work.stop.wanted:
                         sign.raise_()
-                _follow(tail, ledger, work)
+                _follow(folder.verdicts(judge.name, read), ledger, work)
     finally:
         ledger.tell_of_models(judge.name, work.progress)
         sign.lower()
         merge_parts(folder.path, judge.name)
 
 
-def _follow(tail: VerdictTail, ledger: Ledger, work: Work) -> None:
-    for verdict in tail.new():
+def _follow(verdicts: Iterable[Verdict], ledger: Ledger, work: Work) -> None:
+    for verdict in verdicts:
         ledger.note(verdict)
         work.progress.advance(verdict.judge, verdict)
 
@@ -156,7 +157,7 @@ class _Worker:
         judge, answers = self._judge, indexed(self._folder.answers())
         self._bundles = Bundles(judge, answers, parents=self._described.parents)
         self._ledger = Ledger(answers, judge.signature, judge.parse_retries)
-        self._tail = VerdictTail(self._folder.path, self._judge.name)
+        self._read: dict[Path, int] = {}  # bytes, by file
         part = f"ray-{uuid.uuid4().hex[:12]}"
         self._writer = VerdictWriter(self._folder.verdict_path(self._judge.name, part))
         sign = _StopSign(self._folder.path)
@@ -174,7 +175,8 @@ class _Worker:
     def _judge_rows(self, rows: Rows) -> None:
         if not self._ready:
             self._prepare()
-        self._ledger.note_all(self._tail.new())  # also what a worker wrote that then died
+        # Also what a worker wrote that then died.
+        self._ledger.note_all(self._folder.verdicts(self._judge.name, self._read))
         task, ledger = self._bundles.task, self._ledger
         if self._described.again:
             tasks = (task(row, last) for row, last in ledger.to_ask_again(rows))

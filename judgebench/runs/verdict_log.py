@@ -94,11 +94,26 @@ def merge_parts(folder: Path, judge: str) -> None:
             path.unlink()
 
 
-def read_verdicts(paths: Sequence[Path]) -> Iterator[Verdict]:
-    """Every verdict of these files, in the order written. Raises SetupError for a damaged line."""
+def log_lines(
+    paths: Sequence[Path], read: dict[Path, int] | None = None
+) -> Iterator[tuple[Path, int | None, int, bytes]]:
+    """File, number, offset and bytes of every whole line of these files, in the order written.
+
+    `read` holds how many bytes of each file were read before, and follows: whoever asks again gets
+    the lines that were finished since, without their numbers.
+    """
     for path in paths:
-        for number, _, line in whole_lines(path):
-            yield read_verdict(line, path, number)
+        begin = read.get(path, 0) if read else 0
+        for number, offset, line in whole_lines(path, begin):
+            if read is not None:
+                read[path] = offset + len(line)
+            yield path, None if begin else number, offset, line
+
+
+def read_verdicts(paths: Sequence[Path], read: dict[Path, int] | None = None) -> Iterator[Verdict]:
+    """The verdict on each of the `log_lines`. Raises SetupError for a damaged line."""
+    for path, number, _, line in log_lines(paths, read):
+        yield read_verdict(line, path, number)
 
 
 class Head(NamedTuple):
@@ -110,7 +125,7 @@ class Head(NamedTuple):
     status: Status
     line: bytes
     path: Path
-    number: int
+    number: int | None
     model: str
 
     def verdict(self) -> Verdict:
@@ -129,21 +144,18 @@ _HEAD = re.compile(
 def read_heads(paths: Sequence[Path]) -> Iterator[Head | SetupError]:
     """The head of every line of these files, in the order written, or what is wrong with the line:
     a million in seconds."""
-    for path in paths:
-        for number, _, line in whole_lines(path):
-            found = _HEAD.match(line) if _is_sound(line) else None
-            if found:
-                item_id, hashed, signature, status, model = map(bytes.decode, found.groups(b""))
-                yield Head(item_id, hashed, signature, Status(status), line, path, number, model)
-                continue
-            try:
-                v = read_verdict(line, path, number)
-            except SetupError as error:
-                yield error
-                continue
+    for path, number, _, line in log_lines(paths):
+        if found := _HEAD.match(line) if _is_sound(line) else None:
+            item_id, hashed, signature, status, model = map(bytes.decode, found.groups(b""))
+            yield Head(item_id, hashed, signature, Status(status), line, path, number, model)
+            continue
+        try:
+            v = read_verdict(line, path, number)
             yield Head(
                 v.item_id, v.content_hash, v.signature, v.status, line, path, number, v.model
             )
+        except SetupError as error:
+            yield error
 
 
 def read_verdict(line: bytes, path: Path, number: int | None = None) -> Verdict:
@@ -218,21 +230,6 @@ def set_aside(path: Path, lines: Collection[int]) -> None:
         os.fsync(kept.fileno())
     with disk_errors(path):
         os.replace(rest, path)
-
-
-class VerdictTail:
-    """Follows the files of a judge while others write to them."""
-
-    def __init__(self, folder: Path, judge: str) -> None:
-        self._folder, self._judge = folder, judge
-        self._read: dict[Path, int] = {}  # bytes, by file
-
-    def new(self) -> Iterator[Verdict]:
-        """Every verdict whose line was finished since it was last asked."""
-        for path in verdict_files(self._folder, self._judge):
-            for _, offset, line in whole_lines(path, self._read.get(path, 0)):
-                self._read[path] = offset + len(line)
-                yield read_verdict(line, path)
 
 
 class VerdictWriter:
@@ -429,18 +426,19 @@ class FiledVerdicts(Mapping[str, Verdict]):
         self.usage = Usage()
         self.cost: float | None = None
         self.models = Counter[str]()
-        for file, path in enumerate(paths):
-            for number, offset, line in whole_lines(path):
-                try:
-                    verdict = read_verdict(line, path, number)
-                    if verdict.signature == signature:
-                        if left_out is not None:
-                            _check_labels(verdict, metrics)
-                        self._note(verdict, file, offset, number)
-                except SetupError:
-                    if left_out is None:
-                        raise
-                    left_out.setdefault(path, set()).add(number)
+        file_of = {path: file for file, path in enumerate(paths)}
+        for path, number, offset, line in log_lines(paths):
+            assert number is not None
+            try:
+                verdict = read_verdict(line, path, number)
+                if verdict.signature == signature:
+                    if left_out is not None:
+                        _check_labels(verdict, metrics)
+                    self._note(verdict, file_of[path], offset, number)
+            except SetupError:
+                if left_out is None:
+                    raise
+                left_out.setdefault(path, set()).add(number)
 
     def only(self, answers: IndexedAnswers) -> FiledVerdicts:
         """The same for some of the answers, without reading the files again."""
