@@ -47,7 +47,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 import judgebench as jb
-from judgebench.alignment.compared import why_copied
+from judgebench.alignment.caveats import why_copied
 from judgebench.decisions.beside import filters_well
 from judgebench.decisions.conditions import Finding, findings
 from judgebench.decisions.counts import HumanSide, StudyCounts, study_counts

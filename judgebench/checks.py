@@ -7,8 +7,14 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 
-from judgebench.alignment.caveats import apart_uses, odd_uses
-from judgebench.alignment.compared import MOST_NAMED, bar_lines, compared_with, overlap_lines
+from judgebench.alignment.caveats import (
+    MOST_NAMED,
+    apart_uses,
+    bar_lines,
+    compared_with,
+    odd_uses,
+    overlap_lines,
+)
 from judgebench.data.load import check_files
 from judgebench.errors import Problem, SetupError
 from judgebench.features import wings

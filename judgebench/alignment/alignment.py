@@ -18,12 +18,18 @@ from judgebench.alignment.against_truth import (
     scores,
 )
 from judgebench.alignment.annotators import agreement, annotator_labels, ceiling, distribution
-from judgebench.alignment.caveats import collapsed, data_notes, judge_notes, model_notes
-from judgebench.alignment.compared import bar_lines, compared_with, rows_in_words
+from judgebench.alignment.caveats import (
+    bar_lines,
+    collapsed,
+    compared_with,
+    data_notes,
+    judge_notes,
+    model_notes,
+    rows_in_words,
+)
 from judgebench.alignment.comparisons import comparisons, rankings
 from judgebench.alignment.probabilities import probability_results
 from judgebench.alignment.statistics import MOST_DISAGREEMENTS, STATISTICS
-from judgebench.alignment.verdict_rows import verdict_rows
 from judgebench.records import TRAINED_ON, Answer, Estimate, Status, Usage, Verdict
 from judgebench.results.part import Files
 from judgebench.results.rows import Results, Row
@@ -32,7 +38,7 @@ from judgebench.rubric import Metric, Rubric
 from judgebench.stats.arrays import FloatArray
 from judgebench.studies.study import JudgeKind, JudgeVerdicts, Study
 from judgebench.studies.truth import Labels
-from judgebench.studies.verdicts import status_counts, trained_on
+from judgebench.studies.verdicts import status_counts, trained_on, was_asked
 
 _LOOKED_AT = 20  # clusters that tell whether each is one question
 
@@ -293,3 +299,28 @@ def _distance(metric: Metric, truth: Labels, judged: Labels) -> FloatArray:
     else:
         apart = (truth != judged).astype(np.float64)
     return np.where(known, np.where(given, apart, 1.0), 0.0)
+
+
+# --- verdicts.csv ---------------------------------------------------------------------------------
+
+
+def verdict_rows(study: Study) -> Iterator[Sequence[str]]:
+    """The names of the columns, then a row for each answer and each judge that is no control: a
+    label for each metric, how the verdict ended and, where a label is missing, why."""
+    metrics, gaps = study.rubric.metrics, [" ".join(study.gaps)] if study.gaps else []
+    about, ended = ("item_id", "question", "system", "group", "judge"), ("status", "reason")
+    yield (*about, *(metric.id for metric in metrics), *ended, *["incomplete" for _ in gaps])
+    judges = [judge for judge in study.judges if judge.kind != "control"]
+    asked = {judge.name: was_asked(judge.verdicts, study.answers) for judge in judges}
+    found = {judge.name: [study.judged(judge, metric) for metric in metrics] for judge in judges}
+    for row, answer in enumerate(study.answers):
+        item = (answer.item_id, answer.question, answer.system, answer.group)
+        for judge in (judge for judge in judges if asked[judge.name][row]):
+            places = [labels[row] for labels in found[judge.name]]
+            said = [m.label_texts[i] for m, i in zip(metrics, places, strict=True)]
+            ended = ("ok", "")
+            if min(places) < 0:  # only then is the verdict itself read, which takes time
+                verdict = judge.verdicts[answer.item_id]
+                said = [verdict.labels.get(metric.id, "") for metric in metrics]
+                ended = (verdict.status.value, verdict.reason)
+            yield (*item, judge.name, *said, *ended, *gaps)

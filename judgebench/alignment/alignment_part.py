@@ -10,7 +10,7 @@ from typing import Any
 from judgebench.alignment import alignment_figures as figures
 from judgebench.alignment import alignment_tables as tables
 from judgebench.alignment.alignment import Alignment, Disagreement, JudgeSummary
-from judgebench.alignment.compared import MOST_NAMED
+from judgebench.alignment.caveats import MOST_NAMED
 from judgebench.alignment.statistics import Declared
 from judgebench.records import TRAINED_ON, Status, Verdict
 from judgebench.results.answer_texts import reasons_of, texts_of

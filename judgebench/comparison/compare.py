@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from judgebench.alignment.alignment import ALIGNED
 from judgebench.alignment.alignment_part import flat
 from judgebench.alignment.differences import corrected
-from judgebench.comparison.decisions import decision_rows, decisions
 from judgebench.comparison.differences import Compared, differences, labels_of, of_the_runs
 from judgebench.comparison.matching import (
     SIDES,
@@ -29,10 +29,11 @@ from judgebench.comparison.matching import (
     truths,
     unpaired_lines,
 )
-from judgebench.comparison.result import Comparison, Flips, PairSummary
+from judgebench.comparison.result import Changed, Comparison, Flips, PairSummary
 from judgebench.errors import Problem, SetupError
 from judgebench.records import Estimate
 from judgebench.results.rows import Results, Row
+from judgebench.runs.wing import analyses
 from judgebench.studies.study import Study
 from judgebench.words import counted
 
@@ -182,3 +183,74 @@ def _settings(pair: Pair) -> tuple[tuple[str, str, str], ...]:
         for key in dict.fromkeys((*a, *b))
         if a.get(key) != b.get(key)
     )
+
+
+# --- what is decided about both on the same answers -----------------------------------------------
+
+
+def decisions(sides: tuple[Study, Study], base: Study, pairs: Sequence[Pair]) -> list[Changed]:
+    """What is decided about each pair of judges on the answers of `base`, whose human labels and
+    control judges serve for both; nothing where nothing decides.
+
+    Each side keeps its own stress test.
+    """
+    found = [
+        _decided(study, base, {pair[i].name for pair in pairs}) for i, study in enumerate(sides)
+    ]
+    changed = []
+    for a, b in pairs:
+        for metric in base.rubric.metrics:
+            made = [
+                results.select("decision", judge=judge.name, metric=metric.id)
+                for results, judge in zip(found, (a, b), strict=True)
+            ]
+            if not all(made):
+                continue
+            conditions = [
+                {
+                    (row["outcome"], row.statistic): row
+                    for row in results.select(
+                        "condition", judge=judge.name, metric=metric.id, who=""
+                    )
+                }
+                for results, judge in zip(found, (a, b), strict=True)
+            ]
+            first, second = (rows[0] for rows in made)
+            changed.append(
+                Changed(
+                    b.name, a.name, metric.id, (first["outcome"], second["outcome"]),
+                    (first.estimate.reason, second.estimate.reason),
+                    (conditions[0], conditions[1]),
+                )
+            )  # fmt: skip
+    return changed
+
+
+def _decided(study: Study, base: Study, names: set[str]) -> Results:
+    """The rows of the decisions on the judges of `study`, on the answers of `base`."""
+    controls = [j for j in base.judges if j.kind == "control" and j.name not in names]
+    judges = [j for j in study.judges if j.kind != "control" or j.name in names]
+    asked_of: tuple[Any, ...] = (*judges, *controls)
+    beside = {key: value for key, value in study.beside.items() if key != ALIGNED}
+    if len(base.rubric.metrics) < len(study.rubric.metrics):
+        beside.pop("stress", None)  # its demands are on metrics that are not compared
+    side = replace(base, judges=asked_of, beside=beside)
+    found = analyses(side, "decide", "stress").get("decide")
+    return found.results if found else Results()
+
+
+def decision_rows(changed: Sequence[Changed]) -> Iterator[Row]:
+    """The outcomes of both sides with their reasons, and every condition of both."""
+    for one in changed:
+        about = (one.judge, one.metric)
+        for place, side in enumerate(SIDES):
+            keys = {
+                "who": one.who, "run": side, "outcome": one.outcomes[place],
+                "changed": "yes" if one.differs else "no",
+            }  # fmt: skip
+            reason = Estimate(None, reason=one.reasons[place])
+            yield Row("decision", "", reason, *about, keys)
+        for place, side in enumerate(SIDES):
+            for row in one.conditions[place].values():
+                more = {**row.keys, "who": one.who, "run": side}
+                yield Row("condition", row.statistic, row.estimate, *about, more)

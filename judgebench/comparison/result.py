@@ -2,17 +2,64 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from judgebench.alignment.differences import TESTED
-from judgebench.comparison.decisions import Changed
 from judgebench.comparison.differences import DECLARED
 from judgebench.records import Estimate
 from judgebench.results.part import Part, incomplete
 from judgebench.results.rows import Results, Row
 from judgebench.results.shown import Shown
+from judgebench.results.tables import format_number
 from judgebench.rubric import Rubric
+from judgebench.words import counted
+
+_MOST_SAID = 2  # conditions in a sentence
+_WORTH: Mapping[str, int] = {"REPLACE": 3, "ASSIST": 2, "CAN'T TELL": 1}
+
+
+@dataclass(frozen=True)
+class Changed:
+    """The outcome of A and B for one judge and metric, the reasons, and their conditions (rows) by
+    outcome required for and key."""
+
+    judge: str
+    who: str
+    metric: str
+    outcomes: tuple[str, str]
+    reasons: tuple[str, str]
+    conditions: tuple[Mapping[tuple[str, str], Row], Mapping[tuple[str, str], Row]]
+
+    @property
+    def differs(self) -> bool:
+        return self.outcomes[0] != self.outcomes[1]
+
+    @property
+    def fell(self) -> bool:
+        """Whether B may do less than A, or is now known not to do what was unclear of A."""
+        before, after = (_WORTH.get(outcome, 0) for outcome in self.outcomes)
+        return after < before
+
+    def moved(self) -> Iterator[tuple[Row, Row]]:
+        """The conditions that stand otherwise in B, of those that both have."""
+        a, b = self.conditions
+        yield from (
+            (a[key], b[key]) for key in a if key in b and a[key]["state"] != b[key]["state"]
+        )
+
+    def why(self) -> str:
+        """`agreement …: met (0.010) → unclear (-0.020), and 2 more conditions.`; empty where no
+        condition of both stands otherwise."""
+        said = [f"{b['title']}: {_state(a)} → {_state(b)}" for a, b in self.moved()]
+        more = len(said) - _MOST_SAID
+        said = [*said[:_MOST_SAID], *([counted(more, "more condition")] if more > 0 else [])]
+        return f"{'; '.join(said)}." if said else ""
+
+
+def _state(row: Row) -> str:
+    return f"{row['state']} ({format_number(row.estimate.value)})"
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from judgebench.alignment.compared import why_copied
+from judgebench.alignment.caveats import why_copied
 from judgebench.decisions.conditions import NO_TRUTH, findings, of_classes, of_systems
 from judgebench.decisions.counts import Bools, HumanSide, StudyCounts, study_counts
 from judgebench.decisions.result import Condition

@@ -11,8 +11,13 @@ from dataclasses import replace
 import numpy as np
 
 from judgebench.alignment.alignment import accuracies
-from judgebench.alignment.caveats import collapsed, constant_note, maker_notes
-from judgebench.alignment.compared import bar_lines, compared_with
+from judgebench.alignment.caveats import (
+    bar_lines,
+    collapsed,
+    compared_with,
+    constant_note,
+    maker_notes,
+)
 from judgebench.decisions.beside import (
     alternative_tests,
     bar_rows,

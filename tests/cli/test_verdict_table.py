@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import judgebench as jb
-from judgebench.alignment.verdict_rows import verdict_rows
+from judgebench.alignment.alignment import verdict_rows
 
 RUBRIC = (
     "name: tone\nversion: '1'\ninstructions: Judge.\nmetrics:\n"

@@ -11,9 +11,8 @@ from align_case import metric, verdicts
 from compare_case import HUMANS, TRUE, compared, side, with_answers
 
 import judgebench as jb
-from judgebench.comparison.decisions import Changed
 from judgebench.comparison.matching import matched
-from judgebench.comparison.result import Comparison
+from judgebench.comparison.result import Changed, Comparison
 from judgebench.errors import SetupError
 from judgebench.records import Answer
 

@@ -20,9 +20,10 @@ from judgebench.results.figure import (
     draw_heat_map,
     draw_intervals,
     drawn,
+    fonts_for,
     ink_on,
+    without_a_font,
 )
-from judgebench.results.fonts import fonts_for, without_a_font
 from judgebench.results.part import HeatMap, Intervals, Scale, figures_of
 from judgebench.results.tables import Cell
 
