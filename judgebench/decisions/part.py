@@ -29,6 +29,7 @@ from judgebench.decisions.words import (
     threshold_text,
 )
 from judgebench.records import Estimate
+from judgebench.results.layout import Layout
 from judgebench.results.part import Block, Drawing, Intervals, Lane, Part
 from judgebench.results.tables import DASH, NO_REASON, Cell, Look, Table, format_number
 from judgebench.words import counted, listed
@@ -82,16 +83,16 @@ def _table(decisions: Decisions) -> Table:
         rows.append((Cell(decisions.titles[metric]), *cells, *beside))
     said = "The number: how often the judge gives the label of the truth (accuracy)"
     strongest = f" ({listed(sorted(controls))})" if controls else ""
-    return Table(
+    return Layout(
         "decide_screen",
         "May the judge replace the annotators?",
-        ("Metric", *judges, "Best control", "Human ceiling"),
-        tuple(rows),
+        ("Metric",),
         (
             f"{said}, beside the best control judge{strongest} and one annotator against the "
             "others.",
         ),
-    )
+        (*judges, "Best control", "Human ceiling"),
+    ).listing(rows)
 
 
 def paper_table(decisions: Decisions) -> Table:
@@ -111,11 +112,13 @@ def paper_table(decisions: Decisions) -> Table:
         "Best control: the most accurate control judge. Human ceiling: one annotator "
         "against the others."
     )
-    return Table(
-        "main", "May the judges replace the annotators?",
-        ("Judge", "Metric", "Outcome", "Accuracy", "Best control", "Human ceiling"),
-        rows, (note,), stubs=2,
-    )  # fmt: skip
+    return Layout(
+        "main",
+        "May the judges replace the annotators?",
+        ("Judge", "Metric"),
+        (note,),
+        ("Outcome", "Accuracy", "Best control", "Human ceiling"),
+    ).listing(rows)
 
 
 def _cell(outcome: Outcome | None, accuracy: Estimate, between: str) -> Cell:
@@ -271,10 +274,13 @@ def _decision_table(decisions: Decisions) -> Table:
             for judge in judges
         )
         rows.append((Cell(decisions.titles[metric]), *cells))
-    return Table(
-        "decide_decisions", "May the judge replace the annotators?", ("Metric", *judges),
-        tuple(rows), (outcomes_sentence(),),
-    )  # fmt: skip
+    return Layout(
+        "decide_decisions",
+        "May the judge replace the annotators?",
+        ("Metric",),
+        (outcomes_sentence(),),
+        (*judges,),
+    ).listing(rows)
 
 
 def _condition_figures(decisions: Decisions) -> Iterator[Intervals]:
@@ -331,15 +337,16 @@ def _bar_table(decisions: Decisions) -> Table:
         cells = Cell(row["in_bar"] or DASH), Cell(estimate=row.estimate, signed=True)
         labels = ", ".join(given) if row["who"] else DASH
         rows.append((Cell(decisions.titles[row.metric]), who, *cells, Cell(labels)))
-    return Table(
-        "decide_bar", "Annotators and judges beside those who set the bar",
-        ("Metric", "Who", "In the bar", "Agreement gap", "Labels given"), tuple(rows),
+    return Layout(
+        "decide_bar",
+        "Annotators and judges beside those who set the bar",
+        ("Metric", "Who"),
         (
             "Agreement gap: how much more often somebody agrees with the annotators in the bar "
             "than these agree with each other on the same items.",
         ),
-        stubs=2,
-    )  # fmt: skip
+        ("In the bar", "Agreement gap", "Labels given"),
+    ).listing(rows)
 
 
 def _conditions_table(decisions: Decisions, judge: str, number: int) -> Table:
@@ -357,10 +364,12 @@ def _conditions_table(decisions: Decisions, judge: str, number: int) -> Table:
         )
         for c in conditions
     ]  # fmt: skip
-    return Table(
-        f"decide_conditions-{number}", f"Every condition: {judge}",
-        ("Metric", "Condition", "Bound", "Estimate", "State"), tuple(rows), stubs=2,
-    )  # fmt: skip
+    return Layout(
+        f"decide_conditions-{number}",
+        f"Every condition: {judge}",
+        ("Metric", "Condition"),
+        beside=("Bound", "Estimate", "State"),
+    ).listing(rows)
 
 
 def _estimate_cell(c: Condition) -> Cell:
@@ -384,20 +393,24 @@ def _more_data_table(decisions: Decisions) -> Table:
             most = more.towards.value if more.towards else DASH
             about = (Cell(d.judge), Cell(decisions.titles[d.metric]))
             rows.append((*about, *cells, Cell(percent(more.clear)), Cell(most)))
-    return Table(
+    return Layout(
         "decide_more_data",
         "How much more data would make the unclear decisions clear",
-        ("Judge", "Metric", "Answers now + more", "Questions now + more",
-         "Human labels for them", "Severe among them", "Studies that end clear",
-         "Most of them with"),
-        tuple(rows),
+        ("Judge", "Metric"),
         (
             "Simulated from the estimates at hand, with human labels as frequent as now. Answers "
             "to the same question go together: what is needed is more questions, not more answers "
             "to these. The last two columns are of simulated studies of that size.",
         ),
-        stubs=2,
-    )  # fmt: skip
+        (
+            "Answers now + more",
+            "Questions now + more",
+            "Human labels for them",
+            "Severe among them",
+            "Studies that end clear",
+            "Most of them with",
+        ),
+    ).listing(rows)
 
 
 def _now_and_more(now: int | None, more: int | None) -> str:
@@ -414,12 +427,10 @@ def _triage_table(decisions: Decisions) -> Table:
     for curve in decisions.ordered_curves:
         title = f"{decisions.titles[curve.metric]}, by {curve.signal}"
         rows.append((Cell(curve.judge), Cell(title), *_choice_cells(curve)))
-    return Table(
+    return Layout(
         "decide_triage",
         "The recommended threshold: what it does here, and what is expected on new answers",
-        ("Judge", "Metric and signal", "Threshold", "Sent here", "Severe missed here",
-         "New answers sent, expected", "New severe missed, expected"),
-        tuple(rows),
+        ("Judge", "Metric and signal"),
         (
             "Answers whose signal is at least the threshold go to humans, and so do those without "
             "a verdict. The threshold of labels is the severe label where that does what ASSIST "
@@ -427,8 +438,14 @@ def _triage_table(decisions: Decisions) -> Table:
             "on one half of the questions. What it misses here flatters it, because it was chosen "
             "on these severe answers; what is expected on new answers allows for that.",
         ),
-        stubs=2,
-    )  # fmt: skip
+        (
+            "Threshold",
+            "Sent here",
+            "Severe missed here",
+            "New answers sent, expected",
+            "New severe missed, expected",
+        ),
+    ).listing(rows)
 
 
 def _choice_cells(curve: TriageCurve) -> Iterator[Cell]:
@@ -467,19 +484,25 @@ def _jury_table(decisions: Decisions) -> Table:
         chosen = Cell(best or DASH, remark="" if best else "undefined: none was found")
         correlation, effective, *scores = cells.values()
         rows.append((Cell(decisions.titles[metric]), correlation, effective, chosen, *scores))
-    return Table(
+    return Layout(
         "decide_jury",
         "What a jury of these judges is worth",
-        ("Metric", "Mean error correlation", "Effective number of judges", "Best jury",
-         "Its accuracy, held out", "Best single judge, held out", "Gain"),
-        tuple(rows),
+        ("Metric",),
         (
             "Error correlation: how often two judges err on the same items, mean over the pairs. "
             "Effective number: of independent judges that would be worth as much. The best jury "
             "is chosen on all items. Accuracies are of juries and judges chosen on other items "
             "than they are scored on; the gain is their difference on the same items.",
         ),
-    )  # fmt: skip
+        (
+            "Mean error correlation",
+            "Effective number of judges",
+            "Best jury",
+            "Its accuracy, held out",
+            "Best single judge, held out",
+            "Gain",
+        ),
+    ).listing(rows)
 
 
 def _correlations_table(decisions: Decisions) -> Table:
@@ -491,12 +514,13 @@ def _correlations_table(decisions: Decisions) -> Table:
         )
         for row in decisions.beside.select("error_correlation")
     )  # fmt: skip
-    return Table(
+    return Layout(
         "decide_error_correlations",
         "Do two judges err on the same items? Correlation of their errors",
-        ("Metric", "Judges", "Error correlation"), rows,
-        ("Pearson's correlation of right and wrong (phi): 1 where they err together.",), stubs=2,
-    )  # fmt: skip
+        ("Metric", "Judges"),
+        ("Pearson's correlation of right and wrong (phi): 1 where they err together.",),
+        ("Error correlation",),
+    ).listing(rows)
 
 
 def _alternative_test_table(decisions: Decisions) -> Table:
@@ -515,12 +539,10 @@ def _alternative_test_table(decisions: Decisions) -> Table:
                 _verdict_cell(e["guarded"]),
             )
         )  # fmt: skip
-    return Table(
+    return Layout(
         "alternative_test",
         "The Alternative Annotator Test, and whether every control is beaten too",
-        ("Judge", "Metric", "Variant", "Annotators", "Winning rate", "Advantage", "Passes",
-         "Guarded"),
-        tuple(rows),
+        ("Judge", "Metric"),
         (
             f"Published: the test of Calderon et al. (2025), ε = {rule.epsilon:g}, with all "
             "annotators; of an ordinal metric the smaller root mean square distance of severities "
@@ -532,8 +554,8 @@ def _alternative_test_table(decisions: Decisions) -> Table:
             f"is more accurate than every control (one-sided permutation test at {rule.guard:g}). "
             "Where a label is rare, a judge that never gives it passes the published test.",
         ),
-        stubs=2,
-    )  # fmt: skip
+        ("Variant", "Annotators", "Winning rate", "Advantage", "Passes", "Guarded"),
+    ).listing(rows)
 
 
 def _verdict_cell(said: Estimate) -> Cell:
