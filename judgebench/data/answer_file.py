@@ -224,19 +224,16 @@ def answer_line(answer: Answer) -> tuple[bytes, int]:
     beside = f",[{read}]" if read else ""
     judged = f"[{question},{text},{reference}{beside}]"  # what `Answer.content_hash` hashes
     digest = hashlib.sha256(judged.encode("utf-8", "surrogatepass")).digest()
+    parts = f',"parts":{_plain(list(map(_part, answer.parts)))}' if answer.parts else ""
     line = (
         f'{{"item_id":{_quoted(answer.item_id)},"group":{_quoted(answer.group)},"system":'
         f'{_quoted(answer.system)},"question":{question},"text":{text},"reference":{reference},'
         f'"metadata":{_plain(dict(answer.metadata)) if answer.metadata else "{}"}'
-        f"{_parts(answer)}}}\n"
+        f"{parts}}}\n"
     )
     if not is_utf8(line):
         line = to_json(loads(line), separators=(",", ":")) + "\n"
     return line.encode(), int.from_bytes(digest[:8], "big")
-
-
-def _parts(answer: Answer) -> str:
-    return f',"parts":{_plain([_part(part) for part in answer.parts])}' if answer.parts else ""
 
 
 def _part(part: Part) -> dict[str, str]:

@@ -236,7 +236,8 @@ def read_lm_eval(found: Content) -> Log | None:
         made = _document(row)
         made = samples.setdefault((made.id, made.text), made)
         if len(made.replies) == 1:
-            made.readings[row["filter"] if several else ""] = _reading(row)
+            reading = _chosen(row["filtered_resps"]).strip()
+            made.readings[row["filter"] if several else ""] = "" if reading == _INVALID else reading
         made.verdicts += _of_metrics(row, f".{row['filter']}" if several else "", log.left_out)
     log.samples = list(samples.values())
     return log
@@ -274,7 +275,8 @@ def _text(row: Mapping[str, Any], choices: list[str]) -> tuple[str, tuple[str, .
     """The text that the metrics are about, and every reply."""
     filtered = row["filtered_resps"]
     if choices and len(choices) == len(filtered):
-        return choices[_likeliest(filtered)].strip(), ()
+        likelihoods = [float(pair[0] if isinstance(pair, list) else pair) for pair in filtered]
+        return choices[likelihoods.index(max(likelihoods))].strip(), ()
     replies = tuple(map(label_text, row["resps"][0] if row["resps"] else ()))
     if len(replies) < 2:
         return "".join(replies), replies
@@ -285,18 +287,6 @@ def _chosen(filtered: Sequence[Any]) -> str:
     """What the filter left of the replies."""
     chosen = filtered[0] if filtered else ""
     return label_text(chosen[0] if isinstance(chosen, list) and chosen else chosen)
-
-
-def _reading(row: Mapping[str, Any]) -> str:
-    """What the filter read from a reply; nothing where it found nothing."""
-    found = _chosen(row["filtered_resps"]).strip()
-    return "" if found == _INVALID else found
-
-
-def _likeliest(pairs: Sequence[Any]) -> int:
-    """The place of the highest log-likelihood."""
-    found = [float(pair[0] if isinstance(pair, list) else pair) for pair in pairs]
-    return found.index(max(found))
 
 
 def _of_metrics(row: Mapping[str, Any], rule: str, left_out: Counter[str]) -> Iterator[Given]:

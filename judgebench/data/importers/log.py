@@ -414,13 +414,9 @@ def label_text(value: Any) -> str:
     return str(value)
 
 
-def scalars(values: Mapping[str, Any], but: Iterable[str] = ()) -> dict[str, str]:
+def scalars(values: Mapping[str, Any]) -> dict[str, str]:
     """The single values of an object as texts; lists and objects in it as JSON."""
-    return {
-        str(name): _text(value)
-        for name, value in values.items()
-        if name not in set(but) and value is not None
-    }
+    return {str(name): _text(value) for name, value in values.items() if value is not None}
 
 
 def _text(value: Any) -> str:
