@@ -115,7 +115,7 @@ def filters_well(choice: Choice, rule: AssistRule) -> bool:
 
 
 def _severe(truth: Labels, severe_from: int) -> Labels:
-    """Whether the truth of each answer is severe (answers,): 1, 0, or -1 where there is none."""
+    """1 where the truth of an answer is severe, 0 where not, -1 where there is none (answers,)."""
     return np.where(truth < 0, -1, (truth >= severe_from).astype(np.int64))
 
 

@@ -223,7 +223,7 @@ def _beaten_by_annotators(
 
 
 def _same_as_a_control(counts: StudyCounts, how_many: FloatArray, rule: DecisionRule) -> Bools:
-    """Whether the judge is right and wrong on the very items that a control is, and that on so
+    """True where the judge is right and wrong on the very items that a control is, and that on so
     many that it differs on no more of all items than the margin for humans: (controls, R)."""
     n = counts.items.sum(axis=1)
     same = np.zeros((max(1, len(counts.controls)), len(how_many)), dtype=np.bool_)
@@ -411,7 +411,7 @@ def _at_most(
 
 
 def within_reach(curve: TriageCurve, rule: AssistRule) -> bool:
-    """Whether the intervals of any one threshold leave both requirements of ASSIST open.
+    """True where the intervals of any one threshold leave both requirements of ASSIST open.
 
     With few severe answers the recommended threshold sends far more than it would have to; only
     where this is False has a judge been shown to be no filter. True where a share has no interval.
@@ -465,8 +465,8 @@ def _robustness(probes: Sequence[tuple[str, Estimate]], least: float) -> Conditi
 
 
 def _fails(robustness: Estimate, least: float, among: int) -> bool:
-    """Whether a probe shows less than required, also as one of many (Bonferroni): otherwise, among
-    forty probes of three pairs each, one would seem to fail with a steady judge."""
+    """True where a probe shows less than required, also as one of many (Bonferroni): otherwise,
+    among forty probes of three pairs each, one would seem to fail with a steady judge."""
     value, n = robustness.value or 0.0, robustness.n
     corrected = clopper_pearson(round(value * n), n, 1 - (1 - robustness.level) / among)
     return max(robustness.high or 0.0, corrected.high or 0.0) < least

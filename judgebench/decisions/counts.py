@@ -87,7 +87,7 @@ class StudyCounts:
 
     @property
     def has_severity(self) -> bool:
-        """Whether anything can be severe; not so for a nominal metric."""
+        """True where anything can be severe; not so for a nominal metric."""
         return self.severe_from is not None
 
     def used(self, measure: Measure, rare: int) -> Bools | None:
@@ -175,7 +175,7 @@ def study_counts(
 
 
 def _most_others(own: IntArray, least: int) -> Bools:
-    """Whether an item is severe to more than half of the others: (items, annotators)."""
+    """True where an item is severe to more than half of the others: (items, annotators)."""
     severe, given = own >= least, own >= 0
     others_severe = severe.sum(axis=1, keepdims=True) - severe
     others = given.sum(axis=1, keepdims=True) - given

@@ -38,7 +38,7 @@ class Outcome(StrEnum):
 
 
 class State(StrEnum):
-    """How a condition stands."""
+    """The state of a condition."""
 
     MET = "met"  # the whole interval lies on the right side of the bound
     NOT_MET = "not met"  # the whole interval lies on the wrong side
@@ -68,7 +68,7 @@ class Condition:
 
     @property
     def is_difference(self) -> bool:
-        """Whether its sign is to be shown."""
+        """True where its sign is to be shown."""
         return self.key.startswith(("humans_", "controls_", "severe_gap", "systems"))
 
     def row(self, judge: str, metric: str, outcome: Outcome, who: str = "") -> Row:
@@ -109,7 +109,7 @@ class MoreData:
 
     @property
     def few_questions(self) -> bool:
-        """Whether so many answers share questions that it is these that are needed; a few pairs
+        """True where so many answers share questions that it is these that are needed; a few pairs
         among hundreds of answers matter little."""
         return (self.questions_now or 0) < 0.9 * (self.answers_now or 0)
 

@@ -127,7 +127,7 @@ class DecisionRule(Strict):
         return len(metric.labels) - 1 if named is None else metric.index(named)
 
     def in_words(self) -> list[str]:
-        """What each outcome requires, one sentence each."""
+        """The requirements of each outcome, one sentence each."""
         return [
             f"REPLACE requires that the judge {'; '.join(self._replace_in_words())}.",
             "ASSIST requires that the judge, as a first-pass filter of new answers, is expected to "

@@ -290,7 +290,7 @@ def _tried(study: Study, rule: DecisionRule) -> int:
 def _notes(
     study: Study, rule: DecisionRule, stress: Results | None, tried: int = 1
 ) -> Iterator[str]:
-    """What a reader of the decisions must not overlook."""
+    """The caveats of the decisions."""
     yield from maker_notes(study)
     yield from constant_note(study)
     real = [judge for judge in study.judges if judge.kind != "control"]

@@ -63,7 +63,7 @@ _SHARED = "If annotators and judge do not share errors,"
 
 
 def outcomes_sentence() -> str:
-    """What the four outcomes mean."""
+    """A sentence with the meaning of the four outcomes."""
     return "; ".join(f"{outcome.value}: {words}" for outcome, words in OUTCOMES.items()) + "."
 
 
@@ -148,7 +148,7 @@ def _failures(conditions: Sequence[Condition]) -> Iterator[str]:
 
 
 def _uncertainty(conditions: Sequence[Condition]) -> str:
-    """What the data do not show, and why."""
+    """A sentence on the requirements that the data leave open, and why."""
     known = [c for c in conditions if c.estimate.value is not None]
     items = [c for c in known if c.key == "severe_items"]
     beaten = [c for c in known if c.key.startswith("controls_") and c.missing]
@@ -194,7 +194,7 @@ def _looks_met(c: Condition) -> bool:
 
 
 def camps_sentence(camps: Sequence[InCamp]) -> str:
-    """That no single bar exists, who is in which camp, and what each would decide."""
+    """A sentence: no single bar exists, who is in which camp, and what each would decide."""
     count = {2: "two", 3: "three"}[len(camps)]
     who = "; ".join(listed(camp.names) for camp in camps)
     each = "; ".join(f"by {listed(camp.names)} alone, {camp.outcome.value}" for camp in camps)

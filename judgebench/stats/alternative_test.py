@@ -80,7 +80,7 @@ class AlternativeAnnotatorTest:
 
     @property
     def tested(self) -> int:
-        """How many annotators were tested."""
+        """The number of annotators that were tested."""
         return sum(p is not None for p in self.p_values)
 
 

@@ -270,7 +270,7 @@ ENOUGH = 200  # items of three labels, to know what annotators deviate from
 
 
 def same_as(labels: IntArray, ratings: IntArray, clusters: Clusters, level: float = 0.95) -> Bools:
-    """Whether `labels` are an annotator's own on almost all items where another annotator gave
+    """True where `labels` are an annotator's own on almost all items where another annotator gave
     another label than that annotator: (annotators,).
 
     >>> ratings = np.array([[0, 1], [1, 0], [1, 1]] * 30)
@@ -288,7 +288,7 @@ def same_as(labels: IntArray, ratings: IntArray, clusters: Clusters, level: floa
 def same_as_truth(
     labels: IntArray, truth: IntArray, ratings: IntArray, clusters: Clusters, k: int
 ) -> bool:
-    """Whether `labels` are the truth on almost all items on which annotators differ, and more
+    """True where `labels` are the truth on almost all items on which annotators differ, and more
     often than a judge that is always right could be.
 
     There the truth is right about as often as one annotator is anywhere, exactly so for three

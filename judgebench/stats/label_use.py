@@ -55,7 +55,8 @@ class Use:
 
     @property
     def is_odd(self) -> bool:
-        """Whether the labels are used as by nobody else, by more than chance and unequal skill."""
+        """True where the labels are used as by nobody else, by more than chance and unequal
+        skill."""
         return self.exchanged is not None or (self.clear and self.distance >= FAR)
 
     @property
@@ -204,7 +205,7 @@ def _use(own: IntArray, votes: IntArray, clusters: Clusters, annotators: int) ->
 def _is_clear(
     own: FloatArray | IntArray, others: FloatArray | IntArray, clusters: Clusters, annotators: int
 ) -> bool:
-    """Whether a label's share differs by more than chance between `own` and `others`, counts of
+    """True where a label's share differs by more than chance between `own` and `others`, counts of
     each item's labels (items, k) that have the same sum."""
     level, clear = 1 - FALSELY / 2 / (annotators * own.shape[1]), False
     each = np.maximum(own.sum(axis=1), others.sum(axis=1))

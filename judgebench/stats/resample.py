@@ -31,7 +31,7 @@ _CHUNK = 1 << 22  # multiplicities drawn at once: 32 MiB
 
 @dataclass(frozen=True)
 class Resampling:
-    """How often to resample, from which seed, and the level of the interval."""
+    """The number of resamples, their seed, and the level of the interval."""
 
     resamples: int = 2000
     seed: int = 0

@@ -64,7 +64,7 @@ class Choice(NamedTuple):
 
     @property
     def sends_all(self) -> bool:
-        """Whether it sends every item here, and so misses nothing and is no filter."""
+        """True where it sends every item here, and so misses nothing and is no filter."""
         return self.sent.value == 1
 
 

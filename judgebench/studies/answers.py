@@ -223,7 +223,7 @@ def likenesses(answers: Sequence[Answer]) -> Iterator[int]:
 
 
 def of_kind(answers: Sequence[Answer], metric: Metric, rubric: Rubric) -> NDArray[np.bool_]:
-    """Whether the metric of the rubric is about each answer (answers,)."""
+    """True where the metric of the rubric is about each answer (answers,)."""
     if rubric.kinds == {metric.of}:  # as nearly always: the answers need not be gone through
         return np.ones(len(answers), dtype=np.bool_)
     return np.array([answer.kind == metric.of for answer in answers], dtype=np.bool_)
@@ -273,7 +273,7 @@ class IndexedAnswers(Sequence[Answer]):
         return (item_id for item_id, _ in ids_and_groups(self.all))
 
     def of_kind(self, metric: Metric, rubric: Rubric) -> NDArray[np.bool_]:
-        """Whether the metric of the rubric is about each answer (answers,)."""
+        """True where the metric of the rubric is about each answer (answers,)."""
         if metric.of not in self._of_kind:
             self._of_kind[metric.of] = of_kind(self.all, metric, rubric)
         return self._of_kind[metric.of]

@@ -49,17 +49,17 @@ class JudgeVerdicts:
 
     @property
     def asked_in_part(self) -> bool:
-        """Whether only the items that have a verdict were due."""
+        """True where only the items that have a verdict were due."""
         return self._recorded and (self.about or {}).get("expected") == "rows"
 
     def judges(self, metric: Metric) -> bool:
-        """Whether a label on this metric is due from the judge at all."""
+        """True where a label on this metric is due from the judge at all."""
         named = (self.about or {}).get("metrics", () if self._recorded else None)
         return named is None or metric.id in named
 
     @property
     def is_majority(self) -> bool:
-        """Whether it is the control that always gives the most common label."""
+        """True where it is the control that always gives the most common label."""
         return self.kind == "control" and (self.about or {}).get("control") == MAJORITY
 
     @property
@@ -113,7 +113,7 @@ class Humans:
 
     @property
     def has_places(self) -> bool:
-        """Whether places in a list (`crowd#3`) are among the makers: nobody in particular."""
+        """True where places in a list (`crowd#3`) are among the makers: nobody in particular."""
         return any(map(is_slot, self.makers))
 
     def bar(self, kind: BarKind = "typical") -> Bar:
@@ -251,7 +251,7 @@ class Study:
 
     @cached_property
     def knows_questions(self) -> bool:
-        """Whether a column says which items belong together, or somebody that none do."""
+        """True where a column says which items belong together, or somebody that none do."""
         named = (item_id != group for item_id, group in ids_and_groups(self.answers.all))
         return self.config.independent_items or any(named)
 
@@ -304,7 +304,7 @@ class Study:
         return label_indices(judge.verdicts, metric, self.answers)
 
     def asked(self, judge: JudgeVerdicts, metric: Metric | None = None) -> NDArray[np.bool_]:
-        """Whether the judge was asked about each item (items,), also where no label came; about
+        """True where the judge was asked about each item (items,), also where no label came; about
         that metric, where one is given. It is not where it learnt from the item."""
         found = was_asked(judge.verdicts, self.answers) & ~trained_on(judge.verdicts, self.answers)
         return found if metric is None or judge.judges(metric) else np.zeros_like(found)
@@ -314,7 +314,7 @@ class Study:
         return int(self.answers.of_kind(metric, self.rubric).sum())
 
     def due(self, judge: JudgeVerdicts, metric: Metric) -> NDArray[np.bool_]:
-        """Whether a label of the judge is due on each item (items,): on all that the metric is
+        """True where a label of the judge is due on each item (items,): on all that the metric is
         about and that it did not learn from, unless its verdicts were given as those of a part."""
         about = self.answers.of_kind(metric, self.rubric)
         about = about & ~trained_on(judge.verdicts, self.answers)

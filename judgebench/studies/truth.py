@@ -79,7 +79,7 @@ class TruthConfig(BaseModel):
         return self if known else self.model_copy(update={"blind": blind})
 
     def ties_of(self, metric: Metric) -> Ties:
-        """How ties are settled on `metric`."""
+        """The rule for ties on `metric`."""
         return self.ties or ("upper" if metric.kind == "ordinal" else "none")
 
     def in_words(self, metric: Metric) -> str:
@@ -145,7 +145,7 @@ class TruthConfig(BaseModel):
 
 
 def fits(annotator: str, pattern: str) -> bool:
-    """Whether a pattern such as `crowd#*`, or a name, stands for that annotator."""
+    """True where a pattern such as `crowd#*`, or a name, stands for that annotator."""
     return annotator == pattern or fnmatchcase(annotator, pattern)
 
 

@@ -47,7 +47,7 @@ _MOST_SERVED = 4
 
 
 def is_like_a_model(name: str) -> bool:
-    """Whether an annotator is named like a language model or a judge.
+    """True where an annotator is named like a language model or a judge.
 
     >>> [is_like_a_model(name) for name in ("gpt-4", "claude-3-opus", "tone-judge", "Claude")]
     [True, True, True, False]
@@ -61,7 +61,8 @@ def is_like_a_model(name: str) -> bool:
 
 
 def is_model(system: str, model: str) -> bool:
-    """Whether a system is named like a model, whatever the provider, case and date of its version.
+    """True where a system is named like a model, whatever the provider, case and date of its
+    version.
 
     >>> [is_model("gpt-4", name) for name in ("openai/GPT-4-0613", "gpt-4-turbo", "")]
     [True, False, False]
@@ -197,7 +198,7 @@ def scores(verdicts: Mapping[str, Verdict], answers: IndexedAnswers) -> FloatArr
 
 @knows("was_asked")
 def was_asked(verdicts: Mapping[str, Verdict], answers: IndexedAnswers) -> NDArray[np.bool_]:
-    """Whether there is a verdict on each answer (answers,), also one without a label."""
+    """True where there is a verdict on each answer (answers,), also one without a label."""
     found = np.zeros(len(answers), dtype=np.bool_)
     found[[row for row in map(answers.row, verdicts) if row >= 0]] = True
     return found
@@ -205,11 +206,11 @@ def was_asked(verdicts: Mapping[str, Verdict], answers: IndexedAnswers) -> NDArr
 
 @knows("trained_on")
 def trained_on(verdicts: Mapping[str, Verdict], answers: IndexedAnswers) -> NDArray[np.bool_]:
-    """Whether the judge skipped each answer (answers,) because it learnt from it."""
+    """True where the judge skipped each answer (answers,) because it learnt from it."""
     return was_asked({k: v for k, v in verdicts.items() if v.reason == TRAINED_ON}, answers)
 
 
 @knows("status_counts")
 def status_counts(verdicts: Mapping[str, Verdict]) -> Mapping[Status, int]:
-    """How many verdicts have each status."""
+    """The number of verdicts of each status."""
     return Counter(verdict.status for verdict in verdicts.values())
