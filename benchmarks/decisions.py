@@ -55,8 +55,7 @@ from judgebench.decisions.held import why_derived
 from judgebench.decisions.rule import DecisionRule
 from judgebench.judges.judge import Task
 from judgebench.learning.folds import Folds
-from judgebench.learning.learnt import Cell, Learner, fold_cells
-from judgebench.learning.training import Material, material_of
+from judgebench.learning.learnt import Cell, Learner, Material, fold_cells, material_of
 from judgebench.progress import NoProgress
 from judgebench.records import Answer, HumanLabel
 from judgebench.runs.folder import RunFolder

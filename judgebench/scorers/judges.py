@@ -20,8 +20,15 @@ import numpy as np
 from judgebench.errors import Problem, SetupError
 from judgebench.files import to_json, write_atomically
 from judgebench.judges.judge import Task
-from judgebench.learning.learnt import LearntJudge, fold_cells, folds_told, verdict_of
-from judgebench.learning.training import Material, TrainingSet, material_of
+from judgebench.learning.learnt import (
+    LearntJudge,
+    Material,
+    TrainingSet,
+    fold_cells,
+    folds_told,
+    material_of,
+    verdict_of,
+)
 from judgebench.records import Answer, Verdict
 from judgebench.rubric import Rubric
 from judgebench.runs.bench import Bench, Gathered, no_texts

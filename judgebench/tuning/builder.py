@@ -20,7 +20,7 @@ from pydantic import model_validator
 
 from judgebench.errors import Problem, SetupError, shorten
 from judgebench.files import to_json, to_line, write_atomically
-from judgebench.learning.alike import alike
+from judgebench.learning.folds import alike
 from judgebench.records import Answer, Status, Verdict
 from judgebench.rubric import Rubric
 from judgebench.runs.folder import RunFolder

@@ -11,8 +11,7 @@ import numpy as np
 
 from judgebench.files import to_json, write_atomically
 from judgebench.judges.judge import Task
-from judgebench.learning.learnt import verdict_of
-from judgebench.learning.training import TrainingSet
+from judgebench.learning.learnt import TrainingSet, verdict_of
 from judgebench.records import Verdict
 from judgebench.rubric import Rubric
 from judgebench.runs.judging import Work

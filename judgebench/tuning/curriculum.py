@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from judgebench.learning.training import TrainingSet
+from judgebench.learning.learnt import TrainingSet
 from judgebench.tuning.config import HUMAN, MIXED, SHUFFLED, Stage, files_of
 
 

@@ -21,8 +21,8 @@ from judgebench.files import to_json, write_atomically
 from judgebench.judges.judge import Task
 from judgebench.judges.llm import LLMJudge
 from judgebench.judges.replies import written_reply
-from judgebench.learning.alike import Known, sketch
-from judgebench.learning.training import TrainingSet
+from judgebench.learning.folds import Known, sketch
+from judgebench.learning.learnt import TrainingSet
 from judgebench.models.contract import Message
 from judgebench.models.encoder import find_beside
 from judgebench.records import Answer, Usage, Verdict

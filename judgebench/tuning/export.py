@@ -21,9 +21,8 @@ from judgebench.alignment.caveats import collapsed, constant_note
 from judgebench.alignment.statistics import STATISTICS
 from judgebench.errors import Problem, SetupError
 from judgebench.files import to_json
-from judgebench.learning.alike import sketch
-from judgebench.learning.learnt import LEARNT, SEARCH, Learner
-from judgebench.learning.training import TrainingSet
+from judgebench.learning.folds import sketch
+from judgebench.learning.learnt import LEARNT, SEARCH, Learner, TrainingSet
 from judgebench.models.checkpoint import sha256_of
 from judgebench.records import Answer, Estimate
 from judgebench.rubric import Rubric

@@ -15,8 +15,7 @@ import numpy as np
 from judgebench.errors import MissingExtra, Problem, SetupError
 from judgebench.files import to_json, write_atomically
 from judgebench.judges.judge import Task
-from judgebench.learning.learnt import verdict_of
-from judgebench.learning.training import TrainingSet
+from judgebench.learning.learnt import TrainingSet, verdict_of
 from judgebench.models.encoder import find_beside
 from judgebench.records import Answer, Status, Verdict
 from judgebench.retrieval.vectors import WORDS, KeptVectors, npz

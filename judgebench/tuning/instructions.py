@@ -23,8 +23,7 @@ from judgebench.files import drop_torn_line, read_lines, to_line, write_atomical
 from judgebench.judges.judge import Task
 from judgebench.judges.llm import LLMJudge
 from judgebench.judges.replies import looks_like_refusal
-from judgebench.learning.learnt import SEARCH
-from judgebench.learning.training import TrainingSet
+from judgebench.learning.learnt import SEARCH, TrainingSet
 from judgebench.models.contract import Message, Reply, Request
 from judgebench.progress import NoProgress, Progress
 from judgebench.prompt import disarm

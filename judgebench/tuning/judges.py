@@ -9,8 +9,15 @@ from functools import partial
 import numpy as np
 
 from judgebench.errors import Problem, SetupError
-from judgebench.learning.learnt import Cell, Learner, LearntJudge, fold_cells, folds_told
-from judgebench.learning.training import Material, material_of
+from judgebench.learning.learnt import (
+    Cell,
+    Learner,
+    LearntJudge,
+    Material,
+    fold_cells,
+    folds_told,
+    material_of,
+)
 from judgebench.prompt import load_prompt
 from judgebench.runs.bench import Bench, Gathered, no_texts
 from judgebench.runs.extension import Extension, LearntEntry, Loaded

@@ -14,8 +14,7 @@ from judgebench.judges.config import JudgeConfig, check_judge
 from judgebench.judges.judge import Task
 from judgebench.judges.llm import LLMJudge
 from judgebench.judges.replies import Written, written_reply
-from judgebench.learning.learnt import LEARNT
-from judgebench.learning.training import TrainingSet
+from judgebench.learning.learnt import LEARNT, TrainingSet
 from judgebench.models.checkpoint import fetch, identify, identify_adapter, is_fetchable, merge
 from judgebench.models.contract import Request
 from judgebench.models.settings import BackendSettings

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from judgebench.learning.training import TrainingSet
+from judgebench.learning.learnt import TrainingSet
 from judgebench.rubric import Metric
 from judgebench.stats.arrays import FloatArray, IntArray
 from judgebench.stats.calibration_error import cross_entropy, one_hot

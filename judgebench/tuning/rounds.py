@@ -21,8 +21,7 @@ from pydantic import BaseModel, ConfigDict
 
 from judgebench.files import to_json, to_line, write_atomically
 from judgebench.judges.judge import Task
-from judgebench.learning.learnt import LEARNT, Learner
-from judgebench.learning.training import TrainingSet
+from judgebench.learning.learnt import LEARNT, Learner, TrainingSet
 from judgebench.records import Verdict, content_hash
 from judgebench.runs.bench import Bench, open_judge
 from judgebench.runs.judging import Ledger, Work, ask

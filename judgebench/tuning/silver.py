@@ -10,9 +10,8 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from judgebench.errors import Problem, SetupError
-from judgebench.learning.alike import alike_texts
-from judgebench.learning.folds import components
-from judgebench.learning.training import Material, TrainingSet
+from judgebench.learning.folds import alike_texts, components
+from judgebench.learning.learnt import Material, TrainingSet
 from judgebench.records import Answer
 from judgebench.rubric import Rubric
 from judgebench.stats.arrays import IntArray

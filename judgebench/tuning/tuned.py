@@ -18,7 +18,7 @@ from judgebench.errors import Problem, SetupError
 from judgebench.files import read_object
 from judgebench.judges.config import Name
 from judgebench.judges.judge import Task
-from judgebench.learning.alike import Known
+from judgebench.learning.folds import Known
 from judgebench.learning.learnt import Learner
 from judgebench.records import TRAINED_ON, Dataset, Status, Verdict, content_hash
 from judgebench.retrieval.vectors import WORDS

@@ -15,7 +15,7 @@ from study_case import SCORERS, write_notes
 import judgebench as jb
 from judgebench.decisions.beside import PROBABILITY, SCORE
 from judgebench.errors import JudgesStopped
-from judgebench.learning.training import material_of
+from judgebench.learning.learnt import material_of
 from judgebench.progress import NoProgress
 from judgebench.records import Answer
 from judgebench.runs.bench import load_bench

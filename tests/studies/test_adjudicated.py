@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import judgebench as jb
-from judgebench.learning.training import material_of
+from judgebench.learning.learnt import material_of
 from judgebench.stats.resample import Resampling
 from judgebench.studies.study import Study
 

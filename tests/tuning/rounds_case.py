@@ -13,8 +13,7 @@ from scripted_judges import ScriptedBackend
 
 from judgebench.judges.config import JudgeConfig
 from judgebench.judges.judge import Task
-from judgebench.learning.learnt import verdict_of
-from judgebench.learning.training import Material, TrainingSet, material_of
+from judgebench.learning.learnt import Material, TrainingSet, material_of, verdict_of
 from judgebench.models.contract import Request
 from judgebench.progress import NoProgress
 from judgebench.records import Answer, HumanLabel, Verdict

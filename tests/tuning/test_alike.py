@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judgebench.learning.alike import Known, alike, alike_texts, sketch
-from judgebench.learning.folds import folds_of
+from judgebench.learning.folds import Known, alike, alike_texts, folds_of, sketch
 from judgebench.records import Answer
 from judgebench.retrieval.vectors import words_of
 from judgebench.rubric import normalise

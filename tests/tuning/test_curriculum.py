@@ -14,7 +14,7 @@ from learning_case import write_bench
 
 import judgebench as jb
 from judgebench.errors import SetupError
-from judgebench.learning.training import Material, TrainingSet, material_of
+from judgebench.learning.learnt import Material, TrainingSet, material_of
 from judgebench.records import Answer, HumanLabel
 from judgebench.rubric import Rubric, load_rubric
 from judgebench.studies.answers import indexed

@@ -23,8 +23,8 @@ from judgebench.errors import BudgetSpent, SetupError
 from judgebench.judges.config import JudgeConfig
 from judgebench.judges.judge import Task
 from judgebench.judges.llm import LLMJudge
-from judgebench.learning.alike import alike
-from judgebench.learning.training import TrainingSet
+from judgebench.learning.folds import alike
+from judgebench.learning.learnt import TrainingSet
 from judgebench.models.contract import Request
 from judgebench.progress import NoProgress
 from judgebench.prompt import load_prompt

@@ -16,7 +16,7 @@ from sklearn.metrics import accuracy_score, balanced_accuracy_score
 import judgebench as jb
 from judgebench.errors import MissingExtra, SetupError
 from judgebench.judges.judge import Task
-from judgebench.learning.training import TrainingSet
+from judgebench.learning.learnt import TrainingSet
 from judgebench.progress import NoProgress
 from judgebench.records import Answer
 from judgebench.rubric import Metric, Rubric

@@ -21,7 +21,7 @@ from judgebench.files import read_lines
 from judgebench.judges.config import JudgeConfig
 from judgebench.judges.judge import Task
 from judgebench.judges.llm import LLMJudge
-from judgebench.learning.training import TrainingSet
+from judgebench.learning.learnt import TrainingSet
 from judgebench.models.contract import Reply, Request
 from judgebench.progress import NoProgress
 from judgebench.prompt import load_prompt

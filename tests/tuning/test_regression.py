@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
-from judgebench.learning.training import TrainingSet
+from judgebench.learning.learnt import TrainingSet
 from judgebench.records import Answer
 from judgebench.rubric import Metric, Rubric
 from judgebench.tuning.regression import Recipe, Regression, chosen, fitted

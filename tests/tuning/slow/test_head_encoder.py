@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 
 import judgebench as jb
 from judgebench.judges.judge import Task
-from judgebench.learning.training import TrainingSet
+from judgebench.learning.learnt import TrainingSet
 from judgebench.progress import NoProgress
 from judgebench.records import Answer
 from judgebench.rubric import Metric, Rubric
