@@ -46,13 +46,6 @@ def bench(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("verb", ALL_VERBS)
-def test_every_verb_has_help_with_an_example(call, verb: str) -> None:  # type: ignore[no-untyped-def]
-    code, out, _ = call(*verb.split(), "--help")
-    assert code == 0
-    assert f"Example: judgebench {verb}" in out
-
-
 def test_the_main_help_names_every_verb(call) -> None:  # type: ignore[no-untyped-def]
     code, out, _ = call("--help")
     assert code == 0

@@ -34,12 +34,13 @@ EVERY = dict(commands(get_command(app)))
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_help_shows_no_python_types_and_minus_h_is_help(call, name: str) -> None:  # type: ignore[no-untyped-def]
+def test_help_shows_an_example_and_no_python_types_and_minus_h_is_help(call, name: str) -> None:  # type: ignore[no-untyped-def]
     words = name.split()[1:]
     code, out, err = call(*words, "-h")
     assert (code, err) == (0, "")
     assert call(*words, "--help") == (0, out, "")
     assert not [match.group(0) for match in TYPES.finditer(out)]
+    assert f"Example: {name}" in out or hasattr(EVERY[name], "commands")
 
 
 def test_what_takes_a_value_says_what_the_value_is() -> None:
