@@ -1,8 +1,5 @@
-"""Every number of the preferences wing, from a study.
-
-What the preferences wing found: rows of numbers, and how they are shown.
-
-Whether the place of a response among those shown sways a judge.
+"""Every number of the preferences wing, from a study; and whether the place of a response among
+those shown sways a judge.
 
 Rows `position` hold, of the pairs asked in both orders, `flipped`, the share on which the judge
 prefers another response, and `changed`, on which the two replies differ, ties among them; and
@@ -18,7 +15,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from judgebench.preferences.criteria import criterion_rows
 from judgebench.preferences.gather import (
     by_scores,
     compared,
@@ -28,8 +24,14 @@ from judgebench.preferences.gather import (
     scored,
     whole_scales,
 )
-from judgebench.preferences.orders import preference_rows, samples, score_rows
-from judgebench.preferences.systems import system_rows, too_many
+from judgebench.preferences.orders import (
+    criterion_rows,
+    preference_rows,
+    samples,
+    score_rows,
+    system_rows,
+    too_many,
+)
 from judgebench.results.rows import Results, Row
 from judgebench.results.shown import Shown
 from judgebench.rubric import Metric
@@ -103,9 +105,9 @@ def _of_lists(study: Study, judge: JudgeVerdicts, metric: Metric, seen: IntArray
 class Preferences(Shown):
     """How judges and humans compare several responses to one question, and the criteria of items.
 
-    The rows, by their `analysis`: `order`, `response` and `vote` (see `orders`), `win_rate`,
-    `strength`, `ranking`, `longer` and `own_system` (see `systems`), `position` and `place` (see
-    `position`), `item_score` and `criterion` (see `criteria`). `judges` says what each judge is,
+    The rows, by their `analysis`: `order`, `response` and `vote` `win_rate`, `strength`,
+    `ranking`, `longer`, `own_system`, `item_score` and `criterion` (see `orders`), `position` and
+    `place` (see this module). `judges` says what each judge is,
     also those whose scores of single responses are compared (`NAME, by TITLE`); `titles` are those
     of the metrics and composites, of which the win rates by those in `drawn` have figures, or by
     the first alone.

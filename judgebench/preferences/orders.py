@@ -1,20 +1,32 @@
-"""Whether judges order responses as the humans do: tuples of them, scores, and single votes.
+"""The rows of responses in order, of systems, and of criteria, by judges and humans.
 
 Rows `order` hold `right`, `chance` and, of preferences, `intransitive`, by `size` of the tuple,
 rule for `ties`, and `failures`; rows `response` the correlation and agreement of scores; rows
 `vote` the agreement with each vote. Rows without a judge are those of `who`.
+
+Rows `win_rate` hold `humans`, `judge` and `difference` of a `system`, `against` another or all
+others (empty); `strength` the Bradley-Terry log strengths by `humans` and `judge`; `ranking` the
+agreement of the two; `longer` and `own_system` the win rates of the longer response and of the
+judge's own model. All are over the pairs that humans compared, ties half.
+
+An item's score is the points of the criteria that are met over the positive points. The first label
+of the metric means that a criterion is met. Rows `item_score` hold `humans`, `judge`, `difference`,
+`pearson` and `icc` over items; rows `criterion` the `agreement` with the humans' truth by `tag`, of
+which one stands for all criteria, and by `criterion`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from judgebench.preferences.gather import Preferred, Scored
+from judgebench.preferences.gather import WON, Compared, Preferred, Scored
+from judgebench.records import Estimate
 from judgebench.results.rows import Row
-from judgebench.stats.arrays import FloatArray, IntArray
+from judgebench.rubric import Metric
+from judgebench.stats.arrays import Clusters, FloatArray, IntArray, ratio
 from judgebench.stats.interrater import OBSERVED_AGREEMENT, vote_pairs_by_cluster
 from judgebench.stats.means import clustered_mean
 from judgebench.stats.ranks import (
@@ -23,14 +35,24 @@ from judgebench.stats.ranks import (
     Flags,
     count_tuples,
     places_of,
+    rankings,
     right,
     right_by_chance,
     signs,
     triples_of_pairs,
     tuples_within,
+    wins_by_cluster,
 )
 from judgebench.stats.repeated import AMONG_HUMANS, BESIDE_HUMANS, score_agreement
-from judgebench.stats.resample import Resampling, cluster_bootstrap
+from judgebench.stats.resample import (
+    ClusterCounts,
+    Resampling,
+    cluster_bootstrap,
+    grouping_told,
+    random_groups,
+)
+from judgebench.studies.study import Study
+from judgebench.studies.verdicts import is_model
 
 FORMAT_CEILING = "human mean, rounded"
 HUMANS = "humans"
@@ -199,3 +221,217 @@ def _vote_rows(found: Preferred, resampling: Resampling) -> Iterator[Row]:
                 hit = np.where(said < 0, np.nan, vote == said)
                 chance = np.where(said < 0, np.nan, _shares(said[used])[vote])
                 yield from of.of_judge(name, hit, chance, used)
+
+
+# --- systems compared in pairs --------------------------------------------------------------------
+
+
+MOST_SYSTEMS = 20
+_NOT_COMPARED = "these two were not compared"
+
+
+def system_rows(
+    found: Compared, models: Mapping[str, str], resampling: Resampling
+) -> Iterator[Row]:
+    """All of these; `models` says which model stands behind a judge."""
+    known = ~np.isnan(found.humans)
+    named = known & (found.sides >= 0).all(axis=1)
+    several = 2 <= len(found.systems) <= MOST_SYSTEMS
+    for judge in ("", *found.judges):
+        due = found.judges[judge].due if judge else known
+        if several and (named & due).any():
+            yield from _win_rates(found, judge, named & due, models.get(judge, ""), resampling)
+            yield from _ranking(found, judge, named & due, resampling)
+        unlike = known & due & (found.longer != 0)
+        if judge and unlike.any():
+            wins = _won(found, judge, unlike, found.longer > 0, resampling)
+            yield from (Row("longer", *one, judge, found.id) for one in wins)
+
+
+def too_many(found: Compared) -> Iterator[str]:
+    """A sentence where there are more systems than are ranked."""
+    if len(found.systems) > MOST_SYSTEMS:
+        n = len(found.systems)
+        yield (
+            f"{found.title}: win rates and rankings of {n:,} systems, more than {MOST_SYSTEMS}, "
+            "are left out."
+        )
+
+
+def _won(
+    found: Compared, judge: str, used: Flags, first: Flags, resampling: Resampling
+) -> Iterator[tuple[str, Estimate]]:
+    """How often the first response wins, or the second where it is not `first`, by the humans, by
+    the judge if one is named, and the difference, on the same pairs."""
+    outcomes = {"humans": found.humans}
+    if judge:
+        judged = WON[found.judges[judge].values]
+        outcomes["humans"] = np.where(np.isnan(judged), np.nan, found.humans)
+        outcomes["judge"] = judged
+    won = {side: np.where(first, x, 1 - x)[used] for side, x in outcomes.items()}
+    if judge:
+        won["difference"] = won["judge"] - won["humans"]
+    codes = found.clusters.codes[used]
+    for side, x in won.items():
+        share = side != "difference"
+        yield side, clustered_mean(x, codes, _NOT_COMPARED, resampling, is_proportion=share)
+
+
+def _win_rates(
+    found: Compared, judge: str, used: Flags, model: str, resampling: Resampling
+) -> Iterator[Row]:
+    """Each system against all others and against each later one, and the judge's own model."""
+    for i, system in enumerate(found.systems):
+        mine, first = used & (found.sides == i).any(axis=1), found.sides[:, 0] == i
+        for side, estimate in _won(found, judge, mine, first, resampling):
+            yield Row("win_rate", side, estimate, judge, found.id, {"system": system})
+            if is_model(system, model):
+                yield Row("own_system", side, estimate, judge, found.id, {"system": system})
+        for j, other in enumerate(found.systems[i + 1 :], i + 1):
+            both = mine & (found.sides == j).any(axis=1)
+            for side, estimate in _won(found, judge, both, first, resampling):
+                keys = {"system": system, "against": other}
+                yield Row("win_rate", side, estimate, judge, found.id, keys)
+
+
+def _ranking(found: Compared, judge: str, used: Flags, resampling: Resampling) -> Iterator[Row]:
+    """The strengths of all systems by each side, and how the two rankings agree."""
+    outcomes = {"humans": found.humans}
+    if judge:
+        outcomes["judge"] = WON[found.judges[judge].values]
+    given = used & ~np.isnan(list(outcomes.values())).any(axis=0)
+    clusters = found.clusters[given].occurring()
+    groups = random_groups(clusters, resampling.seed)
+    wins = [
+        wins_by_cluster(found.sides[given], x[given], groups, len(found.systems))
+        for x in outcomes.values()
+    ]
+    missing = int((used & ~given).sum())
+    strengths, agreement = rankings(ClusterCounts(np.stack(wins, axis=1)), missing, resampling)
+    rows = [
+        ("strength", side, estimate, {"system": system})
+        for side, of in zip(outcomes, strengths, strict=True)
+        for system, estimate in zip(found.systems, of, strict=True)
+    ]
+    if judge:
+        rows += [("ranking", name, estimate, {}) for name, estimate in agreement.items()]
+    for analysis, name, estimate, keys in rows:
+        told = grouping_told(estimate, clusters.n)
+        yield Row(analysis, name, told, judge, found.id, keys)
+
+
+# --- criteria that items bring --------------------------------------------------------------------
+
+
+ALL = "all criteria"  # as a tag
+MOST_CRITERIA = 30  # of those that several items have
+_NO_CRITERION = "no such criterion has a truth and a label of the judge"
+_NO_SCORE = "no item has a truth and a label of the judge on every criterion"
+
+
+@dataclass(frozen=True)
+class _Criteria:
+    """All arrays are (criteria,) but `cluster` (items,): the item of each and its points. `groups`
+    holds those of all, of a tag, and of a criterion that several items have."""
+
+    rows: IntArray
+    item: IntArray
+    points: FloatArray
+    cluster: IntArray
+    groups: Sequence[tuple[Mapping[str, str], IntArray]]
+
+    def scores(self, met: IntArray) -> FloatArray:
+        """The score of each item (items,) of what is met (criteria,), 1, 0 or -1 where unknown; NaN
+        where any is unknown or no points can be won."""
+        of = Clusters(self.item, len(self.cluster))
+        won, best, unknown = of.sums(self.points * (met > 0), self.points.clip(min=0), met < 0).T
+        return np.where(unknown > 0, np.nan, ratio(won, best))
+
+
+def criterion_rows(study: Study, metric: Metric) -> Iterator[Row]:
+    """Of every judge, over the criteria that have a human truth."""
+    found = _criteria(study)
+    truth = study.humans[metric.id].truth[found.rows]
+    human = np.where(truth < 0, -1, truth == 0)
+    for judge in study.judges:
+        due = study.due(judge, metric)[found.rows]
+        if not (due & (truth >= 0)).any():
+            continue
+        said = study.judged(judge, metric)[found.rows]
+        asked = np.where(due, truth, -1), said
+        yield from _criterion_agreement(study, judge.name, metric, found, asked)
+        met = np.where(due, human, -1), np.where(said < 0, -1, said == 0)
+        yield from _item_scores(study, judge.name, metric, found, met)
+
+
+def _criteria(study: Study) -> _Criteria:
+    rows: list[int] = []
+    items: list[int] = []
+    points: list[float] = []
+    clusters: list[int] = []
+    numbers: dict[str, int] = {}
+    tags: dict[str, list[int]] = {}
+    named: dict[tuple[str, str], list[int]] = {}
+    for row, answer in enumerate(study.answers):
+        if (criterion := answer.criterion) is None:
+            continue
+        if criterion.item_id not in numbers:
+            clusters.append(study.clusters.codes[row])
+        items.append(numbers.setdefault(criterion.item_id, len(numbers)))
+        points.append(float(answer.metadata.get("points") or 1))
+        for tag in filter(None, answer.metadata.get("tags", "").split("|")):
+            tags.setdefault(tag, []).append(len(rows))
+        named.setdefault((criterion.name, criterion.text), []).append(len(rows))
+        rows.append(row)
+    several = sorted((key for key in named if len(named[key]) > 1), key=lambda k: -len(named[k]))
+    groups = [
+        ({"tag": ALL}, np.arange(len(rows))),
+        *(({"tag": tag}, np.array(tags[tag])) for tag in sorted(tags)),
+        *(({"criterion": key[0]}, np.array(named[key])) for key in several[:MOST_CRITERIA]),
+    ]
+    return _Criteria(
+        np.array(rows, dtype=np.int64), np.array(items, dtype=np.int64), np.array(points),
+        np.array(clusters, dtype=np.int64), groups,
+    )  # fmt: skip
+
+
+def _criterion_agreement(
+    study: Study, judge: str, metric: Metric, found: _Criteria, pair: tuple[IntArray, IntArray]
+) -> Iterator[Row]:
+    """The share of criteria on which the judge gives the humans' label."""
+    truth, said = pair
+    for keys, group in found.groups:
+        at = group[truth[group] >= 0]
+        hit = np.where(said[at] < 0, np.nan, said[at] == truth[at])
+        estimate = clustered_mean(
+            hit, found.cluster[found.item[at]], _NO_CRITERION, study.resampling, is_proportion=True
+        )
+        yield Row("criterion", "agreement", estimate, judge, metric.id, keys)
+
+
+def _item_scores(
+    study: Study, judge: str, metric: Metric, found: _Criteria, met: tuple[IntArray, IntArray]
+) -> Iterator[Row]:
+    """The items' scores, three ways where the judge gave no label to some criterion: what is
+    missing counts for the judge as not what the humans say, or as that. An item on which humans
+    labelled some criteria, and not all that the judge was asked about, is missing too."""
+    human, said = met
+    scores = found.scores(human)
+    known = ~np.isnan(scores)
+    partly = len(np.unique(found.item[human >= 0])) - int(known.sum())
+    clusters = Clusters(found.cluster, int(found.cluster.max()) + 1)[known].occurring()
+    scores = scores[known]
+    for failures, filled in {"left_out": said, "worst": 1 - human, "best": human}.items():
+        judged = found.scores(np.where(said < 0, filled, said))[known]
+        if failures != "left_out" and not ((said < 0) & (human >= 0)).any():
+            break
+        both = np.where(np.isnan(judged), np.nan, scores)
+        rows = {
+            name: clustered_mean(x, clusters.codes, _NO_SCORE, study.resampling)
+            for name, x in (("humans", both), ("judge", judged), ("difference", judged - both))
+        }
+        scored = np.stack([judged, scores], axis=1)
+        rows |= score_agreement(scored, ("pearson", "icc"), clusters, study.resampling)
+        for name, estimate in rows.items():
+            whole = replace(estimate, n_missing=estimate.n_missing + partly)
+            yield Row("item_score", name, whole, judge, metric.id, {"failures": failures})

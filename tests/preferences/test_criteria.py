@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from preference_case import rubric, study
 
-from judgebench.preferences.criteria import ALL
 from judgebench.preferences.measure import Preferences, measure_preferences
+from judgebench.preferences.orders import ALL
 from judgebench.records import Answer, Part
 
 MET = {"id": "met", "kind": "nominal", "of": "criterion", "labels": ["met", "not met"]}
