@@ -266,15 +266,12 @@ def _conditions_table(c: Comparison) -> Table:
             row = b.get(key) or a[key]
             cells = (cell for side in (a, b) for cell in _condition_cells(side.get(key)))
             condition = f"{key[0]}: {row['title']}"
-            lines.append((one.judge, c.title(one.metric), condition, _bound(row), *cells))
+            bound = f"{'≥' if row['at_least'] == 'true' else '≤'} {float(row['bound']):g}"
+            lines.append((one.judge, c.title(one.metric), condition, bound, *cells))
     return Layout(
         "comparison_conditions", "Every condition of the decisions that changed",
         ("Judge", "Metric", "Condition"), beside=("Bound", "A", "State in A", "B", "State in B"),
     ).listing(lines)  # fmt: skip
-
-
-def _bound(row: Row) -> str:
-    return f"{'≥' if row['at_least'] == 'true' else '≤'} {float(row['bound']):g}"
 
 
 def _condition_cells(row: Row | None) -> tuple[Cell, Cell]:

@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 from judgebench.records import Part, is_slot
 from judgebench.rubric import Metric
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray, mean_of_defined
-from judgebench.stats.ranks import nearest_label, signs, tuples_within
+from judgebench.stats.ranks import Flags, nearest_label, signs, tuples_within
 from judgebench.studies.study import JudgeVerdicts, Study
 
-Flags = NDArray[np.bool_]
 WON = np.array([1.0, 0.0, 0.5, np.nan])  # of the first response, by label; the last: no label
 
 
