@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -253,20 +253,13 @@ def of_verdicts(spec: DataSpec) -> DataSpec:
     has_verdicts = any(file.verdicts or any(i.verdicts for i in file.items) for file in spec.files)
     files = []
     for file in spec.files:
-        own = tuple(_own_verdicts(file) if has_verdicts else _own_labels(file))
+        kind = "verdicts" if has_verdicts else "labels"
+        entries = [(one.item_id, one) for one in getattr(file, kind)]
+        entries += [(item.item_id, one) for item in file.items for one in getattr(item, kind)]
+        own = tuple(_at(item_id, entry) for item_id, entry in entries)
         if own:
             files.append(file.model_copy(update={"items": (), "labels": (), "verdicts": own}))
     return spec.model_copy(update={"files": tuple(files)})
-
-
-def _own_verdicts(file: FileSpec) -> Iterator[FileVerdictSpec]:
-    yield from file.verdicts
-    yield from (_at(item.item_id, one) for item in file.items for one in item.verdicts)
-
-
-def _own_labels(file: FileSpec) -> Iterator[FileVerdictSpec]:
-    yield from (_at(own.item_id, own) for own in file.labels)
-    yield from (_at(item.item_id, one) for item in file.items for one in item.labels)
 
 
 def _at(item_id: IdSource, own: LabelSpec) -> FileVerdictSpec:

@@ -52,12 +52,13 @@ def _log(tasks: Sequence[Row], tool: str, found: Content) -> Log:
     log = Log(tool)
     if twice := [n for n, count in Counter(task.get("id") for task in tasks).items() if count > 1]:
         raise found.fail("has several tasks with one id", found=", ".join(map(str, twice[:5])))
-    several = _with_several(
-        result
+    several = {  # controls where somebody chose several things at once
+        str(result.get("from_name"))
         for task in tasks
         for who in (*task["annotations"], *_whole(task.get("predictions")))
         for result in who.get("result") or ()
-    )
+        if _value(result.get("value"), str(result.get("type"))) == _SEVERAL
+    }
     read = sample_reader([task["data"] for task in tasks], log.notes)
     for task in tasks:
         sample = read(task["data"], str(task.get("id")))
@@ -101,15 +102,6 @@ def _person(who: Any) -> str:
     if isinstance(who, dict):
         return str(who.get("email") or who.get("id") or "annotator")
     return "annotator" if who in (None, "") else label_text(who)
-
-
-def _with_several(results: Iterable[Row]) -> set[str]:
-    """The controls where somebody chose several things at once."""
-    return {
-        str(result.get("from_name"))
-        for result in results
-        if _value(result.get("value"), str(result.get("type"))) == _SEVERAL
-    }
 
 
 def _given(
