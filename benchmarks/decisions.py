@@ -75,7 +75,7 @@ from judgebench.stats.resample import OF_CORRELATION, Resampling, bootstrap_inte
 from judgebench.stats.thresholds import Choice, cautious_choice, fixed_choice, why_no_choice
 from judgebench.studies.answers import IndexedAnswers, indexed
 from judgebench.studies.truth import TruthConfig
-from judgebench.tuning.by_system import BySystem
+from judgebench.tuning.examples import BySystem
 from judgebench.tuning.head import Head, balanced, words
 
 RULE = DecisionRule()

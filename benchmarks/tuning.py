@@ -33,7 +33,7 @@ from judgebench.prompt import load_prompt
 from judgebench.records import Answer
 from judgebench.rubric import load_rubric
 from judgebench.tuning.config import LoraConfig
-from judgebench.tuning.example import Example
+from judgebench.tuning.examples import Example
 from judgebench.tuning.train import ADAPTER, Recipe, train
 
 OURS, TRL = "judgebench", "TRL SFTTrainer"

@@ -83,7 +83,7 @@ def rounds(
 
     With --decisions, take these; once all is decided, the next `judgebench tune` learns from it.
     """
-    from judgebench.tuning.revisions import revisions
+    from judgebench.tuning.rounds import revisions
 
     found = revisions(run, name, decisions or ())
     talks = ", ".join(f"{n:,} {outcome}" for outcome, n in sorted(found.outcomes.items()))

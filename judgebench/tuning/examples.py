@@ -1,4 +1,17 @@
-"""Labelled cases as worked examples before the question: what people said of the nearest ones."""
+"""Labelled cases as worked examples before the question: what people said of the nearest ones.
+
+Texts that a language model is trained on, as token ids: a prompt and its reply.
+
+The control that knows only who wrote an answer.
+
+Labels that machines gave ("silver"): read from files, and kept from what they must not teach.
+
+A curriculum: what is learnt in which order, after section 3.2 of AutoMedEval.
+
+There a judge learns first from labels of low quality, then from a mixture, then from the best, so
+that it meets the form of a verdict before its quality. 1,911 of the 3,823 lower ones (half) are the
+first block, half of the 4,788 better ones the last, and all that is left the block between.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +19,7 @@ import json
 import logging
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from io import BytesIO
 from itertools import islice
@@ -14,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pydantic import BaseModel, ConfigDict, Field
 
 from judgebench.data.answer_file import AnswerFile, write_answers
 from judgebench.errors import Problem, SetupError
@@ -21,9 +35,10 @@ from judgebench.files import to_json, write_atomically
 from judgebench.judges.judge import Task
 from judgebench.judges.llm import LLMJudge
 from judgebench.judges.replies import written_reply
-from judgebench.learning.folds import Known, sketch
-from judgebench.learning.learnt import TrainingSet
-from judgebench.models.contract import Message
+from judgebench.learning.folds import Known, alike_texts, components, sketch
+from judgebench.learning.learnt import Material, TrainingSet, verdict_of
+from judgebench.models.checkpoint import ChatEncoder, tokenizer_of
+from judgebench.models.contract import Message, Request
 from judgebench.models.encoder import find_beside
 from judgebench.records import Answer, Usage, Verdict
 from judgebench.retrieval.vectors import WORDS, KeptVectors, WordSearch
@@ -31,8 +46,244 @@ from judgebench.rubric import Rubric, normalise
 from judgebench.runs.bench import Bench, open_judge
 from judgebench.runs.forecast import CHARACTERS_A_TOKEN
 from judgebench.runs.judging import Work
-from judgebench.stats.arrays import FloatArray
-from judgebench.tuning.config import ExamplesConfig
+from judgebench.stats.arrays import FloatArray, IntArray
+from judgebench.studies.answers import indexed
+from judgebench.tuning.config import HUMAN, MIXED, SHUFFLED, ExamplesConfig, Stage, files_of
+from judgebench.yaml_file import read_models
+
+
+@dataclass(frozen=True)
+class Block:
+    """What is learnt in one go, by the name of its stage."""
+
+    name: str
+    train: TrainingSet
+
+
+def blocks_of(train: TrainingSet, stages: Sequence[Stage], seed: int) -> Sequence[Block]:
+    """The blocks of a training in their order: the stages, all labels of people where there is
+    none, and after them what is to be learnt again. Blocks without an answer are left out."""
+    mixes = any(stage.data == MIXED for stage in stages)
+    left = {HUMAN: replace(train, beside={}, again=()), **train.beside}
+    drawn: dict[int, TrainingSet] = {}
+    rng = np.random.default_rng(seed)
+    for number, stage in enumerate(stages):
+        if stage.data in left:
+            share = stage.share or (0.5 if mixes else 1.0)
+            drawn[number], left[stage.data] = _split(left[stage.data], share, rng)
+    for number, stage in enumerate(stages):
+        if stage.data == MIXED:
+            rest = joined([left[name] for name in (*files_of(stages), HUMAN)])
+            drawn[number] = _split(rest, stage.share or 1.0, rng)[0]
+            left = {name: found.only(np.arange(0)) for name, found in left.items()}
+    blocks = [Block(stages[number].data, drawn[number]) for number in sorted(drawn)]
+    if not stages:
+        blocks = [Block(HUMAN, left[HUMAN])]
+    if any(stage.data == SHUFFLED for stage in stages):
+        whole = joined([block.train for block in blocks])
+        blocks = [Block(SHUFFLED, whole.only(rng.permutation(len(whole))))]
+    blocks += [Block(f"again-{n}", more) for n, more in enumerate(train.again, start=1)]
+    return [block for block in blocks if len(block.train)]
+
+
+def described(blocks: Sequence[Block], seed: int) -> Mapping[str, Any]:
+    """What the facts of a training say of its blocks."""
+    sizes = [{"data": block.name, "n": len(block.train)} for block in blocks]
+    return {"stages": sizes, "stages_seed": seed}
+
+
+def joined(sets: Sequence[TrainingSet]) -> TrainingSet:
+    """All of them as one, in their order; what is beside them is left out."""
+    first = sets[0]
+    reasons: list[str] = []
+    for one in sets:
+        reasons += one.reasons or [""] * len(one)
+    return TrainingSet(
+        first.rubric,
+        [answer for one in sets for answer in one.answers],
+        {metric: np.concatenate([one.labels[metric] for one in sets]) for metric in first.labels},
+        np.concatenate([one.question for one in sets]),
+        np.concatenate([one.text for one in sets]),
+        reasons if any(reasons) else (),
+    )
+
+
+def _split(
+    found: TrainingSet, share: float, rng: np.random.Generator
+) -> tuple[TrainingSet, TrainingSet]:
+    """That share of them at random, and the rest; both in their order."""
+    drawn = rng.permutation(len(found)) < round(share * len(found))
+    return found.only(np.flatnonzero(drawn)), found.only(np.flatnonzero(~drawn))
+
+
+class SilverLine(BaseModel):
+    """What is learnt of a line of `judgebench tune data`, or of a file of the same form; other keys
+    (where the labels come from) are passed over."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    item_id: str = Field(min_length=1)
+    text: str
+    labels: dict[str, str] = Field(min_length=1)
+    question: str = ""
+    system: str = ""
+    group: str = ""
+    reference: str | None = None
+    rationale: str = ""
+
+
+@dataclass(frozen=True)
+class Silver:
+    """What a file holds: answers, and for each a label of some metrics and perhaps a reason."""
+
+    answers: Sequence[Answer]
+    labels: Mapping[str, IntArray]  # by metric (answers,), -1 where there is none
+    reasons: Sequence[str]
+
+
+def read_silver(path: Path, rubric: Rubric) -> Silver:
+    """Raises SetupError with every line that is unsound and every label that the rubric lacks, and
+    where there is no line."""
+    lines = read_models(path, SilverLine, lambda line: _wrong_labels(line, rubric))
+    if not lines:
+        raise SetupError(Problem("holds no line to learn from", str(path)))
+    keys = ("item_id", "text", "question", "system", "reference", "group")
+    answers = [Answer(**{key: getattr(line, key) for key in keys}) for line in lines]
+    labels = {
+        m.id: [m.index(line.labels[m.id]) if m.id in line.labels else -1 for line in lines]
+        for m in rubric.metrics
+    }
+    codes = {metric: np.array(found, np.int64) for metric, found in labels.items()}
+    return Silver(answers, codes, [line.rationale for line in lines])
+
+
+def _wrong_labels(line: SilverLine, rubric: Rubric) -> Iterator[Problem]:
+    metrics = {metric.id: metric.label_texts for metric in rubric.metrics}
+    if not metrics.keys() & line.labels.keys():
+        message, found = "has a label of no metric of the rubric", ", ".join(line.labels)
+        yield Problem(message, "", None, "labels", found, ", ".join(metrics))
+    for key, label in line.labels.items():
+        if label not in metrics.get(key, (label,)):
+            allowed = ", ".join(metrics[key])
+            yield Problem("is not a label", "", None, f"labels.{key}", label, allowed)
+
+
+def with_silver(material: Material, found: Mapping[str, Silver]) -> Material:
+    """The material with these labels by the file, to be learnt from beside the human ones.
+
+    Questions and texts are numbered anew over all of them together, so that of two that are
+    (nearly) the same a fold knows, whichever file holds them. Who is in which fold, and the truth,
+    stay what they were.
+    """
+    if not found:
+        return material
+    own = list(material.answers)
+    every = own + [answer for silver in found.values() for answer in silver.answers]
+    named = indexed([replace(answer, item_id=str(row)) for row, answer in enumerate(every)])
+    asked = [replace(a, text=a.question or f"without a question: {a.item_id}") for a in named]
+    question = components(named.clusters.codes, alike_texts(indexed(asked)))
+    text = alike_texts(named)
+    sets, begin = {}, len(own)
+    for name, silver in found.items():
+        rows = slice(begin, begin + len(silver.answers))
+        about = (silver.labels, question[rows], text[rows], silver.reasons)
+        sets[name] = TrainingSet(material.rubric, silver.answers, *about)
+        begin = rows.stop
+    folds = replace(material.folds, question=question[: len(own)], text=text[: len(own)])
+    return replace(material, folds=folds, silver=sets)
+
+
+_COUNTS = "counts.json"
+
+
+class BySystem:
+    """The shares of the labels that the same system's answers got; of a system without a label,
+    those of all. A `Learner`."""
+
+    needs: Sequence[str] = ()
+
+    def __init__(self, rubric: Rubric) -> None:
+        self._rubric = rubric
+
+    def describe(self) -> Mapping[str, Any]:
+        return {"learn": "by-system"}
+
+    def fit(self, train: TrainingSet, folder: Path, work: Work) -> Mapping[str, Any]:
+        systems = np.array([answer.system for answer in train.answers])
+        counts: dict[str, dict[str, list[int]]] = {}
+        for metric in train.rubric.metrics:
+            labels, k = train.labels[metric.id], len(metric.labels)
+            given = labels >= 0
+            own = {str(s): np.bincount(labels[given & (systems == s)], minlength=k).tolist()
+                   for s in np.unique(systems)}  # fmt: skip
+            own = {system: found for system, found in own.items() if any(found)}
+            counts[metric.id] = {**own, "": np.bincount(labels[given], minlength=k).tolist()}
+        write_atomically(folder / _COUNTS, to_json(counts).encode())
+        return {"systems": sorted(set(systems.tolist()))}
+
+    def judge(self, tasks: Iterable[Task], folder: Path) -> Iterator[Verdict]:
+        counts = json.loads((folder / _COUNTS).read_text())
+        for task in tasks:
+            found = {}
+            for metric in self._rubric.metrics:
+                own = counts[metric.id].get(task.answer.system) or counts[metric.id][""]
+                found[metric.id] = np.array(own) / sum(own) if any(own) else None
+            yield verdict_of(task, self._rubric, found)
+
+    def close(self) -> None:
+        """Nothing to give back."""
+
+
+@dataclass(frozen=True)
+class Example:
+    """A text as token ids. Each token at one of the `places` (in order, from 1 on) is learnt: it is
+    predicted from those before it."""
+
+    ids: tuple[int, ...]
+    places: tuple[int, ...]
+
+
+class Texts:
+    """Makes examples for a model (folder, hub name or GGUF file), with its own chat template.
+
+    The tokens are those of the whole text, as where labels are weighed, and of the
+    prompt they are those that the model reads when it is asked. Raises SetupError for a model
+    without a chat template, and one whose tokenizer does not tell where a token stands.
+    """
+
+    def __init__(self, model: str) -> None:
+        self._tokenizer = tokenizer_of(model)
+        self._encoder = ChatEncoder(self._tokenizer, model)
+        if not self._tokenizer.is_fast:
+            why = "its tokenizer does not tell which characters a token stands for"
+            raise SetupError(f"{model} cannot be trained on labels: {why}")
+
+    def example(
+        self, request: Request, reply: str, spans: Sequence[tuple[int, int]] | None = None
+    ) -> Example:
+        """The request with the reply, of which the tokens in the `spans` (from and to which
+        character) are learnt; without spans all of it, and that it ends there.
+
+        Raises ValueError where there is nothing to learn.
+        """
+        prompt = self._encoder.chat(request.messages)
+        found = self._tokenizer(
+            prompt + reply, add_special_tokens=False, return_offsets_mapping=True
+        )
+        ids, offsets = list(found["input_ids"]), found["offset_mapping"]
+        wanted = [(0, len(reply))] if spans is None else spans
+        places = [
+            place
+            for place, (start, end) in enumerate(offsets)
+            if any(start < len(prompt) + to and end > len(prompt) + begin for begin, to in wanted)
+        ]
+        if not places:
+            raise ValueError("a reply without a token to learn")
+        if spans is None and self._tokenizer.eos_token_id is not None:
+            places.append(len(ids))
+            ids.append(self._tokenizer.eos_token_id)
+        return Example(tuple(ids), tuple(places))
+
 
 _LOG = logging.getLogger("judgebench.models")  # which a run shows with its progress
 _CASES, _LABELS = "cases.jsonl", "labels.json"

@@ -23,7 +23,6 @@ from judgebench.runs.bench import Bench, Gathered, no_texts
 from judgebench.runs.extension import Extension, LearntEntry, Loaded
 from judgebench.runs.folder import RunFolder
 from judgebench.studies.answers import indexed
-from judgebench.tuning.by_system import BySystem
 from judgebench.tuning.config import (
     SHUFFLED,
     BagOfWordsConfig,
@@ -37,12 +36,11 @@ from judgebench.tuning.config import (
     Stage,
     TuningConfig,
 )
-from judgebench.tuning.examples import open_examples
+from judgebench.tuning.examples import BySystem, open_examples, read_silver, with_silver
 from judgebench.tuning.head import has_sklearn, open_head
 from judgebench.tuning.instructions import open_instructions
 from judgebench.tuning.recalibrate import open_recalibrate, rubric_of
 from judgebench.tuning.rounds import Rounds, panel_of
-from judgebench.tuning.silver import read_silver, with_silver
 from judgebench.tuning.tuned import TunedEntry, TunedJudge
 
 FOLDER = "tuning"  # in a run folder: what was learnt

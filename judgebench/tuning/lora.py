@@ -24,8 +24,7 @@ from judgebench.records import Answer, Verdict
 from judgebench.rubric import Rubric
 from judgebench.runs.judging import Work
 from judgebench.tuning.config import LoraConfig
-from judgebench.tuning.curriculum import blocks_of, described
-from judgebench.tuning.example import Example, Texts
+from judgebench.tuning.examples import Example, Texts, blocks_of, described
 from judgebench.tuning.train import ADAPTER, MODEL, Recipe, Watch, train
 
 _RATE, _RATE_OF_ALL = 2e-4, 2e-5  # of an adapter, and of all weights

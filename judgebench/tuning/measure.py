@@ -10,13 +10,16 @@ answers, and that way minus the judge.
 
 A gain is shown where the interval lies above 0, a loss where it lies below, and the corrected p
 value is at most 1 - level, whether missing labels are left out or count as wrong.
+
+What the tuning wing found: rows of numbers, and how they are shown.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -35,13 +38,60 @@ from judgebench.alignment.differences import (
 )
 from judgebench.alignment.statistics import STATISTICS
 from judgebench.records import Estimate
+from judgebench.results.part import LaneKind, Part, incomplete
 from judgebench.results.rows import Results, Row
+from judgebench.results.shown import Shown
 from judgebench.rubric import Metric
 from judgebench.stats.confusion import confusion_by_cluster
 from judgebench.stats.paired import swap_test
 from judgebench.studies.study import JudgeVerdicts, Study
 from judgebench.tuning.reading import Learnt
-from judgebench.tuning.result import Tuned
+
+
+@dataclass(frozen=True, repr=False)
+class Tuned(Shown):
+    """What judges that learn are worth out of fold. `measure` describes the rows; `titles` are
+    those of the metrics, `kinds` those of all judges of the study."""
+
+    titles: Mapping[str, str]
+    kinds: Mapping[str, str]
+    taught: tuple[Learnt, ...]
+    rows: Results
+    gaps: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    collapsed: Mapping[str, str] = field(default_factory=dict)  # a sentence, by judge
+
+    @cached_property
+    def part(self) -> Part:
+        from judgebench.tuning.part import tuning_part
+
+        return incomplete(tuning_part(self), self.gaps)
+
+    def lane(self, judge: str) -> LaneKind:
+        """How it is drawn."""
+        return "control" if self.kinds.get(judge) == "control" else "judge"
+
+    def shown_name(self, judge: str) -> str:
+        """The name, with `(control)` after it where it is one."""
+        return f"{judge} (control)" if self.lane(judge) == "control" else judge
+
+    def curve(self, judge: str, metric: str, statistic: str) -> Mapping[int, Estimate]:
+        """What it reaches by how many answers it learnt from, with all of them last; empty where no
+        curve was asked for."""
+        about = {"judge": judge, "metric": metric}
+        fewer = self.rows.select("otherwise", statistic, side="otherwise", kind="labels", **about)
+        points = {labels_of(row): row.estimate for row in fewer}
+        cells = next(one.facts for one in self.taught if one.name == judge).values()
+        if points and cells:
+            whole = round(sum(facts["n"] for facts in cells) / len(cells))
+            points[whole] = self.rows.find(statistic, "score", **about)
+        return dict(sorted(points.items()))
+
+
+def labels_of(row: Row) -> int:
+    """Of a row of the kind `labels`: how many labelled answers were learnt from."""
+    return int(row["as"].removeprefix("n"))
+
 
 SIDES = ("baseline", "learnt", "difference")
 WAYS = ("learnt", "otherwise", "difference")

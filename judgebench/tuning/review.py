@@ -20,7 +20,7 @@ from judgebench.errors import Problem, SetupError, shorten
 from judgebench.people.page import Item, Question
 from judgebench.results.rows import Results, Row
 from judgebench.stats.means import clustered_mean
-from judgebench.tuning.silver import SilverLine
+from judgebench.tuning.examples import SilverLine
 from judgebench.yaml_file import read_models
 
 CRITERIA = (

@@ -30,7 +30,7 @@ from judgebench.models.weighing import common_prefix
 from judgebench.progress import NoProgress, Progress
 from judgebench.records import content_hash
 from judgebench.runs.stop import Interrupted, Stop, StopSign
-from judgebench.tuning.example import Example
+from judgebench.tuning.examples import Example
 
 ADAPTER, MODEL = "adapter", "model"  # in the folder: what was trained
 _DONE, _STATE = "trained.json", "training.safetensors"

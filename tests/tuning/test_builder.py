@@ -19,7 +19,7 @@ from judgebench.judges.judge import Task
 from judgebench.rubric import load_rubric
 from judgebench.tuning import builder
 from judgebench.tuning.builder import Filters, build
-from judgebench.tuning.silver import read_silver
+from judgebench.tuning.examples import read_silver
 
 CORPUS = [{"text": "A curt answer has few words."}, {"text": "Iron is in beans."}]
 

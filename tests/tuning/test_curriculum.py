@@ -20,9 +20,15 @@ from judgebench.rubric import Rubric, load_rubric
 from judgebench.studies.answers import indexed
 from judgebench.studies.truth import TruthConfig
 from judgebench.tuning.config import SHUFFLED, Stage
-from judgebench.tuning.curriculum import blocks_of, described, joined
+from judgebench.tuning.examples import (
+    Silver,
+    blocks_of,
+    described,
+    joined,
+    read_silver,
+    with_silver,
+)
 from judgebench.tuning.judges import fold_cells
-from judgebench.tuning.silver import Silver, read_silver, with_silver
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ from judgebench.runs.bench import load_bench
 from judgebench.runs.folder import RunFolder
 from judgebench.tuning.judges import Examining
 from judgebench.tuning.measure import measure_tuning
-from judgebench.tuning.revisions import revisions
+from judgebench.tuning.rounds import revisions
 
 Call = Callable[..., tuple[int, str, str]]
 

@@ -22,9 +22,8 @@ from judgebench.results.write import write_report
 from judgebench.stats.resample import Resampling
 from judgebench.studies.study import JudgeVerdicts, Study, study_of
 from judgebench.studies.truth import TruthConfig
-from judgebench.tuning.measure import measure_tuning
+from judgebench.tuning.measure import Tuned, measure_tuning
 from judgebench.tuning.reading import Learnt
-from judgebench.tuning.result import Tuned
 
 SYS = "  - {name: who-wrote-it, learn: by-system}"
 MORE = "tuning: {folds: 4, curve: [6, 12], holdout_systems: [model-x]}"

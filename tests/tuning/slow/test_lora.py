@@ -38,7 +38,7 @@ from judgebench.records import Answer
 from judgebench.rubric import Rubric, load_rubric
 from judgebench.runs.stop import Interrupted, Stop
 from judgebench.tuning.config import LoraConfig
-from judgebench.tuning.example import Example, Texts
+from judgebench.tuning.examples import Example, Texts
 from judgebench.tuning.lora import Lora
 from judgebench.tuning.train import ADAPTER, MODEL, Recipe, Watch, memory_errors, train
 
