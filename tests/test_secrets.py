@@ -217,7 +217,7 @@ def test_a_key_that_the_server_says_is_nowhere(
     assert (
         sum("***" in v.raw + v.reason for v in ended.values()) >= 8
     )  # litellm keeps some to itself
-    monkeypatch.setattr(write, "drawn", lambda figures: {})  # takes long
+    monkeypatch.setattr(write, "drawn", lambda *_: {})  # takes long
     write.write_report([align_run(folder).part], tmp_path / "out" / "report")
     assert found_in(tmp_path / "out", KEY) == []
     check_told(None, everything_logged, capfd.readouterr())
