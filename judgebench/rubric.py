@@ -44,6 +44,8 @@ def normalise(text: str) -> str:
 
 def fold(text: str) -> str:
     """As `normalise`, and what is around a text stays."""
+    if text.isascii():  # in which there is nothing to fold but case and spaces
+        return " ".join(text.casefold().split())
     text = _INVISIBLE.sub("", unicodedata.normalize("NFKC", text))
     text = _DASHES.sub("-", text).translate(_QUOTES).casefold()
     # Folding case can take composed letters apart, so they are composed again.

@@ -178,7 +178,7 @@ def _readings(
         return [_REFUSAL]
     try:
         said = without_reasoning(text)
-        if looks_like_refusal(said):
+        if said != text and looks_like_refusal(said):
             return [_REFUSAL]
         each = values(said)
     except ValueError as error:
@@ -574,7 +574,7 @@ def holds(texts: Sequence[str], verdict: Sequence[tuple[Sequence[str], Sequence[
     >>> holds(["There is no bias: no."], [(["bias"], ["No"])])
     False
     """
-    seen = [_alike(view) for text in texts for view in _views(text)]
+    seen = [_alike(view) for text in filter(_may_hold, texts) for view in _views(text)]
     views = [_bare(view) for view in seen if _MAY_LABEL.search(view)]
     places = [(view, *found.span()) for view in views for found in _LABELLED.finditer(view)]
     return bool(places) and all(
@@ -585,6 +585,11 @@ def holds(texts: Sequence[str], verdict: Sequence[tuple[Sequence[str], Sequence[
         )
         for names, values in (([*names, "[RESULT]"], values) for names, values in verdict)
     )
+
+
+def _may_hold(text: str) -> bool:
+    """Whether a spelling of it may have a colon or a bracket, as a label has; most texts do not."""
+    return not text.isascii() or any(map(text.__contains__, ":[&\\"))
 
 
 def _views(text: str) -> Sequence[str]:

@@ -13,6 +13,7 @@ import os
 import re
 from array import array
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import Any, Literal
 from urllib.parse import unquote, urlsplit
 
@@ -197,6 +198,7 @@ _SHORTEST = 8  # characters; what is shorter may stand anywhere by chance
 _PIECE = 4  # characters, by which a text without a secret is known quickly
 _HIDDEN = "***"
 _PASSES = 8
+_MOST_NAMES = 256  # of models that are remembered: nearly every reply repeats the one before
 # Of what a message leaves out, and how much of a key's ends stands beside such a mark.
 _MARKS = ("**", "\u2022\u2022", "\u2026", "...", "xxxx", "XXXX")
 _MARK = r"(?:\*{2,99}|\u2022{2,99}|\u2026|\.{3,99}|x{4,99}|X{4,99})"
@@ -249,6 +251,7 @@ class Secrets:
             for n in (_SHORTEST, _PIECE)
         )
         self._pieces = frozenset(map(tuple, pieces))
+        self._name = lru_cache(_MOST_NAMES)(self._scrubbed_name)
         heads = _either({secret[:n] for secret in found for n in _ENDS})
         tails = _either({secret[-n:] for secret in found for n in _ENDS})
         self._beside_mark = re.compile(f"{heads}{_MARK}(?:{tails})?|{_MARK}{tails}")
@@ -257,7 +260,7 @@ class Secrets:
         """`text` without any eight characters in a row of a secret, be it plain, escaped, in
         hexadecimal digits or in base64, without the ends of one that are left beside stars or dots,
         and without what looks like a key or stands before the host of a URL."""
-        for _ in range(_PASSES):  # what is hidden may bring together what was apart
+        for _ in range(_PASSES if text else 0):  # what is hidden may join what was apart
             before = text
             spans = [
                 (places[start], places[end])
@@ -272,6 +275,9 @@ class Secrets:
     def scrubbed_name(self, text: str) -> str:
         """The name of a model without what is in no text: no part is left of one that holds a key
         or a password."""
+        return self._name(text)
+
+    def _scrubbed_name(self, text: str) -> str:
         return _HIDDEN if self.stands_in(text) else self.scrubbed(text)
 
     def stands_in(self, text: str) -> bool:

@@ -78,7 +78,9 @@ class Policy:
 
     def reply(self, call: Call, done: Completion) -> Reply:
         """What one call came to, tied to its request."""
-        price, usage = self.settings.price, replace(done.usage, calls=call.tries)
+        price, usage = self.settings.price, done.usage
+        if usage.calls != call.tries:
+            usage = replace(usage, calls=call.tries)
         return Reply(
             key=call.request.key,
             text=self.secrets.scrubbed(done.text),
