@@ -32,7 +32,6 @@ from typing import Literal, cast, get_args
 import numpy as np
 
 from judgebench.records import Estimate
-from judgebench.results.part import Part, incomplete
 from judgebench.results.rows import Results, Row
 from judgebench.results.shown import Shown
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray, mean_of_defined
@@ -183,17 +182,13 @@ class OneRanking:
 class Rankings(Shown):
     """All that a ranking run finds; `rows` are described at the top of this module."""
 
+    presented_by = "judgebench.ranking.pages:rankings_part"
+
     name: str
     tasks: tuple[RankedTask, ...]
     rows: Results
     notes: tuple[str, ...] = ()
     gaps: tuple[str, ...] = ()
-
-    @cached_property
-    def part(self) -> Part:
-        from judgebench.ranking.pages import rankings_part
-
-        return incomplete(rankings_part(self), self.gaps)
 
     @cached_property
     def rankings(self) -> list[OneRanking]:

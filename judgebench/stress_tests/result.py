@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 
 from judgebench.records import Estimate, Verdict
-from judgebench.results.part import Part, incomplete
 from judgebench.results.rows import Results, Row
 from judgebench.results.shown import Shown
 from judgebench.rubric import Metric, Rubric
@@ -85,6 +83,8 @@ class StressResult(Shown):
       metric` or `humans`) on the same items; `beyond_humans` is it minus that of the humans.
     """
 
+    presented_by = "judgebench.stress_tests.part:stress_part"
+
     rubric: Rubric
     judges: Mapping[str, JudgeKind]
     rows: Results
@@ -93,12 +93,6 @@ class StressResult(Shown):
     n_misses: int = 0  # of which `misses` lists the first
     notes: tuple[str, ...] = ()
     gaps: tuple[str, ...] = ()
-
-    @cached_property
-    def part(self) -> Part:
-        from judgebench.stress_tests.part import stress_part
-
-        return incomplete(stress_part(self), self.gaps)
 
     @property
     def real_judges(self) -> list[str]:

@@ -19,7 +19,6 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 
 import numpy as np
 
@@ -38,7 +37,7 @@ from judgebench.alignment.differences import (
 )
 from judgebench.alignment.statistics import STATISTICS
 from judgebench.records import Estimate
-from judgebench.results.part import LaneKind, Part, incomplete
+from judgebench.results.part import LaneKind
 from judgebench.results.rows import Results, Row
 from judgebench.results.shown import Shown
 from judgebench.rubric import Metric
@@ -53,6 +52,8 @@ class Tuned(Shown):
     """What judges that learn are worth out of fold. `measure` describes the rows; `titles` are
     those of the metrics, `kinds` those of all judges of the study."""
 
+    presented_by = "judgebench.tuning.part:tuning_part"
+
     titles: Mapping[str, str]
     kinds: Mapping[str, str]
     taught: tuple[Learnt, ...]
@@ -60,12 +61,6 @@ class Tuned(Shown):
     gaps: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     collapsed: Mapping[str, str] = field(default_factory=dict)  # a sentence, by judge
-
-    @cached_property
-    def part(self) -> Part:
-        from judgebench.tuning.part import tuning_part
-
-        return incomplete(tuning_part(self), self.gaps)
 
     def lane(self, judge: str) -> LaneKind:
         """How it is drawn."""
