@@ -8,7 +8,7 @@ stands without it in any format.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Literal
@@ -146,22 +146,6 @@ def _letters(index: int) -> str:
         index, rest = divmod(index - 1, 26)
         text = chr(ord("a") + rest) + text
     return text
-
-
-Keys = Mapping[str, str]
-
-
-def pivot(
-    frame: Table,
-    down: Iterable[tuple[tuple[Cell, ...], Keys]],
-    across: Sequence[tuple[str, Keys]],
-    cell: Callable[[Keys], Cell],
-) -> Table:
-    """`frame` with a row for each of `down`, which begins with the cells under the frame's own
-    columns, and a column for each of `across`; `cell` makes a cell from the keys of both."""
-    columns = (*frame.columns, *(heading for heading, _ in across))
-    rows = tuple((*stubs, *(cell({**keys, **more}) for _, more in across)) for stubs, keys in down)
-    return replace(frame, columns=columns, rows=rows)
 
 
 def split_columns(table: Table, most: int) -> list[Table]:

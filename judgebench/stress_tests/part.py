@@ -10,8 +10,9 @@ from dataclasses import replace
 from typing import Literal
 
 from judgebench.records import Estimate
+from judgebench.results.layout import Keys, Layout, Line
 from judgebench.results.part import Block, HeatMap, Part
-from judgebench.results.tables import DASH, Cell, Keys, Table, format_number, p_text, pivot
+from judgebench.results.tables import DASH, Cell, Table, format_number, p_text
 from judgebench.rubric import Metric
 from judgebench.stats.means import mean_and_sd
 from judgebench.stress_tests.measure import miss_card
@@ -34,7 +35,6 @@ _ON_PROBES = {
 _SIGNED = ("advantage", "shift", "majority_gain", "correlation", "beyond_humans")
 _WAYS = {"left_out": "Failures left out", "worst": "Worst case", "best": "Best case"}
 Side = Literal["recipe", "area"]
-Line = tuple[tuple[Cell, ...], Keys]  # the cells that name a row, and its keys
 Fill = Callable[[Keys], Cell]  # the keys of row and column -> what stands there
 
 
@@ -63,11 +63,6 @@ def main_metric(stress: StressResult) -> Metric | None:
         return max((e.n + e.n_missing for e in found), default=0)
 
     return max(stress.demanded_metrics, key=pairs, default=None)
-
-
-def _frame(key: str, title: str, columns: tuple[str, ...], *notes: str) -> Table:
-    """A table that has no rows yet; its first two columns name a row."""
-    return Table(key, title, columns, notes=notes, stubs=2)
 
 
 def _across(key: str, headings: Mapping[str, str]) -> list[tuple[str, Keys]]:
@@ -104,7 +99,7 @@ def _worst_first(stress: StressResult, lines: list[Line], cell: Fill) -> list[Li
 def _probed(stress: StressResult, names: list[str]) -> list[Line]:
     """A row for each recipe: its name and the bias that it probes."""
     biases = {recipe.name: recipe.bias for recipe in stress.recipes}
-    return [((Cell(name), Cell(biases.get(name) or DASH)), {"recipe": name}) for name in names]
+    return [((name, biases.get(name) or None), {"recipe": name}) for name in names]
 
 
 # --- violations ----------------------------------------------------------------------------------
@@ -116,13 +111,12 @@ def detection_table(stress: StressResult, statistic: str, side: Side) -> Table:
     All together first.
     """
     heading, meaning = ON_VIOLATIONS[statistic]
-    frame = _frame(
+    layout = Layout(
         f"stress_{statistic}-{side}",
         f"Violations, {heading.lower()}, by {side}: judges beside the control judges, "
         "failures left out",
         (side.capitalize(), "Must reach"),
-        f"{heading}: {meaning}.",
-        *([_MORE] if statistic == "detected" else []),
+        (f"{heading}: {meaning}.", _MORE if statistic == "detected" else ""),
     )
 
     def cell(keys: Keys) -> Cell:
@@ -133,10 +127,10 @@ def detection_table(stress: StressResult, statistic: str, side: Side) -> Table:
 
     lines: list[Line] = []
     for name, metric, label in _demands(stress, side):
-        which = Cell(f"All {side}s" if name == EVERY else name)
-        reached = Cell(f"{metric.title}: {label}" if label else metric.title)
+        which = f"All {side}s" if name == EVERY else name
+        reached = f"{metric.title}: {label}" if label else metric.title
         lines.append(((which, reached), {side: name, "metric": metric.id}))
-    return pivot(frame, lines, _judges(stress), cell)
+    return layout.crossed(lines, _judges(stress), cell)
 
 
 def _demands(stress: StressResult, side: Side) -> Iterator[tuple[str, Metric, str]]:
@@ -152,16 +146,18 @@ def _demands(stress: StressResult, side: Side) -> Iterator[tuple[str, Metric, st
 
 def failures_table(stress: StressResult) -> Table:
     """The detection rate three ways, for each judge and metric of which verdicts are missing."""
-    frame = _frame(
+    layout = Layout(
         "stress_failures",
         "Violations detected where verdicts are missing: three ways to count them",
         ("Judge", "Metric"),
-        "Worst case: every failure counted as not detected. "
-        "Best case: every failure counted as detected.",
+        (
+            "Worst case: every failure counted as not detected. "
+            "Best case: every failure counted as detected.",
+        ),
     )
     every = {"recipe": EVERY, "area": EVERY}
-    lines = [
-        ((Cell(name), Cell(metric.title)), {**judge, **every, "metric": metric.id})
+    lines: list[Line] = [
+        ((name, metric.title), {**judge, **every, "metric": metric.id})
         for name, judge in _judges(stress)
         for metric in stress.demanded_metrics
         if stress.rows.select(
@@ -169,7 +165,7 @@ def failures_table(stress: StressResult) -> Table:
         )
     ]
     cell = _finder(stress, "violations", "detected")
-    return pivot(frame, lines, _across("failures", _WAYS), cell)
+    return layout.crossed(lines, _across("failures", _WAYS), cell)
 
 
 def missed_table(stress: StressResult) -> Table:
@@ -183,21 +179,21 @@ def missed_table(stress: StressResult) -> Table:
     for name, metric, _ in _demands(stress, "recipe"):
         if name != EVERY and (name not in named or metric == main):
             named[name] = metric
-    frame = _frame(
+    layout = Layout(
         "stress_missed",
         "Violations missed: 1 minus the detection rate, worst recipe first",
         ("Recipe", "Metric"),
-        "A judge that calls everything severe misses nothing: read its false alarms beside it.",
+        ("A judge that calls everything severe misses nothing: read its false alarms beside it.",),
     )
 
     def cell(keys: Keys) -> Cell:
         return Cell(estimate=stress.violations("detected", **keys).complement)
 
     lines: list[Line] = [
-        ((Cell(recipe), Cell(metric.title)), {"recipe": recipe, "metric": metric.id})
+        ((recipe, metric.title), {"recipe": recipe, "metric": metric.id})
         for recipe, metric in named.items()
     ]
-    return pivot(frame, _worst_first(stress, lines, cell), _judges(stress), cell)
+    return layout.crossed(_worst_first(stress, lines, cell), _judges(stress), cell)
 
 
 # --- what must not move a verdict ----------------------------------------------------------------
@@ -212,32 +208,36 @@ def flips_table(stress: StressResult, most: int | None = None) -> Table:
     rows = stress.rows.select("invariance", "flipped", metric=EVERY)
     probes = list(dict.fromkeys(row["recipe"] for row in rows if row["recipe"] not in tricks))
     cut = most is not None and most < len(probes)
-    frame = _frame(
+    layout = Layout(
         "stress_worst_flips" if most else "stress_flips",
         "Probes that must not move a verdict: flip rate, "
         + (f"the {most} worst of {len(probes)} probes" if cut else "worst probe first"),
         ("Probe", "Bias (CALM)"),
-        "Flip rate: share of pairs in which the label of at least one metric differs; worst "
-        "over the judges, controls left out. 1 minus it is the robustness rate of Ye et al. "
-        "(2024), from whom the names of the biases are.",
+        (
+            "Flip rate: share of pairs in which the label of at least one metric differs; worst "
+            "over the judges, controls left out. 1 minus it is the robustness rate of Ye et al. "
+            "(2024), from whom the names of the biases are.",
+        ),
     )
     cell = _finder(stress, "invariance", "flipped", metric=EVERY)
     lines = _worst_first(stress, _probed(stress, probes), cell)[:most]
-    return pivot(frame, lines, _judges(stress), cell)
+    return layout.crossed(lines, _judges(stress), cell)
 
 
 def probe_tables(stress: StressResult) -> Iterator[Table]:
     """One long table for each judge: every probe on every metric, the worst probe first."""
     order = {row[0].text: place for place, row in enumerate(flips_table(stress).rows)}
     for number, (name, judge) in enumerate(_judges(stress), start=1):
-        frame = _frame(
+        layout = Layout(
             f"stress_probes-{number}",
             f"Every probe on every metric: {name}",
             ("Probe", "Metric"),
-            "Shift: mean change of severity, summed over the metrics for all of them; "
-            "positive where the verdict got more severe. "
-            "p: exact sign test on the direction of the shifts, cluster by cluster; after "
-            "Holm over this judge's probes on the metric.",
+            (
+                "Shift: mean change of severity, summed over the metrics for all of them; "
+                "positive where the verdict got more severe. "
+                "p: exact sign test on the direction of the shifts, cluster by cluster; after "
+                "Holm over this judge's probes on the metric.",
+            ),
         )
         find = _finder(stress, "invariance", **judge)
 
@@ -249,25 +249,26 @@ def probe_tables(stress: StressResult) -> Iterator[Table]:
         mine = [(r["recipe"], r.metric) for r in stress.rows.select("invariance", "p", **judge)]
         mine.sort(key=lambda one: order.get(one[0], len(order)))
         lines: list[Line] = [
-            ((Cell(probe), Cell(metric_title(stress, m))), {"recipe": probe, "metric": m})
-            for probe, m in mine
+            ((probe, metric_title(stress, m)), {"recipe": probe, "metric": m}) for probe, m in mine
         ]
-        yield pivot(frame, lines, _across("statistic", _ON_PROBES), cell)
+        yield layout.crossed(lines, _across("statistic", _ON_PROBES), cell)
 
 
 def planted_table(stress: StressResult) -> Table:
     """How often each trick got what it asks for on any metric: worst trick first; judges across."""
-    frame = _frame(
+    layout = Layout(
         "stress_planted",
         "Planted verdicts: how often each trick got what it asks for, worst trick first",
         ("Trick", "Bias (CALM)"),
-        "Share of the items on which at least one metric was moved to the demanded label, of "
-        "those where the judge had not said so before.",
+        (
+            "Share of the items on which at least one metric was moved to the demanded label, of "
+            "those where the judge had not said so before.",
+        ),
     )
     tricks = [trick for trick in stress.rows.values("recipe", "planted") if trick != EVERY]
     cell = _finder(stress, "planted", "success", metric=EVERY)
     lines = _worst_first(stress, _probed(stress, tricks), cell)
-    return pivot(frame, lines, _judges(stress), cell)
+    return layout.crossed(lines, _judges(stress), cell)
 
 
 # --- the judge itself, and what was done ---------------------------------------------------------
@@ -275,41 +276,46 @@ def planted_table(stress: StressResult) -> Table:
 
 def consistency_table(stress: StressResult) -> Table:
     """How often a judge says the same when asked the same again."""
-    frame = _frame(
+    layout = Layout(
         "stress_consistency",
         "Self-consistency: the same question asked again",
-        ("Judge", "Metric", "Verdicts per item"),
-        "Agreement: share of pairs of an item's verdicts that are equal. Majority gain: "
-        "accuracy of the majority over the repeats minus that of the first verdict.",
+        ("Judge", "Metric"),
+        (
+            "Agreement: share of pairs of an item's verdicts that are equal. Majority gain: "
+            "accuracy of the majority over the repeats minus that of the first verdict.",
+        ),
+        ("Verdicts per item",),
     )
     lines: list[Line] = [
         (
-            (Cell(name), Cell(metric_title(stress, row.metric)), Cell(f"{row.estimate.value:,}")),
+            (name, metric_title(stress, row.metric), f"{row.estimate.value:,}"),
             {**judge, "metric": row.metric, "recipe": row["recipe"]},
         )
         for name, judge in _judges(stress)
         for row in stress.rows.select("consistency", "asked", **judge)
     ]
     across = _across("statistic", {"agreement": "Agreement", "majority_gain": "Majority gain"})
-    return pivot(frame, lines, across, _finder(stress, "consistency"))
+    return layout.crossed(lines, across, _finder(stress, "consistency"))
 
 
 def halo_table(stress: StressResult) -> Table:
     """How far the labels of different metrics go together, beside the humans."""
-    frame = _frame(
+    layout = Layout(
         "stress_halo",
         "Halo: how far the labels of different metrics go together",
         ("Judge", "Labels by"),
-        "Mean correlation over pairs of metrics. One pass: all metrics in one reply; per "
-        "metric: one call for each.",
+        (
+            "Mean correlation over pairs of metrics. One pass: all metrics in one reply; per "
+            "metric: one call for each.",
+        ),
     )
-    lines = [
-        ((Cell(name), Cell(row["who"])), {**judge, "who": row["who"]})
+    lines: list[Line] = [
+        ((name, row["who"]), {**judge, "who": row["who"]})
         for name, judge in _judges(stress)
         for row in stress.rows.select("halo", "correlation", **judge)
     ]
     headings = {"correlation": "Mean correlation", "beyond_humans": "Beyond the humans"}
-    return pivot(frame, lines, _across("statistic", headings), _finder(stress, "halo"))
+    return layout.crossed(lines, _across("statistic", headings), _finder(stress, "halo"))
 
 
 def recipes_table(stress: StressResult) -> Table:
