@@ -212,7 +212,7 @@ def make_control_cases(bench: RankBench, step: RankingStep) -> Mapping[str, Any]
     """Write the arguments of every control case; what the manifest says of the retrieval."""
     retriever, run = None, step.folder.path
     if bench.proxy.passages is not None:
-        from judgebench.ranking.proxy.evaluator import PassageRetriever
+        from judgebench.ranking.proxy.passages import PassageRetriever
 
         step.progress.say(f"passages: {len(bench.corpus.documents):,} documents are searched")
         retriever = PassageRetriever(bench.proxy.passages, bench.corpus, run / "proxy" / "passages")

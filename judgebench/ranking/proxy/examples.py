@@ -26,7 +26,7 @@ from judgebench.ranking.proxy.task import ControlCase, ProxyTask, Split, TaskIns
 from judgebench.records import content_hash
 
 if TYPE_CHECKING:
-    from judgebench.ranking.proxy.evaluator import PassageRetriever
+    from judgebench.ranking.proxy.passages import PassageRetriever
 
 
 def control_arguments(

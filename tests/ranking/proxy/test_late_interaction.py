@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from judgebench.errors import MissingExtra
-from judgebench.ranking.proxy.evaluator import ColBERTReranker, EncoderReranker
+from judgebench.ranking.proxy.passages import ColBERTReranker, EncoderReranker
 
 
 class FakeEncoder:

@@ -18,11 +18,11 @@ pytest.importorskip("transformers", reason="needs the extra `proxy`")
 
 from judgebench.errors import JudgebenchError, SetupError  # noqa: E402
 from judgebench.models.encoder import Encoder, find_encoder, open_encoder  # noqa: E402
-from judgebench.ranking.proxy.evaluator import (  # noqa: E402
+from judgebench.ranking.proxy.examples import control_arguments  # noqa: E402
+from judgebench.ranking.proxy.passages import (  # noqa: E402
     ColBERTReranker,
     PassageRetriever,
 )
-from judgebench.ranking.proxy.examples import control_arguments  # noqa: E402
 from judgebench.ranking.proxy.section import PassagesConfig  # noqa: E402
 from judgebench.ranking.proxy.task import ProxyTask, TaskInstance  # noqa: E402
 from judgebench.retrieval.vectors import Corpus, Document, read_corpus  # noqa: E402
