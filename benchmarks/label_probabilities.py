@@ -44,8 +44,8 @@ from judgebench.models.settings import BackendSettings
 from judgebench.prompt import load_prompt
 from judgebench.records import Answer, Verdict
 from judgebench.rubric import load_rubric
-from judgebench.runs.bench import load_bench
 from judgebench.runs.folder import RunFolder
+from judgebench.runs.load import load_bench
 from judgebench.runs.open import open_run
 from judgebench.runs.run_bench import run
 from judgebench.shipped import shipped_folder

@@ -124,7 +124,7 @@ def lines_of(folder: Path) -> Iterator[tuple[str, Taken]]:
 
 def only_read(bench: Path) -> None:
     """Read and check the data set, as every command begins."""
-    from judgebench.runs.bench import load_bench
+    from judgebench.runs.load import load_bench
 
     load_bench(bench).close()
 
@@ -133,8 +133,8 @@ def only_resume(bench: Path, run: Path) -> None:
     """Resume a run and say when its judge has started."""
     from judgebench.progress import NoProgress
     from judgebench.runs import run_bench
-    from judgebench.runs.bench import load_bench
     from judgebench.runs.folder import RunFolder
+    from judgebench.runs.load import load_bench
 
     class Told(NoProgress):
         def start(self, name: str, total: int, done: int) -> None:

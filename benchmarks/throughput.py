@@ -108,7 +108,7 @@ def bodies(answers: int, url: str) -> list[dict[str, Any]]:
     """The requests that judgebench would send."""
     from judgebench.judges.judge import Task
     from judgebench.models.chat import chat_body
-    from judgebench.runs.bench import load_bench
+    from judgebench.runs.load import load_bench
 
     with tempfile.TemporaryDirectory() as name:
         bench = load_bench(write_bench(Path(name), answers, "openai-compatible", url, 1))
@@ -118,8 +118,8 @@ def bodies(answers: int, url: str) -> list[dict[str, Any]]:
 
 def judgebench(backend: str, answers: int, url: str, connections: int) -> dict[str, float]:
     from judgebench.progress import NoProgress
-    from judgebench.runs.bench import load_bench
     from judgebench.runs.folder import RunFolder
+    from judgebench.runs.load import load_bench
     from judgebench.runs.run_bench import run
 
     span = Span()

@@ -191,8 +191,8 @@ def open_run(
     'annotator-1'
     """
     from judgebench.judges.recorded import lacking_labels
-    from judgebench.runs.bench import settings_of
     from judgebench.runs.folder import RunFolder
+    from judgebench.runs.load import settings_of
     from judgebench.runs.open import open_run as open_folder
     from judgebench.runs.wing import with_wings
 
@@ -419,7 +419,7 @@ def tune(
     """
     _need("tuning")
     if not isinstance(bench, Study):
-        from judgebench.runs.bench import load_bench as load
+        from judgebench.runs.load import load_bench as load
 
         extend = import_module("judgebench.tuning.judges").Examining()
         loaded = load(Path(bench), extend=extend)
@@ -634,8 +634,8 @@ def load_bench(
     10
     >>> bench.close()
     """
-    from judgebench.runs.bench import check_local
-    from judgebench.runs.bench import load_bench as load
+    from judgebench.runs.load import check_local
+    from judgebench.runs.load import load_bench as load
 
     if local_only:
         check_local(Path(path))
@@ -711,7 +711,7 @@ def run(
 
 def _section_run(bench: Path) -> Callable[[Path | None, Progress, float | None], Path] | None:
     """How a bench.yaml is run that is no benchmark of judges, such as a ranking."""
-    from judgebench.runs.bench import bench_file
+    from judgebench.runs.load import bench_file
     from judgebench.runs.wing import sections
     from judgebench.yaml_file import load_yaml
 

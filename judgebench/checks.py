@@ -156,7 +156,7 @@ def _label_use(humans: Humans) -> Iterator[str]:
 
 
 def _check_bench(outcome: Outcome, path: Path, data_folder: Path | None, connect: bool) -> None:
-    from judgebench.runs.bench import load_bench
+    from judgebench.runs.load import load_bench
 
     value = load_yaml(path)
     for section in sections():
@@ -188,7 +188,7 @@ def _knowledge(judge: LLMJudge) -> Iterator[str]:
 
 def _data_warnings(path: Path, data_folder: Path | None) -> Sequence[Problem]:
     """What is to be said of the data of a bench.yaml with errors."""
-    from judgebench.runs.bench import Gathered, read_config
+    from judgebench.runs.load import Gathered, read_config
 
     try:
         config, _ = read_config(path, Gathered(str(path)), data_needed=False)

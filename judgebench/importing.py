@@ -21,7 +21,7 @@ from judgebench.errors import Problem, SetupError, shorten, some
 from judgebench.files import all_or_nothing, to_line, write_atomically
 from judgebench.judges.config import JUDGE_NAME
 from judgebench.rubric import Rubric, normalise
-from judgebench.runs.bench import load_bench
+from judgebench.runs.load import load_bench
 from judgebench.starter import (
     BENCH,
     DATA,

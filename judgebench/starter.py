@@ -79,7 +79,7 @@ def init(file: str | Path, to: str | Path | None = None) -> Started:
 
 def _items(bench: Path) -> list[str]:
     """The ids of the items, as the benchmark reads them. Raises SetupError."""
-    from judgebench.runs.bench import load_bench
+    from judgebench.runs.load import load_bench
 
     loaded = load_bench(bench)
     try:

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from judgebench.errors import SetupError
-from judgebench.runs.bench import Bench, load_bench, settings_of
+from judgebench.runs.bench import Bench
+from judgebench.runs.load import load_bench, settings_of
 
 Load = Callable[[str], Bench]
 HEAD = "name: x\nrubric: support-tone\ndata: [answers.csv, labels.csv]\n"

@@ -12,8 +12,8 @@ from loopback import Body, Loopback, Play, said
 from judgebench.data.load import load_data
 from judgebench.results.write import write_report
 from judgebench.rubric import load_rubric
-from judgebench.runs.bench import load_bench
 from judgebench.runs.folder import RunFolder
+from judgebench.runs.load import load_bench
 from judgebench.runs.run_bench import run
 from judgebench.shipped import shipped_folder
 

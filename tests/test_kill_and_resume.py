@@ -14,8 +14,8 @@ from scripted_judges import Listener
 
 from judgebench.errors import RunLocked, SetupError
 from judgebench.records import Status
-from judgebench.runs.bench import load_bench
 from judgebench.runs.folder import RunFolder
+from judgebench.runs.load import load_bench
 from judgebench.runs.run_bench import run
 
 

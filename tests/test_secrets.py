@@ -34,8 +34,8 @@ from judgebench.models.litellm_backend import LiteLLM
 from judgebench.models.openai_compatible import OpenAICompatible
 from judgebench.models.settings import BackendSettings, Secrets
 from judgebench.results import write
-from judgebench.runs.bench import load_bench
 from judgebench.runs.folder import RunFolder
+from judgebench.runs.load import load_bench
 from judgebench.runs.run_bench import run
 
 # With what URLs quote, what JSON escapes and what base64 writes with "+" and "/".

@@ -18,7 +18,8 @@ from judgebench.judges.config import Name
 from judgebench.people.page import check_people
 from judgebench.records import ADJUDICATED, Dataset
 from judgebench.rubric import Rubric, load_rubric
-from judgebench.runs.bench import BenchConfig, Gathered, bench_file, read_config
+from judgebench.runs.bench import BenchConfig
+from judgebench.runs.load import Gathered, bench_file, read_config
 from judgebench.yaml_file import Strict, load_with_lines, read_text, validate
 
 Task = Literal["labels", "ranking", "preference", "criteria", "two-part", "review"]

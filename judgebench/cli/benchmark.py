@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from judgebench.judges.config import JudgeConfig
     from judgebench.models.contract import Backend
     from judgebench.models.settings import BackendSettings
-    from judgebench.runs.bench import Bench
-    from judgebench.runs.extension import Extend
+    from judgebench.runs.bench import Bench, Extend
     from judgebench.runs.folder import RunFolder
     from judgebench.runs.run_bench import Sharing
     from judgebench.writer import WritingTerms
@@ -47,8 +46,9 @@ class Asked:
 
 def benchmark(asked: Asked, extend: Extend | None = None, sharing: Sharing | None = None) -> None:
     """Judge what has no verdict yet, with what a wing adds; then write and print the report."""
-    from judgebench.runs.bench import check_local, default_run_folder, load_bench
+    from judgebench.runs.bench import default_run_folder
     from judgebench.runs.folder import RunFolder
+    from judgebench.runs.load import check_local, load_bench
     from judgebench.runs.run_bench import batched
 
     console, stopped, failed = asked.output.console(), None, False
@@ -206,7 +206,7 @@ def confirm_keys(file: Path, models: Iterable[Model]) -> None:
 
 def confirm_keys_of(files: Iterable[Path], data_folder: Path | None) -> None:
     """The same of every bench.yaml among the files."""
-    from judgebench.runs.bench import load_bench
+    from judgebench.runs.load import load_bench
 
     for file in files:
         with suppress(SetupError):  # another kind of file, or one whose errors are reported later

@@ -236,7 +236,7 @@ def folds_told(material: Material, cells: Sequence[Cell]) -> Mapping[str, Any]:
 
 
 class LearntJudge:
-    """Meets `runs.extension.LearntJudge`: a learner in cells, each in a folder of its own below
+    """Meets `runs.bench.LearntJudge`: a learner in cells, each in a folder of its own below
     `home`. An altered answer is judged by the cell of what it was made of."""
 
     notes: Sequence[str] = ()

@@ -43,14 +43,8 @@ from judgebench.ranking.proxy.task_file import load_task, sample_task
 from judgebench.ranking.ranking_folder import argument_answer
 from judgebench.records import Answer, Dataset
 from judgebench.retrieval.vectors import Corpus, read_corpus
-from judgebench.runs.bench import (
-    BenchConfig,
-    Gathered,
-    bench_file,
-    check_local,
-    load_bench,
-    read_config,
-)
+from judgebench.runs.bench import BenchConfig
+from judgebench.runs.load import Gathered, bench_file, check_local, load_bench, read_config
 
 TASK, BENCH, PROMPT = "task.yaml", "bench.yaml", "argument.jinja"
 _NAMES = {

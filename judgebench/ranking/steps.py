@@ -48,9 +48,9 @@ from judgebench.ranking.ranking_folder import (
 )
 from judgebench.records import Answer, Dataset
 from judgebench.runs import run_bench
-from judgebench.runs.bench import load_bench
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.judging import Bundles, Work, judge_answers
+from judgebench.runs.load import load_bench
 from judgebench.runs.run_bench import take_out
 from judgebench.runs.stop import Budget, Interrupted, Stop, ctrl_c
 from judgebench.runs.verdict_log import check_lines

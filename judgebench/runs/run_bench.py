@@ -38,11 +38,11 @@ from judgebench.models.contract import Backend
 from judgebench.progress import NoProgress, OneAtATime, Progress, backend_warnings_to
 from judgebench.records import Answer, Verdict, content_hash
 from judgebench.rubric import Rubric
-from judgebench.runs.bench import Bench, Gathered
-from judgebench.runs.extension import Variant
+from judgebench.runs.bench import Bench, Variant
 from judgebench.runs.folder import RunFolder, Shard
 from judgebench.runs.forecast import budget_of
 from judgebench.runs.judging import Bundles, Ledger, Work, judge_answers, tasks_of, write_controls
+from judgebench.runs.load import Gathered
 from judgebench.runs.stop import PATIENCE_S, Budget, Interrupted, Stop, ctrl_c, run_lanes
 from judgebench.runs.verdict_log import (
     FiledVerdicts,

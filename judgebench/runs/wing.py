@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 
     from judgebench.progress import Progress
     from judgebench.results.shown import Shown
-    from judgebench.runs.bench import Bench, BenchConfig
-    from judgebench.runs.extension import LearntEntry, LearntJudge
+    from judgebench.runs.bench import Bench, BenchConfig, LearntEntry, LearntJudge
     from judgebench.runs.folder import RunFolder
     from judgebench.studies.study import Study
 
@@ -87,7 +86,7 @@ class Wing:
     """What a wing adds to judgebench. All of it is optional.
 
     `section` is its key of bench.yaml, `learning` its kind of judges. What it adds to a run is a
-    `runs.extension.Extension`, which one of its `commands` passes to the run. `read` takes from a
+    `runs.bench.Extension`, which one of its `commands` passes to the run. `read` takes from a
     run folder what the wing measures; it goes into `Study.beside[name]`. `measure` makes the wing's
     findings from a study and from those of the wings that it `needs`, by name (None where there is
     nothing to measure).

@@ -16,7 +16,8 @@ from judgebench.errors import Problem, SetupError
 from judgebench.judges.config import Name
 from judgebench.models.hosts import hosts_of
 from judgebench.models.settings import BackendSettings
-from judgebench.runs.bench import BenchConfig, Gathered
+from judgebench.runs.bench import BenchConfig
+from judgebench.runs.load import Gathered
 from judgebench.yaml_file import Strict, load_with_lines, node_below, validate
 
 KEY = "scorers"

@@ -22,7 +22,7 @@ from judgebench.results.part import Block, Part
 from judgebench.results.rows import Results, Row
 from judgebench.results.shown import Shown
 from judgebench.results.tables import Cell, Table, format_number
-from judgebench.runs.bench import Gathered
+from judgebench.runs.load import Gathered
 from judgebench.scorers.config import scorer_configs
 from judgebench.scorers.judges import open_scorer
 from judgebench.scorers.scorer import (

@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from judgebench.results.shown import Shown
-    from judgebench.runs.bench import Bench, BenchConfig
-    from judgebench.runs.extension import LearntEntry, LearntJudge
+    from judgebench.runs.bench import Bench, BenchConfig, LearntEntry, LearntJudge
     from judgebench.runs.folder import RunFolder
     from judgebench.scorers.candidates import ScorersRead
     from judgebench.studies.study import Study

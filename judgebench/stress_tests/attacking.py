@@ -11,9 +11,9 @@ from typing import Any
 from judgebench.judges.llm import LLMJudge
 from judgebench.records import Answer
 from judgebench.rubric import Rubric
-from judgebench.runs.bench import settings_of
-from judgebench.runs.extension import Extension, Loaded, Variant
+from judgebench.runs.bench import Extension, Loaded, Variant
 from judgebench.runs.folder import BESIDE, RunFolder
+from judgebench.runs.load import settings_of
 from judgebench.runs.open import verdicts_of
 from judgebench.stress_tests.pairs import StressRun, VariantVerdicts
 from judgebench.stress_tests.probes.altered import AlteredAnswer

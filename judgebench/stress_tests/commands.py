@@ -182,7 +182,7 @@ def _judge(path: Path | None) -> JudgeConfig | None:
 
 def _check_local(*models: tuple[Path | None, JudgeConfig | None]) -> None:
     from judgebench.models.hosts import check_hosts, hosts_of
-    from judgebench.runs.bench import Gathered
+    from judgebench.runs.load import Gathered
 
     far = Gathered("")
     for file, model in models:

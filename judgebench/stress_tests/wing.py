@@ -54,7 +54,7 @@ def _attacked(value: Mapping[str, Any]) -> bool:
 
 
 def _check_bench(path: Path) -> str:
-    from judgebench.runs.bench import load_bench
+    from judgebench.runs.load import load_bench
     from judgebench.stress_tests.attacking import Attacking
 
     bench = load_bench(path, extend=Attacking())

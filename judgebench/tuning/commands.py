@@ -163,10 +163,11 @@ def export(
     is worth is measured out of fold.
     """
     from judgebench.progress import ProgressDisplay
-    from judgebench.runs.bench import default_run_folder, load_bench
+    from judgebench.runs.bench import default_run_folder
     from judgebench.runs.folder import RunFolder
     from judgebench.runs.forecast import budget_of
     from judgebench.runs.judging import Work
+    from judgebench.runs.load import load_bench
     from judgebench.runs.stop import Stop
     from judgebench.tuning.export import export_judge
 
@@ -199,8 +200,8 @@ def import_(
     """
     import yaml
 
-    from judgebench.runs.bench import load_bench
     from judgebench.runs.folder import RunFolder
+    from judgebench.runs.load import load_bench
     from judgebench.tuning.judges import learner_of
     from judgebench.tuning.tuned import import_judge
 

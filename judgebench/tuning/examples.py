@@ -43,9 +43,10 @@ from judgebench.models.encoder import find_beside
 from judgebench.records import Answer, Usage, Verdict
 from judgebench.retrieval.vectors import WORDS, KeptVectors, WordSearch
 from judgebench.rubric import Rubric, normalise
-from judgebench.runs.bench import Bench, open_judge
+from judgebench.runs.bench import Bench
 from judgebench.runs.forecast import CHARACTERS_A_TOKEN
 from judgebench.runs.judging import Work
+from judgebench.runs.load import open_judge
 from judgebench.stats.arrays import FloatArray, IntArray
 from judgebench.studies.answers import indexed
 from judgebench.tuning.config import HUMAN, MIXED, SHUFFLED, ExamplesConfig, Stage, files_of

@@ -29,9 +29,10 @@ from judgebench.progress import NoProgress, Progress
 from judgebench.prompt import disarm
 from judgebench.records import Verdict, content_hash
 from judgebench.rubric import Metric, Rubric, load_rubric
-from judgebench.runs.bench import Bench, open_judge
+from judgebench.runs.bench import Bench
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.judging import Bundles, Work, judge_answers
+from judgebench.runs.load import open_judge
 from judgebench.runs.stop import Interrupted
 from judgebench.runs.verdict_log import FiledVerdicts, read_verdicts
 from judgebench.stats.arrays import FloatArray, IntArray

@@ -19,9 +19,9 @@ from judgebench.learning.learnt import (
     material_of,
 )
 from judgebench.prompt import load_prompt
-from judgebench.runs.bench import Bench, Gathered, no_texts
-from judgebench.runs.extension import Extension, LearntEntry, Loaded
+from judgebench.runs.bench import Bench, Extension, LearntEntry, Loaded
 from judgebench.runs.folder import RunFolder
+from judgebench.runs.load import Gathered, no_texts
 from judgebench.studies.answers import indexed
 from judgebench.tuning.config import (
     SHUFFLED,

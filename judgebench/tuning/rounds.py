@@ -28,9 +28,10 @@ from judgebench.judges.judge import Task
 from judgebench.learning.learnt import LEARNT, Learner, TrainingSet
 from judgebench.people.page import Item, Question, read_decisions, review_page
 from judgebench.records import Verdict, content_hash
-from judgebench.runs.bench import Bench, open_judge
+from judgebench.runs.bench import Bench
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.judging import Ledger, Work, ask
+from judgebench.runs.load import open_judge
 from judgebench.runs.run_bench import now
 from judgebench.runs.stop import Interrupted
 from judgebench.runs.verdict_log import VerdictWriter, check_lines, read_verdicts, set_aside

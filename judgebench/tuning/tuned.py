@@ -96,7 +96,7 @@ def tuned_entry(value: Any, file: Path, node: yaml.Node | None) -> TunedEntry:
 
 
 class TunedJudge:
-    """Meets `runs.extension.LearntJudge`: what an export holds, on all answers whose question and
+    """Meets `runs.bench.LearntJudge`: what an export holds, on all answers whose question and
     text it does not know, be it nearly. Of an altered answer its parent counts too."""
 
     kind = "judge"

@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from judgebench.results.shown import Shown
-    from judgebench.runs.bench import Bench
-    from judgebench.runs.extension import LearntEntry, LearntJudge
+    from judgebench.runs.bench import Bench, LearntEntry, LearntJudge
     from judgebench.runs.folder import RunFolder
     from judgebench.studies.study import Study
     from judgebench.tuning.reading import Learnt

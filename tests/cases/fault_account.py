@@ -15,8 +15,8 @@ from judgebench.models.litellm_backend import LiteLLM
 from judgebench.models.openai_compatible import OpenAICompatible
 from judgebench.models.transport import Waits
 from judgebench.records import Status, Verdict
-from judgebench.runs.bench import load_bench
 from judgebench.runs.folder import RunFolder
+from judgebench.runs.load import load_bench
 from judgebench.runs.run_bench import run
 
 JUDGE = "under-faults"

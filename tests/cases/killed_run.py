@@ -60,7 +60,7 @@ def start(bench: Path, run: Path, *, report: bool = False) -> subprocess.Popen[b
     code = "from judgebench.cli.app import main; main()"
     if not report:  # the tables take longer than the run and are not what is tested here
         code = (
-            "import sys; from pathlib import Path; from judgebench.runs.bench import load_bench; "
+            "import sys; from pathlib import Path; from judgebench.runs.load import load_bench; "
             "from judgebench.runs.folder import RunFolder; "
             "from judgebench.runs.run_bench import run; "
             "run(load_bench(Path(sys.argv[2])), RunFolder(Path(sys.argv[4])))"

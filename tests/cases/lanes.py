@@ -9,8 +9,8 @@ import yaml
 from aligned import align_run
 
 from judgebench.records import Status, Verdict
-from judgebench.runs.bench import load_bench
 from judgebench.runs.folder import RunFolder
+from judgebench.runs.load import load_bench
 from judgebench.runs.run_bench import run
 
 TEXTS = [

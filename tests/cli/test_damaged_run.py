@@ -20,8 +20,8 @@ from judgebench.features import WINGS
 from judgebench.results.markdown import to_markdown
 from judgebench.results.write import part_csv
 from judgebench.runs import run_bench
-from judgebench.runs.bench import load_bench
 from judgebench.runs.folder import RunFolder
+from judgebench.runs.load import load_bench
 
 ITEMS = 12
 SAYS = {"solves_problem": "Fully", "politeness": "Polite", "channel": "Phone"}

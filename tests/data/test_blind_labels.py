@@ -9,7 +9,7 @@ import pytest
 
 import judgebench as jb
 from judgebench.data.load import load_data
-from judgebench.runs.bench import load_bench
+from judgebench.runs.load import load_bench
 
 RUBRIC = jb.Rubric.from_labels({"tone": ["Friendly", "Rude"]})
 ROWS = [("a", "ann"), ("a", "ben"), ("b", "ann"), ("b", "ben")]

@@ -23,7 +23,7 @@ from judgebench.errors import SetupError
 from judgebench.files import to_line
 from judgebench.records import Answer, Dataset
 from judgebench.rubric import Rubric, load_rubric
-from judgebench.runs.bench import load_bench
+from judgebench.runs.load import load_bench
 
 Write = Callable[[str, str | bytes], Path]
 

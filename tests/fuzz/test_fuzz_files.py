@@ -24,8 +24,8 @@ from judgebench.judges.config import judge_entry
 from judgebench.models.scripted import Scripted
 from judgebench.prompt import load_prompt
 from judgebench.rubric import Rubric, load_rubric
-from judgebench.runs.bench import load_bench
 from judgebench.runs.folder import RunFolder
+from judgebench.runs.load import load_bench
 from judgebench.yaml_file import load_with_lines
 
 RUBRIC = load_rubric("support-tone")

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 import judgebench as jb
 from judgebench.runs import run_bench
-from judgebench.runs.bench import load_bench
 from judgebench.runs.folder import RunFolder
+from judgebench.runs.load import load_bench
 
 ITEMS = 12
 SAYS = {"solves_problem": "Fully", "politeness": "Polite", "channel": "Phone"}

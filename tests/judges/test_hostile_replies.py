@@ -37,8 +37,8 @@ from judgebench.models.contract import Finish, Reply
 from judgebench.prompt import JudgeReply, load_prompt
 from judgebench.records import Answer, Status, Verdict
 from judgebench.rubric import Rubric, load_rubric
-from judgebench.runs.bench import load_bench
 from judgebench.runs.folder import RunFolder
+from judgebench.runs.load import load_bench
 from judgebench.runs.run_bench import run
 
 KINDS: tuple[JudgeReply, ...] = get_args(JudgeReply)

@@ -32,9 +32,9 @@ from judgebench.prompt import load_prompt
 from judgebench.records import Answer, Lookup, Usage, Verdict
 from judgebench.retrieval.vectors import Corpus, Document, Library
 from judgebench.rubric import Rubric
-from judgebench.runs.bench import check_local, load_bench
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.forecast import forecast
+from judgebench.runs.load import check_local, load_bench
 from judgebench.runs.run_bench import Sharing, run
 from judgebench.runs.stop import Interrupted
 

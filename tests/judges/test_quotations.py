@@ -16,8 +16,8 @@ from judgebench.judges.replies import QUOTED, Beside, Reading, read_beside, read
 from judgebench.prompt import JudgeReply
 from judgebench.records import Answer
 from judgebench.rubric import Rubric, normalise
-from judgebench.runs.bench import load_bench
 from judgebench.runs.folder import RunFolder
+from judgebench.runs.load import load_bench
 from judgebench.runs.run_bench import run
 
 GRADE = Rubric.from_labels({"Grade": ["4", "5", "6"]})

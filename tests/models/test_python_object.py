@@ -11,8 +11,8 @@ import yaml
 from judgebench.errors import SetupError
 from judgebench.models import open_backend
 from judgebench.models.settings import BackendSettings
-from judgebench.runs.bench import load_bench
 from judgebench.runs.folder import RunFolder
+from judgebench.runs.load import load_bench
 from judgebench.runs.run_bench import run
 
 SOURCE = """

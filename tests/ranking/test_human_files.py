@@ -23,7 +23,7 @@ HEAD = "task,item_id,expert,system,rank,label,group\n"
 
 
 def bench(folder: Path, *files: str) -> RankBench:
-    from judgebench.runs.bench import bench_model
+    from judgebench.runs.load import bench_model
 
     prompt: Any = None
     instances = [TaskInstance(i, f"Is {i} so?", "yes", "why", "test", group="g") for i in "abc"]

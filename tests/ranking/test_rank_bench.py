@@ -17,7 +17,7 @@ from judgebench.errors import MissingExtra, Problem, SetupError
 from judgebench.ranking.proxy.task import GOLD, TaskInstance
 from judgebench.ranking.rank_bench import gold_answers, load_rank_bench
 from judgebench.ranking.ranking_folder import argument_answer
-from judgebench.runs.bench import load_bench
+from judgebench.runs.load import load_bench
 from judgebench.shipped import shipped_folder
 
 Call = Callable[..., tuple[int, str, str]]

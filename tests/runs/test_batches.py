@@ -25,8 +25,8 @@ from judgebench.files import read_lines
 from judgebench.models import batch
 from judgebench.models.batch import OpenAI
 from judgebench.models.transport import Waits
-from judgebench.runs.bench import load_bench
 from judgebench.runs.folder import RunFolder
+from judgebench.runs.load import load_bench
 from judgebench.runs.run_bench import left_behind
 
 REPO = Path(__file__).resolve().parents[2]

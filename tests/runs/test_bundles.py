@@ -39,11 +39,11 @@ from judgebench.judges.llm import LLMJudge, judges_from
 from judgebench.models.contract import Request
 from judgebench.records import Answer, HumanLabel, Status, Usage, Verdict
 from judgebench.rubric import Rubric
-from judgebench.runs.bench import load_bench
-from judgebench.runs.extension import Extension
+from judgebench.runs.bench import Extension
 from judgebench.runs.folder import RunFolder, Shard
 from judgebench.runs.forecast import forecast
 from judgebench.runs.judging import Bundles
+from judgebench.runs.load import load_bench
 from judgebench.runs.open import open_run
 from judgebench.runs.run_bench import Sharing, run
 from judgebench.studies.answers import indexed

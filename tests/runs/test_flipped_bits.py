@@ -16,8 +16,8 @@ from loopback import Body, Loopback, Play, said, until
 from scripted_judges import Listener, ScriptedBackend, answers, bench
 
 import judgebench as jb
-from judgebench.runs.bench import load_bench
 from judgebench.runs.folder import RunFolder, Shard
+from judgebench.runs.load import load_bench
 from judgebench.runs.run_bench import Sharing, run
 
 N = 12

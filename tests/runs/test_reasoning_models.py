@@ -13,9 +13,9 @@ from loopback import Body, Loopback, Play, completion, raw, status
 
 from judgebench.alignment.alignment_tables import judges_table
 from judgebench.errors import SetupError
-from judgebench.runs.bench import load_bench
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.forecast import forecast
+from judgebench.runs.load import load_bench
 from judgebench.runs.run_bench import run
 
 NO_TEMPERATURE = "Unsupported value: 'temperature' does not support 0 with this model."

@@ -9,8 +9,8 @@ from killed_run import ANSWERS, REPLY, bench_file
 from loopback import Body, Loopback, completion, raw
 from scripted_judges import Listener
 
-from judgebench.runs.bench import load_bench
 from judgebench.runs.folder import RunFolder
+from judgebench.runs.load import load_bench
 from judgebench.runs.run_bench import run
 
 HALF = ANSWERS // 2

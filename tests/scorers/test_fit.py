@@ -18,9 +18,9 @@ from judgebench.errors import JudgesStopped
 from judgebench.learning.learnt import material_of
 from judgebench.progress import NoProgress
 from judgebench.records import Answer
-from judgebench.runs.bench import load_bench
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.judging import Work
+from judgebench.runs.load import load_bench
 from judgebench.runs.stop import Budget, Interrupted, Stop
 from judgebench.scorers.config import SimpleConfig
 from judgebench.scorers.judges import Cuts

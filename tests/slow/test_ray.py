@@ -18,8 +18,8 @@ from lanes import judged, labels_of
 from loopback import PATIENCE, Body, Loopback, said
 
 from judgebench.errors import SetupError
-from judgebench.runs.bench import load_bench
 from judgebench.runs.folder import RunFolder
+from judgebench.runs.load import load_bench
 from judgebench.runs.run_bench import Engine, Sharing, run
 
 pytestmark = pytest.mark.ray

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from judgebench.errors import JudgebenchError
 from judgebench.records import Answer
 from judgebench.rubric import load_rubric
-from judgebench.runs.bench import load_bench
+from judgebench.runs.load import load_bench
 from judgebench.shipped import shipped_folder
 from judgebench.stress_tests.attacking import Attacking
 from judgebench.stress_tests.probes.altered import AlteredAnswer

@@ -12,8 +12,8 @@ from stress_case import grouped, stress_run
 from judgebench.judges.config import JudgeConfig
 from judgebench.records import Answer, Status
 from judgebench.rubric import load_rubric
-from judgebench.runs.bench import load_bench
 from judgebench.runs.folder import RunFolder
+from judgebench.runs.load import load_bench
 from judgebench.runs.run_bench import run
 from judgebench.shipped import shipped_folder
 from judgebench.stats.resample import Resampling

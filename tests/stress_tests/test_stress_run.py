@@ -18,9 +18,9 @@ from judgebench.errors import DamagedRun, SetupError
 from judgebench.progress import NoProgress
 from judgebench.records import Estimate
 from judgebench.results.write import write_report
-from judgebench.runs.bench import load_bench
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.forecast import forecast
+from judgebench.runs.load import load_bench
 from judgebench.runs.run_bench import run
 from judgebench.shipped import shipped_folder
 from judgebench.stats.resample import Resampling

@@ -30,9 +30,9 @@ from judgebench.progress import NoProgress
 from judgebench.prompt import load_prompt
 from judgebench.records import Answer, Status, Verdict
 from judgebench.rubric import Rubric, load_rubric
-from judgebench.runs.bench import check_local, load_bench
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.judging import Work
+from judgebench.runs.load import check_local, load_bench
 from judgebench.runs.stop import Budget, Stop
 from judgebench.tuning.examples import Examples
 

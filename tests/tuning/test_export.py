@@ -22,9 +22,9 @@ import judgebench as jb
 from judgebench.errors import SetupError
 from judgebench.progress import NoProgress
 from judgebench.rubric import load_rubric
-from judgebench.runs.bench import load_bench
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.judging import Work, tasks_of
+from judgebench.runs.load import load_bench
 from judgebench.runs.stop import Budget, Stop
 from judgebench.studies.answers import indexed
 from judgebench.tuning.export import export_judge

@@ -20,9 +20,9 @@ from judgebench.learning.learnt import TrainingSet
 from judgebench.progress import NoProgress
 from judgebench.records import Answer
 from judgebench.rubric import Metric, Rubric
-from judgebench.runs.bench import check_local
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.judging import Work
+from judgebench.runs.load import check_local
 from judgebench.runs.stop import Budget, Stop
 from judgebench.studies.study import JudgeVerdicts
 from judgebench.tuning.head import Head, balanced, words
@@ -107,7 +107,7 @@ def test_without_scikit_learn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 def test_the_control_that_needs_scikit_learn_is_left_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from judgebench.runs.bench import load_bench
+    from judgebench.runs.load import load_bench
     from judgebench.tuning.judges import open_judges
 
     bench = load_bench(write_bench(tmp_path, "  - {name: who, learn: by-system}"))

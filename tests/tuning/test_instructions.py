@@ -27,9 +27,9 @@ from judgebench.progress import NoProgress
 from judgebench.prompt import load_prompt
 from judgebench.records import Answer
 from judgebench.rubric import Rubric, load_rubric
-from judgebench.runs.bench import load_bench
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.judging import Work
+from judgebench.runs.load import load_bench
 from judgebench.runs.stop import Budget, Interrupted, Stop
 from judgebench.tuning.config import InstructionsConfig
 from judgebench.tuning.instructions import Instructions

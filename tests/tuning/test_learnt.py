@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 import judgebench as jb
 from judgebench.cli.app import app
 from judgebench.errors import SetupError
-from judgebench.runs.bench import load_bench
+from judgebench.runs.load import load_bench
 from judgebench.tuning.config import Learn, RoundsConfig, Stage
 from judgebench.tuning.judges import Examining
 

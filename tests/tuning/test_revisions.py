@@ -16,8 +16,8 @@ from rounds_case import opinion, proposal
 import judgebench as jb
 from judgebench.errors import SetupError
 from judgebench.runs import run_bench
-from judgebench.runs.bench import load_bench
 from judgebench.runs.folder import RunFolder
+from judgebench.runs.load import load_bench
 from judgebench.tuning.judges import Examining
 from judgebench.tuning.measure import measure_tuning
 from judgebench.tuning.rounds import revisions

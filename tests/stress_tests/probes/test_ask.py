@@ -9,7 +9,7 @@ from judgebench.judges.judge import Task
 from judgebench.judges.llm import LLMJudge
 from judgebench.prompt import load_prompt
 from judgebench.records import Answer
-from judgebench.runs.extension import Variant
+from judgebench.runs.bench import Variant
 from judgebench.stress_tests.attacking import variants
 from judgebench.stress_tests.probes.recipe import Ask, Recipe
 

@@ -13,9 +13,9 @@ from tiny_model import write_tiny_model
 import judgebench as jb
 from judgebench.errors import SetupError
 from judgebench.progress import NoProgress
-from judgebench.runs.bench import load_bench
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.judging import Work
+from judgebench.runs.load import load_bench
 from judgebench.runs.stop import Budget, Stop
 from judgebench.tuning.export import export_judge
 
