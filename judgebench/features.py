@@ -25,5 +25,5 @@ def wings() -> tuple[Any, ...]:
 
 
 def contributed(part: str) -> list[Any]:
-    """What the wings that have this part, such as a `section`, hold there."""
+    """The parts of one kind, such as a `section`, of all wings that have it."""
     return [found for wing in wings() if (found := getattr(wing, part))]

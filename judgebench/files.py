@@ -91,7 +91,7 @@ def to_json(value: Mapping[str, Any], **style: Any) -> str:
 
 
 def is_utf8(text: str) -> bool:
-    """Whether UTF-8 can hold the text: it holds no lone surrogate."""
+    """True where UTF-8 can hold the text: it has no lone surrogate."""
     if text.isascii():
         return True
     try:
@@ -180,13 +180,13 @@ def check_unpacked(unpacked: int, packed: int) -> None:
 
 
 def is_named_pipe(path: Path) -> bool:
-    """Whether the path is the standard input, or what the shell writes for `<(command)`."""
+    """True where the path is the standard input, or what the shell writes for `<(command)`."""
     return str(path).startswith(("/dev/stdin", "/dev/fd/", "/proc/self/fd/"))
 
 
 @cache
 def _kept(pipe: Path) -> Path:
-    """What comes through a pipe, as a file: it is read several times. It goes when the process
+    """A copy of a pipe's content as a file, which is read several times. It goes when the process
     ends."""
     import shutil
     from tempfile import NamedTemporaryFile

@@ -1,4 +1,4 @@
-"""How a run tells the user how far it is: one protocol, one display, and nobody at all."""
+"""Progress of long work: one protocol, one display, and a silent one."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ class Answer:
 
     @property
     def criterion(self) -> Part | None:
-        """What the text is to be checked by."""
+        """The criterion by which the text is checked."""
         return next((part for part in self.parts if part.role == "criterion"), None)
 
     @property
@@ -93,12 +93,12 @@ class Answer:
 
     @property
     def is_conversation(self) -> bool:
-        """Whether the turns are those of the text, and not what was said before it."""
+        """True where the turns are those of the text, and not what was said before it."""
         return bool(self.turns) and self.text == in_words(self.turns)
 
     @property
     def kind(self) -> Kind:
-        """What is to be labelled."""
+        """The kind of row that is labelled."""
         if self.responses:
             return "pair"
         return "criterion" if self.criterion else "answer"
@@ -135,17 +135,17 @@ class HumanLabel:
 
     @property
     def adjudicated(self) -> bool:
-        """Whether it is no annotator's."""
+        """True where it is no annotator's label."""
         return self.annotator == ADJUDICATED
 
 
 def is_slot(annotator: str) -> bool:
-    """Whether a name such as `crowd#3` is a place in a list cell and not a person."""
+    """True where a name such as `crowd#3` is a place in a list cell and not a person."""
     return "#" in annotator
 
 
 class Status(StrEnum):
-    """How a verdict ended. Only `ok` carries a label for every metric."""
+    """The outcome of judging an answer. Only `ok` carries a label for every metric."""
 
     OK = "ok"
     UNPARSED = "unparsed"  # a reply came and could not be read
@@ -160,7 +160,7 @@ TRAINED_ON = "trained on it"
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What was used of an endpoint. Tokens are None where it did not report them.
+    """Calls and tokens of an endpoint. Tokens are None where it did not report them.
 
     `reasoning_tokens` are those of `completion_tokens` that a model thought with, and
     `cached_tokens` those of `prompt_tokens` that the endpoint still had in its cache.
@@ -191,7 +191,7 @@ def add_known(a: Number | None, b: Number | None) -> Number | None:
 
 @dataclass(frozen=True, slots=True)
 class Showing:
-    """How a row was shown to a judge beside others, and what the judge said of it then.
+    """The place of a row that was shown to a judge beside others, and the judge's word on it.
 
     `place`, from 0, is where its text stood among `of` texts; of a pair, where its first response
     stood. `labels`, by metric, are those of the texts as shown: the preference `first` is for the
@@ -324,5 +324,5 @@ class Dataset:
 
     @property
     def n_labels(self) -> int:
-        """How many labels annotators gave; a blank cell is none."""
+        """The number of labels that annotators gave; a blank cell is none."""
         return sum(x.label is not None and not x.adjudicated for x in self.labels)

@@ -29,7 +29,7 @@ def shipped_names(kind: str, suffix: str) -> list[str]:
 
 
 def is_file(path: Path) -> bool:
-    """Whether there is such a file; False for an impossible file name."""
+    """True where there is such a file; False for an impossible file name."""
     try:
         return path.is_file()
     except (OSError, ValueError):  # too long a name, a name that holds a NUL

@@ -44,7 +44,7 @@ class WritingTerms:
 
 @dataclass
 class Written:
-    """What asking came to. `failed` had no reply after all retries and are asked for again by the
+    """The outcome of asking. `failed` had no reply after all retries and are asked for again by the
     next run; `finishes` counts how the others ended."""
 
     asked: int = 0
@@ -124,14 +124,14 @@ _KEPT = ("key", "text", "finish", "error", "cost")
 
 
 def kept_replies(path: Path) -> dict[str, Reply]:
-    """What `write_kept` kept in that file. Raises SetupError where it is damaged."""
+    """The replies that `write_kept` kept in that file. Raises SetupError where it is damaged."""
     drop_torn_line(path)
     lines = read_lines(path) if path.is_file() else ()
     return {str(line["key"]): Reply(**{k: line[k] for k in _KEPT}) for _, line in lines}
 
 
 def which_model(backend: Backend) -> dict[str, object]:
-    """What a backend says of its model: the same wherever it runs."""
+    """The facts about a backend's model that are the same wherever it runs."""
     return {k: v for k, v in backend.describe().items() if k != "runtime"}
 
 

@@ -73,12 +73,12 @@ class BenchConfig(Strict):
         return [file.parent / name for name in names]
 
     def data_home(self, file: Path, given: Path | None) -> Path | None:
-        """Where the paths in a data.yaml start: where is `given`, else where `file` says; None for
+        """The folder where the paths in a data.yaml start: `given`, else as in `file`; None for
         its own folder."""
         return given or (file.parent / self.data_folder if self.data_folder else None)
 
     def section(self, key: str, model: type[SectionModel]) -> SectionModel | None:
-        """What stands under a wing's key; None where nothing does."""
+        """The settings under a wing's key; None where it has none."""
         found = getattr(self, key, None)
         return found if isinstance(found, model) else None
 
@@ -106,7 +106,7 @@ class LearntEntry(Protocol):
 
 
 def is_judge(entry: LearntEntry) -> bool:
-    """Whether the entry gives labels; one that only scores says so by an attribute of this name."""
+    """True where the entry gives labels; one that only scores has an attribute of this name."""
     return bool(getattr(entry, "is_judge", True))
 
 
@@ -124,11 +124,11 @@ class LearntJudge(Judge, Protocol):
 
     @property
     def ahead(self) -> str:
-        """What it has yet to learn and to judge, in words."""
+        """The work that is left, learning and judging, in words."""
         ...
 
     def begin(self, work: Work) -> None:
-        """Whom to ask for the budget, and whom to tell how far it is."""
+        """Take the run's budget, progress and stop before any work begins."""
         ...
 
     def cells(self, answers: IndexedAnswers, parents: Mapping[str, str]) -> IntArray:
@@ -153,7 +153,7 @@ def no_variants(judges: Sequence[LLMJudge]) -> Iterable[Variant]:
 
 @dataclass(frozen=True)
 class Extension:
-    """What the wing of that name adds to one run.
+    """The answers, judges and settings that the wing of that name adds to one run.
 
     `answers` are the study's, those of the data among them; `beside` are judged too and have no
     part in the study. `lines` describe the latter, each with its `item_id`, and `rejected` what was
@@ -199,7 +199,7 @@ class Bench:
 
     @property
     def names(self) -> set[str]:
-        """What judges of any kind are called."""
+        """The names of judges of every kind."""
         kinds = (
             self.judges, self.recorded, self.juries, self.calibrations, self.controls, self.others,
             self.learning,
@@ -208,7 +208,7 @@ class Bench:
 
     @property
     def n_judges(self) -> int:
-        """How many give labels and are no control, jury or calibration."""
+        """The number of judges that give labels, without controls, juries and calibrations."""
         made = [entry for entry in self.learning if is_judge(entry)]
         return len(self.judges) + len(self.recorded) + len(made)
 
@@ -225,13 +225,13 @@ class Bench:
 
     @property
     def warnings(self) -> Sequence[Problem]:
-        """What was met while reading, and who makes the truth and may be no person."""
+        """The warnings of the data, and those about makers of the truth that may be no person."""
         makers = self.config.truth.choose({label.annotator for label in self.dataset.labels})
         return (*self.dataset.warnings, *suspicions(makers, self.names, str(self.file)))
 
     @property
     def in_words(self) -> str:
-        """What it holds, for whoever checks the file."""
+        """A summary of its content for `judgebench check`."""
         beside = f" and {len(self.extension.beside)} altered ones" if self.extension else ""
         found = Counter(a.kind for a in self.answers) if self.rubric.kinds != {"answer"} else None
         rows: Mapping[Kind, int] = found or {"answer": len(self.answers)}
@@ -250,7 +250,7 @@ class Bench:
 
 @dataclass(frozen=True)
 class Loaded:
-    """What is read of a benchmark before anything is added to it. `dataset` is None where it is
+    """A benchmark as read, before a wing adds to it. `dataset` is None where it is
     unsound, and `judged` is the rubric with the metrics that are judged."""
 
     config: BenchConfig

@@ -92,7 +92,7 @@ class Shard:
 
     @property
     def part(self) -> str:
-        """What its files are called by."""
+        """The infix of its files' names: `2of8`."""
         return f"{self.number}of{self.of}"
 
     def __str__(self) -> str:
@@ -261,12 +261,14 @@ class RunFolder:
         with self._written_whole("answers.jsonl") as file:
             write_answers(file, answers)
         with self._written_whole("labels.jsonl") as file:
-            file.writelines(to_line(_plain(label)).encode("utf-8") for label in labels)
+            for label in labels:
+                value = {f.name: getattr(label, f.name) for f in fields(label)}
+                file.write(to_line(value).encode("utf-8"))
 
     def write_beside(
         self, lines: Sequence[Mapping[str, Any]], rejected: Sequence[Mapping[str, Any]]
     ) -> None:
-        """What the answers beside the study are; without any, those of an earlier run go."""
+        """Write the answers beside the study; without any, the files of an earlier run go."""
         for name, found in ((BESIDE, lines), (REJECTED, rejected)):
             with disk_errors(self.path / name):
                 if found:
@@ -277,7 +279,7 @@ class RunFolder:
 
     @property
     def has_beside(self) -> bool:
-        """Whether answers were judged that are no part of the study."""
+        """True where answers were judged that are no part of the study."""
         return (self.path / BESIDE).is_file()
 
     def ids_beside(self) -> set[str]:
@@ -311,7 +313,7 @@ class RunFolder:
         return self._once(f"verdicts of {judge}, {signature}", [*files, answers], read)
 
     def _once(self, what: str, basis: Sequence[object], read: Callable[[], Kept]) -> Kept:
-        """What `read` gives, unless it did before and no file has changed."""
+        """The result of `read`, kept until a file of the `basis` changes."""
         key = [(str(b), *_stat_of(b)) if isinstance(b, Path) else id(b) for b in basis]
         if what not in self._read or self._read[what][0] != key:
             self._read[what] = key, read()
@@ -335,7 +337,7 @@ class RunFolder:
         return found
 
     def verdict_path(self, judge: str, part: str = "") -> Path:
-        """Where this judge's verdicts are written: all of them, or those of one part."""
+        """The file of this judge's verdicts: of all of them, or of one part."""
         return verdict_path(self.path, judge, part)
 
     def verdict_files(self, judge: str) -> list[Path]:
@@ -361,7 +363,7 @@ class RunFolder:
 
 
 def _stat_of(path: Path) -> tuple[int, int]:
-    """What changes with a file; (0, 0) where there is none."""
+    """The size and modification time of a file; (0, 0) where there is none."""
     if not path.is_file():
         return 0, 0
     found = path.stat()
@@ -382,12 +384,8 @@ def _label(value: dict[str, Any], path: Path, number: int) -> HumanLabel:
         raise SetupError(Problem(f"is damaged: {error}", str(path), number)) from None
 
 
-def _plain(label: HumanLabel) -> dict[str, Any]:
-    return {f.name: getattr(label, f.name) for f in fields(label)}
-
-
 def _take(file: IO[str], *, exclusive: bool) -> bool:
-    """Whether the lock could be taken at once; one of the other kind that was held is changed."""
+    """Take a lock at once, or change its kind where it is held; False where another has it."""
     import fcntl  # a run can be read where there is no such module
 
     how = fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH
@@ -406,7 +404,7 @@ _LINES = {"answers.jsonl": "answers", "labels.jsonl": "labels"}
 
 
 def noted(folder: Path, names: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """What run.json says of those of these files that are there. Raises OSError."""
+    """The entries of run.json on those of these files that exist. Raises OSError."""
     return {name: _digest(folder / name) for name in names if (folder / name).is_file()}
 
 
@@ -418,7 +416,7 @@ def sealed(manifest: Mapping[str, Any]) -> bytes:
 
 
 def is_sealed(content: bytes) -> bool | None:
-    """Whether the text of a run.json is as it was written; None where it has no seal."""
+    """True where the text of a run.json is as it was written; None where it has no seal."""
     found = _SEAL.search(content)
     if found is None:
         return None
@@ -426,7 +424,7 @@ def is_sealed(content: bytes) -> bool | None:
 
 
 def damage(folder: Path, known: Noted, others: Iterable[str] = ()) -> Iterator[Problem]:
-    """What is wrong with each of the files that are known, and each of the `others` that is there
+    """The problems of the known files, and of each of the `others` that is there
     and is not among them."""
     for name in sorted(known):
         if message := _wrong(folder / name, known[name], lines_of(name)):
@@ -437,12 +435,12 @@ def damage(folder: Path, known: Noted, others: Iterable[str] = ()) -> Iterator[P
 
 
 def lines_of(name: str) -> str:
-    """What the lines of a file hold: `labels`."""
+    """The plural noun for the lines of a file: `labels`."""
     return _LINES.get(name, "verdicts" if name.startswith("verdicts-") else "lines")
 
 
 def _wrong(path: Path, known: Mapping[str, Any], lines: str) -> str:
-    """Why a file is not the one that is known; empty where it is."""
+    """The difference between a file and its entry in words; empty where there is none."""
     wrote = f"the run wrote {known['lines']:,} {lines}"
     try:
         if not path.exists():

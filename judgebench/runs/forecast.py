@@ -1,4 +1,4 @@
-"""What a run would ask, before it asks anybody."""
+"""Forecasts of calls, tokens and cost before a run."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SAMPLE = 50  # answers rendered for a forecast
 
 @dataclass(frozen=True)
 class Forecast:
-    """What a run would ask of one judge. Tokens are rough; cost in US dollars, None if unknown.
+    """The calls of one judge in a run. Tokens are rough; cost in US dollars, None if unknown.
 
     Of a judge that looks things up, calls, tokens and cost are the most that they can come to.
     """
@@ -42,7 +42,7 @@ class Forecast:
 
 
 def forecast(bench: Bench, folder: RunFolder) -> list[Forecast]:
-    """What is left to ask of each language model; calls nobody and writes nothing."""
+    """Forecast the rest of each language model's work without calling any, nor writing."""
     shared = indexed(bench.dataset.answers)
     return [
         _forecast(judge, Bundles(judge, indexed(answers), shared, bench.parents), folder)
@@ -53,7 +53,7 @@ def forecast(bench: Bench, folder: RunFolder) -> list[Forecast]:
 def _asked(
     bench: Bench, shared: Sequence[Answer] = ()
 ) -> Iterator[tuple[LLMJudge, Sequence[Answer]]]:
-    """Whoever is asked, with the answers that it judges; `shared` are those of the data."""
+    """The language models, each with the answers that it judges; `shared` are the data's."""
     for judge in bench.judges:
         yield judge, shared
     yield from ((variant.judge, variant.answers) for variant in bench.variants)
@@ -90,7 +90,7 @@ def _forecast(judge: LLMJudge, bundles: Bundles, folder: RunFolder) -> Forecast:
 
 
 def budget_of(bench: Bench, folder: RunFolder, limit: float | None) -> Budget:
-    """What this run folder has cost before counts. Nothing is read where no budget is set."""
+    """A budget that counts earlier costs of this run folder. Without a limit no file is read."""
     if limit is None:
         return Budget(None)
     others = (*bench.others, *bench.learnt)

@@ -69,7 +69,7 @@ class Ledger:
         return other
 
     def note(self, verdict: Verdict) -> bool:
-        """Whether the verdict is this judge's, as it stands, on an answer as it stands."""
+        """Note a verdict; False where it is of other settings or on another text."""
         if (row := self._row(verdict)) < 0:
             return False
         self._note(row, verdict.status, verdict if verdict.status is Status.UNPARSED else None)
@@ -95,7 +95,7 @@ class Ledger:
         return unended
 
     def untouched(self, rows: Rows) -> int:
-        """How many of `rows` no verdict says anything of, not even that no reply came."""
+        """The number of `rows` without any verdict, not even a failed one."""
         return int((self._status[rows] == _NONE).sum())
 
     def to_ask_again(self, rows: Rows) -> list[tuple[int, Verdict]]:
@@ -105,7 +105,7 @@ class Ledger:
         return [(row, self._unread[row]) for row in rows.tolist() if row in self._unread]
 
     def done(self, rows: Rows) -> int:
-        """How many of `rows` have an ending."""
+        """The number of `rows` that need no further call."""
         return len(rows) - len(self.never_ended(rows)) - len(self.to_ask_again(rows))
 
     def tell_of_models(self, judge: str, progress: Progress) -> None:
@@ -138,7 +138,7 @@ class Writers:
         return writer
 
     def close(self) -> None:
-        """What is written stays; whoever goes on writing gets a ValueError."""
+        """Close all files; what was written stays, and a later write raises ValueError."""
         with self._lock:
             for writer in self._open:
                 writer.close()
@@ -146,8 +146,8 @@ class Writers:
 
 @dataclass(frozen=True)
 class Work:
-    """What all judges of a run share. With a `shard`, only its part is done. `outcomes` holds why a
-    judge stopped, by its name; "" where it is done."""
+    """The state that all judges of a run share. With a `shard`, only its part is done. `outcomes` are the
+    reasons why judges stopped, by name; "" where it is done."""
 
     folder: RunFolder
     progress: Progress
@@ -165,7 +165,7 @@ class Work:
 
     @property
     def part(self) -> str:
-        """What the files of this part of the work are called by."""
+        """The infix of the names of this part's files; empty for the whole work."""
         return self.shard.part if self.shard else ""
 
     def rows(self, bundles: Bundles) -> Rows:

@@ -396,7 +396,7 @@ def no_texts(why: str, dataset: Dataset) -> Problem:
 def _verdict_source(
     spec: RecordedConfig, rubric: Rubric, config: BenchConfig, file: Path, data_folder: Path | None
 ) -> VerdictSource:
-    """Where a judge's recorded verdicts are. Raises SetupError where a column fits no metric."""
+    """The files and columns of recorded verdicts. Raises SetupError for an unknown metric."""
     columns = spec.column or {}
     if isinstance(columns, str):
         if len(rubric.metrics) > 1:

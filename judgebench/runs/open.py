@@ -76,7 +76,7 @@ def _lacking(folder: RunFolder) -> Iterator[str]:
 def _unfinished(
     manifest: Mapping[str, Any], judges: Sequence[JudgeVerdicts], study: Study
 ) -> Iterator[str]:
-    """That the run has not ended, and which verdicts it lacks."""
+    """A sentence on the verdicts that an unfinished run lacks."""
     if manifest.get("state", "finished") == "finished":
         return
     lacking = []
@@ -117,7 +117,7 @@ def _weak_models(judges: Sequence[JudgeVerdicts]) -> Iterator[str]:
 def verdicts_of(
     folder: RunFolder, name: str, about: Mapping[str, Any], answers: Sequence[Answer]
 ) -> JudgeVerdicts:
-    """What the judge of a manifest's entry said: the last verdict on each answer as it stands.
+    """The latest verdicts of the judge of a manifest's entry, on the answers as they stand.
 
     What was said of an older text is left out.
     """

@@ -195,7 +195,7 @@ class _StopSign:
 
     @property
     def wanted(self) -> bool:
-        """Whether it was raised, as of a moment ago."""
+        """True where the file was there at most a moment ago."""
         now = time.monotonic()
         if not self._raised and now - self._looked > _GLANCE_S:
             self._looked, self._raised = now, self._path.exists()

@@ -49,12 +49,12 @@ from judgebench.runs.verdict_log import (
     LinesByFile,
     VerdictWriter,
     check_lines,
-    judges_with_parts,
-    merge_parts,
+    merge_all_parts,
     set_aside,
 )
 from judgebench.runs.wing import learnings
 from judgebench.studies.answers import IndexedAnswers, indexed, keys_of
+from judgebench.studies.truth import Labels
 
 Engine = Literal["threads", "ray"]
 Entries = dict[str, Any]  # what the manifest says of each judge, by name
@@ -62,7 +62,7 @@ Entries = dict[str, Any]  # what the manifest says of each judge, by name
 
 @dataclass(frozen=True)
 class Sharing:
-    """How several processes share the work of a run.
+    """The division of a run among processes.
 
     With `shard` only that part of the answers is judged, beside other processes that judge the
     other parts; the last of them to end adds what follows from all (controls, juries). The engine
@@ -75,24 +75,30 @@ class Sharing:
 
     def check(self, bench: Bench, budget: float | None) -> None:
         """Raises SetupError for what does not go together."""
-        problems, on_ray = [], self.engine == "ray"
-        if budget is not None and (self.shard or on_ray):
-            message = "cannot be kept by several processes that spend at once: leave it out"
-            problems.append(Problem(message, field="budget"))
-        if on_ray and self.shard:
-            problems.append(Problem("is Ray's own business with the engine ray", field="shard"))
-        if on_ray and bench.others:
-            names = ", ".join(judge.name for judge in bench.others)
-            problems.append(Problem("cannot be sent to a cluster", field="judges", found=names))
-        if on_ray and bench.variants:
-            message = "does not ask judges in another way, as stress tests do"
-            problems.append(Problem(message, field="engine", found="ray"))
-        if on_ray and any(judge.config.knowledge for judge in bench.judges):
-            message = "does not serve judges with `knowledge`"
-            problems.append(Problem(message, field="engine", found="ray"))
-        if not on_ray and self.workers is not None:
-            problems.append(Problem("is for the engine ray alone", field="workers"))
-        if problems:
+        on_ray, others = self.engine == "ray", ", ".join(judge.name for judge in bench.others)
+        at_once = budget is not None and (self.shard or on_ray)
+        knowing = any(judge.config.knowledge for judge in bench.judges)
+        checks = (
+            (
+                at_once,
+                "budget",
+                "cannot be kept by several processes that spend at once: leave it out",
+                "",
+            ),
+            (on_ray and self.shard, "shard", "is Ray's own business with the engine ray", ""),
+            (on_ray and others, "judges", "cannot be sent to a cluster", others),
+            (
+                on_ray and bench.variants,
+                "engine",
+                "does not ask judges in another way, as stress tests do",
+                "ray",
+            ),
+            (on_ray and knowing, "engine", "does not serve judges with `knowledge`", "ray"),
+            (not on_ray and self.workers is not None, "workers", "is for the engine ray alone", ""),
+        )
+        if problems := [
+            Problem(why, field=key, found=it) for is_so, key, why, it in checks if is_so
+        ]:
             raise SetupError(problems)
 
 
@@ -122,7 +128,7 @@ def run(
         answers = indexed(bench.dataset.answers)
         noted = note_damage(bench, folder, shown)
         if shard is None:
-            _merge_parts(folder)
+            merge_all_parts(folder.path)
             set_lines_aside(bench, answers, folder, shown, noted)
         manifest = _begin(bench, folder, shown)
         for line in left_behind(bench, folder):
@@ -172,7 +178,7 @@ def _ending(manifest: dict[str, Any], work: Work) -> Iterator[None]:
 
 
 def _begin(bench: Bench, folder: RunFolder, progress: Progress) -> dict[str, Any]:
-    """The inputs and the manifest, written."""
+    """Write the inputs and the manifest, which is returned."""
     extension, dataset = bench.extension, bench.dataset
     folder.write_rubric(bench.rubric)
     kept = is_kept(folder.path, dataset)
@@ -187,12 +193,6 @@ def _begin(bench: Bench, folder: RunFolder, progress: Progress) -> dict[str, Any
     manifest = manifest_of(bench, folder, kept=kept)
     folder.write_manifest(manifest, "running")
     return manifest
-
-
-def _merge_parts(folder: RunFolder) -> None:
-    """Bring home what shards and workers wrote that are no more."""
-    for name in judges_with_parts(folder.path):
-        merge_parts(folder.path, name)
 
 
 @contextmanager
@@ -214,15 +214,16 @@ def _lanes(
     if work.shard is None:
         lanes["control judges"] = partial(_controls, bench, answers, work)
     if sharing.engine == "ray":
-        lanes["ray"] = partial(_judge_on_ray, bench, answers, work, sharing.workers)
-        return lanes
+        return {**lanes, "ray": partial(_judge_on_ray, bench, answers, work, sharing.workers)}
     remote = [judge for judge in bench.judges if kind_of(judge.config.backend).remote]
     local = [judge for judge in bench.judges if judge not in remote]
-    groups: list[Sequence[Judge]] = [[judge] for judge in (*bench.others, *remote)]
-    for judges in (*groups, local) if local else groups:
-        names = ", ".join(judge.name for judge in judges)
-        lanes[names] = partial(_judge_in_turn, bench, judges, answers, work)
-    return lanes
+    groups: list[Sequence[Judge]] = [*([judge] for judge in (*bench.others, *remote)), local]
+    return lanes | {
+        ", ".join(judge.name for judge in judges): partial(
+            _judge_in_turn, bench, judges, answers, work
+        )
+        for judges in filter(None, groups)
+    }
 
 
 def _wind_down(bench: Bench) -> None:
@@ -240,7 +241,7 @@ def with_learnt(bench: Bench, folder: RunFolder) -> Bench:
 
 
 def _learn(bench: Bench, answers: IndexedAnswers, work: Work) -> None:
-    """Judges that learn from what the others have said."""
+    """Have judges learn from what the others have said, and judge."""
     for judge in bench.learnt:
         judge.begin(work)
     _judge_in_turn(bench, bench.learnt, answers, work)
@@ -264,7 +265,7 @@ def _judge_in_turn(
 
 
 def _leave_out(bench: Bench, work: Work, manifest: dict[str, Any]) -> dict[str, str]:
-    """Why each judge that is not done is left out of the manifest; empty, and nothing is left out,
+    """Leave unfinished judges out of the manifest and return the reasons; empty, and none left out,
     where none is done and there are no recorded verdicts."""
     names = [judge.name for judge in (*bench.judges, *bench.others, *bench.learnt)]
     left_out = {n: work.outcomes.get(n, "not reached") for n in names if work.outcomes.get(n, "-")}
@@ -316,16 +317,15 @@ def _recorded(bench: Bench, answers: IndexedAnswers, work: Work) -> None:
 def _finish_shards(
     bench: Bench, folder: RunFolder, answers: IndexedAnswers, progress: Progress
 ) -> None:
-    """What the last shard to end does for all of them; the others leave it to that one."""
+    """Merge and derive after the last shard has ended; the other shards leave it to that one."""
     try:
         with folder.locked():
-            _merge_parts(folder)
+            merge_all_parts(folder.path)
             set_lines_aside(bench, answers, folder, progress, Noted(set(), killed=True))
             judged = {j: Bundles(j, answers, parents=bench.parents) for j in bench.judges}
             left = {j.name: _untouched(j, bundles, folder) for j, bundles in judged.items()}
-            if any(left.values()):
-                told = ", ".join(f"{name} {n:,}" for name, n in left.items() if n)
-                progress.say(f"answers that other shards have still to judge: {told}")
+            if counts := ", ".join(f"{name} {n:,}" for name, n in left.items() if n):
+                progress.say(f"answers that other shards have still to judge: {counts}")
                 return
             manifest = manifest_of(bench, folder)
             work = Work(folder, progress, Budget(None), Stop())
@@ -351,32 +351,37 @@ def _derive(bench: Bench, answers: IndexedAnswers, work: Work, manifest: dict[st
     anew each time. One that needs a judge that was left out is left out too.
     """
     entries: Entries = manifest["judges"]
-
-    def has(name: str, needed: Iterable[str]) -> bool:
+    derived_judges: tuple[JuryConfig | CalibrationConfig, ...] = (
+        *bench.juries,
+        *bench.calibrations,
+    )
+    for config in derived_judges:
+        kind = "jury" if isinstance(config, JuryConfig) else "calibration"
+        needed = config.jury if isinstance(config, JuryConfig) else (config.calibrate,)
         if lacking := [judge for judge in needed if judge not in entries]:
-            manifest["notes"].append(f"{name} is left out: it needs {', '.join(lacking)}.")
-        return not lacking
-
-    for jury in (jury for jury in bench.juries if has(jury.name, jury.jury)):
-        members = {name: entries[name]["signature"] for name in jury.jury}
-        rubric = _judged_by(jury.jury, bench.rubric, entries)
-        about = {**derived.jury_about(jury, rubric, members), **_metrics_of(rubric, bench.rubric)}
-        entries[jury.name] = _entry("jury", about)
-        own = _rows_of(rubric, bench.rubric, answers)
-        _write(work.folder, jury.name, _jury(jury, rubric, own, work.folder, entries))
-    for calibration in (c for c in bench.calibrations if has(c.name, [c.calibrate])):
-        free = _content_free(bench, calibration, work.folder)
-        signature = entries[calibration.calibrate]["signature"]
-        rubric = _judged_by([calibration.calibrate], bench.rubric, entries)
-        own = _rows_of(rubric, bench.rubric, answers)
-        basis = free.answers if free else own.all
-        about = derived.calibration_about(calibration, rubric, signature, basis)
-        about = {**about, **_metrics_of(rubric, bench.rubric)}
-        entries[calibration.name] = _entry("calibration", about)
-        judged = _judged(own, work.folder, calibration.calibrate, signature)
-        signed = entries[calibration.name]["signature"]
-        found = derived.calibrated_verdicts(calibration, rubric, judged, free, signed)
-        _write(work.folder, calibration.name, found)
+            manifest["notes"].append(f"{config.name} is left out: it needs {', '.join(lacking)}.")
+            continue
+        rubric, own = _judged_by(needed, bench.rubric, entries), answers
+        part: dict[str, object] = {}
+        if rubric is not bench.rubric:
+            own = indexed([answer for answer in answers if answer.kind in rubric.kinds])
+            part = {"metrics": [metric.id for metric in rubric.metrics]}
+        signatures = {name: entries[name]["signature"] for name in needed}
+        if isinstance(config, JuryConfig):
+            about = derived.jury_about(config, rubric, signatures)
+            votes = [_votes(name, s, rubric, own, work.folder) for name, s in signatures.items()]
+            judge = partial(derived.jury_verdicts, config, rubric, own.all, votes)
+        else:
+            free = _content_free(bench, config, work.folder)
+            (signature,) = signatures.values()
+            basis = free.answers if free else own.all
+            about = derived.calibration_about(config, rubric, signature, basis)
+            judged = _judged(own, work.folder, config.calibrate, signature)
+            judge = partial(derived.calibrated_verdicts, config, rubric, judged, free)
+        about |= part
+        signature = content_hash(about)
+        entries[config.name] = {"kind": kind, "signature": signature, "about": about}
+        _write(work.folder, config.name, judge(signature))
 
 
 def _judged_by(names: Iterable[str], rubric: Rubric, entries: Entries) -> Rubric:
@@ -389,22 +394,6 @@ def _judged_by(names: Iterable[str], rubric: Rubric, entries: Entries) -> Rubric
     return rubric.only(sorted(set.intersection(*judged) or set.union(*judged)))
 
 
-def _metrics_of(judged: Rubric, whole: Rubric) -> dict[str, list[str]]:
-    """An entry of `about` for judges of a part of the metrics."""
-    return {} if judged is whole else {"metrics": [metric.id for metric in judged.metrics]}
-
-
-def _rows_of(judged: Rubric, whole: Rubric, answers: IndexedAnswers) -> IndexedAnswers:
-    """The answers that metrics of `judged` are about."""
-    if judged is whole:
-        return answers
-    return indexed([answer for answer in answers if answer.kind in judged.kinds])
-
-
-def _entry(kind: str, about: Mapping[str, object]) -> dict[str, Any]:
-    return {"kind": kind, "signature": content_hash(about), "about": about}
-
-
 def _write(folder: RunFolder, name: str, verdicts: Iterable[Verdict]) -> None:
     path = folder.verdict_path(name)
     with disk_errors(path):
@@ -414,21 +403,16 @@ def _write(folder: RunFolder, name: str, verdicts: Iterable[Verdict]) -> None:
             writer.write(verdict)
 
 
-def _jury(
-    jury: JuryConfig, rubric: Rubric, answers: IndexedAnswers, folder: RunFolder, entries: Entries
-) -> Iterator[Verdict]:
-    metrics = rubric.metrics
-    members = []
-    for name in jury.jury:
-        files, member = folder.verdict_files(name), entries[name]["signature"]
-        found = FiledVerdicts(files, member, answers, metrics)
-        members.append({m.id: found.label_indices(m, answers) for m in metrics})
-    signature = entries[jury.name]["signature"]
-    return derived.jury_verdicts(jury, rubric, answers.all, members, signature)
+def _votes(
+    name: str, signature: str, rubric: Rubric, answers: IndexedAnswers, folder: RunFolder
+) -> dict[str, Labels]:
+    """The label index that a member of a jury gave each answer, by metric."""
+    member = FiledVerdicts(folder.verdict_files(name), signature, answers, rubric.metrics)
+    return {metric.id: member.label_indices(metric, answers) for metric in rubric.metrics}
 
 
 def _content_free(bench: Bench, calibration: CalibrationConfig, folder: RunFolder) -> Judged | None:
-    """What the judge made of texts that say nothing, where the method asks for it."""
+    """The verdicts on content-free texts, where the method needs them."""
     if calibration.method != "content-free":
         return None
     (free,) = (f for f in bench.content_free if f.of == calibration.calibrate)
@@ -481,7 +465,7 @@ def batched(
 
 
 def left_behind(bench: Bench, folder: RunFolder) -> Iterator[str]:
-    """What is said of batches that were submitted, and that this run does not collect."""
+    """Messages on batches that were submitted and that this run does not collect."""
     for judge in bench.judges:
         path = folder.path / _BATCHES.format(judge.name)
         if path.is_file() and not judge.describe()["runtime"].get("batch"):
@@ -496,7 +480,7 @@ MOST_NOTES = 20  # warnings about the data that a report repeats
 
 
 def manifest_of(bench: Bench, folder: RunFolder, *, kept: bool = False) -> dict[str, Any]:
-    """What run.json holds from the start; juries and calibrations are added once their judges are
+    """The content of run.json at the start; juries and calibrations are added once their judges are
     done. `kept`: the answers are those that the folder's manifest tells of."""
     entries = {judge.name: _entry_of("judge", judge) for judge in (*bench.judges, *bench.others)}
     entries |= {judge.name: _entry_of("judge", judge) for judge in bench.recorded}
@@ -547,7 +531,7 @@ def _data_notes(bench: Bench) -> Iterator[str]:
 
 
 def _answers(answers: Sequence[Answer]) -> dict[str, Any]:
-    """How many there are, and `content_hash` of the list of every answer's id and hash, without
+    """The number of answers, and `content_hash` of the list of their ids and hashes, without
     making that list."""
     digest = hashlib.sha256(b"[")
     between = ""
@@ -566,7 +550,7 @@ def now() -> str:
 
 
 class Noted(NamedTuple):
-    """What is known of a run's files: the names of those that are as it left them, and whether it
+    """The known state of a run's files: the names of those that are as it left them, and whether it
     was killed, so that nothing is known of the others."""
 
     sound: Collection[str]
@@ -621,8 +605,13 @@ def set_lines_aside(
         if noted.killed:  # nothing says what the file held; its lines do, and quickly
             checked = {path: check_lines(path) for path in files}
             lines = {path: found.damaged for path, found in checked.items() if found.damaged}
-            for path, found in checked.items():
-                _note_unsigned(path, found.unsigned, folder, progress)
+            for path, n in ((p, found.unsigned) for p, found in checked.items() if found.unsigned):
+                said = (
+                    f"{path.name}: {n:,} {'line' if n == 1 else 'lines'} of an older version hold "
+                )
+                said += "no digest; damage does not show there"
+                progress.say(said)
+                folder.note_changes({path.name: f"{said}."}, beside=True)
         else:
             FiledVerdicts(files, judge.signature, answers, bench.rubric.metrics, lines)
         for path, numbers in lines.items():
@@ -637,16 +626,6 @@ def take_out(path: Path, numbers: Collection[int], folder: RunFolder, progress: 
     said = f"{path.name}: {n} now in {path.name}.damaged; what it judged is asked again"
     progress.say(said)
     folder.note_changes({path.name: f"{said}."}, beside=True)
-
-
-def _note_unsigned(path: Path, n: int, folder: RunFolder, progress: Progress) -> None:
-    if n:
-        lines = f"{n:,} {'line' if n == 1 else 'lines'}"
-        said = (
-            f"{path.name}: {lines} of an older version hold no digest; damage does not show there"
-        )
-        progress.say(said)
-        folder.note_changes({path.name: f"{said}."}, beside=True)
 
 
 def _asked(bench: Bench) -> Iterator[Judge]:

@@ -31,16 +31,16 @@ class Interrupted(KeyboardInterrupt):
 
 
 class StopSign(Protocol):
-    """What whoever draws tasks looks at before the next."""
+    """A sign to draw no further tasks, looked at before each."""
 
     @property
     def wanted(self) -> bool:
-        """Whether no further answers are to be asked for."""
+        """True where no further answers are to be asked for."""
         ...
 
 
 class Stop:
-    """Whether a run is to end; read by every thread that draws tasks."""
+    """The request to end a run, read by every thread that draws tasks."""
 
     def __init__(self) -> None:
         self._event = threading.Event()
@@ -59,7 +59,7 @@ class Stop:
 
     @property
     def wanted(self) -> bool:
-        """Whether it was asked for."""
+        """True once it was requested."""
         return self._event.is_set()
 
 
@@ -171,7 +171,7 @@ class Budget:
             self._highest = max(self._highest, cost)
 
     def may_ask(self) -> bool:
-        """Whether one more call fits, should it and all in flight cost as much as the most
+        """True where one more call fits, should it and all in flight cost as much as the most
         expensive one so far; if so, it counts as in flight until it is paid."""
         with self._lock:
             most = self.spent + (self._in_flight + 1) * self._highest

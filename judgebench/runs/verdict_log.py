@@ -64,10 +64,11 @@ def _parts(own: Path) -> list[Path]:
     return sorted(p for p in own.parent.glob("verdicts-*.jsonl") if p.name.startswith(begins))
 
 
-def judges_with_parts(folder: Path) -> set[str]:
-    """The names of the judges whose work was shared and has not been merged."""
+def merge_all_parts(folder: Path) -> None:
+    """Merge the parts of every judge whose work was shared by processes that have ended."""
     names = (path.stem.removeprefix("verdicts-") for path in folder.glob("verdicts-*+*.jsonl"))
-    return {name.rpartition("+")[0] for name in names}
+    for name in {name.rpartition("+")[0] for name in names}:
+        merge_parts(folder, name)
 
 
 def merge_parts(folder: Path, judge: str) -> None:
@@ -117,7 +118,7 @@ def read_verdicts(paths: Sequence[Path], read: dict[Path, int] | None = None) ->
 
 
 class Head(NamedTuple):
-    """Which answer a line judges and how that ended; the rest of the line is not looked at."""
+    """The answer that a line judges and its status; the rest of the line is not read."""
 
     item_id: str
     content_hash: str
@@ -173,7 +174,7 @@ def signed(line: bytes) -> bytes:
 
 
 def _is_sound(line: bytes) -> bool:
-    """Whether a line ends with its digest."""
+    """True where a line ends with its digest."""
     rest = line.rstrip(b"\r\n")
     return rest[-18:] == b',"crc":"%08x"}' % crc32(rest[:-18])
 
@@ -511,10 +512,7 @@ class FiledVerdicts(Mapping[str, Verdict]):
         for text, number in numbers.items():
             if used[number]:
                 index[number] = metric.index(text)
-        found: Labels = index[of_metric]
-        if answers is self._answers:
-            return found
-        return np.append(found, -1)[self._rows_of(answers)]  # the last: -1 is no row
+        return self._for(answers, index[of_metric], -1)
 
     def label_probabilities(self, metric: Metric, answers: IndexedAnswers) -> FloatArray:
         """Like `studies.verdicts.label_probabilities`."""
@@ -530,9 +528,7 @@ class FiledVerdicts(Mapping[str, Verdict]):
         """Like `studies.verdicts.scores`."""
         if self._scores is None:
             return np.full(len(answers), np.nan)
-        if answers is self._answers:
-            return self._scores
-        return np.append(self._scores, np.nan)[self._rows_of(answers)]
+        return self._for(answers, self._scores, np.nan)
 
     def _rows_of(self, answers: IndexedAnswers) -> Labels:
         """The row here of each of these answers, -1 where it has none."""
@@ -541,14 +537,18 @@ class FiledVerdicts(Mapping[str, Verdict]):
 
     def was_asked(self, answers: IndexedAnswers) -> NDArray[np.bool_]:
         """Like `studies.verdicts.was_asked`."""
-        if answers is self._answers:
-            return self._there
-        return np.append(self._there, False)[self._rows_of(answers)]
+        return self._for(answers, self._there, False)
 
     def trained_on(self, answers: IndexedAnswers) -> NDArray[np.bool_]:
         """Like `studies.verdicts.trained_on`."""
         own = self._there & (np.frombuffer(self._status_of, dtype=np.int8) == _TRAINED_ON)
-        return own if answers is self._answers else np.append(own, False)[self._rows_of(answers)]
+        return self._for(answers, own, False)
+
+    def _for(self, answers: IndexedAnswers, values: NDArray[Any], missing: float) -> NDArray[Any]:
+        """The values (answers here,) of these answers, `missing` for those that are not here."""
+        if answers is self._answers:
+            return values
+        return np.append(values, np.array(missing, values.dtype))[self._rows_of(answers)]
 
     @property
     def _there(self) -> NDArray[np.bool_]:
@@ -556,7 +556,7 @@ class FiledVerdicts(Mapping[str, Verdict]):
         return there
 
     def status_counts(self) -> Mapping[Status, int]:
-        """How many verdicts ended how; none with 0."""
+        """The number of verdicts of each status that occurs."""
         found = np.frombuffer(self._status_of, dtype=np.int8)[self._there]
         found = np.where(found == _TRAINED_ON, _STATUSES.index(Status.SKIPPED), found)
         counts = np.bincount(found, minlength=len(_STATUSES))
@@ -605,7 +605,7 @@ class _FiledProbabilities:
         self._row = struct.Struct(f"={columns}f")
 
     def note(self, row: int, given: Mapping[str, Mapping[str, float]]) -> None:
-        """What the verdict of a row says; a metric is missing unless every option has a weight."""
+        """Keep the probabilities of a row; a metric is missing unless every option has a weight."""
         if not self._kept:
             if not given:
                 return
@@ -629,7 +629,7 @@ class _FiledProbabilities:
         return found
 
     def of(self, metric: str) -> NDArray[np.float32] | None:
-        """That metric's columns; None where no verdict had any probability."""
+        """The columns of a metric; None where no verdict had any probability."""
         if not self._kept:
             return None
         kept = np.frombuffer(self._kept, dtype=np.float32).reshape(self._size, -1)

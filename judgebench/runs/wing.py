@@ -1,4 +1,4 @@
-"""What a wing may hold, and what all wings hold together."""
+"""The parts that a wing may have, and those of all wings together."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Learning:
 
 @dataclass(frozen=True)
 class Wing:
-    """What a wing adds to judgebench. All of it is optional.
+    """The parts that a wing adds to judgebench, all optional.
 
     `section` is its key of bench.yaml, `learning` its kind of judges. What it adds to a run is a
     `runs.bench.Extension`, which one of its `commands` passes to the run. `read` takes from a
@@ -123,7 +123,7 @@ def with_wings(study: Study, folder: RunFolder) -> Study:
 
 
 def analyses(study: Study, *names: str) -> Mapping[str, Shown]:
-    """What the wings of these names, or all, find in the study, in the order in which they are
+    """The findings of the wings of these names, or of all, in the order in which they are
     shown."""
     found: dict[str, Shown] = {}
     for wing in sorted(wings(), key=lambda wing: len(wing.needs)):

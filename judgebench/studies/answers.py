@@ -212,7 +212,7 @@ def head_of(answers: Sequence[Answer], row: int) -> tuple[str, str, str]:
 
 @knows("text_lengths")
 def text_lengths(answers: Sequence[Answer]) -> Iterator[int]:
-    """How many characters each answer's text has, in order."""
+    """The length of each answer's text in characters, in order."""
     return (len(answer.text) for answer in answers)
 
 

@@ -64,7 +64,7 @@ class JudgeVerdicts:
 
     @property
     def silence(self) -> str:
-        """How its verdicts ended where a model was asked and none could be read; else empty."""
+        """A sentence on a model none of whose verdicts could be read; else empty."""
         counts = status_counts(self.verdicts)
         if self.kind != "judge" or self._recorded or counts.get(Status.OK) or not self.verdicts:
             return ""
@@ -128,7 +128,7 @@ class Humans:
         return tuple(a for a, kept in zip(self.makers, self.bar(kind).kept, strict=True) if kept)
 
     def trusted(self, kind: BarKind = "typical") -> tuple[str, ...]:
-        """Who makes the truth beside that bar: those in it. A truth model weighs everybody by
+        """The makers of the truth beside that bar: those in it. A truth model weighs everybody by
         their errors, so that nobody needs to be left out."""
         return self.makers if self.config.rule == "dawid_skene" else self.in_bar(kind)
 
@@ -158,7 +158,7 @@ class Humans:
 
     @property
     def odd(self) -> Odd:
-        """Which of the `people`, by column, use the labels as nobody else does."""
+        """The `people`, by column, who use the labels as nobody else does."""
         k = len(self.metric.labels)
         return self._once("odd", lambda: odd_ones(self.people.values, self.clusters, k))
 
@@ -242,7 +242,7 @@ class Study:
 
     @property
     def gaps(self) -> tuple[str, ...]:
-        """What the run folder lacks, and what of it was repaired: every table repeats it."""
+        """Sentences on what the run folder lacks or had repaired, which every table repeats."""
         return (*self.damage, *self.unfinished, *self.changed)
 
     @property
@@ -257,7 +257,7 @@ class Study:
 
     @cached_property
     def systems(self) -> NDArray[np.object_]:
-        """Who wrote each answer that has a human label (items,); empty for the others, which are
+        """The system of each answer with a human label (items,); empty for the others, which are
         not read for it."""
         found = np.full(len(self.answers), "", dtype=object)
         for row in {row for humans in self.humans.values() for row in humans.ratings.rows.tolist()}:
@@ -266,12 +266,12 @@ class Study:
 
     @property
     def makers(self) -> tuple[str, ...]:
-        """Who makes the truth of any metric."""
+        """The annotators who make the truth of any metric."""
         return tuple(sorted({a for humans in self.humans.values() for a in humans.makers}))
 
     @property
     def n_adjudicated(self) -> int:
-        """How many items have an adjudicated label of any metric beside annotators' labels."""
+        """The number of items with an adjudicated label of any metric beside annotators' labels."""
         rated = [one.ratings for one in self.humans.values()]
         return len({row for r in rated for row in r.rows[r.adjudicated >= 0].tolist()})
 
@@ -310,7 +310,7 @@ class Study:
         return found if metric is None or judge.judges(metric) else np.zeros_like(found)
 
     def n_about(self, metric: Metric) -> int:
-        """How many items the metric is about."""
+        """The number of items that the metric is about."""
         return int(self.answers.of_kind(metric, self.rubric).sum())
 
     def due(self, judge: JudgeVerdicts, metric: Metric) -> NDArray[np.bool_]:

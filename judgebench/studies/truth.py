@@ -37,7 +37,7 @@ _BLANK = -2  # of a cell that was there and empty
 
 
 class TruthConfig(BaseModel):
-    """How human labels are made into a truth.
+    """Settings of the truth that is made from human labels.
 
     `median` is for ordinal metrics (nominal ones are settled by majority); `each` compares with
     every annotator separately; `dawid_skene` takes the most probable label under a model of every

@@ -96,7 +96,7 @@ def replaced(judge: str, models: Mapping[str, int]) -> str:
 
 
 def suspects(makers: Sequence[str], judges: Collection[str] = ()) -> dict[str, str]:
-    """Who of those who make the truth may be no person, and why; a list of labels (`llm#1`) is one.
+    """The makers of the truth that may be no person, and why; a list of labels (`llm#1`) is one.
 
     `judges` are the names of the judges of the study.
     """

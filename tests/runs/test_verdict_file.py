@@ -23,7 +23,7 @@ from judgebench.runs import verdict_log
 from judgebench.runs.verdict_log import (
     MOST_AT_RISK,
     VerdictWriter,
-    judges_with_parts,
+    merge_all_parts,
     merge_parts,
     read_heads,
     read_verdicts,
@@ -239,11 +239,12 @@ def test_parts_are_merged_in_order_and_gone(tmp_path: Path) -> None:
     assert [v.item_id for v in read_verdicts(verdict_files(tmp_path, "m"))] == [
         "i0", "i1", "i2", "i4", "i3",
     ]  # fmt: skip
-    assert judges_with_parts(tmp_path) == {"m", "m.2"}
     merge_parts(tmp_path, "m")
     assert ids(verdict_path(tmp_path, "m")) == ["i0", "i1", "i2", "i4", "i3"]
-    assert judges_with_parts(tmp_path) == {"m.2"}
-    assert len(verdict_files(tmp_path, "m")) == 1
+    assert len(verdict_files(tmp_path, "m.2")) == 1
+    merge_all_parts(tmp_path)
+    assert [*tmp_path.glob("*+*")] == []
+    assert ids(verdict_path(tmp_path, "m.2")) == ["i9"]
 
 
 def test_a_tail_gives_each_whole_line_once_from_every_file(tmp_path: Path) -> None:
