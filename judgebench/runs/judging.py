@@ -146,8 +146,8 @@ class Writers:
 
 @dataclass(frozen=True)
 class Work:
-    """The state that all judges of a run share. With a `shard`, only its part is done. `outcomes` are the
-    reasons why judges stopped, by name; "" where it is done."""
+    """The state that all judges of a run share. With a `shard`, only its part is done. `outcomes`
+    are the reasons why judges stopped, by name; "" where one is done."""
 
     folder: RunFolder
     progress: Progress
