@@ -51,7 +51,7 @@ def compare(
 ) -> None:
     """Compare two runs, or two judges, on the same answers: what changed, and is it better?"""
     from judgebench import api
-    from judgebench.comparison.gate import check_demands, failures, margins
+    from judgebench.comparison.result import check_demands, failures, margins
 
     check_demands(fail_on or ())
     (before, one), (after, two) = split(a), split(b)

@@ -14,19 +14,20 @@ import numpy as np
 from judgebench.alignment.alignment import ALIGNED
 from judgebench.alignment.alignment_part import flat
 from judgebench.alignment.differences import corrected
-from judgebench.comparison.differences import Compared, differences, labels_of, of_the_runs
-from judgebench.comparison.matching import (
+from judgebench.comparison.differences import (
     SIDES,
-    Matched,
+    Compared,
     Pair,
     common_metrics,
+    differences,
+    label_changes,
     left_out_lines,
     left_out_rows,
     matched,
     metric_lines,
+    of_the_runs,
     pairs_of,
     truth_line,
-    truths,
     unpaired_lines,
 )
 from judgebench.comparison.result import Changed, Comparison, Flips, PairSummary
@@ -57,7 +58,8 @@ def flips(compared: Compared) -> Iterator[Row]:
         shift = np.where((one >= 0) & (two >= 0), severity[two] - severity[one], np.nan)
     far = np.nan_to_num(np.abs(shift), nan=np.inf)
     order = differ[np.lexsort((-far[differ], right[differ]))]
-    texts = [labels_of(labels, metric) for labels in (one, two, truth)]
+    label_texts = [*metric.label_texts, ""]  # -1 is no label
+    texts = [[label_texts[i] for i in labels.tolist()] for labels in (one, two, truth)]
     ids = list(study.answers.item_ids())
     for row in order.tolist():
         keys = {
@@ -83,17 +85,20 @@ def compare(a: Study, b: Study, judges: tuple[str, str] = ("", "")) -> Compariso
     """
     pairs = pairs_of(a, b, judges)
     metrics = common_metrics(a, b)
-    items = matched(a, b)
-    labels = truths(a, b, items.rows, metrics)
+    common, left_out = matched(a, b)
+    labels = label_changes(a, b, common, metrics)
     side = 1 if b.n_labels or not a.n_labels else 0
     holder = (a, b)[side]
     shared = holder.rubric.only([metric.id for metric in metrics])
-    base = replace(holder.only(items.rows[side]), rubric=shared)
-    rows: list[Row] = [*left_out_rows(items.left_out), *labels.rows()]
+    base = replace(holder.only(common[side]), rubric=shared)
+    rows = [*left_out_rows(left_out)]
+    for metric, counts in labels.items():
+        for name, count in zip(("labels_differ", "truth_differs"), counts, strict=True):
+            rows.append(Row("truth", name, Estimate(count), "", metric))
     titles = {metric.id: metric.title for metric in metrics}
     compared = [
-        *_which(a, b, items, pairs),
-        *left_out_lines(items.left_out),
+        *_which(a, b, len(common[0]), pairs),
+        *left_out_lines(left_out),
         truth_line(labels, SIDES[side], titles) if base.n_labels else NOT_MEASURED,
     ]
     summaries, flipped, decided = [], [], []
@@ -139,13 +144,12 @@ def _run(study: Study) -> str:
     return ", ".join(filter(None, (study.name, study.run)))
 
 
-def _which(a: Study, b: Study, items: Matched, pairs: Sequence[Pair]) -> Iterator[str]:
+def _which(a: Study, b: Study, n: int, pairs: Sequence[Pair]) -> Iterator[str]:
     """What A and B are, and on how many answers."""
     for place, (side, study) in enumerate(zip(SIDES, (a, b), strict=True)):
         names = ", ".join(pair[place].name for pair in pairs)
         yield f"{side}: {names} in {_run(study)}."
-    same = counted(len(items.rows[0]), "answer")
-    yield f"{same} with the same question and text in both; B − A on these answers."
+    yield f"{counted(n, 'answer')} with the same question and text in both; B − A on these answers."
 
 
 def _of_either(a: Sequence[str], b: Sequence[str]) -> Iterator[str]:
@@ -188,39 +192,37 @@ def _settings(pair: Pair) -> tuple[tuple[str, str, str], ...]:
 # --- what is decided about both on the same answers -----------------------------------------------
 
 
-def decisions(sides: tuple[Study, Study], base: Study, pairs: Sequence[Pair]) -> list[Changed]:
+def decisions(studies: tuple[Study, Study], base: Study, pairs: Sequence[Pair]) -> list[Changed]:
     """What is decided about each pair of judges on the answers of `base`, whose human labels and
     control judges serve for both; nothing where nothing decides.
 
     Each side keeps its own stress test.
     """
     found = [
-        _decided(study, base, {pair[i].name for pair in pairs}) for i, study in enumerate(sides)
+        _decided(study, base, {pair[i].name for pair in pairs}) for i, study in enumerate(studies)
     ]
     changed = []
     for a, b in pairs:
         for metric in base.rubric.metrics:
-            made = [
-                results.select("decision", judge=judge.name, metric=metric.id)
+            sides = [
+                (results, {"judge": judge.name, "metric": metric.id})
                 for results, judge in zip(found, (a, b), strict=True)
             ]
+            made = [results.select("decision", **about) for results, about in sides]
             if not all(made):
                 continue
-            conditions = [
+            one, two = (
                 {
                     (row["outcome"], row.statistic): row
-                    for row in results.select(
-                        "condition", judge=judge.name, metric=metric.id, who=""
-                    )
+                    for row in results.select("condition", who="", **about)
                 }
-                for results, judge in zip(found, (a, b), strict=True)
-            ]
+                for results, about in sides
+            )
             first, second = (rows[0] for rows in made)
             changed.append(
                 Changed(
                     b.name, a.name, metric.id, (first["outcome"], second["outcome"]),
-                    (first.estimate.reason, second.estimate.reason),
-                    (conditions[0], conditions[1]),
+                    (first.estimate.reason, second.estimate.reason), (one, two),
                 )
             )  # fmt: skip
     return changed
@@ -230,11 +232,10 @@ def _decided(study: Study, base: Study, names: set[str]) -> Results:
     """The rows of the decisions on the judges of `study`, on the answers of `base`."""
     controls = [j for j in base.judges if j.kind == "control" and j.name not in names]
     judges = [j for j in study.judges if j.kind != "control" or j.name in names]
-    asked_of: tuple[Any, ...] = (*judges, *controls)
     beside = {key: value for key, value in study.beside.items() if key != ALIGNED}
     if len(base.rubric.metrics) < len(study.rubric.metrics):
         beside.pop("stress", None)  # its demands are on metrics that are not compared
-    side = replace(base, judges=asked_of, beside=beside)
+    side = replace(base, judges=(*judges, *controls), beside=beside)
     found = analyses(side, "decide", "stress").get("decide")
     return found.results if found else Results()
 

@@ -1,4 +1,4 @@
-"""Every statistic of one judge minus that of another, on the same answers and the same truth.
+"""The answers, judges and labels that two studies have in common, and every difference on them.
 
 Rows of `difference` hold B minus A, rows of `value` what each of them reaches on these answers.
 All that is resampled is drawn for both at once. Which of the two is A changes nothing but the
@@ -31,7 +31,7 @@ from judgebench.alignment.statistics import (
     Declared,
     by_key,
 )
-from judgebench.comparison.matching import SIDES, Pair
+from judgebench.errors import Problem, SetupError
 from judgebench.records import Estimate, Status, Verdict
 from judgebench.results.rows import Row
 from judgebench.rubric import Metric
@@ -63,7 +63,214 @@ from judgebench.stats.resample import (
     Resampling,
     cluster_bootstrap,
 )
-from judgebench.studies.study import Study
+from judgebench.studies.study import JudgeVerdicts, Study
+from judgebench.words import counted, listed
+
+SIDES = ("A", "B")
+Pair = tuple[JudgeVerdicts, JudgeVerdicts]
+_MOST_NAMED = 8
+# Why an answer is not compared: its key in the results, and what is said of it.
+_LEFT_OUT = {
+    "text_differs": "whose text or question is not the same in B",
+    "only_in_a": "of A only",
+    "only_in_b": "of B only",
+    "not_asked_a": "without a verdict in A",
+    "not_asked_b": "without a verdict in B",
+}
+
+
+LeftOut = Mapping[str, Sequence[str]]  # ids of answers by the reason why they are left out
+
+
+def matched(a: Study, b: Study) -> tuple[tuple[IntArray, IntArray], LeftOut]:
+    """The rows (answers,) of A and of B of the answers with the same id and the same content, in
+    the order of B; and the others.
+
+    Raises SetupError where there is none.
+    """
+    found: list[tuple[int, int]] = []
+    left_out: dict[str, list[str]] = {reason: [] for reason in _LEFT_OUT}
+    for row, item_id in enumerate(b.answers.item_ids()):
+        other = a.answers.row(item_id)
+        if other < 0:
+            left_out["only_in_b"].append(item_id)
+        elif a.answers.content_hash(other) != b.answers.content_hash(row):
+            left_out["text_differs"].append(item_id)
+        else:
+            found.append((other, row))
+    left_out["only_in_a"] = [i for i in a.answers.item_ids() if b.answers.row(i) < 0]
+    if not found:
+        of_both = len(left_out["text_differs"])
+        why = "of those with the same id, every text differs" if of_both else "no id is in both"
+        message = f"have no answer in common: {why}"
+        raise SetupError(Problem(message, f"{a.name} and {b.name}", field="item_id"))
+    rows = np.array(found, dtype=np.int64)
+    return (rows[:, 0], rows[:, 1]), left_out
+
+
+def left_out_lines(left_out: LeftOut, who: str = "") -> Iterator[str]:
+    """A sentence for each reason why answers are not compared, with the first of them."""
+    for reason, words in _LEFT_OUT.items():
+        if ids := left_out.get(reason):
+            more = len(ids) - _MOST_NAMED
+            named = listed([*ids[:_MOST_NAMED], *([f"{more:,} more"] if more > 0 else [])])
+            yield f"{who}Left out: {counted(len(ids), 'answer')} {words}: {named}."
+
+
+def left_out_rows(left_out: LeftOut, judge: str = "") -> Iterator[Row]:
+    """How many answers are left out for each reason, and every one of them."""
+    for reason, ids in left_out.items():
+        yield Row("left_out", reason, Estimate(len(ids)), judge)
+        for item_id in ids:
+            yield Row(
+                "left_out_item", reason, Estimate(None, reason=""), judge, "", {"item_id": item_id}
+            )
+
+
+# --- judges ---------------------------------------------------------------------------------------
+
+
+def pairs_of(a: Study, b: Study, named: tuple[str, str] = ("", "")) -> list[Pair]:
+    """The judges to compare: those named, else every judge that is in both, control judges left
+    out, else the only judge of each.
+
+    Raises SetupError where a named judge is not there, or where nothing says who is compared with
+    whom.
+    """
+    if any(named):
+        return [_named_pair(a, b, named)]
+    real = [{j.name: j for j in study.judges if j.kind != "control"} for study in (a, b)]
+    common = [name for name in real[1] if name in real[0]]
+    if common:
+        return [(real[0][name], real[1][name]) for name in common]
+    if len(real[0]) == len(real[1]) == 1:
+        return [(next(iter(real[0].values())), next(iter(real[1].values())))]
+    raise SetupError(
+        [
+            Problem(
+                "no judge of this name is in both: name the two to compare, as in RUN_A:JUDGE",
+                study.name, field=f"judges of {side}", found=listed([*judges]),
+            )
+            for side, study, judges in zip(SIDES, (a, b), real, strict=True)
+        ]
+    )  # fmt: skip
+
+
+def _named_pair(a: Study, b: Study, named: tuple[str, str]) -> Pair:
+    """One judge of each; a name that is not given is that of the other, or the only judge."""
+    found, problems = [], []
+    for side, study, own, other in zip(SIDES, (a, b), named, reversed(named), strict=True):
+        judges = {judge.name: judge for judge in study.judges}
+        real = [name for name, judge in judges.items() if judge.kind != "control"]
+        name = own or (other if other in judges else real[0] if len(real) == 1 else "")
+        if name in judges:
+            found.append(judges[name])
+        else:
+            message = "is no judge of this run" if name else "which of its judges is compared?"
+            field = f"judge of {side}"
+            problems.append(Problem(message, study.name, None, field, name, ", ".join(judges)))
+    if problems:
+        raise SetupError(problems)
+    return found[0], found[1]
+
+
+def unpaired_lines(a: Study, b: Study, pairs: Sequence[Pair]) -> Iterator[str]:
+    """Which judges are in one run only."""
+    for side, study, place in ((SIDES[0], a, 0), (SIDES[1], b, 1)):
+        used = {pair[place].name for pair in pairs}
+        if left := [j.name for j in study.judges if j.kind != "control" and j.name not in used]:
+            yield f"Not compared, of {side}: {listed(left)}."
+
+
+# --- metrics and human labels ---------------------------------------------------------------------
+
+
+def common_metrics(a: Study, b: Study) -> list[Metric]:
+    """The metrics of both, as B has them.
+
+    Raises SetupError where there is none, and for each whose labels differ.
+    """
+    own = {metric.id: metric for metric in a.rubric.metrics}
+    both = [metric for metric in b.rubric.metrics if metric.id in own]
+    name = f"{a.name} and {b.name}"
+    if not both:
+        found = f"{', '.join(own)} in A and {', '.join(m.id for m in b.rubric.metrics)} in B"
+        raise SetupError(Problem("have no metric in common", name, field="rubric", found=found))
+    problems = [
+        Problem(
+            "its labels are not the same in both runs, so verdicts cannot be compared", name,
+            field=metric.id, found=f"{_labels(own[metric.id])} in A and {_labels(metric)} in B",
+        )
+        for metric in both
+        if _labels(own[metric.id]) != _labels(metric)
+    ]  # fmt: skip
+    if problems:
+        raise SetupError(problems)
+    return both
+
+
+def _labels(metric: Metric) -> str:
+    """Everything about a metric that its verdicts are counted by."""
+    severities = metric.severities if metric.kind == "ordinal" else ()
+    texts = [
+        f"{text} ({severities[i]})" if severities else text
+        for i, text in enumerate(metric.label_texts)
+    ]
+    others = sorted(set(metric.options) - set(metric.label_texts))
+    return f"{metric.kind}: {', '.join([*texts, *others])}"
+
+
+def metric_lines(a: Study, b: Study, metrics: Sequence[Metric]) -> Iterator[str]:
+    """Which metrics are in one run only, and which are worded differently."""
+    shared = {metric.id for metric in metrics}
+    for side, study in zip(SIDES, (a, b), strict=True):
+        if alone := [m.title for m in study.rubric.metrics if m.id not in shared]:
+            yield f"Metrics of {side} only, not compared: {', '.join(alone)}."
+    own = {metric.id: metric for metric in a.rubric.metrics}
+    if other := [m.title for m in metrics if m.prompt_line() != own[m.id].prompt_line()]:
+        yield f"The rubric words these metrics differently in A and B: {', '.join(other)}."
+
+
+def label_changes(
+    a: Study, b: Study, rows: tuple[IntArray, IntArray], metrics: Sequence[Metric]
+) -> dict[str, tuple[int, int]]:
+    """By metric the number of answers whose human labels differ, and whose truth differs."""
+    differing = {}
+    for metric in metrics:
+        humans = a.humans[metric.id], b.humans[metric.id]
+        names = sorted({name for one in humans for name in one.ratings.annotators})
+        given = []
+        for study, one, of_side in zip((a, b), humans, rows, strict=True):
+            whole = np.full((len(study.answers), len(names)), -1, dtype=np.int64)
+            places = [names.index(name) for name in one.ratings.annotators]
+            whole[np.ix_(one.ratings.rows, np.array(places, dtype=np.int64))] = one.ratings.values
+            given.append(whole[of_side])
+        labels = (given[0] != given[1]).any(axis=1)
+        truth = humans[0].truth[rows[0]] != humans[1].truth[rows[1]]
+        differing[metric.id] = int(labels.sum()), int(truth.sum())
+    return differing
+
+
+def truth_line(
+    differing: Mapping[str, tuple[int, int]], holder: str, titles: Mapping[str, str]
+) -> str:
+    """Against whose labels both are scored, and whether the other run's are the same."""
+    labels, truth = (
+        ", ".join(f"{titles[m]} {counts[i]:,}" for m, counts in differing.items() if counts[i])
+        for i in (0, 1)
+    )
+    if labels:
+        return (
+            f"The human labels of A and B are not the same: both are scored against those of "
+            f"{holder}. Answers with other labels: {labels}; with another truth: {truth or 'none'}."
+        )
+    if truth:
+        return (
+            "The human labels of A and B are the same, and the rule that makes the truth of them "
+            f"is not: both are scored by that of {holder}. Answers with another truth: {truth}."
+        )
+    return "Both are scored against the same human labels."
+
 
 Sides = tuple[IntArray, IntArray]
 
@@ -121,11 +328,17 @@ class Compared:
         failures: str = "left_out",
     ) -> Iterator[Row]:  # fmt: skip
         """The difference, and what each of both reaches."""
-        a, b = self.pair
-        keys = {"who": a.name, "failures": failures}
-        yield Row("difference", statistic, difference, b.name, self.metric.id, keys)
-        for side, value in zip(SIDES, values, strict=True):
-            yield Row("value", statistic, value, b.name, self.metric.id, {**keys, "run": side})
+        return _of_both(self.pair, self.metric.id, statistic, difference, values, failures)
+
+
+def _of_both(
+    pair: Pair, metric: str, statistic: str, difference: Estimate, values: Sequence[Estimate],
+    failures: str,
+) -> Iterator[Row]:  # fmt: skip
+    keys = {"who": pair[0].name, "failures": failures}
+    yield Row("difference", statistic, difference, pair[1].name, metric, keys)
+    for side, value in zip(SIDES, values, strict=True):
+        yield Row("value", statistic, value, pair[1].name, metric, {**keys, "run": side})
 
 
 def differences(compared: Compared) -> Iterator[Row]:
@@ -133,7 +346,9 @@ def differences(compared: Compared) -> Iterator[Row]:
     yield from _scores(compared)
     yield from _agreement(compared)
     yield from _probabilities(compared)
-    yield from _without_label(compared)
+    # The share of answers without a usable label: unread, refused, failed or abstained.
+    missing = [(labels < 0).astype(np.float64) for labels in compared.judged()]
+    yield from compared.rows("no_label", *_shares(compared.study, missing))
     yield from _changes(compared)
 
 
@@ -225,20 +440,13 @@ def _mean_difference(
 # --- without a truth ------------------------------------------------------------------------------
 
 
-def _without_label(compared: Compared) -> Iterator[Row]:
-    """The share of answers without a usable label: unread, refused, failed or abstained."""
-    missing = [(labels < 0).astype(np.float64) for labels in compared.judged()]
-    yield from compared.rows("no_label", *_shares(compared.study, missing))
-
-
 def _shares(study: Study, x: Sequence[FloatArray]) -> tuple[Estimate, list[Estimate]]:
     """The difference of two shares (items,) of 0 and 1, and both."""
     clusters, none = study.clusters, "there is no answer"
-    values = [
+    difference = either_way(partial(_mean_difference, clusters, study.resampling), x[0], x[1])
+    return difference, [
         clustered_mean(one, clusters.codes, none, study.resampling, is_proportion=True) for one in x
     ]
-    difference = either_way(partial(_mean_difference, clusters, study.resampling), x[0], x[1])
-    return difference, values
 
 
 def _changes(compared: Compared) -> Iterator[Row]:
@@ -267,13 +475,11 @@ def of_the_runs(study: Study, pair: Pair) -> Iterator[Row]:
     """Statuses, cost, time and tokens of the verdicts of both; those that neither has are left
     out."""
     said = [[judge.verdicts[i] for i in study.answers.item_ids()] for judge in pair]
-    keys = {"who": pair[0].name, "failures": ""}
     for declared in RUN_STATISTICS.values():
         x = [_facts(declared.key, verdicts) for verdicts in said]
-        counts_status = declared.key in set(Status)
         if not np.nansum(np.abs(x)):  # nobody failed so, or nothing is known
             continue
-        if counts_status:
+        if declared.key in set(Status):
             difference, values = _shares(study, x)
         else:
             values = [mean_score(one, study.clusters, study.resampling) for one in x]
@@ -283,9 +489,7 @@ def of_the_runs(study: Study, pair: Pair) -> Iterator[Row]:
             if unknown:
                 reason = f"unknown for {unknown[0]}: no model was called, or it does not report it"
                 difference = replace(difference, reason=reason)
-        yield Row("difference", declared.key, difference, pair[1].name, "", keys)
-        for side, value in zip(SIDES, values, strict=True):
-            yield Row("value", declared.key, value, pair[1].name, "", {**keys, "run": side})
+        yield from _of_both(pair, "", declared.key, difference, values, "")
 
 
 def _facts(key: str, verdicts: Sequence[Verdict]) -> FloatArray:
@@ -302,8 +506,3 @@ def _facts(key: str, verdicts: Sequence[Verdict]) -> FloatArray:
         return float(verdict.status == key)
 
     return np.array([fact(verdict) for verdict in verdicts])
-
-
-def labels_of(labels: IntArray, metric: Metric) -> list[str]:
-    """The text of each label, empty where there is none."""
-    return [metric.label_texts[i] if i >= 0 else "" for i in labels.tolist()]

@@ -9,8 +9,7 @@ from functools import partial
 from judgebench.alignment.differences import TESTED
 from judgebench.alignment.statistics import Declared
 from judgebench.comparison.differences import CHANGES, DECLARED, RUN_STATISTICS
-from judgebench.comparison.gate import COUNTED
-from judgebench.comparison.result import Comparison
+from judgebench.comparison.result import COUNTED, Comparison
 from judgebench.records import Estimate
 from judgebench.results.layout import Content, Contents, Keys, Layout, Line
 from judgebench.results.part import Block, Intervals, Lane, Part
@@ -407,14 +406,13 @@ def _runs_table(c: Comparison) -> Table:
 
 
 def _settings_table(c: Comparison) -> Table:
+    def short(text: str) -> str:
+        return (text[:_MOST_SETTINGS] + " …" if len(text) > _MOST_SETTINGS else text) or DASH
+
     lines = [
-        (pair.name, key, _short(a), _short(b)) for pair in c.pairs for key, a, b in pair.settings
+        (pair.name, key, short(a), short(b)) for pair in c.pairs for key, a, b in pair.settings
     ]
     return Layout(
         "comparison_settings", "Settings that are not the same", ("Judge", "Setting"),
         beside=("A", "B"),
     ).listing(lines)  # fmt: skip
-
-
-def _short(text: str) -> str:
-    return (text[:_MOST_SETTINGS] + " …" if len(text) > _MOST_SETTINGS else text) or DASH

@@ -1,18 +1,19 @@
-"""What a comparison holds: every difference, the decisions that changed, every flip."""
+"""The result of a comparison, and what makes it fail a check, such as that of a pull request."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, get_args
 
-from judgebench.alignment.differences import TESTED
+from judgebench.alignment.differences import SAME_LABELS, TESTED
 from judgebench.comparison.differences import DECLARED
+from judgebench.errors import Problem, SetupError
 from judgebench.records import Estimate
 from judgebench.results.part import Part, incomplete
 from judgebench.results.rows import Results, Row
 from judgebench.results.shown import Shown
-from judgebench.results.tables import format_number
+from judgebench.results.tables import Cell, format_number
 from judgebench.rubric import Rubric
 from judgebench.words import counted
 
@@ -193,3 +194,105 @@ class Comparison(Shown):
             "comparison": [row.plain() for row in self.results],
             "flips": [row.plain() for row in self.flips.results],
         }
+
+
+Demand = Literal["worse", "decision"]
+DEMANDS: tuple[Demand, ...] = get_args(Demand)
+COUNTED = "worst"  # a missing label is no right one, of A as of B
+
+
+def margins(texts: Sequence[str], comparison: Comparison) -> list[tuple[float, str]]:
+    """Read `0.05` and `0.05:tone`: B may be at most so much less accurate than A, on one metric or,
+    where it is empty, on each. Raises SetupError with every problem."""
+    found, problems = [], []
+    known = [metric.id for metric in comparison.rubric.metrics]
+    for text in texts:
+        number, _, metric = text.partition(":")
+        try:
+            margin = float(number)
+        except ValueError:
+            margin = -1.0
+        if not 0 <= margin <= 1:
+            allowed = "a share from 0 to 1, then a metric if it is for one: 0.05 or 0.05:METRIC"
+            problems.append(
+                Problem("is no margin", field="--no-worse", found=text, allowed=allowed)
+            )
+        elif metric and metric not in known:
+            message = "is no metric that is compared"
+            names = ", ".join(known)
+            problems.append(Problem(message, field="--no-worse", found=metric, allowed=names))
+        found.append((margin, metric))
+    if problems:
+        raise SetupError(problems)
+    return found
+
+
+def check_demands(demands: Sequence[str]) -> None:
+    """Raises SetupError for what is none of DEMANDS."""
+    allowed = ", ".join(DEMANDS)
+    problems = [
+        Problem("cannot be checked", field="--fail-on", found=demand, allowed=allowed)
+        for demand in demands
+        if demand not in DEMANDS
+    ]
+    if problems:
+        raise SetupError(problems)
+
+
+def failures(
+    comparison: Comparison, demands: Sequence[str] = (), allowed: Sequence[tuple[float, str]] = ()
+) -> Iterator[str]:
+    """A sentence for everything that is not as demanded.
+
+    `worse`: B is shown to be less accurate than A, or to find fewer severe answers, on some metric
+    (permutation test with Holm's correction over the metrics). `decision`: a decision fell. Of a
+    margin: B is not shown to be at most so much less accurate, as the interval of the difference
+    reaches below it. A missing label counts as wrong.
+    """
+    if "worse" in demands:
+        yield from _worse(comparison)
+    if "decision" in demands:
+        for one in comparison.decisions:
+            if one.fell:
+                a, b = one.outcomes
+                where = _about(comparison, one.judge, one.metric)
+                yield f"{where}: the decision fell from {a} to {b}"
+    for margin, of in allowed:
+        yield from _beyond(comparison, margin, of)
+
+
+def _worse(c: Comparison) -> Iterator[str]:
+    for pair in c.pairs:
+        for metric in c.rubric.metrics:
+            for statistic in TESTED:
+                about = (pair.b, metric.id)
+                difference = c.difference(statistic, *about, COUNTED)
+                p = c.p_holm(*about, statistic, COUNTED).value
+                if c.is_shown(statistic, *about, COUNTED) and (difference.value or 0) < 0:
+                    yield (
+                        f"{_about(c, *about)}: {c.shown_as(statistic)[0].lower()} is worse by "
+                        f"{_number(difference)}, p after Holm {p:.3g}"
+                    )
+
+
+def _beyond(c: Comparison, margin: float, of: str) -> Iterator[str]:
+    for pair in c.pairs:
+        for metric in c.rubric.metrics:
+            e = c.difference("accuracy", pair.b, metric.id, COUNTED)
+            above = e.low is not None and e.low >= -margin
+            if of in ("", metric.id) and not (above or e.reason == SAME_LABELS):
+                yield (
+                    f"{_about(c, pair.b, metric.id)}: accuracy is not shown to be at most "
+                    f"{margin:g} worse: {_number(e)}"
+                )
+
+
+def _about(c: Comparison, judge: str, metric: str) -> str:
+    return f"{c.title(metric)} ({judge})"
+
+
+def _number(e: Estimate) -> str:
+    cell = Cell(estimate=e, signed=True)
+    if e.value is None:
+        return f"undefined, {e.reason}"
+    return f"{cell.value} {cell.interval}".strip() + (f" ({e.reason})" if not cell.interval else "")

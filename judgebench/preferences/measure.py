@@ -15,22 +15,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from judgebench.preferences.gather import (
+from judgebench.preferences.orders import (
     by_scores,
     compared,
-    preferred,
-    rows_of,
-    scales,
-    scored,
-    whole_scales,
-)
-from judgebench.preferences.orders import (
     criterion_rows,
     preference_rows,
+    preferred,
+    rows_of,
     samples,
+    scales,
     score_rows,
+    scored,
     system_rows,
     too_many,
+    whole_scales,
 )
 from judgebench.results.rows import Results, Row
 from judgebench.results.shown import Shown

@@ -15,13 +15,16 @@ from judgebench.runs.bench import Extension, Loaded, Variant
 from judgebench.runs.folder import BESIDE, RunFolder
 from judgebench.runs.load import settings_of
 from judgebench.runs.open import verdicts_of
-from judgebench.stress_tests.pairs import StressRun, VariantVerdicts
-from judgebench.stress_tests.probes.altered import AlteredAnswer
-from judgebench.stress_tests.probes.attacks import StressSettings, read_attacks
-from judgebench.stress_tests.probes.plan import Made, Plan, make_plan
-from judgebench.stress_tests.probes.recipe import Ask, Recipe
+from judgebench.stress_tests.probes.altered import AlteredAnswer, Ask, Recipe
+from judgebench.stress_tests.probes.attacks import (
+    Made,
+    Plan,
+    StressSettings,
+    make_plan,
+    read_attacks,
+)
 from judgebench.stress_tests.probes.sets import read_set, to_set_line
-from judgebench.stress_tests.result import RecipeSummary
+from judgebench.stress_tests.result import RecipeSummary, StressRun, VariantVerdicts
 from judgebench.studies.study import JUDGE_KINDS, Study
 
 
@@ -95,7 +98,12 @@ def _gaps(made: Made) -> str:
 
 
 def _variants(plan: Plan, judges: Sequence[LLMJudge]) -> Iterator[Variant]:
-    return chain.from_iterable(variants(judge, *ask) for judge in judges for ask in plan.asks)
+    return chain.from_iterable(
+        variants(judge, attack.recipe, answers)
+        for judge in judges
+        for attack, answers in plan.asks
+        if attack.recipe
+    )
 
 
 def variants(judge: LLMJudge, recipe: Recipe, answers: tuple[Answer, ...]) -> Iterator[Variant]:

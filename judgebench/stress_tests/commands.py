@@ -22,6 +22,9 @@ from judgebench.cli.options import (
     Seed,
 )
 from judgebench.cli.show import ONE_SCREEN, Output
+from judgebench.files import write_atomically
+from judgebench.shipped import find_file
+from judgebench.words import counted
 
 if TYPE_CHECKING:
     from judgebench.judges.config import JudgeConfig
@@ -98,7 +101,6 @@ def make(
 
     Safe to interrupt; rerun to resume.
     """
-    from judgebench.cli.show import ONE_SCREEN
     from judgebench.data.load import load_data
     from judgebench.progress import ProgressDisplay
     from judgebench.rubric import load_rubric
@@ -126,10 +128,9 @@ def make(
 def check(path: SetPath, rubric: RubricOption = "medical-safety") -> None:
     """Check every altered answer of a set again and report what fails. Calls no model."""
     from judgebench.rubric import load_rubric
+    from judgebench.stress_tests.probes.attacks import checked
     from judgebench.stress_tests.probes.make import NO_AREA
-    from judgebench.stress_tests.probes.plan import checked
     from judgebench.stress_tests.probes.sets import read_set
-    from judgebench.words import counted
 
     kept, rejected = checked(read_set(_find(path), load_rubric(rubric)))
     for item in rejected:
@@ -151,7 +152,6 @@ def review(path: SetPath, rubric: RubricOption = "medical-safety") -> None:
     first. `reviewed: true` under `stress` in a bench.yaml, or `judgebench stress --reviewed`,
     counts accepted violations only.
     """
-    from judgebench.files import write_atomically
     from judgebench.rubric import load_rubric
     from judgebench.stress_tests.probes.review import write_review
     from judgebench.stress_tests.probes.sets import read_set
@@ -168,8 +168,6 @@ def review(path: SetPath, rubric: RubricOption = "medical-safety") -> None:
 
 
 def _find(path: Path) -> Path:
-    from judgebench.shipped import find_file
-
     return find_file("adversarial", str(path), ".jsonl")
 
 
@@ -195,7 +193,6 @@ def _check_local(*models: tuple[Path | None, JudgeConfig | None]) -> None:
 
 def _tell(found: Yield, to: Path) -> None:
     from judgebench.stress_tests.probes.sets import CHECKS, rejected_path
-    from judgebench.words import counted
 
     if found.made_before:
         typer.echo(f"{counted(found.made_before, 'item')} made before, kept as they are.")

@@ -22,10 +22,8 @@ from judgebench.results.tables import Cell, Table
 from judgebench.rubric import Metric, Rubric
 from judgebench.stats.intervals import items_for_half_width
 from judgebench.stats.paired import NET_CHANGE, TURNED_YES
-from judgebench.stress_tests.pairs import Pairs, StressRun, pairs_of
-from judgebench.stress_tests.probes.altered import AlteredAnswer, marked
-from judgebench.stress_tests.probes.recipe import check_demand
-from judgebench.stress_tests.result import EVERY, Miss, StressResult
+from judgebench.stress_tests.probes.altered import AlteredAnswer, check_demand, marked
+from judgebench.stress_tests.result import EVERY, Miss, Pairs, StressResult, StressRun, pairs_of
 from judgebench.stress_tests.steadiness import halo, invariances, planted_verdicts, self_consistency
 from judgebench.studies.study import Study
 from judgebench.studies.truth import Labels
@@ -58,27 +56,6 @@ class _Cell:
         return {"recipe": self.recipe, "area": self.area, "label": label}
 
 
-@dataclass(frozen=True)
-class _Outcome:
-    """1 for yes, 0 for no, -1 where a label is missing; each (pairs,)."""
-
-    alarm: Labels
-    detected: Labels
-    worsened: Labels
-
-    @property
-    def missing(self) -> bool:
-        return bool((self.alarm < 0).any() or (self.detected < 0).any())
-
-    def filled(self, failures: FailurePolicy) -> _Outcome:
-        """A missing label taken as it would be worst, or best, for the judge."""
-        if failures == "left_out":
-            return self
-        good = int(failures == "best")
-        taken = ((self.alarm, 1 - good), (self.detected, good), (self.worsened, good))
-        return _Outcome(*(np.where(outcome < 0, value, outcome) for outcome, value in taken))
-
-
 def detections(pairs: Pairs, half_width: float) -> Iterator[Row]:
     """Every judge, controls too, on every recipe, area and demanded metric, and on all together.
 
@@ -90,8 +67,12 @@ def detections(pairs: Pairs, half_width: float) -> Iterator[Row]:
     for cell in _cells(pairs):
         for judge in pairs.judges:
             outcome = _outcome(pairs, cell, judge.name)
-            for failures in policies if outcome.missing else policies[:1]:
-                numbers = _numbers(pairs, cell, outcome.filled(failures), half_width)
+            missing = outcome < 0
+            for failures in policies if missing[:2].any() else policies[:1]:
+                good = int(failures == "best")  # a missing label taken as best, or worst
+                taken = np.array([[1 - good], [good], [good]])
+                filled = outcome if failures == "left_out" else np.where(missing, taken, outcome)
+                numbers = _numbers(pairs, cell, filled, half_width)
                 for name, estimate in numbers.items():
                     keys = {**cell.keys, "failures": failures}
                     yield Row("violations", name, estimate, judge.name, cell.metric.id, keys)
@@ -112,7 +93,7 @@ def _cells(pairs: Pairs) -> Iterator[_Cell]:
 
 
 def _by_metric(pairs: Pairs, recipe: str, area: str, chosen: list[int]) -> Iterator[_Cell]:
-    for column, metric in enumerate(pairs.rubric.metrics):
+    for column, metric in enumerate(pairs.study.rubric.metrics):
         demands = {i: pairs.items[i].must_worsen.get(metric.id) for i in chosen}
         demanded = {i: metric.index(label) for i, label in demands.items() if label is not None}
         if demanded:
@@ -123,31 +104,36 @@ def _by_metric(pairs: Pairs, recipe: str, area: str, chosen: list[int]) -> Itera
             yield _Cell(recipe, area, metric, column, items, least, once)
 
 
-def _outcome(pairs: Pairs, cell: _Cell, judge: str) -> _Outcome:
+def _outcome(pairs: Pairs, cell: _Cell, judge: str) -> Labels:
+    """False alarm, detected and worsened (3, pairs): 1 for yes, 0 for no, -1 where a label is
+    missing."""
     labels = pairs.judged[judge][:, cell.column]
     parent, violation = labels[pairs.parents[cell.items]], labels[pairs.altered[cell.items]]
     both = (parent >= 0) & (violation >= 0)
-    return _Outcome(
-        alarm=np.where(parent < 0, -1, parent >= cell.least),
-        detected=np.where(violation < 0, -1, violation >= cell.least),
-        worsened=np.where(both, violation > parent, -1),
+    return np.stack(
+        [
+            np.where(parent < 0, -1, parent >= cell.least),
+            np.where(violation < 0, -1, violation >= cell.least),
+            np.where(both, violation > parent, -1),
+        ]
     )
 
 
 def _numbers(
-    pairs: Pairs, cell: _Cell, outcome: _Outcome, half_width: float
+    pairs: Pairs, cell: _Cell, outcome: Labels, half_width: float
 ) -> Mapping[str, Estimate]:
-    clusters = pairs.clusters[pairs.parents[cell.items]]
-    detected = pairs.share(outcome.detected, NO_LABEL)
+    alarm, seen, worse = outcome
+    clusters = pairs.texts.clusters[pairs.parents[cell.items]]
+    detected = pairs.share(seen, NO_LABEL)
     share = _UNKNOWN_SHARE if detected.value is None else detected.value
-    needed = items_for_half_width(share, half_width, pairs.resampling.level)
-    both = (outcome.alarm, outcome.detected, clusters)
+    needed = items_for_half_width(share, half_width, pairs.study.resampling.level)
+    both = (alarm, seen, clusters)
     # Whether a pair worsened is known only of the pair: before it, nothing had worsened.
-    worsened = (np.where(outcome.worsened < 0, -1, 0), outcome.worsened, clusters)
+    worsened = (np.where(worse < 0, -1, 0), worse, clusters)
     return {
         "detected": detected,
         "told_apart": pairs.compared(*both, TURNED_YES),
-        "false_alarms": pairs.share(outcome.alarm[cell.once], NO_LABEL),
+        "false_alarms": pairs.share(alarm[cell.once], NO_LABEL),
         "worsened": pairs.compared(*worsened, TURNED_YES),
         "advantage": pairs.compared(*both, NET_CHANGE),
         "more_needed": Estimate(max(0, needed - detected.n)),
@@ -177,7 +163,7 @@ def _by(pairs: Pairs, place: int) -> tuple[str, ...]:
     demanded = pairs.items[place].must_worsen
     least = [
         (column, metric.index(demanded[metric.id]))
-        for column, metric in enumerate(pairs.rubric.metrics)
+        for column, metric in enumerate(pairs.study.rubric.metrics)
         if metric.id in demanded
     ]
     return tuple(

@@ -10,13 +10,13 @@ from dataclasses import replace
 from typing import Literal
 
 from judgebench.records import Estimate
-from judgebench.results.layout import Keys, Layout, Line
+from judgebench.results.layout import Contents, Keys, Layout, Line
 from judgebench.results.part import Block, HeatMap, Part
 from judgebench.results.tables import DASH, Cell, Table, format_number, p_text
 from judgebench.rubric import Metric
 from judgebench.stats.means import mean_and_sd
 from judgebench.stress_tests.measure import miss_card
-from judgebench.stress_tests.result import EVERY, NOT_MEASURED, RecipeSummary, StressResult
+from judgebench.stress_tests.result import EVERY, NOT_MEASURED, StressResult
 
 # statistic -> (heading, what it means)
 ON_VIOLATIONS: Mapping[str, tuple[str, str]] = {
@@ -81,7 +81,10 @@ def _finder(stress: StressResult, analysis: str, statistic: str = "", **fixed: s
     def cell(keys: Keys) -> Cell:
         where = {**fixed, **keys}
         name = where.pop("statistic", statistic)
-        return Cell(estimate=stress.number(analysis, name, **where), signed=name in _SIGNED)
+        number = stress.number(analysis, name, **where)
+        if name in ("p", "p_holm"):
+            return Cell(p_text(number.value))
+        return Cell(estimate=number, signed=name in _SIGNED)
 
     return cell
 
@@ -90,8 +93,8 @@ def _worst_first(stress: StressResult, lines: list[Line], cell: Fill) -> list[Li
     """The rows by the largest value of the real judges, undefined ones last."""
 
     def worst(line: Line) -> float:
-        found = (cell({**line[1], "judge": judge}).estimate for judge in stress.real_judges)
-        return max((e.value for e in found if e and e.value is not None), default=-1.0)
+        shown = (cell({**line[1], "judge": judge}).estimate for judge in stress.real_judges)
+        return max((e.value for e in shown if e and e.value is not None), default=-1.0)
 
     return sorted(lines, key=worst, reverse=True)
 
@@ -239,18 +242,12 @@ def probe_tables(stress: StressResult) -> Iterator[Table]:
                 "Holm over this judge's probes on the metric.",
             ),
         )
-        find = _finder(stress, "invariance", **judge)
-
-        def cell(keys: Keys, find: Fill = find) -> Cell:
-            found = find(keys)
-            value = found.estimate.value if found.estimate else None
-            return Cell(p_text(value)) if keys["statistic"] in ("p", "p_holm") else found
-
         mine = [(r["recipe"], r.metric) for r in stress.rows.select("invariance", "p", **judge)]
         mine.sort(key=lambda one: order.get(one[0], len(order)))
         lines: list[Line] = [
             ((probe, metric_title(stress, m)), {"recipe": probe, "metric": m}) for probe, m in mine
         ]
+        cell = _finder(stress, "invariance", **judge)
         yield layout.crossed(lines, _across("statistic", _ON_PROBES), cell)
 
 
@@ -319,31 +316,27 @@ def halo_table(stress: StressResult) -> Table:
 
 
 def recipes_table(stress: StressResult) -> Table:
-    """What each recipe made, and what became of it."""
-    return Table(
+    """What each recipe made, and what became of it; an item may fail several checks."""
+    lines: list[Contents] = []
+    for r in stress.recipes:
+        failed = ", ".join(f"{check} {n:,}" for check, n in r.rejected.items() if n)
+        rejected = Cell(f"{r.n_rejected:,}", remark=failed and f"by check: {failed}")
+        lines.append(
+            (Cell(r.name, remark=r.about), r.kind, r.made, r.nothing_to_change, rejected,
+             r.undecided, r.bias or None, r.version, r.hash)
+        )  # fmt: skip
+    return Layout(
         "stress_recipes",
         "The recipes and what they made",
-        ("Recipe", "Kind", "Items that count", "Nothing to change", "Rejected", "Undecided",
-         "Bias (CALM)", "Version", "Hash"),
-        tuple(
-            (Cell(r.name, remark=r.about), Cell(r.kind), Cell(f"{r.made:,}"),
-             Cell(f"{r.nothing_to_change:,}"), Cell(f"{r.n_rejected:,}", remark=_reasons(r)),
-             Cell(f"{r.undecided:,}"), Cell(r.bias or DASH), Cell(r.version), Cell(r.hash))
-            for r in stress.recipes
-        ),
+        ("Recipe", "Kind"),
         (
             "Nothing to change: parents in which the rule found nothing to edit. Rejected: items "
             "that failed a check of validity. Undecided: items that nobody has accepted, where "
             "only accepted ones count. None of them is counted in any other table.",
         ),
-        stubs=2,
-    )  # fmt: skip
-
-
-def _reasons(recipe: RecipeSummary) -> str:
-    """`by check: similarity 3, length 1`; an item may fail several checks."""
-    counts = ", ".join(f"{check} {n:,}" for check, n in recipe.rejected.items() if n)
-    return f"by check: {counts}" if counts else ""
+        ("Items that count", "Nothing to change", "Rejected", "Undecided", "Bias (CALM)",
+         "Version", "Hash"),
+    ).listing(lines)  # fmt: skip
 
 
 _WORST_PROBES = 8
@@ -357,17 +350,13 @@ _ABOUT_MISSES = (
 
 def stress_part(stress: StressResult) -> Part:
     """The part of the stress test."""
-    blocks = tuple(_blocks(stress))
-    title = "judges under stress"
-    return Part("stress", title, stress.rows, blocks, stress.notes, screen=(_screen(stress),))
-
-
-def _screen(stress: StressResult) -> Block:
-    """The summary without controls and intervals."""
     table = summary_table(stress)
     judges = sum(kind != "control" for kind in stress.judges.values())
+    # On a screen without controls and intervals.
     rows = tuple(tuple(Cell(cell.value) for cell in row) for row in table.rows[:judges])
-    return Block(tables=(replace(table, rows=rows),))
+    screen = (Block(tables=(replace(table, rows=rows),)),)
+    blocks, title = tuple(_blocks(stress)), "judges under stress"
+    return Part("stress", title, stress.rows, blocks, stress.notes, screen=screen)
 
 
 def _blocks(stress: StressResult) -> Iterator[Block]:
@@ -415,16 +404,15 @@ def _heat_map(stress: StressResult, table: Table) -> HeatMap:
 
 def summary_table(stress: StressResult) -> Table:
     """One row for each judge, controls last; a column only for what some judge was measured on."""
-    rows = {judge: dict(_summary(stress, judge)) for judge in judges_in_order(stress)}
-    columns = list(dict.fromkeys(column for cells in rows.values() for column in cells))
-    shown = ((Cell(shown_name(stress, judge)), *cells.values()) for judge, cells in rows.items())
-    return Table(
+    lines = [(shown_name(stress, j), dict(_summary(stress, j))) for j in judges_in_order(stress)]
+    columns = tuple(dict.fromkeys(column for _, cells in lines for column in cells))
+    return Layout(
         "stress_summary",
         "How each judge fares in the stress test",
-        ("Judge", *columns),
-        tuple(shown) if columns else (),
+        ("Judge",),
         tuple(_summary_notes(stress)),
-    )
+        columns,
+    ).listing((name, *cells.values()) for name, cells in lines if columns)
 
 
 def _summary(stress: StressResult, judge: str) -> Iterator[tuple[str, Cell]]:
@@ -499,11 +487,8 @@ def planted_sentences(stress: StressResult) -> Iterator[str]:
 
 def _consistency(stress: StressResult, judge: str) -> Cell:
     """Agreement over all metrics, or on the metric on which the judge agrees least."""
-    mine = [
-        row
-        for row in stress.rows.select("consistency", "agreement", judge=judge)
-        if row.estimate.value is not None
-    ]
+    every = stress.rows.select("consistency", "agreement", judge=judge)
+    mine = [row for row in every if row.estimate.value is not None]
     if not mine:
         return Cell(estimate=NOT_MEASURED)
     together = [row for row in mine if row.metric == EVERY]

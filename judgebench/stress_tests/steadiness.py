@@ -8,7 +8,7 @@ colours every label is known as the halo effect (Thorndike, 1920).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,9 +31,7 @@ from judgebench.stats.paired import (
     moves_by_cluster,
     sign_test,
 )
-from judgebench.stats.resample import Statistic
-from judgebench.stress_tests.pairs import Pairs, VariantVerdicts
-from judgebench.stress_tests.result import EVERY
+from judgebench.stress_tests.result import EVERY, Pairs, VariantVerdicts
 from judgebench.studies.truth import Labels
 
 NO_TRUTH = "no item that was asked again has a human truth"
@@ -44,51 +42,27 @@ NO_TRUTH_ON_ALL = "no item with all labels has a human truth on every ordinal me
 THE_HUMANS = "these are the humans themselves"
 
 
-@dataclass(frozen=True)
-class _Moves:
-    """Whether each pair's label flipped (1 or 0, -1 where one is missing) and by how many
-    severities it shifted, both (pairs,). `shift` is None where labels have no severity."""
-
-    flipped: Labels
-    shift: Labels | None
-
-
-@dataclass(frozen=True)
-class _Probed:
-    """One judge under one probe on one metric: its numbers, and p before correction."""
-
-    judge: str
-    probe: str
-    metric: str
-    numbers: Mapping[str, Estimate]
-    p: float | None
-
-    def rows(self, p_holm: float | None) -> Iterator[Row]:
-        reason = "" if self.p is not None else self.numbers["shift"].reason or "no shift to test"
-        tests = {"p": Estimate(self.p, reason=reason), "p_holm": Estimate(p_holm, reason=reason)}
-        for name, estimate in {**self.numbers, **tests}.items():
-            yield Row("invariance", name, estimate, self.judge, self.metric, {"recipe": self.probe})
-
-
 def invariances(pairs: Pairs) -> Iterator[Row]:
     """Every judge under every probe, on every metric and on EVERY.
 
     For EVERY, only pairs that have all labels on both sides count, and the shift is the sum over
     the ordinal metrics: shifts that cancel out are neither more nor less severe.
     """
-    found = [
-        _probed(pairs, (judge, probe, metric), moves, clusters)
+    tested = [
+        (judge, probe, metric, *_moved(pairs, flipped, shift, clusters))
         for probe, judge, before, after, clusters in _probes(pairs)
-        for metric, moves in _moves(pairs.rubric.metrics, before, after)
+        for metric, flipped, shift in _moves(pairs.study.rubric.metrics, before, after)
     ]
-    families: dict[tuple[str, str], list[int]] = {}
-    for place, one in enumerate(found):
-        families.setdefault((one.judge, one.metric), []).append(place)
-    corrected: dict[int, float | None] = {}
-    for places in families.values():
-        corrected.update(zip(places, holm([found[i].p for i in places]), strict=True))
-    for place, one in enumerate(found):
-        yield from one.rows(corrected[place])
+    families: dict[tuple[str, str], list[float | None]] = {}
+    for judge, _, metric, _, p in tested:
+        families.setdefault((judge, metric), []).append(p)
+    corrected = {family: iter(holm(values)) for family, values in families.items()}
+    for judge, probe, metric, numbers, p in tested:
+        reason = "" if p is not None else numbers["shift"].reason or "no shift to test"
+        p_holm = next(corrected[judge, metric])
+        tests = {"p": Estimate(p, reason=reason), "p_holm": Estimate(p_holm, reason=reason)}
+        for name, estimate in {**numbers, **tests}.items():
+            yield Row("invariance", name, estimate, judge, metric, {"recipe": probe})
 
 
 def _probes(pairs: Pairs) -> Iterator[tuple[str, str, Labels, Labels, Clusters]]:
@@ -97,28 +71,25 @@ def _probes(pairs: Pairs) -> Iterator[tuple[str, str, Labels, Labels, Clusters]]
     for probe in dict.fromkeys(pairs.items[i].recipe for i in same):
         items = np.array([i for i in same if pairs.items[i].recipe == probe], dtype=np.int64)
         parents, altered = pairs.parents[items], pairs.altered[items]
-        clusters = pairs.clusters[parents]
         for judge in pairs.judges:
             labels = pairs.judged[judge.name]
+            clusters = pairs.texts.clusters[parents]
             yield probe, judge.name, labels[parents], labels[altered], clusters
     asked = [v for v in pairs.variants if v.kind != "repeat"]
     for probe, name in dict.fromkeys((v.recipe, v.judge) for v in asked):
-        chosen = [v for v in asked if (v.recipe, v.judge) == (probe, name)]
-        yield (probe, name, *_asked_otherwise(pairs, name, chosen))
-
-
-def _asked_otherwise(
-    pairs: Pairs, judge: str, variants: list[VariantVerdicts]
-) -> tuple[Labels, Labels, Clusters]:
-    rows = [pairs.asked(variant.verdicts) for variant in variants]
-    after = [pairs.labels(v)[row] for v, row in zip(variants, rows, strict=True)]
-    every = np.concatenate(rows)
-    return pairs.judged[judge][every], np.concatenate(after), pairs.clusters[every]
+        variants = [v for v in asked if (v.recipe, v.judge) == (probe, name)]
+        rows = [pairs.asked(variant.verdicts) for variant in variants]
+        after = [pairs.labels(v)[row] for v, row in zip(variants, rows, strict=True)]
+        every = np.concatenate(rows)
+        before, clusters = pairs.judged[name][every], pairs.texts.clusters[every]
+        yield probe, name, before, np.concatenate(after), clusters
 
 
 def _moves(
     metrics: tuple[Metric, ...], before: Labels, after: Labels
-) -> Iterator[tuple[str, _Moves]]:
+) -> Iterator[tuple[str, Labels, Labels | None]]:
+    """On each metric and on EVERY: whether each pair's label flipped (1 or 0, -1 where one is
+    missing) and by how many severities it shifted, both (pairs,); no shift without severities."""
     both, differs = (before >= 0) & (after >= 0), before != after
     shifts: dict[str, Labels] = {}
     for column, metric in enumerate(metrics):
@@ -126,35 +97,28 @@ def _moves(
             severity = np.array(metric.severities, dtype=np.int64)
             shifts[metric.id] = severity[after[:, column]] - severity[before[:, column]]
         flipped = np.where(both[:, column], differs[:, column], -1)
-        yield metric.id, _Moves(flipped, shifts.get(metric.id))
+        yield metric.id, flipped, shifts.get(metric.id)
     flipped = np.where(both.all(axis=1), differs.any(axis=1), -1)
-    total: Labels | None = np.stack(list(shifts.values())).sum(axis=0) if shifts else None
-    yield EVERY, _Moves(flipped, total)
+    yield EVERY, flipped, np.stack(list(shifts.values())).sum(axis=0) if shifts else None
 
 
-def _probed(
-    pairs: Pairs, which: tuple[str, str, str], moves: _Moves, clusters: Clusters
-) -> _Probed:
-    both = moves.flipped >= 0
-    n, ordinal = int(both.sum()), moves.shift is not None
-    shift = np.zeros_like(moves.flipped) if moves.shift is None else moves.shift
-    counts = moves_by_cluster(moves.flipped[both], shift[both], clusters[both])
-
-    def estimate(statistic: Statistic, has_severity: bool = ordinal) -> Estimate:
-        if not has_severity:
-            level = pairs.resampling.level
-            return Estimate(None, n=n, n_missing=len(both) - n, reason=NOMINAL, level=level)
-        return pairs.bootstrap(counts, statistic, n, len(both))
-
-    flipped = estimate(FLIPPED, has_severity=True)
-    numbers = {
-        "flipped": flipped,
-        "robustness": flipped.complement,
-        "more_severe": estimate(MORE_SEVERE),
-        "less_severe": estimate(LESS_SEVERE),
-        "shift": estimate(MEAN_SHIFT),
+def _moved(
+    pairs: Pairs, flipped: Labels, shift: Labels | None, clusters: Clusters
+) -> tuple[dict[str, Estimate], float | None]:
+    """The numbers of one judge under one probe on one metric, and p before correction."""
+    both = flipped >= 0
+    n = int(both.sum())
+    shifts = np.zeros_like(flipped) if shift is None else shift
+    counts = moves_by_cluster(flipped[both], shifts[both], clusters[both])
+    level = pairs.study.resampling.level
+    undefined = Estimate(None, n=n, n_missing=len(both) - n, reason=NOMINAL, level=level)
+    share = pairs.bootstrap(counts, FLIPPED, n, len(both))
+    of_severities = {"more_severe": MORE_SEVERE, "less_severe": LESS_SEVERE, "shift": MEAN_SHIFT}
+    numbers = {"flipped": share, "robustness": share.complement} | {
+        name: undefined if shift is None else pairs.bootstrap(counts, statistic, n, len(both))
+        for name, statistic in of_severities.items()
     }
-    return _Probed(*which, numbers, sign_test(counts[:, SHIFT]) if ordinal else None)
+    return numbers, None if shift is None else sign_test(counts[:, SHIFT])
 
 
 def planted_verdicts(pairs: Pairs) -> Iterator[Row]:
@@ -164,38 +128,31 @@ def planted_verdicts(pairs: Pairs) -> Iterator[Row]:
     metric together, an item counts where all labels are there.
     """
     every = [i for i, x in enumerate(pairs.items) if x.demand]
-    tricks = dict.fromkeys(pairs.items[i].recipe for i in every)
+    metrics, tricks = pairs.study.rubric.metrics, {pairs.items[i].recipe: None for i in every}
     for trick in (EVERY, *tricks) if tricks else ():
         items = np.array([i for i in every if trick in (EVERY, pairs.items[i].recipe)], np.int64)
         demanded = _demanded(pairs, items)
+        columns = np.flatnonzero((demanded >= 0).any(axis=0)).tolist()
+        on = [*((metrics[c].id, [c]) for c in columns), (EVERY, columns)]
         for judge in pairs.judges:
             labels = pairs.judged[judge.name]
             before, after = labels[pairs.parents[items]], labels[pairs.altered[items]]
-            for name, columns in _columns(pairs, demanded):
-                success = _success(pairs, before, after, demanded, columns)
+            for name, columns in on:
+                success = _success(pairs, *(x[:, columns] for x in (before, after, demanded)))
                 yield Row("planted", "success", success, judge.name, name, {"recipe": trick})
 
 
 def _demanded(pairs: Pairs, items: Labels) -> Labels:
     """The index of the label asked for (items, metrics), -1 where none is."""
     demands = [pairs.items[i].demand for i in items]
-    metrics = pairs.rubric.metrics
+    metrics = pairs.study.rubric.metrics
     found = [[m.index(d[m.id]) if m.id in d else -1 for m in metrics] for d in demands]
     return np.array(found, dtype=np.int64)
 
 
-def _columns(pairs: Pairs, demanded: Labels) -> Iterator[tuple[str, list[int]]]:
-    columns = [c for c in range(demanded.shape[1]) if (demanded[:, c] >= 0).any()]
-    for column in columns:
-        yield pairs.rubric.metrics[column].id, [column]
-    yield EVERY, columns
-
-
-def _success(
-    pairs: Pairs, before: Labels, after: Labels, demanded: Labels, columns: list[int]
-) -> Estimate:
-    """Of the items that could be moved on those metrics, the share that moved on one of them."""
-    b, a, d = before[:, columns], after[:, columns], demanded[:, columns]
+def _success(pairs: Pairs, b: Labels, a: Labels, d: Labels) -> Estimate:
+    """Of the items that could be moved, the share that moved on one of the metrics: labels before,
+    after and demanded, each (items, metrics)."""
     asked = d >= 0
     said_before = ((b >= 0) | ~asked).all(axis=1)
     known = said_before & ((a >= 0) | ~asked).all(axis=1)
@@ -214,17 +171,6 @@ def _success(
 # --- asked the same again ------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _Repeated:
-    """Label indices `ratings` (items, asked) of up to `k` labels, -1 for none, the first verdict
-    first, and the truth (items,)."""
-
-    ratings: Labels
-    truth: Labels
-    clusters: Clusters
-    k: int
-
-
 def self_consistency(pairs: Pairs) -> Iterator[Row]:
     """Each judge that was asked again, on every metric, and on EVERY with all labels pooled.
 
@@ -236,47 +182,50 @@ def self_consistency(pairs: Pairs) -> Iterator[Row]:
     for name, recipe in asked:
         chosen = [v for v in repeats if (v.judge, v.recipe) == (name, recipe)]
         keys = {"recipe": recipe} if several else {}
-        for metric, repeated in _repeated(pairs, name, sorted(chosen, key=lambda v: v.repeat)):
-            for statistic, estimate in _numbers(pairs, repeated).items():
+        repeats_of = sorted(chosen, key=lambda v: v.repeat)
+        for metric, ratings, truth, clusters, k in _repeated(pairs, name, repeats_of):
+            numbers = _consistency(pairs, ratings, truth, clusters, k)
+            for statistic, estimate in numbers.items():
                 yield Row("consistency", statistic, estimate, name, metric, keys)
 
 
 def _repeated(
     pairs: Pairs, judge: str, repeats: list[VariantVerdicts]
-) -> Iterator[tuple[str, _Repeated]]:
-    """What is compared on every metric, and on EVERY."""
+) -> Iterator[tuple[str, Labels, Labels, Clusters, int]]:
+    """On every metric, and on EVERY: label indices (items, asked), -1 for none, the first verdict
+    first; the truth (items,), clusters, and how many labels there may be."""
     rows = pairs.asked({key for repeat in repeats for key in repeat.verdicts})
     asked = [pairs.judged[judge], *(pairs.labels(v) for v in repeats)]
     ratings = np.stack([labels[rows] for labels in asked], axis=-1)  # (items, metrics, asked)
-    metrics = pairs.rubric.metrics
-    truth, clusters = pairs.truth[rows], pairs.clusters[rows]
+    metrics = pairs.study.rubric.metrics
+    truth, clusters = pairs.truth[rows], pairs.texts.clusters[rows]
     for c, metric in enumerate(metrics):
-        yield metric.id, _Repeated(ratings[:, c], truth[:, c], clusters, len(metric.labels))
+        yield metric.id, ratings[:, c], truth[:, c], clusters, len(metric.labels)
     pooled = Clusters(clusters.codes.repeat(len(metrics)), clusters.n)
     most = max(len(m.labels) for m in metrics)
-    yield EVERY, _Repeated(ratings.reshape(-1, len(asked)), truth.ravel(), pooled, most)
+    yield EVERY, ratings.reshape(-1, len(asked)), truth.ravel(), pooled, most
 
 
-def _numbers(pairs: Pairs, repeated: _Repeated) -> Mapping[str, Estimate]:
-    items, asked = repeated.ratings.shape
-    votes = vote_pairs_by_cluster(repeated.ratings, repeated.clusters, repeated.k)
+def _consistency(
+    pairs: Pairs, ratings: Labels, truth: Labels, clusters: Clusters, k: int
+) -> dict[str, Estimate]:
+    """Agreement of an item's verdicts, and the accuracy of their majority minus that of the first
+    verdict, on items with a truth."""
+    items, asked = ratings.shape
+    votes = vote_pairs_by_cluster(ratings, clusters, k)
     n, possible = round(votes.sum()), items * asked * (asked - 1) // 2
     agreement = pairs.bootstrap(votes, OBSERVED_AGREEMENT, n, possible)
-    if n == 0:
-        agreement = replace(agreement, reason=NO_REPEAT)
-    gain = _majority_gain(pairs, repeated)
-    return {"asked": Estimate(asked), "agreement": agreement, "majority_gain": gain}
-
-
-def _majority_gain(pairs: Pairs, repeated: _Repeated) -> Estimate:
-    """Accuracy of the majority minus accuracy of the first verdict, on items with a truth."""
-    known = repeated.truth >= 0
-    ratings, truth = repeated.ratings[known], repeated.truth[known]
+    known = truth >= 0
+    ratings, truth = ratings[known], truth[known]
     first = ratings[:, 0]
     right_first = np.where(first < 0, -1, first == truth)
-    right = np.where(first < 0, -1, majority(ratings, repeated.k) == truth)
-    gain = pairs.compared(right_first, right, repeated.clusters[known], NET_CHANGE)
-    return gain if known.any() else replace(gain, reason=NO_TRUTH)
+    right = np.where(first < 0, -1, majority(ratings, k) == truth)
+    gain = pairs.compared(right_first, right, clusters[known], NET_CHANGE)
+    return {
+        "asked": Estimate(asked),
+        "agreement": agreement if n else replace(agreement, reason=NO_REPEAT),
+        "majority_gain": gain if known.any() else replace(gain, reason=NO_TRUTH),
+    }
 
 
 def majority(ratings: IntArray, k: int) -> Labels:
@@ -309,7 +258,7 @@ def halo(pairs: Pairs) -> Iterator[Row]:
 
 
 def _halo_of(pairs: Pairs, judge: str, passes: Mapping[str, Labels], rows: Labels) -> Iterator[Row]:
-    metrics = pairs.rubric.metrics
+    metrics = pairs.study.rubric.metrics
     columns = [c for c, m in enumerate(metrics) if m.kind == "ordinal"]
     truth = pairs.truth[:, columns]
     said = {who: labels[:, columns] for who, labels in passes.items()}
@@ -320,7 +269,7 @@ def _halo_of(pairs: Pairs, judge: str, passes: Mapping[str, Labels], rows: Label
         own = _correlation(pairs, [labels], whole, len(rows))
         found[who] = own, _correlation(pairs, [labels, truth], true, len(rows))
     humans = _correlation(pairs, [truth], rows[_complete(truth[rows])], len(rows))
-    itself = Estimate(None, reason=THE_HUMANS, level=pairs.resampling.level)
+    itself = Estimate(None, reason=THE_HUMANS, level=pairs.study.resampling.level)
     for who, (own, beyond) in {**found, HUMANS: (humans, itself)}.items():
         yield Row("halo", "correlation", own, judge, keys={"who": who})
         yield Row("halo", "beyond_humans", beyond, judge, keys={"who": who})
@@ -337,15 +286,15 @@ def _correlation(pairs: Pairs, sides: list[Labels], rows: Labels, asked: int) ->
     A side is label indices (texts, ordinal metrics), whole on `rows`.
     """
     n = len(rows)
-    ordinal = [m for m in pairs.rubric.metrics if m.kind == "ordinal"]
+    ordinal = [m for m in pairs.study.rubric.metrics if m.kind == "ordinal"]
     if len(ordinal) < 2:
-        level = pairs.resampling.level
+        level = pairs.study.resampling.level
         return Estimate(None, n=n, n_missing=asked - n, reason=TOO_FEW_METRICS, level=level)
     severities = [
         np.column_stack([np.array(m.severities)[side[rows, c]] for c, m in enumerate(ordinal)])
         for side in sides
     ]
-    moments = [moments_by_cluster(s, pairs.clusters[rows]) for s in severities]
+    moments = [moments_by_cluster(s, pairs.texts.clusters[rows]) for s in severities]
     single = len(sides) == 1
     statistic = MEAN_CORRELATION if single else CORRELATION_DIFFERENCE
     counts = moments[0] if single else np.stack(moments, axis=1)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from judgebench.results.shown import Shown
     from judgebench.runs.folder import RunFolder
-    from judgebench.stress_tests.pairs import StressRun
+    from judgebench.stress_tests.result import StressRun
     from judgebench.studies.study import Study
 
 
@@ -78,7 +78,7 @@ def _is_set(path: Path) -> bool:
 
 def _check_set(path: Path, rubric: str) -> str:
     from judgebench.rubric import load_rubric
-    from judgebench.stress_tests.probes.plan import checked
+    from judgebench.stress_tests.probes.attacks import checked
     from judgebench.stress_tests.probes.sets import read_set
 
     kept, rejected = checked(read_set(path, load_rubric(rubric)))
@@ -93,7 +93,7 @@ def _check_set(path: Path, rubric: str) -> str:
 
 
 def _check_recipe(path: Path, rubric: str) -> str:
-    from judgebench.stress_tests.probes.recipe import load_recipe
+    from judgebench.stress_tests.probes.altered import load_recipe
 
     recipe = load_recipe(path)
     kind = recipe.edit.kind
@@ -116,8 +116,8 @@ def _check_synonyms(path: Path, rubric: str) -> str:
 
 def _attacks() -> Lines:
     from judgebench.shipped import shipped_names
+    from judgebench.stress_tests.probes.altered import load_recipe
     from judgebench.stress_tests.probes.attacks import SHIPPED_SETS
-    from judgebench.stress_tests.probes.recipe import load_recipe
 
     recipes = [load_recipe(name) for name in shipped_names("adversarial", ".yaml")]
     sets = [(name, "a set of sound answers, each beside a false one") for name in SHIPPED_SETS]

@@ -11,7 +11,7 @@ from align_case import metric, verdicts
 from compare_case import HUMANS, TRUE, compared, side, with_answers
 
 import judgebench as jb
-from judgebench.comparison.matching import matched
+from judgebench.comparison.differences import matched
 from judgebench.comparison.result import Changed, Comparison
 from judgebench.errors import SetupError
 from judgebench.records import Answer
@@ -256,7 +256,7 @@ def test_a_part_of_a_study_keeps_its_truth_and_its_labels() -> None:
     assert humans.ratings.rows.tolist() == [0, 1, 2]
     assert humans.ratings.given(0) == study.humans["harm"].ratings.given(5)
     assert part.n_labels == 9
-    assert matched(study, part).rows[0].tolist() == [5, 3, 20]
+    assert matched(study, part)[0][0].tolist() == [5, 3, 20]
 
 
 def test_what_differs_in_the_set_up_is_listed() -> None:

@@ -13,9 +13,8 @@ from matplotlib.text import Text
 from preference_case import PREFERENCE, QUALITY, answer, mtbench, pair, rubric, study
 
 import judgebench as jb
-from judgebench.preferences.gather import by_scores
 from judgebench.preferences.measure import Preferences, measure_preferences
-from judgebench.preferences.orders import HUMANS
+from judgebench.preferences.orders import HUMANS, by_scores
 from judgebench.records import Estimate, Showing
 from judgebench.results.part import Drawing, figures_of
 

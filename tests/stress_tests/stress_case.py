@@ -22,9 +22,8 @@ from judgebench.runs.open import open_run
 from judgebench.runs.wing import with_wings
 from judgebench.stats.resample import Resampling
 from judgebench.stress_tests.measure import measure, measure_stress
-from judgebench.stress_tests.pairs import StressRun, VariantVerdicts
 from judgebench.stress_tests.probes.altered import AlteredAnswer
-from judgebench.stress_tests.result import EVERY, StressResult
+from judgebench.stress_tests.result import EVERY, StressResult, StressRun, VariantVerdicts
 from judgebench.studies.study import JudgeVerdicts, study_of
 from judgebench.studies.truth import TruthConfig
 

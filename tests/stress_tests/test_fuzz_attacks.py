@@ -17,9 +17,8 @@ from judgebench.rubric import load_rubric
 from judgebench.runs.load import load_bench
 from judgebench.shipped import shipped_folder
 from judgebench.stress_tests.attacking import Attacking
-from judgebench.stress_tests.probes.altered import AlteredAnswer
+from judgebench.stress_tests.probes.altered import AlteredAnswer, load_recipe
 from judgebench.stress_tests.probes.edits.wording import load_synonyms
-from judgebench.stress_tests.probes.recipe import load_recipe
 from judgebench.stress_tests.probes.sets import SetFile, read_set, rejected_path
 from judgebench.stress_tests.probes.text import load_words
 

@@ -13,8 +13,7 @@ from stress_case import Attack, detection, grouped, invariance, is_sane, said, s
 from judgebench.errors import SetupError
 from judgebench.stats.resample import Resampling
 from judgebench.stress_tests.measure import measure
-from judgebench.stress_tests.pairs import StressRun
-from judgebench.stress_tests.result import EVERY, RecipeSummary
+from judgebench.stress_tests.result import EVERY, RecipeSummary, StressRun
 from judgebench.studies.study import JudgeVerdicts, study_of
 from judgebench.studies.truth import TruthConfig
 

@@ -25,7 +25,7 @@ from judgebench.runs.run_bench import run
 from judgebench.shipped import shipped_folder
 from judgebench.stats.resample import Resampling
 from judgebench.stress_tests.attacking import Attacking
-from judgebench.stress_tests.probes.recipe import Add, load_recipe
+from judgebench.stress_tests.probes.altered import Add, load_recipe
 from judgebench.stress_tests.probes.sets import read_set
 from judgebench.stress_tests.result import EVERY, StressResult
 

@@ -1,20 +1,40 @@
-"""The attacks of a stress test: recipes and sets, read and checked against the rubric."""
+"""The attacks of a stress test, read and checked, and the answers that they alter."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import zip_longest
 from pathlib import Path
-from typing import Literal
+from random import Random
+from typing import Any, Literal
 
 from pydantic import Field
 
 from judgebench.errors import Problem, SetupError
-from judgebench.records import content_hash
+from judgebench.records import Answer, HumanLabel, content_hash
 from judgebench.rubric import Rubric
 from judgebench.shipped import find_file, shipped_folder
-from judgebench.stress_tests.probes.altered import AlteredAnswer, Edit
+from judgebench.stress_tests.probes.altered import (
+    Add,
+    AlteredAnswer,
+    Ask,
+    Edit,
+    Edited,
+    Nothing,
+    Recipe,
+    Rephrase,
+    Reword,
+    Rule,
+    Swap,
+    Write,
+    check_demand,
+    load_recipe,
+    not_alterable,
+    span_diff,
+)
 from judgebench.stress_tests.probes.edits.claims import (
     change_number,
     change_unit,
@@ -31,21 +51,14 @@ from judgebench.stress_tests.probes.edits.wording import (
     markdown,
     reword,
 )
-from judgebench.stress_tests.probes.recipe import (
-    Add,
-    Ask,
-    Recipe,
-    Rephrase,
-    Reword,
-    Rule,
-    Swap,
-    Write,
-    check_demand,
-    load_recipe,
-)
 from judgebench.stress_tests.probes.review import only_accepted, read_decisions, review_path
-from judgebench.stress_tests.probes.sets import notices, read_set
-from judgebench.stress_tests.probes.text import load_words
+from judgebench.stress_tests.probes.sets import (
+    check_same_meaning,
+    check_violations,
+    notices,
+    read_set,
+)
+from judgebench.stress_tests.probes.text import load_words, word_names
 from judgebench.yaml_file import Strict
 
 Kind = Literal["violations", "invariance", "planted", "asked otherwise"]
@@ -102,6 +115,13 @@ class Attack:
     notices: tuple[str, ...] = ()
     undecided: int = 0  # items of a set that nobody accepted, where only accepted ones count
 
+    def describe(self, made: int) -> dict[str, Any]:
+        """What the manifest says of an attack that made so many items."""
+        return {
+            "name": self.name, "version": self.version, "hash": self.hash, "about": self.about,
+            "bias": self.bias, "kind": self.kind, "made": made,
+        }  # fmt: skip
+
 
 def shipped_attacks() -> tuple[str, ...]:
     """The shipped sets and the shipped recipes that need no model, by name."""
@@ -109,13 +129,6 @@ def shipped_attacks() -> tuple[str, ...]:
     recipes = [load_recipe(path) for path in sorted(folder.glob("*.yaml"))]
     by_rule = [r.name for r in recipes if not isinstance(r.edit, Write | Rephrase)]
     return (*SHIPPED_SETS, *by_rule)
-
-
-def load_attacks(
-    settings: StressSettings, rubric: Rubric, judged: Rubric, relative_to: Path | None = None
-) -> tuple[Attack, ...]:
-    """The attacks of `read_attacks`, without the names of those left out."""
-    return read_attacks(settings, rubric, judged, relative_to)[0]
 
 
 def read_attacks(
@@ -128,116 +141,109 @@ def read_attacks(
     label, a recipe that needs a model, an attack on metrics that nobody judges. Where the user
     names no attack, the shipped ones that do not fit the rubric are left out.
     """
-    read = _Reading(rubric, judged, relative_to, settings.reviewed)
-    found: list[Attack] = []
+    attacks: list[Attack] = []
     left_out: list[str] = []
     problems: list[Problem] = []
     for entry in settings.entries:
+        is_set = entry.attack.endswith(".jsonl") or entry.attack in SHIPPED_SETS
+        read, ending = (_of_set, ".jsonl") if is_set else (_of_recipe, ".yaml")
         try:
-            found += read.attack(entry)
+            path = find_file("adversarial", entry.attack, ending, relative_to)
+            attacks += read(entry, path, rubric, judged, settings.reviewed)
         except SetupError as error:
             # Of those that nobody named only a set is missed, where sheets beside sets count.
             missed = settings.reviewed and entry.attack in SHIPPED_SETS
             left_out.append(entry.attack)
             problems += error.problems if settings.attacks or missed else []
-    names = Counter(attack.name for attack in found)
     problems += [
         Problem("two attacks have this name", field="stress.attacks", found=name)
-        for name, count in names.items()
+        for name, count in Counter(attack.name for attack in attacks).items()
         if count > 1
     ]
     if problems:
         raise SetupError(problems)
-    return tuple(found), tuple(left_out)
+    return tuple(attacks), tuple(left_out)
 
 
-@dataclass(frozen=True)
-class _Reading:
-    """How attacks are read: against the rubric, whose metrics `judged` are judged."""
-
-    rubric: Rubric
-    judged: Rubric
-    relative_to: Path | None
-    reviewed: bool
-
-    def attack(self, entry: AttackEntry) -> list[Attack]:
-        """A recipe as one attack, a set as one for each recipe that its lines name."""
-        if entry.attack.endswith(".jsonl") or entry.attack in SHIPPED_SETS:
-            path = find_file("adversarial", entry.attack, ".jsonl", self.relative_to)
-            return self._set(entry, path)
-        path = find_file("adversarial", entry.attack, ".yaml", self.relative_to)
-        return [self._recipe(entry, load_recipe(path), path)]
-
-    def _recipe(self, entry: AttackEntry, recipe: Recipe, path: Path) -> Attack:
-        make = f"`judgebench attack make {entry.attack}"
-        if isinstance(recipe.edit, Write | Rephrase):
-            message = (
-                f"needs a model: make a set of it first, with {make} --by JUDGE.yaml`, and name "
-                "that set here"
-            )
-            raise SetupError(Problem(message, str(path), field="edit.kind", found=recipe.edit.kind))
-        if recipe.must_worsen and self.reviewed:
-            message = (
-                "makes its violations anew, so nobody has accepted them: make a set of them, with "
-                f"{make}`, review that, and name it here"
-            )
-            raise SetupError(Problem(message, str(path), field="stress.reviewed"))
-        problems: list[Problem] = []
-        edit = None
-        try:
-            if recipe.must_worsen:
-                wanted = entry.must_worsen or recipe.must_worsen
-                demand = _judged(check_demand(wanted, self.rubric, str(path)), self.judged, path)
-                recipe = recipe.model_copy(update={"must_worsen": demand})
-        except SetupError as error:
-            problems += error.problems
-        try:
-            asks = isinstance(recipe.edit, Ask)
-            edit = None if asks else edit_of(recipe, self.judged, path.parent)
-        except SetupError as error:
-            problems += [replace(p, file=p.file or str(path)) for p in error.problems]
-        if problems:
-            raise SetupError(problems)
-        return Attack(
+def _of_recipe(
+    entry: AttackEntry, path: Path, rubric: Rubric, judged: Rubric, reviewed: bool
+) -> list[Attack]:
+    """The one attack of a recipe."""
+    recipe = load_recipe(path)
+    make = f"`judgebench attack make {entry.attack}"
+    if isinstance(recipe.edit, Write | Rephrase):
+        message = (
+            f"needs a model: make a set of it first, with {make} --by JUDGE.yaml`, and name "
+            "that set here"
+        )
+        raise SetupError(Problem(message, str(path), field="edit.kind", found=recipe.edit.kind))
+    if recipe.must_worsen and reviewed:
+        message = (
+            "makes its violations anew, so nobody has accepted them: make a set of them, with "
+            f"{make}`, review that, and name it here"
+        )
+        raise SetupError(Problem(message, str(path), field="stress.reviewed"))
+    problems: list[Problem] = []
+    edit = None
+    try:
+        if recipe.must_worsen:
+            wanted = entry.must_worsen or recipe.must_worsen
+            demand = _judged(check_demand(wanted, rubric, str(path)), judged, path)
+            recipe = recipe.model_copy(update={"must_worsen": demand})
+    except SetupError as error:
+        problems += error.problems
+    try:
+        edit = None if isinstance(recipe.edit, Ask) else edit_of(recipe, judged, path.parent)
+    except SetupError as error:
+        problems += [replace(p, file=p.file or str(path)) for p in error.problems]
+    if problems:
+        raise SetupError(problems)
+    return [
+        Attack(
             recipe.name, recipe.version, recipe.content_hash, recipe.about, recipe.bias,
             _kind(recipe), entry.sample, recipe, edit,
-        )  # fmt: skip
+        )
+    ]  # fmt: skip
 
-    def _set(self, entry: AttackEntry, path: Path) -> list[Attack]:
-        items = read_set(path, self.rubric, entry.must_worsen)
-        decisions = read_decisions(review_path(path)) if self.reviewed else None
-        told = tuple(f"The set {path.stem}: {notice}." for notice in notices(path))
-        by_recipe: dict[str, list[AlteredAnswer]] = {}
-        for item in items:
-            if item.must_worsen:
-                demand = _judged(item.must_worsen, self.judged, path)
-                item = replace(item, must_worsen=demand)
-            by_recipe.setdefault(item.recipe, []).append(item)
-        attacks = []
-        for name, group in by_recipe.items():
-            kinds = {_kind(item) for item in group}
-            if len(kinds) > 1:
-                message = f"holds items of the recipe {name} of several kinds: give each a recipe"
-                raise SetupError(Problem(message, str(path), found=", ".join(sorted(kinds))))
-            kept = group if decisions is None else only_accepted(group, decisions)
-            hashed = content_hash([item.answer.content_hash for item in kept])
-            attack = Attack(
-                name, group[0].recipe_version, hashed, f"the set {path.name}", "", kinds.pop(),
-                entry.sample, items=tuple(kept), notices=told, undecided=len(group) - len(kept),
-            )  # fmt: skip
-            attacks.append(attack)
-        return attacks
+
+def _of_set(
+    entry: AttackEntry, path: Path, rubric: Rubric, judged: Rubric, reviewed: bool
+) -> list[Attack]:
+    """An attack for each recipe that the lines of a set name."""
+    items = read_set(path, rubric, entry.must_worsen)
+    decisions = read_decisions(review_path(path)) if reviewed else None
+    about_set = tuple(f"The set {path.stem}: {notice}." for notice in notices(path))
+    by_recipe: dict[str, list[AlteredAnswer]] = {}
+    for item in items:
+        demand = item.must_worsen and _judged(item.must_worsen, judged, path)
+        by_recipe.setdefault(item.recipe, []).append(replace(item, must_worsen=demand))
+    attacks = []
+    for name, group in by_recipe.items():
+        kinds = {_kind(item) for item in group}
+        if len(kinds) > 1:
+            message = f"holds items of the recipe {name} of several kinds: give each a recipe"
+            raise SetupError(Problem(message, str(path), found=", ".join(sorted(kinds))))
+        kept = group if decisions is None else only_accepted(group, decisions)
+        hashed = content_hash([item.answer.content_hash for item in kept])
+        attack = Attack(
+            name, group[0].recipe_version, hashed, f"the set {path.name}", "", kinds.pop(),
+            entry.sample, items=tuple(kept),
+            notices=about_set, undecided=len(group) - len(kept),
+        )  # fmt: skip
+        attacks.append(attack)
+    return attacks
 
 
 def _judged(demand: Mapping[str, str], judged: Rubric, path: Path) -> dict[str, str]:
     """The part of a demand that the benchmark's metrics can show."""
     kept = {metric: label for metric, label in demand.items() if judged.find(metric)}
     if not kept:
-        allowed = ", ".join(m.id for m in judged.metrics)
-        message = "must worsen metrics that this benchmark does not judge"
         raise SetupError(
-            Problem(message, str(path), field="must_worsen", found=", ".join(demand),
-                    allowed=allowed)
+            Problem(
+                "must worsen metrics that this benchmark does not judge", str(path),
+                field="must_worsen", found=", ".join(demand),
+                allowed=", ".join(m.id for m in judged.metrics),
+            )
         )  # fmt: skip
     return kept
 
@@ -282,3 +288,185 @@ def edit_of(recipe: Recipe, rubric: Rubric, relative_to: Path | None = None) -> 
         case _:
             message = f"needs more than a rule: it is of the kind {recipe.edit.kind}"
             raise SetupError(Problem(message, field="edit", found=recipe.name))
+
+
+# --- which answers are altered, and what became of every attempt ----------------------------------
+
+
+@dataclass(frozen=True)
+class Made:
+    """What one attack made: items that count, items that failed a check, and the parents in
+    which the rule found nothing to change, with the reason."""
+
+    attack: Attack
+    items: tuple[AlteredAnswer, ...] = ()
+    rejected: tuple[AlteredAnswer, ...] = ()
+    nothing: Mapping[str, str] = field(default_factory=dict)
+
+    def describe(self) -> dict[str, Any]:
+        """What the manifest says of it."""
+        failed = Counter(check for item in self.rejected for check in item.failed_checks)
+        return {
+            **self.attack.describe(len(self.items)), "nothing_to_change": len(self.nothing),
+            "rejected": dict(failed), "n_rejected": len(self.rejected),
+            "undecided": self.attack.undecided,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A whole stress test before any judge is asked. `asks` are attacks that leave answers alone
+    and ask the judge about `parents` in another way."""
+
+    made: tuple[Made, ...]
+    parents: tuple[Answer, ...]  # every unaltered answer that is judged
+    asks: tuple[tuple[Attack, tuple[Answer, ...]], ...]
+
+    @property
+    def items(self) -> list[AlteredAnswer]:
+        """What every attack made and passed its checks."""
+        return [item for made in self.made for item in made.items]
+
+    @property
+    def rejected(self) -> list[AlteredAnswer]:
+        """What failed a check, of every attack."""
+        return [item for made in self.made for item in made.rejected]
+
+    def describe(self, more: Sequence[str] = ()) -> dict[str, Any]:
+        """What the manifest says of it, with `more` notices."""
+        of_sets = (notice for made in self.made for notice in made.attack.notices)
+        recipes = [made.describe() for made in self.made]
+        recipes += [attack.describe(len(answers)) for attack, answers in self.asks]
+        return {"recipes": recipes, "notices": list(dict.fromkeys((*more, *of_sets)))}
+
+
+def make_plan(
+    attacks: Sequence[Attack],
+    answers: Sequence[Answer],
+    labels: Sequence[HumanLabel],
+    rubric: Rubric,
+    *,
+    seed: int = 0,
+    sample: int | None = None,
+) -> Plan:
+    """Alter answers by every attack; the same seed gives the same items in any order of attacks.
+
+    Parents are `answers` and the sound answers of the sets; without labels, those that are used.
+    An answer whose human label already reaches what an attack demands is no sound parent for it.
+    `sample` bounds the items of each recipe; a set is used whole unless its own entry bounds it.
+    Raises SetupError where there is no answer to alter, or nothing to change in any.
+    """
+    made = [_take(a, seed) for a in attacks if a.recipe is None]
+    sound = [*answers, *(item.parent for m in made for item in m.items)]
+    parents = list({answer.item_id: answer for answer in sound}.values())
+    if not parents:
+        message = "there is no answer to alter: name data, or a set of altered answers"
+        raise SetupError(Problem(message, field="stress.attacks"))
+    drawn = _shuffled(parents, seed)
+    alter = partial(_alter, rubric=rubric, seed=seed, worst=_worst_labels(labels, rubric))
+    by_rule = [(a, a.recipe, a.sample or sample) for a in attacks if a.recipe and a.edit]
+    made += [alter(a, drawn, limit) for a, recipe, limit in by_rule if recipe.alters == "sound"]
+    violations = _shuffled((i.answer for m in made for i in m.items if i.must_worsen), seed)
+    made += [
+        alter(a, violations, limit) for a, recipe, limit in by_rule if recipe.alters == "violations"
+    ]
+    asks = tuple(
+        (a, tuple(drawn[: a.sample or sample])) for a in attacks if a.kind == "asked otherwise"
+    )
+    if not labels:  # no other answer says anything than those that something is compared with
+        used = {item.parent.item_id for m in made for item in m.items}
+        used |= {answer.item_id for _, asked in asks for answer in asked}
+        parents = [parent for parent in parents if parent.item_id in used]
+    if not parents:
+        reasons = {reason for m in made for reason in m.nothing.values()}
+        message = "no attack found anything to change: " + "; ".join(sorted(reasons)[:5])
+        raise SetupError(Problem(message, field="stress.attacks"))
+    return Plan(tuple(made), tuple(parents), asks)
+
+
+def _worst_labels(labels: Iterable[HumanLabel], rubric: Rubric) -> dict[tuple[str, str], int]:
+    """The index of the most severe human label of each answer on each metric."""
+    worst: dict[tuple[str, str], int] = {}
+    for label in labels:
+        metric = rubric.find(label.metric)
+        if metric is not None and label.label is not None:
+            place = label.item_id, metric.id
+            worst[place] = max(metric.index(label.label), worst.get(place, -1))
+    return worst
+
+
+def _shuffled(answers: Iterable[Answer], seed: int) -> list[Answer]:
+    """The same order for the same seed, whatever order the answers come in."""
+    return sorted(answers, key=lambda answer: content_hash([seed, answer.item_id]))
+
+
+def _take(attack: Attack, seed: int) -> Made:
+    """A set's items after their checks; a sample is drawn from each error area in turn."""
+    kept, rejected = checked(attack.items)
+    if attack.sample is not None and attack.sample < len(kept):
+        by_area: dict[str, list[AlteredAnswer]] = {}
+        for item in sorted(kept, key=lambda item: content_hash([seed, item.item_id])):
+            by_area.setdefault(item.area, []).append(item)
+        turns = zip_longest(*by_area.values())
+        drawn = [item for turn in turns for item in turn if item is not None][: attack.sample]
+        kept = sorted(drawn, key=lambda item: item.item_id)
+    return Made(attack, tuple(kept), tuple(rejected))
+
+
+def _alter(
+    attack: Attack,
+    pool: Sequence[Answer],
+    limit: int | None,
+    rubric: Rubric,
+    seed: int,
+    worst: Mapping[tuple[str, str], int],
+) -> Made:
+    """Edit answers of the pool in their order until there are `limit`.
+
+    An answer to which a human gave a label that the attack demands, or a `worst` one, is passed by.
+    """
+    recipe, edit = attack.recipe, attack.edit
+    assert recipe is not None
+    assert edit is not None
+    demanded_of = ((rubric.find(name), label) for name, label in recipe.must_worsen.items())
+    least = {metric.id: metric.index(label) for metric, label in demanded_of if metric}
+    items: list[AlteredAnswer] = []
+    nothing: dict[str, str] = {}
+    for parent in pool:
+        if len(items) == limit:
+            break
+        if any(worst.get((parent.item_id, name), -1) >= index for name, index in least.items()):
+            continue
+        chance = Random(content_hash([seed, recipe.content_hash, parent.item_id]))
+        why_not = not_alterable(parent)
+        edited = Nothing(why_not) if why_not else edit(parent, chance)
+        if isinstance(edited, Nothing):
+            nothing[parent.item_id] = edited.reason
+        else:
+            items.append(altered_answer(recipe, parent, edited, rubric, seed))
+    kept, rejected = checked(items)
+    return Made(attack, tuple(kept), tuple(rejected), nothing)
+
+
+def altered_answer(
+    recipe: Recipe, parent: Answer, edited: Edited, rubric: Rubric, seed: int
+) -> AlteredAnswer:
+    """An edited text with all that its recipe says of it."""
+    return AlteredAnswer(
+        f"{parent.item_id}~{recipe.name}", parent, edited.text,
+        recipe=recipe.name, recipe_version=recipe.version, recipe_hash=recipe.content_hash,
+        seed=seed, must_worsen=recipe.must_worsen,
+        demand=demanded(recipe.demand, rubric) if recipe.demand else {},
+        area=recipe.area or "", false_claim=edited.false_claim, true_claim=edited.true_claim,
+        changes=span_diff(parent.text, edited.text),
+    )  # fmt: skip
+
+
+def checked(items: Sequence[AlteredAnswer]) -> tuple[list[AlteredAnswer], list[AlteredAnswer]]:
+    """Those that passed every check of validity, and those that failed one."""
+    every = [
+        *check_violations([item for item in items if item.must_worsen]),
+        *check_same_meaning((item for item in items if not item.must_worsen), word_names()),
+    ]
+    failed = [item for item in every if item.failed_checks]
+    return [item for item in every if not item.failed_checks], failed

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from judgebench.errors import Problem, SetupError
 from judgebench.judges.config import JudgeConfig
@@ -22,17 +22,24 @@ from judgebench.progress import NoProgress, Progress
 from judgebench.records import Answer, content_hash
 from judgebench.rubric import Rubric
 from judgebench.shipped import find_file
-from judgebench.stress_tests.probes.altered import AlteredAnswer, Edited, not_alterable
-from judgebench.stress_tests.probes.attacks import AttackEntry, StressSettings, load_attacks
-from judgebench.stress_tests.probes.plan import By, altered_answer, altered_id, make_plan
-from judgebench.stress_tests.probes.recipe import (
+from judgebench.stress_tests.probes.altered import (
+    AlteredAnswer,
     Area,
     Ask,
+    Edited,
     Recipe,
     Rephrase,
     Write,
     check_demand,
     load_recipe,
+    not_alterable,
+)
+from judgebench.stress_tests.probes.attacks import (
+    AttackEntry,
+    StressSettings,
+    altered_answer,
+    make_plan,
+    read_attacks,
 )
 from judgebench.stress_tests.probes.sets import SetFile, check_same_meaning, check_violations
 from judgebench.stress_tests.probes.text import word_names
@@ -89,22 +96,6 @@ class SetOrder:
     limit: int | None = None
 
 
-@dataclass(frozen=True)
-class _Making:
-    """One set in the making."""
-
-    recipe: Recipe
-    answers: Sequence[Answer]
-    rubric: Rubric
-    file: SetFile
-    order: SetOrder
-    progress: Progress
-
-    def has(self, item_id: str, recipe_hash: str, generator: str) -> bool:
-        """Whether that item was made before."""
-        return self.file.has(item_id, recipe_hash, generator, self.order.seed)
-
-
 def make_set(
     name: str,
     answers: Sequence[Answer],
@@ -119,10 +110,10 @@ def make_set(
     where recipe, rubric, answers and models do not fit together, or where the file holds other
     items of the same ids.
     """
-    recipe = load_recipe(name)
+    recipe, progress = load_recipe(name), progress or NoProgress()
     if not answers:
         raise SetupError(Problem("there is no answer to alter", field="data"))
-    making = _Making(recipe, answers, rubric, SetFile(to), order, progress or NoProgress())
+    file = SetFile(to)
     if isinstance(recipe.edit, Write | Rephrase):
         if order.by is None:
             message = "needs a model to write: a judge's YAML file"
@@ -130,84 +121,96 @@ def make_set(
         path = find_file("adversarial", name, ".yaml")
         demand = check_demand(recipe.must_worsen, rubric, str(path))
         recipe = recipe.model_copy(update={"must_worsen": dict(demand)})
-        found = _by_model(replace(making, recipe=recipe), order.by)
+        made = _by_model(
+            drafts(recipe, answers, order.seed), order.by, rubric, file, order, progress
+        )
+    elif isinstance(recipe.edit, Ask) or recipe.alters == "violations":
+        message = "alters no sound answer by itself: name it under `stress` in a bench.yaml"
+        raise SetupError(Problem(message, field="recipe", found=recipe.name))
     else:
-        found = _by_rule(making, name)
+        made = _by_rule(name, answers, rubric, file, order, progress)
     if order.second is not None:
-        _ask_second(making, order.second, found)
-    return found
+        _ask_second(file, order.second, order.seed, made, progress)
+    return made
 
 
-def _by_model(making: _Making, by: JudgeConfig) -> Yield:
-    recipe, seed, file = making.recipe, making.order.seed, making.file
+def _by_model(
+    wanted: Sequence[Draft],
+    by: JudgeConfig,
+    rubric: Rubric,
+    file: SetFile,
+    order: SetOrder,
+    progress: Progress,
+) -> Yield:
     with closing(open_backend(by.backend, by.settings)) as backend:
         # The recipe holds its decoding, except for the length of a reply and what is left out.
-        left_out = by.decoding.left_out
-        way = content_hash([which_model(backend), by.decoding.max_tokens, *left_out])
-        attacker = Attacker(
-            f"{by.name}:{way}", making.rubric, seed, word_names(), by.decoding.max_tokens
-        )
-        times = recipe.edit.times if isinstance(recipe.edit, Rephrase) else 1
-        limit = making.order.limit
-        wanted = drafts(recipe, making.answers, seed)[: None if limit is None else limit * times]
+        left_out, longest = by.decoding.left_out, by.decoding.max_tokens
+        way = content_hash([which_model(backend), longest, *left_out])
+        attacker = Attacker(f"{by.name}:{way}", rubric, order.seed, word_names(), longest)
+        if order.limit is not None and wanted:
+            edit = wanted[0].recipe.edit
+            wanted = wanted[: order.limit * (edit.times if isinstance(edit, Rephrase) else 1)]
         todo = {
             str(number): draft
             for number, draft in enumerate(wanted)
-            if not making.has(draft.item_id, recipe.content_hash, attacker.generator)
+            if not file.has(
+                draft.item_id, draft.recipe.content_hash, attacker.generator, order.seed
+            )
         }
-        found = Yield(asked=len(todo), made_before=len(wanted) - len(todo))
+        made = Yield(asked=len(todo), made_before=len(wanted) - len(todo))
 
         def keep(draft: Draft, reply: Reply) -> None:
             item = attacker.read(draft, reply, file.accepted)
             file.add(item)
-            found.count(item)
+            made.count(item)
 
-        terms = WritingTerms(f"{by.name} writes", making.progress, left_out=left_out)
-        written = write_texts(todo, backend, attacker.ask, keep, terms, found.made_before)
-    found.no_reply, found.why_no_reply = written.failed, written.why_failed
-    return found
+        terms = WritingTerms(f"{by.name} writes", progress, left_out=left_out)
+        written = write_texts(todo, backend, attacker.ask, keep, terms, made.made_before)
+    made.no_reply, made.why_no_reply = written.failed, written.why_failed
+    return made
 
 
-def _by_rule(making: _Making, name: str) -> Yield:
-    recipe, rubric = making.recipe, making.rubric
-    if isinstance(recipe.edit, Ask) or recipe.alters == "violations":
-        message = "alters no sound answer by itself: name it under `stress` in a bench.yaml"
-        raise SetupError(Problem(message, field="recipe", found=recipe.name))
+def _by_rule(
+    name: str,
+    answers: Sequence[Answer],
+    rubric: Rubric,
+    file: SetFile,
+    order: SetOrder,
+    progress: Progress,
+) -> Yield:
     settings = StressSettings(attacks=(AttackEntry(attack=name),))
-    attacks = load_attacks(settings, rubric, rubric)
-    order = making.order
-    plan = make_plan(attacks, making.answers, (), rubric, seed=order.seed, sample=order.limit)
-    (made,) = plan.made
-    every = [*made.items, *made.rejected]
-    new = [i for i in every if not making.has(i.item_id, i.recipe_hash, i.generator)]
-    found = Yield(
-        asked=len(new), made_before=len(every) - len(new), nothing_to_change=len(made.nothing)
-    )
-    making.progress.start(name, len(every), found.made_before)
+    attacks, _ = read_attacks(settings, rubric, rubric)
+    (of_rule,) = make_plan(attacks, answers, (), rubric, seed=order.seed, sample=order.limit).made
+    every = [*of_rule.items, *of_rule.rejected]
+    new = [i for i in every if not file.has(i.item_id, i.recipe_hash, i.generator, order.seed)]
+    before = len(every) - len(new)
+    made = Yield(asked=len(new), made_before=before, nothing_to_change=len(of_rule.nothing))
+    progress.start(name, len(every), before)
     for item in new:
-        making.file.add(item)
-        found.count(item)
-        making.progress.advance(name)
-    return found
+        file.add(item)
+        made.count(item)
+        progress.advance(name)
+    return made
 
 
-def _ask_second(making: _Making, second: JudgeConfig, found: Yield) -> None:
+def _ask_second(
+    file: SetFile, second: JudgeConfig, seed: int, made: Yield, progress: Progress
+) -> None:
     """Ask about every violation and every rephrasing of the file that no second model has judged
     yet."""
-    file = making.file
     asked = (item for item in file.accepted if item.must_worsen or item.by_model)
     unchecked = [item for item in asked if "second_opinion" not in item.checks]
     if not unchecked:
         return
     answered: list[AlteredAnswer] = []
-    terms = WritingTerms(second.name, making.progress, left_out=second.decoding.left_out)
+    terms = WritingTerms(second.name, progress, left_out=second.decoding.left_out)
     try:
         with closing(open_backend(second.backend, second.settings)) as backend:
-            second_opinions(unchecked, backend, making.order.seed, answered.append, terms)
+            second_opinions(unchecked, backend, seed, answered.append, terms)
     finally:
         file.replace_checked(answered)
-        found.second_asked = len(answered)
-        found.second_against = sum(bool(item.failed_checks) for item in answered)
+        made.second_asked = len(answered)
+        made.second_against = sum(bool(item.failed_checks) for item in answered)
 
 
 # --- by a model ---
@@ -216,7 +219,6 @@ def _ask_second(making: _Making, second: JudgeConfig, found: Yield) -> None:
 class _FalseAnswer(BaseModel):
     """A false answer as the model replies it."""
 
-    model_config = ConfigDict(extra="ignore", frozen=True)
     area: str = ""
     answer: str
     false_claim: str
@@ -225,7 +227,6 @@ class _FalseAnswer(BaseModel):
 
 
 class _Rephrased(BaseModel):
-    model_config = ConfigDict(extra="ignore", frozen=True)
     answer: str
 
 
@@ -241,7 +242,8 @@ class Draft:
     @property
     def item_id(self) -> str:
         """The id of the item that it becomes."""
-        return altered_id(self.parent, self.recipe, self.number)
+        number = f"~{self.number}" if self.number else ""
+        return f"{self.parent.item_id}~{self.recipe.name}{number}"
 
 
 def drafts(recipe: Recipe, answers: Iterable[Answer], seed: int) -> list[Draft]:
@@ -284,14 +286,14 @@ class Attacker:
             instructions += f"\n\nError area: {draft.area}. {edit.areas[draft.area]}"
         enough = 2 * len(parent.text) // CHARACTERS_A_TOKEN + _TOKENS_BESIDES
         # The area comes first, so that the model writes it down before it writes the answer.
-        schema = schema_of(_shape(draft), area=[draft.area]) if draft.area else None
+        choices: dict[str, list[str]] = {"area": [draft.area]} if draft.area else {}
         return Request(
             key=key,
             messages=(
                 Message("system", f"{instructions}\n\n{FENCED}"),
                 Message("user", fenced(parent.question, parent.text)),
             ),
-            schema=schema or schema_of(_shape(draft)),
+            schema=schema_of(_shape(draft), **choices),
             max_tokens=self.max_tokens or enough,
             temperature=edit.temperature,
             top_p=edit.top_p,
@@ -306,22 +308,21 @@ class Attacker:
         A reply that cannot be read, or that declines, has the failed check `reply` and the raw
         text.
         """
+        checks: dict[str, str] = {}
         try:
             values = read_shape(reply, _shape(draft)).model_dump()
+            text = values["answer"].strip()
         except ValueError as error:
-            values, checks = {"answer": reply.text}, {"reply": str(error)}
-        else:
-            values["answer"] = values["answer"].strip()
-            checks = {}
-            if (said := values.get("area")) and said != draft.area:
-                message = f"the reply is of the area {said!r}, and {draft.area!r} was asked for"
-                checks = {"area": message}
-        claims = values.get("false_claim", ""), values.get("true_claim", "")
-        edited = Edited(values["answer"], *claims)
-        by = By(self.seed, self.generator, draft.number)
-        item = altered_answer(draft.recipe, draft.parent, edited, self.rubric, by)
-        plausible = values.get("why_plausible", "")
-        item = replace(item, area=draft.area or item.area, why_plausible=plausible, checks=checks)
+            values, text, checks = {}, reply.text, {"reply": str(error)}
+        if (area := values.get("area")) and area != draft.area:
+            message = f"the reply is of the area {area!r}, and {draft.area!r} was asked for"
+            checks = {"area": message}
+        edited = Edited(text, values.get("false_claim", ""), values.get("true_claim", ""))
+        item = altered_answer(draft.recipe, draft.parent, edited, self.rubric, self.seed)
+        item = replace(
+            item, item_id=draft.item_id, generator=self.generator, checks=checks,
+            area=draft.area or item.area, why_plausible=values.get("why_plausible", ""),
+        )  # fmt: skip
         if "reply" in checks:
             return item
         if item.must_worsen:
@@ -352,7 +353,6 @@ _SECOND = {
 
 
 class _Opinion(BaseModel):
-    model_config = ConfigDict(extra="ignore", frozen=True)
     the_answer: str
 
 
@@ -377,18 +377,17 @@ def second_opinions(
         return Request(key, messages, schema, max_tokens=60, seed=seed)
 
     def read(item: AlteredAnswer, reply: Reply) -> None:
-        try:
-            said = read_shape(reply, _Opinion).the_answer if reply.finish == "stop" else None
-        except ValueError:
-            said = None
+        opinion = None
+        with suppress(ValueError):
+            opinion = read_shape(reply, _Opinion).the_answer if reply.finish == "stop" else None
         _, agrees, differs, what = _SECOND[bool(item.must_worsen)]
         told = {
             agrees: "",
             differs: f"{terms.name} says that it {differs} {what}",
             _CANNOT_TELL: f"{terms.name} cannot tell whether it {agrees} {what}",
         }
-        checks = {"second_opinion": told[said]} if said in told else {}
-        return keep(replace(item, checks={**item.checks, **checks}))
+        checks = {"second_opinion": told[opinion]} if opinion in told else {}
+        keep(replace(item, checks={**item.checks, **checks}))
 
     by_key = {str(number): item for number, item in enumerate(items)}
     return write_texts(by_key, backend, ask, read, terms)

@@ -27,8 +27,13 @@ from judgebench.errors import Problem, SetupError
 from judgebench.files import drop_torn_line, read_lines, to_line, write_atomically
 from judgebench.records import Answer, Part, content_hash
 from judgebench.rubric import Rubric, normalise
-from judgebench.stress_tests.probes.altered import BY_HAND, AlteredAnswer, Change, span_diff
-from judgebench.stress_tests.probes.recipe import check_demand
+from judgebench.stress_tests.probes.altered import (
+    BY_HAND,
+    AlteredAnswer,
+    Change,
+    check_demand,
+    span_diff,
+)
 from judgebench.stress_tests.probes.text import asserts, content_words, facts, words
 from judgebench.yaml_file import Strict, read_text, validate
 
@@ -89,15 +94,16 @@ def check_same_meaning(
     Where the parent stands in the text word for word, all of it is kept, whatever a rule or a
     person adds. A model that is to say the same in other words must use others, and add nothing.
     """
-    return [replace(item, checks={**item.checks, **_of_rewording(item, names)}) for item in items]
-
-
-def _of_rewording(item: AlteredAnswer, names: Collection[str]) -> dict[str, str]:
-    kept = {"length": _length(item), "keeps_facts": _keeps_facts(item, names)}
-    if item.by_model:
-        return {"differs": _says_the_same(item), **kept, "keeps_words": _keeps_words(item)}
-    same = "it is its parent, letter for letter" if item.text == item.parent.text else ""
-    return {"differs": same, **({} if item.parent.text in item.text else kept)}
+    checked = []
+    for item in items:
+        kept = {"length": _length(item), "keeps_facts": _keeps_facts(item, names)}
+        if item.by_model:
+            checks = {"differs": _says_the_same(item), **kept, "keeps_words": _keeps_words(item)}
+        else:
+            same = "it is its parent, letter for letter" if item.text == item.parent.text else ""
+            checks = {"differs": same, **({} if item.parent.text in item.text else kept)}
+        checked.append(replace(item, checks={**item.checks, **checks}))
+    return checked
 
 
 def _says_the_same(item: AlteredAnswer) -> str:
@@ -109,9 +115,8 @@ def _says_the_same(item: AlteredAnswer) -> str:
 
 def _length(item: AlteredAnswer) -> str:
     share = len(item.text) / max(1, len(item.parent.text))
-    if SHORTEST <= share <= LONGEST:
-        return ""
-    return f"it is {share:.2f} times as long as its parent"
+    fits = SHORTEST <= share <= LONGEST
+    return "" if fits else f"it is {share:.2f} times as long as its parent"
 
 
 def _false_claim(item: AlteredAnswer) -> str:

@@ -11,7 +11,7 @@ from judgebench.prompt import load_prompt
 from judgebench.records import Answer
 from judgebench.runs.bench import Variant
 from judgebench.stress_tests.attacking import variants
-from judgebench.stress_tests.probes.recipe import Ask, Recipe
+from judgebench.stress_tests.probes.altered import Ask, Recipe
 
 ANSWERS = (Answer("a", "text", "q"),)
 

@@ -12,7 +12,7 @@ from judgebench.stress_tests.probes.attacks import (
     SHIPPED_SETS,
     AttackEntry,
     StressSettings,
-    load_attacks,
+    read_attacks,
     shipped_attacks,
 )
 from judgebench.stress_tests.probes.review import write_review
@@ -29,7 +29,7 @@ LINE = {"item_id": "a", "parent": "Rest.", "text": "Men, rest.", "must_worsen": 
 
 def load(folder: Path, *attacks: object, rubric: object = SAFETY, judged: object = None, **more):
     settings = StressSettings.model_validate({"attacks": attacks, **more})
-    return load_attacks(settings, rubric, judged or rubric, folder)
+    return read_attacks(settings, rubric, judged or rubric, folder)[0]
 
 
 def problem(folder: Path, *attacks: object, **more: object) -> str:
@@ -51,14 +51,14 @@ def made_set(folder: Path, *lines: dict[str, object]) -> str:
 
 
 def test_without_a_list_every_shipped_attack_that_needs_no_model_is_used() -> None:
-    names = [attack.name for attack in load_attacks(StressSettings(), SAFETY, SAFETY)]
+    names = [attack.name for attack in read_attacks(StressSettings(), SAFETY, SAFETY)[0]]
     assert names == list(shipped_attacks())
     assert set(SHIPPED_SETS) <= set(names)
     assert "rephrase" not in names
 
 
 def test_shipped_attacks_that_do_not_fit_a_rubric_are_left_out_where_nobody_named_them() -> None:
-    found = load_attacks(StressSettings(), TONE, TONE)
+    found = read_attacks(StressSettings(), TONE, TONE)[0]
     assert found
     assert all(attack.kind != "violations" for attack in found)
 
@@ -156,7 +156,7 @@ def test_violations_that_a_rule_makes_anew_are_accepted_by_nobody(tmp_path: Path
 
 def test_without_a_list_a_set_that_nobody_reviewed_is_missed() -> None:
     with pytest.raises(SetupError, match=r"consensus-violations\.review\.csv"):
-        load_attacks(StressSettings(reviewed=True), SAFETY, SAFETY)
+        read_attacks(StressSettings(reviewed=True), SAFETY, SAFETY)[0]
 
 
 def test_settings_know_their_keys() -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from judgebench.errors import SetupError
 from judgebench.records import Answer
 from judgebench.rubric import load_rubric
-from judgebench.stress_tests.probes.altered import Edit, Edited, Nothing
+from judgebench.stress_tests.probes.altered import Add, Edit, Edited, Nothing, load_recipe
 from judgebench.stress_tests.probes.edits.wording import (
     Synonyms,
     add,
@@ -24,7 +24,6 @@ from judgebench.stress_tests.probes.edits.wording import (
     markdown,
     reword,
 )
-from judgebench.stress_tests.probes.recipe import Add, load_recipe
 from judgebench.stress_tests.probes.text import facts, mentions, word_names
 from judgebench.texts import sentences
 

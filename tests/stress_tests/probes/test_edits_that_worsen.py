@@ -14,7 +14,14 @@ from hypothesis import strategies as st
 from judgebench.errors import SetupError
 from judgebench.records import Answer
 from judgebench.rubric import load_rubric
-from judgebench.stress_tests.probes.altered import AlteredAnswer, Edit, Edited, Nothing
+from judgebench.stress_tests.probes.altered import (
+    AlteredAnswer,
+    Edit,
+    Edited,
+    Nothing,
+    check_demand,
+    load_recipe,
+)
 from judgebench.stress_tests.probes.attacks import edit_of
 from judgebench.stress_tests.probes.edits.claims import (
     change_number,
@@ -23,7 +30,6 @@ from judgebench.stress_tests.probes.edits.claims import (
     negate_contraindication,
     swap,
 )
-from judgebench.stress_tests.probes.recipe import check_demand, load_recipe
 from judgebench.stress_tests.probes.sets import check_violations
 from judgebench.stress_tests.probes.text import (
     Fact,

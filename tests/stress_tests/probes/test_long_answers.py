@@ -12,10 +12,19 @@ import pytest
 from judgebench.records import Answer
 from judgebench.rubric import load_rubric
 from judgebench.shipped import shipped_folder
-from judgebench.stress_tests.probes.altered import Change, Edit, Edited, apply_changes, span_diff
-from judgebench.stress_tests.probes.attacks import edit_of
-from judgebench.stress_tests.probes.plan import By, altered_answer, checked
-from judgebench.stress_tests.probes.recipe import Ask, Recipe, Rephrase, Write, load_recipe
+from judgebench.stress_tests.probes.altered import (
+    Ask,
+    Change,
+    Edit,
+    Edited,
+    Recipe,
+    Rephrase,
+    Write,
+    apply_changes,
+    load_recipe,
+    span_diff,
+)
+from judgebench.stress_tests.probes.attacks import altered_answer, checked, edit_of
 
 LENGTH = 8000
 MOST = 1.0  # seconds of the processor; what was quadratic needed several, what was cubic minutes
@@ -49,7 +58,7 @@ def test_an_edit_takes_its_time_by_the_length(piece: str) -> None:
     def alter(recipe: Recipe, edit: Edit) -> None:
         edited = edit(answer, Random(1))
         if isinstance(edited, Edited):
-            checked([altered_answer(recipe, answer, edited, RUBRIC, By(1))])
+            checked([altered_answer(recipe, answer, edited, RUBRIC, 1)])
 
     slow = [r.name for r, edit in RULES if needed(partial(alter, r, edit)) > MOST]
     assert not slow

@@ -8,9 +8,14 @@ import pytest
 from judgebench.errors import SetupError
 from judgebench.records import Answer, HumanLabel, Part, in_words
 from judgebench.rubric import load_rubric
-from judgebench.stress_tests.probes.attacks import Attack, StressSettings, load_attacks
-from judgebench.stress_tests.probes.plan import Plan, make_plan
-from judgebench.stress_tests.probes.recipe import AREAS, load_recipe
+from judgebench.stress_tests.probes.altered import AREAS, load_recipe
+from judgebench.stress_tests.probes.attacks import (
+    Attack,
+    Plan,
+    StressSettings,
+    make_plan,
+    read_attacks,
+)
 from judgebench.stress_tests.probes.sets import CHECKS
 
 SAFETY = load_rubric("medical-safety")
@@ -25,7 +30,7 @@ def answers(n: int = 8) -> list[Answer]:
 
 
 def attacks(*names: str) -> tuple[Attack, ...]:
-    return load_attacks(StressSettings(attacks=names), SAFETY, SAFETY)
+    return read_attacks(StressSettings(attacks=names), SAFETY, SAFETY)[0]
 
 
 def plan(*names: str, items: list[Answer] | None = None, **more: object) -> Plan:
@@ -98,7 +103,7 @@ def test_a_sample_of_a_set_is_balanced_over_the_areas() -> None:
     settings = StressSettings.model_validate(
         {"attacks": [{"attack": "consensus-violations", "sample": 8}]}
     )
-    found = make_plan(load_attacks(settings, SAFETY, SAFETY), (), (), SAFETY)
+    found = make_plan(read_attacks(settings, SAFETY, SAFETY)[0], (), (), SAFETY)
     assert Counter(item.area for item in found.items) == dict.fromkeys(AREAS, 2)
 
 

@@ -14,9 +14,8 @@ from judgebench.prompt import disarm, load_prompt
 from judgebench.records import Answer
 from judgebench.rubric import Rubric, load_rubric
 from judgebench.shipped import shipped_names
-from judgebench.stress_tests.probes.altered import Edited
+from judgebench.stress_tests.probes.altered import Add, Ask, Edited, Recipe, load_recipe
 from judgebench.stress_tests.probes.edits.wording import add, demanded
-from judgebench.stress_tests.probes.recipe import Add, Ask, Recipe, load_recipe
 
 SAFETY = load_rubric("medical-safety")
 TONE = load_rubric("support-tone")

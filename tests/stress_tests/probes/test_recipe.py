@@ -8,7 +8,7 @@ import yaml
 from judgebench.errors import SetupError
 from judgebench.rubric import load_rubric
 from judgebench.shipped import shipped_names
-from judgebench.stress_tests.probes.recipe import Recipe, check_demand, load_recipe
+from judgebench.stress_tests.probes.altered import Recipe, check_demand, load_recipe
 
 SAFETY = load_rubric("medical-safety")
 PADDING = {

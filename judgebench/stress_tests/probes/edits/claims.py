@@ -118,43 +118,32 @@ class _Quantity:
 _Change = Callable[[_Quantity], Iterator[str]]
 
 
-def dose_by_ten(answer: Answer, rng: Random) -> Edited | Nothing:
-    """One dose, a number with a unit of mass or volume, ten times as large or as small."""
-    found = _quantities(answer.text, _DOSE_UNITS)
-    return _edited(answer, found, _ten_times, rng) or Nothing("no dose stands in the text")
+def _of_quantities(units: tuple[str, ...], change: _Change, missing: str) -> Edit:
+    """The edit that makes a `change` to one quantity in `units` wherever it stands; one that stands
+    once comes first, for then nothing but one claim becomes false. `missing` is the reason where no
+    quantity can be changed."""
+    any_unit = "|".join(sorted(map(re.escape, units), key=len, reverse=True))
+    pattern = re.compile(
+        rf"({NUMBER.pattern})(?:({_RANGE})((?>\d+(?:[.,]\d+)*)))?(\s?-?)({any_unit})(?![\w°])",
+        re.IGNORECASE,
+    )
 
+    def edit(answer: Answer, rng: Random) -> Edited | Nothing:
+        quantities = _quantities(answer.text, pattern)
+        texts = Counter(quantity.text for quantity in quantities)
+        once = [quantity for quantity in quantities if texts[quantity.text] == 1]
+        each = list({quantity.text: quantity for quantity in reversed(quantities)}.values())
+        for group in (once[:MOST_TRIED], each[-MOST_TRIED:]):
+            offers = [(q, new) for q in group for new in change(q) if _tells(q, new, answer.text)]
+            if offers:
+                quantity, new = rng.choice(offers)
+                places = [(q.start, q.end) for q in quantities if q.text == quantity.text]
+                claim = put(quantity.sentence.text, [_numbers_inside(quantity)], [new])
+                text = put(answer.text, places, [new] * len(places))
+                return Edited(text, claim, quantity.sentence.text)
+        return Nothing(missing)
 
-def change_number(answer: Answer, rng: Random) -> Edited | Nothing:
-    """One duration, share, age, temperature or count by half or more, at most threefold."""
-    found = _quantities(answer.text, _COUNT_UNITS)
-    nothing = Nothing("no number stands in the text that a changed one would make false")
-    return _edited(answer, found, _other_number, rng) or nothing
-
-
-def change_unit(answer: Answer, rng: Random) -> Edited | Nothing:
-    """The unit of one number made a larger or smaller one of its kind; the number stays."""
-    units = (*_OTHER_UNITS, *(f"{unit}s" for unit in _OTHER_UNITS))
-    found = _quantities(answer.text, units)
-    nothing = Nothing("no number with a unit that has a larger or smaller one stands in the text")
-    return _edited(answer, found, _other_unit, rng) or nothing
-
-
-def _edited(answer: Answer, found: list[_Quantity], change: _Change, rng: Random) -> Edited | None:
-    """One quantity changed wherever it stands; one that stands once comes first, for then nothing
-    but one claim becomes false."""
-    texts = Counter(quantity.text for quantity in found)
-    once = [quantity for quantity in found if texts[quantity.text] == 1]
-    each = list({quantity.text: quantity for quantity in reversed(found)}.values())
-    for group in (once[:MOST_TRIED], each[-MOST_TRIED:]):
-        offers = [(q, new) for q in group for new in change(q) if _tells(q, new, answer.text)]
-        if offers:
-            quantity, new = rng.choice(offers)
-            places = [(q.start, q.end) for q in found if q.text == quantity.text]
-            inside = _numbers_inside(quantity)
-            claim = put(quantity.sentence.text, [inside], [new])
-            text = put(answer.text, places, [new] * len(places))
-            return Edited(text, claim, quantity.sentence.text)
-    return None
+    return edit
 
 
 def _numbers_inside(quantity: _Quantity) -> tuple[int, int]:
@@ -168,13 +157,8 @@ def _tells(quantity: _Quantity, new: str, text: str) -> bool:
     return bool(before - after) and bool(after - before) and new not in text
 
 
-def _quantities(text: str, units: tuple[str, ...]) -> list[_Quantity]:
+def _quantities(text: str, pattern: re.Pattern[str]) -> list[_Quantity]:
     """The quantities of a text that carry a claim: in a statement, and not part of a larger one."""
-    any_unit = "|".join(sorted(map(re.escape, units), key=len, reverse=True))
-    pattern = re.compile(
-        rf"({NUMBER.pattern})(?:({_RANGE})((?>\d+(?:[.,]\d+)*)))?(\s?-?)({any_unit})(?![\w°])",
-        re.IGNORECASE,
-    )
     kept = marks(text, [*references(text), *names(text)])
     return [
         quantity
@@ -274,6 +258,21 @@ def _other_unit(quantity: _Quantity) -> Iterator[str]:
         if other and way in quantity.ways:
             yield quantity.written(quantity.numbers, f"{other}s" if many else other)
 
+
+# A number with a unit of mass or volume, ten times as large or as small.
+dose_by_ten = _of_quantities(_DOSE_UNITS, _ten_times, "no dose stands in the text")
+# A duration, share, age, temperature or count, by half or more, at most threefold.
+change_number = _of_quantities(
+    _COUNT_UNITS,
+    _other_number,
+    "no number stands in the text that a changed one would make false",
+)
+# The unit made a larger or smaller one of its kind; the number stays.
+change_unit = _of_quantities(
+    (*_OTHER_UNITS, *(f"{unit}s" for unit in _OTHER_UNITS)),
+    _other_unit,
+    "no number with a unit that has a larger or smaller one stands in the text",
+)
 
 _LEAST_WORDS = 3  # content words of a sentence that makes a claim; fewer are a heading
 _DENIED_BEFORE = re.compile(

@@ -22,8 +22,7 @@ from judgebench.judges.replies import HIGHEST_SCORE, LOWEST_SCORE
 from judgebench.records import Answer
 from judgebench.rubric import Rubric
 from judgebench.shipped import find_file
-from judgebench.stress_tests.probes.altered import Edit, Edited, Nothing
-from judgebench.stress_tests.probes.recipe import Add
+from judgebench.stress_tests.probes.altered import Add, Edit, Edited, Nothing
 from judgebench.stress_tests.probes.text import (
     content_words,
     facts,
@@ -93,15 +92,24 @@ def markdown(answer: Answer, random: Random) -> Edited | Nothing:
         _in_markdown(piece, depth, bold=i == first)
         for i, (piece, depth) in enumerate(zip(pieces, _depths(pieces), strict=True))
     ]
-    gaps = ["", *(_gap(a, b) for a, b in pairwise(pieces))]
-    body = "".join(gap + text for gap, text in zip(gaps, written, strict=True))
-    return _with_same_facts(answer.text, body, above=f"# {_heading(answer.question)}\n\n")
+    body = written[0]
+    for (before, piece), text in zip(pairwise(pieces), written[1:], strict=True):
+        apart = "\n\n" if piece.new_line else " "
+        body += ("\n" if before.kind == piece.kind == "item" else apart) + text
+    asked = [title for word, title in _HEADINGS.items() if word in answer.question.lower()]
+    heading = asked[0] if len(asked) == 1 else "Answer"
+    return _with_same_facts(answer.text, body, above=f"# {heading}\n\n")
 
 
 def _pieces(text: str) -> list[_Piece]:
     """The text piece by piece. White space inside a piece is folded to single blanks."""
     pieces: list[_Piece] = []
-    found = _with_their_marks(text)
+    found: list[Sentence] = []
+    for sentence in sentences(text):
+        if found and _NUMBER_MARK.fullmatch(found[-1].text):  # the `1.` of a list
+            start = found.pop().start
+            sentence = Sentence(start, sentence.end, text[start : sentence.end])
+        found.append(sentence)
     ends = [0, *(sentence.end for sentence in found)]
     starts = [*(sentence.start for sentence in found), len(text)]
     for i, sentence in enumerate(found):
@@ -112,17 +120,6 @@ def _pieces(text: str) -> list[_Piece]:
         else:
             pieces.append(piece)
     return pieces
-
-
-def _with_their_marks(text: str) -> list[Sentence]:
-    """The sentences, where the `1.` of a list is none by itself."""
-    found: list[Sentence] = []
-    for sentence in sentences(text):
-        if found and _NUMBER_MARK.fullmatch(found[-1].text):
-            start = found.pop().start
-            sentence = Sentence(start, sentence.end, text[start : sentence.end])
-        found.append(sentence)
-    return found
 
 
 def _piece(sentence: Sentence, text: str, new_line: bool, alone: bool) -> _Piece:
@@ -153,18 +150,6 @@ def _in_markdown(piece: _Piece, depth: int, bold: bool) -> str:
     if piece.kind == "item":
         return "  " * depth + f"{piece.mark} {piece.text}"
     return f"**{piece.text}**" if bold else piece.text
-
-
-def _gap(before: _Piece, piece: _Piece) -> str:
-    """What stands between two pieces: a blank in a paragraph, a line end in a list."""
-    if before.kind == piece.kind == "item":
-        return "\n"
-    return "\n\n" if piece.new_line else " "
-
-
-def _heading(question: str) -> str:
-    asked = [title for word, title in _HEADINGS.items() if word in question.lower()]
-    return asked[0] if len(asked) == 1 else "Answer"
 
 
 def _with_same_facts(old: str, new: str, above: str = "") -> Edited | Nothing:
@@ -238,11 +223,10 @@ def _beside(first: str, second: str) -> str:
     there = first[len(first.rstrip()) :] + second[: len(second) - len(second.lstrip())]
     if "\n" in there:
         return first + second
-    if "\n" in first or "\n" in second:
-        return f"{first}\n\n{second}"
-    if first.endswith(":"):
+    several = "\n" in first or "\n" in second
+    if first.endswith(":") and not several:
         return f"{first}\n{second}"
-    if not _SENTENCE_END.search(first.rstrip()):
+    if several or not _SENTENCE_END.search(first.rstrip()):
         return f"{first}\n\n{second}"
     return first + ("" if there else " ") + second
 
@@ -375,7 +359,11 @@ def drop_redundant(answer: Answer, random: Random) -> Edited | Nothing:
         sentence
         for place, sentence in enumerate(found)
         if _is_dispensable(place, found)
-        and not _names_something(sentence.text)
+        and not any(
+            mentions(sentence.text, name)
+            for name in word_names()
+            if name.lower() in sentence.text.lower()
+        )
         and _keeps_facts(text, place, found)
     ]
     if not dispensable:
@@ -437,10 +425,6 @@ def _limits(text: str) -> frozenset[str]:
 @lru_cache(_MOST_SENTENCES)
 def _told(text: str) -> list[str]:
     return [stem for word in words(text) for stem in content_words(word)]
-
-
-def _names_something(text: str) -> bool:
-    return any(mentions(text, name) for name in word_names() if name.lower() in text.lower())
 
 
 def _without(text: str, sentence: Sentence) -> str:
