@@ -259,8 +259,9 @@ def listing(what: str | None = None) -> Mapping[str, Lines]:
     for wing in wings():
         makers |= wing.lists
     if what not in (None, *makers):
-        message = "is no kind of what ships"
-        raise SetupError(Problem(message, found=what or "", allowed=", ".join(makers)))
+        raise SetupError(
+            Problem("is no kind of what ships", found=what or "", allowed=", ".join(makers))
+        )
     return {name: make() for name, make in makers.items() if what in (None, name)}
 
 
@@ -272,8 +273,7 @@ def _rubrics() -> Lines:
 def _prompts() -> Lines:
     from judgebench.prompt import load_prompt
 
-    found = map(load_prompt, shipped_names("prompts", ".jinja"))
-    return [(p.name, p.description) for p in found]
+    return [(p.name, p.description) for p in map(load_prompt, shipped_names("prompts", ".jinja"))]
 
 
 def _examples() -> Lines:

@@ -107,8 +107,7 @@ def read_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        problem = Problem(f"cannot be read: {error.strerror or error}", str(path))
-        raise SetupError(problem) from None
+        raise SetupError(Problem(f"cannot be read: {error.strerror or error}", str(path))) from None
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:

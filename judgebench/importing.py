@@ -79,8 +79,12 @@ def import_file(
     """
     path = Path(file)
     if replies_as_verdicts is not None and not re.fullmatch(JUDGE_NAME, replies_as_verdicts):
-        message = "is no name of a judge: letters, digits and . _ - only"
-        raise SetupError(Problem(message, found=repr(replies_as_verdicts)))
+        raise SetupError(
+            Problem(
+                "is no name of a judge: letters, digits and . _ - only",
+                found=repr(replies_as_verdicts),
+            )
+        )
     log = read_log(path)
     if replies_as_verdicts is not None:
         log = as_judge(log, replies_as_verdicts)
@@ -118,8 +122,12 @@ def _check(written: Collection[Path], source: Path) -> None:
 def _of_source(problem: Problem, source: Path) -> Problem:
     """What is wrong with a file that was to be written, as a problem of the one it is made of."""
     row = "" if problem.line is None else f", row {problem.line}"
-    message = f"makes no benchmark: in {Path(problem.file).name}{row}, {problem.message}"
-    return replace(problem, file=str(source), line=None, message=message)
+    return replace(
+        problem,
+        file=str(source),
+        line=None,
+        message=f"makes no benchmark: in {Path(problem.file).name}{row}, {problem.message}",
+    )
 
 
 def _apart(found: Tables) -> tuple[Tables, Tables]:

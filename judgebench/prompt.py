@@ -173,8 +173,14 @@ class Prompt:
         the template fails.
         """
         if self.asks_for_reference and not answer.reference:
-            message = "needs a reference answer, which this item lacks"
-            raise SetupError(Problem(message, f"prompt {self.name}", None, answer.item_id))
+            raise SetupError(
+                Problem(
+                    "needs a reference answer, which this item lacks",
+                    f"prompt {self.name}",
+                    None,
+                    answer.item_id,
+                )
+            )
         # By identity: to hash a whole rubric would cost more than what is saved.
         made = self._made.get(id(rubric))
         if made is None:
@@ -223,8 +229,9 @@ class Prompt:
             system, user = (self._block(name, context, blocks) for name in BLOCKS)
             hidden = [name for name in self.needed if not self._shows(name, values, system + user)]
         except Exception as error:  # a template is a program: whatever fails in it is its author's
-            message = f"cannot be rendered: {error}"
-            raise SetupError(Problem(message, f"prompt {self.name}", None, item_id)) from None
+            raise SetupError(
+                Problem(f"cannot be rendered: {error}", f"prompt {self.name}", None, item_id)
+            ) from None
         if hidden:
             message = "changes nothing in the prompt, so the model would not see it"
             raise SetupError([Problem(message, f"prompt {self.name}", None, n) for n in hidden])
@@ -285,14 +292,20 @@ def parse_prompt(text: str, path: Path, kind: PromptKind = JUDGES) -> Prompt:
     """The prompt that `text` holds; `path` names it. Raises SetupError with every problem in it."""
     match = re.match(r"---[ \t]*\r?\n(.*?\n)---[ \t]*\r?\n", text, re.DOTALL)
     if match is None:
-        message = "must begin with front matter between two '---' lines"
-        raise SetupError(Problem(message, str(path), 1))
+        raise SetupError(
+            Problem("must begin with front matter between two '---' lines", str(path), 1)
+        )
     value, node = parse_with_lines("\n" + match[1], str(path))  # from line 2 of the file
     front = validate(value, kind.front, str(path), node)
     body = text[match.end() :]
     if len(body) > MOST_CHARACTERS:
-        message = f"is too large for a prompt: {len(body):,} characters"
-        raise SetupError(Problem(message, str(path), allowed=f"at most {MOST_CHARACTERS:,}"))
+        raise SetupError(
+            Problem(
+                f"is too large for a prompt: {len(body):,} characters",
+                str(path),
+                allowed=f"at most {MOST_CHARACTERS:,}",
+            )
+        )
     try:
         tree, template = parsed(body), compiled(body)
     except TemplateSyntaxError as error:
@@ -340,14 +353,13 @@ def _outside(tree: nodes.Template) -> list[nodes.Node]:
         node
         for node in tree.body
         if node not in blocks
-        and not (isinstance(node, nodes.Output) and all(map(_is_blank, node.nodes)))
+        and not (
+            isinstance(node, nodes.Output)
+            and all(isinstance(n, nodes.TemplateData) and not n.data.strip() for n in node.nodes)
+        )
     ]
     tree.body = [*blocks]
     return others
-
-
-def _is_blank(node: nodes.Node) -> bool:
-    return isinstance(node, nodes.TemplateData) and not node.data.strip()
 
 
 def _fixed(tree: nodes.Template) -> frozenset[str]:

@@ -207,15 +207,16 @@ class Metric(Strict):
         if label in self.abstain:
             return -1
         if label not in self.label_texts:
-            allowed = ", ".join(self.options)
-            raise SetupError(Problem(f"is not a label of {self.id}", found=label, allowed=allowed))
+            raise SetupError(
+                Problem(
+                    f"is not a label of {self.id}", found=label, allowed=", ".join(self.options)
+                )
+            )
         return self.label_texts.index(label)
 
     def parse(self, text: str) -> str | None:
         """The exact label for a spelling of it, or None. Never a guess: no substring matches."""
-        if text in self.label_texts:
-            return text
-        return self._by_spelling.get(normalise(text))
+        return text if text in self.label_texts else self._by_spelling.get(normalise(text))
 
     @cached_property
     def _by_spelling(self) -> Mapping[str, str]:

@@ -9,10 +9,13 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, islice
+from functools import partial
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import yaml
+from jinja2 import Environment, StrictUndefined
 
 from judgebench.data.guess import NAMES, Guess, guess, keys_of
 from judgebench.errors import shorten, some
@@ -23,7 +26,6 @@ BENCH, DATA, RUBRIC = "bench.yaml", "data.yaml", "rubric.yaml"
 LABELS, ANSWERS = "labels-template.csv", "answers-template.csv"
 _MOST_NAMED = 50  # columns that are not read
 _ITEM = ("question", "text", "system", "reference", "group")
-_KEEP = "an empty text is an answer too; with skip such rows are no items"
 EXAMPLE = {"Quality": ("Good", "Acceptable", "Poor")}  # where the file holds no labels
 
 
@@ -108,10 +110,6 @@ def _quoted(text: str) -> str:
     return str(dumped).rstrip("\n")
 
 
-def _comment(text: str) -> str:
-    return " ".join(text.split())
-
-
 def stem_of(path: Path) -> str:
     """The file's name as the name of a benchmark and a rubric."""
     return re.sub("[^A-Za-z0-9_-]+", "-", path.name.split(".")[0]).strip("-_")[:60] or "mine"
@@ -140,48 +138,53 @@ def rubric_text(
 ) -> str:
     """The rubric of these metrics and labels, in which no label is worse than another yet. Without
     metrics it is an example."""
-    return "\n".join(
-        [
-            f"# Written by judgebench from {_comment(source)}.",
-            "#",
-            *_RUBRIC_HELP,
-            *(() if metrics else _NO_METRICS),
-            f"name: {_quoted(name)}",
-            'version: "1"',
-            "instructions: Give each answer one label for each metric. # as the annotators read it",
-            "metrics:",
-            *chain.from_iterable(
-                _metric(title, labels, ids) for title, labels in (metrics or EXAMPLE).items()
-            ),
-            "",
-        ]
-    )
+    return _written(_RUBRIC, name=name, source=source, metrics=metrics, ids=ids, example=EXAMPLE)
 
 
-_RUBRIC_HELP = (
-    "# ORDER THE LABELS. Which label is worse than which cannot be guessed. Until you say so,",
-    "# every metric is nominal: its labels have no order, and severe answers are not looked for.",
-    "# Where one label is worse than another, sort the labels from the least to the most severe",
-    "# and write `kind: ordinal`.",
-    "#",
-    "# Delete metrics that are none, such as a column that describes the item. A label that gives",
-    '# no grade, as "not applicable", goes from `labels` to `abstain: not applicable`; several',
-    "# go to `abstain: [not applicable, cannot tell]`.",
-)
-_NO_METRICS = ("#", "# The file holds no labels: the metric below is an EXAMPLE. Replace it.")
+_RUBRIC = """\
+# Written by judgebench from {{ source|comment }}.
+#
+# ORDER THE LABELS. Which label is worse than which cannot be guessed. Until you say so,
+# every metric is nominal: its labels have no order, and severe answers are not looked for.
+# Where one label is worse than another, sort the labels from the least to the most severe
+# and write `kind: ordinal`.
+#
+# Delete metrics that are none, such as a column that describes the item. A label that gives
+# no grade, as "not applicable", goes from `labels` to `abstain: not applicable`; several
+# go to `abstain: [not applicable, cannot tell]`.
+{% if not metrics %}
+#
+# The file holds no labels: the metric below is an EXAMPLE. Replace it.
+{% endif %}
+name: {{ name|quoted }}
+version: "1"
+instructions: Give each answer one label for each metric. # as the annotators read it
+metrics:
+{% for title, labels in (metrics or example).items() %}
+{% set question = "Which label does the answer deserve for " ~ title ~ "?" %}
+  - id: {{ ids[title]|quoted }}
+    title: {{ title|quoted }}
+    question: {{ question|quoted }} # as the annotators were asked
+    kind: nominal # ordinal, once the labels are in order of severity
+    labels: # not in order of severity yet
+{% for text in labels %}
+      - text: {{ text|quoted }}
+{% endfor %}
+{% if labels|length < 2 %}
+      - text: (write the other labels here) # the file has one label only
+{% endif %}
+{% endfor %}
+"""
 
 
-def _metric(title: str, labels: Sequence[str], ids: Mapping[str, str]) -> Iterator[str]:
-    yield f"  - id: {_quoted(ids[title])}"
-    yield f"    title: {_quoted(title)}"
-    question = f"Which label does the answer deserve for {title}?"
-    yield f"    question: {_quoted(question)} # as the annotators were asked"
-    yield "    kind: nominal # ordinal, once the labels are in order of severity"
-    yield "    labels: # not in order of severity yet"
-    for text in labels:
-        yield f"      - text: {_quoted(text)}"
-    if len(labels) < 2:
-        yield "      - text: (write the other labels here) # the file has one label only"
+def _written(template: str, **values: Any) -> str:
+    """The text that a template makes of values: `quoted` as YAML reads them back, or `comment`s."""
+    environment = Environment(  # of text that is no HTML
+        trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True, undefined=StrictUndefined,
+        autoescape=False,
+    )  # fmt: skip
+    environment.filters |= {"quoted": _quoted, "comment": lambda text: " ".join(text.split())}
+    return environment.from_string(template).render(values)
 
 
 def _data(found: Guess, ids: Mapping[str, str], folder: Path) -> str:
@@ -189,43 +192,76 @@ def _data(found: Guess, ids: Mapping[str, str], folder: Path) -> str:
     inside = Path(os.path.relpath(found.path.absolute(), folder.absolute())).as_posix()
     if inside.startswith("../.."):
         inside = found.path.absolute().as_posix()
-    lines = [
-        f"# Written by `judgebench init` from {_comment(found.path.name)}: which column is what.",
-        "# Check the guesses; docs/data.md explains every key.",
-        "files:",
-        f"  - path: {_quoted(inside)}",
-        *(f"    {name}: {_quoted(value)}" for name, value in _settings(found)),
-    ]
-    labels = list(_labels(found, ids))
-    if not found.needs_answers:
-        lines += ["    items:", f"      - item_id: {_item_id(found)}"]
-        lines += [
-            f"        {role}: {_column(found, role)}" for role in _ITEM if role in found.roles
-        ]
-        lines += [f"        if_empty: keep # {_KEEP}"] * found.blank_texts
-        lines += ["        labels:", *(f"          {line}" for line in labels)] if labels else []
-    else:
-        lines += ["    labels:"]
-        for line in labels:
-            if line.startswith("- "):
-                lines += [f"      - item_id: {_item_id(found)}"]
-            lines += [f"        {line[2:]}"]
-        lines += [
-            "  # The file holds no answers. Write them into this table, or name the file that has",
-            "  # them here.",
-            f"  - path: {ANSWERS}",
-            f"    items: {{item_id: {_item_id(found).split(' #')[0]}, text: text}}",
-        ]
-    if found.strays:
-        lines += ["spellings: # cells that are no label; null means blank"]
-    for metric, texts in found.strays.items():
-        lines += [
-            f"  {_quoted(ids[metric])}: {{{', '.join(f'{_quoted(t)}: null' for t in texts)}}}"
-        ]
-    unused = [f"#   {_comment(column)}" for column in _unused(found)]
-    return "\n".join(
-        [*lines, *(["# Columns that are not read:", *unused] if found.unused else []), ""]
-    )
+    by_rows: Mapping[str, Mapping[str, str]] = {"": {}}  # annotators and metrics of a long table
+    entries = by_rows if "metric" in found.roles else found.columns if found.metrics else {}
+    return _written(
+        _DATA, found=found, ids=ids, inside=inside, settings=_settings(found), entries=entries,
+        item_id=_item_id(found), items=_ITEM, column=partial(_column, found),
+        annotator=partial(_annotator, found), unused=_unused(found),
+    )  # fmt: skip
+
+
+_DATA = """\
+# Written by `judgebench init` from {{ found.path.name|comment }}: which column is what.
+# Check the guesses; docs/data.md explains every key.
+files:
+  - path: {{ inside|quoted }}
+{% for name, value in settings %}
+    {{ name }}: {{ value|quoted }}
+{% endfor %}
+{% macro labels(who, columns) %}
+annotator: {{ annotator(who) }}
+{% if "metric" in found.roles %}
+metric: {{ column("metric") }}
+label: {{ column("label") }}
+{% else %}
+metrics: # id in rubric.yaml: column
+{% for metric, name in columns.items() %}
+  {{ ids[metric]|quoted }}: {{ name|quoted }}
+{% endfor %}
+{% endif %}
+{% endmacro %}
+{% if found.needs_answers %}
+    labels:
+{% for who, columns in entries.items() %}
+      - item_id: {{ item_id }}
+        {{ labels(who, columns)|trim|indent(8) }}
+{% endfor %}
+  # The file holds no answers. Write them into this table, or name the file that has
+  # them here.
+  - path: answers-template.csv
+    items: {item_id: {{ item_id.split(" #")[0] }}, text: text}
+{% else %}
+    items:
+      - item_id: {{ item_id }}
+{% for role in items if role in found.roles %}
+        {{ role }}: {{ column(role) }}
+{% endfor %}
+{% if found.blank_texts %}
+        if_empty: keep # an empty text is an answer too; with skip such rows are no items
+{% endif %}
+{% if entries %}
+        labels:
+{% endif %}
+{% for who, columns in entries.items() %}
+          - {{ labels(who, columns)|trim|indent(12) }}
+{% endfor %}
+{% endif %}
+{% if found.strays %}
+spellings: # cells that are no label; null means blank
+{% endif %}
+{% for metric, texts in found.strays.items() %}
+  {{ ids[metric]|quoted }}: { {%- for text in texts %}
+{{ text|quoted }}: null{{ "" if loop.last else ", " }}
+{%- endfor %}}
+{% endfor %}
+{% if found.unused %}
+# Columns that are not read:
+{% endif %}
+{% for column in unused %}
+#   {{ column|comment }}
+{% endfor %}
+"""
 
 
 def _settings(found: Guess) -> Iterator[tuple[str, str]]:
@@ -233,20 +269,6 @@ def _settings(found: Guess) -> Iterator[tuple[str, str]]:
     for name in ("quoting", "sheet"):
         if value := getattr(found.source, name):
             yield name, value
-
-
-def _labels(found: Guess, ids: Mapping[str, str]) -> Iterator[str]:
-    """The entries of `labels`, as the lines of a list."""
-    if "metric" in found.roles:
-        yield f"- annotator: {_annotator(found, '')}"
-        yield f"  metric: {_column(found, 'metric')}"
-        yield f"  label: {_column(found, 'label')}"
-        return
-    for who, columns in found.columns.items() if found.metrics else ():
-        yield f"- annotator: {_annotator(found, who)}"
-        yield "  metrics: # id in rubric.yaml: column"
-        for metric, column in columns.items():
-            yield f"    {_quoted(ids[metric])}: {_quoted(column)}"
 
 
 def _annotator(found: Guess, who: str) -> str:
@@ -272,39 +294,39 @@ def _column(found: Guess, role: str) -> str:
 
 def bench_text(path: Path, data: Sequence[str], judges: Sequence[str] = ()) -> str:
     """The bench.yaml of data read from the file `path`, with the entries of its judges."""
-    name = stem_of(path)
-    return "\n".join(
-        [
-            f"# Written by judgebench from {_comment(path.name)}.",
-            "# docs/bench.md explains every key.",
-            f"name: {_quoted(name)} # names the run folder: runs/{name}",
-            f"rubric: {RUBRIC} # order the labels there",
-            f"data: [{', '.join(data)}] # further files of labels go here, such as a filled "
-            f"{LABELS}",
-            "",
-            "# Who is compared with the annotators.",
-            *(["judges:"] if judges else _NO_JUDGES),
-            *(f"  - {entry}" for entry in judges),
-            *_BENCH_HELP,
-            "",
-        ]
-    )
+    name, source = stem_of(path), path.name
+    return _written(_BENCH, name=name, source=source, data=", ".join(data), judges=judges)
 
 
-_NO_JUDGES = ("# Take the brackets and the # away, and fill in one or more.", "judges: []")
-_BENCH_HELP = (
-    "#  - name: my-judge",
-    "#    backend: openai-compatible:MODEL # or litellm:PROVIDER/MODEL: `judgebench list backends`",
-    '#    settings: {base_url: "http://127.0.0.1:8000/v1"}',
-    "",
-    "# How several labels of an item become one truth.",
-    "truth:",
-    "  rule: median # or majority, dawid_skene, each; of a nominal metric the majority",
-    "  # ties: lower # or upper, none; without it upper, and none between nominal labels",
-    "",
-    "# report: {resamples: 2000, level: 0.95} # of all intervals",
-    "# notes: [Sentences that every report repeats.]",
-)
+_BENCH = """\
+# Written by judgebench from {{ source|comment }}.
+# docs/bench.md explains every key.
+name: {{ name|quoted }} # names the run folder: runs/{{ name }}
+rubric: rubric.yaml # order the labels there
+data: [{{ data }}] # further files of labels go here, such as a filled labels-template.csv
+
+# Who is compared with the annotators.
+{% if judges %}
+judges:
+{% else %}
+# Take the brackets and the # away, and fill in one or more.
+judges: []
+{% endif %}
+{% for entry in judges %}
+  - {{ entry }}
+{% endfor %}
+#  - name: my-judge
+#    backend: openai-compatible:MODEL # or litellm:PROVIDER/MODEL: `judgebench list backends`
+#    settings: {base_url: "http://127.0.0.1:8000/v1"}
+
+# How several labels of an item become one truth.
+truth:
+  rule: median # or majority, dawid_skene, each; of a nominal metric the majority
+  # ties: lower # or upper, none; without it upper, and none between nominal labels
+
+# report: {resamples: 2000, level: 0.95} # of all intervals
+# notes: [Sentences that every report repeats.]
+"""
 
 
 def _in_words(found: Guess) -> Iterator[str]:

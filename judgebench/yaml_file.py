@@ -69,8 +69,7 @@ class _BoundedLoader(yaml.SafeLoader):
             most = f"{_MOST_VALUES:,} values or {_MOST_CHARACTERS:,} characters"
             raise _refused(f"more than {most}, aliases filled in", event.start_mark)
         if length > _LONGEST_NUMBER and node.tag in _NUMBERS:
-            message = f"a number of more than {_LONGEST_NUMBER} characters"
-            raise _refused(message, event.start_mark)
+            raise _refused(f"a number of more than {_LONGEST_NUMBER} characters", event.start_mark)
         return node
 
     def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
@@ -114,8 +113,13 @@ def parse_yaml(text: str, file: str, first_line: int = 1) -> Any:
 def parse_with_lines(text: str, file: str, first_line: int = 1) -> tuple[Any, yaml.Node | None]:
     """The value of the text, and the tree that it was made from. Raises SetupError."""
     if len(text) > _MOST_CHARACTERS:
-        message = f"is too large for YAML that people write: {len(text):,} characters"
-        raise SetupError(Problem(message, file, allowed=f"at most {_MOST_CHARACTERS:,}"))
+        raise SetupError(
+            Problem(
+                f"is too large for YAML that people write: {len(text):,} characters",
+                file,
+                allowed=f"at most {_MOST_CHARACTERS:,}",
+            )
+        )
     try:
         loader = _BoundedLoader(text)  # a SafeLoader underneath
         try:
@@ -198,8 +202,9 @@ def load_json(path: Path, model: type[Model], what: str) -> Model:
         with open_bytes(path) as file:
             content = file.read()
     except OSError as error:
-        message = f"{what} cannot be read: {error.strerror or error}"
-        raise SetupError(Problem(message, str(path))) from None
+        raise SetupError(
+            Problem(f"{what} cannot be read: {error.strerror or error}", str(path))
+        ) from None
     return validate(read_object(content, path), model, str(path))
 
 
@@ -305,8 +310,7 @@ def _known_keys(model: type[BaseModel], loc: tuple[int | str, ...]) -> tuple[lis
             continue
         here = getattr(here, "model_fields", {}).get(part)
         here = _inner_model(getattr(here, "annotation", None))
-    known = getattr(here, "model_fields", {}).items()
-    fields = [field.alias or name for name, field in known]
+    fields = [field.alias or name for name, field in getattr(here, "model_fields", {}).items()]
     near = get_close_matches(str(loc[-1]), fields, n=1)
     guess = f"; did you mean {near[0]!r}?" if near else ""
     return [*near, *(f for f in fields if f not in near)], guess

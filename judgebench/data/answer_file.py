@@ -96,8 +96,7 @@ class AnswerFile(Sequence[Answer]):
         if index is not None:
             n = (len(index) // 8 - 1) // 4
             edges = pairwise((0, *(8 * (k * n + 1) for k in range(1, 5))))
-            parts = (index[first:end] for first, end in edges)
-            starts, *facts = map(_numbers, "qQqQ", parts)
+            starts, *facts = map(_numbers, "qQqQ", (index[first:end] for first, end in edges))
             return cls(file, starts, Facts(*facts))
         starts = array("q", accumulate(map(len, file), initial=0))
         if len(starts) > 1 and os.pread(file.fileno(), 1, starts[-1] - 1) != b"\n":
@@ -121,21 +120,18 @@ class AnswerFile(Sequence[Answer]):
     def __getitem__(self, row: slice) -> Sequence[Answer]: ...
     def __getitem__(self, row: int | slice) -> Answer | Sequence[Answer]:
         if isinstance(row, slice):
-            return self._slice(range(len(self))[row])
+            rows = range(len(self))[row]
+            if rows.step != 1:
+                return tuple(self[row] for row in rows)
+            start, stop = rows.start, max(rows.start, rows.stop)
+            known = self._facts and Facts(*(fact[start:stop] for fact in self._facts))
+            starts = self._starts[start : stop + 1]
+            return AnswerFile(self._file, starts, known, self._first_row + start)
         place = range(len(self))[row]
         return self._answer(self._line(place), place)
 
     def __iter__(self) -> Iterator[Answer]:
         return (self._answer(line, row) for row, line in enumerate(self._lines()))
-
-    def _slice(self, rows: range) -> Sequence[Answer]:
-        if rows.step != 1:
-            return tuple(self[row] for row in rows)
-        start, stop = rows.start, max(rows.start, rows.stop)
-        known = self._facts and Facts(*(fact[start:stop] for fact in self._facts))
-        return AnswerFile(
-            self._file, self._starts[start : stop + 1], known, self._first_row + start
-        )
 
     def ids_and_groups(self) -> Iterator[tuple[str, str]]:
         """Every item id with its group, in order, without reading the texts."""
@@ -169,8 +165,7 @@ class AnswerFile(Sequence[Answer]):
     def copy_to(self, file: IO[bytes]) -> None:
         """Append the lines to `file` as they are."""
         for begin in range(self._starts[0], self._starts[-1], _BLOCK):
-            size = min(_BLOCK, self._starts[-1] - begin)
-            file.write(os.pread(self._file.fileno(), size, begin))
+            file.write(os.pread(self._file.fileno(), min(_BLOCK, self._starts[-1] - begin), begin))
 
     def _known(self) -> Facts:
         if self._facts is None:
@@ -245,8 +240,7 @@ def _from_line(value: dict[str, Any]) -> Answer:
     """Raises TypeError where it is none."""
     if "parts" not in value:
         return Answer(**value)
-    parts = tuple(Part(**part) for part in value["parts"])
-    return Answer(**{**value, "parts": parts})
+    return Answer(**{**value, "parts": tuple(Part(**part) for part in value["parts"])})
 
 
 def _numbers(code: str, lowest_first: bytes) -> array[int]:

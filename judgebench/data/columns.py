@@ -167,8 +167,7 @@ def to_csv(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> bytes:
     """The table, marked as UTF-8. Every cell is quoted and lines end with a line feed: the
     scripts of the pages write the same."""
     out = io.StringIO()
-    writer = csv.writer(out, quoting=csv.QUOTE_ALL, lineterminator="\n")
-    writer.writerows([columns, *rows])
+    csv.writer(out, quoting=csv.QUOTE_ALL, lineterminator="\n").writerows([columns, *rows])
     return out.getvalue().encode("utf-8-sig")
 
 

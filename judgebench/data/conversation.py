@@ -47,8 +47,12 @@ def _turn(one: Any, where: str) -> Part | Fault:
         return Fault("is no role", f"{where}.role", str(role or ""), ", ".join(ROLES))
     text = text_of(content)
     if text is None:
-        allowed = "a text, or a list of {type: text, text}"
-        return Fault("is no content", f"{where}.content", str(content), allowed)
+        return Fault(
+            "is no content",
+            f"{where}.content",
+            str(content),
+            "a text, or a list of {type: text, text}",
+        )
     if has_forbidden(text):
         return Fault("holds a character that is not allowed in a text", f"{where}.content", text)
     return Part(role, "\n".join(filter(None, (text, *_calls(one.get("tool_calls"))))))
@@ -138,11 +142,13 @@ def criteria_of(cell: Cell, item_id: str = "") -> tuple[list[Criterion], list[Fa
         criterion, wrong = _criterion(named)
         faults += [fault._replace(where=f"{where}.{fault.where}") for fault in wrong]
         if not wrong and found.setdefault(criterion.id, criterion) is not criterion:
-            message = f"two criteria of {shorten(item_id)} have this id"
-            repeated.append(Fault(message, f"{where}.id", criterion.id))
+            repeated.append(
+                Fault(
+                    f"two criteria of {shorten(item_id)} have this id", f"{where}.id", criterion.id
+                )
+            )
     if len(found) > _MOST:
-        message = f"{shorten(item_id)} has more than {_MOST} criteria"
-        faults.append(Fault(message, f"[{_MOST}].id"))
+        faults.append(Fault(f"{shorten(item_id)} has more than {_MOST} criteria", f"[{_MOST}].id"))
     return list(found.values()), faults + repeated
 
 
@@ -163,8 +169,14 @@ def _criterion(named: dict[str, Any]) -> tuple[Criterion, list[Fault]]:
             faults.append(Fault(f"the criterion has no {key}", key))
     value = number_in(texts["points"] or "1")
     if not math.isfinite(value) or value == 0:
-        allowed = "a number other than 0, below 0 for what should not be"
-        faults.append(Fault("is no number of points", "points", texts["points"], allowed))
+        faults.append(
+            Fault(
+                "is no number of points",
+                "points",
+                texts["points"],
+                "a number other than 0, below 0 for what should not be",
+            )
+        )
     points = str(int(value)) if value.is_integer() else repr(value)
     tags, wrong = _tags(named.get("tags"))
     return Criterion(texts["id"], texts["text"], points, tags), [*faults, *wrong]

@@ -126,8 +126,9 @@ class Findings:
             if count > _LISTED:
                 last = self._last_line[kind, file]
                 where = f", the last in row {last}" if last is not None else ""
-                message = f"and {count - _LISTED:,} more {kind} errors{where}"
-                rest.append(Problem(message, file, kind=kind))
+                rest.append(
+                    Problem(f"and {count - _LISTED:,} more {kind} errors{where}", file, kind=kind)
+                )
         return (*self._errors, *rest)
 
     @property

@@ -51,7 +51,11 @@ def read_delimited(
     match is counted, elsewhere it is an error. With `quoting` "none" quotes are text; with
     "standard" cells that span lines are never taken for several rows.
     """
-    first = _start_of(text)
+    first: list[str] = []
+    for line_of_text in islice(text, _LOOKED_AT):
+        first.append(line_of_text)
+        if sum(map(len, first)) > _LOOKED_AT_CHARACTERS:
+            break
     if not first or not first[0].strip():
         findings.add("malformed", "has no header" if first else "is empty", (file, None))
         return
@@ -68,21 +72,11 @@ def read_delimited(
     for line, cells, sound in rows:
         width = width or len(cells)
         if len(cells) != width and any(cells):
-            message = f"has {len(cells)} cells where the header has {width}"
-            findings.add("ragged_row", message, (file, line))
+            findings.add(
+                "ragged_row", f"has {len(cells)} cells where the header has {width}", (file, line)
+            )
             sound = False
         yield RawRow(line, cells, sound)
-
-
-def _start_of(text: Iterator[str]) -> list[str]:
-    first: list[str] = []
-    room = _LOOKED_AT_CHARACTERS
-    for line in islice(text, _LOOKED_AT):
-        first.append(line)
-        room -= len(line)
-        if room < 0:
-            break
-    return first
 
 
 def _delimiter(first: Sequence[str], quoting: Quoting | None) -> str:
@@ -147,8 +141,11 @@ class _Quoted:
                 yield line, cells, True
                 continue
             if not bad:
-                message = f"the quotes do not match up; nothing after this row was read; {_FIX}"
-                findings.add("malformed", message, (file, line))
+                findings.add(
+                    "malformed",
+                    f"the quotes do not match up; nothing after this row was read; {_FIX}",
+                    (file, line),
+                )
                 break
             certain = fault == _OPEN or (self._usual and self._usual().known)
             wrong = [i for i in bad if header[i].strip() not in self._unread or not certain]
@@ -156,8 +153,12 @@ class _Quoted:
                 start, why, found, count = torn.get(header[i], (line, fault, cells[i], 0))
                 torn[header[i]] = start, why, found, count + 1
             if not wrong:
-                message = "a quote without its match, in a column that is not read: taken as text"
-                findings.add("stray_quote", message, (file, line), header[bad[0]])
+                findings.add(
+                    "stray_quote",
+                    "a quote without its match, in a column that is not read: taken as text",
+                    (file, line),
+                    header[bad[0]],
+                )
             yield line, cells, not wrong
         for column, (line, why, found, count) in torn.items():
             findings.add("malformed", _message(why, count), (file, line), column, found)
@@ -376,15 +377,15 @@ def _union(
         seen: set[str] = set()
         for name in names:
             if name in seen:
-                message = "duplicate key in the object"
-                findings.add("duplicate_key", message, (file, line), name)
+                findings.add("duplicate_key", "duplicate key in the object", (file, line), name)
             seen.add(name)
     if rows * len(columns) > max(_MOST_BLANK * filled, _MOST_CELLS):
-        message = (
+        findings.add(
+            "malformed",
             f"its {rows:,} objects have {len(columns):,} different keys, too many for a table: "
-            "give every object the same few keys, such as annotator, metric and label"
+            "give every object the same few keys, such as annotator, metric and label",
+            (file, None),
         )
-        findings.add("malformed", message, (file, None))
         return ()
     return tuple(columns)
 
@@ -409,21 +410,27 @@ def _json_objects(text: io.TextIOWrapper, file: str, findings: Findings) -> Iter
         line = getattr(error, "lineno", None)
         findings.add("malformed", f"is not JSON: {_reason(error)}", (file, line))
         return
-    if isinstance(values, tuple) and values and all(map(_is_rows, dict(values).values())):
+    if (
+        isinstance(values, tuple)
+        and values
+        and all(
+            isinstance(rows, list) and {tuple}.issuperset(map(type, rows))
+            for rows in dict(values).values()
+        )
+    ):
         values = [(*one, (LIST_NAME, name)) for name, rows in values for one in rows]
     if not isinstance(values, list):
         found = "an object" if isinstance(values, tuple) else type(values).__name__
-        allowed = f"a list, or several by name: the name is then the column {LIST_NAME}"
-        message = f"must hold a list of objects, holds {found}"
-        findings.add("malformed", message, (file, None), allowed=allowed)
+        findings.add(
+            "malformed",
+            f"must hold a list of objects, holds {found}",
+            (file, None),
+            allowed=f"a list, or several by name: the name is then the column {LIST_NAME}",
+        )
         return
     for number, value in enumerate(values, start=1):
         if _is_object(number, value, file, findings):
             yield number, value
-
-
-def _is_rows(value: Any) -> bool:
-    return isinstance(value, list) and {tuple}.issuperset(map(type, value))
 
 
 def _is_object(line: int, value: Any, file: str, findings: Findings) -> bool:
@@ -500,13 +507,24 @@ def _sheet(workbook: Any, wanted: str | None, file: str, findings: Findings) -> 
     if wanted is not None:
         if wanted in names:
             return wanted
-        message = "the workbook has no sheet of this name"
-        findings.add("bad_spec", message, (file, None), "sheet", wanted, BETWEEN.join(names))
+        findings.add(
+            "bad_spec",
+            "the workbook has no sheet of this name",
+            (file, None),
+            "sheet",
+            wanted,
+            BETWEEN.join(names),
+        )
         return None
     filled = [name for name in names if any(map(any, _sheet_cells(workbook[name])))]
     if len(filled) > 1:
-        message = "has several sheets: name one with `sheet: NAME` in a data.yaml"
-        findings.add("bad_spec", message, (file, None), "sheet", allowed=BETWEEN.join(filled))
+        findings.add(
+            "bad_spec",
+            "has several sheets: name one with `sheet: NAME` in a data.yaml",
+            (file, None),
+            "sheet",
+            allowed=BETWEEN.join(filled),
+        )
         return None
     return (filled or names)[0]
 
@@ -534,8 +552,11 @@ def _sheet_rows(
         header = header or texts
         sound = len(texts) <= len(header)
         if not sound:
-            message = f"has {len(texts)} cells where the header has {len(header)}"
-            findings.add("ragged_row", message, (file, line))
+            findings.add(
+                "ragged_row",
+                f"has {len(texts)} cells where the header has {len(header)}",
+                (file, line),
+            )
         for column, cell, formula in zip(header, cells, written, strict=False):
             if cell is None and formula is not None and column.strip() not in unread:
                 first, shown, count = bare.get(column, (line, str(formula), 0))
@@ -550,11 +571,14 @@ def _sheet_rows(
         yield row
     for column, (line, formula, count) in bare.items():
         more = f" (so in {count:,} rows, of which this is the first)" if count > 1 else ""
-        message = (
+        findings.add(
+            "malformed",
             f"a formula without a stored value{more}: open the file in a spreadsheet program and "
-            "save it"
+            "save it",
+            (file, line),
+            column,
+            formula,
         )
-        findings.add("malformed", message, (file, line), column, formula)
 
 
 def _sheet_text(value: object) -> str:

@@ -205,8 +205,13 @@ class Collected:
         names = [part.name for part in fields(Answer)]
         parts = [name for name in names if getattr(first, name) != getattr(answer, name)]
         where = Position(list(self._files)[self._file_of[row]], self._line_of[row])
-        message = f"occurs {_seen(where, place)} with another {', '.join(parts)}"
-        self.findings.add("conflicting_item", message, place, "item_id", answer.item_id)
+        self.findings.add(
+            "conflicting_item",
+            f"occurs {_seen(where, place)} with another {', '.join(parts)}",
+            place,
+            "item_id",
+            answer.item_id,
+        )
         return False
 
     def add_said(self, said: Answer, place: Position) -> None:
@@ -220,10 +225,13 @@ class Collected:
         for name in ("question", "group"):
             one, other = _own(first, name), _own(said, name)
             if one and other and one != other:
-                message = (
-                    f"{shorten(said.item_id)} has the {name} {shorten(one)} {_seen(at, place)}"
+                self.findings.add(
+                    "conflicting_item",
+                    f"{shorten(said.item_id)} has the {name} {shorten(one)} {_seen(at, place)}",
+                    place,
+                    name,
+                    other,
                 )
-                self.findings.add("conflicting_item", message, place, name, other)
         if _own(first, "group") or (first.question and not _own(said, "group")):
             return first
         return replace(first, group=said.group)
@@ -244,14 +252,23 @@ class Collected:
         if known[0] is None:  # a blank cell does not contradict a label
             self.labels[key] = (label, place)
         if label is None or known[0] in (None, label):
-            message = "duplicate label of an annotator, item and metric, kept once"
-            self.findings.add("duplicate_label", message, place, column)
+            self.findings.add(
+                "duplicate_label",
+                "duplicate label of an annotator, item and metric, kept once",
+                place,
+                column,
+            )
             return
-        message = (
-            f"{shorten(key.annotator)} said {known[0]!r} of {shorten(key.item_id)} "
-            f"on {key.metric} {_seen(known[1], place)}"
+        self._conflicts.append(
+            (
+                key,
+                f"{shorten(key.annotator)} said {known[0]!r} of {shorten(key.item_id)} "
+                f"on {key.metric} {_seen(known[1], place)}",
+                place,
+                column,
+                label,
+            )
         )
-        self._conflicts.append((key, message, place, column, label))
 
     def add_verdict(self, key: Key, said: Said, column: str) -> None:
         """Keep what a judge said of an item on a metric. Two that differ are an error; of several
@@ -260,12 +277,20 @@ class Collected:
         if known is said:
             return
         if known.repeat != said.repeat:
-            message = "a later pass of the same judge over the same item, not read"
-            self.findings.add("later_repeat", message, said.place, column)
+            self.findings.add(
+                "later_repeat",
+                "a later pass of the same judge over the same item, not read",
+                said.place,
+                column,
+            )
         elif said.content in (known.content, _NOTHING) or known.content == _NOTHING:
             self.verdicts[key] = said if known.content == _NOTHING else known
-            message = "duplicate verdict of a judge, item and metric, kept once"
-            self.findings.add("duplicate_label", message, said.place, column)
+            self.findings.add(
+                "duplicate_label",
+                "duplicate verdict of a judge, item and metric, kept once",
+                said.place,
+                column,
+            )
         else:
             about = f" on {key.metric}" if key.metric else ""
             message = (
@@ -339,18 +364,23 @@ class Collected:
         if self.findings.lost_rows or self.without_texts or not self.labels:
             return
         if not self.has_answers and not self.left_out:
-            message = "no answers among these files, so the labels' items were not checked"
-            self.findings.add("unchecked_items", message, ("", None))
+            self.findings.add(
+                "unchecked_items",
+                "no answers among these files, so the labels' items were not checked",
+                ("", None),
+            )
             return
         reported: set[Position] = set()
         for key in [key for key in self.labels if not self.has(key.item_id)]:
             _, place = self.labels.pop(key)
             if key.item_id in self.left_out:
-                message = "label of an item that was left out"
-                self.findings.add("label_without_item", message, place)
+                self.findings.add("label_without_item", "label of an item that was left out", place)
             elif self.ignore_unknown:
-                message = "label of an unknown item, ignored as labels_for_unknown_items says"
-                self.findings.add("ignored_label", message, place)
+                self.findings.add(
+                    "ignored_label",
+                    "label of an unknown item, ignored as labels_for_unknown_items says",
+                    place,
+                )
             elif place not in reported:
                 reported.add(place)
                 self._report_unknown(key.item_id, place, guess=len(reported) <= _GUESSES)
@@ -374,16 +404,21 @@ class Collected:
         other = self._by_nfc.setdefault(unicodedata.normalize("NFC", item_id), item_id)
         if other == item_id:
             return False
-        message = f"{other!a} and {item_id!a} differ only in how their accents are stored"
-        self.findings.add("id_collision", message, place, "item_id")
+        self.findings.add(
+            "id_collision",
+            f"{other!a} and {item_id!a} differ only in how their accents are stored",
+            place,
+            "item_id",
+        )
         return True
 
     def _report_unknown(self, item_id: str, place: Position, guess: bool) -> None:
         if self._collides(item_id, place):
             return
         if item_id in self.named:
-            message = _UNNAMED[self.named[item_id][0].kind]
-            self.findings.add("unknown_item", message, place, "item_id", item_id)
+            self.findings.add(
+                "unknown_item", _UNNAMED[self.named[item_id][0].kind], place, "item_id", item_id
+            )
             return
         message = "no answer has this id"
         if damage := spreadsheet_damage(item_id):
@@ -545,14 +580,19 @@ def _add_chosen(gathered: Collected, wanted: WantedPairs) -> None:
             gathered.labels[key] = (label.label, place)
             who[label.annotator] = None
     if not who:
-        message = "nobody labelled both responses of a pair, so that no preference follows"
-        gathered.findings.add("bad_pair", message, (wanted.file, None), "pairs.prefer")
+        gathered.findings.add(
+            "bad_pair",
+            "nobody labelled both responses of a pair, so that no preference follows",
+            (wanted.file, None),
+            "pairs.prefer",
+        )
         return
-    message = (
+    gathered.findings.add(
+        DERIVED,
         f"the preferences of {some(who)} on {on.id} are derived: of two responses they prefer the "
-        f"one to which they gave the better label of {wanted.prefer}"
+        f"one to which they gave the better label of {wanted.prefer}",
+        ("", None),
     )
-    gathered.findings.add(DERIVED, message, ("", None))
 
 
 def _chosen(gathered: Collected, wanted: WantedPairs) -> Iterator[tuple[Answer, Answer]]:
@@ -574,8 +614,12 @@ def _named_in(path: Path, gathered: Collected) -> Iterator[tuple[Answer, Answer]
     if table is None:
         return
     if len(table.columns) != 2:
-        message = "a file of pairs has two columns, of item ids"
-        findings.add("bad_pair", message, (table.file, 1), found=some(table.columns))
+        findings.add(
+            "bad_pair",
+            "a file of pairs has two columns, of item ids",
+            (table.file, 1),
+            found=some(table.columns),
+        )
         return
     seen: dict[frozenset[str], int] = {}
     for line, cells, sound, _ in table.rows:
@@ -615,13 +659,22 @@ def check_kinds(gathered: Collected) -> None:
         elif place not in told and (gathered.has(key.item_id) or not gathered.has_answers):
             told.add(place)
             one = "an answer" if kind == "answer" else f"a {kind}"
-            message = f"the metric {key.metric} is about {SEVERAL[wanted]}, and this is {one}"
-            allowed = _HOW.get(wanted, "")
-            gathered.findings.add("unknown_item", message, place, "item_id", key.item_id, allowed)
+            gathered.findings.add(
+                "unknown_item",
+                f"the metric {key.metric} is about {SEVERAL[wanted]}, and this is {one}",
+                place,
+                "item_id",
+                key.item_id,
+                _HOW.get(wanted, ""),
+            )
 
 
 def report_lacking(gathered: Collected) -> None:
     """Report that there is nothing of a kind that the wanted metrics are about."""
     for kind in sorted(gathered.kinds - {"answer", *gathered.made.values()}):
-        message = f"the rubric has metrics of {SEVERAL[kind]}, and the data hold none"
-        gathered.findings.add("no_answers", message, ("", None), allowed=_HOW[kind])
+        gathered.findings.add(
+            "no_answers",
+            f"the rubric has metrics of {SEVERAL[kind]}, and the data hold none",
+            ("", None),
+            allowed=_HOW[kind],
+        )

@@ -6,13 +6,17 @@
 from __future__ import annotations
 
 import re
+from array import array
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cached_property, partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from judgebench.data.cells import Cell, Nested, clean, number_in
 from judgebench.data.findings import Findings, nearest
@@ -38,7 +42,7 @@ _LONGEST_NAME = 200  # characters of a column that is named by a metric and a pe
 _LONGEST_ID = 80
 _MOST_METRICS = 200
 _MOST_ITEMS = 0.75  # of the rows, where items have rows of several annotators
-_REMEMBERED = 200_000  # values of a column, among which a repeated one is looked for
+_MIX = np.uint64(0x9E3779B97F4A7C15)  # of the golden ratio: spreads combined hashes
 _LONG_TEXT = 30  # characters on average, from which on a column holds texts
 NAMES: Mapping[str, tuple[str, ...]] = {
     "item_id": (
@@ -145,8 +149,7 @@ class _Column:
 
     values: dict[str, str] = field(default_factory=dict)
     often: Counter[str] = field(default_factory=Counter)
-    seen: set[int] = field(default_factory=set)
-    repeats: bool = False
+    codes: array[int] = field(default_factory=lambda: array("q"))  # of all cells; 0 where blank
     filled: int = 0
     characters: int = 0
     longest: int = 0
@@ -155,8 +158,11 @@ class _Column:
     questions: int = 0
 
     def add(self, text: str) -> None:
+        """Take in the cell of the next row."""
+        self.codes.append(hash(text))
+        if not text:
+            return
         self.filled += 1
-        self._note(hash(text))
         self.characters += len(text)
         self.longest = max(self.longest, len(text))
         self.spaced = self.spaced or " " in text
@@ -166,11 +172,15 @@ class _Column:
             self.values.setdefault(normalise(text), text)
             self.often[text] += 1
 
-    def _note(self, value: int) -> None:
-        if value in self.seen:
-            self.repeats = True
-        elif len(self.seen) < _REMEMBERED:
-            self.seen.add(value)
+    @cached_property
+    def different(self) -> int:
+        """The number of different values, blank cells aside."""
+        return len(np.unique(np.array(self.codes))) - (self.filled < len(self.codes))
+
+    @property
+    def repeats(self) -> bool:
+        """Whether a value occurs twice."""
+        return self.different < self.filled
 
     @property
     def mean(self) -> float:
@@ -243,13 +253,12 @@ def _settings(problems: Sequence[Problem]) -> Iterator[dict[str, Any]]:
 
 
 def _guess(source: FileSpec) -> Guess:
-    columns = {name: _Column() for name in _table(source, Findings()).columns if name}
     findings = Findings()
-    rows = 0
-    for cells in _rows(_table(source, findings)):
-        rows += 1
-        for name, text in cells.items():
-            columns[name].add(text)
+    table = _table(source, findings)
+    columns = {name: _Column() for name in table.columns if name}
+    for cells in _rows(table):
+        for name, about in columns.items():
+            about.add(cells.get(name, ""))
     if findings.errors:
         raise SetupError(findings.errors)
     usable = {
@@ -258,9 +267,9 @@ def _guess(source: FileSpec) -> Guess:
     roles = roles_by_name(usable)
     named = frozenset(roles)
     _texts_by_content(usable, roles)
-    if "item_id" not in roles and (found := _ids(source, usable, roles, rows)):
+    if "item_id" not in roles and (found := _ids(usable, roles)):
         roles["item_id"] = found
-    if "system" not in roles and (which := _system(source, usable, roles)):
+    if "system" not in roles and (which := _system(usable, roles)):
         roles["system"] = which
     key, who = _key(source, usable, roles)
     if who:
@@ -271,9 +280,10 @@ def _guess(source: FileSpec) -> Guess:
         del roles["item_id"]
     metrics, unused = _metrics(source, columns, roles)
     if "text" not in roles and not metrics:
-        message = "holds neither texts to judge nor labels"
-        raise SetupError(Problem(message, source.path, found=some(columns)))
-    blank = "text" in roles and columns[roles["text"]].filled < rows
+        raise SetupError(
+            Problem("holds neither texts to judge nor labels", source.path, found=some(columns))
+        )
+    blank = "text" in roles and 0 in columns[roles["text"]].codes
     people, judges = {"": {name: name for name in metrics}}, dict[str, tuple[str, str]]()
     if not {"annotator", "metric"} & roles.keys():
         short = [name for name in columns if len(name) <= _LONGEST_NAME]
@@ -408,33 +418,32 @@ def _texts_by_content(columns: Mapping[str, _Column], roles: dict[str, str]) -> 
         roles["text"] = longest[0]
 
 
-def _ids(
-    source: FileSpec, columns: Mapping[str, _Column], roles: Mapping[str, str], rows: int
-) -> str:
+def _combinations(columns: Mapping[str, _Column], *names: str) -> int:
+    """The number of different combinations of the cells of some columns, blank ones included."""
+    mixed = np.zeros(len(next(iter(columns.values())).codes), dtype=np.uint64)
+    for name in names:
+        mixed = (mixed ^ np.array(columns[name].codes).view(np.uint64)) * _MIX
+    return len(np.unique(mixed))
+
+
+def _ids(columns: Mapping[str, _Column], roles: Mapping[str, str]) -> str:
     """The first column of short values without spaces that is another in each row, or else for
     each answer."""
     free = [c for c in _free(columns, roles) if not columns[c].spaced]
     free = [c for c in free if columns[c].longest <= _LONGEST_ID]
-    for name in free:
-        if columns[name].filled == rows and not columns[name].repeats:
-            return name
-    if "text" in roles:
-        return _id_of_answers(source, free, [roles[r] for r in ("question", "text") if r in roles])
-    return ""
-
-
-def _id_of_answers(source: FileSpec, columns: Sequence[str], about: Sequence[str]) -> str:
-    """The first of the columns that has another value for each answer; all are read at once."""
-    answers: set[int] = set()
-    texts: dict[str, dict[str, int]] = {name: {} for name in columns}  # by value
-    for cells in _rows(_table(source, Findings())):
-        answers.add(hash(tuple(cells.get(c, "") for c in about)))
-        text = hash(cells.get(about[-1], ""))
-        for name in [
-            c for c, seen in texts.items() if seen.setdefault(cells.get(c, ""), text) != text
-        ]:
-            del texts[name]
-    return next((name for name, seen in texts.items() if len(seen) == len(answers)), "")
+    of_rows = [c for c in free if columns[c].different == len(columns[c].codes)]
+    if of_rows or "text" not in roles:
+        return next(iter(of_rows), "")
+    about = [roles[r] for r in ("question", "text") if r in roles]
+    answers = _combinations(columns, *about)
+    return next(
+        (
+            c
+            for c in free
+            if _combinations(columns, c) == _combinations(columns, c, about[-1]) == answers
+        ),
+        "",
+    )
 
 
 def _key(
@@ -454,12 +463,12 @@ def _key(
     for key in candidates:
         if not key:
             return key, ""
-        items, rows = _items(source, key, about)
-        if not items:
+        items, rows = _combinations(columns, *key), len(columns[key[0]].codes)
+        if _combinations(columns, *key, *about) > items:  # an item of several texts
             continue
         if items == rows or {"annotator", "metric"} & roles.keys():
             return key, ""
-        if items <= _MOST_ITEMS * rows and (who := _annotator(source, columns, roles, key)):
+        if items <= _MOST_ITEMS * rows and (who := _annotator(columns, roles, key)):
             return key, who
     if ids and "item_id" in roles:
         message = "several rows are about the same item, and no column says who labelled it"
@@ -467,61 +476,39 @@ def _key(
     else:
         message = "no column says which item a row is about"
         allowed = f"a column {', '.join(NAMES['item_id'])}"
-    problem = Problem(message, source.path, 1, found=some(columns), allowed=allowed)
-    raise SetupError(problem)
+    raise SetupError(Problem(message, source.path, 1, found=some(columns), allowed=allowed))
 
 
-def _items(source: FileSpec, key: Sequence[str], about: Sequence[str]) -> tuple[int, int]:
-    """How many items and rows there are; no items where the columns `about` differ within one."""
-    texts: dict[tuple[str, ...], int] = {}
-    rows = 0
-    for cells in _rows(_table(source, Findings())):
-        rows += 1
-        item = tuple(cells.get(c, "") for c in key)
-        said = hash(tuple(cells.get(c, "") for c in about))
-        if texts.setdefault(item, said) != said:
-            return 0, rows
-    return len(texts), rows
-
-
-def _annotator(
-    source: FileSpec, columns: Mapping[str, _Column], roles: Mapping[str, str], key: Sequence[str]
-) -> str:
+def _annotator(columns: Mapping[str, _Column], roles: Mapping[str, str], key: Sequence[str]) -> str:
     """The column of fewest values that differ within every item; empty where there is none."""
-    able = dict.fromkeys(_free(columns, roles), True)
-    seen: set[tuple[object, ...]] = set()
-    for cells in _rows(_table(source, Findings())):
-        item = tuple(cells.get(c, "") for c in key)
-        for name in [c for c, still in able.items() if still]:
-            pair = (name, item, cells.get(name))
-            able[name] = name in cells and pair not in seen
-            seen.add(pair)
-    found = [c for c, still in able.items() if still and columns[c].repeats]
-    return min(found, key=lambda c: len(columns[c].seen), default="")
+    found = [
+        c
+        for c in _free(columns, roles)
+        if columns[c].repeats
+        and _combinations(columns, c, *key) == columns[c].filled == len(columns[c].codes)
+    ]
+    return min(found, key=lambda c: columns[c].different, default="")
 
 
-def _system(source: FileSpec, columns: Mapping[str, _Column], roles: Mapping[str, str]) -> str:
+def _system(columns: Mapping[str, _Column], roles: Mapping[str, str]) -> str:
     """Where questions have several answers: the first column that tells these apart, with the
     same values for several questions."""
-    asked = roles.get("question", roles.get("group"))
-    if asked is None or "text" not in roles:
+    asked, text = roles.get("question", roles.get("group")), roles.get("text")
+    if asked is None or text is None:
         return ""
-    able = dict.fromkeys(_free(columns, roles), True)
-    texts: dict[tuple[str, str, str], int] = {}
-    values: dict[tuple[str, str, int], str] = {}
-    questions: dict[tuple[str, str], str] = {}
-    shared: set[str] = set()
-    several = False
-    for cells in _rows(_table(source, Findings())):
-        question, text = cells.get(asked, ""), hash(cells.get(roles["text"], ""))
-        several |= texts.setdefault(("", question, ""), text) != text
-        for name in [c for c, still in able.items() if still]:
-            value = cells.get(name, "")
-            same = texts.setdefault((name, question, value), text) == text
-            able[name] = same and values.setdefault((name, question, text), value) == value != ""
-            if questions.setdefault((name, value), question) != question:
-                shared.add(name)
-    return next((c for c, still in able.items() if still and c in shared), "") * several
+    count = partial(_combinations, columns)
+    answers = count(asked, text)
+    if answers == count(asked):
+        return ""
+    return next(
+        (
+            c
+            for c in _free(columns, roles)
+            if columns[c].filled == len(columns[c].codes)
+            and answers == count(asked, text, c) == count(asked, c) > columns[c].different
+        ),
+        "",
+    )
 
 
 def _free(columns: Mapping[str, _Column], roles: Mapping[str, str]) -> list[str]:
@@ -548,8 +535,14 @@ def _metrics(
             if normalise(label or "") in _NO_LABELS:
                 continue
             if metric and label and not normalise(label):
-                message = "a label needs a letter or a digit"
-                raise SetupError(Problem(message, source.path, field=roles["label"], found=label))
+                raise SetupError(
+                    Problem(
+                        "a label needs a letter or a digit",
+                        source.path,
+                        field=roles["label"],
+                        found=label,
+                    )
+                )
             if metric and label:
                 first = spelt.setdefault(normalise(metric), metric)
                 found.setdefault(first, {}).setdefault(normalise(label), label)
@@ -601,8 +594,12 @@ def recognise(table: DataTable, gathered: Collected) -> FileSpec | None:
     named: dict[str, str] = {}
     for column in filter(None, table.columns):
         if named.setdefault(column.casefold(), column) != column:
-            message = f"differs from the column {named[column.casefold()]!r} only in its case"
-            findings.add("duplicate_column", message, (table.file, 1), column)
+            findings.add(
+                "duplicate_column",
+                f"differs from the column {named[column.casefold()]!r} only in its case",
+                (table.file, 1),
+                column,
+            )
     replies = bool(gathered.source and gathered.source.replies)
     labels = None if replies else _label_columns(named, table, gathered)
     about = _about(named, rubric)
@@ -677,8 +674,12 @@ def _label_columns(
     for name, column in named.items():
         metric = None if name in (*_ANSWER, "annotator", gathered.who) else rubric.find(column)
         if metric and (first := metrics.setdefault(metric.id, column)) != column:
-            message = f"the columns {first!r} and {column!r} are the same metric"
-            findings.add("duplicate_column", message, (table.file, 1), column)
+            findings.add(
+                "duplicate_column",
+                f"the columns {first!r} and {column!r} are the same metric",
+                (table.file, 1),
+                column,
+            )
     if not metrics and "winner" in named and len(preferences) == 1:
         metrics = {preferences[0]: named["winner"]}
     return LabelSpec(annotator=annotator, metrics=metrics) if metrics else None
@@ -741,10 +742,12 @@ def _report_unused(
     lacking = [name for m in absent for name in (m.id, m.title)]
     for column in columns:
         if near := nearest(column, lacking, cutoff=0.8):
-            message = (
-                f"is not a metric of the rubric{near} If not, describe the file in a data.yaml"
+            findings.add(
+                "unknown_metric",
+                f"is not a metric of the rubric{near} If not, describe the file in a data.yaml",
+                (file, 1),
+                column,
             )
-            findings.add("unknown_metric", message, (file, 1), column)
         elif not kept:
             findings.add("unused_column", "is not a metric and is not read", (file, 1), column)
 

@@ -226,10 +226,11 @@ def _tasks(path: Path, table: DataTable, findings: Findings) -> DataTable | None
     except SetupError:
         return table
     if found.labels or found.verdicts:
-        message = (
-            "is another tool's export, with labels: `judgebench import` makes data files of it"
+        findings.add(
+            "unrecognised_file",
+            "is another tool's export, with labels: `judgebench import` makes data files of it",
+            (str(path), None),
         )
-        findings.add("unrecognised_file", message, (str(path), None))
         return None
     rows = [{name: cell for name, cell in row.items() if cell} for row in found.answers]
     return named_table(str(path), rows, findings, header=0)
@@ -319,11 +320,13 @@ def _silver(table: DataTable, gathered: Collected) -> bool:
     judge may be a machine's."""
     if "silver" not in table.columns or gathered.who != "annotator":
         return False
-    message = (
+    gathered.findings.add(
+        "silver_label",
         "holds labels of a machine, which never count as labels of people: name the file in "
-        "`stages` of a judge that learns, or only its answers in a data.yaml"
+        "`stages` of a judge that learns, or only its answers in a data.yaml",
+        (table.file, None),
+        "silver",
     )
-    gathered.findings.add("silver_label", message, (table.file, None), "silver")
     return True
 
 
@@ -399,8 +402,7 @@ def read_given(
             by_id.setdefault(item_id, named.get(item_id, Answer(item_id, "")))
         found = list(by_id.values())
     warnings = [w for w in findings.warnings if w.kind not in _USUAL]
-    texts = not gathered.without_texts
-    return GivenData(found, people, said, texts, gathered.blindness, warnings)
+    return GivenData(found, people, said, not gathered.without_texts, gathered.blindness, warnings)
 
 
 def _check_given(
@@ -414,8 +416,14 @@ def _check_given(
         if labelled.isdisjoint(one.items):
             message = "no item of the verdicts has a human label"
             some = next(iter(one.items), "")
-            allowed = f"item ids of the labels, such as {min(labelled)!r}"
-            findings.add("unknown_item", message, (one.file, None), "item_id", some, allowed)
+            findings.add(
+                "unknown_item",
+                message,
+                (one.file, None),
+                "item_id",
+                some,
+                f"item ids of the labels, such as {min(labelled)!r}",
+            )
 
 
 @dataclass(frozen=True)
@@ -465,8 +473,7 @@ def _read_verdicts(
     file = str(source.files[0]) if isinstance(source.files[0], str | Path) else "verdicts"
     judges: dict[str, dict[str, list[tuple[str, Said]]]] = {}
     for key, said in gathered.verdicts.items():
-        of_item = judges.setdefault(key.annotator, {}).setdefault(key.item_id, [])
-        of_item.append((key.metric, said))
+        judges.setdefault(key.annotator, {}).setdefault(key.item_id, []).append((key.metric, said))
     if source.columns and not judges and not findings.errors:
         message = "no file of the data has this column"
         for column in source.columns.values():
@@ -480,8 +487,14 @@ def _read_verdicts(
 def _only(name: str, judges: dict[str, Any], file: str, findings: Findings) -> dict[str, Any]:
     """The verdicts of that judge: by its name, or whoever is the only one there."""
     if name not in judges and len(judges) > 1:
-        message = "no verdict of this judge"
-        findings.add("unknown_judge", message, (file, None), "judge", name, ", ".join(judges))
+        findings.add(
+            "unknown_judge",
+            "no verdict of this judge",
+            (file, None),
+            "judge",
+            name,
+            ", ".join(judges),
+        )
     found = judges.get(name) or next(iter(judges.values()), None)
     if found is None and not findings.errors:
         findings.add("no_rows", "holds no verdict", (file, None))

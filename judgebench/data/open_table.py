@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date, time, timedelta
 from decimal import Decimal
 from functools import cached_property, partial
+from itertools import chain, starmap
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -95,8 +96,7 @@ def open_table(
         return None
     unread: set[str] = set()
     paths = Paths(clean(name)[0] for name, _ in columns_of(spec)) if spec else Paths(())
-    reading = _Reading(findings, format, spec, unread, paths)
-    table = as_table(str(path), _read(path, reading), findings)
+    table = as_table(str(path), _read(path, format, spec, unread, paths, findings), findings)
     return table and replace(table, unread=unread, nested=paths.there)
 
 
@@ -114,7 +114,7 @@ def named_table(
     """The table of rows by column, which are counted from the header's row."""
     columns = tuple(dict.fromkeys(column for row in rows for column in row))
     cells = (tuple(row.get(column, "") for column in columns) for row in rows)
-    raw = (RawRow(line, row) for line, row in enumerate((columns, *cells), start=header))
+    raw = starmap(RawRow, enumerate((columns, *cells), start=header))
     return as_table(file, raw if rows else iter(()), findings)
 
 
@@ -123,7 +123,12 @@ def frame_table(frame: Any, name: str, findings: Findings) -> DataTable | None:
 
     A missing value is a blank cell. Problems name the frame by `name`.
     """
-    return as_table(name, _frame_rows(frame), findings)
+    if any(name is not None for name in frame.index.names):
+        frame = frame.reset_index()  # an index with a name is a column like any other
+    values = frame.astype(object).where(frame.notna(), None)
+    cells = (tuple(map(_object_cell, row)) for row in values.itertuples(index=False, name=None))
+    rows = chain([tuple(map(str, frame.columns))], cells)
+    return as_table(name, starmap(RawRow, enumerate(rows, start=1)), findings)
 
 
 def as_table(file: str, rows: Iterator[RawRow], findings: Findings) -> DataTable | None:
@@ -164,35 +169,31 @@ def _format_of_pipe(path: Path, findings: Findings) -> Format | None:
     return _BY_FIRST_BYTE.get(first, "csv")
 
 
-@dataclass(frozen=True)
-class _Reading:
-    """How a file is read."""
-
-    findings: Findings
-    format: Format
-    spec: FileSpec | None
-    unread: Collection[str]
-    paths: Paths
-
-
-def _read(path: Path, how: _Reading) -> Iterator[RawRow]:
+def _read(
+    path: Path, format: Format, spec: FileSpec | None, unread: Collection[str], paths: Paths,
+    findings: Findings,
+) -> Iterator[RawRow]:  # fmt: skip
     """The header as a first row, then the rows."""
-    file, format, findings, paths = str(path), how.format, how.findings, how.paths
-    quoting, sheet = (how.spec.quoting, how.spec.sheet) if how.spec else (None, None)
+    file, quoting, sheet = str(path), spec and spec.quoting, spec and spec.sheet
     for name, given, formats in (("quoting", quoting, ("csv", "tsv")), ("sheet", sheet, ("xlsx",))):
         if given and format not in formats:
-            message = f"applies to {' and '.join(formats)} only: remove it"
-            findings.add("bad_spec", message, (file, None), name, given)
+            findings.add(
+                "bad_spec",
+                f"applies to {' and '.join(formats)} only: remove it",
+                (file, None),
+                name,
+                given,
+            )
     with _open_bytes(path) as data:
         if format == "parquet":
             yield from _read_parquet(data, paths, file, findings)
             return
         if format == "xlsx":
-            yield from read_workbook(data, sheet, how.unread, file, findings)
+            yield from read_workbook(data, sheet, unread, file, findings)
             return
         text = _as_text(data, file, findings)
         if format in ("csv", "tsv"):
-            yield from read_delimited(_lines(text), format, quoting, how.unread, file, findings)
+            yield from read_delimited(_lines(text), format, quoting, unread, file, findings)
         elif format == "json":
             yield from read_json(text, paths, file, findings)
         # Lines are gone through twice, for the last may be the first with some key.
@@ -274,11 +275,14 @@ def _columns(header: Sequence[str], file: str, findings: Findings) -> tuple[str,
     for raw in header:
         name, unseen, spaced = clean(raw)
         if unseen:
-            message = "invisible characters left out of a column's name"
-            findings.add("invisible_characters", message, (file, 1), name)
+            findings.add(
+                "invisible_characters",
+                "invisible characters left out of a column's name",
+                (file, 1),
+                name,
+            )
         elif spaced:
-            message = "space around a column's name left out"
-            findings.add("stripped_space", message, (file, 1), name)
+            findings.add("stripped_space", "space around a column's name left out", (file, 1), name)
         if has_forbidden(name):
             _report_forbidden(name, file, 1, "a column's name", findings)
         if name and name in seen:
@@ -306,7 +310,10 @@ def _checked(
         line, cells, sound, plain = row
         if len(cells) < width:
             cells = (*cells, *[""] * (width - len(cells)))
-        if _is_blank_row(cells):
+        for cell in cells:  # a generator would take twice the time
+            if cell and not (isinstance(cell, str) and cell.isspace()):
+                break
+        else:
             findings.add("blank_row", "blank row", (file, line))
             continue
         if not plain:
@@ -323,14 +330,6 @@ def _checked(
         findings.add("no_rows", "has a header and no rows", (file, None))
 
 
-def _is_blank_row(cells: Sequence[Cell]) -> bool:
-    for cell in cells:
-        if not cell or (isinstance(cell, str) and cell.isspace()):
-            continue
-        return False
-    return True
-
-
 def _report_forbidden(cell: str, file: str, line: int, column: str, findings: Findings) -> None:
     bad = FORBIDDEN.search(cell)
     assert bad
@@ -339,23 +338,25 @@ def _report_forbidden(cell: str, file: str, line: int, column: str, findings: Fi
         byte = bytes([code - 0xDC00])
         message = f"the byte 0x{byte.hex().upper()} is not UTF-8: save the file as UTF-8"
         meant = byte.decode("cp1252", "replace")
-        allowed = f"UTF-8 (in Windows-1252 that byte is {meant!r})"
-        findings.add("bad_byte", message, (file, line), column, cell, allowed)
+        findings.add(
+            "bad_byte",
+            message,
+            (file, line),
+            column,
+            cell,
+            f"UTF-8 (in Windows-1252 that byte is {meant!r})",
+        )
     else:
-        message = f"holds the character U+{code:04X}, which is not allowed in a text"
-        findings.add("control_character", message, (file, line), column, cell)
+        findings.add(
+            "control_character",
+            f"holds the character U+{code:04X}, which is not allowed in a text",
+            (file, line),
+            column,
+            cell,
+        )
 
 
 # DataFrames ----------------------------------------------------------------------------------
-
-
-def _frame_rows(frame: Any) -> Iterator[RawRow]:
-    if any(name is not None for name in frame.index.names):
-        frame = frame.reset_index()  # an index with a name is a column like any other
-    yield RawRow(1, [str(column) for column in frame.columns])
-    values = frame.astype(object).where(frame.notna(), None)
-    for line, cells in enumerate(values.itertuples(index=False, name=None), start=2):
-        yield RawRow(line, tuple(map(_object_cell, cells)))
 
 
 def _object_cell(value: Any) -> Cell:
@@ -413,8 +414,7 @@ def _value(scalar: Any) -> Any:
     except UnicodeDecodeError:
         return scalar.as_buffer().to_pybytes()
     except (ValueError, OverflowError, LookupError):
-        nested = pa.types.is_nested(scalar.type)
-        return None if nested else f"{scalar.type} {scalar.value}"
+        return None if pa.types.is_nested(scalar.type) else f"{scalar.type} {scalar.value}"
 
 
 def _shape(type: Any) -> Any:

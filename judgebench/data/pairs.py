@@ -172,9 +172,12 @@ def chosen(
     if not total:
         raise SetupError(Problem("no question has two answers, so there are no pairs"))
     if wanted is None and total > MOST:
-        message = "are too many pairs to compare all of them"
         raise SetupError(
-            Problem(message, found=f"{total:,}", allowed="a number, as in pairs: 1000")
+            Problem(
+                "are too many pairs to compare all of them",
+                found=f"{total:,}",
+                allowed="a number, as in pairs: 1000",
+            )
         )
     rng = np.random.default_rng(seed)
     taken = _spread(most, total if wanted is None else min(wanted, total), rng)
@@ -209,8 +212,13 @@ def compared_by(wanted: WantedPairs, rubric: Rubric) -> tuple[Sequence[Metric], 
     """
     on = [metric for metric in rubric.metrics if metric.preference]
     if len(on) != 1:
-        message = f"needs a rubric with one preference; this one has {len(on)}"
-        raise SetupError(Problem(message, wanted.file, field="pairs.prefer"))
+        raise SetupError(
+            Problem(
+                f"needs a rubric with one preference; this one has {len(on)}",
+                wanted.file,
+                field="pairs.prefer",
+            )
+        )
     able = {m.id: (m,) for m in rubric.metrics if m.of == "answer" and m.kind == "ordinal"}
     name = wanted.prefer or ""
     found = rubric.find(name)
@@ -221,8 +229,16 @@ def compared_by(wanted: WantedPairs, rubric: Rubric) -> tuple[Sequence[Metric], 
             ", ".join(dict.fromkeys((*able, *rubric.composite)))
             or "none, for it has no ordinal metric"
         )
-        message = "is no ordinal metric of answers and no composite of the rubric"
-        raise SetupError(Problem(message, wanted.file, None, "pairs.prefer", name, allowed))
+        raise SetupError(
+            Problem(
+                "is no ordinal metric of answers and no composite of the rubric",
+                wanted.file,
+                None,
+                "pairs.prefer",
+                name,
+                allowed,
+            )
+        )
     return [metric for each in names for metric in able[each]], on[0]
 
 

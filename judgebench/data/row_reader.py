@@ -126,8 +126,13 @@ def read_table(
     table.unread.update(set(table.columns) - read.keys())
     allowed, at = some(names), (table.file, 1)
     for column in missing:
-        message = f"has no such column{nearest(column, names)}"
-        gathered.findings.add("missing_column", message, at, column, allowed=allowed)
+        gathered.findings.add(
+            "missing_column",
+            f"has no such column{nearest(column, names)}",
+            at,
+            column,
+            allowed=allowed,
+        )
     if not missing:
         _RowReader(table, default_annotator, gathered).read(spec)
 
@@ -198,9 +203,14 @@ class _RowReader:
         bad = [place for place, holds in used if not isinstance(row.cells[place], holds)]
         for place in sorted(bad):
             found = "a list" if isinstance(row.cells[place], tuple) else "a nested value"
-            message = f"holds {found}, where one value was expected"
-            allowed = "in a data.yaml a path into it, such as doc.question or messages[-1].content"
-            self._note("nested_value", message, row, self.table.columns[place], allowed=allowed)
+            self._note(
+                "nested_value",
+                f"holds {found}, where one value was expected",
+                row,
+                self.table.columns[place],
+                allowed="in a data.yaml a path into it, such as doc.question or "
+                "messages[-1].content",
+            )
         return not bad
 
     # What an entry of the data.yaml becomes
@@ -259,8 +269,12 @@ class _RowReader:
     def _tidy(self, text: str, row: RawRow, column: str) -> str:
         cleaned, unseen, spaced = clean(text)
         if cleaned and unseen:
-            message = "invisible characters left out of an id or name"
-            self._note("invisible_characters", message, row, column)
+            self._note(
+                "invisible_characters",
+                "invisible characters left out of an id or name",
+                row,
+                column,
+            )
         elif cleaned and spaced:
             self._note("stripped_space", "space around an id or name left out", row, column)
         return cleaned
@@ -321,8 +335,9 @@ class _RowReader:
                 named = Answer(f"{item_id}#{found[0]}", "", group=item_id, parts=(part,))
                 return self._named(named, row), None
             if found[0] == found[1]:
-                message = "a response is compared with itself"
-                self._note("bad_pair", message, row, columns[-1], found[1])
+                self._note(
+                    "bad_pair", "a response is compared with itself", row, columns[-1], found[1]
+                )
                 return None
             both = frozenset(found)
             there = known.get((item_id, both)) or known.get(("", both))
@@ -352,8 +367,9 @@ class _RowReader:
         place = Position(self.table.file, row.line)
         known, _ = self.gathered.named.setdefault(named.item_id, (named, place))
         if known.parts != named.parts:
-            message = "names others that have this item id, too"
-            self._note("bad_pair", message, row, found=named.item_id)
+            self._note(
+                "bad_pair", "names others that have this item id, too", row, found=named.item_id
+            )
         return named.item_id
 
     def _labels(self, spec: LabelSpec) -> _Labels:
@@ -389,7 +405,12 @@ class _RowReader:
     def _labels_of(self, spec: LabelSpec) -> _Pick:
         if spec.metric and spec.label:
             return self._long(spec.metric, spec.label)
-        return self._wide(spec.metrics)
+        pairs = [
+            (metric, self._place(column))
+            for name, column in spec.metrics.items()
+            if name in self.gathered.wanted and (metric := self.gathered.rubric.find(name))
+        ]
+        return lambda row: iter(pairs)
 
     def _annotator(self, source: Source | None) -> _Get:
         get = self._name(source or Source(value=self.default_annotator))
@@ -416,28 +437,30 @@ class _RowReader:
                 self._metrics[name] = find_metric(name, self.gathered.rubric)
             metric = self._metrics[name]
             if isinstance(metric, str):
-                allowed = ", ".join(m.id for m in self.gathered.rubric.metrics)
-                self._note("unknown_metric", metric, row, metric_column, name, allowed)
+                self._note(
+                    "unknown_metric",
+                    metric,
+                    row,
+                    metric_column,
+                    name,
+                    ", ".join(m.id for m in self.gathered.rubric.metrics),
+                )
             elif metric.id in self.gathered.wanted:
                 yield metric, label_place
 
         return pick
-
-    def _wide(self, metrics: Mapping[str, str]) -> _Pick:
-        pairs = [
-            (metric, self._place(column))
-            for name, column in metrics.items()
-            if name in self.gathered.wanted and (metric := self.gathered.rubric.find(name))
-        ]
-        return lambda row: iter(pairs)
 
     # What a row becomes
 
     def _known_id(self, get_id: _Get, row: RawRow) -> str:
         item_id = get_id(row)
         if not item_id:
-            allowed = "an id; in a data.yaml `item_id: {row: true}` numbers the rows"
-            self._note("blank_id", "the row names no item", row, allowed=allowed)
+            self._note(
+                "blank_id",
+                "the row names no item",
+                row,
+                allowed="an id; in a data.yaml `item_id: {row: true}` numbers the rows",
+            )
         return item_id
 
     def _read_item(self, item: _Item, row: RawRow) -> None:
@@ -489,13 +512,11 @@ class _RowReader:
         found, faults = criteria_of(row.cells[self._place(column)], answer.item_id)
         self._report("bad_criterion", faults, row, column)
         for one in found:
-            place = Position(self.table.file, row.line)
-            self.gathered.add_item(criterion_row(answer, one), place)
+            self.gathered.add_item(criterion_row(answer, one), Position(self.table.file, row.line))
 
     def _report(self, kind: str, faults: Sequence[Fault], row: RawRow, column: str) -> None:
         for fault in faults:
-            field = column + fault.where
-            self._note(kind, fault.message, row, field, fault.found, fault.allowed)
+            self._note(kind, fault.message, row, column + fault.where, fault.found, fault.allowed)
 
     def _has_text(self, item: _Item, item_id: str, text: str, row: RawRow) -> bool:
         if item.spec.text is None and item.spec.messages is None:
@@ -510,14 +531,18 @@ class _RowReader:
                 return True
             self.gathered.left_out.add(item_id)
             if item.spec.if_empty == "skip":
-                message = "empty text: the item and its labels are left out"
-                self._note("skipped_item", message, row, column)
-            else:
-                message = (
-                    "the text is empty; in a data.yaml `if_empty: keep` reads it as an empty "
-                    "answer, `if_empty: skip` leaves such rows out"
+                self._note(
+                    "skipped_item", "empty text: the item and its labels are left out", row, column
                 )
-                self._note("empty_text", message, row, column, text)
+            else:
+                self._note(
+                    "empty_text",
+                    "the text is empty; in a data.yaml `if_empty: keep` reads it as an empty "
+                    "answer, `if_empty: skip` leaves such rows out",
+                    row,
+                    column,
+                    text,
+                )
             return False
         if not row.plain and has_invisible(text):
             self._note("invisible_characters", "invisible characters kept in a text", row, column)
@@ -577,8 +602,13 @@ class _RowReader:
             return [(f"{annotators[0]}#{n}", text) for n, text in enumerate(texts, start=1)]
         if len(texts) != len(annotators):
             names = self.table.columns[labels.people]
-            message = f"lists {len(texts)} labels, and {names!r} {len(annotators)} annotators"
-            self._note("bad_list", message, row, column, allowed="lists of the same length")
+            self._note(
+                "bad_list",
+                f"lists {len(texts)} labels, and {names!r} {len(annotators)} annotators",
+                row,
+                column,
+                allowed="lists of the same length",
+            )
             return []
         return list(zip(annotators, texts, strict=True))
 
@@ -621,8 +651,13 @@ class _RowReader:
             labelled, lacking = label or labelled, lacking + (label is None)
         allowed = [None, Status.OK, *([Status.UNPARSED] if lacking else [])]  # or read in part
         if status and labelled and status not in allowed:
-            message = f"has the status {status.value!r} and a label"
-            self._note("bad_status", message, row, found=labelled, allowed="a label or a status")
+            self._note(
+                "bad_status",
+                f"has the status {status.value!r} and a label",
+                row,
+                found=labelled,
+                allowed="a label or a status",
+            )
 
     def _verdict(
         self, said: _Verdicts, metric: Metric, place: int, row: RawRow
@@ -631,8 +666,9 @@ class _RowReader:
         text, column = _as_text(row.cells[place]), self.table.columns[place]
         reading = said.labels.of(metric, text)
         if reading.kind in ERRORS:
-            message = f"is not a label of {metric.id}: counted as unread"
-            self._note("unread_verdict", message, row, column)
+            self._note(
+                "unread_verdict", f"is not a label of {metric.id}: counted as unread", row, column
+            )
             return None, text
         if reading.kind and reading.label is not None:
             self._note(reading.kind, reading.message, row, column)
@@ -646,8 +682,14 @@ class _RowReader:
         label, allowed = pair.place(metric, text) if pair else text, metric.label_texts[:2]
         if label not in allowed:
             names = [*pair.names, *pair.columns] if pair else allowed
-            message = "is neither response of the pair: it says which was shown first"
-            self._note("bad_pair", message, row, "shown_first", text, ", ".join(names))
+            self._note(
+                "bad_pair",
+                "is neither response of the pair: it says which was shown first",
+                row,
+                "shown_first",
+                text,
+                ", ".join(names),
+            )
             return ""
         return pair.turned(metric, label) if pair else label
 
@@ -655,8 +697,9 @@ class _RowReader:
         try:
             return Status(text.strip().casefold()) if text.strip() else None
         except ValueError:
-            allowed = ", ".join(Status)
-            self._note("bad_status", "is no status of a verdict", row, "status", text, allowed)
+            self._note(
+                "bad_status", "is no status of a verdict", row, "status", text, ", ".join(Status)
+            )
             return None
 
     def _probabilities(self, places: Mapping[str, int], row: RawRow) -> dict[str, float] | None:
@@ -672,8 +715,12 @@ class _RowReader:
                 self._note("bad_probability", "is no probability", row, column, text, allowed)
                 return None
         if not 0 < (total := math.fsum(found.values())) <= 1 + _ROUNDING:
-            message = f"probabilities add up to {total:.3g}"
-            self._note("bad_probability", message, row, allowed="more than 0, at most 1")
+            self._note(
+                "bad_probability",
+                f"probabilities add up to {total:.3g}",
+                row,
+                allowed="more than 0, at most 1",
+            )
             return None
         return found
 

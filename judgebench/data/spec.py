@@ -345,8 +345,9 @@ def read_label(metric: Metric, raw: str, spelt: Mapping[str, str | None]) -> Cel
     else:
         return _unknown(metric, text, spelt)
     if candidate != text:
-        message = "a number with .0, as a table writes it beside blanks"
-        return CellLabel(label, "float_label", message)
+        return CellLabel(
+            label, "float_label", "a number with .0, as a table writes it beside blanks"
+        )
     if unseen:
         return CellLabel(label, "invisible_characters", "invisible characters left out of a label")
     return CellLabel(label)
@@ -420,8 +421,13 @@ class _Names:
         for name, column in spec.metrics.items():
             metric = self.metric(name, f"{where}.metrics")
             if metric and metrics.setdefault(metric.id, column) != column:
-                message = f"duplicate metric {metric.id}, by its id and by its title"
-                self.findings.add("bad_spec", message, (self.file, None), f"{where}.metrics", name)
+                self.findings.add(
+                    "bad_spec",
+                    f"duplicate metric {metric.id}, by its id and by its title",
+                    (self.file, None),
+                    f"{where}.metrics",
+                    name,
+                )
         read = set(metrics) or {metric.id for metric in self.rubric.metrics}
         self.check_used(own, f"{where}.spellings", read)
         self.read |= read
@@ -443,8 +449,13 @@ class _Names:
     def check_used(self, spellings: SpellingsOf, where: str, read: set[str]) -> None:
         """Report spellings of metrics of which nothing is read."""
         for name in spellings.keys() - read if read else ():
-            message = f"can never apply: no column of labels is read for {name}"
-            self.findings.add("bad_spec", message, (self.file, None), where, name)
+            self.findings.add(
+                "bad_spec",
+                f"can never apply: no column of labels is read for {name}",
+                (self.file, None),
+                where,
+                name,
+            )
 
     def spellings(self, spellings: SpellingsOf, where: str) -> dict[str, dict[str, str | None]]:
         resolved: dict[str, dict[str, str | None]] = {}
@@ -469,15 +480,26 @@ class _Names:
     def metric(self, name: str, where: str) -> Metric | None:
         metric = find_metric(name, self.rubric)
         if isinstance(metric, str):
-            allowed = ", ".join(m.id for m in self.rubric.metrics)
-            self.findings.add("unknown_metric", metric, (self.file, None), where, name, allowed)
+            self.findings.add(
+                "unknown_metric",
+                metric,
+                (self.file, None),
+                where,
+                name,
+                ", ".join(m.id for m in self.rubric.metrics),
+            )
             return None
         return metric
 
     def label(self, metric: Metric, target: str | None, where: str) -> str | None:
         label = None if target is None else metric.parse(target)
         if target is not None and label is None:
-            message = f"is not a label of {metric.id}{nearest(target, metric.options)}"
-            allowed = ", ".join(metric.options)
-            self.findings.add("unknown_label", message, (self.file, None), where, target, allowed)
+            self.findings.add(
+                "unknown_label",
+                f"is not a label of {metric.id}{nearest(target, metric.options)}",
+                (self.file, None),
+                where,
+                target,
+                ", ".join(metric.options),
+            )
         return label

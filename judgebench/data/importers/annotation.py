@@ -50,8 +50,7 @@ def read_label_studio(found: Content) -> Log | None:
 
 def _log(tasks: Sequence[Row], tool: str, found: Content) -> Log:
     log = Log(tool)
-    if twice := [n for n, count in Counter(task.get("id") for task in tasks).items() if count > 1]:
-        raise found.fail("has several tasks with one id", found=", ".join(map(str, twice[:5])))
+    found.check_once((task.get("id") for task in tasks), "has several tasks with one id")
     several = {  # controls where somebody chose several things at once
         str(result.get("from_name"))
         for task in tasks
@@ -156,8 +155,7 @@ def _results(name: str, cell: Any) -> Iterator[dict[str, Any]]:
             kinds = [key for key in value if isinstance(value[key], list) or key in _SINGLE]
             yield {"from_name": name, "type": (kinds or ["of an unknown kind"])[0], "value": value}
         elif value not in (None, ""):
-            chosen = {"choices": [value]}
-            yield {"from_name": name, "type": "choices", "value": chosen}
+            yield {"from_name": name, "type": "choices", "value": {"choices": [value]}}
 
 
 def _controls_by_place(rows: Sequence[Row]) -> list[str]:
@@ -222,8 +220,7 @@ def read_argilla(found: Content) -> Log | None:
         said = [_flat(record) for record in records]
         columns = [_record_columns(record) for record in records]
     names = [str(record.get("id") or record.get("_server_id")) for record in records]
-    if twice := [name for name, count in Counter(names).items() if count > 1]:
-        raise found.fail("has several records with one id", found=", ".join(twice[:5]))
+    found.check_once(names, "has several records with one id")
     log = Log("Argilla", notes=notes)
     make = sample_reader(columns, log.notes)
     no_labels = _no_labels([value for responses, agents in said for value in (*responses, *agents)])

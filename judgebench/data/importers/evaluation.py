@@ -80,9 +80,8 @@ def _log(value: Mapping[str, Any], found: Content) -> Log:
         raise found.fail(f"holds no samples (the status of the log is {value.get('status')!r})")
     if value.get("status") != "success":
         log.notes.append(f"the log is incomplete: its status is {value.get('status')!r}")
-    places: Counter[tuple[str, int]] = Counter((str(s["id"]), s["epoch"]) for s in samples)
-    if twice := [f"{name} (epoch {epoch})" for (name, epoch), n in places.items() if n > 1]:
-        raise found.fail("has samples with the same id and epoch", found=", ".join(twice[:5]))
+    places = (f"{sample['id']} (epoch {sample['epoch']})" for sample in samples)
+    found.check_once(places, "has samples with the same id and epoch")
     expected = (about.get("dataset") or {}).get("samples")
     expected = (expected or 0) * ((about.get("config") or {}).get("epochs") or 1)
     if expected > len(samples):
@@ -212,8 +211,10 @@ def read_lm_eval(found: Content) -> Log | None:
     value = found.value
     if found.kind == "json" and isinstance(value, dict) and {"results", "configs"} <= value.keys():
         if "lm_eval_version" in value or "n-shot" in value:
-            message = "holds the scores of lm-evaluation-harness, and no replies"
-            raise found.fail(message, allowed="the file samples_….jsonl of --log_samples beside it")
+            raise found.fail(
+                "holds the scores of lm-evaluation-harness, and no replies",
+                allowed="the file samples_….jsonl of --log_samples beside it",
+            )
         return None
     rows = found.objects("doc_id", "doc", "filtered_resps")
     if not rows:
@@ -224,10 +225,9 @@ def read_lm_eval(found: Content) -> Log | None:
             lacking.add("malformed", f"lacks {', '.join(missing)}", (str(found.path), line))
     if lacking.errors:
         raise SetupError(lacking.errors)
-    places = Counter((str(row["doc_id"]), row.get("filter", "none")) for row in rows)
-    if twice := [f"{doc} (filter {name})" for (doc, name), n in places.items() if n > 1]:
-        message = "has several rows of one document and filter: import each task by itself"
-        raise found.fail(message, found=", ".join(twice[:5]))
+    places = (f"{row['doc_id']} (filter {row.get('filter', 'none')})" for row in rows)
+    message = "has several rows of one document and filter: import each task by itself"
+    found.check_once(places, message)
     log = Log("lm-evaluation-harness")
     log.notes.append("the file does not name the model: `system` is blank")
     several = len({row.get("filter") for row in rows}) > 1

@@ -76,6 +76,11 @@ class Content:
             raise self.fail("has keys that differ only in characters that no text may hold")
         return found
 
+    def check_once(self, names: Iterable[object], message: str) -> None:
+        """Raise SetupError where one of the names, by which its parts are known, occurs twice."""
+        if twice := [str(name) for name, count in Counter(names).items() if count > 1]:
+            raise self.fail(message, found=", ".join(twice[:5]))
+
     def fail(self, message: str, line: int | None = None, **about: str) -> SetupError:
         """The error to raise about this file."""
         return SetupError(Problem(message, str(self.path), line, **about))
@@ -111,13 +116,12 @@ def _opened(path: Path) -> Content:
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        message = f"is neither a zip archive nor text in UTF-8 (byte {error.start:,})"
-        raise SetupError(Problem(message, str(path))) from None
+        raise SetupError(
+            Problem(f"is neither a zip archive nor text in UTF-8 (byte {error.start:,})", str(path))
+        ) from None
     if not text.strip():
         raise SetupError(Problem("is empty", str(path)))
-    if text.lstrip()[0] in "[{":
-        return _json(path, text)
-    return _table(path, text)
+    return _json(path, text) if text.lstrip()[0] in "[{" else _table(path, text)
 
 
 def _names(path: Path) -> list[str]:
@@ -125,8 +129,9 @@ def _names(path: Path) -> list[str]:
         with ZipFile(path) as archive:
             return archive.namelist()
     except (BadZipFile, OSError):
-        message = "is a damaged or incomplete zip archive: copy the file again"
-        raise SetupError(Problem(message, str(path))) from None
+        raise SetupError(
+            Problem("is a damaged or incomplete zip archive: copy the file again", str(path))
+        ) from None
 
 
 def _json(path: Path, text: str) -> Content:
