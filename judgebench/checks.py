@@ -36,7 +36,7 @@ _MOST_PEOPLE = 50  # that are listed
 
 @dataclass(repr=False)
 class Outcome:
-    """What was found, in words; `warnings` and `errors` one a problem."""
+    """The facts found, in words; `warnings` and `errors` one a problem."""
 
     facts: list[str] = field(default_factory=list)
     warnings: list[Problem] = field(default_factory=list)
@@ -75,7 +75,7 @@ def check_all(
 
 
 def _kind(path: Path) -> FileKind | None:
-    """What a file is: YAML files by the keys that only their kind has; None for data."""
+    """Tell the kind of a file: YAML files by the keys that only their kind has; None for data."""
     kinds: list[FileKind] = [
         _JUDGE,
         *(kind for wing in wings() for kind in wing.kinds),
@@ -125,8 +125,8 @@ def _check_data(
 def _check_truth(
     outcome: Outcome, rubric: Rubric, dataset: Dataset, truth: TruthConfig, file: str = ""
 ) -> None:
-    """Who makes the truth by which rule, who is left out of the bar, and how annotators use the
-    labels; `file` is that of the rule."""
+    """Report who makes the truth by which rule, who is left out of the bar, and how annotators use
+    the labels; `file` is that of the rule."""
     used = {label.metric for label in dataset.labels if label.label is not None}
     if not used:
         return
@@ -178,7 +178,7 @@ def _check_bench(outcome: Outcome, path: Path, data_folder: Path | None, connect
 
 
 def _knowledge(judge: LLMJudge) -> Iterator[str]:
-    """What the judge looks things up in."""
+    """Describe the documents in which the judge looks things up."""
     if isinstance(known := backend_fact(judge.describe(), "knowledge"), Mapping):
         corpus = known["corpus"]
         held = counted(corpus["documents"], "document")
@@ -187,7 +187,7 @@ def _knowledge(judge: LLMJudge) -> Iterator[str]:
 
 
 def _data_warnings(path: Path, data_folder: Path | None) -> Sequence[Problem]:
-    """What is to be said of the data of a bench.yaml with errors."""
+    """The warnings on the data of a bench.yaml with errors."""
     from judgebench.runs.load import Gathered, read_config
 
     try:

@@ -105,6 +105,12 @@ class SetupError(JudgebenchError):
         super().__init__("\n".join(str(p) for p in self.problems))
 
 
+def raise_any(problems: Sequence[Problem]) -> None:
+    """Raise SetupError with these problems, where there are any."""
+    if problems:
+        raise SetupError(problems)
+
+
 class MissingExtra(SetupError):
     """An optional package is missing. Of several, called as they are imported, only those are named
     that are not there."""

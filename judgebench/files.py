@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
 from io import BufferedReader
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any
 
@@ -198,18 +199,10 @@ def _kept(pipe: Path) -> Path:
 
 def drop_torn_line(path: Path) -> int:
     """Cut off what follows the last newline, if anything; returns how many bytes that was."""
-    if not path.is_file():
+    if not path.is_file() or not (size := path.stat().st_size):
         return 0
     with path.open("rb+") as file:
-        size = file.seek(0, os.SEEK_END)
-        end = size
-        while end > 0:
-            start = max(0, end - 65536)
-            file.seek(start)
-            newline = file.read(end - start).rfind(b"\n")
-            if newline >= 0:
-                end = start + newline + 1
-                break
-            end = start
+        with mmap(file.fileno(), 0, access=ACCESS_READ) as content:
+            end = content.rfind(b"\n") + 1
         file.truncate(end)
     return size - end

@@ -61,8 +61,8 @@ class Imported:
 def import_file(
     file: str | Path, to: str | Path | None = None, *, replies_as_verdicts: str | None = None
 ) -> Imported:
-    """Write the answers, human labels and verdicts in a log or export of another tool, and a rubric
-    of the labels in it, into the folder `to`, by default the file's own.
+    """Write the answers, human labels and verdicts in a log or export of another tool, and a
+    rubric of the labels in it, into the folder `to`, by default the file's own.
 
     What a file is follows from its content: a log of inspect_ai, samples of lm-evaluation-harness,
     results of promptfoo, an export of Label Studio or records of Argilla. Labels of people are
@@ -120,7 +120,7 @@ def _check(written: Collection[Path], source: Path) -> None:
 
 
 def _of_source(problem: Problem, source: Path) -> Problem:
-    """What is wrong with a file that was to be written, as a problem of the one it is made of."""
+    """A problem of a file that was to be written, as one of the file it is made of."""
     row = "" if problem.line is None else f", row {problem.line}"
     return replace(
         problem,

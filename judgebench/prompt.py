@@ -22,7 +22,7 @@ from jinja2 import Template, TemplateSyntaxError, meta, nodes
 from jinja2.runtime import Context
 from pydantic import Field, StringConstraints
 
-from judgebench.errors import Problem, SetupError
+from judgebench.errors import Problem, SetupError, raise_any
 from judgebench.records import Answer, Part, content_hash
 from judgebench.rubric import Metric, Rubric
 from judgebench.shipped import find_file
@@ -58,7 +58,8 @@ _CONTROL = re.compile(
 
 
 def disarm(text: str) -> str:
-    """`text` without anything that ends or begins a chat turn or looks like the tags of a fence."""
+    """`text` without anything that ends or begins a chat turn or looks like the tags of a
+    fence."""
     return _CONTROL.sub(lambda match: match.group() + " ", text)
 
 
@@ -134,8 +135,8 @@ QUESTIONS = PromptKind(
 
 @dataclass(frozen=True)
 class _OfRubric:
-    """What a prompt makes of a rubric, once for all answers: the metrics as plain data, and
-    the blocks that show nothing of the answer."""
+    """The parts that a prompt makes of a rubric, once for all answers: the metrics as plain data,
+    and the blocks that show nothing of the answer."""
 
     rubric: Rubric
     metrics: Sequence[Mapping[str, Any]]
@@ -215,8 +216,8 @@ class Prompt:
         return self._filled(values, {})
 
     def render_texts(self, **texts: str) -> tuple[str, str]:
-        """The system and the user text that show these texts by their names, each in its fence, and
-        nothing for one that is empty. Raises SetupError where the template fails."""
+        """The system and the user text that show these texts by their names, each in its fence,
+        and nothing for one that is empty. Raises SetupError where the template fails."""
         tag = fence_tag(*texts.values())
         shown = {name: fence(text, name, tag) if text else "" for name, text in texts.items()}
         return self._filled({**shown, "fence": tag}, {})
@@ -238,7 +239,8 @@ class Prompt:
         return system, user
 
     def _shows(self, name: str, values: Mapping[str, Any], made: str) -> bool:
-        """Whether another value in place of this one makes another prompt. It is tried once."""
+        """True where another value in place of this one makes another prompt. It is tried
+        once."""
         if name not in self._shown:
             other = {**values, name: "another text" if isinstance(values[name], str) else []}
             context = context_of(self.template, other)
@@ -272,7 +274,7 @@ def _plain(metric: Metric) -> Mapping[str, Any]:
 
 
 def front_begins(path: Path, key: str) -> bool:
-    """Whether a line of a prompt's front matter begins with this key."""
+    """True where a line of a prompt's front matter begins with this key."""
     if path.suffix != ".jinja":
         return False
     try:
@@ -289,7 +291,8 @@ def load_prompt(name: str, relative_to: Path | None = None, kind: PromptKind = J
 
 
 def parse_prompt(text: str, path: Path, kind: PromptKind = JUDGES) -> Prompt:
-    """The prompt that `text` holds; `path` names it. Raises SetupError with every problem in it."""
+    """The prompt that `text` holds; `path` names it. Raises SetupError with every problem in
+    it."""
     match = re.match(r"---[ \t]*\r?\n(.*?\n)---[ \t]*\r?\n", text, re.DOTALL)
     if match is None:
         raise SetupError(
@@ -340,14 +343,13 @@ def parse_prompt(text: str, path: Path, kind: PromptKind = JUDGES) -> Prompt:
         for v in needed
         if v not in used
     ]
-    if problems:
-        raise SetupError(problems)
+    raise_any(problems)
     about = (path.stem, text, front.reply, front.description, template)
     return Prompt(*about, "reference" in used, _fixed(tree), tuple(needed), front.shows)
 
 
 def _outside(tree: nodes.Template) -> list[nodes.Node]:
-    """What stands beside the blocks, taken out of the tree: only blocks are rendered."""
+    """Take out of the tree, and return, what stands beside the blocks: only these are rendered."""
     blocks = [n for n in tree.body if isinstance(n, nodes.Block) and n.name in BLOCKS]
     others = [
         node

@@ -183,14 +183,14 @@ class Metric(Strict):
         return self.label_texts[-1] if self.kind == "ordinal" else None
 
     def swapped(self, label: str) -> str:
-        """What a label of a pair means of the same two in the other order."""
+        """The label of the same pair in the other order."""
         if not self.preference or label not in self.label_texts[:2]:
             return label
         return self.label_texts[1 - self.label_texts.index(label)]
 
     def of_row(self, showing: Showing) -> str:
-        """What a judge said of a pair as it was shown, of its first response against its second;
-        empty where it said nothing."""
+        """The label that a judge gave to a pair as shown, of its first response against its
+        second; empty where it said nothing."""
         label = showing.labels.get(self.id, "")
         return self.swapped(label) if showing.place else label
 

@@ -62,20 +62,21 @@ def init(file: str | Path, to: str | Path | None = None) -> Started:
     paths = [folder / name for name in names]
     ids = metric_ids(found.metrics or EXAMPLE)
     with all_or_nothing(folder, paths):
-        _write(
-            folder / RUBRIC, rubric_text(stem_of(found.path), found.path.name, found.metrics, ids)
-        )
-        _write(folder / DATA, _data(found, ids, folder))
+        rubric = rubric_text(stem_of(found.path), found.path.name, found.metrics, ids)
+        write_atomically(folder / RUBRIC, rubric.encode())
+        write_atomically(folder / DATA, _data(found, ids, folder).encode())
         if found.needs_answers:
             rows = ([*key, f"Write the answer of {' '.join(key)} here."] for key in keys_of(found))
-            _write(folder / ANSWERS, csv_text([*found.key, "text"], rows))
+            write_atomically(folder / ANSWERS, csv_text([*found.key, "text"], rows).encode())
         judges = [
             f"{{name: {_quoted(name)}, column: {{{_quoted(ids[metric])}: {_quoted(column)}}}}}"
             for name, (column, metric) in found.judges.items()
         ]
-        _write(folder / BENCH, bench_text(found.path, [DATA], judges))
+        write_atomically(folder / BENCH, bench_text(found.path, [DATA], judges).encode())
         rows = ([item, "your-name", *[""] * len(ids)] for item in _items(folder / BENCH))
-        _write(folder / LABELS, csv_text(["item_id", "annotator", *ids.values()], rows))
+        write_atomically(
+            folder / LABELS, csv_text(["item_id", "annotator", *ids.values()], rows).encode()
+        )
     return Started(tuple(paths), tuple(_in_words(found)), tuple(_next_steps(found, folder)))
 
 
@@ -88,10 +89,6 @@ def _items(bench: Path) -> list[str]:
         return [answer.item_id for answer in loaded.dataset.answers]
     finally:
         loaded.close()
-
-
-def _write(path: Path, text: str) -> None:
-    write_atomically(path, text.encode())
 
 
 def csv_text(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -178,7 +175,8 @@ metrics:
 
 
 def _written(template: str, **values: Any) -> str:
-    """The text that a template makes of values: `quoted` as YAML reads them back, or `comment`s."""
+    """The text that a template makes of values: `quoted` as YAML reads them back, or
+    `comment`s."""
     environment = Environment(  # of text that is no HTML
         trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True, undefined=StrictUndefined,
         autoescape=False,
@@ -188,7 +186,7 @@ def _written(template: str, **values: Any) -> str:
 
 
 def _data(found: Guess, ids: Mapping[str, str], folder: Path) -> str:
-    """Which column is what."""
+    """The data.yaml, which says what each column is."""
     inside = Path(os.path.relpath(found.path.absolute(), folder.absolute())).as_posix()
     if inside.startswith("../.."):
         inside = found.path.absolute().as_posix()
@@ -265,7 +263,7 @@ spellings: # cells that are no label; null means blank
 
 
 def _settings(found: Guess) -> Iterator[tuple[str, str]]:
-    """How the file is read, where not as usual."""
+    """The settings by which the file is read, where not as usual."""
     for name in ("quoting", "sheet"):
         if value := getattr(found.source, name):
             yield name, value
@@ -330,7 +328,7 @@ truth:
 
 
 def _in_words(found: Guess) -> Iterator[str]:
-    """What the columns were taken for."""
+    """Describe what the columns were taken for."""
     for name, value in _settings(found):
         yield f"read with `{name}: {value}`"
     for role, column in found.roles.items():

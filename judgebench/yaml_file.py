@@ -17,7 +17,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails
 
-from judgebench.errors import Problem, SetupError, shorten
+from judgebench.errors import Problem, SetupError, raise_any, shorten
 from judgebench.files import open_bytes, read_lines, read_object
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -197,7 +197,8 @@ def _as_written(value: Any, node: yaml.Node, errors: Iterable[ErrorDetails]) -> 
 
 
 def load_json(path: Path, model: type[Model], what: str) -> Model:
-    """The JSON object in a file as `model`; `what` it is that cannot be read. Raises SetupError."""
+    """The JSON object in a file as `model`; `what` it is that cannot be read. Raises
+    SetupError."""
     try:
         with open_bytes(path) as file:
             content = file.read()
@@ -221,8 +222,7 @@ def read_models(
         except SetupError as error:
             new = [*error.problems]
         problems += [replace(problem, file=str(path), line=number) for problem in new]
-    if problems:
-        raise SetupError(problems)
+    raise_any(problems)
     return found
 
 
@@ -253,8 +253,8 @@ def _problems(
 
 
 def _first_causes(error: ValidationError) -> Iterator[ErrorDetails]:
-    """Every error, without "too few entries" where the cause is that entries are wrong, and without
-    "is missing" where a key beside it is spelt almost so."""
+    """Every error, without "too few entries" where the cause is that entries are wrong, and
+    without "is missing" where a key beside it is spelt almost so."""
     places = [item["loc"] for item in error.errors()]
     unknown = [item["loc"] for item in error.errors() if item["type"] == "extra_forbidden"]
     for item in error.errors():
@@ -302,8 +302,8 @@ def _entry(node: yaml.Node | None, part: int | str) -> tuple[yaml.Node, yaml.Nod
 
 
 def _known_keys(model: type[BaseModel], loc: tuple[int | str, ...]) -> tuple[list[str], str]:
-    """The keys allowed at `loc`, the most similar one first, and a question for it; none where that
-    is a union."""
+    """The keys allowed at `loc`, the most similar one first, and a question for it; none where
+    that is a union."""
     here: Any = model
     for part in loc[:-1]:
         if isinstance(part, int):

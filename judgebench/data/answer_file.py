@@ -1,4 +1,5 @@
-"""Many answers in order, which need not stand in memory: lines of JSON, read as they are asked for.
+"""Many answers in order, which need not stand in memory: lines of JSON, read as they are asked
+for.
 
 A line is an object of an answer's fields that begins with its `item_id` and `group`, so that a
 million ids are gone through without reading the texts. Lines in another order are read as well.
@@ -41,8 +42,8 @@ def write_answers(file: IO[bytes], answers: Iterable[Answer]) -> None:
 
 
 class Facts(NamedTuple):
-    """What is kept of every answer: its content hash as a number, the length of its text, and the
-    likeness of question and text."""
+    """The facts kept of every answer: its content hash as a number, the length of its text, and
+    the likeness of question and text."""
 
     hashes: array[int]
     lengths: array[int]
@@ -147,7 +148,7 @@ class AnswerFile(Sequence[Answer]):
         return ((item_id, next(hashes)) for item_id, _ in self.ids_and_groups())
 
     def text_lengths(self) -> Iterator[int]:
-        """How many characters each text has, in order."""
+        """The number of characters of each text, in order."""
         return iter(self._known().lengths)
 
     def likenesses(self) -> Iterator[int]:
@@ -155,7 +156,7 @@ class AnswerFile(Sequence[Answer]):
         return iter(self._known().likenesses)
 
     def is_all_of(self, path: Path) -> bool:
-        """Whether these are the lines of that very file, every one."""
+        """True where these are the lines of that very file, every one."""
         with suppress(OSError):
             own = os.fstat(self._file.fileno())
             whole = self._starts[0] == 0 and self._starts[-1] == own.st_size

@@ -1,4 +1,4 @@
-"""What one cell of a table may hold, and what spreadsheets and copying do to it."""
+"""The contents of one cell of a table, and the damage that spreadsheets and copying do to it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Cell = str | tuple[str, ...] | Nested
 
 
 class Fault(NamedTuple):
-    """What is wrong at a place inside a cell, such as `[3].role`."""
+    """A fault at a place inside a cell, such as `[3].role`."""
 
     message: str
     where: str = ""
@@ -75,17 +75,17 @@ def clean(text: str) -> tuple[str, bool, bool]:
 
 
 def is_blank(text: str) -> bool:
-    """Whether nothing is visible in it. `NA`, `None` and `null` are not blank."""
+    """True where nothing is visible in it. `NA`, `None` and `null` are not blank."""
     return not text or (not text[0].isalnum() and not clean(text)[0])
 
 
 def has_invisible(text: str) -> bool:
-    """Whether it has invisible characters."""
+    """True where it has invisible characters."""
     return not text.isprintable() and INVISIBLE.search(text) is not None
 
 
 def has_forbidden(text: str) -> bool:
-    """Whether it has forbidden characters."""
+    """True where it has forbidden characters."""
     return not text.isprintable() and FORBIDDEN.search(text) is not None
 
 
@@ -95,7 +95,8 @@ def mark_forbidden(text: str) -> str:
 
 
 def spreadsheet_damage(text: str) -> str:
-    """How a spreadsheet seems to have changed the text; empty where it seems unchanged."""
+    """Describe how a spreadsheet seems to have changed the text; empty where it seems
+    unchanged."""
     text = text.strip()
     if len(text) == _LONGEST_CELL:
         return "is cut at 32,767 characters, the most that a spreadsheet's cell holds"
@@ -201,7 +202,8 @@ def steps_of(name: str) -> Steps | None:
 
 
 def dig(value: Any, steps: Steps, missing: Any = "") -> Any:
-    """What is there, else `missing`. An object is a dict, or the tuple of its pairs."""
+    """The value at the end of a path, else `missing`. An object is a dict, or the tuple of its
+    pairs."""
     for step in steps:
         value = dict(value) if isinstance(value, tuple) else value
         if isinstance(value, Anywhere) and isinstance(step, int):

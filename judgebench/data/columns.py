@@ -19,7 +19,7 @@ from judgebench.data.cells import Cell
 from judgebench.data.findings import Findings, nearest
 from judgebench.data.guess import roles_by_name
 from judgebench.data.open_table import DataTable, frame_table, open_table
-from judgebench.errors import Problem, SetupError, some
+from judgebench.errors import Problem, raise_any, some
 from judgebench.stats.arrays import FloatArray
 
 _NO_SCORES = ("row", "repeat", "run", "seed")  # numbers that stand beside scores
@@ -48,8 +48,7 @@ class Columns:
     def filled(self, column: str) -> Sequence[str]:
         """The texts (rows,) of a column. Raises SetupError with every cell that is blank."""
         cells = list(zip(self.lines, self.cells[column], strict=True))
-        if wrong := [Problem("is blank", self.file, n, column) for n, cell in cells if not cell]:
-            raise SetupError(wrong)
+        raise_any([Problem("is blank", self.file, n, column) for n, cell in cells if not cell])
         return self.cells[column]
 
     def numbers(self, *columns: str) -> FloatArray:
@@ -61,8 +60,7 @@ class Columns:
             for line, cell in zip(self.lines, self.cells[column], strict=True)
             if not _fits(cell)
         ]
-        if wrong:
-            raise SetupError(wrong)
+        raise_any(wrong)
         rows = [[float(cell or "nan") for cell in self.cells[column]] for column in columns]
         return np.array(rows, dtype=np.float64).reshape(len(columns), len(self.lines)).T
 
@@ -84,8 +82,7 @@ def read_columns(table: Any, needed: Iterable[str] = (), name: str = "the table"
     opened = open_table(Path(table), findings) if given else frame_table(table, name, findings)
     problems = missing_columns(opened, dict.fromkeys(needed)) if opened else []
     rows = list(filled_rows(opened)) if opened else []
-    if findings.errors or problems:
-        raise SetupError([*findings.errors, *problems])
+    raise_any([*findings.errors, *problems])
     assert opened is not None  # otherwise the findings say why
     cells = {c: [row[c].strip() for _, row in rows] for c in opened.columns if c}
     return Columns(opened.file, [line for line, _ in rows], cells)
@@ -96,7 +93,8 @@ _HEADERLESS = (".json", ".jsonl", ".ndjson")  # of these the first row is row 1,
 
 @dataclass(frozen=True, slots=True)
 class SourceRow:
-    """A row of a file. `row` counts from 0 without the header; `line` as a spreadsheet shows it."""
+    """A row of a file. `row` counts from 0 without the header; `line` as a spreadsheet shows
+    it."""
 
     file: str
     row: int
@@ -154,7 +152,7 @@ def quoted(text: str) -> str:
 
 
 def is_run(text: str) -> bool:
-    """Whether a spreadsheet may run the text, which is no number."""
+    """True where a spreadsheet may run the text, which is no number."""
     return _FORMULA.match(text) is not None and not _NUMBER.fullmatch(text)
 
 

@@ -82,7 +82,8 @@ def _calls(value: Any) -> Iterator[str]:
 
 
 def judged(answer: Answer, turns: Sequence[Part], how: Judged) -> Iterator[Answer]:
-    """What is judged of a conversation: its last turn of the assistant, every one, or the whole.
+    """Yield what is judged of a conversation: its last turn of the assistant, every one, or the
+    whole.
 
     Of a turn the question is the conversation before it. All rows of conversations that begin with
     the same turns, up to the first of the assistant, are one group, unless `answer` names another.
@@ -112,7 +113,7 @@ _MOST = 200  # criteria of an item
 
 
 class Criterion(NamedTuple):
-    """What a text is checked by. `points` are a number, `tags` stand between `|`."""
+    """A criterion that a text is checked by. `points` are a number, `tags` stand between `|`."""
 
     id: str
     text: str

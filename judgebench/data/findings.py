@@ -1,4 +1,4 @@
-"""What was found wrong while reading: every error, and warnings counted rather than repeated."""
+"""The problems found while reading: every error, and warnings counted rather than repeated."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _RANGES = 12  # stretches of rows that a warning names
 
 @dataclass
 class _Count:
-    """How often a warning occurred, and in which rows."""
+    """The number of times that a warning occurred, and the rows."""
 
     times: int = 0
     ranges: list[tuple[int, int]] = field(default_factory=list)
@@ -106,16 +106,16 @@ class Findings:
             self._errors.append(replace(problem, kind=kind))
 
     def has(self, file: str, *kinds: str) -> bool:
-        """Whether the file has an error of one of these kinds."""
+        """True where the file has an error of one of these kinds."""
         return any((kind, file) in self._error_counts for kind in kinds)
 
     def times(self, kind: str) -> int:
-        """How often a warning of this kind occurred in all files."""
+        """The number of warnings of this kind in all files."""
         return sum(count.times for (k, *_), count in self._warnings.items() if k == kind)
 
     @property
     def lost_rows(self) -> bool:
-        """Whether some rows could not be read at all."""
+        """True where some rows could not be read at all."""
         return any(kind in _LOSES_ROWS for kind, _ in self._error_counts)
 
     @property

@@ -95,8 +95,8 @@ class _AsBeforeError(Exception):
 
 
 class _Quoted:
-    """Reads quoted cells. Where a quote has no match, its line is split as if quotes were text, and
-    the lines after it are read again.
+    """Reads quoted cells. Where a quote has no match, its line is split as if quotes were text,
+    and the lines after it are read again.
 
     Of these, a row that spans lines would end where the first one did: it is not read to there, or
     reading would take the square of the lines.
@@ -174,7 +174,8 @@ class _Quoted:
             yield line
 
     def _fault(self, cells: Sequence[str], header: Sequence[str]) -> str:
-        """What is wrong with the quotes of a row of several lines; empty where nothing is."""
+        """Describe the fault in the quotes of a row of several lines; empty where there is
+        none."""
         if header and len(cells) != len(header):
             return _OPEN if self._split(header)[1] else ""
         merges = self._usual and self._usual().merges(cells)
@@ -199,7 +200,7 @@ def _message(why: str, count: int) -> str:
 
 
 class _Usual:
-    """What the cells of each column look like at the start of a file, by which several lines are
+    """The look of the cells of each column at the start of a file, by which several lines are
     known as rows."""
 
     def __init__(self, first: Sequence[str], delimiter: str) -> None:
@@ -217,7 +218,7 @@ class _Usual:
         self.known = len(rows) >= _ENOUGH
 
     def merges(self, cells: Sequence[str]) -> bool:
-        """Whether cells that span lines are several rows: most lines fit the columns."""
+        """True where cells that span lines are several rows: most lines fit the columns."""
         rows, columns = self._lines(cells), self._columns
         fitting = sum(all(c.fits(cell) for c, cell in zip(columns, r, strict=True)) for r in rows)
         return 2 * fitting > len(rows)
@@ -241,7 +242,7 @@ class _Usual:
 
 @dataclass(slots=True)
 class _Column:
-    """What the cells of a column look like."""
+    """The look of the cells of a column."""
 
     any_blank: bool = False
     any_led: bool = False  # by a space
@@ -265,8 +266,8 @@ class _Column:
         self.longest = max(self.longest, len(cell))
 
     def fits(self, cell: str) -> bool:
-        """Whether the cell may be one of them. Where few are known, only a blank cell and a space
-        at its start, as running text has after a comma, say that it may not."""
+        """True where the cell may be one of them. Where few are known, only a blank cell and a
+        space at its start, as running text has after a comma, say that it may not."""
         if not cell.strip():
             return self.any_blank
         if cell[0].isspace() and not self.any_led:
@@ -350,7 +351,7 @@ def _cells(
 
 
 def _is_plain(line: str) -> bool:
-    """Whether no text in this line of JSON can hold what is invisible or forbidden.
+    """True where no text in this line of JSON can hold what is invisible or forbidden.
 
     JSON has no bare control character but U+007F. Escapes may encode any.
     """

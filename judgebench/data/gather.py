@@ -45,7 +45,7 @@ Who = Literal["annotator", "judge"]
 
 
 class Key(NamedTuple):
-    """What a human label belongs to."""
+    """The item, annotator and metric that a human label belongs to."""
 
     item_id: str
     annotator: str
@@ -53,7 +53,7 @@ class Key(NamedTuple):
 
 
 class Position(NamedTuple):
-    """Where something was read."""
+    """The file and line where something was read."""
 
     file: str
     line: int
@@ -61,7 +61,7 @@ class Position(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What a file says of one item, judge and metric; of a whole reply the metric is empty.
+    """The entry of a file on one item, judge and metric; of a whole reply the metric is empty.
 
     `text` is what stands where a label should, and is none. `status` is as the file gives it.
     `shown_first` is the label that means the response of a pair which the judge was shown first.
@@ -93,7 +93,7 @@ _NOTHING = Said(Position("", 0)).content
 
 @dataclass(frozen=True)
 class VerdictSource:
-    """Where verdicts stand. `files` are tables, data.yaml files and DataFrames.
+    """The files in which verdicts stand. `files` are tables, data.yaml files and DataFrames.
 
     They are those of the one judge `judge` or, without it, of every judge that is named there.
     `columns` (metric -> column) are read beside the labels of data files, `replies` says that whole
@@ -108,7 +108,7 @@ class VerdictSource:
 
 
 class Collected:
-    """What was read so far from the files of one data set."""
+    """The items, labels and verdicts read so far from the files of one data set."""
 
     def __init__(
         self, rubric: Rubric, wanted: Rubric, findings: Findings,
@@ -151,7 +151,7 @@ class Collected:
 
     @property
     def n_answers(self) -> int:
-        """How many different items there are so far."""
+        """The number of different items so far."""
         return len(self._rows)
 
     def plain_answers(self) -> Iterator[tuple[int, Answer]]:
@@ -175,8 +175,8 @@ class Collected:
 
     @property
     def blindness(self) -> Blindness:
-        """`no` where a row of human labels says in its column `made_blind` that a model's label was
-        in sight, `yes` where every row says that none was."""
+        """`no` where a row of human labels says in its column `made_blind` that a model's label
+        was in sight, `yes` where every row says that none was."""
         return "no" if "no" in self.blind else "yes" if self.blind == {"yes"} else "unknown"
 
     def human_labels(self) -> Iterator[HumanLabel]:
@@ -347,7 +347,7 @@ class Collected:
         self._answers, self._rows = kept, rows
 
     def _check_annotators(self) -> None:
-        """What everybody said of every item must fit into memory."""
+        """Report annotators and items whose labels would not fit into memory."""
         if len(self.labels) ** 2 <= _MOST_CELLS:
             return
         people = len({key.annotator for key in self.labels})
@@ -394,11 +394,12 @@ class Collected:
             self.findings.add(REPEATED, f"{note} ({', '.join(named)}{more})", ("", None))
 
     def has(self, item_id: str) -> bool:
-        """Whether there is an item of that id."""
+        """True where there is an item of that id."""
         return self._rows.find(item_id) >= 0
 
     def _collides(self, item_id: str, place: Position) -> bool:
-        """Whether the id differs from another only in how accents are stored, which is unseen."""
+        """True where the id differs from another only in how accents are stored, which is
+        unseen."""
         if item_id.isascii():
             return False
         other = self._by_nfc.setdefault(unicodedata.normalize("NFC", item_id), item_id)
@@ -429,7 +430,7 @@ class Collected:
 
 
 def _own(answer: Answer, name: str) -> str:
-    """What an item says itself: not the group that follows from its question or id."""
+    """The value that an item states itself: not the group that follows from its question or id."""
     value = str(getattr(answer, name))
     follows = name == "group" and value in (answer.question, answer.item_id)
     return "" if follows else " ".join(value.split())

@@ -1,4 +1,4 @@
-"""What the columns of a file hold, by their names and by their cells.
+"""Guess what the columns of a file hold, by their names and by their cells.
 
 `guess` is for `judgebench init`, `recognise` for plain files that are read without a data.yaml.
 """
@@ -32,7 +32,7 @@ from judgebench.data.spec import (
     LabelSpec,
     Source,
 )
-from judgebench.errors import Problem, SetupError, some
+from judgebench.errors import Problem, SetupError, raise_any, some
 from judgebench.rubric import Rubric, normalise
 from judgebench.studies.verdicts import is_like_a_model
 
@@ -105,7 +105,7 @@ _DESCRIBES = frozenset((
 
 @dataclass(frozen=True)
 class Guess:
-    """What a file seems to hold.
+    """The roles that the columns of a file seem to have.
 
     `roles` maps the nouns of `NAMES` to columns, those in `by_content` not by their names.
     `metrics` maps what the file calls a metric to its labels, in the order of their values or of
@@ -133,18 +133,18 @@ class Guess:
 
     @property
     def has_texts(self) -> bool:
-        """Whether there is something to judge."""
+        """True where there is something to judge."""
         return "text" in self.roles
 
     @property
     def needs_answers(self) -> bool:
-        """Whether a judge would have nothing to read, nor verdicts of its own."""
+        """True where a judge would have nothing to read, nor verdicts of its own."""
         return not self.has_texts and not self.judges
 
 
 @dataclass
 class _Column:
-    """What the cells of a column look like. `values` holds the first spellings of different
+    """The look of the cells of a column. `values` holds the first spellings of different
     values, no more than make it clear that they are too many for labels."""
 
     values: dict[str, str] = field(default_factory=dict)
@@ -179,7 +179,7 @@ class _Column:
 
     @property
     def repeats(self) -> bool:
-        """Whether a value occurs twice."""
+        """True where a value occurs twice."""
         return self.different < self.filled
 
     @property
@@ -188,7 +188,7 @@ class _Column:
 
     @property
     def holds_lists(self) -> bool:
-        """Whether every cell is a list or an object."""
+        """True where every cell is a list or an object."""
         return 0 < self.filled == self.lists
 
     @property
@@ -228,9 +228,9 @@ def ordered(values: Collection[str]) -> tuple[str, ...]:
 
 
 def guess(path: Path) -> Guess:
-    """What the columns of a file hold: read as it is or, where that is an error, with the setting
-    that makes most of it. Raises SetupError with every problem of the file, and where nothing says
-    which item a row is about."""
+    """Guess what the columns of a file hold, read as it is or, where that is an error, with the
+    setting that makes most of it. Raises SetupError with every problem of the file, and where
+    nothing says which item a row is about."""
     try:
         return _guess(FileSpec.model_construct(path=str(path)))
     except SetupError as error:
@@ -259,8 +259,7 @@ def _guess(source: FileSpec) -> Guess:
     for cells in _rows(table):
         for name, about in columns.items():
             about.add(cells.get(name, ""))
-    if findings.errors:
-        raise SetupError(findings.errors)
+    raise_any(findings.errors)
     usable = {
         name: about for name, about in columns.items() if about.filled and not about.holds_lists
     }
@@ -491,8 +490,8 @@ def _annotator(columns: Mapping[str, _Column], roles: Mapping[str, str], key: Se
 
 
 def _system(columns: Mapping[str, _Column], roles: Mapping[str, str]) -> str:
-    """Where questions have several answers: the first column that tells these apart, with the
-    same values for several questions."""
+    """The column of systems where questions have several answers: the first that tells these
+    apart, with the same values for several questions."""
     asked, text = roles.get("question", roles.get("group")), roles.get("text")
     if asked is None or text is None:
         return ""
@@ -589,7 +588,8 @@ _NEEDED = (
 
 
 def recognise(table: DataTable, gathered: Collected) -> FileSpec | None:
-    """What the table contains by its columns; None where they do not say, which is reported."""
+    """Describe what the table contains by its columns; None where they do not say, which is
+    reported."""
     rubric, findings, who = gathered.rubric, gathered.findings, gathered.who
     named: dict[str, str] = {}
     for column in filter(None, table.columns):
@@ -645,7 +645,8 @@ def recognise(table: DataTable, gathered: Collected) -> FileSpec | None:
 def _misspelt(
     wanted: Sequence[str], columns: Sequence[str], table: DataTable, findings: Findings
 ) -> bool:
-    """Whether a needed column exists under a similar or another usual name, which is reported."""
+    """True where a needed column exists under a similar or another usual name, which is
+    reported."""
     near = {column: nearest(column, wanted, cutoff=0.7) for column in columns}
     plain = {column: plain_name(column) for column in columns}
     for name in wanted:

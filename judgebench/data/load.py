@@ -1,5 +1,5 @@
-"""Load a data set, report on files without failing, read labels and verdicts as they are given, and
-keep what a run folder need not read again.
+"""Load a data set, report on files without failing, read labels and verdicts as they are given,
+and keep what a run folder need not read again.
 
 A run folder's answers.jsonl and labels.jsonl hold what was read from the user's files. Beside them
 are `answers.index` (where each line begins, content hashes, lengths of texts) and `data.json`:
@@ -42,7 +42,7 @@ from judgebench.data.spec import (
     Spellings,
     resolve,
 )
-from judgebench.errors import Problem, SetupError
+from judgebench.errors import Problem, SetupError, raise_any
 from judgebench.files import open_bytes, read_lines, read_object, to_json, write_atomically
 from judgebench.records import (
     Answer,
@@ -97,8 +97,7 @@ def load_data(
         report_lacking(gathered)
     if not gathered.n_answers and not gathered.findings.errors:
         gathered.findings.add("no_answers", "there are no answers to judge", ("", None))
-    if gathered.findings.errors:
-        raise SetupError(gathered.findings.errors)
+    raise_any(gathered.findings.errors)
     kept_metrics = {metric.id for metric in wanted.metrics}
     return Dataset(
         answers=gathered.answers(),
@@ -127,7 +126,7 @@ def _reading(
 
 @dataclass(frozen=True, slots=True)
 class CheckReport:
-    """What files contain and what is wrong with them. `answers` counts pairs and criteria too, as
+    """The contents of files and the problems in them. `answers` counts pairs and criteria too, as
     `made` does by their kinds.
 
     `annotators` counts labels by annotator (the slots of a list cell under their common name),
@@ -189,7 +188,7 @@ def check_files(
 
 
 def is_yaml(path: Path) -> bool:
-    """Whether a file is YAML, by its name."""
+    """True where a file is YAML, by its name."""
     return path.suffix.lower() in (".yaml", ".yml")
 
 
@@ -316,8 +315,8 @@ def _read_as(spec: FileSpec | None, table: DataTable, name: str, gathered: Colle
 
 
 def _silver(table: DataTable, gathered: Collected) -> bool:
-    """Whether a machine gave its labels (`judgebench tune data`), which is reported; those of a
-    judge may be a machine's."""
+    """True where a machine gave its labels (`judgebench tune data`), which is reported; those
+    of a judge may be a machine's."""
     if "silver" not in table.columns or gathered.who != "annotator":
         return False
     gathered.findings.add(
@@ -346,7 +345,7 @@ WHOLE_REPLY = ""  # in place of a metric
 
 
 def has_verdicts(source: Any) -> bool:
-    """Whether it is a data.yaml with entries of verdicts; False where it cannot be read."""
+    """True where it is a data.yaml with entries of verdicts; False where it cannot be read."""
     if not isinstance(source, str | Path) or not is_yaml(Path(source)):
         return False
     try:
@@ -358,8 +357,8 @@ def has_verdicts(source: Any) -> bool:
 
 @dataclass(frozen=True)
 class GivenData:
-    """What was given. `verdicts` has one entry per source. Without answers, `answers` have ids and
-    groups alone."""
+    """Labels, verdicts and answers as they were given. `verdicts` has one entry per source.
+    Without answers, `answers` have ids and groups alone."""
 
     answers: Sequence[Answer]
     labels: Sequence[HumanLabel]
@@ -392,8 +391,7 @@ def read_given(
     said = [_read_verdicts(source, rubric, findings, known) for source in verdicts]
     if not findings.errors:
         _check_given(people, said, findings)
-    if findings.errors:
-        raise SetupError(findings.errors)
+    raise_any(findings.errors)
     if gathered.without_texts:  # every item that has a label or a verdict
         by_id = {answer.item_id: answer for answer in found}
         named = {item_id: row for item_id, (row, _) in gathered.said.items()}
@@ -458,8 +456,7 @@ def read_verdicts(
     """
     findings = Findings()
     found = _read_verdicts(source, rubric, findings, known_pairs(answers, rubric))
-    if findings.errors:
-        raise SetupError(findings.errors)
+    raise_any(findings.errors)
     return replace(found, warnings=findings.warnings)
 
 
@@ -530,7 +527,8 @@ def keep_data(folder: Path, dataset: Dataset) -> None:
 
 
 def is_kept(folder: Path, dataset: Dataset) -> bool:
-    """Whether the data set was taken from that run folder, whose files need not be written."""
+    """True where the data set was taken from that run folder, whose files need not be
+    written."""
     answers = dataset.answers
     taken = isinstance(answers, AnswerFile) and answers.is_all_of(folder / ANSWERS)
     return taken and dataset.origin is not None and (folder / _DATA).is_file()
@@ -558,8 +556,8 @@ def kept_data(folder: Path, reading: str) -> Dataset | None:
 
 
 def file_hash(path: Path) -> str:
-    """The SHA-256 of a file's bytes as hex digits; of a wing's table, of its rows, which a database
-    may hold in a file beside it. Raises OSError, and SetupError for such a table."""
+    """The SHA-256 of a file's bytes as hex digits; of a wing's table, of its rows, which a
+    database may hold in a file beside it. Raises OSError, and SetupError for such a table."""
     if read := reader_of_wing(path):
         rows = canonical_json(read(path)).encode("utf-8", "surrogatepass")
         return hashlib.sha256(rows).hexdigest()

@@ -101,7 +101,7 @@ def open_table(
 
 
 def reader_of_wing(path: Path) -> ReadRows | None:
-    """What reads the file, where a wing brings its format."""
+    """The reader of the file, where a wing brings its format."""
     if path.name.lower().removesuffix(".gz").endswith(tuple(SUFFIXES)):
         return None
     readers: list[Mapping[str, ReadRows]] = contributed("tables")
@@ -159,7 +159,7 @@ def _format_of(path: Path, findings: Findings) -> Format | None:
 
 
 def _format_of_pipe(path: Path, findings: Findings) -> Format | None:
-    """What a pipe, which has no name that says it, seems to hold."""
+    """Guess the format of a pipe, which has no name that says it."""
     try:
         with _open_bytes(path) as data:
             first = data.read(4).lstrip(codecs.BOM_UTF8)[:1]

@@ -82,7 +82,7 @@ class NamedPair:
         return text
 
     def turned(self, metric: Metric, label: str) -> str:
-        """What a label of the row means of the two in their order."""
+        """The label that a label of the row means of the two in their order."""
         return label if self.order[0] == self.names[0] else metric.swapped(label)
 
 
@@ -148,7 +148,7 @@ class PairsConfig(Strict):
 
 @dataclass(frozen=True, slots=True)
 class WantedPairs:
-    """Which pairs are made of a data set, and by which labels people prefer one of two responses.
+    """The pairs to make of a data set, and the labels by which people prefer one of two responses.
 
     `source` is `all`, a number or a file; `file` is whoever asks for them.
     """
@@ -191,7 +191,7 @@ def chosen(
 
 
 def _spread(most: np.ndarray[Any, Any], wanted: int, rng: np.random.Generator) -> Any:
-    """How many of each: as equal as may be, at most `most`; who gets one more is drawn."""
+    """The number taken of each: as equal as may be, at most `most`; who gets one more is drawn."""
     taken = np.zeros_like(most)
     while left := wanted - int(taken.sum()):
         able = np.flatnonzero(taken < most)

@@ -68,7 +68,7 @@ class _Labels:
     pair: NamedPair | None = None  # that the row is about
 
     def of(self, metric: Metric, text: str) -> CellLabel:
-        """What a cell's text says."""
+        """The label in a cell's text."""
         if not self.pair or not metric.preference:
             return self._of(metric, text)
         if clean(text)[0] not in self.spellings.get(metric.id, {}):
@@ -199,7 +199,7 @@ class _RowReader:
         self.gathered.findings.add(kind, message, at, column, found, allowed)
 
     def _is_flat(self, row: RawRow, used: set[tuple[int, Holds]]) -> bool:
-        """Whether each cell that is read holds one text, or more where that is expected."""
+        """True where each cell that is read holds one text, or more where that is expected."""
         bad = [place for place, holds in used if not isinstance(row.cells[place], holds)]
         for place in sorted(bad):
             found = "a list" if isinstance(row.cells[place], tuple) else "a nested value"
@@ -309,13 +309,13 @@ class _RowReader:
         )
 
     def _kept(self, only: Mapping[str, Sequence[str]]) -> Callable[[RawRow], bool]:
-        """Whether a row has one of the values asked for, column by column."""
+        """True where a row has one of the values asked for, column by column."""
         wanted = [(self._place(column), frozenset(values)) for column, values in only.items()]
         return lambda row: all(_as_text(row.cells[i]).strip() in values for i, values in wanted)
 
     def _about(self, own: About) -> Callable[[RawRow], tuple[str, NamedPair | None] | None]:
-        """What labels are about: its id and, of a pair, its responses; None, which is reported,
-        where the row does not say it."""
+        """Make the reader of what labels are about: its id and, of a pair, its responses; None,
+        which is reported, where the row does not say it."""
         get_id, known = self._id(own.item_id), self.gathered.known_pairs
         sources = own.pair or ((Source(column=own.criterion),) if own.criterion else ())
         names = [self._name(source) for source in sources]
@@ -494,7 +494,8 @@ class _RowReader:
                     self._read_criteria(item.spec.criteria, one, row)
 
     def _judged(self, item: _Item, answer: Answer, column: str, row: RawRow) -> Iterator[Answer]:
-        """What is judged of a conversation, whose last turn may stand in a column of its own."""
+        """Yield what is judged of a conversation, whose last turn may stand in a column of its
+        own."""
         turns, faults = turns_of(row.cells[self._place(column)])
         if item.spec.text is not None:
             turns.append(Part("assistant", answer.text))
@@ -559,8 +560,8 @@ class _RowReader:
                 self._read_label(labels, metric, Key(item_id, name, metric.id), text, place, row)
 
     def _annotators(self, labels: _Labels, row: RawRow) -> list[str] | None:
-        """Who labelled: one, or all that a cell lists; None, which is reported, where it is
-        unclear."""
+        """The annotators of a row: one, or all that a cell lists; None, which is reported, where
+        it is unclear."""
         if labels.people is None:
             names = [labels.annotator(row)]
         elif (listed := self._split(labels.people, row)) is None:

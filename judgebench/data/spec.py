@@ -77,7 +77,7 @@ class _Columns(Strict):
 
 
 class Source(_Columns):
-    """Where a value comes from: a column, a `template` of several columns, or the same `value` in
+    """The source of a value: a column, a `template` of several columns, or the same `value` in
     every row."""
 
     value: Text | None = None
@@ -90,7 +90,7 @@ class Source(_Columns):
 
 
 class IdSource(_Columns):
-    """Where an item's id comes from: a column, a `template` of several, a hash of columns' texts,
+    """The source of an item's id: a column, a `template` of several, a hash of columns' texts,
     or the row's number."""
 
     hash_of: tuple[Text, ...] = ()
@@ -148,7 +148,7 @@ class LabelSpec(Strict):
 
 
 class About(Strict):
-    """What labels beside the answers are about: an item, two responses to a question, or a
+    """The subject of labels beside the answers: an item, two responses to a question, or a
     criterion of an item.
 
     `pair` are the two columns, or texts with columns in braces, that name the responses, by their
@@ -287,35 +287,32 @@ class DataSpec(Strict):
 
 def columns_of(file: FileSpec) -> Iterator[tuple[str, Holds]]:
     """Every column that is read, and what its cells may hold."""
-    entries: list[ItemSpec | FileLabelSpec | FileVerdictSpec] = [
-        *file.items, *file.labels, *file.verdicts,
-    ]  # fmt: skip
-    for entry in entries:
-        names = [*entry.item_id.columns, *entry.only]
-        sources = [getattr(entry, name, None) for name in ("text", "question", "system", "group")]
-        names += [name for source in sources if source for name in source.columns]
-        labels: tuple[LabelSpec, ...] = (entry,) if isinstance(entry, LabelSpec) else entry.labels
+    for entry in (*file.items, *file.labels, *file.verdicts):
+        labels: Sequence[LabelSpec]
+        beside: Sequence[_Columns | str | None]
         if isinstance(entry, ItemSpec):
-            if entry.reference:
-                holds = _LIST if entry.reference.column else _TEXT
-                yield from ((name, holds) for name in entry.reference.columns)
-            names += entry.metadata
-            yield from ((name, _OBJECTS) for name in (entry.messages, entry.criteria) if name)
+            labels, beside = entry.labels, entry.metadata
+            a_list = entry.reference and entry.reference.column
+            yield from _each(_LIST if a_list else _TEXT, entry.reference)
+            yield from _each(_OBJECTS, entry.messages, entry.criteria)
         else:
-            names += [name for source in entry.pair or () for name in source.columns]
-            names += [entry.criterion] if entry.criterion else []
-        yield from ((name, _TEXT) for name in names)
+            labels, beside = (entry,), (*(entry.pair or ()), entry.criterion)
+        sources = (getattr(entry, name, None) for name in ("text", "question", "system", "group"))
+        yield from _each(_TEXT, entry.item_id, *entry.only, *sources, *beside)
         for spec in labels:
             cells = _LIST if spec.list else _TEXT
-            who = spec.annotator.columns if spec.annotator else ()
-            yield from ((name, cells) for name in who)
-            yield from ((name, _TEXT) for name in (spec.metric, *spec.only) if name)
-            lists = (spec.label, *spec.metrics.values())
-            yield from ((name, cells) for name in lists if name)
+            yield from _each(cells, spec.annotator)
+            yield from _each(_TEXT, spec.metric, *spec.only)
+            yield from _each(cells, spec.label, *spec.metrics.values())
             if isinstance(spec, VerdictSpec):
-                named = (spec.status, spec.raw, spec.repeat, spec.shown_first)
-                beside = (*named, *spec.probabilities)
-                yield from ((name, _TEXT) for name in beside if name)
+                beside = spec.status, spec.raw, spec.repeat, spec.shown_first
+                yield from _each(_TEXT, *beside, *spec.probabilities)
+
+
+def _each(holds: Holds, *read: _Columns | str | None) -> Iterator[tuple[str, Holds]]:
+    """The columns of sources and names, any of which may be lacking, with what they hold."""
+    for one in filter(None, read):
+        yield from ((name, holds) for name in (one.columns if isinstance(one, _Columns) else [one]))
 
 
 _WHOLE_FLOAT = re.compile(r"\A(-?\d+)\.0+\Z")

@@ -149,7 +149,8 @@ def _rebuilt(rows: Sequence[Row], controls: Sequence[str]) -> list[dict[str, Any
 
 
 def _results(name: str, cell: Any) -> Iterator[dict[str, Any]]:
-    """What the export made one cell of: a text for a single choice, else a list or an object."""
+    """Rebuild what the export made one cell of: a text for a single choice, else a list or an
+    object."""
     for value in cell if isinstance(cell, list) else [cell]:
         if isinstance(value, dict):
             kinds = [key for key in value if isinstance(value[key], list) or key in _SINGLE]
@@ -159,7 +160,7 @@ def _results(name: str, cell: Any) -> Iterator[dict[str, Any]]:
 
 
 def _controls_by_place(rows: Sequence[Row]) -> list[str]:
-    """What stands between the task's id and the annotator: the task's own columns come first."""
+    """The columns between the task's id and the annotator: the task's own columns come first."""
     found: dict[str, None] = {}
     for row in rows:
         names = list(row)
@@ -177,7 +178,7 @@ def _controls_by_values(rows: Sequence[Row]) -> list[str]:
 
 
 def _values(rows: Sequence[Row], name: str) -> list[str] | None:
-    """What was given in a column, as texts; None where its texts are no labels."""
+    """The values of a column, as texts; None where its texts are no labels."""
     texts = [str(row.get(name)) for row in rows if row.get(name)]
     plain = [str(row.get(name)) for row in rows if isinstance(row.get(name), str)]
     return texts if are_labels(plain) else None
@@ -196,7 +197,8 @@ _SUGGESTED, _AGENT = ".suggestion", ".suggestion.agent"
 
 
 class _Value(NamedTuple):
-    """What a user or an agent gave to one question; `status` is None where the file lacks it."""
+    """The value that a user or an agent gave to one question; `status` is None where the file
+    lacks it."""
 
     question: str
     by: str
@@ -217,7 +219,7 @@ def read_argilla(found: Content) -> Log | None:
         records, notes = found.objects("_server_id", "status"), []
         if not any(key.endswith((_SAID, _SUGGESTED)) for key in (records or [{}])[0]):
             return None
-        said = [_flat(record) for record in records]
+        said = [_nested(_unflattened(record)) for record in records]
         columns = [_record_columns(record) for record in records]
     names = [str(record.get("id") or record.get("_server_id")) for record in records]
     found.check_once(names, "has several records with one id")
@@ -273,19 +275,18 @@ def _nested(record: Mapping[str, Any]) -> tuple[list[_Value], list[_Value]]:
     return responses, agents
 
 
-def _flat(record: Mapping[str, Any]) -> tuple[list[_Value], list[_Value]]:
-    responses, agents = [], []
+def _unflattened(record: Mapping[str, Any]) -> dict[str, Any]:
+    """The responses and suggestions of a flat record as a nested one has them."""
+    responses, suggestions = dict[str, Any](), dict[str, Any]()
     for key, values in record.items():
         if key.endswith(_SAID) and values:
-            question = key.removesuffix(_SAID)
-            people, states = record[f"{question}{_BY}"], record[f"{question}{_STATUS}"]
-            for value, who, status in zip(values, people, states, strict=True):
-                responses.append(_Value(question, str(who), value, status))
+            name = key.removesuffix(_SAID)
+            about = zip(values, record[f"{name}{_BY}"], record[f"{name}{_STATUS}"], strict=True)
+            responses[name] = [{"value": v, "user_id": who, "status": s} for v, who, s in about]
         elif key.endswith(_SUGGESTED) and values is not None:
-            question = key.removesuffix(_SUGGESTED)
-            who = str(record.get(f"{question}{_AGENT}") or "suggestion")
-            agents.append(_Value(question, who, values))
-    return responses, agents
+            name = key.removesuffix(_SUGGESTED)
+            suggestions[name] = {"value": values, "agent": record.get(f"{name}{_AGENT}")}
+    return {"responses": responses, "suggestions": suggestions}
 
 
 def _record_columns(record: Mapping[str, Any]) -> dict[str, Any]:

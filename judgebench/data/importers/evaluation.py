@@ -29,7 +29,7 @@ from judgebench.data.importers.log import (
     parse_json,
     scalars,
 )
-from judgebench.errors import MissingExtra, SetupError
+from judgebench.errors import MissingExtra, raise_any
 from judgebench.records import canonical_json
 
 INSPECT_AI = "inspect_ai logs (.eval, JSON)"
@@ -129,7 +129,7 @@ def _metric(scorer: str, key: str | None, values: set[str]) -> str:
 
 
 def _value(score: Mapping[str, Any]) -> Any:
-    """What the scorer itself gave, before anybody edited it."""
+    """The value that the scorer itself gave, before anybody edited it."""
     history = score.get("history") or []
     first = history[0].get("value", "UNCHANGED") if history else "UNCHANGED"
     return score.get("value") if first == "UNCHANGED" else first
@@ -223,8 +223,7 @@ def read_lm_eval(found: Content) -> Log | None:
     for line, row in enumerate(rows, start=1):
         if missing := [key for key in _NEEDED if key not in row]:
             lacking.add("malformed", f"lacks {', '.join(missing)}", (str(found.path), line))
-    if lacking.errors:
-        raise SetupError(lacking.errors)
+    raise_any(lacking.errors)
     places = (f"{row['doc_id']} (filter {row.get('filter', 'none')})" for row in rows)
     message = "has several rows of one document and filter: import each task by itself"
     found.check_once(places, message)
@@ -284,7 +283,7 @@ def _text(row: Mapping[str, Any], choices: list[str]) -> tuple[str, tuple[str, .
 
 
 def _chosen(filtered: Sequence[Any]) -> str:
-    """What the filter left of the replies."""
+    """The reply that the filter left."""
     chosen = filtered[0] if filtered else ""
     return label_text(chosen[0] if isinstance(chosen, list) and chosen else chosen)
 
@@ -323,7 +322,11 @@ def read_promptfoo(found: Content) -> Log | None:
         return None
     version = (value.get("metadata") or {}).get("promptfooVersion", "")
     log = Log(f"promptfoo {version}".strip())
-    systems = _systems(results)
+    prompts = list(dict.fromkeys(map(_prompt, results)))
+    systems = {  # the prompt is named where there are several
+        (who, prompt): f"{who}, prompt {prompts.index(prompt) + 1}" if len(prompts) > 1 else who
+        for who, prompt in ((_provider(r["provider"]), _prompt(r)) for r in results)
+    }
     tests: dict[str, int] = {}
     for result in results:
         number = tests.setdefault(canonical_json(result["vars"]), len(tests) + 1)
@@ -336,15 +339,6 @@ def read_promptfoo(found: Content) -> Log | None:
             "whose they are, and the graders' results may have been in view"
         )
     return log
-
-
-def _systems(results: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], str]:
-    """The name of each provider under each prompt; the prompt is named where there are several."""
-    prompts = list(dict.fromkeys(_prompt(result) for result in results))
-    return {
-        (who, prompt): f"{who}, prompt {prompts.index(prompt) + 1}" if len(prompts) > 1 else who
-        for who, prompt in ((_provider(r["provider"]), _prompt(r)) for r in results)
-    }
 
 
 def _provider(about: Any) -> str:
@@ -421,7 +415,8 @@ def _names(assertions: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str]]
 
 
 def _verdict(names: tuple[str, str], part: Mapping[str, Any]) -> Given:
-    """Where the grader failed, promptfoo says `fail`, which is no verdict."""
+    """The verdict of one assertion: where the grader failed, promptfoo says `fail`, which is
+    none."""
     reason = str(part.get("reason") or "")
     unreadable = any(words in reason for words in _UNREAD_WORDS)
     if unreadable or (part.get("metadata") or {}).get("graderError"):

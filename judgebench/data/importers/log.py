@@ -1,4 +1,4 @@
-"""What any file of another tool comes down to: its content (a zip archive, JSON, JSON lines or a
+"""The common form of the files of other tools: its content (a zip archive, JSON, JSON lines or a
 table), the texts in it, and what people and judges said of each.
 """
 
@@ -19,8 +19,8 @@ from judgebench.data.findings import Findings
 from judgebench.data.formats import read_delimited
 from judgebench.data.guess import LONGEST_LABEL, MOST_LABELS, as_name, roles_by_name
 from judgebench.data.open_table import as_table
-from judgebench.errors import Problem, SetupError, some
-from judgebench.files import open_bytes
+from judgebench.errors import Problem, SetupError, raise_any, some
+from judgebench.files import open_bytes, read_errors
 from judgebench.records import Part, in_words
 from judgebench.rubric import normalise
 
@@ -30,8 +30,8 @@ _LONGEST_INTEGER = 300  # digits; what is longer is no float, either
 
 @dataclass(frozen=True)
 class Content:
-    """`value` is the names in an archive, a value of JSON, a list of objects (`lines`), or the rows
-    of a table by column (`table`). `left_out` counts what of it no file of ours may hold."""
+    """`value` is the names in an archive, a value of JSON, a list of objects (`lines`), or the
+    rows of a table by column (`table`). `left_out` counts what of it no file of ours may hold."""
 
     path: Path
     kind: Literal["zip", "json", "lines", "table"]
@@ -48,7 +48,7 @@ class Content:
 
     @property
     def in_words(self) -> str:
-        """What there is, for an error message."""
+        """A description of the content, for an error message."""
         value = self.value
         if self.kind == "zip":
             return "a zip archive with " + (some(value, 5) or "nothing in it")
@@ -87,7 +87,8 @@ class Content:
 
 
 def open_content(path: Path) -> Content:
-    """What the file holds. Raises SetupError where it is missing, empty, torn or no text."""
+    """Open a file of another tool. Raises SetupError where it is missing, empty, torn or no
+    text."""
     found = _opened(path)
     try:
         return replace(found, value=found.cleaned(found.value))
@@ -98,21 +99,23 @@ def open_content(path: Path) -> Content:
 def parse_json(text: str | bytes) -> Any:
     """The value in JSON; a number of so many digits that Python counts with none such is its
     text."""
-    return json.loads(text, parse_int=_integer)
 
+    def integer(digits: str) -> int | str:
+        return digits if len(digits) > _LONGEST_INTEGER else int(digits)
 
-def _integer(text: str) -> int | str:
-    return text if len(text) > _LONGEST_INTEGER else int(text)
+    return json.loads(text, parse_int=integer)
 
 
 def _opened(path: Path) -> Content:
-    try:
-        with open_bytes(path) as file:
-            data = file.read()
-    except OSError as error:
-        raise SetupError(Problem(f"cannot be read: {error.strerror or error}", str(path))) from None
+    with read_errors(path), open_bytes(path) as file:
+        data = file.read()
     if data.startswith(b"PK"):
-        return Content(path, "zip", _names(path))
+        try:
+            with ZipFile(path) as archive:
+                return Content(path, "zip", archive.namelist())
+        except (BadZipFile, OSError):
+            message = "is a damaged or incomplete zip archive: copy the file again"
+            raise SetupError(Problem(message, str(path))) from None
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -122,16 +125,6 @@ def _opened(path: Path) -> Content:
     if not text.strip():
         raise SetupError(Problem("is empty", str(path)))
     return _json(path, text) if text.lstrip()[0] in "[{" else _table(path, text)
-
-
-def _names(path: Path) -> list[str]:
-    try:
-        with ZipFile(path) as archive:
-            return archive.namelist()
-    except (BadZipFile, OSError):
-        raise SetupError(
-            Problem("is a damaged or incomplete zip archive: copy the file again", str(path))
-        ) from None
 
 
 def _json(path: Path, text: str) -> Content:
@@ -147,8 +140,7 @@ def _json(path: Path, text: str) -> Content:
         except (ValueError, RecursionError):
             findings.add("malformed", "is not JSON", (str(path), number), found=line)
     if found and isinstance(found[0], dict):
-        if findings.errors:
-            raise SetupError(findings.errors)
+        raise_any(findings.errors)
         return Content(path, "lines", found)
     torn_at = getattr(whole, "lineno", None)
     reason = getattr(whole, "msg", "is nested too deeply")
@@ -163,8 +155,7 @@ def _table(path: Path, text: str) -> Content:
     named = (
         [dict(zip(table.columns, row.cells, strict=True)) for row in table.rows] if table else []
     )
-    if findings.errors:
-        raise SetupError(findings.errors)
+    raise_any(findings.errors)
     return Content(path, "table", named, Counter({_MARKED: len(FORBIDDEN.findall(text))}))
 
 
@@ -179,7 +170,7 @@ _OURS = frozenset((
 
 @dataclass(frozen=True)
 class Given:
-    """What one annotator or judge gave to one text; `status` and `raw` are a judge's."""
+    """The label that one annotator or judge gave to one text; `status` and `raw` are a judge's."""
 
     by: str
     metric: str
@@ -346,8 +337,8 @@ def _readings(sample: Sample) -> dict[str, str]:
 
 
 def _judged(sample: Sample) -> Sample:
-    """What the model read, as the text to be judged: the answer among the sample's columns if one
-    has such a name, else all of it."""
+    """The text to be judged, which is what the model read: the answer among the sample's columns
+    if one has such a name, else all of it."""
     roles = roles_by_name(sample.metadata)
     known = {role: sample.metadata[column] for role, column in roles.items()}
     if "text" not in known:
@@ -375,7 +366,7 @@ def _answer(item: str, sample: Sample, metrics: Collection[str]) -> Row:
 def sample_reader(
     rows: Sequence[Mapping[str, Any]], notes: list[str]
 ) -> Callable[[Mapping[str, Any], str], Sample]:
-    """What makes a sample of the columns of one item and its id in the tool.
+    """Make the reader of a sample from the columns of one item and its id in the tool.
 
     Columns are known by their names; without a usual one the longest texts are the answers.
     """
@@ -433,7 +424,8 @@ def _text(value: Any) -> str:
 
 
 def chat_text(messages: Any) -> str:
-    """What was said to a model: the one message that is no instruction, else all of them."""
+    """The text of a chat with a model: the one message that is no instruction, else all of
+    them."""
     if not isinstance(messages, list):
         return str(messages)
     turns = [Part(str(m.get("role", "")), content_text(m.get("content"))) for m in messages]
@@ -442,7 +434,7 @@ def chat_text(messages: Any) -> str:
 
 
 def first_line(error: str) -> str:
-    """What an error says, without the request that it may repeat."""
+    """The first line of an error, without the request that it may repeat."""
     return error.strip().split("\n")[0][:200]
 
 
@@ -453,7 +445,7 @@ def content_text(content: Any) -> str:
 
 
 def are_labels(values: Iterable[str]) -> bool:
-    """Whether texts can be labels: short, of one line, and few different ones."""
+    """True where texts can be labels: short, of one line, and few different ones."""
     found = {value for value in values if value}
     fit = (len(value) <= LONGEST_LABEL and "\n" not in value for value in found)
     return len(found) <= MOST_LABELS and all(fit)
