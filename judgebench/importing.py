@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from shlex import quote
+from typing import Any
 
 import yaml
 
@@ -30,6 +31,7 @@ from judgebench.starter import (
     RUBRIC,
     bench_text,
     csv_text,
+    filled,
     metric_ids,
     rubric_text,
     stem_of,
@@ -246,34 +248,37 @@ def _in_words(found: Tables) -> Iterator[str]:
         yield f"metric {metric!r} is left out of the rubric: it has no label at all"
 
 
-def _next_steps(found: Tables, contents: Mapping[Path, str]) -> Iterator[str]:
-    paths = {path.name: quote(str(path)) for path in contents}
-    bench, rubric = paths.get(BENCH), paths.get(RUBRIC)
-    verdicts = next((path for name, path in paths.items() if name.startswith("verdicts")), "")
-    labels = next((path for name, path in paths.items() if name.startswith("labels")), "")
-    if not bench:
-        yield "Write a rubric.yaml: the metrics and labels that people and judges use."
-        yield "Have people label the answers, in a CSV: item_id, annotator, metric, label."
-        judge = "the judges"
-        if verdicts:
-            name = found.verdicts[0]["judge"]
-            entry = _flow({"name": name, "verdicts": verdicts, "reply": "json"})
-            judge = f"the judge {entry} (`reply` may also be brackets or likert)"
-        yield f"Write a bench.yaml with the rubric, both files and {judge}."
-        return
-    yield (
-        f"In {rubric}, sort the labels from the least to the most severe and write `kind: ordinal` "
-        "where they have an order."
-    )
-    if not found.labels:
-        yield f"Have people label the answers, in {labels} and copies of it."
-    if not verdicts:
-        yield f"In {bench}, name the judges."
-    yield f"judgebench check {bench}"
-    yield f"judgebench run {bench}"
-    if verdicts:
-        answers = paths.get(DATA) or next(p for n, p in paths.items() if n.startswith("answers"))
-        yield (
-            f"Or: judgebench decide --labels {labels} --verdicts {verdicts} --answers {answers} "
-            f"--rubric {rubric}"
-        )
+def _next_steps(found: Tables, contents: Mapping[Path, str]) -> list[str]:
+    names = ("bench", "rubric", "data", "answers", "labels", "verdicts")
+    paths = {
+        path.name.split(".")[0].removesuffix("-template"): quote(str(path)) for path in contents
+    }
+    about: dict[str, Any] = {name: paths.get(name, "") for name in names}
+    first = found.verdicts[0]["judge"] if found.verdicts else ""
+    about["entry"] = _flow({"name": first, "verdicts": about["verdicts"], "reply": "json"})
+    return filled(_NEXT_STEPS, labelled=found.labels, **about).splitlines()
+
+
+_NEXT_STEPS = """\
+{% if not bench %}
+Write a rubric.yaml: the metrics and labels that people and judges use.
+Have people label the answers, in a CSV: item_id, annotator, metric, label.
+Write a bench.yaml with the rubric, both files and {{ \
+"the judge " ~ entry ~ " (`reply` may also be brackets or likert)" if verdicts else "the judges" }}.
+{% else %}
+In {{ rubric }}, sort the labels from the least to the most severe and write `kind: ordinal` \
+where they have an order.
+{% if not labelled %}
+Have people label the answers, in {{ labels }} and copies of it.
+{% endif %}
+{% if not verdicts %}
+In {{ bench }}, name the judges.
+{% endif %}
+judgebench check {{ bench }}
+judgebench run {{ bench }}
+{% if verdicts %}
+Or: judgebench decide --labels {{ labels }} --verdicts {{ verdicts }} --answers \
+{{ data or answers }} --rubric {{ rubric }}
+{% endif %}
+{% endif %}
+"""

@@ -135,7 +135,7 @@ def rubric_text(
 ) -> str:
     """The rubric of these metrics and labels, in which no label is worse than another yet. Without
     metrics it is an example."""
-    return _written(_RUBRIC, name=name, source=source, metrics=metrics, ids=ids, example=EXAMPLE)
+    return filled(_RUBRIC, name=name, source=source, metrics=metrics, ids=ids, example=EXAMPLE)
 
 
 _RUBRIC = """\
@@ -174,7 +174,7 @@ metrics:
 """
 
 
-def _written(template: str, **values: Any) -> str:
+def filled(template: str, **values: Any) -> str:
     """The text that a template makes of values: `quoted` as YAML reads them back, or
     `comment`s."""
     environment = Environment(  # of text that is no HTML
@@ -192,7 +192,7 @@ def _data(found: Guess, ids: Mapping[str, str], folder: Path) -> str:
         inside = found.path.absolute().as_posix()
     by_rows: Mapping[str, Mapping[str, str]] = {"": {}}  # annotators and metrics of a long table
     entries = by_rows if "metric" in found.roles else found.columns if found.metrics else {}
-    return _written(
+    return filled(
         _DATA, found=found, ids=ids, inside=inside, settings=_settings(found), entries=entries,
         item_id=_item_id(found), items=_ITEM, column=partial(_column, found),
         annotator=partial(_annotator, found), unused=_unused(found),
@@ -293,7 +293,7 @@ def _column(found: Guess, role: str) -> str:
 def bench_text(path: Path, data: Sequence[str], judges: Sequence[str] = ()) -> str:
     """The bench.yaml of data read from the file `path`, with the entries of its judges."""
     name, source = stem_of(path), path.name
-    return _written(_BENCH, name=name, source=source, data=", ".join(data), judges=judges)
+    return filled(_BENCH, name=name, source=source, data=", ".join(data), judges=judges)
 
 
 _BENCH = """\
@@ -358,22 +358,28 @@ def _unused(found: Guess) -> Iterator[str]:
         yield f"… and {more:,} more"
 
 
-def _next_steps(found: Guess, folder: Path) -> Iterator[str]:
-    bench = folder / BENCH
-    if found.metrics:
-        yield (
-            f"In {folder / RUBRIC}, sort the labels from the least to the most severe and write "
-            "`kind: ordinal`: their order cannot be guessed."
-        )
-    else:
-        yield f"In {folder / RUBRIC}, replace the example by your metrics and labels."
-    if found.needs_answers:
-        yield f"Write the answers into {folder / ANSWERS}, or name their file in {folder / DATA}."
-    if not found.metrics or "annotator" not in found.roles:
-        yield (
-            f"Have annotators fill copies of {folder / LABELS} and add these to `data` in {bench}."
-        )
-    if not found.judges:
-        yield f"In {bench}, name the judges."
-    yield f"judgebench check {bench}"
-    yield f"judgebench run {bench}{'' if found.judges else ' --dry-run'}"
+def _next_steps(found: Guess, folder: Path) -> list[str]:
+    names = {"bench": BENCH, "data": DATA, "rubric": RUBRIC, "labels": LABELS, "answers": ANSWERS}
+    paths = {name: folder / file for name, file in names.items()}
+    return filled(_NEXT_STEPS, found=found, **paths).splitlines()
+
+
+_NEXT_STEPS = """\
+{% if found.metrics %}
+In {{ rubric }}, sort the labels from the least to the most severe and write `kind: ordinal`: \
+their order cannot be guessed.
+{% else %}
+In {{ rubric }}, replace the example by your metrics and labels.
+{% endif %}
+{% if found.needs_answers %}
+Write the answers into {{ answers }}, or name their file in {{ data }}.
+{% endif %}
+{% if not found.metrics or "annotator" not in found.roles %}
+Have annotators fill copies of {{ labels }} and add these to `data` in {{ bench }}.
+{% endif %}
+{% if not found.judges %}
+In {{ bench }}, name the judges.
+{% endif %}
+judgebench check {{ bench }}
+judgebench run {{ bench }}{{ "" if found.judges else " --dry-run" }}
+"""
