@@ -190,8 +190,9 @@ def _data(found: Guess, ids: Mapping[str, str], folder: Path) -> str:
     inside = Path(os.path.relpath(found.path.absolute(), folder.absolute())).as_posix()
     if inside.startswith("../.."):
         inside = found.path.absolute().as_posix()
-    by_rows: Mapping[str, Mapping[str, str]] = {"": {}}  # annotators and metrics of a long table
-    entries = by_rows if "metric" in found.roles else found.columns if found.metrics else {}
+    entries: Mapping[str, Mapping[str, str]] = found.columns if found.metrics else {}
+    if "metric" in found.roles:  # annotators and metrics are in the rows
+        entries = {"": {}}
     return filled(
         _DATA, found=found, ids=ids, inside=inside, settings=_settings(found), entries=entries,
         item_id=_item_id(found), items=_ITEM, column=partial(_column, found),

@@ -127,7 +127,7 @@ def frame_table(frame: Any, name: str, findings: Findings) -> DataTable | None:
         frame = frame.reset_index()  # an index with a name is a column like any other
     values = frame.astype(object).where(frame.notna(), None)
     cells = (tuple(map(_object_cell, row)) for row in values.itertuples(index=False, name=None))
-    rows = chain([tuple(map(str, frame.columns))], cells)
+    rows: Iterator[tuple[Cell, ...]] = chain([tuple(map(str, frame.columns))], cells)
     return as_table(name, starmap(RawRow, enumerate(rows, start=1)), findings)
 
 
@@ -174,7 +174,8 @@ def _read(
     findings: Findings,
 ) -> Iterator[RawRow]:  # fmt: skip
     """The header as a first row, then the rows."""
-    file, quoting, sheet = str(path), spec and spec.quoting, spec and spec.sheet
+    file = str(path)
+    quoting, sheet = (spec.quoting, spec.sheet) if spec else (None, None)
     for name, given, formats in (("quoting", quoting, ("csv", "tsv")), ("sheet", sheet, ("xlsx",))):
         if given and format not in formats:
             findings.add(

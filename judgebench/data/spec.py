@@ -287,7 +287,10 @@ class DataSpec(Strict):
 
 def columns_of(file: FileSpec) -> Iterator[tuple[str, Holds]]:
     """Every column that is read, and what its cells may hold."""
-    for entry in (*file.items, *file.labels, *file.verdicts):
+    entries: list[ItemSpec | FileLabelSpec | FileVerdictSpec] = [
+        *file.items, *file.labels, *file.verdicts,
+    ]  # fmt: skip
+    for entry in entries:
         labels: Sequence[LabelSpec]
         beside: Sequence[_Columns | str | None]
         if isinstance(entry, ItemSpec):
