@@ -126,13 +126,13 @@ def test_an_eval_log_needs_inspect_ai_and_says_so(
     )
 
 
-def changed(tmp_path: Path, name: str, change: Callable[[dict[str, object]], object]) -> Path:
-    """A file of a tool with a change."""
+def changed(tmp_path: Path, name: str, change: Callable[[dict[str, object]], object]) -> Found:
+    """What a file of a tool becomes with a change."""
     value = json.loads((FILES / name).read_text())
     change(value)
     path = tmp_path / name
     path.write_text(json.dumps(value))
-    return path
+    return Found(tmp_path / "to", jb.import_file(path, tmp_path / "to"))
 
 
 def test_a_grade_that_an_old_inspect_scored_as_wrong_is_unreadable(tmp_path: Path) -> None:
@@ -142,8 +142,8 @@ def test_a_grade_that_an_old_inspect_scored_as_wrong_is_unreadable(tmp_path: Pat
         score["value"] = "I"
         del score["reason"]
 
-    report = jb.import_file(changed(tmp_path, "inspect.json", old), tmp_path / "to")
-    assert Found(tmp_path / "to", report).of("model_graded_qa", "correct")["room"] == (
+    found = changed(tmp_path, "inspect.json", old)
+    assert found.of("model_graded_qa", "correct")["room"] == (
         NONE, "unparsed",
     )  # fmt: skip
 
@@ -155,19 +155,18 @@ def test_an_edited_score_counts_as_the_scorer_gave_it(tmp_path: Path) -> None:
         score["history"] = [{"value": "C"}, {"value": "I", "provenance": {"author": "ann"}}]
         score["value"] = "I"
 
-    report = jb.import_file(changed(tmp_path, "inspect.json", edit), tmp_path / "to")
-    found = Found(tmp_path / "to", report)
+    found = changed(tmp_path, "inspect.json", edit)
     assert found.of("model_graded_qa", "correct")["loan"] == ("C", OK)
-    assert report.left_out["edits of scores (the scorer's own value was kept)"] == 1
+    assert found.report.left_out["edits of scores (the scorer's own value was kept)"] == 1
 
 
 def test_an_unfinished_log_says_how_many_samples_were_never_run(tmp_path: Path) -> None:
     def cut(log: dict[str, object]) -> None:
         log["status"], log["samples"] = "cancelled", log["samples"][:2]  # type: ignore[index]
 
-    report = jb.import_file(changed(tmp_path, "inspect.json", cut), tmp_path / "to")
-    assert report.left_out["samples that were never run"] == 4
-    assert "the log is incomplete: its status is 'cancelled'" in report.found
+    found = changed(tmp_path, "inspect.json", cut)
+    assert found.report.left_out["samples that were never run"] == 4
+    assert "the log is incomplete: its status is 'cancelled'" in found.report.found
 
 
 def test_texts_that_inspect_keeps_apart_are_put_back(tmp_path: Path) -> None:
@@ -181,8 +180,8 @@ def test_texts_that_inspect_keeps_apart_are_put_back(tmp_path: Path) -> None:
         ]  # fmt: skip
         loan["attachments"] = {"0123abcd": "May I keep it for long?"}
 
-    report = jb.import_file(changed(tmp_path, "inspect.json", attach), tmp_path / "to")
-    (row,) = [r for r in Found(tmp_path / "to", report).answers if r["item_id"] == "loan"]
+    found = changed(tmp_path, "inspect.json", attach)
+    (row,) = [r for r in found.answers if r["item_id"] == "loan"]
     assert row["question"] == "May I keep it for long?\n[image]"
 
 
@@ -190,9 +189,9 @@ def test_a_sample_that_was_marked_as_invalid_is_left_out(tmp_path: Path) -> None
     def mark(log: dict[str, object]) -> None:
         log["samples"][0]["invalidation"] = {"author": "ann", "reason": "wrong tool"}  # type: ignore[index]
 
-    report = jb.import_file(changed(tmp_path, "inspect.json", mark), tmp_path / "to")
-    assert report.left_out["samples that were marked as invalid"] == 1
-    assert len(Found(tmp_path / "to", report).answers) == 4
+    found = changed(tmp_path, "inspect.json", mark)
+    assert found.report.left_out["samples that were marked as invalid"] == 1
+    assert len(found.answers) == 4
 
 
 def test_replies_of_a_judge_that_inspect_evaluated_are_verdicts(read: Read) -> None:
@@ -292,12 +291,13 @@ def test_a_rating_by_hand_in_promptfoo_is_a_human_label(tmp_path: Path) -> None:
                      "reason": "Manual result (overrides all other grading results)"}
                 )  # fmt: skip
 
-    report = jb.import_file(changed(tmp_path, "promptfoo.json", rate), tmp_path / "to")
-    found = Found(tmp_path / "to", report)
+    found = changed(tmp_path, "promptfoo.json", rate)
     assert found.by("human", "result") == {f"test-{n}@small": "pass" for n in range(1, 7)}
     assert {row["judge"] for row in found.verdicts} == {"llm-rubric", "icontains"}
-    assert report.left_out["further labels of one text by the same person"] == 6  # --repeat 2
-    assert any(fact.startswith("ratings by hand are labels of `human`") for fact in report.found)
+    assert found.report.left_out["further labels of one text by the same person"] == 6  # --repeat 2
+    assert any(
+        fact.startswith("ratings by hand are labels of `human`") for fact in found.report.found
+    )
 
 
 def test_a_sample_without_any_grading_has_failed_verdicts(tmp_path: Path) -> None:
@@ -307,8 +307,8 @@ def test_a_sample_without_any_grading_has_failed_verdicts(tmp_path: Path) -> Non
         first["testCase"] = {"assert": [{"type": "llm-rubric", "metric": "Correct"}]}
         first["response"]["output"] = "Something else."
 
-    report = jb.import_file(changed(tmp_path, "promptfoo.json", lose), tmp_path / "to")
-    (row,) = [r for r in Found(tmp_path / "to", report).verdicts if r["raw"] == "grader timed out"]
+    found = changed(tmp_path, "promptfoo.json", lose)
+    (row,) = [r for r in found.verdicts if r["raw"] == "grader timed out"]
     assert (row["judge"], row["metric"], row["status"]) == ("llm-rubric", "Correct", "failed")
 
 
