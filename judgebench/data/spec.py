@@ -315,7 +315,8 @@ def columns_of(file: FileSpec) -> Iterator[tuple[str, Holds]]:
 def _each(holds: Holds, *read: _Columns | str | None) -> Iterator[tuple[str, Holds]]:
     """The columns of sources and names, any of which may be lacking, with what they hold."""
     for one in filter(None, read):
-        yield from ((name, holds) for name in (one.columns if isinstance(one, _Columns) else [one]))
+        names: Sequence[str] = one.columns if isinstance(one, _Columns) else (one,)
+        yield from ((name, holds) for name in names)
 
 
 _WHOLE_FLOAT = re.compile(r"\A(-?\d+)\.0+\Z")
