@@ -154,7 +154,7 @@ def study(
 def _judged(
     judge: Judge | ControlJudge, kind: JudgeKind, verdicts: Iterable[Verdict]
 ) -> JudgeVerdicts:
-    """What a judge that needs no model says of every answer."""
+    """The verdicts of a judge that needs no model."""
     found = {verdict.item_id: verdict for verdict in verdicts}
     return JudgeVerdicts(judge.name, kind, judge.signature, found, about=judge.describe())
 
@@ -222,7 +222,7 @@ def _truth(given: Truth, usual: TruthConfig) -> TruthConfig:
 
 
 def align(study: Study) -> Alignment:
-    """How every judge agrees with the humans, and the humans with each other.
+    """Measure how every judge agrees with the humans, and the humans with each other.
 
     >>> import judgebench as jb
     >>> frame = jb.align(jb.open_run("runs/small")).to_frame()
@@ -237,7 +237,8 @@ def align(study: Study) -> Alignment:
 def decide(
     study: Study, rule: DecisionRule | str | Path | None = None, *, looks: Sequence[float] = ()
 ) -> Decisions:
-    """Whether each judge can replace the annotators, assist them, or neither, metric by metric.
+    """Decide whether each judge can replace the annotators, assist them, or neither, metric by
+    metric.
 
     `rule` is a YAML file or a shipped rule. Where the study has a stress test, it counts.
 
@@ -304,8 +305,9 @@ def consistency(
     standard_error: float | None = None,
     resampling: Resampling = DEFAULT_RESAMPLING,
 ) -> Consistency:
-    """How much of the scores in a table is noise: rows of the same `group` (the question) and
-    `system` are runs, in their order. Where these are not given, columns are known by their names.
+    """Measure how much of the scores in a table is noise: rows of the same `group` (the question)
+    and `system` are runs, in their order. Where these are not given, columns are known by their
+    names.
 
     `scores` are the columns to look at, by default all that hold numbers; those of `ratio` have a
     true zero, so that a coefficient of variation means something. With a `standard_error` it is
@@ -337,7 +339,7 @@ def correlate(
     more: Mapping[str, Any] = {},
     without: Sequence[str] = (),
 ) -> Correlations:
-    """Which columns of scores go together, and which say the same.
+    """Find the columns of scores that go together, and those that say the same.
 
     The table has a row for each `system`, or for each item where `group` names the column of its
     question; blank cells are gaps. The columns of `scores` are held `against` those named, those of
@@ -362,7 +364,7 @@ def correlate(
 
 
 def stress(study: Study) -> Shown:
-    """What the stress test of a run shows: attacks that were noticed, verdicts that held.
+    """The findings of a run's stress test: attacks that were noticed, verdicts that held.
 
     Raises SetupError where the run had none. `jb.load_bench(…, stress=True)` makes one.
 
@@ -639,12 +641,11 @@ def load_bench(
 
     if local_only:
         check_local(Path(path))
-    extend = None
     if stress:
         _need("stress")
-        extend = import_module("judgebench.stress_tests.attacking").Attacking()
+    attacking = import_module("judgebench.stress_tests.attacking").Attacking() if stress else None
     folder = Path(data_folder) if data_folder else None
-    return load(Path(path), limit=limit, data_folder=folder, extend=extend)
+    return load(Path(path), limit=limit, data_folder=folder, extend=attacking)
 
 
 def run(
@@ -710,17 +711,16 @@ def run(
 
 
 def _section_run(bench: Path) -> Callable[[Path | None, Progress, float | None], Path] | None:
-    """How a bench.yaml is run that is no benchmark of judges, such as a ranking."""
+    """The function that runs a bench.yaml that is no benchmark of judges, such as a ranking."""
     from judgebench.runs.load import bench_file
     from judgebench.runs.wing import sections
     from judgebench.yaml_file import load_yaml
 
     file = bench_file(bench)
     value = load_yaml(file)
-    for section in sections() if isinstance(value, dict) else ():
-        if section.run and section.fits(value):
-            return partial(section.run, file)
-    return None
+    fitting = (one.run for one in sections() if isinstance(value, dict) and one.fits(value))
+    first = next(filter(None, fitting), None)
+    return first and partial(first, file)
 
 
 def score(

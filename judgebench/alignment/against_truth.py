@@ -119,7 +119,7 @@ def _severe_recall(study: Study, metric: Metric, counts: ClusterCounts, missing:
 
 
 def confusion(study: Study, judge: JudgeVerdicts, metric: Metric) -> Iterator[Row]:
-    """How often which truth met which label; an empty label counts those that were missing. In a
+    """The counts of each truth with each label; an empty label counts those that were missing. In a
     study without human labels the truth of all is empty."""
     truth, judged, *_ = paired_labels(study, judge, metric)
     k, humans, known = len(metric.labels), metric.label_texts, truth >= 0
@@ -150,7 +150,7 @@ def by_unanimity(study: Study, metric: Metric) -> Iterator[Row]:
 
 
 def parts(values: IntArray) -> Mapping[str, NDArray[np.bool_]]:
-    """Which items (rated,) have one label, several equal ones, or different ones."""
+    """Masks of the items (rated,) that have one label, several equal ones, or different ones."""
     labels = (values >= 0).sum(axis=1)
     most = values.max(axis=1, initial=-1)
     alike = ((values == most[:, None]) | (values < 0)).all(axis=1)
@@ -235,7 +235,8 @@ def _rates_of_label(
 
 
 def rate_notes(study: Study, rates: Iterable[Row]) -> Iterator[str]:
-    """What must hold for the rates to be true, where there are any beyond the human labels'."""
+    """The assumptions under which the rates are true, where there are any beyond the human
+    labels'."""
     if all(rate.statistic == "human" for rate in rates):
         return
     yield (

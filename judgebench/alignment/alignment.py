@@ -75,7 +75,7 @@ class Disagreement:
 
 @dataclass(frozen=True, repr=False)
 class Alignment(Shown):
-    """How far judges agree with humans, and humans with each other.
+    """Agreement of judges with humans, and of humans with each other.
 
     The analyses of `results` and the keys of their rows beside judge and metric:
 
@@ -203,7 +203,7 @@ def align(study: Study) -> Alignment:
 
 
 def _asked(study: Study) -> tuple[str, ...]:
-    """What the clusters are, by the first of them, in the singular and if need be the plural."""
+    """The name of a cluster, by the first of them, in the singular and if need be the plural."""
     rows = np.flatnonzero(study.clusters.codes < _LOOKED_AT)[: 10 * _LOOKED_AT].tolist()
     codes = study.clusters.codes[rows].tolist()
     questions = {(code, study.answers[row].question) for row, code in zip(rows, codes, strict=True)}
@@ -264,7 +264,7 @@ def _summary(judge: JudgeVerdicts, study: Study) -> JudgeSummary:
 
 def disagreements(study: Study) -> tuple[list[Disagreement], int]:
     """The items farthest from the truth, and how many differ at all."""
-    real = [judge for judge in study.judges if judge.kind != "control"]
+    real = study.real_judges
     distance = np.zeros(len(study.answers))
     for judge in real:
         for metric in study.rubric.metrics:
@@ -279,19 +279,16 @@ def _disagreement(
     study: Study, row: int, judges: Sequence[JudgeVerdicts], distance: float
 ) -> Disagreement:
     answer = study.answers[row]
-    truth, human = {}, {}
-    for metric in study.rubric.metrics:
-        humans = study.humans[metric.id]
-        if humans.truth[row] >= 0:
-            truth[metric.id] = metric.label_texts[humans.truth[row]]
-        human[metric.id] = {a: metric.label_texts[i] for a, i in humans.ratings.given(row)}
+    of_all = [(metric, study.humans[metric.id]) for metric in study.rubric.metrics]
+    truth = {m.id: m.label_texts[h.truth[row]] for m, h in of_all if h.truth[row] >= 0}
+    human = {m.id: {a: m.label_texts[i] for a, i in h.ratings.given(row)} for m, h in of_all}
     verdicts = {j.name: j.verdicts[answer.item_id] for j in judges if answer.item_id in j.verdicts}
     return Disagreement(answer, truth, human, verdicts, distance)
 
 
 def _distance(metric: Metric, truth: Labels, judged: Labels) -> FloatArray:
-    """How far a judge is from the truth, item by item: severity steps; 1 for a nominal label that
-    differs or a label that is missing; 0 where there is no truth."""
+    """The distance of a judge from the truth, item by item: severity steps; 1 for a nominal label
+    that differs or a label that is missing; 0 where there is no truth."""
     known, given = truth >= 0, judged >= 0
     if metric.kind == "ordinal":
         severity = np.array(metric.severities, dtype=np.float64)
@@ -310,7 +307,7 @@ def verdict_rows(study: Study) -> Iterator[Sequence[str]]:
     metrics, gaps = study.rubric.metrics, [" ".join(study.gaps)] if study.gaps else []
     about, ended = ("item_id", "question", "system", "group", "judge"), ("status", "reason")
     yield (*about, *(metric.id for metric in metrics), *ended, *["incomplete" for _ in gaps])
-    judges = [judge for judge in study.judges if judge.kind != "control"]
+    judges = study.real_judges
     asked = {judge.name: was_asked(judge.verdicts, study.answers) for judge in judges}
     found = {judge.name: [study.judged(judge, metric) for metric in metrics] for judge in judges}
     for row, answer in enumerate(study.answers):

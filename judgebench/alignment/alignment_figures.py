@@ -20,7 +20,7 @@ from judgebench.alignment.alignment_tables import (
     score_table,
 )
 from judgebench.alignment.statistics import Declared
-from judgebench.results.figure import SMALL, ink_on, new_figure, slug
+from judgebench.results.figure import SMALL, ink_on, new_figure, new_panels, slug, whisker
 from judgebench.results.part import Drawing, Figure, HeatMap, Intervals, Lane, LaneKind
 from judgebench.rubric import Metric
 from judgebench.words import wrapped
@@ -54,12 +54,10 @@ def rate_figures(a: Alignment) -> Iterator[Figure]:
     """For each judge the rates from human labels alone and with its verdicts."""
     for number, judge in enumerate(judges_with_rates(a), start=1):
         lines = []
-        for metric in a.rubric.metrics:
-            for label in metric.label_texts:
-                about = {"judge": judge, "metric": metric.id, "human_label": label}
-                rates = {row.statistic: row.estimate for row in a.results.select("rate", **about)}
-                if "ppi" not in rates:
-                    continue
+        for metric, label in ((m, label) for m in a.rubric.metrics for label in m.label_texts):
+            about = {"judge": judge, "metric": metric.id, "human_label": label}
+            rates = {row.statistic: row.estimate for row in a.results.select("rate", **about)}
+            if "ppi" in rates:
                 rates["verdicts"] = replace(rates["verdicts"], low=None, high=None)
                 lanes = (Lane(RATES[m], kind, rates[m]) for m, kind in _RATE_KINDS.items())
                 lines.append((f"{metric.title}: {label}", tuple(lanes)))
@@ -109,9 +107,7 @@ def draw_distribution(a: Alignment) -> Any:
     for y, (_, shares) in enumerate(bars.values()):
         _stacked_bar(axes, y, shares)
     axes.set_yticks(range(len(bars)), [name for name, _ in bars.values()])
-    axes.set_ylim(len(bars) - 0.4, -0.6)
-    axes.set_xlim(0, 1)
-    axes.set_ylabel("Metric")
+    axes.set(ylim=(len(bars) - 0.4, -0.6), xlim=(0, 1), ylabel="Metric")
     axes.set_xlabel("Share of the items with a human truth; light to dark in the rubric's order")
     return figure
 
@@ -153,15 +149,9 @@ def draw_confusions(a: Alignment, judge: str, title: str) -> Any:
 def _panels(
     title: str, n: int, most: int, size: tuple[float, float], beside: tuple[float, float]
 ) -> tuple[Any, Sequence[Any]]:
-    """A figure with `n` panels of a `size` in inches, at most so many side by side."""
-    across = min(most, n)
-    down = -(-n // across)
-    figure = new_figure(beside[0] + size[0] * across, beside[1] + size[1] * down)
-    panels = list(figure.subplots(down, across, squeeze=False).flat)
-    for axes in panels[n:]:
-        axes.set_visible(False)
+    figure, panels = new_panels(n, most, size, beside)
     figure.suptitle(wrapped(title, int(12 * figure.get_figwidth())), fontsize=10)
-    return figure, panels[:n]
+    return figure, panels
 
 
 def _matrix(axes: Any, counts: Any, metric: Metric) -> None:
@@ -174,19 +164,13 @@ def _matrix(axes: Any, counts: Any, metric: Metric) -> None:
         ink = ink_on(image.to_rgba(shares[i, j]))
         axes.text(j, i, f"{count:,}", ha="center", va="center", color=ink)
     axes.axvline(len(labels) - 0.5, color="white", linewidth=3)
+    look: dict[str, Any] = {"fill": False, "edgecolor": "#D55E00", "linewidth": 1.6, "zorder": 3}
     for i in range(len(labels)):  # where judge and humans agree
-        frame: dict[str, Any] = {
-            "fill": False,
-            "edgecolor": "#D55E00",
-            "linewidth": 1.6,
-            "zorder": 3,
-        }
-        axes.add_patch(Rectangle((i - 0.47, i - 0.47), 0.94, 0.94, **frame))
+        axes.add_patch(Rectangle((i - 0.47, i - 0.47), 0.94, 0.94, **look))
     columns = [*labels, "No label"]
     axes.set_xticks(range(len(columns)), [wrapped(c, 13) for c in columns], fontsize=SMALL)
     axes.set_yticks(range(len(labels)), [wrapped(c, 18) for c in labels], fontsize=SMALL)
-    axes.set_xlabel("Label of the judge")
-    axes.set_ylabel("Human truth")
+    axes.set(xlabel="Label of the judge", ylabel="Human truth")
     axes.set_title(wrapped(metric.title, 40), loc="left", fontsize=9)
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
@@ -211,13 +195,11 @@ def draw_reliability(a: Alignment, judge: str, title: str) -> Any:
 def _reliability_panel(axes: Any, points: Sequence[Any]) -> None:
     axes.plot([0, 1], [0, 1], linestyle="--", color="#767676", linewidth=0.8)
     for confidence, e in points:
-        if e.value is not None and e.low is not None and e.high is not None:
+        if error := whisker(e):
             axes.errorbar(
-                confidence, e.value, yerr=[[e.value - e.low], [e.high - e.value]],
+                confidence, e.value, yerr=error,
                 marker="o", markersize=4, color="#0072B2", elinewidth=1,
             )  # fmt: skip
-    axes.set_xlim(-0.02, 1.02)
-    axes.set_ylim(-0.02, 1.02)
-    axes.set_aspect("equal")
+    axes.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")
     axes.grid(color="#dddddd", linewidth=0.6)
     axes.set_axisbelow(True)

@@ -1,4 +1,4 @@
-"""What is shown of an alignment: sentences, tables, figures and the list of disagreements."""
+"""The presentation of an alignment: sentences, tables, figures and the list of disagreements."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from judgebench.alignment import alignment_figures as figures
 from judgebench.alignment import alignment_tables as tables
 from judgebench.alignment.alignment import Alignment, Disagreement, JudgeSummary
 from judgebench.alignment.caveats import MOST_NAMED
-from judgebench.alignment.statistics import Declared
 from judgebench.records import TRAINED_ON, Status, Verdict
 from judgebench.results.answer_texts import reasons_of, texts_of
+from judgebench.results.layout import Layout
 from judgebench.results.part import Block, Card, Drawing, Part
 from judgebench.results.tables import DASH, Cell, Look, Table
 from judgebench.rubric import Metric
@@ -42,24 +42,25 @@ def alignment_part(a: Alignment) -> Part:
     """The part of an alignment; without human labels only what the judges did and used."""
     measured = _blocks(a) if a.n_labels else ()
     said = () if a.n_labels else (tables.label_use_table(a),)
-    compared = [*describe(a), *_verdicts_read(a)]
-    compared += [] if a.n_labels else [NO_LABELS]
+    compared = (*describe(a), *_verdicts_read(a), *(() if a.n_labels else (NO_LABELS,)))
     blocks = (
-        Block("What was compared", tuple(compared), said, on_screen=True),
+        Block("What was compared", compared, said, on_screen=True),
         *measured,
         Block("Judges", tables=(tables.judges_table(a),)),
         Block("Settings of the judges", cards=tuple(_settings(a)), folded=True),
     )
     there = a.judges or a.n_labels
-    title = "judges against human labels"
-    shown = blocks if there else ()
-    facts = tuple(_facts(a)) if there else ()
-    files = a.files if a.real_judges else {}
-    paper = (tables.paper_table(a),) if a.n_labels and a.real_judges else ()
     return Part(
-        "alignment", title, a.results, shown, a.notes, facts, paper=paper, urgent=a.collapsed,
-        files=files,
-    )  # fmt: skip
+        "alignment",
+        "judges against human labels",
+        a.results,
+        blocks if there else (),
+        a.notes,
+        tuple(_facts(a)) if there else (),
+        paper=(tables.paper_table(a),) if a.n_labels and a.real_judges else (),
+        urgent=a.collapsed,
+        files=a.files if a.real_judges else {},
+    )
 
 
 def _blocks(a: Alignment) -> Iterator[Block]:
@@ -68,10 +69,14 @@ def _blocks(a: Alignment) -> Iterator[Block]:
     yield Block(tables=(tables.accuracy_table(a),), on_screen=True)
     if any(declared.key == "severe_recall" for declared in statistics):
         yield Block("Severe labels", tables=(tables.severe_table(a),), on_screen=True)
-    known = [d for d in statistics if _is_known(a, d)]
-    drawn = [figures.score_figures(a, d) for d in known if "drawn" in d.shown]
-    intervals = tuple(intervals for _, intervals in drawn)
-    yield Block("Alignment with the human labels", figures=intervals)
+    # With a value for any judge: not every rubric has severities.
+    drawn = [
+        figures.score_figures(a, d)
+        for d in statistics
+        if "drawn" in d.shown
+        and any(row.estimate.value is not None for row in a.results.select("score", d.key))
+    ]
+    yield Block("Alignment with the human labels", figures=tuple(lanes for _, lanes in drawn))
     yield Block("Every judge and control", figures=tuple(heat for heat, _ in drawn), folded=True)
     every = tuple(tables.score_table(a, declared) for declared in statistics)
     yield Block("Every statistic", tables=every, folded=True)
@@ -80,17 +85,15 @@ def _blocks(a: Alignment) -> Iterator[Block]:
         yield Block("Missing verdicts", tables=(accuracy,), on_screen=True)
     others = tuple(failed.values())
     yield Block("Missing verdicts, counted three ways", tables=others, folded=True)
-    split = tuple(tables.unanimity_tables(a))
-    yield Block("Unanimous and split items", tables=split, folded=True)
+    yield Block("Unanimous and split items", tables=tuple(tables.unanimity_tables(a)), folded=True)
     yield from _judges_and_labels(a)
     yield Block("The annotators", tables=(tables.agreement_table(a),), on_screen=True)
-    pairs = tuple(tables.pairs_tables(a))
-    yield Block("Pairs of annotators", tables=pairs, folded=True)
+    yield Block("Pairs of annotators", tables=tuple(tables.pairs_tables(a)), folded=True)
     ceilings = tuple(tables.ceiling_table(a, d) for d in statistics if "ceiling" in d.shown)
     yield Block("Human ceilings", tables=ceilings, folded=True)
     yield Block("Judges against each other", tables=(tables.ranking_table(a),))
-    pairs = (tables.comparison_table(a),)
-    yield Block("Pairs of judges on the same items", tables=pairs, folded=True)
+    compared = (tables.comparison_table(a),)
+    yield Block("Pairs of judges on the same items", tables=compared, folded=True)
     yield _disagreement_block(a)
 
 
@@ -129,7 +132,7 @@ def _judges_and_labels(a: Alignment) -> Iterator[Block]:
 
 
 def _facts(a: Alignment) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """What was judged, by whose labels and by which judges, and when."""
+    """The facts of a run: what was judged, by whose labels and by which judges, and when."""
     yield "Answers", (f"{listed(a.rows)} to {counted(a.n_questions, *a.asked)}",)
     if a.n_labels:
         yield "Human labels", a.compared[:1]
@@ -158,22 +161,14 @@ def _what_judged(judge: JudgeSummary) -> str:
     facts = [backend_fact(judge.about, key) for key in ("engine", "version")]
     engine = " ".join(str(fact) for fact in facts if fact)
     revision = backend_fact(judge.about, "revision")
-    return ", ".join(
-        [str(model), *([f"revision {str(revision)[:12]}"] if revision else []), engine]
-    )
+    return ", ".join([str(model), *[f"revision {str(revision)[:12]}"] * bool(revision), engine])
 
 
 # --- sentences ------------------------------------------------------------------------------------
 
 
-def _is_known(a: Alignment, declared: Declared) -> bool:
-    """Whether the statistic has a value for any judge: severities are not there in every rubric."""
-    rows = a.results.select("score", declared.key)
-    return any(row.estimate.value is not None for row in rows) or not rows
-
-
 def describe(a: Alignment) -> list[str]:
-    """What was compared, in a few plain sentences."""
+    """Say in a few plain sentences what was compared."""
     kinds = Counter(judge.kind for judge in a.judges)
     found = [counted(kinds[kind], *word) for kind, word in _KINDS.items() if kinds[kind]]
     said = [
@@ -183,12 +178,10 @@ def describe(a: Alignment) -> list[str]:
         f"{listed(found)}.",
     ]
     if a.n_labels:
-        said += [
-            f"{counted(len(a.disagreements), 'answer')} listed on which a judge differs from the "
-            "human truth.",
-        ]
-    if a.n_labels and not kinds["control"]:
-        said.append("There is no control judge, so no judge can be called good by this report.")
+        listed_ones = counted(len(a.disagreements), "answer")
+        said.append(f"{listed_ones} listed on which a judge differs from the human truth.")
+        if not kinds["control"]:
+            said.append("There is no control judge, so no judge can be called good by this report.")
     return said
 
 
@@ -210,11 +203,11 @@ def _verdicts_read(a: Alignment) -> Iterator[str]:
 
 
 def _settings(a: Alignment) -> Iterator[Card]:
+    layout = Layout("settings", "Settings", ("Setting",), beside=("Value",))
     for judge in a.judges:
-        found = ((key, value) for key, value in flat(judge.about) if value not in (None, [], ()))
-        if rows := tuple((Cell(key), Cell(str(value))) for key, value in found):
-            grid = Table("settings", "Settings", ("Setting", "Value"), rows)
-            yield Card(judge.name, grid=grid)
+        told = [(key, str(x)) for key, x in flat(judge.about) if x not in (None, [], ())]
+        if told:
+            yield Card(judge.name, grid=layout.listing(told))
 
 
 def flat(about: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -273,23 +266,23 @@ def _card(a: Alignment, d: Disagreement) -> Card:
 
 
 def _directions(d: Disagreement, judge: str, metric: Metric) -> list[tuple[str, str, Look]]:
-    """How a judge's label stands to the truth where it differs, and to what the judge said of the
-    same pair in the other order."""
+    """The directions in which a judge's label differs from the truth, and to what the judge said of
+    the same pair in the other order."""
     flipped = "flipped" * _flipped(d.verdicts.get(judge), metric)
     return [_DIRECTIONS[found] for found in (_direction(d, judge, metric), flipped) if found]
 
 
 def _direction(d: Disagreement, judge: str, metric: Metric) -> str:
-    """How a judge's label stands to the truth: empty, severe, mild, other or missing."""
+    """The direction in which a judge's label differs from the truth: empty, severe, mild, other or
+    missing."""
     truth, verdict = d.truth.get(metric.id), d.verdicts.get(judge)
     if truth is None or verdict is None:
         return ""
-    label = verdict.labels.get(metric.id)
+    label, order = verdict.labels.get(metric.id), metric.label_texts
     if label is None or label in metric.abstain:
         return "missing"
     if label == truth:
         return ""
-    order = metric.label_texts
     if metric.kind != "ordinal" or label not in order or truth not in order:
         return "other"
     return "severe" if order.index(label) > order.index(truth) else "mild"
@@ -310,13 +303,13 @@ def _verdict_cell(
 
 
 def _flipped(verdict: Verdict | None, metric: Metric) -> bool:
-    """Whether a judge said otherwise of a pair when the two stood in the other order."""
+    """True where a judge said otherwise of a pair when the two stood in the other order."""
     said = {metric.of_row(one) for one in (verdict.shown if verdict else ())} - {""}
     return metric.of == "pair" and len(said) > 1
 
 
 def _preferred(d: Disagreement, metrics: Sequence[Metric], place: int) -> str:
-    """Who prefers that response of a pair: `preferred by ann and judge m`."""
+    """Name those who prefer that response of a pair: `preferred by ann and judge m`."""
     found = []
     for metric in (m for m in metrics if m.preference):
         label = metric.label_texts[place]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -23,7 +24,7 @@ from judgebench.alignment.statistics import (
     Declared,
 )
 from judgebench.records import TRAINED_ON, Estimate, Status
-from judgebench.results.layout import Content, Contents, Keys, Layout, Line
+from judgebench.results.layout import Content, Keys, Layout, Line
 from judgebench.results.rows import NOT_COMPUTED, Row
 from judgebench.results.tables import DASH, Cell, Table, format_number, p_cell
 from judgebench.stats.means import mean_and_sd
@@ -91,7 +92,10 @@ def standing_table(a: Alignment) -> Table:
             if mine.value is not None and ceiling is not None:
                 reached.append(mine.value >= ceiling)
         failed = judge.n - judge.statuses.get(Status.OK, 0)
-        counts = map(_of, (above, clearly, reached))
+        counts = (
+            f"{sum(met)} of {len(met)}" if met else f"{DASH} (nothing to compare)"
+            for met in (above, clearly, reached)
+        )
         rows.append((judge.name, *counts, f"{failed:,} of {judge.n:,}"))
     return Layout(
         "standing",
@@ -109,10 +113,6 @@ def standing_table(a: Alignment) -> Table:
             "Verdicts that failed",
         ),
     ).listing(rows)
-
-
-def _of(met: Sequence[bool]) -> str:
-    return f"{sum(met)} of {len(met)}" if met else f"{DASH} (nothing to compare)"
 
 
 def accuracy_table(a: Alignment) -> Table:
@@ -304,8 +304,8 @@ def confusion_tables(a: Alignment) -> Iterator[Table]:
 
 
 def label_use_table(a: Alignment) -> Table:
-    """How often humans and each real judge give each label, on the items with a human truth;
-    without any, how often judges do on all."""
+    """The share of each label among those of humans and of each real judge, on the items with a
+    human truth; without any, how often judges do on all."""
 
     def cell(keys: Keys) -> Content:
         of = {"judge": keys["judge"], "metric": keys["metric"], keys["side"]: keys["text"]}
@@ -350,7 +350,7 @@ def ceiling_table(a: Alignment, declared: Declared) -> Table:
 
 
 def agreement_table(a: Alignment) -> Table:
-    """How far all annotators agree: metrics down, statistics across, pooled last.
+    """The agreement of all annotators: metrics down, statistics across, pooled last.
 
     Statistics of people who rated the same items have a column only where there is any such.
     """
@@ -395,12 +395,12 @@ def _agreed(a: Alignment, layout: Layout, across: Sequence[tuple[str, Keys]]) ->
 
 
 def annotator_labels_table(a: Alignment) -> Table:
-    """How often each person gave each label, and how far their labels are from the others'; the
+    """The share of each label in each person's labels, and their distance from the others'; the
     people with the most labels only."""
     rows = a.results.select("annotator_labels", "count")
-    given: dict[str, int] = {}
+    given = Counter[str]()
     for row in rows:
-        given[str(row["who"])] = given.get(str(row["who"]), 0) + count_of(row.estimate)
+        given[row["who"]] += count_of(row.estimate)
     shown = sorted(sorted(given, key=lambda who: -given[who])[:MOST_ANNOTATORS_IN_PAIRS])
     lines = [
         ((metric.title, label or "Distance"), {"metric": metric.id, "label": label})
@@ -548,16 +548,14 @@ def probability_tables(a: Alignment) -> Iterator[Table]:
     )
     proper = "A proper score: nobody gains by stating bolder or more timid probabilities."
     improper = "Not a proper score: with few labels per item it favours bold probabilities."
-    entropies = []
-    for key, declared in DISTRIBUTION_STATISTICS.items():
-        if "logarithmic" in declared.shown:
-            entropies.append(declared)
-            continue
+    entropies = [d for d in DISTRIBUTION_STATISTICS.values() if "logarithmic" in d.shown]
+    for declared in (d for d in DISTRIBUTION_STATISTICS.values() if d not in entropies):
         yield table(
-            f"probabilities-{key}", f"How far from the annotators' labels? {declared.heading}",
-            [(title, key, source) for source, title in SOURCES.items()],
+            f"probabilities-{declared.key}",
+            f"How far from the annotators' labels? {declared.heading}",
+            [(title, declared.key, source) for source, title in SOURCES.items()],
             f"{declared.heading}: {declared.meaning}; 0 is best.",
-            proper if key == "squared_distance" else improper,
+            proper if declared.key == "squared_distance" else improper,
             others,
             "An annotator gives one label and no shades: the judge's label alone is the "
             "like-for-like rival, and shades gain over a certainty what base rates may gain, too.",
@@ -568,11 +566,6 @@ def probability_tables(a: Alignment) -> Iterator[Table]:
         [(f"{d.heading}{words}", d.key, source) for d in entropies for words, source in sources],
         *(f"{d.heading}: {d.meaning}; 0 is best." for d in entropies), proper, others,
     )  # fmt: skip
-    yield _temperature_table(a, lines)
-    yield from _curve_tables(a)
-
-
-def _temperature_table(a: Alignment, lines: Sequence[Line]) -> Table:
     across: list[tuple[str, Keys]] = [
         ("Temperature, one half", {"statistic": "temperature", "who": "half 1"}),
         ("Other half", {"statistic": "temperature", "who": "half 2"}),
@@ -585,7 +578,8 @@ def _temperature_table(a: Alignment, lines: Sequence[Line]) -> Table:
     )
     title = "Would one temperature make the probabilities honest?"
     layout = Layout("temperature", title, _JUDGED, (note,))
-    return layout.crossed(lines, across, _finder(a, "temperature", "change"))
+    yield layout.crossed(lines, across, _finder(a, "temperature", "change"))
+    yield from _curve_tables(a)
 
 
 def curves(a: Alignment, judge: str) -> Mapping[str, list[tuple[float, Estimate]]]:
@@ -683,14 +677,12 @@ def _ranking_notes(a: Alignment) -> tuple[str, ...]:
     distance = a.results.find("critical_difference", "ranking").value
     missing = friedman.n_missing
     left_out = f", {missing} left out because a judge's accuracy is undefined" if missing else ""
-    told = f"Friedman's test over {friedman.n} metrics{left_out}: "
-    if friedman.value is None:
-        told += f"{ALL_TIE}."
-    else:
+    told = ALL_TIE
+    if friedman.value is not None:
         p = "p < 0.001" if friedman.value < 0.001 else f"p = {friedman.value:.3f}"
-        told += f"{p}; Nemenyi's critical difference {distance:.2f}."
+        told = f"{p}; Nemenyi's critical difference {distance:.2f}"
     return (
-        told,
+        f"Friedman's test over {friedman.n} metrics{left_out}: {told}.",
         "Judges that share a letter do not differ. Where Friedman's test finds nothing, all share "
         "one. Metrics of the same answers are not independent, so this is a reading aid: the "
         "judges are compared item by item elsewhere.",
@@ -701,17 +693,17 @@ def _ranking_notes(a: Alignment) -> tuple[str, ...]:
 
 
 def judges_table(a: Alignment) -> Table:
-    """How each judge's run went and what it used."""
+    """The outcome of each judge's run and what it used."""
     known = (*map(str, Status), TRAINED_ON)
     statuses = [s for s in known if any(j.statuses.get(s) for j in a.judges)]
-    rows: list[Contents] = [
+    rows = (
         (
             judge.name, judge.kind,
             *(judge.statuses.get(status, 0) for status in statuses),
             *_usage(judge), judge.signature,
         )
         for judge in a.judges
-    ]  # fmt: skip
+    )  # fmt: skip
     columns = (
         "Kind", *statuses, "Calls", "Prompt tokens",
         "Reply tokens", "Cost (US$)", "Structured output", "Signature",

@@ -45,7 +45,7 @@ from judgebench.studies.truth import BlankPolicy
 
 @dataclass(frozen=True)
 class Votes:
-    """What some annotators said on one metric; counts that several statistics use are kept."""
+    """The labels of some annotators on one metric; counts that several statistics use are kept."""
 
     study: Study
     metric: Metric
@@ -57,7 +57,7 @@ class Votes:
         return self.study.humans[self.metric.id].clusters
 
     def counts(self, by_cluster: Callable[..., Any], *more: Any) -> ClusterCounts:
-        """What `by_cluster` counts."""
+        """The counts of `by_cluster`."""
         if by_cluster not in self.kept:
             given = (self.values, self.clusters, len(self.metric.labels), *more)
             self.kept[by_cluster] = ClusterCounts(by_cluster(*given))
@@ -86,7 +86,8 @@ def _alpha(votes: Votes) -> Estimate:
 
 
 def _beyond_chance(votes: Votes, chosen: Statistic) -> Estimate:
-    """Where overlap is partial, the method says which items each of the two terms rests on."""
+    """A coefficient; where overlap is partial, its method says which items each of the two terms
+    rests on."""
     counts = votes.counts(agreement_counts_by_cluster)
     found = votes.bootstrap(counts, chosen, votes.several)
     alone = round(counts.total[-1].sum())  # items with one label
@@ -159,7 +160,7 @@ AGREEMENT_STATISTICS = by_key(
 
 
 def agreement(study: Study) -> Iterator[Row]:
-    """How far those who make the truth agree: all together, and each pair of named people."""
+    """The agreement of those who make the truth: all together, and each pair of named people."""
     for metric in study.rubric.metrics:
         made = study.humans[metric.id].made
         named = [a for a in made.annotators if not is_slot(a)]
@@ -251,9 +252,9 @@ def distribution(study: Study, metric: Metric) -> Iterator[Row]:
     policies: tuple[BlankPolicy, ...] = ("missing", "least_severe")
     for policy in policies if metric.kind == "ordinal" else policies[:1]:
         values = made.with_blanks(policy)
-        each = study.config.rule == "each"
-        labels = replace(made, values=values)
-        truth = values.ravel() if each else labels.truth(metric, study.config)
+        truth = values.ravel()
+        if study.config.rule != "each":
+            truth = replace(made, values=values).truth(metric, study.config)
         counts = np.bincount(truth[truth >= 0], minlength=len(metric.labels))
         for text, count in zip(metric.label_texts, counts.tolist(), strict=False):
             estimate, keys = Estimate(count, n=int(counts.sum())), {"human_label": text}
@@ -261,7 +262,7 @@ def distribution(study: Study, metric: Metric) -> Iterator[Row]:
 
 
 def annotator_labels(study: Study, metric: Metric) -> Iterator[Row]:
-    """How often each person gave each label, and how far their labels are from those that others
+    """The count of each person's labels, and the distance of these from the labels that others
     gave the same items."""
     humans, k = study.humans[metric.id], len(metric.labels)
     people = humans.people

@@ -55,19 +55,15 @@ def compared_with(study: Study) -> str:
     words = [f"{rule} ({listed(titles)})" for rule, titles in rules.items()]
     rule = "; ".join(words) if len(words) > 1 else next(iter(rules))
     who = listed(named(study.makers, judge_names(study)))
-    return f"{said}; the truth is made by {who}: {rule}.{_adjudicated(study)}"
-
-
-def _adjudicated(study: Study) -> str:
-    """How many items have an adjudicated label, and whether it counts."""
-    if not study.n_adjudicated:
-        return ""
-    count = "are the truth there" if study.config.adjudicated else "do not count"
-    return f" Adjudicated labels, on {counted(study.n_adjudicated, 'item')}, {count}."
+    said = f"{said}; the truth is made by {who}: {rule}."
+    if study.n_adjudicated:
+        count = "are the truth there" if study.config.adjudicated else "do not count"
+        said += f" Adjudicated labels, on {counted(study.n_adjudicated, 'item')}, {count}."
+    return said
 
 
 def judge_names(study: Study) -> list[str]:
-    """What the judges of a study are called."""
+    """The names of a study's judges."""
     return [judge.name for judge in study.judges]
 
 
@@ -94,16 +90,15 @@ def named(makers: Sequence[str], judges: Collection[str] = ()) -> list[str]:
 def bar_lines(
     study: Study, kind: BarKind = "typical", independent: Collection[str] = ()
 ) -> Iterator[str]:
-    """Who is in the bar and who is left out, and who may be somebody's copy; a sentence for metrics
-    of which the same holds."""
+    """Name who is in the bar, who is left out and who may be somebody's copy; a sentence for
+    metrics of which the same holds."""
     yield from _by_line(study, "Bar", lambda humans: _line(humans, kind))
-    yield from _by_line(study, "Copies", lambda humans: _copies(humans, independent))
 
+    def copies(humans: Humans) -> str:
+        given = humans.made.values, humans.makers, humans.clusters
+        return "" if humans.has_places else why_copied(*given, independent)
 
-def _copies(humans: Humans, independent: Collection[str]) -> str:
-    if humans.has_places:
-        return ""
-    return why_copied(humans.made.values, humans.makers, humans.clusters, independent)
+    yield from _by_line(study, "Copies", copies)
 
 
 def why_copied(
@@ -127,7 +122,7 @@ def why_copied(
 
 
 def overlap_lines(study: Study) -> Iterator[str]:
-    """How many items have two labels or more and which annotators share none, a sentence for
+    """Count the items with two labels or more and name annotators who share none, a sentence for
     metrics where that is the same."""
     yield from _by_line(study, "Overlap", _items_in_common)
 
@@ -184,7 +179,7 @@ BY_CHANCE = 0.01  # that a judge who gives it as often as humans did not give it
 
 
 def data_notes(study: Study) -> Iterator[str]:
-    """What is missing on the human side, and what the annotators are."""
+    """Name what is missing on the human side, and what the annotators are."""
     rubric, humans = study.rubric, study.humans
     yield from maker_notes(study)
     for metric in rubric.metrics:
@@ -192,7 +187,9 @@ def data_notes(study: Study) -> Iterator[str]:
         about = study.answers.of_kind(metric, rubric)
         without = int((about & (found.truth < 0)).sum())
         if without:
-            tied = _tied(found)
+            # Labels of those who make the truth, and yet none.
+            rated = (found.made.values >= 0).any(axis=1)
+            tied = int((rated & (found.truth[found.made.rows] < 0)).sum())
             which = "" if tied == without else f", {tied} of them"
             said = f"{which} because their labels are tied" if tied else ""
             all_of_them = f"{study.n_about(metric)} {SEVERAL[metric.of]}"
@@ -214,9 +211,8 @@ def data_notes(study: Study) -> Iterator[str]:
             "Annotators written name#1, name#2, … are places in a list, not people: "
             "they are pooled and never compared in pairs."
         )
-    if any(
-        sum(not is_slot(a) for a in h.makers) > MOST_ANNOTATORS_IN_PAIRS for h in humans.values()
-    ):
+    people = [sum(not is_slot(a) for a in h.makers) for h in humans.values()]
+    if max(people, default=0) > MOST_ANNOTATORS_IN_PAIRS:
         yield f"More than {MOST_ANNOTATORS_IN_PAIRS} annotators: their pairs are not listed."
 
 
@@ -277,12 +273,6 @@ def apart_uses(study: Study, metric: Metric) -> Iterator[str]:
         )
 
 
-def _tied(humans: Humans) -> int:
-    """How many answers have labels of those who make the truth, and yet none."""
-    made = humans.made
-    return int(((made.values >= 0).any(axis=1) & (humans.truth[made.rows] < 0)).sum())
-
-
 def _overlap(humans: Humans) -> str:
     """`60 and 100`, the items with two labels or more and all with a label; empty where these are
     the same, or none has two."""
@@ -293,15 +283,20 @@ def _overlap(humans: Humans) -> str:
 
 def collapsed(study: Study) -> Mapping[str, str]:
     """A sentence for each judge that gives nearly one label throughout, as humans do not."""
-    told: dict[str, list[str]] = {}
-    for judge in (judge for judge in study.judges if judge.kind != "control"):
-        for metric in (m for m in study.rubric.metrics if judge.judges(m)):
-            if said := _collapse(
-                metric, study.judged(judge, metric), study.humans[metric.id].truth
-            ):
-                told.setdefault(judge.name, []).append(said)
+    told = {
+        judge.name: [
+            _collapse(metric, study.judged(judge, metric), study.humans[metric.id].truth)
+            for metric in study.rubric.metrics
+            if judge.judges(metric)
+        ]
+        for judge in study.real_judges
+    }
     words = "gives nearly one label throughout"
-    return {name: f"{name} {words}: {'; '.join(said)}." for name, said in told.items()}
+    return {
+        name: f"{name} {words}: {'; '.join(filter(None, said))}."
+        for name, said in told.items()
+        if any(said)
+    }
 
 
 def _collapse(metric: Metric, judged: IntArray, truth: IntArray) -> str:
@@ -319,7 +314,7 @@ def _collapse(metric: Metric, judged: IntArray, truth: IntArray) -> str:
 
 
 def constant_note(study: Study) -> Iterator[str]:
-    """Which label the constant control gives, and that choosing it here favours it."""
+    """Name the label that the constant control gives, and that choosing it here favours it."""
     if any(judge.is_majority for judge in study.judges):
         found = [(study.humans[m.id].most_common, m) for m in study.rubric.metrics]
         said = [f"{m.label_texts[label]!r} on {m.title}" for label, m in found if label >= 0]
@@ -331,12 +326,12 @@ def constant_note(study: Study) -> Iterator[str]:
 
 
 def judge_notes(study: Study, found: Results) -> Iterator[str]:
-    """What a reader must not overlook: labels that a judge never gives, judges that a control
-    matches, and which constant stands beside them."""
+    """Caveats that a reader must not overlook: labels that a judge never gives, judges that a
+    control matches, and which constant stands beside them."""
     yield from constant_note(study)
-    controls = [judge.name for judge in study.judges if judge.kind == "control"]
+    controls = [judge.name for judge in study.controls]
     metrics = study.rubric.metrics
-    for judge in (judge for judge in study.judges if judge.kind != "control"):
+    for judge in study.real_judges:
         name = judge.name
         for metric in metrics:
             for label, share in _never_gave(study, judge, metric):
@@ -375,7 +370,8 @@ def _no_better(found: Results, judge: str, controls: Sequence[str], metric: Metr
 
 
 def model_notes(study: Study) -> Iterator[str]:
-    """Where there is no model, and what those that there are rest on; nothing under other rules."""
+    """Say where there is no model, and what those that there are rest on; nothing under other
+    rules."""
     if study.config.rule != "dawid_skene":
         return
     humans, rubric = study.humans, study.rubric
@@ -408,7 +404,7 @@ def _titles(metrics: Iterator[Metric] | list[Metric]) -> str:
 
 
 def _few_labels(humans: Humans) -> int:
-    """How many annotators gave too few labels to be known."""
+    """The number of annotators who gave too few labels to be known."""
     given = (humans.made.values >= 0).sum(axis=0)
     return int(((given > 0) & (given < FEW_LABELS)).sum())
 

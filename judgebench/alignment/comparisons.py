@@ -35,7 +35,8 @@ _NO_INTERVAL = "an average rank has no interval; judges of one group do not diff
 
 @dataclass(frozen=True)
 class Outcomes:
-    """How every judge did on one metric, one entry per truth (rule `each`: per human label).
+    """The outcomes of every judge on one metric, one entry per truth (rule `each`: per human
+    label).
 
     `of` holds by judge's name (truths,): 1 right, 0 wrong, -1 where it gave no label.
     """
@@ -49,12 +50,12 @@ class Outcomes:
         return ClusterCounts(discordance_by_cluster(*pair, self.clusters))
 
     def n_missing(self, first: str, second: str) -> int:
-        """How many truths at least one of the two gave no label to."""
+        """The number of truths that at least one of the two gave no label to."""
         return int(((self.of[first] < 0) | (self.of[second] < 0)).sum())
 
 
 def outcomes(study: Study, judges: Sequence[JudgeVerdicts], metric: Metric) -> Outcomes:
-    """Who was right on what."""
+    """The outcomes of these judges on a metric."""
     rows, truth, clusters = truths(study, metric)
     known, of = truth >= 0, {}
     for judge in judges:
@@ -72,8 +73,8 @@ def comparisons(study: Study, metric: Metric) -> Iterator[Row]:
     pairs.
     """
     right = outcomes(study, study.judges, metric)
-    real = [judge.name for judge in study.judges if judge.kind != "control"]
-    controls = [judge.name for judge in study.judges if judge.kind == "control"]
+    real = [judge.name for judge in study.real_judges]
+    controls = [judge.name for judge in study.controls]
     pairs = [*combinations(real, 2), *((name, control) for name in real for control in controls)]
     found = [_comparison(study, right, *pair) for pair in pairs]
     corrected = holm([p["permutation_p"] for _, p in found])

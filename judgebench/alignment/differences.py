@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 
 from judgebench.alignment.against_truth import paired_labels, score_of
 from judgebench.alignment.statistics import NOMINAL, STATISTICS, Declared, FailurePolicy
@@ -116,12 +117,16 @@ def paired_bootstrap(
     return cluster_bootstrap(counts, difference_of(statistic), resampling, n=n, n_missing=missing)
 
 
+def _used(statistic: str, metric: Metric, both: Both) -> NDArray[np.bool_]:
+    severe = len(metric.labels) - 1
+    return both.truth >= 0 if statistic == "accuracy" else both.truth == severe
+
+
 def _apart(statistic: str, metric: Metric, both: Both) -> FloatArray:
     """Of the items that accuracy, or severe recall, is about: the counts (clusters, 3) of those
     that only the second, only the first, and both or none have right."""
-    truth = both.truth
-    used = truth >= 0 if statistic == "accuracy" else truth == len(metric.labels) - 1
-    right = [np.where(x < 0, -1, x == truth)[used].astype(np.int64) for x in both.judged]
+    used = _used(statistic, metric, both)
+    right = [np.where(x < 0, -1, x == both.truth)[used].astype(np.int64) for x in both.judged]
     return discordance_by_cluster(right[1], right[0], both.clusters[used])
 
 
@@ -147,19 +152,17 @@ def share_tests(metric: Metric, both: Both, seed: int) -> Iterator[tuple[str, Es
         counts = _apart(statistic, metric, both)
         p = mcnemar_clustered(ClusterCounts(counts), seed=seed)
         n = round(float(counts.sum()))
-        truth = both.truth
-        known = truth >= 0 if statistic == "accuracy" else truth == len(metric.labels) - 1
+        missing = int(_used(statistic, metric, both).sum()) - n
         reason = "" if p is not None else NEVER_APART
-        yield statistic, Estimate(p, n=n, n_missing=int(known.sum()) - n, reason=reason)
+        yield statistic, Estimate(p, n=n, n_missing=missing, reason=reason)
 
 
 def corrected(rows: Sequence[Row], family: Sequence[str]) -> Iterator[Row]:
     """Holm's correction of the permutation tests among the rows, over those with the same values of
     the keys `family`."""
     families: dict[tuple[str, ...], list[Row]] = {}
-    for row in rows:
-        if row.analysis == "test":
-            families.setdefault(tuple(row[key] for key in family), []).append(row)
+    for row in (row for row in rows if row.analysis == "test"):
+        families.setdefault(tuple(row[key] for key in family), []).append(row)
     for tests in families.values():
         for row, p in zip(tests, holm([row.estimate.value for row in tests]), strict=True):
             yield replace(row, statistic="p_holm", estimate=replace(row.estimate, value=p))

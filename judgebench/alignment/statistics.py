@@ -62,12 +62,12 @@ class Declared:
         return {"higher": -value, "lower": value, "zero": abs(value)}[self.best]
 
     def fits(self, metric: Metric) -> bool:
-        """Whether it can be defined on such a metric."""
+        """True where it can be defined on such a metric."""
         return metric.kind == "ordinal" or not self.needs_severities
 
     @property
     def signed(self) -> bool:
-        """Whether its sign is to be shown."""
+        """True where its sign is to be shown."""
         return self.best == "zero"
 
 

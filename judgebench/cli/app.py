@@ -16,7 +16,6 @@ from typing import Annotated, Any
 import typer
 
 from judgebench import __version__
-from judgebench.cli import score as cli_score
 from judgebench.cli.benchmark import Asked, benchmark, confirm_keys_of
 from judgebench.cli.options import (
     EVERYTHING,
@@ -32,6 +31,7 @@ from judgebench.cli.options import (
     ShardOption,
     WorkersOption,
 )
+from judgebench.cli.score import align, report
 from judgebench.cli.show import ONE_SCREEN, Output, entries, guarded_streams, show_problems, told
 from judgebench.errors import DamagedRun, JudgebenchError, RunError, SetupError
 from judgebench.features import wings
@@ -190,9 +190,9 @@ def check(
 
 
 app.command(epilog="Example: judgebench align runs/demo --truth majority --annotator 'expert*'")(
-    cli_score.align
+    align
 )
-app.command(epilog="Example: judgebench report runs/demo --to paper/tables")(cli_score.report)
+app.command(epilog="Example: judgebench report runs/demo --to paper/tables")(report)
 
 
 @app.command(name="list", epilog="Example: judgebench list rubrics")

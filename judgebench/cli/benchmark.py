@@ -10,7 +10,7 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import typer
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Asked:
-    """What is to be run, as the command line says."""
+    """The work that is to be done, as the command line says."""
 
     bench: Path
     run: Path | None = None
@@ -124,13 +124,15 @@ def _judge(
             f"To score what there is: judgebench align {shlex.quote(str(folder.path))}",
             err=True,
         )
-        if stopped.at_once:
-            _leave_at_once()
+        if stopped.at_once:  # without waiting for engines at work: all that was written is on disk
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(INTERRUPTED)
         raise typer.Exit(INTERRUPTED) from None
 
 
 def _say_no_judge(console: Console, bench: Bench, folder: RunFolder) -> None:
-    """What can be done about a benchmark without a judge."""
+    """Say what can be done about a benchmark without a judge."""
     run = shlex.quote(str(folder.path))
     console.print(
         f"! {bench.file.name} names no judge: this report is about annotators and control judges "
@@ -144,13 +146,6 @@ def _say_no_judge(console: Console, bench: Bench, folder: RunFolder) -> None:
 
 def _this_command() -> str:
     return shlex.join(["judgebench", *sys.argv[1:]])
-
-
-def _leave_at_once() -> NoReturn:
-    """End the process without waiting for engines at work; all that was written is on the disk."""
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(INTERRUPTED)
 
 
 def _print_forecast(console: Console, bench: Bench, folder: RunFolder) -> None:
@@ -170,8 +165,7 @@ def _print_forecast(console: Console, bench: Bench, folder: RunFolder) -> None:
         table.add_row(f.judge, f"{f.answers:,}", f"{f.done:,}", *counts, cost)
     console.print(table)
     for judge in bench.recorded:
-        told = f"{judge.name}: recorded verdicts on {judge.n_rows:,} items, no call."
-        console.print(told)
+        console.print(f"{judge.name}: recorded verdicts on {judge.n_rows:,} items, no call.")
     for learnt in with_learnt(bench, folder).learnt:
         console.print(f"{learnt.ahead}.")
     console.print("No model was called, nothing was written.")
@@ -194,8 +188,7 @@ def confirm_keys(file: Path, models: Iterable[Model]) -> None:
 
     Raises typer.Abort where the answer is no.
     """
-    home = file.resolve()
-    if home.is_relative_to(Path.cwd()) or home.is_relative_to(shipped_folder("examples")):
+    if any(map(file.resolve().is_relative_to, (Path.cwd(), shipped_folder("examples")))):
         return
     sent = dict.fromkeys(_sent(models))
     for line in sent:

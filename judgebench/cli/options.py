@@ -166,7 +166,7 @@ class Files:
 
 @dataclass(frozen=True)
 class Truth:
-    """How labels become a truth; None means as the run's own settings say."""
+    """The rule by which labels become a truth; None means as the run's own settings say."""
 
     truth: Annotated[
         str | None,
@@ -202,7 +202,7 @@ class Truth:
 
 @dataclass(frozen=True)
 class Design:
-    """How the labels came about; None and False mean as the run's own settings say."""
+    """The design of the labelling; None and False mean as the run's own settings say."""
 
     blind: Annotated[
         Literal["yes", "no", "unknown"] | None,
@@ -229,7 +229,7 @@ class Design:
 
 @dataclass(frozen=True)
 class Extent:
-    """How much is judged, at what cost, and of which data."""
+    """The amount that is judged, at what cost, and of which data."""
 
     limit: Limit = None
     budget: Budget = None

@@ -75,7 +75,7 @@ def _check_files(run: Path | None, files: Files) -> None:
 
 
 def page_of(run: Path | None) -> Mapping[str, Path]:
-    """Where the page of the run's report is, once there is one."""
+    """The page of the run's report, once there is one."""
     page = (run or Path()) / "report" / "report.html"
     return {"html": page} if run and page.is_file() else {}
 
@@ -128,8 +128,8 @@ def report(
 
 
 def report_and_print(run: Path, output: Output) -> bool:
-    """What ends a run: the report's files, and what they hold on the screen. Whether every model
-    gave a verdict that could be read; those that gave none are named."""
+    """Write and print the report that ends a run. True where every model gave a verdict that could
+    be read; those that gave none are named."""
     from judgebench import api
 
     study = open_study(run)

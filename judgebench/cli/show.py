@@ -1,4 +1,4 @@
-"""How a command shows what it found: one screen, everything, nothing, or JSON."""
+"""The ways in which a command shows its findings: one screen, everything, nothing, or JSON."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ AsJson = Annotated[
 
 @dataclass(frozen=True)
 class Output:
-    """How much is printed. Raises SetupError where two ways are asked for."""
+    """The amount that is printed. Raises SetupError where two ways are asked for."""
 
     verbose: Annotated[
         bool,
@@ -57,7 +57,7 @@ class Output:
             warnings.simplefilter("ignore", UserWarning)
 
     def console(self) -> Console:
-        """Where a command prints what is not JSON, so that JSON stands alone."""
+        """The console on which a command prints what is not JSON, so that JSON stands alone."""
         from judgebench.results.screen import Screen
 
         stream = sys.stderr if self.json else sys.stdout
@@ -78,7 +78,7 @@ def show(
     from judgebench import api
     from judgebench.results.part import caveats
     from judgebench.results.shown import to_json
-    from judgebench.results.terminal import print_parts, print_screen
+    from judgebench.results.terminal import print_parts
     from judgebench.words import counted
 
     if output.json:
@@ -86,9 +86,9 @@ def show(
         typer.echo(to_json(found, name, **({"report": paths} if written else {}), **beside))
         return
     parts, console = api.parts(found), output.console()
-    (print_parts if output.verbose else print_screen)(parts, console, name)
+    print_parts(parts, console, name, everything=output.verbose)
     console.print()
-    for line in _paths(written or {}, output):
+    for line in _paths(written, output) if written else ():
         console.print(line, soft_wrap=True)
     if not output.verbose:
         notes = caveats(parts)
@@ -97,9 +97,8 @@ def show(
 
 
 def _paths(written: Mapping[str, Path], output: Output) -> Sequence[str]:
-    """Where the page is and how many files stand beside it; all paths where much is asked for."""
-    if not written:
-        return []
+    """Say where the page is and how many files stand beside it; all paths where much is asked
+    for."""
     page = written.get("html", next(iter(written.values())))
     table = [f"Verdicts: {path}" for key, path in written.items() if key == "verdicts.csv"]
     others = [path for path in written.values() if path != page]
@@ -222,7 +221,7 @@ def guarded_streams() -> Iterator[None]:
 
 
 def told(error: OSError) -> Iterator[str]:
-    """What to print about an error of the system that ended a command: a line, or none for a
+    """The text to print about an error of the system that ended a command: a line, or none for a
     reader that went away, such as `head`."""
     if error.errno != errno.EPIPE:
         file = os.fsdecode(error.filename) if error.filename is not None else "a file"

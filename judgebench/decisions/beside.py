@@ -66,17 +66,22 @@ def triage_curves(
     """
     metrics = [metric for metric in study.rubric.metrics if metric.kind == "ordinal"]
     truth_of = truth or (lambda metric: study.humans[metric].truth)
-    severe = {m.id: _severe(truth_of(m.id), _severe_from(m, rule)) for m in metrics}
+    # By answer: 1 where the truth is severe (on any metric), 0 where not, -1 where there is none.
+    severe = {
+        m.id: np.where(truth_of(m.id) < 0, -1, truth_of(m.id) >= _severe_from(m, rule))
+        for m in metrics
+    }
     rated = {metric.id: study.humans[metric.id].ratings.rows for metric in metrics}
     fixed = {m.id: m.severities[_severe_from(m, rule)] for m in metrics} | {EVERY: 1.0}
     if len(metrics) > 1:
-        severe[EVERY] = _severe_on_any([severe[metric.id] for metric in metrics])
+        known = np.stack([severe[metric.id] for metric in metrics])
+        all_known = np.where((known < 0).any(axis=0), -1, 0)
+        severe[EVERY] = np.where((known == 1).any(axis=0), 1, all_known)
         rated[EVERY] = np.unique(np.concatenate(list(rated.values())))
-    for judge in study.judges:
-        judged = [metric for metric in metrics if judge.judges(metric)]
-        if judge.kind == "control" or not judged:
+    for judge in study.real_judges:
+        judged, asked = [m for m in metrics if judge.judges(m)], study.asked(judge)
+        if not judged:
             continue
-        asked = study.asked(judge)
         for metric_id, signals in _signals(study, judged, judge, rule).items():
             if metric_id == EVERY and len(judged) < len(metrics):
                 continue
@@ -109,26 +114,13 @@ def _curve(
 def filters_well(choice: Choice, rule: AssistRule) -> bool:
     """True where a threshold is sure to send, and to miss, no more than ASSIST allows."""
     sent, missed = choice.expected_sent.high, choice.expected_missed.high
-    if sent is None or missed is None:
-        return False
-    return sent <= rule.sent and missed <= rule.missed
-
-
-def _severe(truth: Labels, severe_from: int) -> Labels:
-    """1 where the truth of an answer is severe, 0 where not, -1 where there is none (answers,)."""
-    return np.where(truth < 0, -1, (truth >= severe_from).astype(np.int64))
+    return sent is not None and sent <= rule.sent and missed is not None and missed <= rule.missed
 
 
 def _severe_from(metric: Metric, rule: DecisionRule) -> int:
     index = rule.severe_index(metric)
     assert index is not None, f"{metric.id} is nominal"
     return index
-
-
-def _severe_on_any(severe: Sequence[Labels]) -> Labels:
-    """1 where any metric is severe, 0 where all are known and none is, else -1."""
-    known = np.stack(severe)
-    return np.where((known == 1).any(axis=0), 1, np.where((known < 0).any(axis=0), -1, 0))
 
 
 def _signals(
@@ -165,13 +157,13 @@ def _probabilities(
     study: Study, metrics: Sequence[Metric], judge: JudgeVerdicts, rule: DecisionRule
 ) -> dict[str, Signals]:
     """The summed probability of the severe labels; empty unless there are some on every metric."""
-    found: dict[str, Signals] = {}
-    for metric in metrics:
-        p = study.probabilities(judge, metric)
-        if p is None:
-            return {}
-        found[metric.id] = {PROBABILITY: p[:, _severe_from(metric, rule) :].sum(axis=1)}
-    return found
+    known = [(metric, study.probabilities(judge, metric)) for metric in metrics]
+    found: dict[str, Signals] = {
+        metric.id: {PROBABILITY: p[:, _severe_from(metric, rule) :].sum(axis=1)}
+        for metric, p in known
+        if p is not None
+    }
+    return found if len(found) == len(metrics) else {}
 
 
 def _members(judge: JudgeVerdicts, judges: Sequence[JudgeVerdicts]) -> list[JudgeVerdicts]:
@@ -230,23 +222,21 @@ def _of_judges(study: Study, metric: Metric, kind: BarKind) -> Iterator[Row]:
     humans = study.humans[metric.id]
     kept = humans.ratings.of(humans.in_bar(kind))
     votes = value_counts(kept.values, len(metric.labels))
-    for judge in study.judges:
-        if judge.kind != "control":
-            judged = study.judged(judge, metric)[kept.rows]
-            found = gap(judged, False, votes, humans.clusters)
-            estimate = _estimate(found, int((judged >= 0).sum()))
-            yield Row("bar", "gap", estimate, judge.name, metric.id)
+    for judge in study.real_judges:
+        judged = study.judged(judge, metric)[kept.rows]
+        found = gap(judged, False, votes, humans.clusters)
+        yield Row("bar", "gap", _estimate(found, (judged >= 0).sum()), judge.name, metric.id)
 
 
 def _estimate(found: tuple[float, float, float], n: int) -> Estimate:
     if np.isnan(found[0]):
         return Estimate(None, n=n, reason="no item has labels of two others")
     value, low, high = map(float, found)
-    return Estimate(value, low, high, SMOOTHED_T, n)
+    return Estimate(value, low, high, SMOOTHED_T, int(n))
 
 
 def rare_labels(study: Study, metric: Metric, rule: DecisionRule) -> Iterator[str]:
-    """Which labels are too rare for balanced agreement, and what to do about it."""
+    """Name the labels that are too rare for balanced agreement, and what to do about it."""
     humans, severe = study.humans[metric.id], rule.severe_index(metric)
     truth = humans.truth_of(humans.trusted(rule.replace.humans.bar))
     known = np.flatnonzero(truth >= 0)
@@ -328,12 +318,11 @@ def alternative_tests(study: Study, rule: DecisionRule) -> Iterator[Row]:
     `advantage` is the average advantage probability; its interval resamples whole questions. The t
     test takes items as independent, as in the paper.
     """
-    controls = [judge.name for judge in study.judges if judge.kind == "control"]
+    controls = [judge.name for judge in study.controls]
     level = rule.alternative_test.guard
-    real = [judge for judge in study.judges if judge.kind != "control"]
     for metric in study.rubric.metrics:
         right = outcomes(study, study.judges, metric)
-        for judge in real:
+        for judge in study.real_judges:
             guard = _guard(right, judge.name, controls, level, study.resampling.seed)
             for variant in ("published", "balanced"):
                 yield from _test(study, metric, judge, variant, rule, guard)
@@ -384,11 +373,6 @@ def _guard(right: Outcomes, judge: str, controls: Sequence[str], level: float, s
     """Is the judge more accurate than each control, on the items that both labelled?"""
     if not controls:
         return None, "there is no control judge to beat"
-    unbeaten = []
-    for control in controls:
-        p = mcnemar_clustered(right.pair(judge, control), "greater", seed=seed)
-        if p is None or p > level:
-            unbeaten.append(control)
-    if not unbeaten:
-        return True, ""
-    return False, f"not shown to be more accurate than {', '.join(unbeaten)}"
+    p = {c: mcnemar_clustered(right.pair(judge, c), "greater", seed=seed) for c in controls}
+    unbeaten = ", ".join(c for c, shown in p.items() if shown is None or shown > level)
+    return not unbeaten, f"not shown to be more accurate than {unbeaten}" * bool(unbeaten)

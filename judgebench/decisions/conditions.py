@@ -8,7 +8,7 @@ is that of the worst case, an upper limit that of the best.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -349,18 +349,16 @@ def of_systems(by_system: Mapping[str, StudyCounts], rule: DecisionRule) -> Iter
 def _failures(counts: StudyCounts, rule: DecisionRule, how_many: FloatArray) -> Finding:
     n, failed = counts.asked.T
     share = clustered_share(failed, n, how_many, rule.level, one_sided=True)
-    most = rule.replace.failures
+    most, enough = rule.replace.failures, ""
+    if not failed.any() and 0 < most < 1:  # so many must all have a label to show that few lack one
+        needed = math.ceil(math.log(1 - rule.level) / math.log(1 - most))
+        enough = f"{needed} questions would show it"
     return Finding(
         key="failures", title="share of answers without a label of the judge",
         bound=most, at_least=False, found=share, met=share.high <= most, not_met=share.low > most,
         n=how_many @ n, method=CLUSTERED_EXACT, reason="the judge was asked about no labelled item",
-        missing=_enough_for(most, rule.level) if not failed.any() and 0 < most < 1 else "",
+        missing=enough,
     )  # fmt: skip
-
-
-def _enough_for(most: float, level: float) -> str:
-    """Of how many questions all must have a label to show that at most this share has none."""
-    return f"{math.ceil(math.log(1 - level) / math.log(1 - most))} questions would show it"
 
 
 def _method(counts: StudyCounts, method: str) -> str:
@@ -401,7 +399,8 @@ def assist_conditions(
 def _at_most(
     key: str, title: str, estimate: Estimate, bound: float, missing: str, can_fail: bool = True
 ) -> Condition:
-    """What must lie below `bound`; unclear without an interval, and for want of what is missing."""
+    """The condition on a number that must lie below `bound`; unclear without an interval, and for
+    want of what is missing."""
     state = State.UNCLEAR
     if estimate.high is not None and estimate.high <= bound:
         state, missing = State.MET, ""
@@ -473,14 +472,15 @@ def _fails(robustness: Estimate, least: float, among: int) -> bool:
 
 
 def _mean(estimates: Sequence[Estimate]) -> Estimate:
-    def mean(numbers: Iterable[float | None]) -> float:
-        return sum(x for x in numbers if x is not None) / len(estimates)
-
+    value, low, high = (
+        sum(getattr(e, part) or 0.0 for e in estimates) / len(estimates)
+        for part in ("value", "low", "high")
+    )
     return replace(
         estimates[0],
-        value=mean(e.value for e in estimates),
-        low=mean(e.low for e in estimates),
-        high=mean(e.high for e in estimates),
+        value=value,
+        low=low,
+        high=high,
         n=sum(e.n for e in estimates),
         n_missing=sum(e.n_missing for e in estimates),
         reason="",

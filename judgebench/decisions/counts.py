@@ -91,19 +91,21 @@ class StudyCounts:
         return self.severe_from is not None
 
     def used(self, measure: Measure, rare: int) -> Bools | None:
-        """Which labels (k,) balanced agreement is a mean over; None for plain agreement."""
+        """Mask of the labels (k,) that balanced agreement is a mean over; None for plain
+        agreement."""
         if measure == "accuracy":
             return None
         return estimable(self.how_many @ (self.items > 0), rare, self.severe_from)
 
     @property
     def total_asked(self) -> int:
-        """How many items with human labels the judge was asked about."""
+        """The number of items with human labels the judge was asked about."""
         return round(float(self.how_many @ self.asked[:, 0]))
 
 
 def estimable(questions: FloatArray | IntArray, rare: int, severe_from: int | None) -> Bools:
-    """Which labels agreement can be estimated on, by how many `questions` (k,) have them as truth.
+    """Mask of the labels that agreement can be estimated on, by how many `questions` (k,) have them
+    as truth.
 
     A label of fewer than `rare` would decide balanced agreement by a handful of items; it is left
     out as long as two others remain. Severe labels stay: they are what a judge is for.
@@ -187,7 +189,7 @@ def _weight(which: Bools) -> FloatArray:
 
 
 def _by_kind(blocks: Mapping[str, FloatArray]) -> tuple[FloatArray, dict[str, FloatArray]]:
-    """How many clusters there are of each kind (U,), and the blocks with one entry for each kind.
+    """The number of clusters of each kind (U,), and the blocks with one entry for each kind.
 
     Clusters are of one kind where all their counts are the same.
     """

@@ -10,8 +10,7 @@ from typing import Any
 
 from judgebench.decisions.result import NO_FILTER, Decisions, Outcome, TriageCurve
 from judgebench.decisions.rule import AssistRule
-from judgebench.records import Estimate
-from judgebench.results.figure import SMALL, grid_ticks, new_figure
+from judgebench.results.figure import SMALL, grid_ticks, new_figure, new_panels, whisker
 from judgebench.results.part import Drawing
 from judgebench.results.tables import DASH
 from judgebench.stats.thresholds import Choice
@@ -77,13 +76,10 @@ def draw_triage(decisions: Decisions, curves: Sequence[TriageCurve]) -> Any:
     """One judge and signal, a panel for each curve: what humans would read against what they would
     catch."""
     across = min(_ACROSS, len(curves))
-    down = -(-len(curves) // across)
-    figure = new_figure(max(4.2, 0.6 + _PANEL * across), 1.6 + (_PANEL + 0.2) * down)
-    panels = list(figure.subplots(down, across, squeeze=False, sharex=True, sharey=True).flat)
-    for axes, curve in zip(panels, curves, strict=False):
+    size = max(_PANEL, 3.6 / across), _PANEL + 0.2  # so that the figure is at least 4.2 inches wide
+    figure, panels = new_panels(len(curves), _ACROSS, size, (0.6, 1.6), sharex=True, sharey=True)
+    for axes, curve in zip(panels, curves, strict=True):
         _draw_panel(axes, curve, decisions.titles[curve.metric], decisions.rule.assist)
-    for axes in panels[len(curves) :]:
-        axes.set_visible(False)
     for place in range(0, len(curves), across):
         panels[place].set_ylabel("Share of severe answers caught")
     for place in range(max(0, len(curves) - across), len(curves)):
@@ -101,7 +97,14 @@ def draw_triage(decisions: Decisions, curves: Sequence[TriageCurve]) -> Any:
 
 
 def _draw_panel(axes: Any, curve: TriageCurve, title: str, rule: AssistRule) -> None:
-    _draw_target(axes, rule)
+    from matplotlib.patches import Rectangle
+
+    corner = Rectangle(  # what ASSIST requires: little sent, little missed
+        (0, 1 - rule.missed), rule.sent, rule.missed, facecolor=_TARGET, alpha=0.28,
+        edgecolor=_TARGET, hatch="////", linewidth=0,
+        label=f"required: ≤ {rule.sent:.0%} sent, ≤ {rule.missed:.0%} missed",
+    )  # fmt: skip
+    axes.add_patch(corner)
     axes.plot([0, 1], [0, 1], color=_CHANCE, linewidth=0.9, linestyle=":", label="sent at random")
     _draw_steps(axes, curve)
     _draw_choice(axes, curve.choice)
@@ -115,18 +118,6 @@ def _draw_panel(axes: Any, curve: TriageCurve, title: str, rule: AssistRule) -> 
     axes.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")
     for set_ticks in (axes.set_xticks, axes.set_yticks):
         set_ticks([0, 0.25, 0.5, 0.75, 1], ["0", "0.25", "0.5", "0.75", "1"])
-
-
-def _draw_target(axes: Any, rule: AssistRule) -> None:
-    """The corner that ASSIST requires: little sent, little missed."""
-    from matplotlib.patches import Rectangle
-
-    corner = Rectangle(
-        (0, 1 - rule.missed), rule.sent, rule.missed, facecolor=_TARGET, alpha=0.28,
-        edgecolor=_TARGET, hatch="////", linewidth=0,
-        label=f"required: ≤ {rule.sent:.0%} sent, ≤ {rule.missed:.0%} missed",
-    )  # fmt: skip
-    axes.add_patch(corner)
 
 
 def _draw_steps(axes: Any, curve: TriageCurve) -> None:
@@ -158,12 +149,6 @@ def _draw_choice(axes: Any, choice: Choice | None) -> None:
     if sent.value is None or caught.value is None:
         return
     axes.errorbar(
-        sent.value, caught.value, xerr=_error(sent), yerr=_error(caught), elinewidth=1.1,
+        sent.value, caught.value, xerr=whisker(sent), yerr=whisker(caught), elinewidth=1.1,
         label="_nolegend_", clip_on=False, **new,
     )  # fmt: skip
-
-
-def _error(e: Estimate) -> list[list[float]] | None:
-    if e.value is None or e.low is None or e.high is None:
-        return None
-    return [[max(0.0, e.value - e.low)], [max(0.0, e.high - e.value)]]

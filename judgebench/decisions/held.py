@@ -25,7 +25,7 @@ from judgebench.words import counted
 
 
 def why_derived(judged: IntArray, side: HumanSide, names: Sequence[str]) -> str:
-    """Why a judge's labels cannot be taken for judgements of its own; empty where they can.
+    """Say why a judge's labels cannot be taken for its own judgements; empty where they can.
 
     `names` are the annotators of the bar.
     """
@@ -119,17 +119,18 @@ class Held:
     def _controls(self) -> dict[str, IntArray]:
         """The control judges, if there are any, and a constant for each label: beside these
         annotators the strongest need not be the one that is the strongest beside all."""
-        controls = [judge for judge in self.study.judges if judge.kind == "control"]
-        n, fitted = len(self.rows), [judge for judge in controls if not judge.is_majority]
+        controls, n = self.study.controls, len(self.rows)
         labels = enumerate(self.metric.label_texts if controls else ())
         constants = {f'constant "{text}"': np.full(n, code) for code, text in labels}
-        return {**constants, **{judge.name: self._judged(judge) for judge in fitted}}
+        fitted = (judge for judge in controls if not judge.is_majority)
+        return constants | {judge.name: self._judged(judge) for judge in fitted}
 
     def _judged(self, judge: JudgeVerdicts) -> IntArray:
         return self.study.judged(judge, self.metric)[self.rows]
 
     def measure(self, judge: JudgeVerdicts, stressed: tuple[Condition, ...]) -> Measured:
-        """What REPLACE requires of a judge; `stressed` are its conditions in a stress test."""
+        """Measure what REPLACE requires of a judge; `stressed` are its conditions in a stress
+        test."""
         asked = self.study.asked(judge, self.metric)
         if not asked[self.rows].any():
             return Measured(None, (), NOT_ASKED if len(self.rows) else NOT_LABELLED)
@@ -141,7 +142,11 @@ class Held:
             conditions = [of_classes(c, *by_classes, self.rule) for c in conditions]
         conditions += of_systems(self._by_system(judged, asked[self.rows]), self.rule)
         gate = self._incomplete(judge, asked) or self._gate(counts, asked)
-        return Measured(counts, (*conditions, *stressed), gate, self._basis(counts))
+        # `399 answers to 50 questions, 3 annotators`; each question counts once.
+        answers, questions = counts.total_asked, round(float(counts.how_many.sum()))
+        to = f" to {questions:,} questions" if questions < answers else ""
+        basis = f"{answers:,} answers{to}, {counted(len(self.names), 'annotator')}"
+        return Measured(counts, (*conditions, *stressed), gate, basis)
 
     def _gap_of_classes(self, judge: JudgeVerdicts) -> tuple[float, float] | None:
         """`recall_gap` of the judge where its model holds: two labels, every one of them given, by
@@ -164,22 +169,18 @@ class Held:
 
     def _by_system(self, judged: IntArray, asked: Bools) -> dict[str, StudyCounts]:
         """The counts of each system whose answers belong to enough questions."""
-        systems, found = self.study.systems[self.rows], {}
-        for system in sorted(set(systems[asked].tolist()) - {""}):
-            rows = np.flatnonzero(asked & (systems == system))
-            side = self.side.at(rows)
-            if side.clusters.n >= self.rule.questions:
-                found[system] = study_counts(side, judged[rows], asked[rows], {})
-        return found
-
-    def _basis(self, counts: StudyCounts) -> str:
-        """`399 answers to 50 questions, 3 annotators`; each question counts once."""
-        answers, questions = counts.total_asked, round(float(counts.how_many.sum()))
-        to = f" to {questions:,} questions" if questions < answers else ""
-        return f"{answers:,} answers{to}, {counted(len(self.names), 'annotator')}"
+        systems = self.study.systems[self.rows]
+        names = sorted(set(systems[asked].tolist()) - {""})
+        of = {system: np.flatnonzero(asked & (systems == system)) for system in names}
+        sides = {system: self.side.at(rows) for system, rows in of.items()}
+        return {
+            system: study_counts(side, judged[of[system]], asked[of[system]], {})
+            for system, side in sides.items()
+            if side.clusters.n >= self.rule.questions
+        }
 
     def derived(self, judge: JudgeVerdicts) -> str:
-        """Why a judge's labels cannot be taken for judgements of its own; empty where they can.
+        """Say why a judge's labels cannot be taken for its own judgements; empty where they can.
         Places in a list are nobody whose labels could be copied."""
         if any(map(is_slot, self.names)) or judge.name in self.rule.independent:
             return ""
@@ -188,7 +189,8 @@ class Held:
 
     @cached_property
     def copied(self) -> str:
-        """Why the annotators' labels cannot all be taken for their own; empty where they can."""
+        """Say why the annotators' labels cannot all be taken for their own; empty where they
+        can."""
         made, humans = self.humans.made, self.humans
         if any(map(is_slot, self.names)):
             return ""
@@ -196,7 +198,8 @@ class Held:
         return f"{why}. {_CHECK_PEOPLE}" if why else ""
 
     def _incomplete(self, judge: JudgeVerdicts, asked: Bools) -> str:
-        """Why the numbers rest on a part of the run that need not be like the rest, or empty."""
+        """Say why the numbers rest on a part of the run that need not be like the rest, or
+        empty."""
         if self.study.damage:
             return "Files of the run are damaged, and what is left need not be like what is lost"
         asked = asked[self.study.answers.of_kind(self.metric, self.study.rubric)]
@@ -208,7 +211,7 @@ class Held:
         return ""
 
     def _gate(self, counts: StudyCounts, asked: Bools) -> str:
-        """Why nothing can be said at all, whatever the numbers are; empty where something can.
+        """Say why nothing can be known at all, whatever the numbers are; empty where something can.
 
         `asked` (items,) says about which of all items the judge was asked.
         """
@@ -234,7 +237,7 @@ class Held:
         return ""
 
     def _no_pairs(self, asked: Bools) -> str:
-        """Why no annotator can be compared with others on any item."""
+        """Say why no annotator can be compared with others on any item."""
         ratings = self.humans.ratings
         if not _labelled_by_two(ratings).any():
             return "No item was labelled by two annotators: there is no human to compare with"

@@ -1,4 +1,4 @@
-"""What is shown of the decisions: outcomes with their reasons, then what they rest on; and the
+"""The presentation of the decisions: outcomes with their reasons, then what they rest on; and the
 decisions at a glance, for a terminal and for a paper."""
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from judgebench.decisions.words import (
     threshold_text,
 )
 from judgebench.records import Estimate
-from judgebench.results.layout import Layout
+from judgebench.results.layout import Contents, Layout
 from judgebench.results.part import Block, Drawing, Intervals, Lane, Part
 from judgebench.results.tables import DASH, NO_REASON, Cell, Look, Table, format_number
 from judgebench.words import counted, listed
@@ -50,7 +50,7 @@ _MOST_BARS = 3
 
 
 def screen_blocks(decisions: Decisions) -> Iterator[Block]:
-    """What was compared, the outcomes with the agreement of each judge, and why not REPLACE;
+    """Show what was compared, the outcomes with the agreement of each judge, and why not REPLACE;
     nothing where nothing was decided."""
     if decisions.decisions:
         bars, table = decisions.bars[:_MOST_BARS], _table(decisions)
@@ -68,19 +68,23 @@ def screen_blocks(decisions: Decisions) -> Iterator[Block]:
 def _table(decisions: Decisions) -> Table:
     """Metrics down; judges across, outcome and accuracy; then what the accuracy is held against."""
     made = {(d.judge, d.metric): d.outcome for d in decisions.decisions}
-    judges = list(dict.fromkeys(judge for judge, _ in made))
-    metrics = list(dict.fromkeys(metric for _, metric in made))
+    judges, metrics = _judges(decisions), _metrics(decisions)
     between = " " if len(judges) <= _MOST_ON_ONE_LINE else "\n"
-    rows, controls = [], set()
-    for metric in metrics:
-        control, ceiling = decisions.best_control(metric), decisions.ceiling(metric)
-        controls |= {control.judge} - {""}
-        cells = (
-            _cell(made.get((judge, metric)), decisions.accuracy(judge, metric), between)
-            for judge in judges
+    controls = {decisions.best_control(metric).judge for metric in metrics} - {""}
+    rows = [
+        (
+            decisions.titles[metric],
+            *(
+                _cell(
+                    made.get((judge, metric)),
+                    between + format_number(decisions.accuracy(judge, metric).value),
+                )
+                for judge in judges
+            ),
+            *_held_against(decisions, metric),
         )
-        beside = (Cell(format_number(e.value)) for e in (control.estimate, ceiling))
-        rows.append((Cell(decisions.titles[metric]), *cells, *beside))
+        for metric in metrics
+    ]
     said = "The number: how often the judge gives the label of the truth (accuracy)"
     strongest = f" ({listed(sorted(controls))})" if controls else ""
     return Layout(
@@ -97,13 +101,11 @@ def _table(decisions: Decisions) -> Table:
 
 def paper_table(decisions: Decisions) -> Table:
     """A line for each judge and metric: outcome, accuracy, what the accuracy is held against."""
-    judges = list(dict.fromkeys(d.judge for d in decisions.decisions))
-    rows = tuple(
+    judges = _judges(decisions)
+    rows = (
         (
-            Cell(d.judge), Cell(decisions.titles[d.metric]), Cell(d.outcome.value),
-            Cell(estimate=decisions.accuracy(d.judge, d.metric)),
-            Cell(format_number(decisions.best_control(d.metric).estimate.value)),
-            Cell(format_number(decisions.ceiling(d.metric).value)),
+            d.judge, decisions.titles[d.metric], d.outcome.value,
+            decisions.accuracy(d.judge, d.metric), *_held_against(decisions, d.metric),
         )
         for d in sorted(decisions.decisions, key=lambda d: judges.index(d.judge))
     )  # fmt: skip
@@ -121,11 +123,14 @@ def paper_table(decisions: Decisions) -> Table:
     ).listing(rows)
 
 
-def _cell(outcome: Outcome | None, accuracy: Estimate, between: str) -> Cell:
-    if outcome is None:
-        return Cell(DASH)
-    said = f"{outcome.value}{between}{format_number(accuracy.value)}"
-    return Cell(said, look=OUTCOME_LOOKS[outcome])
+def _held_against(decisions: Decisions, metric: str) -> Iterator[str]:
+    """The accuracy of the best control judge and the human ceiling."""
+    for held in (decisions.best_control(metric).estimate, decisions.ceiling(metric)):
+        yield format_number(held.value)
+
+
+def _cell(outcome: Outcome | None, beside: str = "") -> Cell | None:
+    return Cell(outcome.value + beside, look=OUTCOME_LOOKS[outcome]) if outcome else None
 
 
 def _sentences(decisions: Decisions, room: int) -> Iterator[str]:
@@ -167,9 +172,10 @@ def _lines(sentence: str) -> int:
 def _sentence(
     decisions: Decisions, same: Sequence[Decision], words: Callable[[Decision], str]
 ) -> str:
-    """What decisions have in common; a number that differs as `26 to 42`."""
+    """A sentence on what decisions have in common; a number that differs as `26 to 42`."""
     found = [_NUMBER.findall(words(d)) for d in same]
-    spread = iter([list(dict.fromkeys(sorted(n, key=_value))) for n in zip(*found, strict=True)])
+    by_size = partial(sorted, key=lambda number: float(number.replace(",", "")))
+    spread = iter([list(dict.fromkeys(by_size(n))) for n in zip(*found, strict=True)])
 
     def number(_: re.Match[str]) -> str:
         one = next(spread)
@@ -177,10 +183,6 @@ def _sentence(
 
     reason = _NUMBER.sub(number, words(same[0]))
     return f"{same[0].outcome.value} for {_which(decisions, same)}. {reason}"
-
-
-def _value(number: str) -> float:
-    return float(number.replace(",", ""))
 
 
 def _which(decisions: Decisions, same: Sequence[Decision]) -> str:
@@ -221,7 +223,11 @@ def _opening(decisions: Decisions) -> Iterator[Block]:
         return
     table = _decision_table(decisions)
     yield Block("Decisions", decisions.bars, (table,), lead=True, on_screen=True)
-    reasons = tuple(_reason(decisions, d) for d in decisions.decisions)
+    reasons = tuple(
+        f"{d.outcome.value} for {decisions.titles[d.metric]} ({d.judge}). {why(d)}"
+        + (f"\n  {d.numbers}" if d.numbers else "")
+        for d in decisions.decisions
+    )
     yield Block("Why", reasons, lead=True, on_screen=True)
 
 
@@ -255,32 +261,20 @@ def _judges(decisions: Decisions) -> list[str]:
     return list(dict.fromkeys(d.judge for d in decisions.decisions))
 
 
-def _reason(decisions: Decisions, d: Decision) -> str:
-    """The decision, its reason and what data it needs; on a second line its numbers."""
-    sentence = f"{d.outcome.value} for {decisions.titles[d.metric]} ({d.judge}). {why(d)}"
-    return f"{sentence}\n  {d.numbers}" if d.numbers else sentence
+def _metrics(decisions: Decisions) -> list[str]:
+    return list(dict.fromkeys(d.metric for d in decisions.decisions))
 
 
 def _decision_table(decisions: Decisions) -> Table:
     """Metrics down, judges across."""
-    judges = _judges(decisions)
-    rows = []
-    for metric, made in groupby(decisions.decisions, key=lambda d: d.metric):
-        outcomes = {d.judge: d.outcome for d in made}
-        cells = (
-            Cell(outcomes[judge].value, look=OUTCOME_LOOKS[outcomes[judge]])
-            if judge in outcomes
-            else Cell(DASH)
-            for judge in judges
-        )
-        rows.append((Cell(decisions.titles[metric]), *cells))
-    return Layout(
-        "decide_decisions",
-        "May the judge replace the annotators?",
-        ("Metric",),
-        (outcomes_sentence(),),
-        (*judges,),
-    ).listing(rows)
+    made = {(d.judge, d.metric): d.outcome for d in decisions.decisions}
+    title = "May the judge replace the annotators?"
+    layout = Layout("decide_decisions", title, ("Metric",), (outcomes_sentence(),))
+    return layout.crossed(
+        [((decisions.titles[metric],), {"metric": metric}) for metric in _metrics(decisions)],
+        [(judge, {"judge": judge}) for judge in _judges(decisions)],
+        lambda keys: _cell(made.get((keys["judge"], keys["metric"]))),
+    )
 
 
 def _condition_figures(decisions: Decisions) -> Iterator[Intervals]:
@@ -308,7 +302,7 @@ def _kind_title(c: Condition) -> str:
     """The title of a condition, without the control judge or the probe of one decision."""
     title = c.title.split(", ")[0] if c.key == "robustness" else c.title
     if c.rival:
-        title = title.split(", judge minus")[0] + ", judge minus the strongest control"
+        title = f"{title.split(', judge minus')[0]}, judge minus the strongest control"
     return title[:1].upper() + title[1:]
 
 
@@ -334,9 +328,9 @@ def _bar_table(decisions: Decisions) -> Table:
         shares = found.select("bar", "share", metric=row.metric, who=row["who"])
         given = (f"{share['label']} {percent(share.estimate.value)}" for share in shares)
         who = Cell(row.judge or row["who"], remark="a judge" if row.judge else "")
-        cells = Cell(row["in_bar"] or DASH), Cell(estimate=row.estimate, signed=True)
         labels = ", ".join(given) if row["who"] else DASH
-        rows.append((Cell(decisions.titles[row.metric]), who, *cells, Cell(labels)))
+        gap = Cell(estimate=row.estimate, signed=True)
+        rows.append((decisions.titles[row.metric], who, row["in_bar"] or DASH, gap, labels))
     return Layout(
         "decide_bar",
         "Annotators and judges beside those who set the bar",
@@ -353,7 +347,7 @@ def _conditions_table(decisions: Decisions, judge: str, number: int) -> Table:
     """Every condition of every metric with its bound, estimate and state."""
     rows = [
         (
-            Cell(decisions.titles[d.metric]), Cell(f"{outcome}: {c.title}"), Cell(bound_text(c)),
+            decisions.titles[d.metric], f"{outcome}: {c.title}", bound_text(c),
             _estimate_cell(c), Cell(c.state.value, remark=c.missing, look=_STATE_LOOKS[c.state]),
         )
         for d in decisions.decisions
@@ -373,14 +367,13 @@ def _conditions_table(decisions: Decisions, judge: str, number: int) -> Table:
 
 
 def _estimate_cell(c: Condition) -> Cell:
-    e = c.estimate
-    if c.key == "severe_items" and e.value is not None:
-        return Cell(f"{e.value:,.0f}", remark=e.reason)
-    return Cell(estimate=e, signed=c.is_difference)
+    if c.key == "severe_items" and c.estimate.value is not None:
+        return Cell(f"{c.estimate.value:,.0f}", remark=c.estimate.reason)
+    return Cell(estimate=c.estimate, signed=c.is_difference)
 
 
 def _more_data_table(decisions: Decisions) -> Table:
-    """How much more data each unclear decision needs; the reason in a mark where it is unknown."""
+    """The data that each unclear decision still needs; the reason in a mark where it is unknown."""
     rows = []
     for d in decisions.decisions:
         if (more := d.more) is not None:
@@ -390,9 +383,8 @@ def _more_data_table(decisions: Decisions) -> Table:
             unknown = more.reason or NO_REASON
             remark = unknown if more.items is None else "no label of this metric is severe"
             cells = (Cell(text, remark=remark * text.endswith(DASH)) for text in found)
-            most = more.towards.value if more.towards else DASH
-            about = (Cell(d.judge), Cell(decisions.titles[d.metric]))
-            rows.append((*about, *cells, Cell(percent(more.clear)), Cell(most)))
+            ends = percent(more.clear), more.towards and more.towards.value
+            rows.append((d.judge, decisions.titles[d.metric], *cells, *ends))
     return Layout(
         "decide_more_data",
         "How much more data would make the unclear decisions clear",
@@ -423,10 +415,11 @@ def _count(number: int | None) -> str:
 
 def _triage_table(decisions: Decisions) -> Table:
     """The recommended threshold of every curve, here and on new answers."""
-    rows = []
-    for curve in decisions.ordered_curves:
-        title = f"{decisions.titles[curve.metric]}, by {curve.signal}"
-        rows.append((Cell(curve.judge), Cell(title), *_choice_cells(curve)))
+    titles = decisions.titles
+    rows = (
+        (curve.judge, f"{titles[curve.metric]}, by {curve.signal}", *_choice_cells(curve))
+        for curve in decisions.ordered_curves
+    )
     return Layout(
         "decide_triage",
         "The recommended threshold: what it does here, and what is expected on new answers",
@@ -448,25 +441,24 @@ def _triage_table(decisions: Decisions) -> Table:
     ).listing(rows)
 
 
-def _choice_cells(curve: TriageCurve) -> Iterator[Cell]:
+def _choice_cells(curve: TriageCurve) -> Contents:
     """The threshold, what it sends and misses here, and what it is expected to."""
     choice, reason = curve.choice, curve.reason or NO_REASON
     if choice is None:
-        here = (Cell(f"{DASH} of {count:,}") for count in (curve.n, curve.severe))
-        nothing = Cell(estimate=Estimate(None, reason=reason, n=curve.n))
-        yield from (Cell(DASH, remark=reason), *here, nothing, nothing)
-        return
-    threshold = Cell(threshold_text(choice.threshold))
-    yield Cell(threshold_text(-math.inf), remark=NO_FILTER) if choice.sends_all else threshold
-    for share in (choice.sent, choice.missed):
-        count = round((share.value or 0.0) * share.n)
-        yield Cell(f"{count:,} of {share.n:,} ({percent(share.value)})")
-    yield Cell(estimate=choice.expected_sent)
-    yield Cell(estimate=choice.expected_missed)
+        here = (f"{DASH} of {count:,}" for count in (curve.n, curve.severe))
+        nothing = Estimate(None, reason=reason, n=curve.n)
+        return (Cell(DASH, remark=reason), *here, nothing, nothing)
+    threshold = -math.inf if choice.sends_all else choice.threshold
+    counts = (
+        f"{round((share.value or 0.0) * share.n):,} of {share.n:,} ({percent(share.value)})"
+        for share in (choice.sent, choice.missed)
+    )
+    shown = Cell(threshold_text(threshold), remark=NO_FILTER if choice.sends_all else "")
+    return (shown, *counts, choice.expected_sent, choice.expected_missed)
 
 
 def _jury_table(decisions: Decisions) -> Table:
-    """What a jury of this run's judges is worth on each metric."""
+    """The value of a jury of this run's judges on each metric."""
     found = decisions.beside
     rows = []
     for metric in found.values("metric", "jury"):
@@ -483,7 +475,7 @@ def _jury_table(decisions: Decisions) -> Table:
         }
         chosen = Cell(best or DASH, remark="" if best else "undefined: none was found")
         correlation, effective, *scores = cells.values()
-        rows.append((Cell(decisions.titles[metric]), correlation, effective, chosen, *scores))
+        rows.append((decisions.titles[metric], correlation, effective, chosen, *scores))
     return Layout(
         "decide_jury",
         "What a jury of these judges is worth",
@@ -506,14 +498,15 @@ def _jury_table(decisions: Decisions) -> Table:
 
 
 def _correlations_table(decisions: Decisions) -> Table:
-    """How often each two judges err on the same items."""
-    rows = tuple(
+    """The correlation of the errors of each two judges."""
+    rows = (
         (
-            Cell(decisions.titles[row.metric]), Cell(f"{row.judge} and {row['who']}"),
+            decisions.titles[row.metric],
+            f"{row.judge} and {row['who']}",
             Cell(estimate=row.estimate, signed=True),
         )
         for row in decisions.beside.select("error_correlation")
-    )  # fmt: skip
+    )
     return Layout(
         "decide_error_correlations",
         "Do two judges err on the same items? Correlation of their errors",
@@ -527,16 +520,15 @@ def _alternative_test_table(decisions: Decisions) -> Table:
     """A row for each judge, metric and variant."""
     rule = decisions.rule.alternative_test
     tests = decisions.beside.select("alternative_test")
-    rows = []
+    rows: list[Contents] = []
     for (judge, metric, who), test in groupby(tests, lambda r: (r.judge, r.metric, r["who"])):
         e = {row.statistic: row.estimate for row in test}
         rate = e["winning_rate"].value
         rows.append(
             (
-                Cell(judge), Cell(decisions.titles[metric]), Cell(who),
-                Cell(f"{e['annotators'].value:.0f}"), Cell(DASH if rate is None else f"{rate:.2f}"),
-                Cell(estimate=e["advantage"]), _verdict_cell(e["passes"]),
-                _verdict_cell(e["guarded"]),
+                judge, decisions.titles[metric], who, f"{e['annotators'].value:.0f}",
+                None if rate is None else f"{rate:.2f}", e["advantage"],
+                *(_verdict_cell(e[ended]) for ended in ("passes", "guarded")),
             )
         )  # fmt: skip
     return Layout(

@@ -29,7 +29,7 @@ _ALIKE = 0.05  # shares of simulated studies that a small study cannot tell apar
 
 
 class Outcome(StrEnum):
-    """What a judge may do for one metric."""
+    """The role that a judge may have for one metric."""
 
     REPLACE = "REPLACE"  # stand in for human annotators
     ASSIST = "ASSIST"  # sort out what humans need not see
@@ -83,7 +83,7 @@ class Condition:
 
 @dataclass(frozen=True)
 class MoreData:
-    """How much more data would make a decision clear, by simulation from what there is.
+    """The data that would make a decision clear, by simulation from what there is.
 
     `items` more answers with human labels as there are now, `questions` that they belong to,
     `labels` human labels for them, `severe` severe answers among them. All are None where the
@@ -116,7 +116,7 @@ class MoreData:
 
 @dataclass(frozen=True)
 class InCamp:
-    """What would be decided if the annotators `names` were all there are."""
+    """The decision that there would be if the annotators `names` were all there are."""
 
     names: tuple[str, ...]
     outcome: Outcome
@@ -271,7 +271,7 @@ class Decisions(Shown):
     def records(self) -> dict[str, list[Any]]:
         """The decisions, each with its reason, accuracy, conditions and what data it needs; who
         made the truth, and whose agreement the judges are held against."""
-        made = [self._record(decision) for decision in self.decisions]
+        made = [*map(self._record, self.decisions)]
         return {"decisions": made, "truth": [self.compared], "bars": [*self.bars]}
 
     def _record(self, d: Decision) -> dict[str, Any]:
@@ -287,7 +287,11 @@ class Decisions(Shown):
             "best_control": {"judge": control.judge or None, **asdict(control.estimate)},
             "human_ceiling": asdict(self.ceiling(d.metric)),
             "conditions": [
-                {"required_for": outcome.value, **_flat(c)}
+                {
+                    "required_for": outcome.value,
+                    **asdict(c.estimate),
+                    **{name: x for name, x in asdict(c).items() if name != "estimate"},
+                }
                 for outcome, made in ((Outcome.REPLACE, d.replace), (Outcome.ASSIST, d.assist))
                 for c in made
             ],
@@ -296,18 +300,13 @@ class Decisions(Shown):
         }
 
 
-def _flat(c: Condition) -> dict[str, Any]:
-    fields = asdict(c)
-    return {**fields.pop("estimate"), **fields}
-
-
 def why(d: Decision) -> str:
-    """Why a decision is as it is, and what data it needs."""
+    """Say why a decision is as it is, and what data it needs."""
     return " ".join(filter(None, (d.reason or NO_REASON, more_sentence(d))))
 
 
 def more_sentence(decision: Decision) -> str:
-    """How much more data would make a decision clear, and how surely; or why that is unknown.
+    """Say how much more data would make a decision clear, and how surely, or why nobody knows.
 
     Empty where it is clear or its reason says it already.
     """
@@ -336,16 +335,16 @@ def more_sentence(decision: Decision) -> str:
 
 
 def _third_annotator(more: MoreData) -> str:
-    """Which of two ways to spend the same labels is cheaper; empty where they are much alike."""
+    """Say which of two ways to spend the same labels is cheaper; empty where they are much
+    alike."""
     if more.by_two is None or more.by_three is None or more.spent is None:
-        return ""
-    if abs(more.by_three - more.by_two) < _ALIKE:
         return ""
     three = f"{more.spent // 3:,} answers by three end in REPLACE in {percent(more.by_three)} of"
     two = f"{more.spent // 2:,} by two in {percent(more.by_two)}"
-    cheaper = "A third annotator is cheaper"
-    if more.by_three <= more.by_two:
-        cheaper = "More answers by two are cheaper"
+    third = more.by_three > more.by_two
+    cheaper = "A third annotator is cheaper" if third else "More answers by two are cheaper"
+    if abs(more.by_three - more.by_two) < _ALIKE:
+        return ""
     return f" {cheaper}: of {more.spent:,} labels in all, {three} simulated studies, {two}."
 
 

@@ -46,7 +46,7 @@ class SevereRule(Strict):
 
 
 class ReplaceRule(Strict):
-    """What a judge must show to replace annotators; None and () require nothing.
+    """The requirements of a judge that replaces annotators; None and () require nothing.
 
     On no system's answers may the judge be shown to agree more than `systems` less often than
     annotators do.
@@ -62,7 +62,7 @@ class ReplaceRule(Strict):
 
 
 class AssistRule(Strict):
-    """What a first-pass filter may send to humans, and what it may miss of the severe answers.
+    """The shares that a first-pass filter may send to humans, and miss of the severe answers.
 
     `annotators`: 1 says that one person's labels are truth enough for a filter. Nothing is known
     then of that person's errors, and no judge is compared with annotators: REPLACE is out of reach.

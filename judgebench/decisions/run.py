@@ -163,7 +163,7 @@ def _of_equals(own: IntArray, judged: IntArray, bar: Bar, like: StudyCounts) -> 
 
 
 def _blocked(counts: StudyCounts, rule: DecisionRule, conditions: Sequence[Condition]) -> str:
-    """Why no larger study can be simulated, or empty."""
+    """Say why no larger study can be simulated; empty where one can."""
     if counts.how_many.sum() < rule.questions:
         return f"fewer than {rule.questions} questions have human labels: too few to plan from"
     of_study = [c for c in conditions if c.key.startswith(_STUDY_KEYS)]
@@ -201,7 +201,7 @@ def _simulate(
 
 
 def _larger(how_many: FloatArray, further: int, studies: int, seed: int) -> FloatArray:
-    """How many clusters of each kind larger studies hold: (studies, U)."""
+    """The number of clusters of each kind that larger studies hold: (studies, U)."""
     rng = np.random.default_rng(seed)
     studies = max(20, min(studies, _CELLS // len(how_many)))
     weights = rng.standard_gamma(how_many, size=(studies, len(how_many)))
@@ -223,7 +223,10 @@ def decide(
     """
     rule.check(study.rubric)
     _check_names(study, rule)
-    tried = _tried(study, rule)
+    tried = rule.candidates or max(
+        1, len(study.real_judges)
+    )  # of so many the best must not be good by luck
+    tried *= len(study.rubric.metrics) if rule.family else 1
     rule = rule.model_copy(update={"level": 1 - (1 - rule.level) / tried})
     final, rule = rule, _at_look(rule, looks)
     kind = rule.replace.humans.bar
@@ -232,10 +235,16 @@ def decide(
     tests = alternative_tests(study, rule)
     beside = Results((*bar_rows(study, kind), *accuracies(study), *jury_rows(study), *tests))
     made = tuple(decisions(study, final, curves, stress, rule.level))
+    look_note = [
+        f"This is look {len(looks)}, at {100 * share:.0f} % of the planned answers: its "
+        f"intervals are of {100 * rule.level:.7g} %, so that a false REPLACE at any look stays "
+        "as rare as at one look at the end. How much more data is needed is said for the end."
+        for share in looks[-1:]
+    ]
     return Decisions(
         study.name, study.rubric, rule, made, curves,
-        beside, {judge.name: judge.kind for judge in study.judges if judge.kind != "control"},
-        (*_look_note(rule, looks), *_notes(study, rule, stress, tried)),
+        beside, {judge.name: judge.kind for judge in study.real_judges},
+        (*look_note, *_notes(study, rule, stress, tried)),
         compared_with(study),
         tuple(bar_lines(study, kind, rule.independent)),
         study.gaps,
@@ -257,18 +266,9 @@ def _at_look(rule: DecisionRule, looks: Sequence[float]) -> DecisionRule:
     return rule.model_copy(update={"level": level})
 
 
-def _look_note(rule: DecisionRule, looks: Sequence[float]) -> Iterator[str]:
-    if looks:
-        yield (
-            f"This is look {len(looks)}, at {100 * looks[-1]:.0f} % of the planned answers: its "
-            f"intervals are of {100 * rule.level:.7g} %, so that a false REPLACE at any look stays "
-            "as rare as at one look at the end. How much more data is needed is said for the end."
-        )
-
-
 def _check_names(study: Study, rule: DecisionRule) -> None:
     """Raises SetupError with every name of `independent` that is nobody's here."""
-    judges = {judge.name for judge in study.judges if judge.kind != "control"}
+    judges = {judge.name for judge in study.real_judges}
     known = judges | {a for humans in study.humans.values() for a in humans.makers}
     allowed = ", ".join(sorted(known))
     problems = [
@@ -280,21 +280,12 @@ def _check_names(study: Study, rule: DecisionRule) -> None:
         raise SetupError(problems)
 
 
-def _tried(study: Study, rule: DecisionRule) -> int:
-    """Of how many decisions the best must not be good by luck."""
-    real = [judge for judge in study.judges if judge.kind != "control"]
-    tried = rule.candidates or max(1, len(real))
-    return tried * (len(study.rubric.metrics) if rule.family else 1)
-
-
-def _notes(
-    study: Study, rule: DecisionRule, stress: Results | None, tried: int = 1
-) -> Iterator[str]:
+def _notes(study: Study, rule: DecisionRule, stress: Results | None, tried: int) -> Iterator[str]:
     """The caveats of the decisions."""
     yield from maker_notes(study)
     yield from constant_note(study)
-    real = [judge for judge in study.judges if judge.kind != "control"]
-    made = sum(judge.judges(metric) for judge in real for metric in study.rubric.metrics)
+    metrics = study.rubric.metrics
+    made = sum(judge.judges(metric) for judge in study.real_judges for metric in metrics)
     if tried > 1:
         yield (
             f"{counted(tried, 'candidate')} for one place: intervals are of "
@@ -303,16 +294,15 @@ def _notes(
         )
     if made and not study.knows_questions:
         yield f"{NO_QUESTIONS}."
-    metrics = len(study.rubric.metrics)
-    if made > 1 and metrics > 1 and not rule.family:
+    if made > 1 and len(metrics) > 1 and not rule.family:
         yield (
-            f"{metrics} metrics are decided, each with its own chance of error: up to "
-            f"{_PER_METRIC * metrics:.2g} false REPLACE are expected by chance where no judge may "
-            "replace anybody. `family: true` in the rule controls them together."
+            f"{len(metrics)} metrics are decided, each with its own chance of error: up to "
+            f"{_PER_METRIC * len(metrics):.2g} false REPLACE are expected by chance where no judge "
+            "may replace anybody. `family: true` in the rule controls them together."
         )
     if made and stress is None:
         yield "There was no stress test: how the judges respond to altered answers is unknown."
-    for metric in study.rubric.metrics if made else ():
+    for metric in metrics if made else ():
         yield from rare_labels(study, metric, rule)
 
 
@@ -331,9 +321,7 @@ def decisions(
             Held(study, metric, here, names)
             for names in (humans.in_bar(rule.replace.humans.bar), *humans.camps)
         )
-        for judge in study.judges:
-            if judge.kind == "control" or not judge.judges(metric):
-                continue
+        for judge in (judge for judge in study.real_judges if judge.judges(metric)):
             about = (judge.name, metric.id, rule)
             stressed = tuple(stress_conditions(stress, *about))
             assist = assist_conditions(curves, *about) if metric.kind == "ordinal" else ()
@@ -349,8 +337,8 @@ def _guard(
     study: Study, bar: Held, judge: JudgeVerdicts, conditions: Sequence[Condition],
     camps: Sequence[InCamp],
 ) -> tuple[str, bool]:  # fmt: skip
-    """Why the judge can neither replace nor assist, whatever its numbers; empty where it may. And
-    whether it fails all the same: no guard saves it from that. Beside annotators who may be
+    """Say why the judge can neither replace nor assist, whatever its numbers; empty where it may.
+    And whether it fails all the same: no guard saves it from that. Beside annotators who may be
     copies of each other it fails only by what does not rest on how often these agree."""
     if study.config.blind == "no":
         return f"{IN_SIGHT}: agreement with them shows nothing", _fails(conditions)
@@ -360,13 +348,10 @@ def _guard(
     if bar.copied:
         conditions = [c for c in conditions if not c.key.startswith(("humans_", "severe_gap"))]
     why = bar.copied or bar.derived(judge)
-    if not why and not study.knows_questions and _replaces(conditions):
+    replaces = outcome_of(conditions, ()) is Outcome.REPLACE
+    if replaces and not why and not study.knows_questions:
         why = NO_QUESTIONS
     return why, _fails(conditions)
-
-
-def _replaces(conditions: Sequence[Condition]) -> bool:
-    return outcome_of(conditions, ()) is Outcome.REPLACE
 
 
 def _fails(conditions: Sequence[Condition]) -> bool:

@@ -89,7 +89,8 @@ def reason_for(
 
 
 def _no_filter(assist: Sequence[Condition]) -> list[Condition]:
-    """What keeps the judge from being a first-pass filter: what fails, else what is unclear."""
+    """The condition that keeps the judge from being a filter: one that fails, else an unclear
+    one."""
     for state in (State.NOT_MET, State.UNCLEAR):
         if found := [c for c in assist if c.state is state]:
             return found[:1]
@@ -118,7 +119,8 @@ def _at_most(c: Condition, less: str) -> str:
 
 
 def _failures(conditions: Sequence[Condition]) -> Iterator[str]:
-    """What a judge did, as its conditions measured it; what holds by both measures is said once."""
+    """Clauses on what a judge did, as its conditions measured it; what holds by both measures is
+    said once."""
     said: set[str] = set()
     for c in conditions:
         value, n = c.estimate.value or 0.0, c.estimate.n
@@ -173,7 +175,7 @@ def _uncertainty(conditions: Sequence[Condition]) -> str:
 
 
 def _open(c: Condition) -> str:
-    """What it would take for an unclear condition to be met."""
+    """A clause on what it would take for an unclear condition to be met."""
     if c.key in _AGREEMENT:
         return f"agrees with annotators {_at_most(c, 'less')} {_WITH_EACH_OTHER}"
     if c.key.startswith("controls_"):

@@ -105,7 +105,7 @@ def judge_scores(study: Study, task: KeptTask) -> Iterator[RankerScores]:
     """One for each judge that was asked about this task's arguments; what it said of an argument as
     it no longer stands is left out."""
     asked = task.answers() if task.judged else {}
-    for judge in (judge for judge in study.judges if judge.kind != "control"):
+    for judge in study.real_judges:
         values = np.full(task.words.shape, np.nan)
         for at, verdict in _last(judge.verdicts, asked):
             values[at] = _judged(verdict, study.rubric)

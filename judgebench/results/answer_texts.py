@@ -1,4 +1,4 @@
-"""How an answer, and a judge's reasons for its verdict, stand on a card: texts under headings."""
+"""The texts of an answer, and of a judge's reasons, on a card: texts under headings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PLACES = ("First response", "Second response")
 
 
 def asked_of(answer: Answer) -> Texts:
-    """What stands before the text that is judged: a question, or a conversation turn by turn."""
+    """The texts before the one that is judged: a question, or a conversation turn by turn."""
     if not answer.question:
         return ()
     if answer.turns and not answer.is_conversation:
@@ -54,8 +54,8 @@ def texts_of(answer: Answer, remarks: Sequence[str] = ("", "")) -> Texts:
 
 
 def reasons_of(judge: str, verdict: Verdict, answer: Answer, rubric: Rubric) -> Texts:
-    """Why a verdict is none, with the reply; and the judge's rationale, its thoughts, what it
-    looked up, and what it said in each order in which it was shown several texts."""
+    """The reason why a verdict is none, with the reply; and the judge's rationale, its thoughts,
+    what it looked up, and what it said in each order in which it was shown several texts."""
     found: list[tuple[str, Passage]] = []
     if verdict.status is not Status.OK:
         why = f": {verdict.reason}" if verdict.reason else ""
@@ -78,7 +78,7 @@ def reasons_of(judge: str, verdict: Verdict, answer: Answer, rubric: Rubric) -> 
 
 
 def _shown(one: Showing, answer: Answer, rubric: Rubric) -> tuple[str, str]:
-    """How a row was shown, and what the judge said of it then."""
+    """The way in which a row was shown, and what the judge said of it then."""
     title = f"Shown as number {one.place + 1} of {one.of}"
     if answer.responses:
         title = f"The {'second' if one.place else 'first'} response shown first"

@@ -111,7 +111,7 @@ def draw_heat_map(heat: HeatMap) -> Any:
 
 
 def _row_name(stubs: Sequence[str], estimates: Sequence[Estimate]) -> str:
-    """What names a row, and the smallest and largest n of its defined estimates."""
+    """The name of a row, and the smallest and largest n of its defined estimates."""
     measured = [e for e in estimates if e.value is not None] or list(estimates)
     return "\n".join([*(wrapped(s, 30) for s in stubs if s != DASH), counts_line(measured)])
 
@@ -141,14 +141,12 @@ def draw_intervals(shown: Intervals) -> Any:
     for (words, bound), line in zip(shown.bounds.items(), _LINES * 9, strict=False):
         axes.axvline(bound, color="#444444", linewidth=0.9, linestyle=line, label=words)
     axes.set_yticks(range(len(names)), names)
-    axes.set_ylim(len(names) - 0.5, -0.5)
-    axes.set_ylabel(shown.down)
+    axes.set(ylim=(len(names) - 0.5, -0.5), ylabel=shown.down)
     if shown.limits or axes.get_xlim()[0] > -0.1:  # else some are negative, and all are shown
         axes.set_xlim(*(shown.limits or (-0.02, 1.02)))
     axes.grid(axis="x", color="#dddddd", linewidth=0.6)
     axes.set_axisbelow(True)
-    axis = f"{shown.axis or 'Value with interval'}; {DASH} means undefined"
-    axes.set_xlabel(wrapped(axis, 48))
+    axes.set_xlabel(wrapped(f"{shown.axis or 'Value with interval'}; {DASH} means undefined", 48))
     figure.suptitle(wrapped(shown.title, 62), x=0.02, ha="left", fontsize=10)
     figure.legend(loc="outside lower left", ncols=across)
     return figure
@@ -161,12 +159,14 @@ def looks_of(lanes: Sequence[Lane]) -> Mapping[str, dict[str, Any]]:
     for name, kind in kinds.items():
         number = [n for n, k in kinds.items() if k == kind].index(name)
         look = {"label": wrapped(name, 40), "marker": _SHAPES[number % len(_SHAPES)]}
-        if kind == "judge":
-            looks[name] = {**look, "markersize": 4, "color": _COLOURS[number % len(_COLOURS)]}
-        elif kind == "control":
-            looks[name] = {**look, "markersize": 4, "color": _GREY, "markerfacecolor": "white"}
-        else:
-            looks[name] = {**look, "markersize": 8, "color": "black", "marker": "|"}
+        looks[name] = (
+            look
+            | {
+                "judge": {"markersize": 4, "color": _COLOURS[number % len(_COLOURS)]},
+                "control": {"markersize": 4, "color": _GREY, "markerfacecolor": "white"},
+                "human": {"markersize": 8, "color": "black", "marker": "|"},
+            }[kind]
+        )
     return looks
 
 
@@ -178,16 +178,20 @@ def _whisker(axes: Any, e: Estimate, y: float, look: Mapping[str, Any]) -> None:
             0.01, y, DASH, transform=at_edge, va="center", fontsize=SMALL, color=look["color"]
         )
         return
-    error = None
-    if e.low is not None and e.high is not None:
-        error = [[max(0.0, e.value - e.low)], [max(0.0, e.high - e.value)]]
-    axes.errorbar(
-        e.value, y, xerr=error, linestyle="none", elinewidth=1, **{**look, "label": "_nolegend_"}
-    )
+    shown = {**look, "label": "_nolegend_", "linestyle": "none", "elinewidth": 1}
+    axes.errorbar(e.value, y, xerr=whisker(e), **shown)
+
+
+def whisker(e: Estimate) -> list[list[float]] | None:
+    """The lengths by which an interval reaches below and above its value, as `errorbar` takes
+    it."""
+    if e.value is None or e.low is None or e.high is None:
+        return None
+    return [[max(0.0, e.value - e.low)], [max(0.0, e.high - e.value)]]
 
 
 def described(figure: Figure) -> str:
-    """What stands in place of a figure for those who cannot see it."""
+    """The text in place of a figure for those who cannot see it."""
     if isinstance(figure, Intervals):
         said = [
             f"{line}: {', '.join(f'{x.name} {Cell(estimate=x.estimate).value}' for x in lanes)}"
@@ -251,6 +255,19 @@ def new_figure(width: float, height: float) -> Any:
     return figure
 
 
+def new_panels(
+    n: int, most: int, size: tuple[float, float], beside: tuple[float, float], **shared: bool
+) -> tuple[Any, list[Any]]:
+    """A figure with `n` panels of a `size` in inches, at most so many side by side."""
+    across = min(most, n)
+    down = -(-n // across)
+    figure = new_figure(beside[0] + size[0] * across, beside[1] + size[1] * down)
+    panels = list(figure.subplots(down, across, squeeze=False, **shared).flat)
+    for axes in panels[n:]:
+        axes.set_visible(False)
+    return figure, panels[:n]
+
+
 def ink_on(ground: Any) -> str:
     """Black or white, whichever stands out more from a colour (WCAG 2.2: at least 4.58 to 1)."""
     from matplotlib.colors import to_rgb
@@ -279,8 +296,7 @@ def grid_ticks(axes: Any, columns: list[str], rows: list[str], titles: tuple[str
     axes.xaxis.tick_top()
     axes.xaxis.set_label_position("top")
     axes.set_yticks(range(len(rows)), rows)
-    axes.set_xlabel(titles[0])
-    axes.set_ylabel(titles[1])
+    axes.set(xlabel=titles[0], ylabel=titles[1])
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
 
@@ -320,7 +336,7 @@ def fonts_for(characters: set[str]) -> tuple[list[str], list[str]]:
 
 
 def without_a_font(missing: Sequence[str]) -> str:
-    """Which characters of a figure are drawn as boxes, and what to do.
+    """Say which characters of a figure are drawn as boxes, and what to do.
 
     >>> without_a_font(["\ue000"])
     'No font on this machine has U+E000: drawn as boxes. Install one that has, such as Noto Sans.'

@@ -52,7 +52,7 @@ def to_html(parts: Sequence[Part], name: str, images: Sequence[bytes] = ()) -> s
 
 
 def fragment(part: Part) -> str:
-    """What a part says first on a screen, as a piece of a page; for notebooks."""
+    """The opening of a part on a screen, as a piece of a page; for notebooks."""
     plain: Any = _environment().get_template("tables.html.jinja").module
     return "".join(
         "".join(plain.plain(table) for table in block.tables)
@@ -74,7 +74,7 @@ def _breakable(text: str) -> Markup:
 
 
 def _sections(blocks: Sequence[Block], sources: Iterator[str]) -> list[dict[str, Any]]:
-    """What the template shows of blocks; figures have no source where none were drawn."""
+    """The content of blocks for the template; figures have no source where none were drawn."""
     return [
         {
             "block": block, "number": number, "n_cards": len(block.cards),
@@ -88,22 +88,20 @@ def _sections(blocks: Sequence[Block], sources: Iterator[str]) -> list[dict[str,
 def _cards(cards: Sequence[Card]) -> dict[str, Any]:
     """The data of a list to browse: what it can be filtered by, and the cards themselves."""
     facets: dict[str, dict[str, None]] = {}
-    for card in cards:
-        for facet in card.facets:
-            for name, choice in facet.items():
-                facets.setdefault(name, {})[choice] = None
+    for name, choice in (pair for card in cards for facet in card.facets for pair in facet.items()):
+        facets.setdefault(name, {})[choice] = None
     choices = [[name, list(choices)] for name, choices in facets.items()]
-    return {"facets": choices, "cards": [_card(card) for card in cards]}
-
-
-def _card(card: Card) -> dict[str, Any]:
-    return {
-        "title": card.title, "about": card.about,
-        "texts": [[printable(heading), _stretches(text)] for heading, text in card.texts],
-        "folded": [[printable(heading), _stretches(text)] for heading, text in card.folded],
-        "grid": _grid(card.grid) if card.grid else None,
-        "facets": [dict(facet) for facet in card.facets],
-    }  # fmt: skip
+    shown = [
+        {
+            "title": card.title, "about": card.about,
+            "texts": [[printable(heading), _stretches(text)] for heading, text in card.texts],
+            "folded": [[printable(heading), _stretches(text)] for heading, text in card.folded],
+            "grid": _grid(card.grid) if card.grid else None,
+            "facets": [dict(facet) for facet in card.facets],
+        }
+        for card in cards
+    ]  # fmt: skip
+    return {"facets": choices, "cards": shown}
 
 
 def _stretches(text: Passage) -> list[tuple[str, str]]:

@@ -86,7 +86,7 @@ def _said(block: Block) -> str:
 
 
 def _key(table: Table) -> str:
-    """What names a table in a label."""
+    """The name of a table in a label."""
     return re.sub(r"[^A-Za-z0-9]+", "-", table.key).strip("-")
 
 
@@ -144,8 +144,7 @@ def _table(table: Table) -> str:
 
 def _width(column: Sequence[Cell]) -> int:
     """The millimetres that the cells of a column need."""
-    longest = max(len(cell.interval) for cell in column)
-    if longest:
+    if longest := max(len(cell.interval) for cell in column):
         return 22 if longest > len("[0.774, 0.850]") else 17
     return 17 if any(cell.remark for cell in column) else 15  # a mark beside a word takes room too
 
@@ -176,7 +175,7 @@ def _longtable(table: Table, notes: Footnotes, first: bool) -> str:
 
 
 def _cell(cell: Cell, mark: str, stub: bool) -> str:
-    raised = rf"\textsuperscript{{{mark}}}" if mark else ""
+    raised = rf"\textsuperscript{{{mark}}}" * bool(mark)
     interval = rf"\newline\scriptsize {escape(cell.interval)}" if cell.interval else ""
     shown = _breakable(cell.value)
     shown = rf"\textbf{{{shown}}}" if cell.best else shown
@@ -247,8 +246,8 @@ _Column = tuple[str, list[str], Callable[[Cell], list[str]]]
 
 
 def _paper_column(table: Table, i: int) -> _Column:
-    """How a column is set, its headings, and how a cell of it is written; two columns where there
-    are intervals."""
+    """The format of a column, its headings, and how a cell of it is written; two columns where
+    there are intervals."""
     cells = [row[i] for row in table.rows]
     name = r"\\{}".join(map(escape, table.columns[i].split()))
     name = rf"\shortstack{{{name}}}"

@@ -114,7 +114,8 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What one analysis shows. `key` names it in results.csv and is its anchor in the page.
+    """The presentation of one analysis. `key` names it in results.csv and is its anchor in the
+    page.
 
     `title` stands after the name of the study in the report's title: "judges against human labels".
     `notes` are the caveats; those that are `urgent` come first, and stand on any screen. `results`
@@ -169,23 +170,26 @@ def report_title(parts: Sequence[Part], name: str) -> str:
 def blocks_of(parts: Sequence[Part], *, lead: bool | None = None) -> list[Block]:
     """The blocks that stand before the caveats, those after them, or all in that order; without
     tables that have no rows, and without blocks in which nothing is left."""
-    found = []
-    for leading in (True, False) if lead is None else (lead,):
-        for block in (b for part in parts for b in part.blocks if b.lead == leading):
-            filled = replace(block, tables=tuple(table for table in block.tables if table.rows))
-            if filled.tables or filled.text or filled.figures or filled.cards:
-                found.append(filled)
-    return found
+    filled = (
+        replace(block, tables=tuple(table for table in block.tables if table.rows))
+        for leading in ((True, False) if lead is None else (lead,))
+        for part in parts
+        for block in part.blocks
+        if block.lead == leading
+    )
+    return [b for b in filled if b.tables or b.text or b.figures or b.cards]
 
 
 def opening(part: Part) -> list[Block]:
-    """What a part says first on a screen: its lead blocks, else its first block with a table."""
+    """The blocks that a part shows first on a screen: its lead blocks, else its first block with a
+    table."""
     shown = [block for block in blocks_of([part]) if block.on_screen]
     return [b for b in shown if b.lead] or [b for b in shown if b.tables][:1]
 
 
 def one_screen(parts: Sequence[Part]) -> list[Block]:
-    """What a terminal shows first: the screens of the parts, else the opening of the first part."""
+    """The blocks that a terminal shows first: the screens of the parts, else the opening of the
+    first part."""
     if found := [block for part in parts for block in part.screen]:
         return found
     return opening(parts[0]) or [b for b in blocks_of(parts[:1]) if b.on_screen] if parts else []

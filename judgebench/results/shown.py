@@ -1,4 +1,5 @@
-"""How findings show themselves: as a data frame, as text, as a table in a notebook."""
+"""The forms in which findings show themselves: as a data frame, as text, as a table in a
+notebook."""
 
 from __future__ import annotations
 
@@ -29,14 +30,14 @@ class Shown:
 
     @cached_property
     def part(self) -> Part:
-        """What is shown of these findings."""
+        """The presentation of these findings."""
         module, _, function = self.presented_by.partition(":")
         part: Part = getattr(import_module(module), function)(self)
         return incomplete(part, self.gaps)
 
     @property
     def parts(self) -> list[Part]:
-        """What a report on these findings alone shows."""
+        """The parts of a report on these findings alone."""
         return [self.part]
 
     @property
@@ -49,7 +50,7 @@ class Shown:
         return self.results.to_frame()
 
     def records(self) -> dict[str, list[Any]]:
-        """What JSON shows of these findings, by key: a mapping for each number, null where it is
+        """The JSON of these findings, by key: a mapping for each number, null where it is
         undefined."""
         return {self.part.key: [row.plain() for row in self.results]}
 

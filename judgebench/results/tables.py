@@ -90,7 +90,7 @@ class Footnotes:
 
 
 def footnotes(table: Table) -> Footnotes:
-    """Which cells of a table need a mark, in reading order: a, b, … z, aa, ab, …"""
+    """The marks of the cells of a table that need one, in reading order: a, b, … z, aa, ab, …"""
     cells = [cell for row in table.rows for cell in row]
     counted = Counter(_basis(c.estimate) for c in cells if c.estimate and c.interval)
     usual = counted.most_common(1)[0][0] if counted else ("", "")
@@ -99,7 +99,7 @@ def footnotes(table: Table) -> Footnotes:
 
 
 def _besides(cell: Cell, usual: tuple[str, str]) -> str:
-    """What a note says of a cell beside the usual sentence of its table."""
+    """The text of a note on a cell beside the usual sentence of its table."""
     parts = [cell.remark]
     if cell.estimate:
         shown = [p for p, u in zip(_basis(cell.estimate), usual, strict=True) if p != u]

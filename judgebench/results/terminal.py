@@ -22,33 +22,21 @@ _COLOURS: Mapping[str, str] = {"good": "green", "fair": "cyan", "bad": "red", "u
 _VALUE = 14  # of a value over its interval
 
 
-def print_screen(parts: Sequence[Part], console: Console, name: str = "") -> None:
-    """Print what the parts show first, on one screen, without caveats but the urgent ones."""
-    _print_name(name, console)
-    for block in one_screen(parts):
+def print_parts(
+    parts: Sequence[Part], console: Console, name: str = "", *, everything: bool = True
+) -> None:
+    """Print the blocks that are meant for a screen, and all caveats; unless `everything` is asked
+    for, what the parts show first, on one screen, and the urgent caveats."""
+    if name:
+        console.print(Text(printable(name), style="bold"))
+    on_screen = [block for block in blocks_of(parts) if block.on_screen]
+    for block in on_screen if everything else one_screen(parts):
         _print_block(block, console)
-    _print_caveats(urgent(parts), console)
-
-
-def print_parts(parts: Sequence[Part], console: Console, name: str = "") -> None:
-    """Print the blocks that are meant for a screen; the files of the report hold the rest."""
-    _print_name(name, console)
-    for block in blocks_of(parts):
-        if block.on_screen:
-            _print_block(block, console)
-    _print_caveats(caveats(parts), console)
-
-
-def _print_caveats(notes: Sequence[str], console: Console) -> None:
+    notes = caveats(parts) if everything else urgent(parts)
     if notes:
         console.print()
     for note in notes:
         console.print(Text(f"! {printable(note)}", style="yellow"))
-
-
-def _print_name(name: str, console: Console) -> None:
-    if name:
-        console.print(Text(printable(name), style="bold"))
 
 
 def _print_block(block: Block, console: Console) -> None:
@@ -121,12 +109,7 @@ def _columns(table: Table, notes: Footnotes, stub: int, value: int) -> list[list
 
 def _cell(cell: Cell, mark: str, room: int) -> Text:
     """The value with its mark, and under it the interval."""
-    text = Text()
     style = "bold" if cell.best else _COLOURS.get(cell.look, "")
-    lines = (wrapped(line, room) for line in cell.value.split("\n"))
-    text.append("\n".join(lines), style=style)
-    if mark:
-        text.append(f" {mark}", style="dim")
-    if cell.interval:
-        text.append(f"\n{cell.interval}", style="dim")
-    return text
+    shown = "\n".join(wrapped(line, room) for line in cell.value.split("\n"))
+    beside = f" {mark}" * bool(mark), f"\n{cell.interval}" * bool(cell.interval)
+    return Text().append(shown, style=style).append(beside[0], "dim").append(beside[1], "dim")

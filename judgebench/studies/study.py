@@ -241,6 +241,16 @@ class Study:
         )
 
     @property
+    def real_judges(self) -> list[JudgeVerdicts]:
+        """Judges, juries and calibrated judges, without the controls."""
+        return [judge for judge in self.judges if judge.kind != "control"]
+
+    @property
+    def controls(self) -> list[JudgeVerdicts]:
+        """The control judges."""
+        return [judge for judge in self.judges if judge.kind == "control"]
+
+    @property
     def gaps(self) -> tuple[str, ...]:
         """Sentences on what the run folder lacks or had repaired, which every table repeats."""
         return (*self.damage, *self.unfinished, *self.changed)

@@ -104,7 +104,7 @@ def measure_tuning(study: Study) -> Tuned | None:
         return None
     learning = [one.name for one in taught]
     rivals = {one.name: _rivals(one, judges, learning) for one in taught}
-    controls = [judge for judge in study.judges if judge.kind == "control"]
+    controls = study.controls
     others = [judge.name for of in (*rivals.values(), controls) for judge in of]
     scored = dict.fromkeys([*learning, *others])
     rows: list[Row] = []

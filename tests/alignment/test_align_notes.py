@@ -12,7 +12,7 @@ from rich.console import Console
 
 from judgebench.alignment.statistics import MOST_DISAGREEMENTS
 from judgebench.results.part import caveats
-from judgebench.results.terminal import print_screen
+from judgebench.results.terminal import print_parts
 from judgebench.studies.truth import TruthConfig
 
 
@@ -135,7 +135,7 @@ def test_a_judge_that_says_one_thing_only_is_named() -> None:
     )
     assert caveats([found.part])[0] == found.collapsed[0]
     console = Console(file=io.StringIO(), width=300)
-    print_screen([found.part], console)
+    print_parts([found.part], console, everything=False)
     assert found.collapsed[0] in console.file.getvalue()
     assert found.collapsed[0] in " ".join(str(found).split())
 

@@ -14,7 +14,7 @@ from judgebench.decisions.result import Decision, Decisions, MoreData, Outcome
 from judgebench.records import Estimate
 from judgebench.results.rows import Results, Row
 from judgebench.results.shown import to_json
-from judgebench.results.terminal import print_screen
+from judgebench.results.terminal import print_parts
 
 SHORT = "It agrees with annotators 42 points less often than they agree with each other."
 JUDGES = {"one": "judge", "two": "judge"}
@@ -45,7 +45,8 @@ def decided(
 
 def screen(decisions: Decisions, width: int = 100) -> str:
     out = io.StringIO()
-    print_screen([decisions.part], Console(file=out, width=width, color_system=None), "study")
+    console = Console(file=out, width=width, color_system=None)
+    print_parts([decisions.part], console, "study", everything=False)
     return out.getvalue()
 
 
