@@ -132,8 +132,7 @@ def study(
     usual = [
         name for name in usual_controls(measured) if given.has_texts or name != "longest-answer"
     ]
-    seed = resampling.seed
-    controls = control_judges(usual, measured, found.answers, given.labels, seed)
+    controls = control_judges(usual, measured, found.answers, given.labels, resampling.seed)
     _differ([*names, *(judge.name for judge in real), *(judge.name for judge in controls)])
     owed = {judge.name: judge.owing(found.answers, items) for judge in real}
     told = [*given.warnings, *(gap for judge in real for gap in judge.gaps(owed[judge.name]))]
@@ -161,8 +160,7 @@ def _judged(
 
 def _differ(names: Sequence[str]) -> None:
     """Raises SetupError where two judges have one name."""
-    twice = [name for name, count in Counter(names).items() if count > 1]
-    if twice:
+    if twice := [name for name, count in Counter(names).items() if count > 1]:
         message = "two judges have this name, or a control judge has it"
         raise SetupError([Problem(message, field="verdicts", found=name) for name in twice])
 
@@ -546,8 +544,7 @@ def _found(study: Study, wing: str, what: str) -> Shown:
     from judgebench.runs.wing import analyses
 
     _need(wing)
-    found = analyses(study, wing).get(wing)
-    if found is None:
+    if (found := analyses(study, wing).get(wing)) is None:
         raise SetupError(Problem(f"{study.name} holds no {what}"))
     return found
 

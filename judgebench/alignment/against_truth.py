@@ -59,8 +59,7 @@ def scores(study: Study, judge: JudgeVerdicts, metric: Metric) -> Iterator[Row]:
         missing = failures if policy == "left_out" else 0
         for declared in STATISTICS.values():
             estimate = score_of(study, declared, metric, counts, missing)
-            key = {"failures": policy}
-            yield Row("score", declared.key, estimate, judge.name, metric.id, key)
+            yield Row("score", declared.key, estimate, judge.name, metric.id, {"failures": policy})
 
 
 def paired_labels(
@@ -105,8 +104,7 @@ def _severe_recall(study: Study, metric: Metric, counts: ClusterCounts, missing:
     `n_missing` counts failures on items of any severity, as for the other statistics.
     """
     severe = counts.kinds[:, -1]
-    how_many = counts.how_many.astype(np.float64)
-    sample = severe[:, -1], severe.sum(axis=1), how_many
+    sample = severe[:, -1], severe.sum(axis=1), counts.how_many.astype(np.float64)
     estimate = exact_share(*sample, study.resampling.level)
     if estimate.n == 0:
         reason = f'no item that the judge labelled has the truth "{metric.most_severe}"'

@@ -151,8 +151,7 @@ def _facts(a: Alignment) -> Iterator[tuple[str, tuple[str, ...]]]:
 
 def _what_judged(judge: JudgeSummary) -> str:
     """Model and version of a judge as far as they are known: `tiny.gguf, llamacpp 2026.1`."""
-    model = backend_fact(judge.about, "model") or backend_fact(judge.about, "file")
-    if not model:
+    if not (model := backend_fact(judge.about, "model") or backend_fact(judge.about, "file")):
         made = judge.about.get("members") or judge.about.get("of") or ()
         what = str(judge.about.get("judge", _KINDS[judge.kind][0]))
         what = f"{what} of {listed(list(made))}" if made else what
@@ -205,8 +204,7 @@ def _verdicts_read(a: Alignment) -> Iterator[str]:
 def _settings(a: Alignment) -> Iterator[Card]:
     layout = Layout("settings", "Settings", ("Setting",), beside=("Value",))
     for judge in a.judges:
-        told = [(key, str(x)) for key, x in flat(judge.about) if x not in (None, [], ())]
-        if told:
+        if told := [(key, str(x)) for key, x in flat(judge.about) if x not in (None, [], ())]:
             yield Card(judge.name, grid=layout.listing(told))
 
 
@@ -291,8 +289,7 @@ def _direction(d: Disagreement, judge: str, metric: Metric) -> str:
 def _verdict_cell(
     d: Disagreement, judge: str, metric: Metric, differs: Sequence[tuple[str, str, Look]]
 ) -> Cell:
-    verdict = d.verdicts.get(judge)
-    if verdict is None:
+    if (verdict := d.verdicts.get(judge)) is None:
         return Cell("not judged", look="unclear")
     ended = "no label" if verdict.status is Status.OK else verdict.status.value
     text = verdict.labels.get(metric.id, ended)

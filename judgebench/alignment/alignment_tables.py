@@ -370,8 +370,7 @@ def agreement_table(a: Alignment) -> Table:
 def pairs_tables(a: Alignment) -> Iterator[Table]:
     """Each statistic of agreement for each pair of annotators."""
     for key, declared in AGREEMENT_STATISTICS.items():
-        pairs = [who for who in a.results.values("who", "agreement", key) if who != "all"]
-        if pairs:
+        if pairs := [who for who in a.results.values("who", "agreement", key) if who != "all"]:
             title = f"{declared.heading} for each pair of annotators"
             across = [(who, {"statistic": key, "who": who}) for who in pairs]
             yield _agreed(a, Layout(f"{key}-pairs", title, _METRIC), across)
@@ -514,8 +513,7 @@ def _rate_cell(a: Alignment, keys: Keys) -> Cell:
 
 def probability_tables(a: Alignment) -> Iterator[Table]:
     """The tables of judges that gave label probabilities; none where no judge did."""
-    rows = a.results.select("probability", "brier", who="probabilities")
-    if not rows:
+    if not (rows := a.results.select("probability", "brier", who="probabilities")):
         return
     lines = [((r.judge, a.title(r.metric)), {"judge": r.judge, "metric": r.metric}) for r in rows]
 

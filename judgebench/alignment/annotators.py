@@ -209,8 +209,7 @@ def ceiling(study: Study, metric: Metric) -> Iterator[Row]:
             yield replace(row, estimate=_of_pairs(row.estimate))
         return
     counts = {a: _against_others(study, metric, a) for a in humans.ratings.annotators}
-    makers = [counts[a] for a in humans.in_bar()]
-    if makers:
+    if makers := [counts[a] for a in humans.in_bar()]:
         pooled = np.sum([c for c, _ in makers], axis=0)
         yield from _ceiling_scores(study, "all", metric, pooled, sum(m for _, m in makers))
     for annotator, (own, missing) in counts.items():
@@ -223,8 +222,7 @@ def _against_others(study: Study, metric: Metric, annotator: str) -> tuple[Float
     humans = study.humans[metric.id]
     truth = humans.truth_without(annotator, humans.trusted())
     own = humans.ratings.of([annotator]).values[:, 0]
-    k = len(metric.labels)
-    counts = confusion_by_cluster(truth, own, humans.clusters, k)
+    counts = confusion_by_cluster(truth, own, humans.clusters, len(metric.labels))
     return counts, int(((own >= 0) & (truth < 0)).sum())
 
 

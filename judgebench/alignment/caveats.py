@@ -185,8 +185,7 @@ def data_notes(study: Study) -> Iterator[str]:
     for metric in rubric.metrics:
         found = humans[metric.id]
         about = study.answers.of_kind(metric, rubric)
-        without = int((about & (found.truth < 0)).sum())
-        if without:
+        if without := int((about & (found.truth < 0)).sum()):
             # Labels of those who make the truth, and yet none.
             rated = (found.made.values >= 0).any(axis=1)
             tied = int((rated & (found.truth[found.made.rows] < 0)).sum())
@@ -317,8 +316,7 @@ def constant_note(study: Study) -> Iterator[str]:
     """Name the label that the constant control gives, and that choosing it here favours it."""
     if any(judge.is_majority for judge in study.judges):
         found = [(study.humans[m.id].most_common, m) for m in study.rubric.metrics]
-        said = [f"{m.label_texts[label]!r} on {m.title}" for label, m in found if label >= 0]
-        if said:
+        if said := [f"{m.label_texts[label]!r} on {m.title}" for label, m in found if label >= 0]:
             yield (
                 f"The control {MAJORITY} always says {listed(said)}: the constant that agrees most "
                 "with these very labels, which favours it."

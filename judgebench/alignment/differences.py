@@ -103,8 +103,7 @@ def score_differences(
         if same and difference.value is not None:
             difference = replace(difference, low=None, high=None, reason=SAME_LABELS)
         elif declared.key in TESTED:
-            counts = _apart(declared.key, metric, both)
-            difference = _of_shares(difference, ClusterCounts(counts))
+            difference = _of_shares(difference, ClusterCounts(_apart(declared.key, metric, both)))
         yield declared, difference, values
 
 
@@ -118,8 +117,7 @@ def paired_bootstrap(
 
 
 def _used(statistic: str, metric: Metric, both: Both) -> NDArray[np.bool_]:
-    severe = len(metric.labels) - 1
-    return both.truth >= 0 if statistic == "accuracy" else both.truth == severe
+    return both.truth >= 0 if statistic == "accuracy" else both.truth == len(metric.labels) - 1
 
 
 def _apart(statistic: str, metric: Metric, both: Both) -> FloatArray:

@@ -94,8 +94,7 @@ def align(
     from judgebench import api
 
     study = open_study(run, files, truth.given, as_judge or (), allow_incomplete)
-    found = api.analyse(study, rule, every=every)
-    show(found, study.name, output, page_of(run))
+    show(api.analyse(study, rule, every=every), study.name, output, page_of(run))
 
 
 def report(
@@ -123,8 +122,7 @@ def report(
     folder = to or (run and run / "report")
     if folder is None:
         raise SetupError(Problem("say where to write the report of files", field="--to"))
-    found = api.analyse(study, rule, every=every)
-    _report(study, found, folder, output, figures)
+    _report(study, api.analyse(study, rule, every=every), folder, output, figures)
 
 
 def report_and_print(run: Path, output: Output) -> bool:

@@ -337,8 +337,7 @@ def of_systems(by_system: Mapping[str, StudyCounts], rule: DecisionRule) -> Iter
         system: _humans(counts, strict, counts.how_many[None, :], "accuracy")
         for system, counts in by_system.items()
     }
-    known = {s: one for s, one in found.items() if not np.isnan(one.found.high[0])}
-    if known:
+    if known := {s: one for s, one in found.items() if not np.isnan(one.found.high[0])}:
         system = min(known, key=lambda s: known[s].found.high[0])
         worst = known[system].condition(level, 0)
         state = worst.state if worst.state is State.NOT_MET else State.MET
@@ -373,8 +372,7 @@ def assist_conditions(
     Of several signals the first counts, so that no signal is picked for its luck. Empty where
     the judge has no curve on this metric.
     """
-    mine = [c for c in curves if (c.judge, c.metric) == (judge, metric)]
-    if not mine:
+    if not (mine := [c for c in curves if (c.judge, c.metric) == (judge, metric)]):
         return ()
     curve = mine[0]
     if curve.choice is None:
@@ -453,8 +451,7 @@ def _robustness(probes: Sequence[tuple[str, Estimate]], least: float) -> Conditi
     """
     mean = _mean([estimate for _, estimate in probes])
     key, about = "robustness", "share of pairs whose label stays as it must"
-    failed = [pair for pair in probes if _fails(pair[1], least, among=len(probes))]
-    if failed:
+    if failed := [pair for pair in probes if _fails(pair[1], least, among=len(probes))]:
         probe, worst = min(failed, key=lambda pair: pair[1].high or 0.0)
         return Condition(key, f"{about}, under {probe}", State.NOT_MET, worst, least, True)
     state = State.MET if (mean.low or 0.0) >= least else State.UNCLEAR

@@ -140,8 +140,7 @@ def third_annotator(
             some = people[rng.integers(0, _DRAWN, size)]
             bar = bar_of(some, Clusters(np.arange(size), size), k, rule.replace.humans.bar)
             drawn = _of_equals(people, judged, bar, counts)
-            kinds = drawn.how_many / _DRAWN
-            how_many = rng.multinomial(size, kinds, size=rule.plan.studies)
+            how_many = rng.multinomial(size, drawn.how_many / _DRAWN, size=rule.plan.studies)
             found = findings(drawn, rule, how_many.astype(np.float64))
             met.append(np.all([f.met for f in found], axis=0).mean())
         return float(np.mean(met))
@@ -167,14 +166,11 @@ def _blocked(counts: StudyCounts, rule: DecisionRule, conditions: Sequence[Condi
     if counts.how_many.sum() < rule.questions:
         return f"fewer than {rule.questions} questions have human labels: too few to plan from"
     of_study = [c for c in conditions if c.key.startswith(_STUDY_KEYS)]
-    undefined = [c.estimate.reason for c in of_study if c.estimate.value is None]
-    if undefined:
+    if undefined := [c.estimate.reason for c in of_study if c.estimate.value is None]:
         return f"nothing to plan from: {undefined[0]}"
-    noisy = [c.missing for c in conditions if c.key == "severe_recall" and c.missing]
-    if noisy:
+    if noisy := [c.missing for c in conditions if c.key == "severe_recall" and c.missing]:
         return f"more labels such as these do not help: {noisy[0]}"
-    others = [c for c in conditions if c not in of_study and c.state is State.UNCLEAR]
-    if others:
+    if others := [c for c in conditions if c not in of_study and c.state is State.UNCLEAR]:
         told = "more human labels do not settle what the stress test leaves open"
         return f"{told}: {others[0].title}"
     return ""
@@ -343,8 +339,7 @@ def _guard(
     if study.config.blind == "no":
         return f"{IN_SIGHT}: agreement with them shows nothing", _fails(conditions)
     if camps:
-        fails = all(camp.outcome is Outcome.DO_NOT_USE for camp in camps)
-        return camps_sentence(camps), fails
+        return camps_sentence(camps), all(c.outcome is Outcome.DO_NOT_USE for c in camps)
     if bar.copied:
         conditions = [c for c in conditions if not c.key.startswith(("humans_", "severe_gap"))]
     why = bar.copied or bar.derived(judge)

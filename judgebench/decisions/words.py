@@ -100,8 +100,7 @@ def _no_filter(assist: Sequence[Condition]) -> list[Condition]:
 def _successes(conditions: Sequence[Condition]) -> Iterator[str]:
     by_key = {c.key: c for c in conditions}
     keys = {key.split("_")[0] for key in by_key}
-    humans = [c for c in conditions if c.key in _AGREEMENT]
-    if humans:
+    if humans := [c for c in conditions if c.key in _AGREEMENT]:
         yield f"agrees with annotators {_at_most(humans[0], 'less')} {_WITH_EACH_OTHER}"
     if "controls" in keys:
         yield "does better than every control judge"

@@ -70,8 +70,7 @@ def reasons_of(judge: str, verdict: Verdict, answer: Answer, rubric: Rubric) -> 
     pieces["how it was shown"] = [_shown(one, answer, rubric) for one in verdict.shown]
     if verdict.shown and verdict.status is Status.OK and verdict.reason:
         pieces["how it was shown"].append(("Both together", verdict.reason))
-    there = {what: texts for what, texts in pieces.items() if any(text for _, text in texts)}
-    if there:
+    if there := {what: texts for what, texts in pieces.items() if any(text for _, text in texts)}:
         texts = (one for several in there.values() for one in several)
         found.append((f"{judge}: {', '.join(there)}", _pieces("column", texts)))
     return tuple(found)

@@ -254,8 +254,7 @@ def _paper_column(table: Table, i: int) -> _Column:
     if not all(_NUMBER.fullmatch(cell.value) or cell.value == DASH for cell in cells):
         return "l", [name], lambda cell: [escape(cell.value)]
     heads = [rf"\multicolumn{{1}}{{c}}{{{name}}}"]
-    levels = {cell.estimate.level for cell in cells if cell.estimate and cell.interval}
-    if not levels:
+    if not (levels := {cell.estimate.level for cell in cells if cell.estimate and cell.interval}):
         return "r", heads, lambda cell: [_number(cell)]
     interval = rf"\multicolumn{{1}}{{c}}{{{100 * levels.pop():g}~\% interval}}"
     return "rl", [*heads, interval], lambda c: [_number(c), f"${c.interval}$" * bool(c.interval)]
@@ -272,8 +271,7 @@ def _number(cell: Cell) -> str:
 def _rests_on(table: Table) -> Iterator[str]:
     """One sentence on what the estimates rest on."""
     found = [cell.estimate for row in table.rows for cell in row if cell.estimate]
-    counts = sorted({e.n for e in found if e.value is not None})
-    if counts:
+    if counts := sorted({e.n for e in found if e.value is not None}):
         n = f"n = {counts[0]:,}" + (f" to {counts[-1]:,}" if len(counts) > 1 else "")
         methods = Counter(e.method for e in found if e.low is not None and e.method)
         method = f"; intervals: {methods.most_common(1)[0][0]}" if methods else ""

@@ -32,8 +32,7 @@ def print_parts(
     on_screen = [block for block in blocks_of(parts) if block.on_screen]
     for block in on_screen if everything else one_screen(parts):
         _print_block(block, console)
-    notes = caveats(parts) if everything else urgent(parts)
-    if notes:
+    if notes := caveats(parts) if everything else urgent(parts):
         console.print()
     for note in notes:
         console.print(Text(f"! {printable(note)}", style="yellow"))

@@ -239,8 +239,26 @@ def _cant_tell(found: Decision, reason: str) -> None:
     assert found.more is None or found.more.reason
 
 
-def test_one_annotator() -> None:
-    _cant_tell(decided({"h": TRUE}, noisy(TRUE, 0.02, 1)), "No item was labelled by two annotators")
+THREE = {"h0": "a" * 40, "h1": "b" * 40, "h2": "c" * 40}
+
+
+@pytest.mark.parametrize(
+    ("humans", "judge", "reason", "ties"),
+    [
+        ({"h": TRUE}, TRUE, "No item was labelled by two annotators", "upper"),
+        (THREE, "b" * 40, "the others give no truth on any item.", "none"),
+        ({"h0": "a" * 100, "h1": "a" * 100}, "a" * 100, "gave every item the same label", "upper"),
+        (HUMANS, "." * 400, "no label on any of 400 labelled items", "upper"),
+        (
+            {"h0": "abc", "h1": "abc", "h2": "aba"}, "abc",
+            "Only 3 questions were labelled by two annotators", "upper",
+        ),
+    ],
+)  # fmt: skip
+def test_data_that_carry_no_decision(
+    humans: dict[str, str], judge: str, reason: str, ties: str
+) -> None:
+    _cant_tell(decided(humans, judge, ties=ties), reason)
 
 
 def test_one_annotator_is_enough_for_a_filter_where_the_rule_says_so() -> None:
@@ -284,26 +302,6 @@ def test_two_annotators_share_only_items_that_the_judge_was_not_asked_about() ->
     judge = verdicts("j", TRUE[:40], answers(40))
     (found,) = decisions(replace(study, judges=(judge,)), DecisionRule())
     _cant_tell(found, "The judge was asked about no item that two annotators labelled.")
-
-
-def test_the_others_give_no_truth_on_any_item() -> None:
-    humans = {"ann": "a" * 40, "bob": "b" * 40, "cem": "c" * 40}
-    found = decided(humans, "b" * 40, ties="none")
-    _cant_tell(found, "With one annotator left out, the others give no truth on any item.")
-
-
-def test_one_label_only() -> None:
-    humans = {"h0": "a" * 100, "h1": "a" * 100}
-    _cant_tell(decided(humans, "a" * 100), "gave every item the same label")
-
-
-def test_all_verdicts_failed() -> None:
-    _cant_tell(decided(HUMANS, "." * 400), "no label on any of 400 labelled items")
-
-
-def test_three_items() -> None:
-    humans = {"h0": "abc", "h1": "abc", "h2": "aba"}
-    _cant_tell(decided(humans, "abc"), "Only 3 questions were labelled by two annotators")
 
 
 def test_no_human_label_at_all() -> None:
