@@ -24,7 +24,7 @@ from judgebench.alignment.statistics import (
     Declared,
 )
 from judgebench.records import TRAINED_ON, Estimate, Status
-from judgebench.results.layout import Content, Keys, Layout, Line
+from judgebench.results.layout import Content, Contents, Keys, Layout, Line
 from judgebench.results.rows import NOT_COMPUTED, Row
 from judgebench.results.tables import DASH, Cell, Table, format_number, p_cell
 from judgebench.stats.means import mean_and_sd
@@ -694,14 +694,14 @@ def judges_table(a: Alignment) -> Table:
     """The outcome of each judge's run and what it used."""
     known = (*map(str, Status), TRAINED_ON)
     statuses = [s for s in known if any(j.statuses.get(s) for j in a.judges)]
-    rows = (
+    rows: list[Contents] = [
         (
             judge.name, judge.kind,
             *(judge.statuses.get(status, 0) for status in statuses),
             *_usage(judge), judge.signature,
         )
         for judge in a.judges
-    )  # fmt: skip
+    ]  # fmt: skip
     columns = (
         "Kind", *statuses, "Calls", "Prompt tokens",
         "Reply tokens", "Cost (US$)", "Structured output", "Signature",

@@ -460,7 +460,7 @@ def _choice_cells(curve: TriageCurve) -> Contents:
 def _jury_table(decisions: Decisions) -> Table:
     """The value of a jury of this run's judges on each metric."""
     found = decisions.beside
-    rows = []
+    rows: list[Contents] = []
     for metric in found.values("metric", "jury"):
         pairs = found.select("error_correlation", metric=metric)
         names = dict.fromkeys(name for row in pairs for name in (row.judge, row["who"]))
