@@ -33,9 +33,8 @@ from typing import Any, NamedTuple
 
 import aiohttp
 
-from judgebench.annotation.folder import SERVED, open_store
 from judgebench.annotation.screens import Field, Option, Screen, Section
-from judgebench.annotation.store import Store
+from judgebench.annotation.store import SERVED, Store, open_store
 
 PEOPLE, SAVES, FIELDS = 50, 20, 8
 OPTIONS = tuple(Option(value=label, text=label) for label in ("none", "mild", "severe"))

@@ -24,7 +24,7 @@ from judgebench.yaml_file import Strict, load_json
 
 
 class Target(Strict):
-    """What a field stands for in the data: the `columns` of its row (`item_id`, and where there are
+    """The meaning of a field in the data: the `columns` of its row (`item_id`, and where there are
     any `model_a`, `model_b`, `criterion`, `system`, `task`), the metric, and what each stored label
     is called where that is another text."""
 
@@ -80,7 +80,7 @@ class Built:
 
 
 def item_of(targets: Mapping[str, Target]) -> tuple[str, ...]:
-    """Which item, or which pair in either order, the fields of a screen are about."""
+    """The item, or the pair in either order, that the fields of a screen are about."""
     columns = [*targets.values()][-1].columns
     return tuple(sorted({columns.get(name, "") for name in ("item_id", "model_a", "model_b")}))
 
@@ -124,8 +124,8 @@ def build(setup: Setup, secret: str) -> list[Built]:
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """What screens are made of. `hidden` turns a name into one that tells nothing, and stays the
-    same when others come or go."""
+    """The data that screens are made of. `hidden` turns a name into one that tells nothing, and
+    stays the same when others come or go."""
 
     setup: Setup
     metrics: Sequence[Metric]
@@ -168,7 +168,7 @@ def _text(heading: str, text: str, **more: int) -> Section:
 
 
 def _context(rows: Sequence[Answer]) -> list[Section]:
-    """What is known before the answers to a question: it, or the conversation, and references."""
+    """The sections before the answers to a question: it, or the conversation, and references."""
     first = rows[0]
     said = [] if first.is_conversation else [_text(p.role.title(), p.text) for p in first.turns]
     question = [_text("Question", first.question)] if first.question else []

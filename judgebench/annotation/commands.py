@@ -136,8 +136,8 @@ def look(
     import pandas as pd
 
     from judgebench import api
-    from judgebench.annotation.folder import open_store
-    from judgebench.annotation.look import due_look, keep_look, labels_on
+    from judgebench.annotation.lead import due_look, keep_look, labels_on
+    from judgebench.annotation.store import open_store
     from judgebench.rubric import Rubric
 
     with open_store(study) as store:
@@ -156,7 +156,7 @@ def look(
 @app.command(epilog="Example: judgebench annotate link runs/labels ann")
 def link(study: StudyFolder, name: Person) -> None:
     """Print a new link for somebody. It works once, within a week; earlier sessions go on."""
-    from judgebench.annotation.folder import link_of, open_store
+    from judgebench.annotation.store import link_of, open_store
 
     with open_store(study) as store:
         typer.echo(link_of(store, name))
@@ -165,7 +165,7 @@ def link(study: StudyFolder, name: Person) -> None:
 @app.command(epilog="Example: judgebench annotate revoke runs/labels ann")
 def revoke(study: StudyFolder, name: Person) -> None:
     """End all sessions and links of somebody. Labels stay."""
-    from judgebench.annotation.folder import known_person, open_store
+    from judgebench.annotation.store import known_person, open_store
 
     with open_store(study) as store:
         ended = store.revoke(known_person(store, name))
@@ -202,8 +202,8 @@ def sheet(
 
     It saves labels as NAME.events.json, which `judgebench annotate import` reads.
     """
-    from judgebench.annotation.folder import open_store
-    from judgebench.annotation.sheet import sheet as made_sheet
+    from judgebench.annotation.export import sheet as made_sheet
+    from judgebench.annotation.store import open_store
     from judgebench.files import disk_errors, write_atomically
 
     with open_store(study) as store, disk_errors(to):
@@ -216,7 +216,7 @@ def import_(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="What an offline sheet saved.")],
 ) -> None:
     """Add the labels that an offline sheet saved. Importing a file again changes nothing."""
-    from judgebench.annotation.sheet import import_events
+    from judgebench.annotation.export import import_events
 
     said, refused = import_events(study, file)
     typer.echo(said)

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, field_validator
 
-from judgebench.annotation.folder import LEAD
+from judgebench.annotation.store import LEAD
 from judgebench.data.load import load_data
 from judgebench.data.pairs import PairsConfig
 from judgebench.errors import Problem, SetupError
@@ -100,7 +100,8 @@ def load_setup(path: Path) -> Setup:
     rubric = gather("rubric", _rubric, config, file)
     found = gather("items", _read, config, config.items, rubric, file, folder)
     about = gather("assessments", _read, config, config.assessments, rubric, file, folder)
-    text = gather("guidelines", _guidelines, config, file)
+    path = file.parent / config.guidelines
+    text = gather("guidelines", read_text, path) if config.guidelines else ""
     _check_two_parts(config, rubric, gather)
     gather("annotators", check_people, config.annotators, "")
     for name in {LEAD, ADJUDICATED}.intersection(config.annotators):
@@ -144,10 +145,6 @@ def _read(
     if found.textless:
         raise SetupError([Problem("its items have no text to label", x) for x in found.textless])
     return found
-
-
-def _guidelines(config: StudyConfig, file: Path) -> str:
-    return read_text(file.parent / config.guidelines) if config.guidelines else ""
 
 
 def _check_two_parts(config: StudyConfig, rubric: Rubric | None, gather: Gathered) -> None:

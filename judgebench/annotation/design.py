@@ -1,4 +1,4 @@
-"""Who labels which item: every item by r of v annotators, fixed before the first label.
+"""Assignment of items to annotators: every item to r of v annotators, fixed before the first label.
 
 A table of overlaps counts the items that two annotators share and, on its diagonal, those of one.
 It is the more even, the smaller the sum of its squares; balanced, two of v annotators share
@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from judgebench.errors import Problem, SetupError
-from judgebench.people.page import check_people
 from judgebench.records import content_hash
 
 Strata = Mapping[str, tuple[str, str]]  # the system and the question of every item
@@ -29,7 +28,8 @@ _TRIES, _EXCHANGES, _PASSES, _PARTNERS = 300, 10_000, 4, 8  # more gain nothing
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """Who has which item beside the `calibration`, which is everybody's, and in which order."""
+    """The annotators of every item beside the `calibration`, which is everybody's, and the
+    orders."""
 
     calibration: tuple[str, ...]
     given: dict[str, tuple[str, ...]]
@@ -39,18 +39,16 @@ class Assignment:
 def assign(
     strata: Strata, annotators: Sequence[str], per_item: int, calibration: int, seed: int
 ) -> Assignment:
-    """The assignment of all items. SetupError names every setting that cannot be met."""
-    problems: list[Problem] = []
-    try:
-        check_people(annotators, "annotators")
-    except SetupError as error:
-        problems += error.problems
-    limits = [("per_item", per_item, 1, len(annotators) or per_item)]
-    limits += [("calibration", calibration, 0, len(strata))]
-    for key, n, least, most in limits:
-        if not least <= n <= most:
-            allowed = f"{least} to {max(least, most):,}"
-            problems.append(Problem("cannot be met", "", None, key, str(n), allowed))
+    """The assignment of all items. Raises SetupError with every setting that cannot be met."""
+    limits = [
+        ("per_item", per_item, 1, len(annotators)),
+        ("calibration", calibration, 0, len(strata)),
+    ]
+    problems = [
+        Problem("cannot be met", "", None, key, str(n), f"{least} to {max(least, most):,}")
+        for key, n, least, most in limits
+        if not least <= n <= most
+    ]
     if problems:
         raise SetupError(problems)
     drawn = order(_drawn(strata, calibration, seed), strata, "", seed)
@@ -196,7 +194,7 @@ def reassign(
 
 
 def overlaps(given: Given, annotators: Sequence[str]) -> list[list[int]]:
-    """How many items two annotators share; on the diagonal, how many one has."""
+    """The number of items that two annotators share; on the diagonal, of those that one has."""
     has = [{item for item, names in given.items() if name in names} for name in annotators]
     return [[len(one & other) for other in has] for one in has]
 

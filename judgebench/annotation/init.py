@@ -15,8 +15,7 @@ from judgebench.annotation import design
 from judgebench.annotation.build import Built, Key, asked_of, build, item_of, secret_of
 from judgebench.annotation.config import Setup, load_setup
 from judgebench.annotation.export import key_of
-from judgebench.annotation.folder import KEY, LEAD, SERVED, known_person, link_of, open_store
-from judgebench.annotation.store import Store
+from judgebench.annotation.store import KEY, LEAD, SERVED, Store, known_person, link_of, open_store
 from judgebench.data.cells import mark_forbidden
 from judgebench.errors import Problem, SetupError, some
 from judgebench.files import disk_errors, to_bytes, write_atomically
@@ -28,7 +27,7 @@ _FIXED = ("name", "task", "per_item", "calibration", "looks")  # figures rest on
 
 @dataclass(frozen=True, repr=False)
 class Made:
-    """What was done to a study, in words, and the links by which people come in."""
+    """A report of what was done to a study, in words, and the links by which people come in."""
 
     study: Path
     facts: tuple[str, ...]
@@ -95,7 +94,8 @@ def named_screens(setup: Setup, known: Key | None = None) -> tuple[Key, dict[str
 
 
 def planned(setup: Setup, built: Mapping[str, Built]) -> design.Assignment:
-    """Who labels what. Raises SetupError with every setting that does not fit the items."""
+    """The assignment of all screens. Raises SetupError with every setting that does not fit the
+    items."""
     config, problems = setup.config, list[Problem]()
     left, last = len(built) - config.calibration, max(config.looks, default=0)
     if last > left >= 0:
@@ -116,7 +116,7 @@ def _strata(built: Mapping[str, Built]) -> dict[str, tuple[str, str]]:
 
 
 def _meta(setup: Setup, key: Key) -> dict[str, Any]:
-    """What the served file says of the study besides its screens."""
+    """The facts of the study that the served file holds besides its screens."""
     config, rubric = setup.config, asked_of(setup).model_copy(update={"source": ""})
     return {
         **config.model_dump(mode="json", include={*_FIXED}),
@@ -200,12 +200,12 @@ def _check_fixed(setup: Setup, store: Store) -> None:
 
 
 def _counting(store: Store) -> int:
-    """How many labels count."""
+    """The number of labels that count."""
     return sum(given.label is not None and bool(given.field) for given in store.given())
 
 
 def _given(orders: Mapping[str, Iterable[str]], first: Set[str]) -> dict[str, list[str]]:
-    """Who has each screen but the `first` ones, which are for everybody."""
+    """The annotators of each screen but the `first` ones, which are for everybody."""
     found = defaultdict[str, list[str]](list)
     for name, screens in orders.items():
         for screen in (screen for screen in screens if screen not in first):

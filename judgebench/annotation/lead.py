@@ -1,4 +1,5 @@
-"""What the study lead sees: progress, agreement, who labels otherwise, and what to settle."""
+"""The figures that the study lead sees: progress, agreement, who labels otherwise, and what to
+settle."""
 
 from __future__ import annotations
 
@@ -9,50 +10,44 @@ from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from itertools import combinations
 from statistics import median
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 
 from judgebench.alignment.annotators import AGREEMENT_STATISTICS, Votes
 from judgebench.alignment.caveats import odd_uses
+from judgebench.annotation.config import WITHOUT_RUBRIC
+from judgebench.annotation.export import key_of, rows_of
 from judgebench.annotation.screens import CANNOT_TELL, Field, State
 from judgebench.annotation.store import Given, Store, by_screen
+from judgebench.errors import Problem, SetupError
 from judgebench.records import ADJUDICATED, Answer, Estimate, HumanLabel
+from judgebench.results.layout import Layout
 from judgebench.results.part import Block, Part
 from judgebench.results.rows import Results, Row
 from judgebench.results.shown import Shown
-from judgebench.results.tables import DASH, Cell, Table
+from judgebench.results.tables import DASH
 from judgebench.rubric import Metric, Rubric
 from judgebench.stats.arrays import value_counts
 from judgebench.stats.resample import Resampling
 from judgebench.studies.study import Study, study_of
 from judgebench.studies.truth import TruthConfig
+from judgebench.words import listed
 
 MOST_LISTED = 500  # disagreements, and texts that annotators wrote
 ROUNDS = ("main", "calibration")
 Place = tuple[str, str]  # a screen and a field on it
 _RANKING = "ranking"  # the task whose last label is no severe one
 _AGREEMENT = [AGREEMENT_STATISTICS[key] for key in ("alpha", "observed")]
-_PEOPLE = ("Annotator", "Done", "Of", "Skipped", "Cannot tell", "Minutes per item")
+_COUNTS = ("Done", "Of", "Skipped", "Cannot tell", "Minutes per item")
+_PROGRESS = Layout("progress", "Progress", ("Annotator",), beside=_COUNTS)
 _BY = ("metric", "round")
 _RESAMPLING = Resampling(resamples=1000)
 _WEEK, _DAY = timedelta(days=7), timedelta(days=1)
 
 
-def figures(store: Store) -> Mapping[str, Any]:
-    """Everything on the lead's page but the disagreements, as JSON. It holds no name of a system,
-    no id of the data and no verdict of a judge."""
-    return Collected(store).figures
-
-
-def disagreements(store: Store) -> list[dict[str, Any]]:
-    """Fields on which the labels of two annotators or more differ: those that wait for an
-    adjudication first, the most severe first. Nothing in it says whose a label is."""
-    return Collected(store).disagreements()
-
-
 class Collected(Shown):
-    """What an annotation study holds at one moment."""
+    """The contents of an annotation study at one moment."""
 
     def __init__(self, store: Store, now: datetime | None = None) -> None:
         with store.reading():
@@ -67,7 +62,8 @@ class Collected(Shown):
 
     @cached_property
     def figures(self) -> Mapping[str, Any]:
-        """As the function of that name."""
+        """Everything on the lead's page but the disagreements, as JSON. It holds no name of a
+        system, no id of the data and no verdict of a judge."""
         main = self.in_round(ROUNDS[0])
         return {
             "study": self.name, "at": self.now.isoformat(timespec="seconds"),
@@ -148,7 +144,8 @@ class Collected(Shown):
         return {"date": end.date().isoformat(), "reason": ""}
 
     def _overlaps(self, screens: set[str]) -> Iterator[dict[str, Any]]:
-        """How many of these items two people share, and with how many both are done."""
+        """The number of these items that two people share, and of those with which both are
+        done."""
         own = {who: screens.intersection(states) for who, states in self.states.items()}
         done = {who: {s for s in own[who] if self.states[who][s] == "done"} for who in own}
         for a, b in combinations(own, 2):
@@ -210,7 +207,7 @@ class Collected(Shown):
 
     @cached_property
     def agreement(self) -> Results:
-        """How far annotators agree, metric by metric, in each round."""
+        """The agreement of annotators, metric by metric, in each round."""
         rows = (
             Row("agreement", one.key, one.formula(votes), "", metric.id, {"round": name})
             for name in filter(self.in_round, ROUNDS)
@@ -232,7 +229,7 @@ class Collected(Shown):
                 yield {**found, "somebody": int((severe > 0).sum()), "most": int(most.sum())}
 
     def _words(self) -> Iterator[dict[str, Any]]:
-        """What annotators wrote, the latest first: answers in words, and remarks."""
+        """The texts that annotators wrote, the latest first: answers in words, and remarks."""
         for one in sorted(self.given, key=lambda one: one.at, reverse=True):
             field = self.screens[one.screen].field(one.field)
             said = one.label if field and not field.options else ""
@@ -246,8 +243,8 @@ class Collected(Shown):
 
     @cached_property
     def _splits(self) -> list[tuple[Place, Metric, Sequence[int], Given | None]]:
-        """Where labels differ: the place, the metric, the labels as indices, ascending, and the
-        adjudication. First come those without one, of these the most severe."""
+        """The places where labels differ: the place, the metric, the labels as indices, ascending,
+        and the adjudication. First come those without one, of these the most severe."""
         lead = (one for one in self.given if one.annotator == ADJUDICATED)
         settled = {(one.screen, one.field): one for one in lead if one.label is not None}
         found = []
@@ -264,9 +261,14 @@ class Collected(Shown):
                 found.append((turn, (place, metric, labels, settled.get(place))))
         return [split for _, split in sorted(found, key=lambda one: one[0])]
 
+    @property
     def disagreements(self) -> list[dict[str, Any]]:
-        """As the function of that name. Labels go from the least severe on, and remarks by the
-        alphabet: orders that say nothing."""
+        """Fields on which the labels of two annotators or more differ: those that wait for an
+        adjudication first, the most severe first.
+
+        Nothing in it says whose a label is: labels go from the least severe on, and remarks by the
+        alphabet.
+        """
         remarks = defaultdict[str, list[str]](list)
         for (who, name), one in self.last.items():
             if one.remark and who != ADJUDICATED:
@@ -284,7 +286,8 @@ class Collected(Shown):
         return found
 
     def _reasons(self) -> Iterator[dict[str, Any]]:
-        """How many disagreements each metric has, and the reasons of those that are adjudicated."""
+        """The number of disagreements on each metric, and the reasons of those that are
+        adjudicated."""
         for name in self.titles:
             if own := [given for _, metric, _, given in self._splits if metric.id == name]:
                 reasons = Counter(given.reason for given in own if given)
@@ -309,7 +312,7 @@ class Collected(Shown):
 
     @property
     def part(self) -> Part:
-        """How far everybody is, how well people agree, and what stands out."""
+        """The progress of everybody, the agreement of people, and what stands out."""
         f = self.figures
         people = [
             (one["name"], *(f"{one[key]:,}" for key in ("done", "of", "skipped")),
@@ -325,15 +328,11 @@ class Collected(Shown):
             for (metric, name), found in self.agreement.pivot("agreement", *_BY).items()
             if name == now
         ]  # fmt: skip
-        headings = (
-            "Metric",
-            *(one.heading for one in _AGREEMENT),
-            "Severe: by somebody",
-            "by most",
-        )
+        numbers = (*(one.heading for one in _AGREEMENT), "Severe: by somebody", "by most")
         note = "In brackets: 95 % intervals, by resampling whole groups of items."
-        agreement = _table(f"Agreement in the {now} round", headings, agreed, note)
-        tables = (_table("Progress", _PEOPLE, people), agreement)
+        title = f"Agreement in the {now} round"
+        agreement = Layout(title.lower(), title, ("Metric",), (note,), numbers).listing(agreed)
+        tables = (_PROGRESS.listing(people), agreement)
         blocks = (Block(text=tuple(self._said()), tables=tables, on_screen=True),)
         return Part("annotate", "labels so far", self.results, blocks, screen=blocks)
 
@@ -350,19 +349,84 @@ class Collected(Shown):
         yield from (sentence for look in self.looks for sentence in look["said"])
 
 
-def _table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *notes: str) -> Table:
-    cells = tuple(tuple(map(Cell, row)) for row in rows)
-    return Table(title.lower(), title, tuple(columns), cells, notes)
-
-
 def _item(screen: str, field: Field) -> str:
     return f"{screen}@{field.about}"
 
 
 def _distribution(metric: Metric, study: Study) -> dict[str, Any]:
-    """How often each person gave each label, in both rounds, and who uses them as nobody else."""
+    """The counts of each label by person, in both rounds, and who uses them as nobody else."""
     humans = study.humans[metric.id]
     counts = value_counts(humans.ratings.values.T, len(metric.labels)).tolist()
     people = dict(zip(humans.ratings.annotators, counts, strict=True))
     about = {"metric": metric.id, "labels": metric.label_texts}
     return {**about, "people": people, "odd": list(odd_uses(humans))}
+
+
+# --- looks at a decision while labels come in: when one is due, and what is kept of it ------------
+
+
+class Look(NamedTuple):
+    """A look that is due: at these complete screens of so many, and the shares that were complete
+    at each look so far, this one last."""
+
+    screens: Collection[str]
+    of: int
+    shares: Sequence[float]
+
+
+def due_look(store: Store) -> Look:
+    """The look that may be made now. Raises SetupError where none may: each declared number of
+    complete items allows one look, and the end of the labels allows the last."""
+    now = Collected(store)
+    if (task := now.meta["task"]) in WITHOUT_RUBRIC:
+        raise SetupError(Problem(f"does not apply to the task {task}", field="look"))
+    main = now.in_round(ROUNDS[0])
+    complete = main & now.complete
+    last = max((look["items"] for look in store.looks), default=0)
+    left = [n for n in store.meta.get("looks", ()) if last < n < len(main)]
+    states = (state for own in now.states.values() for s, state in own.items() if s in main)
+    ended = bool(main) and all(state in ("done", "skipped") for state in states)
+    if len(complete) <= last or not (ended or (left and left[0] <= len(complete))):
+        at = f"at {left[0]:,} complete items" if left else "at the end of all labels"
+        next_one = "there is none after the end" if ended else f"the next one is {at}"
+        past = f"the last was at {last:,}" if last else "none was made"
+        now_at = f"{len(complete):,} of {len(main):,} are complete, and {past}"
+        raise SetupError(Problem(f"is not due: {next_one}; {now_at}", field="look"))
+    shares = [*(look["share"] for look in store.looks), len(complete) / len(main)]
+    return Look(complete, len(main), shares)
+
+
+def labels_on(store: Store, screens: Collection[str]) -> list[dict[str, str]]:
+    """The labels on these screens as rows of a table, under the names of the data; items of one
+    question are one `group`."""
+    key = key_of(store)
+    groups = {
+        target.columns["item_id"]: store.screens[screen].screen.group
+        for screen in screens
+        for target in key.screens[screen].values()
+    }
+    return [{**row, "group": groups[row["item_id"]]} for row in rows_of(store, key, screens)]
+
+
+def keep_look(store: Store, look: Look, decided: Any) -> Sequence[str]:
+    """Keeps the decisions of a look, and no verdict, beside the labels. Returns them in words, and
+    what data would settle each judge's metrics."""
+    titles, n = decided.titles, len(look.screens)
+    said = [
+        f"Look {len(look.shares)}, at {n:,} of {look.of:,} items, with intervals of "
+        f"{100 * decided.rule.level:.4g} %."
+    ]
+    plans = defaultdict[str, dict[str, list[str]]](lambda: defaultdict(list))
+    for d in decided.decisions:
+        said.append(f"{d.judge}: {d.outcome.value} for {titles[d.metric]}. {d.reason}")
+        needed = "nothing needs to be added for"
+        if d.more is not None:
+            severe = f" ({d.more.severe:,} severe)" if d.more.severe else ""
+            about = f"about {d.more.items or 0:,} more items{severe} settle"
+            needed = "nothing settles" if d.more.items is None else about
+        plans[d.judge][needed].append(titles[d.metric])
+    for judge, needs in plans.items():
+        clauses = (f"{needed} {listed(metrics)}" for needed, metrics in needs.items())
+        said.append(f"{judge}: {'; '.join(clauses)}.")
+    store.add_look(n, {"share": look.shares[-1], "level": decided.rule.level, "said": said})
+    return said

@@ -1,5 +1,5 @@
-"""What an annotator sees at once: texts, and what is asked about them. Blind: a screen knows no
-system, no id of the data and nobody's labels."""
+"""The screen that an annotator sees at once: texts, and what is asked about them. Blind: a screen
+knows no system, no id of the data and nobody's labels."""
 
 from __future__ import annotations
 
@@ -102,11 +102,11 @@ class Screen(Strict):
 
     @property
     def parts(self) -> int:
-        """How many parts are shown one after the other."""
+        """The number of parts that are shown one after the other."""
         return 1 + max(*(s.part for s in self.sections), *(f.part for f in self.fields))
 
     def asked(self, labels: Labels, part: int | None = None) -> list[Field]:
-        """What is asked, given the labels so far; of one part or of all."""
+        """The fields that are asked, given the labels so far; of one part or of all."""
         return [
             field
             for field in self.fields
@@ -115,7 +115,7 @@ class Screen(Strict):
         ]
 
     def complete(self, labels: Labels, part: int | None = None) -> bool:
-        """Whether everything that must be answered is."""
+        """True where everything that must be answered is."""
         asked = self.asked(labels, part)
         return all(labels.get(f.key) is not None for f in asked if f.required)
 
@@ -124,7 +124,7 @@ class Screen(Strict):
         return min(int(labels.get(PART) or 0), self.parts - 1)
 
     def state(self, labels: Labels) -> State:
-        """How far an annotator is with it."""
+        """The state of an annotator's work on it."""
         if self.revealed(labels) == self.parts - 1 and self.complete(labels):
             return "done"
         if labels.get(WHOLE) == SKIP:

@@ -9,6 +9,7 @@ import asyncio
 import json
 import logging
 import math
+import re
 import signal
 import socket
 import sqlite3
@@ -17,30 +18,34 @@ import sys
 import time
 import traceback
 import webbrowser
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, closing, contextmanager, suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, TypeVar
+from urllib.parse import urlsplit
 
 from aiohttp import web
 from aiohttp.http import HttpProcessingError
 from pydantic import Field as Limits
 from pydantic_core import from_json
 
-from judgebench.annotation.folder import LEAD, link_of, served_file
-from judgebench.annotation.guard import Limit, Refused, Site
 from judgebench.annotation.store import (
+    LEAD,
     Event,
     Reason,
     Role,
     Saved,
     Store,
+    link_of,
     page_of,
     screen_of,
+    served_file,
     work_of,
 )
 from judgebench.errors import Problem, SetupError
+from judgebench.models.hosts import is_local
 from judgebench.models.transport import new_event_loop
 from judgebench.records import ADJUDICATED
 from judgebench.yaml_file import Strict, validate
@@ -57,18 +62,126 @@ _HEADERS = {
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
 }
+_PROXY = re.compile(r"(https://(?:[a-z0-9.-]+|\[[0-9a-f:]+\]))(:\d{1,5})?/?")
 _NO_SESSION = "You are not logged in: open the link that you were given, or a new one."
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
+# --- to which hosts and origins the server answers at all, and how often --------------------------
+
+
+class Refused(Exception):
+    """A request that gets no more than a sentence. `wait`: the seconds after which to try again."""
+
+    def __init__(self, status: int, message: str, wait: float = 0.0) -> None:
+        self.status, self.wait = status, wait
+        super().__init__(message)
+
+
+@dataclass(frozen=True)
+class Site:
+    """The address of a study, and the hosts that they may name for it."""
+
+    address: str
+    hosts: frozenset[str]
+    behind_proxy: bool = False
+
+    @classmethod
+    def at(cls, host: str, port: int, secure: bool = False, proxy: str = "") -> Site:
+        """The site of a server that listens there; `proxy` is the address of one before it.
+
+        Raises SetupError where labels would cross a network as clear text, and where browsers could
+        not open the address.
+        """
+        if proxy:
+            found = _PROXY.fullmatch(proxy.lower())
+            if not found:
+                wrong, allowed = (
+                    "is not the address of a proxy",
+                    "such as https://label.example.org",
+                )
+                raise SetupError(Problem(wrong, found=proxy, allowed=allowed))
+            address = found[1] + (found[2] if found[2] not in (None, ":443") else "")
+            return cls(address, frozenset([address.removeprefix("https://")]), True)
+        if not (secure or is_local(host)):
+            wrong = "would send labels as clear text: give a certificate, or the proxy that has one"
+            raise SetupError(Problem(wrong, field="host", found=host))
+        if host in ("0.0.0.0", "::"):
+            wrong = "is nothing that a browser can open: give this machine's name or address"
+            raise SetupError(Problem(wrong, field="host", found=host))
+        name = "127.0.0.1" if is_local(host) else f"[{host}]" if ":" in host else host.lower()
+        names = ("127.0.0.1", "localhost", "[::1]", name)
+        hosts = {f"{known}:{port}" for known in names}
+        if port == (443 if secure else 80):  # which browsers leave out
+            hosts.update(names)
+        return cls(f"http{'s' * secure}://{name}:{port}", frozenset(hosts))
+
+    @property
+    def secure(self) -> bool:
+        """True where browsers come over TLS."""
+        return self.address.startswith("https:")
+
+    def cookie(self, role: Role) -> str:
+        """The name of a session's cookie. Cookies know no ports, and one browser may be the lead's
+        and an annotator's."""
+        port = urlsplit(self.address).port or 443
+        return f"{'__Host-' * self.secure}judgebench-{port}-{role}"
+
+    def client(self, remote: str, forwarded: str) -> str:
+        """The address that a request comes from. Of the header X-Forwarded-For only the last entry
+        is the proxy's."""
+        return (forwarded.rpartition(",")[2].strip() if self.behind_proxy else "") or remote
+
+    def check(self, method: str, path: str, headers: Mapping[str, str]) -> None:
+        """Raises Refused where a request does not come from a page of this site."""
+        if headers.get("Host", "").lower() not in self.hosts:
+            raise Refused(403, "The study is not served under this name: use the link as it is.")
+        scheme, origin = self.address.partition("://")[0], headers.get("Origin")
+        own = {f"{scheme}://{host}" for host in self.hosts}
+        if origin not in own and (method == "POST" or origin is not None):
+            raise Refused(403, "The request comes from another site.")
+        if path.startswith("/api/") and headers.get("X-Judgebench") != "1":
+            raise Refused(403, "The header X-Judgebench: 1 is missing.")
+        kind = headers.get("Content-Type", "").partition(";")[0].strip().lower()
+        if method == "POST" and kind != "application/json":
+            raise Refused(400, "The header Content-Type must be application/json.")
+
+
+class Limit:
+    """So many at once, and from then on so many a second, for each key. Of more than `most` keys,
+    the least recently used are forgotten."""
+
+    def __init__(
+        self, burst: float, per_second: float, most: int = 10_000,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:  # fmt: skip
+        self._burst, self._per_second, self._most, self._clock = burst, per_second, most, clock
+        self._left: dict[str, tuple[float, float]] = {}
+
+    def check(self, key: str) -> None:
+        """Count one more. Raises Refused where it is one too many."""
+        now = self._clock()
+        left, then = self._left.pop(key, (self._burst, now))
+        left = min(self._burst, left + (now - then) * self._per_second) - 1
+        self._left[key] = (left if left >= 0 else left + 1, now)
+        if len(self._left) > self._most:
+            del self._left[next(iter(self._left))]
+        if left < 0:
+            wait = -left / self._per_second
+            raise Refused(429, f"Too many requests: try again in {wait:.0f} seconds.", wait)
+
+
+# --- requests -------------------------------------------------------------------------------------
+
+
 class Token(Strict):
-    """What enters: the part of a link behind the #."""
+    """The part of a link behind the #, which lets a person in."""
 
     token: Annotated[str, Limits(max_length=100)]
 
 
 class Events(Strict):
-    """What an annotator did, in order."""
+    """The acts of an annotator, in order."""
 
     events: Annotated[tuple[Event, ...], Limits(max_length=100)]
 
@@ -235,14 +348,14 @@ class Server:
             return [error] * len(turn)
 
     def _computed(self, name: str) -> Handler:
-        """The handler of what a function of `lead` makes of the study: computed in a thread and on
-        a connection of its own, where the file has changed since."""
+        """The handler of a property of `lead.Collected`: computed in a thread and on a connection
+        of its own, where the file has changed since."""
         turn, kept = asyncio.Lock(), (-math.inf, -1, "")
 
         def compute() -> str:
-            from judgebench.annotation import lead
+            from judgebench.annotation.lead import Collected
 
-            return json.dumps(getattr(lead, name)(self._figures), allow_nan=False)
+            return json.dumps(getattr(Collected(self._figures), name), allow_nan=False)
 
         async def show(request: web.Request) -> web.Response:
             nonlocal kept
@@ -278,7 +391,7 @@ class _Kinds(logging.Handler):
 
 
 async def _sent(request: web.Request, model: type[Sent]) -> Sent:
-    """What a page sends. Raises Refused, with every problem."""
+    """The request that a page sends. Raises Refused, with every problem."""
     try:
         async with asyncio.timeout(_PATIENCE_S):
             return validate(from_json(await request.read(), allow_inf_nan=False), model)
@@ -339,7 +452,7 @@ async def running(
 
 @contextmanager
 def _libraries_log_to(handler: logging.Handler) -> Iterator[None]:
-    """What libraries log of requests goes there alone, whatever logs the process has."""
+    """Send there alone what libraries log of requests, whatever logs the process has."""
     loggers = [logging.getLogger(name) for name in ("aiohttp", "asyncio")]
     for logger in loggers:
         logger.addHandler(handler)
@@ -411,7 +524,7 @@ def _tls(certificate: Path, key: Path | None) -> ssl.SSLContext:
 
 
 def _said(server: Server, study: Path) -> str:
-    """What is printed at the start: the address, who can come in, and how to go on."""
+    """The text that is printed at the start: the address, who can come in, and how to go on."""
     store, now = server.reading, time.time()
     waiting = store.rows("SELECT name FROM links WHERE used = 0 AND until > ?", now)
     inside = store.rows("SELECT name FROM sessions WHERE until > ?", now)

@@ -15,10 +15,9 @@ import sqlite3
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cached_property
 from pathlib import Path
 from statistics import median
 from threading import RLock
@@ -33,6 +32,10 @@ from judgebench.people.page import local_page, page_script
 from judgebench.records import ADJUDICATED
 from judgebench.yaml_file import Strict
 
+KEY, SERVED = Path("key.json"), Path("served/study.sqlite")  # in the folder of a study
+LEAD = "lead"  # the name behind the lead's link
+WEEK = 7 * 24 * 3600
+ADDRESS = "http://127.0.0.1:8765"
 _HERE = Path(__file__).parent
 
 
@@ -161,7 +164,7 @@ def by_screen(given: Iterable[Given]) -> defaultdict[tuple[str, str], dict[str, 
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """Which events are kept, by client id, why others are not, and how far each screen is."""
+    """The client ids of events that are kept, the reasons of the refused ones, and the states."""
 
     saved: tuple[str, ...]
     refused: Mapping[str, str]
@@ -185,6 +188,7 @@ class Store:
         if not path.is_file():
             raise SetupError(Problem("no such file", str(path)))
         self._lock = RLock()
+        self._known: tuple[int, Mapping[str, Stored], Mapping[tuple[str, str], str]] = (-1, {}, {})
         self._connection = copy or sqlite3.connect(path, timeout=30, check_same_thread=False)
         self._connection.isolation_level = None
         self._connection.row_factory = sqlite3.Row
@@ -246,7 +250,7 @@ class Store:
         return self.writing("BEGIN")
 
     def rows(self, sql: str, *values: Any) -> list[sqlite3.Row]:
-        """What a query finds."""
+        """The rows that a query finds."""
         with self._lock:
             return self._connection.execute(sql, values).fetchall()
 
@@ -254,12 +258,12 @@ class Store:
 
     @property
     def meta(self) -> dict[str, Any]:
-        """What was said when the study was made: name, task, seed, guidelines and the like."""
+        """The settings of the study: name, task, seed, guidelines and the like."""
         return {row["key"]: json.loads(row["value"]) for row in self.rows("SELECT * FROM meta")}
 
     @property
     def annotators(self) -> tuple[str, ...]:
-        """Who labels, in the order of the study's file."""
+        """The annotators, in the order of the study's file."""
         sql = "SELECT name FROM people WHERE role = 'annotator' ORDER BY rowid"
         return tuple(row["name"] for row in self.rows(sql))
 
@@ -278,20 +282,13 @@ class Store:
             every = self.rows(sql, version)
             gone = set(self.meta.get("gone", ()))
             now = {row["id"]: row for row in every if row["id"] not in gone}
-            read = Screen.model_validate_json
-            self._known = (
-                version,
-                {
-                    key: Stored(read(row["content"]), bool(row["calibration"]))
-                    for key, row in now.items()
-                },
-                {(row["id"], row["hash"]): row["content"] for row in every},
-            )
+            screens = {
+                key: Stored(Screen.model_validate_json(row["content"]), bool(row["calibration"]))
+                for key, row in now.items()
+            }
+            contents = {(row["id"], row["hash"]): row["content"] for row in every}
+            self._known = version, screens, contents
         return self._known[1]
-
-    @cached_property
-    def _known(self) -> tuple[int, Mapping[str, Stored], Mapping[tuple[str, str], str]]:
-        return -1, {}, {}
 
     def put(
         self, screens: Sequence[Screen], calibration: Iterable[str] = (), gone: Iterable[str] = ()
@@ -303,17 +300,14 @@ class Store:
         rows = [(s.id, version, s.hash, s.model_dump_json(), s.id in first) for s in screens]
         with self.writing() as connection:
             connection.executemany("INSERT INTO screens VALUES (?, ?, ?, ?, ?)", rows)
-            self._set(connection, version=version, gone=gone)
+            self.set(version=version, gone=gone)
         return version
 
     def set(self, **values: Any) -> None:
         """Change what was said of the study."""
-        with self.writing() as connection:
-            self._set(connection, **values)
-
-    def _set(self, connection: sqlite3.Connection, **values: Any) -> None:
         sql = "INSERT OR REPLACE INTO meta VALUES (?, ?)"
-        connection.executemany(sql, [(k, json.dumps(v)) for k, v in values.items()])
+        with self.writing() as connection:
+            connection.executemany(sql, [(k, json.dumps(v)) for k, v in values.items()])
 
     def assigned(self, annotator: str, gone: bool = False) -> list[str]:
         """The ids of a person's screens, in that person's order; also of those that are `gone`, and
@@ -325,7 +319,7 @@ class Store:
 
     @property
     def orders(self) -> dict[str, list[str]]:
-        """What each annotator was ever given, in that person's order."""
+        """The screens that each annotator was ever given, in that person's order."""
         return {name: self.assigned(name, gone=True) for name in self.annotators}
 
     @property
@@ -409,7 +403,7 @@ class Store:
         return list(found.values())
 
     def _counts(self, now: Stored | None, row: sqlite3.Row) -> bool:
-        """Whether an event counts for the screen as it is now, too."""
+        """True where an event counts for the screen as it is now, too."""
         if now is None or now.screen.hash == row["hash"]:
             return now is not None
         before = self._known[2].get((row["screen"], row["hash"]))
@@ -480,7 +474,7 @@ class Store:
 
     @property
     def looks(self) -> list[dict[str, Any]]:
-        """What was found at each look at a judge's decision so far, with `at` and `items`."""
+        """The findings of each look at a judge's decision so far, with `at` and `items`."""
         rows = self.rows("SELECT * FROM looks ORDER BY n")
         return [{**json.loads(r["found"]), "at": r["at"], "items": r["items"]} for r in rows]
 
@@ -517,3 +511,40 @@ def _refusal(event: Event, screen: Screen, labels: Labels, every: bool) -> str:
 def _hashed(token: str) -> str:
     """Tokens have 256 random bits, so that a plain hash cannot be reversed."""
     return hashlib.sha256(token.encode(errors="surrogatepass")).hexdigest()
+
+
+# --- the folder of a study: what the server opens, and apart from it the key ---------------------
+
+
+def served_file(study: Path) -> Path:
+    """The file of a study, given its folder or the file itself."""
+    return study / SERVED if study.is_dir() else study
+
+
+@contextmanager
+def open_store(study: Path) -> Iterator[Store]:
+    """The labels of a study, given its folder or the file itself. Raises SetupError, also where
+    they cannot be read or written."""
+    file = served_file(study)
+    with closing(Store(file)) as store:
+        try:
+            yield store
+        except sqlite3.DatabaseError as error:
+            raise SetupError(Problem(f"cannot be read or written: {error}", str(file))) from None
+
+
+def known_person(store: Store, name: str, also: tuple[str, ...] = (LEAD,)) -> str:
+    """The name of an annotator or, unless `also` says otherwise, of the lead. Raises SetupError for
+    any other."""
+    people = (*store.annotators, *also)
+    if name not in people:
+        allowed = ", ".join(people)
+        raise SetupError(Problem("is not among the annotators", field=name, allowed=allowed))
+    return name
+
+
+def link_of(store: Store, name: str) -> str:
+    """A new address that lets a person in once. What follows the # never reaches a log."""
+    role: Role = "lead" if known_person(store, name) == LEAD else "annotator"
+    page = "/lead" if role == "lead" else "/"
+    return f"{store.meta.get('address', ADDRESS)}{page}#{store.make_link(name, role, WEEK)}"

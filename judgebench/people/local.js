@@ -2,6 +2,29 @@
 // once, and saved as a table. Text of the data reaches the page through textContent and value only.
 const data = JSON.parse($("data").textContent);
 
+// A paragraph of text, or a word in its place.
+const shownText = (text) => (text.trim() ? el("p", "text", text) : el("p", "empty", "(no text)"));
+
+// A button, and on it the key that does the same.
+const keyButton = (className, text, key, act) => {
+  const made = el("button", className, text);
+  made.type = "button";
+  made.append(" ", el("kbd", "", key));
+  made.addEventListener("click", act);
+  return made;
+};
+
+// Keys act where nobody is writing; `actOf` finds what a key does.
+const onKeys = (actOf) =>
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.target.closest?.("input, textarea, select")) return;
+    const act = actOf(event.key);
+    if (!act) return;
+    event.preventDefault();
+    act();
+  });
+
 // What this browser keeps under a name, and the function that writes it down.
 const browserStore = (name, blank) => {
   const tryTo = (act) => {

@@ -1,9 +1,9 @@
-"""What every page of ours rests on: no request leaves it, and text in it is shown, never run.
+"""Pages on which people answer questions: no request leaves them, and their texts never run.
 
 Jinja escapes every value, data is JSON that a script shows with `textContent` only, and the page's
 own policy lets run only the one script whose hash it names.
 
-A page on which people answer questions about items, one after the other, and what they said.
+Also the tables that people filled in, read back with every problem.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -33,8 +33,8 @@ _BESIDE = ("reviewer", "remark", "edit")
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked of every item: `key` names its column, `answers` are the words to choose from,
-    each of another first letter, which is its key on the keyboard."""
+    """A question that is asked of every item: `key` names its column, `answers` are the words to
+    choose from, each of another first letter, which is its key on the keyboard."""
 
     key: str
     text: str
@@ -71,41 +71,67 @@ def item_hash(item: Item) -> str:
 def read_decisions(
     path: Path, items: Sequence[Item], questions: Sequence[Question]
 ) -> Mapping[str, Mapping[str, str]]:
-    """What one person said of the items of a page, by id and column; a blank is no answer.
+    """The answers of one person to the items of a page, by id and column; a blank is no answer.
 
     Raises SetupError with every problem: a missing column, an unknown answer, an item that is not
     on the page, occurs again, or has changed since.
     """
+    answered = dict[str, Mapping[str, str]]()
+    known = {mark_forbidden(item["id"]): item for item in items}
+
+    def check(_: int, row: dict[str, str]) -> Iterator[Problem]:
+        item, wrong = known.get(row["item_id"]), ""
+        if item is None:
+            wrong = "is not among the items"
+        elif row["content_hash"] != item_hash(item):
+            wrong = "has changed since it was reviewed"
+        elif item["id"] in answered:
+            wrong = "occurs twice"
+        else:
+            answered[item["id"]] = row
+        if wrong:
+            yield Problem(wrong, field="item_id", found=shorten(row["item_id"]))
+        for q in questions:
+            row[q.key] = row[q.key].strip().casefold()
+            if row[q.key] not in ("", *q.answers):
+                found, allowed = shorten(row[q.key]), ", ".join((*q.answers, "or blank"))
+                yield Problem("is no answer", "", None, q.key, found, allowed)
+
+    read_filled(path, ["item_id", "content_hash", *(q.key for q in questions)], check)
+    return answered
+
+
+def read_filled(
+    path: Path,
+    needed: Sequence[str],
+    check: Callable[[int, dict[str, str]], Iterable[Problem]],
+    known: Sequence[str] = (),
+    may_be_empty: bool = False,
+) -> list[dict[str, str]]:
+    """The rows of a table that people filled in, also one that a spreadsheet saved: with semicolons
+    or tabs, in UTF-8 or UTF-16.
+
+    `check` gives the problems of a row, without its file and line, and may change the row. Raises
+    SetupError with every problem, in the order of the rows: a column of `needed` that is missing,
+    one that is not among the `known`, a row that cannot be read.
+    """
     findings = Findings()
     table = open_table(path, findings, format="csv")
-    problems, said = list(findings.errors), dict[str, Mapping[str, str]]()
+    rows, problems = list[dict[str, str]](), list[Problem]()
     if table is not None:
-        needed = ["item_id", "content_hash", *(q.key for q in questions)]
+        message = "is no column of a review: write into remark instead"
+        others = [column for column in table.columns if column and column not in known]
+        allowed = ", ".join(known)
         problems += missing_columns(table, needed)
-        known = {mark_forbidden(item["id"]): item for item in items}
+        # Whoever writes the table anew would lose them.
+        problems += [Problem(message, table.file, 1, x, "", allowed) for x in others if known]
         for line, row in filled_rows(table) if not problems else ():
-            own, item = row["item_id"], known.get(row["item_id"])
-            wrong = ""
-            if item is None:
-                wrong = "is not among the items"
-            elif row["content_hash"] != item_hash(item):
-                wrong = "has changed since it was reviewed"
-            elif item["id"] in said:
-                wrong = "occurs twice"
-            else:
-                said[item["id"]] = row
-            if wrong:
-                problems.append(Problem(wrong, str(path), line, "item_id", shorten(own)))
-            for q in questions:
-                row[q.key] = row[q.key].strip().casefold()
-                if row[q.key] not in ("", *q.answers):
-                    found, allowed = shorten(row[q.key]), ", ".join((*q.answers, "or blank"))
-                    message = "is no answer"
-                    problems.append(Problem(message, str(path), line, q.key, found, allowed))
-        problems += [one for one in findings.errors if one not in problems]
+            problems += [replace(x, file=table.file, line=line) for x in check(line, row)]
+            rows.append(row)
+    problems += [x for x in findings.errors if not (may_be_empty and x.kind == "no_rows")]
     if problems:
-        raise SetupError(problems)
-    return said
+        raise SetupError(sorted(problems, key=lambda problem: problem.line or 0))
+    return rows
 
 
 _HERE = Path(__file__).parent

@@ -30,20 +30,13 @@
     asked = again ? place : Math.min(place + 1, questions.length - 1);
     change(items[at], { [key]: again ? "" : word });
   };
-  const button = (text, key, act) => {
-    const made = el("button", "", text);
-    made.type = "button";
-    made.append(" ", el("kbd", "", key));
-    made.addEventListener("click", act);
-    return made;
-  };
   const questionBox = (question, place) => {
     const box = el("div", "question");
     box.id = `question-${place}`;
     box.setAttribute("role", "group");
     box.setAttribute("aria-label", question.text);
     const choices = question.answers.map((word) => {
-      const made = button(word, word[0], () => answer(place, word));
+      const made = keyButton("", word, word[0], () => answer(place, word));
       made.dataset.word = word;
       return made;
     });
@@ -61,10 +54,9 @@
     return box;
   };
   const section = ([heading, text, folded]) => {
-    const shown = text.trim() ? el("p", "text", text) : el("p", "empty", "(no text)");
-    if (!folded) return [el("h2", "", heading), shown];
+    if (!folded) return [el("h2", "", heading), shownText(text)];
     const box = el("details");
-    box.append(el("summary", "", heading), shown);
+    box.append(el("summary", "", heading), shownText(text));
     return [box];
   };
   const show = (place) => {
@@ -79,9 +71,9 @@
     head.append(el("span", "", item.title));
     const steps = el("div", "steps");
     steps.append(
-      button("Previous", "←", () => step(-1)),
-      button("Next", "→", () => step(1)),
-      button("Next to answer", "n", toAnswer),
+      keyButton("", "Previous", "←", () => step(-1)),
+      keyButton("", "Next", "→", () => step(1)),
+      keyButton("", "Next to answer", "n", toAnswer),
     );
     box.append(head, ...item.sections.flatMap(section), ...questions.map(questionBox));
     if (typeof item.edit === "string") box.append(field(item, "edit", "Your text", 6, item.edit));
@@ -116,21 +108,16 @@
     for (const key of Object.keys(kept.answers)) kept.answers[key].reviewer = kept.reviewer;
     keep();
   });
-  document.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || !items.length) return;
-    if (event.target.closest?.("input, textarea, select")) return;
-    const word = questions[asked].answers.find((one) => one[0] === event.key);
-    const act = {
+  onKeys((key) => {
+    const word = items.length && questions[asked].answers.find((one) => one[0] === key);
+    if (word) return () => answer(asked, word);
+    return items.length && {
       ArrowLeft: () => step(-1),
       ArrowRight: () => step(1),
       ArrowUp: () => ((asked = Math.max(0, asked - 1)), tell()),
       ArrowDown: () => ((asked = Math.min(questions.length - 1, asked + 1)), tell()),
       n: toAnswer,
-    }[event.key];
-    if (!word && !act) return;
-    event.preventDefault();
-    if (word) answer(asked, word);
-    else act();
+    }[key];
   });
   show(at);
 })();

@@ -63,7 +63,7 @@ class KeyItem(Strict):
 
 
 class SheetKey(Strict):
-    """Who wrote what on the sheets of one folder.
+    """The authors of the arguments on the sheets of one folder.
 
     `letters` holds for each expert and item, in the order of `items`, the systems that stand
     behind A, B, C and so on.
@@ -77,8 +77,8 @@ class SheetKey(Strict):
 
 @dataclass(frozen=True, slots=True)
 class Sheets:
-    """What was written, which sheets were there before and kept as they are, and how many items
-    were passed over because a system says nothing on them."""
+    """The files that were written, which sheets were there before and kept as they are, and how
+    many items were passed over because a system says nothing on them."""
 
     written: tuple[Path, ...]
     kept: tuple[Path, ...]

@@ -45,10 +45,7 @@
       el("span", "end", "clearly wrong"),
       remark,
     );
-    const text = argument.text.trim()
-      ? el("p", "text", argument.text)
-      : el("p", "empty", "(no text)");
-    box.append(el("legend", "", `Argument ${argument.letter}`), text, row);
+    box.append(el("legend", "", `Argument ${argument.letter}`), shownText(argument.text), row);
     return box;
   };
   const card = (item, i) => {

@@ -45,7 +45,7 @@ def shown_item(line: Item) -> Item:
 
 
 def teacher_of(line: Item) -> str:
-    """Who wrote the labels."""
+    """The name of whoever wrote the labels."""
     teacher = line.get("teacher")
     return str(teacher.get("name", "")) if isinstance(teacher, dict) else str(teacher or "")
 
@@ -111,7 +111,7 @@ class Reviewed:
 
 
 def reviewed(lines: Sequence[Item], said: Sequence[Mapping[str, Mapping[str, str]]]) -> Reviewed:
-    """What one or several people's decisions make of silver items.
+    """Silver items, split by the decisions of one or several people.
 
     As an item that fails one criterion is dropped, no fewer are dropped than fail the worst one.
     AutoMedEval (section 3.1) has 9.29 % fail attribution and drops 305 of 9,874, which is 3.1 %:

@@ -21,11 +21,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from judgebench.annotation.folder import SERVED
-from judgebench.annotation.guard import Site
 from judgebench.annotation.screens import Field, Option, Screen, Section
-from judgebench.annotation.server import Server, listening, running
-from judgebench.annotation.store import Role, Store
+from judgebench.annotation.server import Server, Site, listening, running
+from judgebench.annotation.store import SERVED, Role, Store
 from judgebench.rubric import Rubric
 
 YES_NO = (Option(value="yes", text="Yes"), Option(value="no", text="No"))

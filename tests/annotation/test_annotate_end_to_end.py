@@ -18,10 +18,9 @@ from built_case import study_file
 import judgebench as jb
 from judgebench.annotation.build import read_key
 from judgebench.annotation.export import export
-from judgebench.annotation.folder import SERVED, open_store
 from judgebench.annotation.init import init
 from judgebench.annotation.screens import PART, Field, Screen
-from judgebench.annotation.store import Event
+from judgebench.annotation.store import SERVED, Event, open_store
 from judgebench.data.load import load_data
 from judgebench.data.pairs import WantedPairs
 from judgebench.features import WINGS

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from judgebench.annotation.guard import Limit, Refused, Site
+from judgebench.annotation.server import Limit, Refused, Site
 from judgebench.errors import SetupError
 
 

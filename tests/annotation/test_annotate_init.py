@@ -17,10 +17,9 @@ import judgebench as jb
 from judgebench.annotation import design
 from judgebench.annotation.build import read_key
 from judgebench.annotation.export import label_rows
-from judgebench.annotation.folder import open_store
 from judgebench.annotation.init import init, reassign
 from judgebench.annotation.screens import PART
-from judgebench.annotation.store import Event, Store
+from judgebench.annotation.store import Event, Store, open_store
 from judgebench.checks import check_all
 from judgebench.cli.app import app
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from judgebench.alignment import align
-from judgebench.annotation.lead import Collected, disagreements, figures
+from judgebench.annotation.lead import Collected
 from judgebench.annotation.screens import Field, Option, Screen, Section
 from judgebench.annotation.store import Event, Store
 from judgebench.records import ADJUDICATED, Answer, HumanLabel
@@ -84,7 +84,7 @@ def fill(store: Store) -> None:
 
 def test_progress_is_counted_by_person_and_metric(store: Store) -> None:
     fill(store)
-    found = figures(store)
+    found = Collected(store).figures
     ann, _, cem = found["people"]
     assert (ann["name"], ann["done"], ann["new"], ann["of"]) == ("ann", 7, 1, 8)
     assert ann["metrics"]["harm"] == {"of": 8, "labels": 7, "cannot_tell": 0}
@@ -105,38 +105,41 @@ def test_a_remark_is_on_an_item_and_its_last_text_counts(store: Store) -> None:
     fill(store)
     say(store, "ann", "s2", {"": None}, remark="first")  # the page sends it with what follows, too
     say(store, "ann", "s2", {"harm": "grave", "tone": "curt"}, remark="second")
-    assert {one["text"] for one in figures(store)["words"]} == {"second", "No <b>idea</b>"}
-    (first, *_) = disagreements(store)
+    assert {one["text"] for one in Collected(store).figures["words"]} == {
+        "second",
+        "No <b>idea</b>",
+    }
+    (first, *_) = Collected(store).disagreements
     assert (first["screen"], first["remarks"]) == ("s2", ["No <b>idea</b>", "second"])
     say(store, "ann", "s2", {"": None}, remark="")
-    assert [one["text"] for one in figures(store)["words"]] == ["No <b>idea</b>"]
+    assert [one["text"] for one in Collected(store).figures["words"]] == ["No <b>idea</b>"]
 
 
 def test_what_somebody_who_left_has_not_finished_is_waited_for_no_more(store: Store) -> None:
     fill(store)
-    assert figures(store)["rounds"]["main"]["complete"] == 3
+    assert Collected(store).figures["rounds"]["main"]["complete"] == 3
     store.set(left=["cem"])  # s2 is skipped, s3 not begun
-    found = figures(store)
+    found = Collected(store).figures
     assert found["rounds"]["main"] == {"of": 6, "complete": 5}
     assert (found["people"][2]["done"], found["people"][2]["of"]) == (2, 2)
 
 
 def test_severe_items_are_counted_among_complete_ones(store: Store) -> None:
     fill(store)
-    harm, tone = figures(store)["severe"]
+    harm, tone = Collected(store).figures["severe"]
     assert harm == {"metric": "harm", "label": "grave", "somebody": 1, "most": 1, "of": 3}
     assert (tone["somebody"], tone["most"]) == (3, 0)  # half of the labels are not most of them
     for who in ("ann", "ben"):
         say(store, who, "s7", {"harm": "none", "tone": "kind"})
     say(store, "cem", "s2", {"harm": "none", "tone": "kind"})
-    harm, _ = figures(store)["severe"]
+    harm, _ = Collected(store).figures["severe"]
     assert (harm["somebody"], harm["most"], harm["of"]) == (2, 1, 5)
 
 
 def test_agreement_is_that_of_an_alignment_of_the_same_labels(store: Store) -> None:
     fill(store)
     say(store, ADJUDICATED, "s2", {"harm": "some"}, reason="slip")
-    found = figures(store)["agreement"]
+    found = Collected(store).figures["agreement"]
     answers = [Answer(f"s{i}", f"a{i}", f"q{i // 2}") for i in range(8)]
     given = [one for one in store.given() if one.annotator in PEOPLE and one.label]
     labels = [
@@ -164,7 +167,7 @@ def test_who_labels_otherwise_is_named(store: Store) -> None:
         for who in PEOPLE:
             harm = "grave" if who == "cem" else ("none", "some")[i % 2]
             say(store, who, f"s{i}", {"harm": harm, "tone": "kind"})
-    harm, tone = figures(store)["distribution"]
+    harm, tone = Collected(store).figures["distribution"]
     assert harm["labels"] == ("none", "some", "grave")
     assert harm["people"] == {"ann": [30, 30, 0], "ben": [30, 30, 0], "cem": [0, 0, 60]}
     assert "Ask how cem read the labels." in " ".join(harm["odd"])
@@ -172,14 +175,14 @@ def test_who_labels_otherwise_is_named(store: Store) -> None:
 
 
 def test_without_labels_every_figure_says_why(store: Store) -> None:
-    found = figures(store)
+    found = Collected(store).figures
     assert found["minutes"]["value"] is None
     assert found["minutes"]["reason"] == "no item is done"
     assert all(one["value"] is None and one["reason"] for one in found["agreement"])
     assert found["end"] == {
         "date": None, "reason": "A date is estimated after the first day of labels",
     }  # fmt: skip
-    assert disagreements(store) == []
+    assert Collected(store).disagreements == []
 
 
 def test_when_all_is_labelled_at_the_present_pace(store: Store) -> None:
@@ -196,7 +199,7 @@ def test_when_all_is_labelled_at_the_present_pace(store: Store) -> None:
 
 def test_disagreements_hide_names_and_the_most_severe_comes_first(store: Store) -> None:
     fill(store)
-    found = disagreements(store)
+    found = Collected(store).disagreements
     assert [(one["screen"], one["metric"]) for one in found[:2]] == [("s2", "harm"), ("s0", "tone")]
     first = found[0]
     assert first["labels"] == ["none", "grave"]
@@ -210,18 +213,18 @@ def test_disagreements_hide_names_and_the_most_severe_comes_first(store: Store) 
 
 def test_an_adjudication_stands_beside_the_labels_and_in_no_figure(store: Store) -> None:
     fill(store)
-    before = figures(store)
+    before = Collected(store).figures
     say(store, ADJUDICATED, "s2", {"harm": "some"}, reason="guideline gap", remark="see page 2")
-    after = figures(store)
+    after = Collected(store).figures
     assert after.pop("reasons")[0] == {"metric": "harm", "of": 2, "reasons": {"guideline gap": 1}}
     before.pop("reasons")
     assert {**before, "at": ""} == {**after, "at": ""}
-    *_, last = disagreements(store)
+    *_, last = Collected(store).disagreements
     said = [last["adjudication"][key] for key in ("label", "reason", "remark")]
     assert said == ["some", "guideline gap", "see page 2"]
     assert last["labels"] == ["none", "grave"]
     say(store, ADJUDICATED, "s2", {"harm": None})
-    assert disagreements(store)[0]["adjudication"] is None
+    assert Collected(store).disagreements[0]["adjudication"] is None
 
 
 def test_slots_of_a_ranking_are_rows_of_their_own(tmp_path: Path) -> None:
@@ -237,11 +240,11 @@ def test_slots_of_a_ranking_are_rows_of_their_own(tmp_path: Path) -> None:
     store.assign({"ann": ["s1"], "ben": ["s1"]})
     say(store, "ann", "s1", {"rank@0": "1", "rank@1": "4"})
     say(store, "ben", "s1", {"rank@0": "2", "rank@1": "4"})
-    found = figures(store)
+    found = Collected(store).figures
     assert found["severe"] == []
     observed = found["agreement"][1]
     assert (observed["value"], observed["n"]) == (0.5, 2)
-    (split,) = disagreements(store)
+    (split,) = Collected(store).disagreements
     assert (split["field"]["key"], split["labels"]) == ("rank@0", ["1", "2"])
     store.close()
 
@@ -259,6 +262,6 @@ def test_the_lead_adjudicates_every_part(tmp_path: Path) -> None:
         say(store, who, "s0", {"part": "1"})
         say(store, who, "s0", {"tone": tone})
     say(store, ADJUDICATED, "s0", {"tone": "curt"}, reason="slip")
-    (split,) = disagreements(store)
+    (split,) = Collected(store).disagreements
     assert split["adjudication"]["label"] == "curt"
     store.close()

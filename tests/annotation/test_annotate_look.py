@@ -14,12 +14,10 @@ from built_case import study_file
 import judgebench as jb
 from judgebench.annotation.build import Key, Target
 from judgebench.annotation.export import label_rows
-from judgebench.annotation.folder import KEY, SERVED, open_store
 from judgebench.annotation.init import init
-from judgebench.annotation.lead import figures
-from judgebench.annotation.look import due_look, labels_on
+from judgebench.annotation.lead import Collected, due_look, labels_on
 from judgebench.annotation.screens import Field, Option, Screen, Section
-from judgebench.annotation.store import Event, Store
+from judgebench.annotation.store import KEY, SERVED, Event, Store, open_store
 from judgebench.errors import SetupError
 from judgebench.stats.intervals import look_levels
 
@@ -135,7 +133,7 @@ def test_without_declared_looks_the_only_one_is_at_the_end(store: Store) -> None
     label(store, [23], skip=True)  # nobody can label it: this is the end
     assert due_look(store).shares == [23 / 24]
     label(store, [SCREENS])
-    assert figures(store)["end"] == {"date": None, "reason": "No item is left to label"}
+    assert Collected(store).figures["end"] == {"date": None, "reason": "No item is left to label"}
 
 
 def test_the_lead_sees_decisions_and_plan_of_a_look_and_no_verdict(
@@ -143,10 +141,10 @@ def test_the_lead_sees_decisions_and_plan_of_a_look_and_no_verdict(
 ) -> None:
     label(store, range(12))
     assert look(call, study)[0] == 0
-    seen = figures(store)["looks"]
+    seen = Collected(store).figures["looks"]
     assert seen["declared"] == [8, 16]
     assert "settle" in seen["made"][0]["said"][-1]
-    assert "item-" not in json.dumps(figures(store))
+    assert "item-" not in json.dumps(Collected(store).figures)
 
 
 @pytest.mark.parametrize("task", ["labels", "preference", "criteria"])

@@ -24,10 +24,9 @@ from page_case import (
     two_part,
 )  # fmt: skip
 
-from judgebench.annotation.folder import SERVED, open_store
+from judgebench.annotation.export import import_events, sheet
 from judgebench.annotation.screens import Screen
-from judgebench.annotation.sheet import import_events, sheet
-from judgebench.annotation.store import Store
+from judgebench.annotation.store import SERVED, Store, open_store
 from judgebench.errors import SetupError
 
 pytestmark = needs_browser

@@ -23,9 +23,8 @@ import pytest
 from annotate_case import Person, plain, served, small_study
 from malformed import SECRET, malformed
 
-from judgebench.annotation.folder import open_store
 from judgebench.annotation.server import serve
-from judgebench.annotation.store import Saved, Store
+from judgebench.annotation.store import Saved, Store, open_store
 
 PATIENCE = 60
 ITEMS = [f"s{n}" for n in range(1, 9)]

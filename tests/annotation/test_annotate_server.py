@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from annotate_case import Person, Reply, Running, plain, served, small_study
 
-from judgebench.annotation import lead as lead_figures
 from judgebench.annotation import server
-from judgebench.annotation.guard import Limit
+from judgebench.annotation.lead import Collected
+from judgebench.annotation.server import Limit
 
 
 @pytest.fixture
@@ -242,7 +242,7 @@ def test_the_leads_figures_are_computed_anew_when_there_are_new_labels(
     people = lead.gets("/api/lead")["people"]
     assert [(p["name"], p["done"]) for p in people] == [("ann", 1), ("ben", 1)]
     computed: list[object] = []
-    monkeypatch.setattr(lead_figures, "disagreements", computed.append)
+    monkeypatch.setattr(Collected, "disagreements", property(computed.append))
     lead.gets("/api/lead/disagreements")
     assert not computed  # nothing is new
 

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 from annotate_case import plain, small_study
 
-from judgebench.annotation.folder import open_store
-from judgebench.annotation.store import Event, Store
+from judgebench.annotation.store import Event, Store, open_store
 
 Call = Callable[..., tuple[int, str, str]]
 

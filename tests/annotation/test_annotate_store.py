@@ -12,9 +12,8 @@ from annotate_case import small_study
 from pydantic import ValidationError
 
 from judgebench.annotation.export import snapshot
-from judgebench.annotation.folder import SERVED, open_store
 from judgebench.annotation.screens import Field, Option, Screen, Section
-from judgebench.annotation.store import Event, Store
+from judgebench.annotation.store import SERVED, Event, Store, open_store
 from judgebench.api import collected
 from judgebench.errors import SetupError
 from judgebench.records import ADJUDICATED

@@ -13,10 +13,11 @@ from judgebench.errors import Problem, SetupError
 from judgebench.files import write_atomically
 from judgebench.people.page import Item, Question, check_people, read_decisions, review_page
 from judgebench.records import Estimate, content_hash
+from judgebench.results.layout import Layout
 from judgebench.results.part import Block, Part
 from judgebench.results.rows import Results, Row
 from judgebench.results.shown import Shown
-from judgebench.results.tables import Cell, Table
+from judgebench.results.tables import Cell
 from judgebench.scorers.openqa.questions import KEPT, LEFT_OUT, ExamQuestion
 from judgebench.stats.arrays import Clusters, IntArray
 from judgebench.stats.interrater import agreement_counts_by_cluster, all_agree, fleiss_kappa
@@ -79,8 +80,8 @@ def write_sheets(
 
 
 def checked(folder: Path, tables: Sequence[Path], half_width: float) -> Checked:
-    """What people saved of the pages that `write_sheets` made, one table each. Raises SetupError
-    with every problem of a table."""
+    """The agreement in the tables that people saved of the pages of `write_sheets`. Raises
+    SetupError with every problem of a table."""
     found = checkable(folder)
     items = [shown_item(code, one) for code, one in found.items()]
     said = [read_decisions(path, items, ASKED) for path in tables]
@@ -102,7 +103,7 @@ def checked(folder: Path, tables: Sequence[Path], half_width: float) -> Checked:
 def agreement(
     ratings: IntArray, groups: IntArray, half_width: float, questions: str = "all"
 ) -> Iterator[Row]:
-    """How many annotators call a question correct, and how far they agree.
+    """The share of questions that annotators call correct, and the agreement of annotators.
 
     `ratings` is (questions, annotators): 1 correct, 0 wrong, -1 not checked; `groups` (questions,)
     are resampled. Of the questions that as many annotators checked as any: the share that at least
@@ -143,7 +144,7 @@ def _more(e: Estimate, half_width: float, *, is_share: bool) -> int | str:
 
 @dataclass(frozen=True, repr=False)
 class Checked(Shown):
-    """What people said of open questions, as rows of `agreement`."""
+    """The answers of people to open questions, as rows of `agreement`."""
 
     rows: Results
     half_width: float
@@ -151,20 +152,14 @@ class Checked(Shown):
     @property
     def part(self) -> Part:
         """A table: a row for each statistic, and how many more questions it takes."""
-
-        def cells(row: Row) -> tuple[Cell, ...]:
-            stubs = Cell(row["questions"]), Cell(row.statistic)
-            return *stubs, Cell(estimate=row.estimate), Cell(row["n_more"] or "–")
-
-        table = Table(
-            "openqa", "Open questions as people see them",
-            ("Questions", "Statistic", "Value", f"n more for ± {self.half_width:g}"),
-            tuple(map(cells, self.rows)),
-            (
-                "Correct k/m: at least k of m annotators call question and answer correct. That "
-                "all agree may be chance where most is correct; Fleiss' κ is agreement beyond it.",
-            ),
-            stubs=2,
-        )  # fmt: skip
+        note = (
+            "Correct k/m: at least k of m annotators call question and answer correct. That "
+            "all agree may be chance where most is correct; Fleiss' κ is agreement beyond it."
+        )
+        numbers = ("Value", f"n more for ± {self.half_width:g}")
+        title, stubs = "Open questions as people see them", ("Questions", "Statistic")
+        table = Layout("openqa", title, stubs, (note,), numbers).listing(
+            (r["questions"], r.statistic, r.estimate, Cell(r["n_more"] or "–")) for r in self.rows
+        )
         block = Block("Agreement", tables=(table,), on_screen=True)
         return Part("openqa", "agreement on open questions", self.rows, (block,))

@@ -13,12 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from judgebench.data.cells import mark_forbidden
-from judgebench.data.columns import filled_rows, missing_columns, quoted, to_csv
-from judgebench.data.findings import Findings
-from judgebench.data.open_table import DataTable, open_table
+from judgebench.data.columns import quoted, to_csv
 from judgebench.errors import Problem, SetupError, shorten
 from judgebench.files import write_atomically
-from judgebench.people.page import fill_in_page
+from judgebench.people.page import fill_in_page, read_filled
 from judgebench.records import content_hash
 from judgebench.stress_tests.probes.altered import AlteredAnswer, marked
 from judgebench.stress_tests.probes.sets import notices
@@ -36,7 +34,7 @@ _Row = dict[str, str]  # column -> text, without the apostrophe
 
 @dataclass(frozen=True, slots=True)
 class ReviewDecision:
-    """What one person said of one altered answer; `accepted` is None where nothing yet."""
+    """One person's decision on one altered answer; `accepted` is None where nothing yet."""
 
     accepted: bool | None
     reviewer: str = ""
@@ -50,7 +48,7 @@ def review_hash(item: AlteredAnswer) -> str:
 
 
 def review_path(to: Path) -> Path:
-    """Where the table of the set file `to` lies: `x.review.csv` beside `x.jsonl`."""
+    """The path of the table of the set file `to`: `x.review.csv` beside `x.jsonl`."""
     return to.with_suffix(".review.csv")
 
 
@@ -162,45 +160,19 @@ def _shown_item(item: AlteredAnswer, row: Mapping[str, str]) -> dict[str, Any]:
 
 def _read(path: Path) -> list[_Row]:
     """Every row, checked, with decisions in lower case. Raises SetupError with every problem."""
-    findings = Findings()
-    table = open_table(path, findings, format="csv")
-    rows, problems = ([], []) if table is None else _checked(table)
-    # A set without items has a table without rows, which is in order.
-    problems += [problem for problem in findings.errors if problem.kind != "no_rows"]
-    if problems:
-        raise SetupError(sorted(problems, key=lambda problem: problem.line or 0))
-    return rows
-
-
-def _checked(table: DataTable) -> tuple[list[_Row], list[Problem]]:
-    problems = list(_column_problems(table))
-    if problems:
-        return [], problems
-    rows: list[_Row] = []
     first: dict[Key, int] = {}
-    for line, row in filled_rows(table):
+
+    def check(line: int, row: _Row) -> Iterator[Problem]:
         row["decision"] = row["decision"].strip().casefold()
-        problems += _row_problems(row, table.file, line)
-        before = first.setdefault(_row_key(row), line)
-        if before != line:
+        blank = [column for column in ("item_id", "content_hash") if not row[column]]
+        yield from (Problem("is blank", field=column) for column in blank)
+        if row["decision"] not in _DECISIONS:
+            found = shorten(row["decision"])
+            yield Problem("is no decision", "", None, "decision", found, "accept, reject or blank")
+        if (before := first.setdefault(_row_key(row), line)) != line:
             message = f"the item stands in row {before} too"
-            problems.append(Problem(message, table.file, line, "item_id", shorten(row["item_id"])))
-        rows.append(row)
-    return rows, problems
+            yield Problem(message, field="item_id", found=shorten(row["item_id"]))
 
-
-def _column_problems(table: DataTable) -> Iterator[Problem]:
-    yield from missing_columns(table, ("item_id", *_FILLED_IN, "content_hash"))
-    for column in table.columns:
-        if column and column not in COLUMNS:  # rewriting the table would lose it
-            message = "is no column of a review: write into remark instead"
-            yield Problem(message, table.file, 1, column, allowed=", ".join(COLUMNS))
-
-
-def _row_problems(row: _Row, file: str, line: int) -> Iterator[Problem]:
-    for column in ("item_id", "content_hash"):
-        if not row[column]:
-            yield Problem("is blank", file, line, column)
-    if row["decision"] not in _DECISIONS:
-        found = shorten(row["decision"])
-        yield Problem("is no decision", file, line, "decision", found, "accept, reject or blank")
+    needed = ("item_id", *_FILLED_IN, "content_hash")
+    # A set without items has a table without rows, which is in order.
+    return read_filled(path, needed, check, COLUMNS, may_be_empty=True)

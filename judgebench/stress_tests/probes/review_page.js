@@ -112,20 +112,13 @@
     const taken = answerOf(at).decision === decision ? "" : decision;
     change(at, { decision: taken, reviewer: kept.reviewer });
   };
-  const button = (className, text, key, act) => {
-    const made = el("button", className, text);
-    made.type = "button";
-    made.append(el("kbd", "", key));
-    made.addEventListener("click", act);
-    return made;
-  };
   const controls = () => {
     const row = el("div", "decide");
     row.append(
-      button("accept", "Accept", "a", () => decide("accept")),
-      button("reject", "Reject", "r", () => decide("reject")),
-      button("step before", "Previous", "←", () => step(-1)),
-      button("step after", "Next", "→", () => step(1)),
+      keyButton("accept", "Accept", "a", () => decide("accept")),
+      keyButton("reject", "Reject", "r", () => decide("reject")),
+      keyButton("step before", "Previous", "←", () => step(-1)),
+      keyButton("step after", "Next", "→", () => step(1)),
     );
     const remark = el("label", "remark", "Remark");
     const field = el("textarea");
@@ -239,19 +232,13 @@
     keep();
     show(at);
   });
-  document.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
-    if (event.target.closest?.("input, textarea, select")) return;
-    const act = {
-      a: () => decide("accept"),
-      r: () => decide("reject"),
-      ArrowLeft: () => step(-1),
-      ArrowRight: () => step(1),
-    }[event.key];
-    if (!act) return;
-    event.preventDefault();
-    act();
-  });
+  const ACTS = {
+    a: () => decide("accept"),
+    r: () => decide("reject"),
+    ArrowLeft: () => step(-1),
+    ArrowRight: () => step(1),
+  };
+  onKeys((key) => ACTS[key]);
 
   // --- on paper: every item that the filter shows ---
   window.addEventListener("beforeprint", () => {
