@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import random
 import string
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, Literal
 
@@ -141,6 +141,9 @@ class Screen(Strict):
         if self.parts == 1:
             random.Random(content_hash([seed, annotator, self.id])).shuffle(order)
         letter = {slot: LETTERS[place] for place, slot in enumerate(order)}
+        by_slot = {s.slot: s for s in self.sections if s.slot is not None}
+        turn = (by_slot[slot] for slot in order)  # they change places among themselves
+        sections = [s if s.slot is None else next(turn) for s in self.sections]
         fields = [f for f in self.fields if f.part <= revealed]
         fields.sort(key=lambda f: (f.part, letter.get(f.slot, "") if f.slot is not None else ""))
         return {
@@ -148,26 +151,16 @@ class Screen(Strict):
             "parts": self.parts,
             "revealed": revealed,
             "sections": [
-                _shown_section(section, letter)
-                for section in _in_order(self.sections, order)
-                if section.part <= revealed
+                {
+                    "heading": s.heading if s.slot is None else f"{s.heading} {letter[s.slot]}",
+                    "text": s.text,
+                    "part": s.part,
+                }
+                for s in sections
+                if s.part <= revealed
             ],
             "fields": [_shown_field(field, letter) for field in fields],
         }
-
-
-def _in_order(sections: Sequence[Section], order: Sequence[int]) -> list[Section]:
-    """Texts that are compared change places among themselves."""
-    by_slot = {s.slot: s for s in sections if s.slot is not None}
-    turn = iter(order)
-    return [s if s.slot is None else by_slot[next(turn)] for s in sections]
-
-
-def _shown_section(section: Section, letter: Mapping[int, str]) -> dict[str, Any]:
-    heading = section.heading
-    if section.slot is not None:
-        heading = f"{heading} {letter[section.slot]}"
-    return {"heading": heading, "text": section.text, "part": section.part}
 
 
 def _shown_field(field: Field, letter: Mapping[int, str]) -> dict[str, Any]:

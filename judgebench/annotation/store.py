@@ -28,7 +28,7 @@ from pydantic import Field as Limits
 
 from judgebench.annotation.screens import PART, SKIP, WHOLE, Labels, Screen, State
 from judgebench.errors import Problem, SetupError
-from judgebench.people.page import local_page, page_script
+from judgebench.people.page import local_page
 from judgebench.records import ADJUDICATED
 from judgebench.yaml_file import Strict
 
@@ -41,8 +41,7 @@ _HERE = Path(__file__).parent
 
 def page_of(name: str, data: Any, connect: str = "'none'") -> tuple[str, str]:
     """The page of that name with its data, and its policy, as `people.page.local_page` does."""
-    script = page_script(_HERE / "asking.js", _HERE / f"{name}.js")
-    return local_page(_HERE / name, script, data, connect=connect)
+    return local_page(_HERE / name, _HERE / "asking.js", data, connect=connect)
 
 
 def work_of(store: Store, name: str) -> dict[str, Any]:

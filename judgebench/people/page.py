@@ -178,19 +178,19 @@ def fill_in_page(page: Path, data: Mapping[str, Any], **values: Any) -> str:
     `local.html.jinja`, a style and a script. `data` is what `local.js` and that script read, with
     the `columns` and the file name (`table`) of the table; `values` are for the template.
     """
-    script = page_script(_HERE / "local.js", page.with_suffix(".js"))
-    return local_page(page, script, data, table=data["table"], **values)[0]
+    return local_page(page, _HERE / "local.js", data, table=data["table"], **values)[0]
 
 
 def local_page(
-    page: Path, script: str, data: Any, *, connect: str = "'none'", **values: Any
+    page: Path, before: Path, data: Any, *, connect: str = "'none'", **values: Any
 ) -> tuple[str, str]:
     """A page as HTML, and its policy: it loads nothing, runs the one script and style that it
     holds, and talks to nobody but `connect` (`'self'`: the server that it comes from).
 
-    The template, as in `fill_in_page`, extends `local.html.jinja`; its script finds `data` as JSON
-    in the element of that id.
+    The template, as in `fill_in_page`, extends `local.html.jinja`; its script, which follows the
+    one `before` it, finds `data` as JSON in the element of that id.
     """
+    script = page_script(before, page.with_suffix(".js"))
     template = page_environment(page.parent, mark_forbidden).get_template(f"{page.name}.html.jinja")
     style = _texts(_HERE / "local.css", page.with_suffix(".css"))
     policy = (

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from judgebench.data.cells import mark_forbidden
 from judgebench.data.columns import quoted, to_csv
@@ -239,22 +239,20 @@ def _rows(
 def sheet_page(expert: str, table: str, items: Sequence[Sequence[Mapping[str, str]]]) -> str:
     """The page on which an expert ranks arguments: `items` holds the rows of each item, as they
     stand in the table of that file name."""
-    shown = [_shown_item(rows) for rows in items]
+    shown = [
+        {
+            "task": rows[0]["task"], "question": rows[0]["question"],
+            "answer": rows[0]["right_answer"], "document": rows[0]["document"],
+            "arguments": [
+                {
+                    "letter": row["letter"], "text": row["text"],
+                    "cells": [quoted(row[column]) for column in COLUMNS],
+                }
+                for row in rows
+            ],
+        }
+        for rows in items
+    ]  # fmt: skip
     store = f"judgebench ranks of {expert} {content_hash(shown)}"
     data = {"store": store, "table": table, "columns": COLUMNS, "items": shown}
     return fill_in_page(Path(__file__).with_name("sheet_page"), data, expert=expert)
-
-
-def _shown_item(rows: Sequence[Mapping[str, str]]) -> dict[str, Any]:
-    first = rows[0]
-    return {
-        "task": first["task"], "question": first["question"], "answer": first["right_answer"],
-        "document": first["document"],
-        "arguments": [
-            {
-                "letter": row["letter"], "text": row["text"],
-                "cells": [quoted(row[column]) for column in COLUMNS],
-            }
-            for row in rows
-        ],
-    }  # fmt: skip
