@@ -314,9 +314,9 @@ def columns_of(file: FileSpec) -> Iterator[tuple[str, Holds]]:
 
 def _each(holds: Holds, *read: _Columns | str | None) -> Iterator[tuple[str, Holds]]:
     """The columns of sources and names, any of which may be lacking, with what they hold."""
-    for one in filter(None, read):
-        names: Sequence[str] = one.columns if isinstance(one, _Columns) else (one,)
-        yield from ((name, holds) for name in names)
+    for one in read:
+        names = one.columns if isinstance(one, _Columns) else (one,)
+        yield from ((name, holds) for name in names if name)
 
 
 _WHOLE_FLOAT = re.compile(r"\A(-?\d+)\.0+\Z")
