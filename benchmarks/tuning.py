@@ -78,7 +78,7 @@ def trl(examples: list[Example], model: str, recipe: Recipe, folder: Path) -> fl
     from trl import SFTConfig, SFTTrainer
 
     from judgebench.models.checkpoint import load
-    from judgebench.tuning.train import has_bf16
+    from judgebench.models.trainer import has_bf16
 
     half = has_bf16("cpu")
     base, tokenizer = load(model, dtype="bfloat16" if half else "float32", dense=True)

@@ -17,15 +17,15 @@ import random
 import shutil
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from judgebench.errors import RunError, SetupError
+from judgebench.errors import SetupError
 from judgebench.files import disk_errors, to_json, write_atomically
 from judgebench.models.checkpoint import identify, import_peft, load, note_base
 from judgebench.models.encoder import length_buckets
+from judgebench.models.trainer import STATE, Trainer, has_bf16, memory_errors
 from judgebench.models.weighing import common_prefix
 from judgebench.progress import NoProgress, Progress
 from judgebench.records import content_hash
@@ -33,11 +33,11 @@ from judgebench.runs.stop import Interrupted, Stop, StopSign
 from judgebench.tuning.examples import Example
 
 ADAPTER, MODEL = "adapter", "model"  # in the folder: what was trained
-_DONE, _STATE = "trained.json", "training.safetensors"
+_DONE = "trained.json"
 _FORM = 1  # of this training; a change to it makes other weights of the same recipe
 _UNBOUNDED = 1 << 30
-_CLIP = 1.0  # the most that the gradient's norm may be
 _WARMUP = 0.1  # of all steps
+MEMORY = "out of memory in training: lower tokens (it then goes on), context or rank"
 
 
 @dataclass(frozen=True)
@@ -105,28 +105,14 @@ def train(
         folder.mkdir(parents=True, exist_ok=True)
     import torch
 
-    with memory_errors(), torch.random.fork_rng():
+    with memory_errors(MEMORY), torch.random.fork_rng():
         torch.manual_seed(recipe.seed)
         facts = _Training(blocks, base, recipe, folder, signature).run(watch)
         content = {"signature": signature, "base": identity, "facts": facts}
         with disk_errors(folder):
             write_atomically(done, to_json(content, indent=1).encode())
-            (folder / _STATE).unlink(missing_ok=True)
+            (folder / STATE).unlink(missing_ok=True)
     return facts
-
-
-@contextmanager
-def memory_errors() -> Any:
-    """Translates the engine's lack of memory."""
-    import torch
-
-    try:
-        yield
-    except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
-        if isinstance(error, RuntimeError) and "memory" not in str(error):
-            raise
-        message = "out of memory in training: lower tokens (it then goes on), context or rank"
-        raise RunError(message) from error
 
 
 class _Training:
@@ -138,16 +124,11 @@ class _Training:
     ) -> None:  # fmt: skip
         import torch
 
-        self._recipe, self._folder, self._signature = recipe, folder, signature
-        self._base = base
+        self._recipe, self._folder, self._base = recipe, folder, base
         self._device = "cuda" if torch.cuda.is_available() else "cpu"
         self._half = has_bf16(self._device)
         self._model, self._tokenizer = _model_of(base, recipe, self._half)
         self._model.to(self._device).train()
-        self._named = {n: p for n, p in self._model.named_parameters() if p.requires_grad}
-        self._optimizer = torch.optim.AdamW(
-            self._named.values(), lr=recipe.learning_rate, weight_decay=0.0, fused=True
-        )
         known = getattr(self._model.config.get_text_config(), "max_position_embeddings", None)
         self._context = min(recipe.context or _UNBOUNDED, known or _UNBOUNDED)
         self._blocks = [[one for one in b if len(one.ids) <= self._context] for b in blocks]
@@ -158,6 +139,12 @@ class _Training:
             for epoch in range(recipe.epochs)
             for number in range(math.ceil(len(examples) / recipe.batch))
         ]
+        weights = [p for p in self._model.parameters() if p.requires_grad]
+        groups = [{"params": weights, "weight_decay": 0.0}]
+        rate, n = recipe.learning_rate, len(self._steps)
+        self._trainer = Trainer(
+            self._model, groups, lambda step: rate * _share(step, n), folder, signature
+        )
         self._losses: list[float] = []  # of each step done
 
     def run(self, watch: Watch) -> Mapping[str, Any]:
@@ -169,7 +156,8 @@ class _Training:
         if self._left_out:
             told = f"{self._left_out:,} of {n:,} examples are {told} and are left out"
             watch.progress.say(f"{watch.name}: {told}")
-        self._resume()
+        if about := self._trainer.resume():
+            self._losses = json.loads(about["losses"])
         total, first, kept = len(self._steps), len(self._losses), time.monotonic()
         began, tokens = kept, 0
         watch.progress.start(watch.name, total, first)
@@ -182,7 +170,7 @@ class _Training:
             speed = tokens / (time.monotonic() - began)
             watch.progress.advance(watch.name, f"loss {loss:.3f}, {speed:,.0f} tokens/s")
             if stopped or time.monotonic() - kept >= watch.every_s:
-                self._keep()
+                self._trainer.keep(losses=json.dumps(self._losses))
                 kept = time.monotonic()
             if stopped:
                 raise Interrupted
@@ -199,24 +187,9 @@ class _Training:
 
     def _learn(self, examples: Sequence[Example], step: int) -> float:
         """One step: the mean loss of a token that is learnt."""
-        import torch
-
-        learnt = sum(len(one.places) for one in examples)
-        total = torch.zeros((), device=self._device)
-        for some in _passes(examples, self._recipe.tokens):
-            loss = self._loss(some) / learnt
-            loss.backward()
-            total += loss.detach()
-        weights = list(self._named.values())
-        torch.nn.utils.clip_grad_norm_(weights, _CLIP)
-        for group in self._optimizer.param_groups:
-            group["lr"] = self._recipe.learning_rate * _share(step, len(self._steps))
-        self._optimizer.step()
-        self._optimizer.zero_grad(set_to_none=True)
-        value = float(total)
-        if not math.isfinite(value):
-            raise RunError("the loss is no number: lower learning_rate")
-        return value
+        n = sum(len(one.places) for one in examples)
+        passes = _passes(examples, self._recipe.tokens)
+        return self._trainer.step(step, (self._loss(some) / n for some in passes))
 
     def _loss(self, examples: Sequence[Example]) -> Any:
         """The summed cross-entropy of what is learnt in a pass.
@@ -253,48 +226,6 @@ class _Training:
         chosen = logits[tensor(rows), tensor(columns)].float()
         return torch.nn.functional.cross_entropy(chosen, tensor(targets), reduction="sum")
 
-    def _keep(self) -> None:
-        """Keep all that the next step needs."""
-        import torch
-        from safetensors.torch import save
-
-        state = {"chance": torch.get_rng_state()}
-        if self._device == "cuda":
-            state["chance of the GPU"] = torch.cuda.get_rng_state()
-        for name, weight in self._named.items():
-            state[f"weight {name}"] = weight.detach()
-            moments = self._optimizer.state[weight]
-            state |= {f"{key} {name}": value for key, value in moments.items()}
-        about = {"signature": self._signature, "losses": json.dumps(self._losses)}
-        plain = {key: value.cpu().contiguous() for key, value in state.items()}
-        with disk_errors(self._folder):
-            write_atomically(self._folder / _STATE, save(plain, metadata=about))
-
-    def _resume(self) -> None:
-        """Go on from what `_keep` left of this very training, where it did."""
-        import torch
-        from safetensors import SafetensorError, safe_open
-
-        try:
-            with safe_open(self._folder / _STATE, framework="pt") as kept:
-                about = kept.metadata()
-                state = {key: kept.get_tensor(key) for key in kept.keys()}  # noqa: SIM118
-        except (OSError, SafetensorError):  # none, or torn
-            return
-        if about["signature"] != self._signature:
-            return
-        self._losses = json.loads(about["losses"])
-        torch.set_rng_state(state["chance"])
-        if "chance of the GPU" in state:
-            torch.cuda.set_rng_state(state["chance of the GPU"])
-        for name, weight in self._named.items():
-            with torch.no_grad():
-                weight.copy_(state[f"weight {name}"])
-            self._optimizer.state[weight] = {
-                key: state[f"{key} {name}"].to(weight.device)
-                for key in ("step", "exp_avg", "exp_avg_sq")
-            }
-
     def _finish(self) -> None:
         """What was trained, whole or not at all."""
         adapted = self._recipe.rank is not None
@@ -322,7 +253,7 @@ class _Training:
             "steps": len(self._steps),
             "first_loss": self._losses[0],
             "last_loss": sum(tail) / len(tail),
-            "weights": sum(weight.numel() for weight in self._named.values()),
+            "weights": sum(weight.numel() for weight in self._trainer.weights.values()),
             "tokens_per_s": round(speed),
             "device": self._device,
             "bf16": self._half,
@@ -340,16 +271,6 @@ def _model_of(base: str, recipe: Recipe, half: bool) -> tuple[Any, Any]:
         r=recipe.rank, lora_alpha=recipe.alpha, target_modules="all-linear", task_type="CAUSAL_LM"
     )
     return peft.get_peft_model(model, config), tokenizer
-
-
-def has_bf16(device: str) -> bool:
-    """Whether the machine computes in bfloat16, and does not only emulate it."""
-    import torch
-
-    if device == "cuda":
-        return bool(torch.cuda.is_bf16_supported(including_emulation=False))
-    found = torch.cpu.get_capabilities() if hasattr(torch.cpu, "get_capabilities") else {}
-    return bool(found.get("avx512_bf16") or found.get("amx_bf16"))
 
 
 def _share(step: int, steps: int) -> float:

@@ -5,11 +5,13 @@ Its folder is whole at any moment:
 manifest.json            what it is and how training went; written last
 model.safetensors        encoder and head of the best epoch
 config.json, tokenizer*  what loads the encoder without a network
-training.pt, best.safetensors   only while it is being trained: all that the next epoch needs
+training.safetensors     only while it is being trained: all that the next epoch needs
+best.safetensors         the weights of the best epoch so far
 """
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import random
@@ -30,6 +32,7 @@ from judgebench.models.encoder import (
     length_buckets,
     open_encoder,
 )
+from judgebench.models.trainer import STATE, Trainer, has_bf16, memory_errors
 from judgebench.progress import NoProgress, Progress
 from judgebench.ranking.proxy.evaluator import (
     MANIFEST,
@@ -53,8 +56,9 @@ from judgebench.records import content_hash
 from judgebench.runs.stop import Interrupted, Stop
 
 _RECIPE = 2  # of this training; a change to it makes other evaluators of the same settings
-_STATE, _BEST = "training.pt", "best.safetensors"
-_CLIP = 1.0  # the most that the gradient's norm may be
+_BEST = "best.safetensors"
+_OLD_STATE = "training.pt"  # of earlier versions, which nothing goes on from
+_MEMORY = "out of memory in training; lower batch_size or max_tokens"
 
 
 def train(
@@ -80,13 +84,11 @@ def train(
     with disk_errors(folder):  # lest the manifest of another evaluator is taken for the new one's
         folder.mkdir(parents=True, exist_ok=True)
         (folder / MANIFEST).unlink(missing_ok=True)
-    try:
-        with torch.random.fork_rng():
-            torch.manual_seed(plan.own_seed)
-            training = _Training(plan, examples, signature, folder)
-            training.run(progress or NoProgress(), stop or Stop())
-    except torch.OutOfMemoryError as error:
-        raise RunError("out of memory in training; lower batch_size or max_tokens") from error
+        (folder / _OLD_STATE).unlink(missing_ok=True)
+    with memory_errors(_MEMORY), torch.random.fork_rng():
+        torch.manual_seed(plan.own_seed)
+        training = _Training(plan, examples, signature, folder)
+        training.run(progress or NoProgress(), stop or Stop())
 
 
 # How one epoch went: `train_loss`, the mean loss in training; `development_loss` and
@@ -124,8 +126,8 @@ class _Training:
         self._collate = Collator(self._encoder.tokenizer, self._encoder.device)
         self._train, self._development = _tokens(plan, examples, self._encoder)
         self._steps = math.ceil(len(self._train) / self._settings.batch_size)
-        self._optimizer = _adamw(self._model, self._settings, self._encoder.device)
-        self._schedule = _linear(self._optimizer, self._settings, self._steps)
+        groups = _groups(self._model, self._settings.weight_decay)
+        self._trainer = Trainer(self._model, groups, self._rate, folder, signature)
         self._epochs: list[Epoch] = []
         self._seconds = 0.0
 
@@ -154,24 +156,26 @@ class _Training:
 
     def _learn(self, epoch: int) -> Iterator[float]:
         """One pass over the training split; the summed loss of each batch."""
-        import torch
-
         versions = self._examples.of_epoch(epoch)
         examples = [source[v] for source, v in zip(self._train, versions, strict=True)]
         chance = random.Random(f"{self._plan.own_seed}/{epoch}")
         lengths = [len(one.ids) for one, _ in examples]
         self._model.train()
-        for places in length_buckets(lengths, self._settings.batch_size, chance):
+        batches = length_buckets(lengths, self._settings.batch_size, chance)
+        for step, places in enumerate(batches, epoch * self._steps):
             loss = self._loss([examples[place] for place in places])[0]
-            loss.backward()
-            torch.nn.utils.clip_grad_norm_(self._model.parameters(), _CLIP)
-            self._optimizer.step()
-            self._schedule.step()
-            self._optimizer.zero_grad(set_to_none=True)
-            value = float(loss.detach())
-            if not math.isfinite(value):
-                raise RunError(f"{self._plan.name}: the loss is no number; lower learning_rate")
+            try:
+                value = self._trainer.step(step, [loss])
+            except RunError as error:
+                raise RunError(f"{self._plan.name}: {error}") from None
             yield value * len(places)
+
+    def _rate(self, step: int) -> float:
+        """The learning rate: up over the first steps and down over the others, both linearly."""
+        total = self._steps * self._settings.epochs
+        warm = math.ceil(total * self._settings.warmup)
+        share = step / warm if step < warm else (total - step) / max(total - warm, 1)
+        return self._settings.learning_rate * share
 
     def _tune(self) -> tuple[float, float]:
         """Mean loss and share right on the development split: accuracy, which is micro-F1 too where
@@ -195,8 +199,8 @@ class _Training:
         batch = self._collate([one for one, _ in examples], [label for _, label in examples])
         device = self._encoder.device
         # CPUs round bfloat16 differently, and often only emulate it.
-        has_bf16 = device == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False)
-        with torch.autocast(device, torch.bfloat16, enabled=has_bf16):
+        half = device == "cuda" and has_bf16(device)
+        with torch.autocast(device, torch.bfloat16, enabled=half):
             found = logits(self._model, batch)
         loss = torch.nn.functional.cross_entropy(found.float(), batch.labels)
         return loss, (found.argmax(dim=-1) == batch.labels).sum()
@@ -206,50 +210,20 @@ class _Training:
 
         Weights go first: an epoch whose state was not kept is computed again, to the same weights.
         """
-        import torch
-        from safetensors.torch import save
+        if best:
+            from safetensors.torch import save
 
-        weights = self._model.state_dict()
-        gpus = torch.cuda.get_rng_state_all() if torch.cuda.is_available() else []
-        state = {
-            "signature": self._signature,
-            "epochs": self._epochs,
-            "seconds": self._seconds,
-            "model": weights,
-            "optimizer": self._optimizer.state_dict(),
-            "schedule": self._schedule.state_dict(),
-            "chance": {"cpu": torch.get_rng_state(), "gpus": gpus},
-        }
-        temporary = self._folder / f".{_STATE}.{os.getpid()}.tmp"
-        with disk_errors(self._folder):
-            if best:
-                plain = {k: v.detach().cpu().contiguous() for k, v in weights.items()}
+            weights = self._model.state_dict().items()
+            plain = {k: v.detach().cpu().contiguous() for k, v in weights}
+            with disk_errors(self._folder):
                 write_atomically(self._folder / _BEST, save(plain))
-            try:
-                torch.save(state, temporary)
-                os.replace(temporary, self._folder / _STATE)
-            finally:
-                temporary.unlink(missing_ok=True)
+        self._trainer.keep(epochs=json.dumps(self._epochs), seconds=str(self._seconds))
 
     def _resume(self, progress: Progress) -> None:
         """Go on from what `_keep` left of this very evaluator, where it did."""
-        import torch
-
-        try:
-            kept = torch.load(self._folder / _STATE, map_location="cpu", weights_only=True)
-        except Exception:  # none, torn, or of another version: training starts again
-            return
-        if kept["signature"] != self._signature or not (self._folder / _BEST).is_file():
-            return
-        self._epochs, self._seconds = kept["epochs"], kept["seconds"]
-        self._model.load_state_dict(kept["model"])
-        self._optimizer.load_state_dict(kept["optimizer"])
-        self._schedule.load_state_dict(kept["schedule"])
-        chance = kept["chance"]
-        torch.set_rng_state(chance["cpu"])
-        if chance["gpus"] and len(chance["gpus"]) == torch.cuda.device_count():
-            torch.cuda.set_rng_state_all(chance["gpus"])
-        progress.say(f"{self._plan.name} resumes after epoch {len(self._epochs)}")
+        if (self._folder / _BEST).is_file() and (about := self._trainer.resume()):
+            self._epochs, self._seconds = json.loads(about["epochs"]), float(about["seconds"])
+            progress.say(f"{self._plan.name} resumes after epoch {len(self._epochs)}")
 
     def _finish(self) -> None:
         """Make the best epoch the evaluator; what only training needed goes."""
@@ -260,7 +234,7 @@ class _Training:
             os.replace(folder / _BEST, folder / WEIGHTS)
             content = to_json(self._manifest(), indent=1) + "\n"
             write_atomically(folder / MANIFEST, content.encode("utf-8"))
-            (folder / _STATE).unlink(missing_ok=True)
+            (folder / STATE).unlink(missing_ok=True)
 
     def _manifest(self) -> dict[str, Any]:
         """The fields of a report's line on this training, and what loads and repeats it."""
@@ -312,28 +286,11 @@ def _tokens(
     return train, made(examples.development)
 
 
-def _adamw(model: Any, training: TrainingConfig, device: str) -> Any:
-    """AdamW in its fused form where there is one; biases and norms, which are vectors, are not
-    decayed."""
-    import torch
-
+def _groups(model: Any, weight_decay: float) -> list[dict[str, Any]]:
+    """The weights of a model by their decay: biases and norms, which are vectors, have none."""
     decayed = [p for p in model.parameters() if p.ndim > 1]
     free = [p for p in model.parameters() if p.ndim <= 1]
-    groups = [{"params": decayed}, {"params": free, "weight_decay": 0.0}]
-    return torch.optim.AdamW(
-        groups, lr=training.learning_rate, weight_decay=training.weight_decay,
-        fused=device in ("cpu", "cuda"),
-    )  # fmt: skip
-
-
-def _linear(optimizer: Any, training: TrainingConfig, steps: int) -> Any:
-    """The learning rate goes up over the first steps and down over the others, both linearly."""
-    import torch
-
-    total = steps * training.epochs
-    warm = math.ceil(total * training.warmup)
-
-    def share(step: int) -> float:
-        return step / warm if step < warm else (total - step) / max(total - warm, 1)
-
-    return torch.optim.lr_scheduler.LambdaLR(optimizer, share)
+    return [
+        {"params": decayed, "weight_decay": weight_decay},
+        {"params": free, "weight_decay": 0.0},
+    ]

@@ -329,7 +329,7 @@ def test_the_same_evaluator_is_not_trained_again_and_another_is(
 def test_a_torn_state_begins_anew(small: ProxyTask, encoder: Path, tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         fit(small, "baseline", short(encoder), tmp_path, progress=Halting(steps=5))
-    state = tmp_path / "training.pt"
+    state = tmp_path / "training.safetensors"
     state.write_bytes(state.read_bytes()[:1000])
     again = Halting()
     fit(small, "baseline", short(encoder), tmp_path, progress=again)

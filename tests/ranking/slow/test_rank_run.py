@@ -274,7 +274,7 @@ def test_ctrl_c_keeps_what_is_done_and_the_same_command_goes_on(
         seen: Callable[[], bool] = lambda: lines(run / "proxy" / "arguments-good.jsonl") >= 3  # noqa: E731
     else:
         slow = ""
-        trained = run / "proxy" / "evaluators" / "ferries-baseline" / "training.pt"
+        trained = run / "proxy" / "evaluators" / "ferries-baseline" / "training.safetensors"
         seen = trained.is_file
     line = command(bench, run)
     line[2] = slow + line[2]

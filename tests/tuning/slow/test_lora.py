@@ -31,6 +31,7 @@ from judgebench.models.checkpoint import (
     with_adapter,
 )
 from judgebench.models.settings import BackendSettings
+from judgebench.models.trainer import memory_errors
 from judgebench.models.transformers_backend import TransformersBackend
 from judgebench.models.weighing import ReplyTokens, label_texts
 from judgebench.prompt import load_prompt
@@ -40,7 +41,7 @@ from judgebench.runs.stop import Interrupted, Stop
 from judgebench.tuning.config import LoraConfig
 from judgebench.tuning.examples import Example, Texts
 from judgebench.tuning.lora import Lora
-from judgebench.tuning.train import ADAPTER, MODEL, Recipe, Watch, memory_errors, train
+from judgebench.tuning.train import ADAPTER, MEMORY, MODEL, Recipe, Watch, train
 
 pytestmark = [
     pytest.mark.transformers,
@@ -326,11 +327,11 @@ def test_lack_of_memory_says_what_to_lower_and_with_less_it_goes_on(
     import torch
 
     told = r"out of memory in training: lower tokens \(it then goes on\), context or rank"
-    with pytest.raises(RunError, match=told), memory_errors():
+    with pytest.raises(RunError, match=told), memory_errors(MEMORY):
         torch.empty(1 << 60, dtype=torch.uint8)
-    with pytest.raises(RunError, match=told), memory_errors():
+    with pytest.raises(RunError, match=told), memory_errors(MEMORY):
         raise torch.OutOfMemoryError("CUDA out of memory")
-    with pytest.raises(RuntimeError, match="shape"), memory_errors():
+    with pytest.raises(RuntimeError, match="shape"), memory_errors(MEMORY):
         torch.zeros(2).view(3)
 
     stop, started = Stop(), []
