@@ -55,7 +55,7 @@ from judgebench.decisions.held import why_derived
 from judgebench.decisions.rule import DecisionRule
 from judgebench.judges.judge import Task
 from judgebench.learning.folds import Folds
-from judgebench.learning.learnt import Cell, Learner, Material, fold_cells, material_of
+from judgebench.learning.learnt import Cell, Learner, Material, material_of
 from judgebench.progress import NoProgress
 from judgebench.records import Answer, HumanLabel
 from judgebench.runs.folder import RunFolder
@@ -701,7 +701,7 @@ def cells_by_question(material: Material, seed: int) -> Sequence[Cell]:
     code = material.folds.question
     fold = np.random.default_rng(seed).permutation(int(code.max()) + 1)[code] % _FOLDS
     alone = Folds(fold, _FOLDS, code, np.arange(len(code)), joined=True)
-    return fold_cells(replace(material, folds=alone))
+    return replace(material, folds=alone).cells
 
 
 def in_sample(material: Material) -> Sequence[Cell]:
@@ -728,7 +728,7 @@ def teach(world: Taught, draws: int, seed: int) -> Learnt:
         of = written(world, rng)
         material = material_for(of, number)
         for by_question in (False, True) if world.copies > 1 else (False,):
-            cells = cells_by_question(material, number) if by_question else fold_cells(material)
+            cells = cells_by_question(material, number) if by_question else material.cells
             with TemporaryDirectory() as home:
                 words_, systems = (
                     learnt_labels(material, learner, cells, Path(home) / name)
@@ -876,7 +876,7 @@ def follow(world: Graded, draws: int, seed: int) -> Follows:
         configs = [column, *(scorer_config(name) for name in SIMPLE)]
         scorers = [open_scorer(config, list(of.answers), Path()) for config in configs]
         learners = [Cuts(KeptScores(scorer, None), of.rubric) for scorer in scorers]
-        for cells in (fold_cells(material), in_sample(material)):
+        for cells in (material.cells, in_sample(material)):
             with TemporaryDirectory() as home:
                 judged, *controls = (
                     learnt_labels(material, learner, cells, Path(home) / str(place))

@@ -91,6 +91,15 @@ class TrainingSet:
 
 
 @dataclass(frozen=True)
+class Cell:
+    """Rows to learn from, and rows that are then judged."""
+
+    name: str
+    train: IntArray
+    judged: IntArray
+
+
+@dataclass(frozen=True)
 class Material:
     """All answers of a study with all human labels: training sets are cut from it."""
 
@@ -133,6 +142,15 @@ class Material:
         """The rows with a label of somebody who makes the truth."""
         given = [r.rows[(r.values >= 0).any(axis=1)] for r in self.ratings.values()]
         return np.unique(np.concatenate(given))
+
+    @cached_property
+    def cells(self) -> Sequence[Cell]:
+        """Each fold, judged by what is learnt from the others."""
+        judged = [np.flatnonzero(self.folds.of == fold) for fold in range(self.folds.n)]
+        return [
+            Cell(f"fold-{n}", self.folds.training(rows, self.labelled), rows)
+            for n, rows in enumerate(judged, start=1)
+        ]
 
     def problems(self) -> Iterator[Problem]:
         """What keeps a judge from learning each metric in folds."""
@@ -202,28 +220,9 @@ class Learner(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class Cell:
-    """Rows to learn from, and rows that are then judged."""
-
-    name: str
-    train: IntArray
-    judged: IntArray
-
-
-def fold_cells(material: Material) -> list[Cell]:
-    """Each fold, judged by what is learnt from the others."""
-    found = []
-    for fold in range(material.folds.n):
-        judged = np.flatnonzero(material.folds.of == fold)
-        train = material.folds.training(judged, material.labelled)
-        found.append(Cell(f"fold-{fold + 1}", train, judged))
-    return found
-
-
-def folds_told(material: Material, cells: Sequence[Cell]) -> Mapping[str, Any]:
+def folds_told(material: Material) -> Mapping[str, Any]:
     """How the folds were made, for the manifest."""
-    folds, labelled = material.folds, material.labelled
+    folds, labelled, cells = material.folds, material.labelled, material.cells
     others = [int((folds.of[labelled] != number).sum()) for number in range(len(cells))]
     tied = np.bincount(components(folds.question, folds.text))
     return {

@@ -24,7 +24,6 @@ from judgebench.learning.learnt import (
     LearntJudge,
     Material,
     TrainingSet,
-    fold_cells,
     folds_told,
     material_of,
     verdict_of,
@@ -137,12 +136,11 @@ def fitted_judges(
     gather = Gathered(str(bench.file))
     judges = [
         LearntJudge(
-            entry.name, Cuts(kept(entry.how), own.rubric, entry.hosts), own, cells, home,
+            entry.name, Cuts(kept(entry.how), own.rubric, entry.hosts), own, own.cells, home,
             kind="control" if isinstance(entry.how, SimpleConfig) else "judge",
-            more={"folds": folds_told(own, cells)},
+            more={"folds": folds_told(own)},
         )
         for entry, own in _materials(bench, _with_controls(bench), gather)
-        for cells in [fold_cells(own)]
     ]  # fmt: skip
     gather.raise_any()
     return judges

@@ -185,7 +185,6 @@ _MODELS: dict[str, type[Learn]] = {
     "recalibrate": RecalibrateConfig,
     "lora": LoraConfig,
 }
-KEYS = ("learn",)
 
 
 class TuningConfig(Strict):

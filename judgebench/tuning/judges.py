@@ -14,7 +14,6 @@ from judgebench.learning.learnt import (
     Learner,
     LearntJudge,
     Material,
-    fold_cells,
     folds_told,
     material_of,
 )
@@ -59,10 +58,10 @@ def open_judges(bench: Bench, folder: RunFolder) -> Sequence[LearntJudge | Tuned
     if not (entries := _with_controls(bench)):
         return tuned
     material = _material(bench)
-    told = folds_told(material, fold_cells(material))
+    told = folds_told(material)
     judges = [
         LearntJudge(
-            entry.name, learner_of(entry, bench, folder), own, fold_cells(own),
+            entry.name, learner_of(entry, bench, folder), own, own.cells,
             folder.path / FOLDER, kind="control" if isinstance(entry, CONTROLS) else "judge",
             more={"from": entry.before if isinstance(entry, Learn) else (), "folds": told},
         )
@@ -94,7 +93,7 @@ def open_examination(bench: Bench, folder: RunFolder) -> Sequence[LearntJudge]:
                 for name, cells in _examined(own, _settings(bench), bench.config.seed)
                 if name == "in-sample" or not (isinstance(entry, Learn) and entry.rounds)
             ),
-            *((n, made, fold_cells(own)) for n, made in _baselines(entry, bench, folder)),
+            *((n, made, own.cells) for n, made in _baselines(entry, bench, folder)),
         ]
     ]  # fmt: skip
 
@@ -113,10 +112,10 @@ class Examining:
 
 def _examined(
     material: Material, settings: TuningConfig, seed: int
-) -> Iterator[tuple[str, list[Cell]]]:
+) -> Iterator[tuple[str, Sequence[Cell]]]:
     every = np.arange(len(material.answers))
     yield "in-sample", [Cell("all", material.labelled, every)]
-    folds = fold_cells(material)
+    folds = material.cells
     # Drawn once, so that fewer labels are some of the more.
     drawn = [np.random.default_rng([seed, k]).permutation(c.train) for k, c in enumerate(folds)]
     for n in settings.curve:
@@ -173,7 +172,7 @@ def check_judges(bench: Bench) -> None:
     try:
         material = _material(bench)
         problems += material.problems()
-        least = min(len(cell.train) for cell in fold_cells(material))
+        least = min(len(cell.train) for cell in material.cells)
         for n in (n for n in settings.curve if n > least):
             message = f"is more than the {least:,} answers with a label that a fold learns from"
             problems.append(Problem(message, field="tuning.curve", found=str(n)))
@@ -189,16 +188,12 @@ def _with_controls(bench: Bench) -> list[LearntEntry]:
     if bench.config.controls is not True or all(isinstance(e, CONTROLS) for e in entries):
         return entries
     usual: list[Learn] = []
-    if _several_systems(bench):
+    if len({answer.system for answer in bench.answers}) > 1:
         usual.append(BySystemConfig(name="by-system", learn="by-system"))
     if has_sklearn() and not bench.dataset.textless:
         usual.append(BagOfWordsConfig(name="bag-of-words", learn="bag-of-words"))
     there = {type(entry) for entry in entries}
     return entries + [e for e in usual if e.name not in bench.names and type(e) not in there]
-
-
-def _several_systems(bench: Bench) -> bool:
-    return len({answer.system for answer in bench.answers}) > 1
 
 
 def _settings(bench: Bench) -> TuningConfig:

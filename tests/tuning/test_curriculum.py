@@ -28,7 +28,6 @@ from judgebench.tuning.examples import (
     read_silver,
     with_silver,
 )
-from judgebench.tuning.judges import fold_cells
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +70,7 @@ def test_silver_of_a_fold_never_enters_its_training(
     said = [Answer(a.item_id, a.text.upper(), question=a.question) for a in said]
     material = with_silver(plain, {"silver.jsonl": silver_of(said)})
     assert material.folds.of.tolist() == plain.folds.of.tolist()
-    for cell in fold_cells(material):
+    for cell in material.cells:
         own = {p for row in cell.judged for p in (answers[row].question, answers[row].text)}
         own |= {part.upper() for part in own}
         found = material.training(cell.train, cell.judged)

@@ -23,7 +23,6 @@ from judgebench.stats.arrays import Clusters
 from judgebench.stats.paired import ACCURACY_DIFFERENCE, discordance_by_cluster
 from judgebench.stats.resample import Resampling, cluster_bootstrap
 from judgebench.tuning.config import RoundsConfig
-from judgebench.tuning.judges import fold_cells
 from judgebench.tuning.rounds import Decision, Rounds
 
 Script = Callable[[Request], str]
@@ -71,9 +70,7 @@ class Trial:
     def judged(self, work: Work | None = None, *, revise: bool = True) -> dict[str, str]:
         learner = self.rounds if revise else self.rounds.without_revisions()
         name, material = "j" if revise else "j~more-steps", self.world.material
-        self.judge = LearntJudge(
-            name, learner, material, fold_cells(material), self.folder / "tuning"
-        )
+        self.judge = LearntJudge(name, learner, material, material.cells, self.folder / "tuning")
         self.judge.begin(work or work_in(self.folder))
         return {
             verdict.item_id: verdict.labels[TONE]
@@ -136,7 +133,7 @@ def test_only_the_target_is_revised_and_it_says_by_whom(helped: Trial) -> None:
 
 def test_no_talk_is_about_what_is_then_judged(tmp_path: Path) -> None:
     here = world(seed=1, n=90)
-    for number, cell in enumerate(fold_cells(here.material)):
+    for number, cell in enumerate(here.material.cells):
         asked: list[str] = []
 
         def suggest(request: Request, asked: list[str] = asked) -> str:

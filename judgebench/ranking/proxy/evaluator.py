@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from judgebench.errors import Problem, SetupError
 from judgebench.judges.judge import Task
@@ -28,9 +28,6 @@ from judgebench.ranking.proxy.examples import (
 )
 from judgebench.ranking.proxy.task import ProxyTask, TaskInstance
 from judgebench.records import Answer, Status, Verdict
-
-if TYPE_CHECKING:
-    pass
 
 MANIFEST, WEIGHTS = "manifest.json", "model.safetensors"
 _BATCH = 32
