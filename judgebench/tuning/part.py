@@ -5,7 +5,7 @@ Learning curves: what a judge reaches with how many labels.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -13,6 +13,7 @@ from typing import Any
 from judgebench.alignment.statistics import STATISTICS
 from judgebench.records import Estimate
 from judgebench.results.figure import looks_of, new_figure
+from judgebench.results.layout import Layout
 from judgebench.results.part import Block, Drawing, Lane, Part
 from judgebench.results.rows import Row
 from judgebench.results.tables import DASH, Cell, Table
@@ -80,6 +81,7 @@ def _flat(found: Tuned, metric: str, statistic: str) -> Mapping[str, float]:
     return {**shown, **({"best control judge": max(controls)} if controls else {})}
 
 
+_STUBS = ("Metric", "Judge")
 _MOST_SAID = 200  # characters of a fact
 _DRAWN = ("accuracy", "balanced_accuracy")
 _BRIEF = (
@@ -117,16 +119,12 @@ def tuning_part(found: Tuned) -> Part:
     """The part."""
     rows = found.rows.select("gain", side="difference", failures="left_out")
     brief = tuple(_summary(found, key) for key in _DRAWN)
-    both = [
-        [(row, _title(row.statistic)) for row in of] for of in (rows, found.rows.select("score"))
-    ]
-    titles = (
-        "Difference to the baseline",
-        "Judges that learnt, out of fold, beside what they learnt from and controls",
-    )
-    shown = (
-        _table(found, ("gains", titles[0]), both[0], notes=_ABOUT_GAINS),
-        _table(found, ("scores", titles[1]), both[1]),
+    gains = Layout("tuning_gains", "Difference to the baseline", _STUBS, _ABOUT_GAINS, absent=None)
+    title = "Judges that learnt, out of fold, beside what they learnt from and controls"
+    reached = Layout("tuning_scores", title, _STUBS, absent=None)
+    shown = tuple(
+        _table(found, layout, of, lambda row: _title(row.statistic))
+        for layout, of in ((gains, rows), (reached, found.rows.select("score")))
     )
     sample, held, other = (_otherwise(found, kind) for kind in _WAYS)
     curves = [_curve(found, key) for key in _DRAWN]
@@ -178,9 +176,9 @@ def _summary(found: Tuned, key: str) -> Table:
             )
             texts = (*named, plain(learnt), plain(claimed), control)
             difference = Cell(estimate=row.estimate, signed=True)
-            rows.append((*map(Cell, texts), difference, Cell(_SHOWN[row["shown"]])))
-    title = f"{_title(key)}: what learning brought"
-    return Table(f"tuning_brief_{key}", title, _BRIEF, tuple(rows), (_ABOUT_BASELINES,), 2)
+            rows.append((*texts, difference, _SHOWN[row["shown"]]))
+    title, notes = f"{_title(key)}: what learning brought", (_ABOUT_BASELINES,)
+    return Layout(f"tuning_brief_{key}", title, _BRIEF[:2], notes, _BRIEF[2:]).listing(rows)
 
 
 def _baseline(found: Tuned, row: Row) -> str:
@@ -201,67 +199,63 @@ def _narrow(table: Table) -> Table:
 
 
 def _table(
-    found: Tuned, named: tuple[str, str], cells: Sequence[tuple[Row, str]], third: str = "",
-    notes: tuple[str, ...] = (),
-) -> Table:  # fmt: skip
-    """A line for each metric and judge, and for each way where there is a `third` stub; `cells` are
-    the rows with the headings of their columns."""
-    at: dict[tuple[str, ...], dict[str, Row]] = {}
+    found: Tuned, layout: Layout, rows: Sequence[Row], heading: Callable[[Row], str]
+) -> Table:
+    """A line for each metric and judge, and for each way where there is a third stub."""
     order = [(metric, lane) for metric in found.titles for lane in ("judge", "control")]
-    for row, heading in sorted(
-        cells, key=lambda cell: order.index((cell[0].metric, found.lane(cell[0].judge)))
-    ):
-        line = (found.titles[row.metric], found.shown_name(row.judge))
-        ways = (row["as"].removeprefix("without-"),) if third else ()
-        at.setdefault((*line, *ways), {})[heading] = row
-    across = list(dict.fromkeys(heading for _, heading in cells))
-    rows = tuple(
-        (*map(Cell, line), *(_cell(found, of.get(heading)) for heading in across))
-        for line, of in at.items()
-    )
-    stubs = ("Metric", "Judge", *([third] if third else []))
-    return Table(f"tuning_{named[0]}", named[1], (*stubs, *across), rows, notes, len(stubs))
 
+    def line(row: Row) -> Sequence[str]:
+        ways = (row["as"].removeprefix("without-"),) if len(layout.stubs) > len(_STUBS) else ()
+        return (found.titles[row.metric], found.shown_name(row.judge), *ways)
 
-def _cell(found: Tuned, row: Row | None) -> Cell:
-    if row is None:
-        return Cell(DASH)
-    said = f"baseline: {_baseline(found, row)}" if row["who"] else ""
-    remark = "; ".join(filter(None, (said, row["shown"])))
-    return Cell(estimate=row.estimate, remark=remark, signed=row["side"] == "difference")
+    def cell(row: Row) -> Cell:
+        said = f"baseline: {_baseline(found, row)}" if row["who"] else ""
+        remark = "; ".join(filter(None, (said, row["shown"])))
+        return Cell(estimate=row.estimate, remark=remark, signed=row["side"] == "difference")
+
+    ranked = sorted(rows, key=lambda row: order.index((row.metric, found.lane(row.judge))))
+    return layout.of(ranked, line, heading, map(heading, rows), cell)
 
 
 def _otherwise(found: Tuned, kind: str) -> Table:
     """Judges taught otherwise, beside themselves on the same answers."""
     title, *names, third = _WAYS[kind]
     sides = dict(zip(("otherwise", "learnt", "difference"), (*names, "difference"), strict=True))
-    cells = [
-        (row, f"{_title(key)}, {heading}")
+    rows = [
+        row
         for key in _DRAWN
-        for side, heading in sides.items()
+        for side in sides
         for row in found.rows.select("otherwise", key, kind=kind, side=side)
     ]
-    return _table(found, (kind, title), cells, third)
+    layout = Layout(f"tuning_{kind}", title, (*_STUBS, *([third] if third else [])), absent=None)
+    return _table(found, layout, rows, lambda r: f"{_title(r.statistic)}, {sides[r['side']]}")
 
 
 def _curve(found: Tuned, statistic: str) -> Table:
     """A column for each number of labels and all that there are, and what the last ones bring."""
-    rows = found.rows.select("otherwise", statistic, kind="labels")
-    sizes = sorted({labels_of(row) for row in rows})
-    cells = [(row, f"{n:,} answers") for n in sizes for row in rows
-             if labels_of(row) == n and row["side"] == "otherwise"]  # fmt: skip
-    judges = {row.judge for row, _ in cells}
-    cells += [(row, "All") for row in found.rows.select("score", statistic) if row.judge in judges]
-    for row in rows:
+    of_labels = found.rows.select("otherwise", statistic, kind="labels")
+    sizes = sorted({labels_of(row) for row in of_labels})
+    rows = [row for n in sizes for row in of_labels
+            if labels_of(row) == n and row["side"] == "otherwise"]  # fmt: skip
+    judges = {row.judge for row in rows}
+    rows += [row for row in found.rows.select("score", statistic) if row.judge in judges]
+    for row in of_labels:
         if labels_of(row) == sizes[-1] and row["side"] == "difference":
             e = row.estimate
             value, low, high = (x if x is None else 0.0 - x for x in (e.value, e.high, e.low))
             more = replace(e, value=value, low=low, high=high)
             shown = "a gain is shown" if (low or 0.0) > 0 else "no gain is shown"
-            keys = {**row.keys, "shown": shown}
-            cells.append((replace(row, estimate=more, keys=keys), f"All − {sizes[-1]:,}"))
+            rows.append(replace(row, estimate=more, keys={**row.keys, "shown": shown}))
+
+    def heading(row: Row) -> str:
+        if row.analysis == "score":
+            return "All"
+        n = labels_of(row)
+        return f"All − {n:,}" if row["side"] == "difference" else f"{n:,} answers"
+
     title = f"{_title(statistic)} by the number of labelled answers learnt from"
-    return _table(found, (f"curve_{statistic}", title), cells, notes=_ABOUT_CURVES)
+    layout = Layout(f"tuning_curve_{statistic}", title, _STUBS, _ABOUT_CURVES, absent=None)
+    return _table(found, layout, rows, heading)
 
 
 # --- in words -------------------------------------------------------------------------------------
@@ -306,8 +300,7 @@ def _cells(found: Tuned) -> Table:
             cut = f"{told[:_MOST_SAID]} …" if len(told) > _MOST_SAID else told
             rows.append((one.name, cell, f"{facts['n']:,}", cut))
     columns = ("Judge", "Fold", "Answers", "What was learnt")
-    cells = tuple(tuple(map(Cell, row)) for row in rows)
-    return Table("tuning_cells", "What was learnt in each fold", columns, cells, stubs=4)
+    return Layout("tuning_cells", "What was learnt in each fold", columns).listing(rows)
 
 
 def _brief(fact: object) -> str:
