@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import partial
 from itertools import pairwise
 
@@ -11,12 +10,12 @@ from judgebench.ranking.rankers import OneRanking, RankedTask, RankerKind, Ranki
 from judgebench.ranking.sentences import HOW_SURE, NO_RANKINGS, conclusion, ranking_sentences
 from judgebench.ranking.suitability import draw_medals, has_controls, medals_table, system_colours
 from judgebench.records import Estimate
+from judgebench.results.layout import Content, Contents, Keys, Layout
 from judgebench.results.part import Block, Drawing, Part
 from judgebench.results.rows import Row
 from judgebench.results.tables import DASH, NO_REASON, Cell, Table, format_number, p_text
 from judgebench.words import counted
 
-_Cells = tuple[Cell, ...]
 _TRAINED: tuple[RankerKind, ...] = ("baseline", "expert-trained", "llm-trained")
 _HOLDS = (
     "Intervals hold items and trainings; those of an evaluator that was trained once are of one "
@@ -32,7 +31,14 @@ def rankings_part(rankings: Rankings) -> Part:
     how_sure = (HOW_SURE if said else NO_RANKINGS,)
     together = {
         "Do rankers agree?": tuple(_agreement(rankings, t, n) for n, t in tasks),
-        "Control cases": (_controls_below(rankings),),
+        "Control cases": (
+            _by_task(
+                rankings,
+                "controls_below",
+                "Control cases below all real arguments of their instance",
+                "Share of the instances' control cases; 1 is best.",
+            ),
+        ),
         "Biases": (_length(rankings), _self_preference(rankings)),
         "Training and arguments": (_trained(rankings), _systems(rankings), _tasks(rankings)),
     }
@@ -85,19 +91,20 @@ def _by_system(rankings: Rankings, task: RankedTask, number: int) -> Iterator[Ta
         )),
         ("places", "Places by score, with their range over the resamples", _place,
          "1 is best; tied systems share the mean of their places. In brackets: the range."),
-        ("average_ranks", "Average ranks within instances, of the real arguments", _average_rank,
+        ("average_ranks", "Average ranks within instances, of the real arguments",
+         lambda ranking, system: ranking.average_ranks.get(system),
          "1 is best. For reference, a control case where it would stand among the arguments."),
-        ("groups", "Which average ranks differ: Nemenyi's groups", 
-         lambda ranking, system: Cell(ranking.groups.get(system) or DASH),
+        ("groups", "Which average ranks differ: Nemenyi's groups",
+         lambda ranking, system: ranking.groups.get(system) or DASH,
          "Real arguments of one row that share a letter do not differ by Nemenyi's test."),
     ):  # fmt: skip
-        rows = (
-            (Cell(ranking.title), *(shown(ranking, system.name) for system in task.systems))
+        lines = (
+            (ranking.title, *(shown(ranking, system.name) for system in task.systems))
             for ranking in rankings.of(task.name)
             if key != "groups" or any(ranking.groups.values())
         )
         title = f"{title}, {task.title}"
-        yield Table(f"ranking_{key}-{number}", title, ("Ranker", *columns), tuple(rows), (note,))
+        yield _listing(f"{key}-{number}", title, ("Ranker", *columns), lines, note, stubs=1)
 
 
 def _score(ranking: OneRanking, system: str) -> Cell:
@@ -107,33 +114,27 @@ def _score(ranking: OneRanking, system: str) -> Cell:
     return Cell(estimate=ranking.scores.get(system, unranked), best=is_best)
 
 
-def _place(ranking: OneRanking, system: str) -> Cell:
+def _place(ranking: OneRanking, system: str) -> Content:
     e = ranking.places.get(system)
     if e is None or e.value is None:
-        return Cell(DASH) if e is None else _or_reason(e, str)
+        return None if e is None else _or_reason(e, str)
     if e.low is None or e.high is None:
         return Cell(f"{e.value:g}", remark="no range")
-    return Cell(f"{e.value:g} ({e.low:g}–{e.high:g})")
-
-
-def _average_rank(ranking: OneRanking, system: str) -> Cell:
-    e = ranking.average_ranks.get(system)
-    return Cell(DASH) if e is None else Cell(estimate=e)
+    return f"{e.value:g} ({e.low:g}–{e.high:g})"
 
 
 def _neighbours(rankings: Rankings, task: RankedTask, number: int) -> Table:
     """The systems in order of their scores, and how often each stays above the next one."""
     orders = [_order(r) for r in rankings.of(task.name) if r.shares]
     width = max(map(len, orders), default=1)
-    return Table(
-        f"ranking_neighbours-{number}",
+    return _listing(
+        f"neighbours-{number}",
         f"How certain it is that each system ranks above the next, {task.title}",
         ("Ranker", *(f"{i}." for i in range(1, width))),
-        tuple((*map(Cell, order), *[Cell()] * (width - len(order))) for order in orders),
-        (
-            "In order of the scores. In brackets: share of resamples in which the system "
-            "ranks above the next one, ties counted half.",
-        ),
+        ([*order, *[""] * (width - len(order))] for order in orders),
+        "In order of the scores. In brackets: share of resamples in which the system "
+        "ranks above the next one, ties counted half.",
+        stubs=1,
     )
 
 
@@ -156,27 +157,26 @@ def _percent(share: float) -> str:
 
 def _average_tables(rankings: Rankings) -> tuple[Table, ...]:
     """Averages, best systems and Friedman's test."""
-    best = {task.name: _best_average(rankings, task) for task in rankings.tasks}
     every = [(r, task) for task in rankings.tasks for r in rankings.of(task.name)]
+    best = {(ranker, t.name) for t in rankings.tasks for ranker in _best_average(rankings, t)}
     return (
-        Table(
-            "ranking_averages",
+        _by_task(
+            rankings,
+            "average",
             "Average score over real arguments",
-            *_by_task(rankings, "average", lambda r: r.ranker in best[r.task]),
-            (
-                "Scores of evaluators, judges and humans are of different kinds: compare them "
-                "within one kind only. Best evaluator of each task in bold. A high average says "
-                "that the arguments help this evaluator, not that it ranks them well.",
-            ),
+            "Scores of evaluators, judges and humans are of different kinds: compare them "
+            "within one kind only. Best evaluator of each task in bold. A high average says "
+            "that the arguments help this evaluator, not that it ranks them well.",
+            best,
         ),
-        _two_stubs(
+        _listing(
             "best",
             "Best system of each ranker, of the real arguments",
             ("Task", "Ranker", "Best system", "Its score", "Next below", "Ranks above it in"),
             (row for r, task in every if (row := _best(r, task))),
             "Share of resamples, ties counted half.",
         ),
-        _two_stubs(
+        _listing(
             "friedman",
             "Do the real arguments differ at all? Friedman's test of the ranks within instances",
             ("Task", "Ranker", "Instances", "Missing", "Chi square", "p", "Critical difference"),
@@ -188,20 +188,21 @@ def _average_tables(rankings: Rankings) -> tuple[Table, ...]:
 
 
 def _by_task(
-    rankings: Rankings, statistic: str, is_best: Callable[[OneRanking], bool]
-) -> tuple[tuple[str, ...], tuple[_Cells, ...]]:
-    """Columns and rows of a statistic of whole rankings; rankers down, tasks across."""
-    found = {(r.ranker, r.task): r for r in rankings.rankings}
+    rankings: Rankings, statistic: str, title: str, note: str,
+    best: Collection[tuple[str, str]] = (),
+) -> Table:  # fmt: skip
+    """A statistic of whole rankings, rankers down and tasks across; `best` are in bold."""
+    found = {(r.ranker, r.task): r.whole for r in rankings.rankings}
 
-    def cell(ranker: str, task: str) -> Cell:
-        ranking = found.get((ranker, task))
-        if ranking is None:
-            return Cell(estimate=_NO_TASK)
-        return Cell(estimate=ranking.whole.get(statistic, _NO_TASK), best=is_best(ranking))
+    def cell(keys: Keys) -> Cell:
+        at = keys["ranker"], keys["task"]
+        return Cell(estimate=found.get(at, {}).get(statistic, _NO_TASK), best=at in best)
 
-    return ("Ranker", *(task.title for task in rankings.tasks)), tuple(
-        (Cell(title), *(cell(ranker, task.name) for task in rankings.tasks))
-        for ranker, title in rankings.titles.items()
+    key = "averages" if statistic == "average" else statistic
+    return Layout(f"ranking_{key}", title, ("Ranker",), (note,)).crossed(
+        (((shown,), {"ranker": ranker}) for ranker, shown in rankings.titles.items()),
+        [(task.title, {"task": task.name}) for task in rankings.tasks],
+        cell,
     )
 
 
@@ -215,10 +216,9 @@ def _best_average(rankings: Rankings, task: RankedTask) -> set[str]:
     return {ranker for ranker, value in values.items() if value == max(values.values())}
 
 
-def _best(ranking: OneRanking, task: RankedTask) -> _Cells:
+def _best(ranking: OneRanking, task: RankedTask) -> Contents:
     """The best real argument of one ranker (right of Table 1); empty where it ranked none."""
-    wanted = set(task.arguments)
-    found = {s: place for s, place in ranking.placed.items() if s in wanted}
+    found = {s: place for s, place in ranking.placed.items() if s in task.arguments}
     if not found:
         return ()
     names = list(found)
@@ -226,21 +226,19 @@ def _best(ranking: OneRanking, task: RankedTask) -> _Cells:
     below = names[len(tied)] if len(names) > len(tied) else DASH
     share = ranking.shares.get((tied[0], below))
     return (
-        *_texts(task.title, ranking.title, ", ".join(tied) + (" (tied)" if len(tied) > 1 else "")),
-        Cell(estimate=ranking.scores[tied[0]]),
-        *_texts(below, DASH if share is None else _percent(share)),
-    )
+        task.title, ranking.title, ", ".join(tied) + (" (tied)" if len(tied) > 1 else ""),
+        ranking.scores[tied[0]], below, None if share is None else _percent(share),
+    )  # fmt: skip
 
 
-def _friedman(ranking: OneRanking, task: RankedTask) -> _Cells:
+def _friedman(ranking: OneRanking, task: RankedTask) -> Contents:
     statistics = ("chi_square", "p", "critical_difference")
     chi_square, p, distance = (ranking.whole.get(name, _NO_TASK) for name in statistics)
     return (
-        *_texts(task.title, ranking.title, f"{chi_square.n:,}", f"{chi_square.n_missing:,}"),
-        _or_reason(chi_square, "{:.2f}".format),
-        _or_reason(p, p_text),
+        task.title, ranking.title, chi_square.n, chi_square.n_missing,
+        _or_reason(chi_square, "{:.2f}".format), _or_reason(p, p_text),
         _or_reason(distance, format_number),
-    )
+    )  # fmt: skip
 
 
 def _or_reason(e: Estimate, text: Callable[[float], str]) -> Cell:
@@ -249,172 +247,162 @@ def _or_reason(e: Estimate, text: Callable[[float], str]) -> Cell:
     return Cell(text(e.value))
 
 
-def _texts(*texts: str) -> _Cells:
-    return tuple(map(Cell, texts))
-
-
-def _two_stubs(
-    key: str, title: str, columns: tuple[str, ...], rows: Iterable[_Cells], note: str
-) -> Table:
-    """A table whose first two columns name the row."""
-    return Table(f"ranking_{key}", title, columns, tuple(rows), (note,), stubs=2)
+def _listing(
+    key: str, title: str, columns: tuple[str, ...], lines: Iterable[Contents], note: str,
+    stubs: int = 2,
+) -> Table:  # fmt: skip
+    """A table of these lines, the first `stubs` columns of which name the line."""
+    beside = columns[stubs:]
+    return Layout(f"ranking_{key}", title, columns[:stubs], (note,), beside).listing(lines)
 
 
 # --- what they rest on ---------------------------------------------------------------------------
 
 
-def _cells(rankings: Rankings, row: Row, *keys: str) -> _Cells:
+def _named(rankings: Rankings, *keys: str) -> Callable[[Row], tuple[str, ...]]:
     """What names a row: titles of tasks and rankers, other keys as they are."""
     titles = {task.name: task.title for task in rankings.tasks} | rankings.titles
-    return _texts(
-        *(row[k] if k in ("system", "akin") else titles.get(row[k], row[k]) for k in keys)
+    return lambda row: tuple(
+        row[k] if k in ("system", "akin") else titles.get(row[k], row[k]) for k in keys
     )
 
 
 def _agreement(rankings: Rankings, task: RankedTask, number: int) -> Table:
     """Every pair of rankers, those with the humans first."""
     humans = {r.ranker for r in rankings.rankings if r.kind == "humans"}
-    agreements = rankings.rows.pivot("agreement", "task", "ranker", "other")
-    pairs = [(pair, found) for (of, *pair), found in agreements.items() if of == task.name]
-    rows = []
-    for _, found in sorted(pairs, key=lambda pair: not humans & set(pair[0])):
-        tau = found["tau_b"]
-        ranker, other = _cells(rankings, tau, "ranker", "other")
-        estimates = (
-            Cell(estimate=row.estimate, signed=statistic != "top_1")
-            for statistic, row in found.items()
-            if statistic != "p"
-        )
-        rows.append((ranker, replace(other, remark=f"over {tau['over']}"), *estimates))
-    return _two_stubs(
-        f"agreement-{number}",
+    found = rankings.rows.select("agreement", task=task.name)
+    name = _named(rankings, "ranker", "other")
+
+    def line(row: Row) -> Contents:
+        ranker, other = name(row)
+        return ranker, Cell(other, remark=f"over {row['over']}")
+
+    headings = {
+        "tau_b": "Kendall's tau-b", "spearman": "Spearman's rho",
+        "tau_b_of_averages": "tau-b of the average ranks", "top_1": "Same best system",
+    }  # fmt: skip
+    return Layout(
+        f"ranking_agreement-{number}",
         f"How far rankers agree, {task.title}",
-        ("Ranker", "Other ranker", "Kendall's tau-b", "Spearman's rho",
-         "tau-b of the average ranks", "Same best system"),
-        rows,
-        "tau-b and rho of the ranks within an instance, means over the instances and "
-        "systems that both rank. Same best system: share of the instances. " + _HOLDS,
+        ("Ranker", "Other ranker"),
+        ("tau-b and rho of the ranks within an instance, means over the instances and "
+         "systems that both rank. Same best system: share of the instances. " + _HOLDS,),
+        headings=headings,
+        signed=("tau_b", "spearman", "tau_b_of_averages"),
+    ).of(
+        sorted(
+            (row for row in found if row.statistic in headings),
+            key=lambda row: not humans & {row["ranker"], row["other"]},
+        ),
+        line,
+        across=headings.values(),
     )  # fmt: skip
-
-
-def _controls_below(rankings: Rankings) -> Table:
-    """The share of control cases that rank below all real arguments."""
-    return Table(
-        "ranking_controls_below",
-        "Control cases below all real arguments of their instance",
-        *_by_task(rankings, "controls_below", lambda ranking: False),
-        ("Share of the instances' control cases; 1 is best.",),
-    )
 
 
 def _length(rankings: Rankings) -> Table:
     """Do longer arguments rank higher?"""
-    rows = (
-        (
-            *_cells(rankings, found["rho"], "task", "ranker"),
-            Cell(estimate=found["rho"].estimate, signed=True),
-            Cell(estimate=found["longest_first"].estimate),
-        )
-        for found in rankings.rows.pivot("length_bias", "task", "ranker").values()
-    )
-    return _two_stubs(
-        "length",
+    headings = {"rho": "Words and rank, rho", "longest_first": "Longest is the best"}
+    return Layout(
+        "ranking_length",
         "Length bias: do longer arguments rank higher?",
-        ("Task", "Ranker", "Words and rank, rho", "Longest is the best"),
-        rows,
-        "Spearman's rho within instances, over real arguments: above 0, longer arguments rank "
-        "higher. " + _HOLDS,
-    )
+        ("Task", "Ranker"),
+        ("Spearman's rho within instances, over real arguments: above 0, longer arguments rank "
+         "higher. " + _HOLDS,),
+        headings=headings,
+        signed=("rho",),
+    ).of(
+        (row for row in rankings.rows.select("length_bias") if row.statistic in headings),
+        _named(rankings, "task", "ranker"),
+        across=headings.values(),
+    )  # fmt: skip
 
 
 def _self_preference(rankings: Rankings) -> Table:
     """Does a ranker favour the generator that it is related to?"""
-    rows = (
-        (
-            *_cells(rankings, row, "task", "ranker", "system", "akin"),
-            Cell(estimate=row.estimate, signed=True, remark=f"beside {row['other']}"),
-        )
-        for row in rankings.rows.select("self_preference", "places")
-    )
-    return _two_stubs(
+    name = _named(rankings, "task", "ranker", "system", "akin")
+    return _listing(
         "self_preference",
         "Self-preference: does a ranker favour the generator that it is related to?",
         ("Task", "Ranker", "Generator", "Relation", "Places higher"),
-        rows,
+        (
+            (*name(row), Cell("", row.estimate, f"beside {row['other']}", signed=True))
+            for row in rankings.rows.select("self_preference", "places")
+        ),
         "How many places higher than the other rankers of the task rank it, on average. " + _HOLDS,
     )
 
 
-_TRAINING = {  # statistic -> heading and format
-    "train": ("Training instances", ",.0f"), "development": ("Development instances", ",.0f"),
-    "epochs": ("Epochs", ",.0f"), "best_epoch": ("Best epoch", ",.0f"),
-    "development_score": ("Development score", ".3f"), "seconds": ("Seconds", ",.0f"),
-    "cut": ("Inputs cut", ",.0f"), "cut_arguments": ("Arguments cut", ",.0f"),
+_TRAINING = {  # statistic -> heading
+    "train": "Training instances", "development": "Development instances", "epochs": "Epochs",
+    "best_epoch": "Best epoch", "development_score": "Development score", "seconds": "Seconds",
+    "cut": "Inputs cut", "cut_arguments": "Arguments cut",
 }  # fmt: skip
-_WRITING = {
-    "mean_words": ("Mean words", ",.1f"), "verbatim": ("Verbatim", ".1%"),
-    "cut": ("Test inputs cut", ",.0f"),
-}  # fmt: skip
+_WRITING = {"mean_words": "Mean words", "verbatim": "Verbatim", "cut": "Test inputs cut"}
+_FORMS = {"development_score": ".3f", "mean_words": ",.1f", "verbatim": ".1%"}
 
 
-def _counts(found: Mapping[str, Row], forms: Mapping[str, tuple[str, str]]) -> _Cells:
-    """A text for each of these statistics."""
-    values = {statistic: row.estimate.value for statistic, row in found.items()}
-    return _texts(
-        *(
-            DASH if (v := values.get(k)) is None else format(v, form)
-            for k, (_, form) in forms.items()
-        )
-    )
+def _count(row: Row) -> str | None:
+    value = row.estimate.value
+    return None if value is None else format(value, _FORMS.get(row.statistic, ",.0f"))
 
 
 def _trained(rankings: Rankings) -> Table:
     """What training each evaluator took."""
-    evaluators = rankings.rows.pivot("trained", "task", "ranker").values()
-    rows = (
-        _cells(rankings, found["train"], "task", "ranker", "other") + _counts(found, _TRAINING)
-        for found in evaluators
-    )
-    return _two_stubs(
-        "trained",
+    return Layout(
+        "ranking_trained",
         "Training of the evaluators",
-        ("Task", "Evaluator", "Encoder", *(heading for heading, _ in _TRAINING.values())),
-        rows,
-        "Inputs cut: of training, longer than the encoder takes. Arguments cut: those among "
-        "them that lost some of the argument.",
-    )
+        ("Task", "Evaluator"),
+        ("Inputs cut: of training, longer than the encoder takes. Arguments cut: those among "
+         "them that lost some of the argument.",),
+        ("Encoder",),
+        _TRAINING,
+        absent=DASH,
+    ).of(
+        rankings.rows.select("trained"),
+        _named(rankings, "task", "ranker", "other"),
+        across=_TRAINING.values(),
+        cell=_count,
+    )  # fmt: skip
 
 
 def _systems(rankings: Rankings) -> Table:
     """Who wrote arguments, how long, and how much of an extract is really in the document."""
     kinds = {"gold": "experts", "model": "model", "control": "control case"}
     found = rankings.rows.pivot("argument", "task", "system")
-    rows = (
-        _texts(task.title, system.name, kinds[system.kind])
-        + _counts(found.get((task.name, system.name), {}), _WRITING)
-        for task in rankings.tasks
-        for system in task.systems
-    )
-    return _two_stubs(
-        "systems",
+
+    def cell(keys: Keys) -> Content:
+        row = found.get((keys["task"], keys["system"]), {}).get(keys["statistic"])
+        return None if row is None else _count(row)
+
+    return Layout(
+        "ranking_systems",
         "The systems and what they wrote",
-        ("Task", "System", "Kind", *(heading for heading, _ in _WRITING.values())),
-        rows,
-        "Verbatim: share of the words of extracts that stand in the document. Test inputs cut: "
-        "longer than the encoder takes.",
-    )
+        ("Task", "System"),
+        ("Verbatim: share of the words of extracts that stand in the document. Test inputs cut: "
+         "longer than the encoder takes.",),
+        ("Kind",),
+    ).crossed(
+        (
+            ((task.title, s.name, kinds[s.kind]), {"task": task.name, "system": s.name})
+            for task in rankings.tasks
+            for s in task.systems
+        ),
+        [(heading, {"statistic": statistic}) for statistic, heading in _WRITING.items()],
+        cell,
+    )  # fmt: skip
 
 
 def _tasks(rankings: Rankings) -> Table:
     """The tasks: metric, instances, and the classes that are not ranked."""
-    rows = (
-        (t.title, t.name, t.metric_words, f"{rankings.instances(t.name):,}", ", ".join(t.left_out))
-        for t in rankings.tasks
-    )
-    return Table(
-        "ranking_tasks",
+    return _listing(
+        "tasks",
         "The tasks",
         ("Task", "Name", "Metric", "Instances ranked", "Classes left out"),
-        tuple(_texts(*row, left_out or "none") for *row, left_out in rows),
-        ("Test instances of a class that is left out are not ranked.",),
-    )
+        (
+            (t.title, t.name, t.metric_words, rankings.instances(t.name),
+             ", ".join(t.left_out) or "none")
+            for t in rankings.tasks
+        ),
+        "Test instances of a class that is left out are not ranked.",
+        stubs=1,
+    )  # fmt: skip
