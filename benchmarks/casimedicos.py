@@ -18,11 +18,11 @@ from pathlib import Path
 
 import numpy as np
 
+from judgebench.ranking.pages import ranking_sentences
 from judgebench.ranking.proxy.task import TaskInstance
 from judgebench.ranking.proxy.task_file import load_task
 from judgebench.ranking.rank import rank
 from judgebench.ranking.rankers import RankedTask, RankerScores, Rankings, System
-from judgebench.ranking.sentences import ranking_sentences
 from judgebench.results.rows import Results
 from judgebench.stats.arrays import FloatArray
 from judgebench.stats.resample import Resampling

@@ -34,8 +34,14 @@ from jinja2 import Template
 
 from judgebench.models.encoder import find_encoder
 from judgebench.prompt import Prompt
-from judgebench.ranking.proxy.section import EvaluatorConfig, SampleConfig, TrainingConfig
-from judgebench.ranking.proxy.task import ProxyTask, Split, TaskInstance
+from judgebench.ranking.proxy.task import (
+    EvaluatorConfig,
+    ProxyTask,
+    SampleConfig,
+    Split,
+    TaskInstance,
+    TrainingConfig,
+)
 from judgebench.ranking.proxy.task_file import load_task, sample_task
 
 OURS, TRAINER, BARE_TRAINER = "judgebench", "Trainer", "Trainer, no attention dropout"

@@ -16,9 +16,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from judgebench.ranking.pages import ranking_sentences
 from judgebench.ranking.rank import rank
 from judgebench.ranking.rankers import RankedTask, RankerKind, RankerScores, Rankings, System, agree
-from judgebench.ranking.sentences import ranking_sentences
 from judgebench.results.rows import Results, Row
 from judgebench.stats.arrays import FloatArray
 from judgebench.stats.resample import Resampling

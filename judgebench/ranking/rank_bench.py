@@ -29,16 +29,18 @@ from judgebench.ranking.proxy.arguments import (
     given_arguments,
     wanted_instances,
 )
-from judgebench.ranking.proxy.section import (
+from judgebench.ranking.proxy.task import (
     EVALUATOR_KINDS,
+    GOLD,
     EvaluatorConfig,
     GeneratorConfig,
     PassagesConfig,
     ProxyConfig,
+    ProxyTask,
     SampleConfig,
     TaskEntry,
+    TaskInstance,
 )
-from judgebench.ranking.proxy.task import GOLD, ProxyTask, TaskInstance
 from judgebench.ranking.proxy.task_file import load_task, sample_task
 from judgebench.ranking.ranking_folder import argument_answer
 from judgebench.records import Answer, Dataset

@@ -31,8 +31,7 @@ from judgebench.ranking.proxy.arguments import (
     read_arguments,
 )
 from judgebench.ranking.proxy.examples import evaluator_names
-from judgebench.ranking.proxy.section import EvaluatorKind
-from judgebench.ranking.proxy.task import GOLD, TaskInstance
+from judgebench.ranking.proxy.task import GOLD, EvaluatorKind, TaskInstance
 from judgebench.ranking.rankers import RankedTask, System, SystemKind
 from judgebench.records import Answer
 from judgebench.runs.verdict_log import verdict_path

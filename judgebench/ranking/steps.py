@@ -29,8 +29,7 @@ from judgebench.ranking.proxy.arguments import (
     read_arguments,
 )
 from judgebench.ranking.proxy.examples import EvaluatorPlan, control_arguments
-from judgebench.ranking.proxy.section import GeneratorConfig
-from judgebench.ranking.proxy.task import GOLD
+from judgebench.ranking.proxy.task import GOLD, GeneratorConfig
 from judgebench.ranking.proxy.task_file import split_rows
 from judgebench.ranking.rank_bench import RankBench, RankedEntry
 from judgebench.ranking.ranking_folder import (

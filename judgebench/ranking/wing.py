@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from judgebench.progress import Progress
-    from judgebench.ranking.measured import RankedRun
+    from judgebench.ranking.rank import RankedRun
     from judgebench.ranking.rankers import Rankings
     from judgebench.results.shown import Shown
     from judgebench.runs.folder import RunFolder
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
 
 
 def _settings() -> type[BaseModel]:
-    from judgebench.ranking.proxy.section import ProxyConfig
+    from judgebench.ranking.proxy.task import ProxyConfig
 
     return ProxyConfig
 
 
 def _read(folder: RunFolder, study: Study) -> RankedRun | None:
-    from judgebench.ranking.measured import read_ranked_run
+    from judgebench.ranking.rank import read_ranked_run
 
     return read_ranked_run(folder, study)
 
 
 def _measure(study: Study, found: Mapping[str, Shown]) -> Rankings | None:
-    from judgebench.ranking.measured import measure_rankings
+    from judgebench.ranking.rank import measure_rankings
 
     return measure_rankings(study)
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from judgebench.files import to_json, to_line
-from judgebench.ranking.measured import measure_rankings, read_ranked_run
 from judgebench.ranking.proxy.arguments import argument_id
+from judgebench.ranking.rank import measure_rankings, read_ranked_run
 from judgebench.ranking.rankers import Rankings
 from judgebench.ranking.ranking_folder import (
     RANKING,

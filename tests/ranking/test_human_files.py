@@ -13,8 +13,13 @@ from rank_folder_case import make, ranked, ranking
 
 from judgebench.errors import SetupError
 from judgebench.ranking.human import GIVEN, given_ranks, keep_ranks, ranks_of
-from judgebench.ranking.proxy.section import EvaluatorConfig, GeneratorConfig, TaskEntry
-from judgebench.ranking.proxy.task import ProxyTask, TaskInstance
+from judgebench.ranking.proxy.task import (
+    EvaluatorConfig,
+    GeneratorConfig,
+    ProxyTask,
+    TaskEntry,
+    TaskInstance,
+)
 from judgebench.ranking.rank_bench import RankBench, RankedEntry
 from judgebench.ranking.ranking_folder import RANKING
 from judgebench.ranking.sheet import items_of_run, write_sheets

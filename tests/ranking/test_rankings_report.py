@@ -28,8 +28,8 @@ from ranking_case import (
 )
 from rich.console import Console
 
+from judgebench.ranking.pages import HOW_SURE, NO_RANKINGS
 from judgebench.ranking.rankers import Rankings
-from judgebench.ranking.sentences import HOW_SURE, NO_RANKINGS
 from judgebench.ranking.suitability import (
     ARGUMENT_COLOURS,
     CONTROL_COLOURS,

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from ranking_case import bare_rankings, planted_rankings
 
+from judgebench.ranking.pages import conclusion, ranking_sentences
 from judgebench.ranking.rankers import Rankings
-from judgebench.ranking.sentences import conclusion, ranking_sentences
 from judgebench.records import Estimate
 from judgebench.results.rows import Results
 

@@ -20,8 +20,7 @@ from judgebench.data.findings import counted_once
 from judgebench.errors import Problem, SetupError
 from judgebench.files import drop_torn_line, read_lines, to_line, write_atomically
 from judgebench.models.contract import Backend, Finish, Message, Reply, Request
-from judgebench.ranking.proxy.section import GeneratorConfig
-from judgebench.ranking.proxy.task import CONTROL_CASES, ProxyTask, TaskInstance
+from judgebench.ranking.proxy.task import CONTROL_CASES, GeneratorConfig, ProxyTask, TaskInstance
 from judgebench.records import content_hash
 from judgebench.texts import sentences
 from judgebench.writer import WritingTerms, Written, which_model, write_texts

@@ -21,8 +21,14 @@ from typing import TYPE_CHECKING, Any
 
 from judgebench.errors import Problem, SetupError, shorten
 from judgebench.ranking.proxy.arguments import Argument
-from judgebench.ranking.proxy.section import EvaluatorConfig, EvaluatorKind
-from judgebench.ranking.proxy.task import ControlCase, ProxyTask, Split, TaskInstance
+from judgebench.ranking.proxy.task import (
+    ControlCase,
+    EvaluatorConfig,
+    EvaluatorKind,
+    ProxyTask,
+    Split,
+    TaskInstance,
+)
 from judgebench.records import content_hash
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ import numpy as np
 
 from judgebench.errors import MissingExtra, Problem, SetupError
 from judgebench.models.checkpoint import identify, sha256_of
-from judgebench.ranking.proxy.section import PassagesConfig
+from judgebench.ranking.proxy.task import PassagesConfig
 from judgebench.retrieval.vectors import Corpus, embed_whole, embeddings, nearest
 from judgebench.texts import passages_of
 

@@ -1,32 +1,42 @@
-"""Load a proxy task: one YAML file, the data that it names, and the Python file that reads them."""
+"""Load a proxy task: one YAML file, the data that it names (a table, one CSV or JSONL file, or one
+per split), or the Python file that reads them.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import importlib
+import re
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from string import ascii_uppercase
 from types import ModuleType
 from typing import Protocol, cast
 
 from pydantic import Field, model_validator
 
-from judgebench.errors import JudgebenchError, Problem, SetupError
+from judgebench.data.cells import is_blank
+from judgebench.data.columns import SourceRow, read_source
+from judgebench.data.findings import counted_once, nearest
+from judgebench.errors import JudgebenchError, Problem, SetupError, shorten
 from judgebench.files import open_bytes
 from judgebench.judges.config import Name
 from judgebench.prompt import ARGUMENTS, load_prompt
-from judgebench.ranking.proxy.section import Columns, SampleConfig, read_table_task
 from judgebench.ranking.proxy.task import (
     SPLITS,
     ProxyTask,
+    SampleConfig,
+    Split,
     SplitSizes,
     TaskInstance,
     TaskMetric,
     check_splits,
     draw,
+    seeded_split,
+    versions,
 )
 from judgebench.records import content_hash
 from judgebench.shipped import find_file, is_file, shipped_folder
@@ -34,6 +44,145 @@ from judgebench.yaml_file import Strict, load_model
 
 KIND = "tasks"  # the folder of the shipped ones
 _TABLE = "table"
+_SPELLINGS: dict[str, Split] = {
+    **{split: split for split in SPLITS},
+    **dict.fromkeys(("dev", "valid", "validation"), SPLITS[1]),
+}
+_FEWEST_OPTIONS = 2
+# "option 2", "answer B", "(C) is wrong": true of one order of the options alone.
+_NAMES_A_PLACE = re.compile(
+    r"(?i:\b(?:option|answer|choice|alternative|response)s?\s+(?:number\s+|no\.?\s*)?)"
+    r"\(?(?:[1-9]|[A-H])\b|\b[A-H]\)?\s+(?:is|was)\s+(?:in)?(?:right|correct|wrong|true|false)\b"
+)
+
+
+class Columns(Strict):
+    """Which column holds what. `options` is one column that holds a list, or several columns; then
+    the label is the place of the right one, its letter or its text. Without `argument` there are no
+    gold arguments."""
+
+    text: str
+    label: str
+    argument: str | None = None
+    item_id: str | None = None
+    context: str | None = None
+    group: str | None = None
+    split: str | None = None
+    options: str | tuple[str, ...] | None = None
+
+    @model_validator(mode="after")
+    def _several_options(self) -> Columns:
+        if isinstance(self.options, tuple) and len(self.options) < _FEWEST_OPTIONS:
+            raise ValueError("options: name two columns or more, or one column that holds a list")
+        return self
+
+    @property
+    def of_options(self) -> tuple[str, ...]:
+        """The columns of the options; none where classes are given."""
+        return (self.options,) if isinstance(self.options, str) else self.options or ()
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """Every column that must be there."""
+        single = (getattr(self, key) for key in Columns.model_fields if key != "options")
+        return (*(column for column in single if column is not None), *self.of_options)
+
+
+def read_table_task(
+    paths: Mapping[str, Path],
+    columns: Columns,
+    labels: Sequence[str],
+    sizes: SplitSizes | None,
+    seed: int,
+) -> tuple[list[TaskInstance], tuple[str, ...]]:
+    """The instances of the file `data`, or of one file per split, and sentences for the report.
+
+    Rows without an argument are left out and counted, where there is a column of arguments. A
+    question with options comes in as many versions as it has options, unless its argument names one
+    by its place. Raises SetupError with every problem of every file: a missing column or cell, an
+    unknown label or split, a duplicate item. What several rows share is one problem.
+    """
+    problems: list[Problem] = []
+    found: dict[str, TaskInstance] = {}
+    without = 0
+    for key, path in paths.items():
+        for row in read_source(path, columns.named, problems):
+            if columns.argument and is_blank(row.text(columns.argument)):
+                without += 1
+                continue
+            instance = _instance(row, columns, labels, "" if key == "data" else key, problems)
+            if instance.item_id in found:
+                column = columns.item_id or "item_id"
+                problems.append(row.problem("duplicate id", column, shorten(instance.item_id)))
+            found[instance.item_id] = instance
+    if problems:
+        raise SetupError(counted_once(problems))
+    notes = [f"{without} rows without an argument are left out."] if without else []
+    instances = list(found.values())
+    if sizes is not None:
+        contents = [content_hash([i.text, i.options, i.context, i.argument]) for i in instances]
+        instances = seeded_split(instances, contents, sizes, seed)
+    if columns.options is None:
+        return instances, tuple(notes)
+    if placed := sum(_NAMES_A_PLACE.search(i.argument) is not None for i in instances):
+        said = "arguments name an option by its place: these questions keep the order of options."
+        notes.append(f"{placed} {said}")
+    varied = ([i] if _NAMES_A_PLACE.search(i.argument) else versions(i) for i in instances)
+    return [version for each in varied for version in each], tuple(notes)
+
+
+def _instance(
+    row: SourceRow, columns: Columns, labels: Sequence[str], split: str, problems: list[Problem]
+) -> TaskInstance:
+    """The instance of a row; its split is any where neither the row nor its file says it."""
+    for column in (columns.text, columns.label, columns.item_id):
+        if column is not None and is_blank(row.text(column)):
+            problems.append(row.problem("is blank", column, ""))
+    options = _options(row, columns, problems)
+    places = tuple(str(i) for i in range(1, len(options) + 1))
+    label = row.text(columns.label)
+    if label not in places:  # a letter, or the option itself
+        by_name = dict(zip(ascii_uppercase, places, strict=False)) | dict(
+            zip(options, places, strict=True)
+        )
+        label = by_name.get(label, by_name.get(label.upper(), label))
+    allowed = places if columns.options else labels
+    if label and allowed and label not in allowed:  # none are allowed where options are bad
+        message = "is no place of an option" if columns.options else "is no label of the task"
+        message += "" if columns.options else nearest(label, labels)
+        problems.append(row.problem(message, columns.label, shorten(label), ", ".join(allowed)))
+    if columns.split is not None:
+        named = row.text(columns.split)
+        split = _SPELLINGS.get(named.lower(), "")
+        if not split:
+            message = "is no split"
+            problems.append(row.problem(message, columns.split, repr(named), ", ".join(SPLITS)))
+    return TaskInstance(
+        row.text(columns.item_id) or f"{split}-{row.row}".lstrip("-"), row.text(columns.text),
+        label, row.text(columns.argument), _SPELLINGS.get(split, SPLITS[0]), options,
+        row.text(columns.context), row.text(columns.group), row=row.row,
+    )  # fmt: skip
+
+
+def _options(row: SourceRow, columns: Columns, problems: list[Problem]) -> tuple[str, ...]:
+    """The options of a row; blank ones at the end are none, so that rows may differ in number."""
+    if columns.options is None:
+        return ()
+    if isinstance(columns.options, str):
+        cell = row.cells[columns.options]
+        if not isinstance(cell, tuple):
+            message = "must hold a list; of a CSV name one column for each option"
+            problems.append(row.problem(message, columns.options, shorten(str(cell))))
+            return ()
+        options = [option.strip() for option in cell]
+    else:
+        options = [row.text(column) for column in columns.options]
+    while options and is_blank(options[-1]):
+        options.pop()
+    if len(options) < _FEWEST_OPTIONS or any(map(is_blank, options)):
+        message = "two options or more are needed, none of them blank"
+        problems.append(row.problem(message, ", ".join(columns.of_options), repr(options)))
+    return tuple(options)
 
 
 class TaskReader(Protocol):

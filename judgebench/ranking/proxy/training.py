@@ -51,7 +51,7 @@ from judgebench.ranking.proxy.examples import (
     label_places,
     second_in_training,
 )
-from judgebench.ranking.proxy.section import TrainingConfig
+from judgebench.ranking.proxy.task import TrainingConfig
 from judgebench.records import content_hash
 from judgebench.runs.stop import Interrupted, Stop
 

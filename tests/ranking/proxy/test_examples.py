@@ -18,8 +18,7 @@ from judgebench.ranking.proxy.examples import (
     drawn_systems,
     evaluator_names,
 )
-from judgebench.ranking.proxy.section import EvaluatorConfig, EvaluatorKind
-from judgebench.ranking.proxy.task import ProxyTask, TaskInstance
+from judgebench.ranking.proxy.task import EvaluatorConfig, EvaluatorKind, ProxyTask, TaskInstance
 
 PROMPT = Prompt("p", "", "argument", "", Template(""))
 

@@ -22,8 +22,13 @@ from judgebench.ranking.proxy.arguments import (
     read_arguments,
     wanted_instances,
 )
-from judgebench.ranking.proxy.section import ArgumentDecoding, GeneratorConfig
-from judgebench.ranking.proxy.task import ProxyTask, Split, TaskInstance
+from judgebench.ranking.proxy.task import (
+    ArgumentDecoding,
+    GeneratorConfig,
+    ProxyTask,
+    Split,
+    TaskInstance,
+)
 from judgebench.runs.stop import Budget
 from judgebench.writer import WritingTerms, Written
 

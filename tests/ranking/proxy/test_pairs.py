@@ -13,7 +13,7 @@ from scripted_judges import ScriptedBackend
 
 from judgebench.errors import SetupError
 from judgebench.ranking.proxy.arguments import ArgumentWriter, write_pairs
-from judgebench.ranking.proxy.section import GeneratorConfig
+from judgebench.ranking.proxy.task import GeneratorConfig
 from judgebench.ranking.proxy.task_file import load_task
 from judgebench.writer import WritingTerms
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from chance_encoder import chance_encoder
 
 from judgebench.ranking.proxy.passages import PassageRetriever
-from judgebench.ranking.proxy.section import PassagesConfig
+from judgebench.ranking.proxy.task import PassagesConfig
 from judgebench.retrieval.vectors import Corpus, Document
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from judgebench.ranking.proxy.section import (
+from judgebench.ranking.proxy.task import (
     ArgumentDecoding,
     EvaluatorConfig,
     ProxyConfig,

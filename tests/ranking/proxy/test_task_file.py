@@ -10,8 +10,7 @@ import pytest
 import yaml
 
 from judgebench.errors import SetupError
-from judgebench.ranking.proxy.section import SampleConfig
-from judgebench.ranking.proxy.task import SPLITS
+from judgebench.ranking.proxy.task import SPLITS, SampleConfig
 from judgebench.ranking.proxy.task_file import load_task, sample_task, split_rows
 from judgebench.shipped import shipped_folder, shipped_names
 

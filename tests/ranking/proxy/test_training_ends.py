@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from judgebench.ranking.proxy.section import TrainingConfig
+from judgebench.ranking.proxy.task import TrainingConfig
 from judgebench.ranking.proxy.training import Epoch, best_epoch, is_over
 
 

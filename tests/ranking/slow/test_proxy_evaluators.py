@@ -26,8 +26,15 @@ from judgebench.prompt import Prompt
 from judgebench.ranking.proxy.arguments import argument_id
 from judgebench.ranking.proxy.evaluator import ProxyEvaluator, read_manifest
 from judgebench.ranking.proxy.examples import EvaluatorPlan, InputMaker, Second, control_case
-from judgebench.ranking.proxy.section import EvaluatorConfig, EvaluatorKind, TrainingConfig
-from judgebench.ranking.proxy.task import CONTROL_CASES, GOLD, ProxyTask, TaskInstance
+from judgebench.ranking.proxy.task import (
+    CONTROL_CASES,
+    GOLD,
+    EvaluatorConfig,
+    EvaluatorKind,
+    ProxyTask,
+    TaskInstance,
+    TrainingConfig,
+)
 from judgebench.ranking.proxy.training import train
 from judgebench.ranking.ranking_folder import argument_answer
 from judgebench.records import Status, Verdict, content_hash

@@ -23,8 +23,7 @@ from judgebench.ranking.proxy.passages import (  # noqa: E402
     ColBERTReranker,
     PassageRetriever,
 )
-from judgebench.ranking.proxy.section import PassagesConfig  # noqa: E402
-from judgebench.ranking.proxy.task import ProxyTask, TaskInstance  # noqa: E402
+from judgebench.ranking.proxy.task import PassagesConfig, ProxyTask, TaskInstance  # noqa: E402
 from judgebench.retrieval.vectors import Corpus, Document, read_corpus  # noqa: E402
 from judgebench.texts import passages_of  # noqa: E402
 

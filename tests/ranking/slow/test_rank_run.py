@@ -23,7 +23,7 @@ from judgebench.data.columns import to_csv
 from judgebench.files import read_lines
 from judgebench.models.contract import Reply, Request
 from judgebench.models.scripted import Scripted
-from judgebench.ranking.proxy.section import TrainingConfig
+from judgebench.ranking.proxy.task import TrainingConfig
 from judgebench.rubric import load_rubric
 from judgebench.shipped import shipped_folder
 
