@@ -383,16 +383,19 @@ def plain_name(name: str) -> str:
     return re.sub("[^a-z0-9]+", "_", words.casefold()).strip("_")
 
 
-def roles_by_name(columns: Iterable[str]) -> dict[str, str]:
-    """The nouns that columns are named by; `metric` and `label` only together."""
+def roles_by_name(
+    columns: Iterable[str], names: Mapping[str, Sequence[str]] = NAMES
+) -> dict[str, str]:
+    """The nouns that columns are named by; `metric`, where it is among them, and `label` only
+    together."""
     plain = {name: plain_name(name) for name in columns}
     roles: dict[str, str] = {}
-    for role, names in NAMES.items():
-        for wanted in names:
+    for role, spellings in names.items():
+        for wanted in spellings:
             free = [c for c in plain if plain[c] == wanted and c not in roles.values()]
             if free and role not in roles:
                 roles[role] = free[0]
-    if not {"metric", "label"} <= roles.keys():
+    if "metric" in names and not {"metric", "label"} <= roles.keys():
         roles.pop("metric", None)
         roles.pop("label", None)
     return roles

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -23,15 +23,16 @@ from judgebench.cli.options import (
     Seed,
 )
 from judgebench.cli.show import ONE_SCREEN, Output, show
+from judgebench.errors import SetupError
+from judgebench.words import counted
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from judgebench.ranking.rank_bench import RankBench
-    from judgebench.ranking.sheet import RankedItem
-    from judgebench.runs.folder import RunFolder
 
 NOT_SUITABLE = 3  # exit code where --require-suitable was asked for and a task is not
+
+TaskName = Annotated[str, typer.Argument(metavar="TASK", help="A shipped task, or its YAML file.")]
+ToLines = Annotated[Path, typer.Option(metavar="FILE", help="Where to write: JSONL.")]
 
 app = Commands("Rank systems by how much their arguments help to decide.")
 
@@ -52,10 +53,13 @@ def run(
     models. Safe to interrupt; rerun to resume.
     """
     from judgebench.cli.score import report_and_print
+    from judgebench.progress import ProgressDisplay
     from judgebench.ranking.human import given_ranks
     from judgebench.ranking.rank_bench import load_rank_bench
+    from judgebench.ranking.steps import rank_all
     from judgebench.runs.bench import default_run_folder
     from judgebench.runs.folder import RunFolder
+    from judgebench.runs.stop import Interrupted
 
     loaded = load_rank_bench(bench, data_folder, local_only=local_only)
     ranks = given_ranks(loaded)
@@ -69,16 +73,22 @@ def run(
     if not dry_run:
         if not folder.manifest():
             confirm_keys(loaded.file, [g for entry in loaded.tasks for g in entry.generators])
-        _rank(console, loaded, folder, budget)
+        try:
+            with ProgressDisplay(console) as display:
+                rank_all(loaded, folder, display, budget)
+        except Interrupted:
+            again = shlex.join(["judgebench", *sys.argv[1:]])
+            kept = f"Results so far are kept in {folder.path}"
+            typer.echo(f"Stopped. {kept}. To resume, rerun:\n  {again}", err=True)
+            raise typer.Exit(INTERRUPTED) from None
         if not report_and_print(folder.path, output):
             raise typer.Exit(1)
 
 
 def _ahead(bench: RankBench) -> Iterator[str]:
-    """What the run is about to do, one line per task."""
+    """The lines on what is about to be run, one per task."""
     from judgebench.ranking.proxy.examples import evaluator_names
     from judgebench.ranking.proxy.task import SPLITS
-    from judgebench.words import counted
 
     for entry in bench.tasks:
         task, draws = entry.task, entry.evaluators.draws
@@ -90,21 +100,6 @@ def _ahead(bench: RankBench) -> Iterator[str]:
             f"{counted(len(entry.argued), 'argument')} each; "
             f"{counted(len(bench.proxy.controls), 'control case')}; {counted(n, 'evaluator')}"
         )
-
-
-def _rank(console: Console, bench: RankBench, folder: RunFolder, budget: float | None) -> None:
-    from judgebench.progress import ProgressDisplay
-    from judgebench.ranking.steps import rank_all
-    from judgebench.runs.stop import Interrupted
-
-    try:
-        with ProgressDisplay(console) as display:
-            rank_all(bench, folder, display, budget)
-    except Interrupted:
-        again = shlex.join(["judgebench", *sys.argv[1:]])
-        kept = f"Results so far are kept in {folder.path}"
-        typer.echo(f"Stopped. {kept}. To resume, rerun:\n  {again}", err=True)
-        raise typer.Exit(INTERRUPTED) from None
 
 
 @app.command(epilog="Example: judgebench rank init questions.csv --to mine")
@@ -172,10 +167,18 @@ def sheet(
     Hand out the folder `sheets` and keep `sheet-key.json`: without it no sheet can be read. An
     existing sheet is never overwritten.
     """
-    from judgebench.ranking.sheet import write_sheets
-    from judgebench.words import counted
+    from judgebench.ranking.proxy.arguments import given_arguments
+    from judgebench.ranking.proxy.task_file import load_task
+    from judgebench.ranking.sheet import items_of, items_of_run, write_sheets
+    from judgebench.runs.folder import RunFolder
 
-    found = _ranked_items(run, arguments or [], task, seed, data_folder)
+    if run is not None and not arguments and task is None:
+        found = items_of_run(RunFolder.existing(run).path)
+    elif run is not None or task is None:
+        raise SetupError("name a run folder, or a task with --task and --arguments")
+    else:
+        loaded = load_task(task, data_folder=data_folder, seed=seed)
+        found = items_of(loaded, given_arguments(arguments or [], [loaded]))
     folder = to or (run / "human" if run else Path("human"))
     names = expert or ["expert-1", "expert-2"]
     written = write_sheets(found, names, folder, n=None if every else sample, seed=seed)
@@ -252,8 +255,8 @@ def suitability(
 
 @app.command(epilog="Example: judgebench rank pairs nli --to pairs.jsonl --data-folder data")
 def pairs(
-    task: Annotated[str, typer.Argument(metavar="TASK", help="A shipped task, or its YAML file.")],
-    to: Annotated[Path, typer.Option(metavar="FILE", help="Where to write: JSONL.")],
+    task: TaskName,
+    to: ToLines,
     data_folder: DataFolder = None,
     seed: Seed = 0,
 ) -> None:
@@ -271,8 +274,8 @@ def pairs(
 
 @app.command(epilog="Example: judgebench rank questions multiple-choice --to questions.jsonl")
 def questions(
-    task: Annotated[str, typer.Argument(metavar="TASK", help="A shipped task, or its YAML file.")],
-    to: Annotated[Path, typer.Option(metavar="FILE", help="Where to write: JSONL.")],
+    task: TaskName,
+    to: ToLines,
     data_folder: DataFolder = None,
 ) -> None:
     """Write the questions of a task with options and key, for `judgebench openqa make`."""
@@ -281,25 +284,3 @@ def questions(
 
     n = write_questions(load_task(task, data_folder=data_folder), to)
     typer.echo(f"{n:,} questions with options: {to}")
-
-
-def _ranked_items(
-    run: Path | None,
-    arguments: Sequence[Path],
-    task: str | None,
-    seed: int,
-    data_folder: Path | None,
-) -> list[RankedItem]:
-    """The items of the run, or of the files. Raises SetupError unless just one is named."""
-    from judgebench.errors import SetupError
-    from judgebench.ranking.proxy.arguments import given_arguments
-    from judgebench.ranking.proxy.task_file import load_task
-    from judgebench.ranking.sheet import items_of, items_of_run
-    from judgebench.runs.folder import RunFolder
-
-    if run is not None and not arguments and task is None:
-        return items_of_run(RunFolder.existing(run).path)
-    if run is not None or task is None:
-        raise SetupError("name a run folder, or a task with --task and --arguments")
-    loaded = load_task(task, data_folder=data_folder, seed=seed)
-    return items_of(loaded, given_arguments(arguments, [loaded]))

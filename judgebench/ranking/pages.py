@@ -1,4 +1,4 @@
-"""What a report shows of the rankings: sentences that say no more than the intervals bear, medal
+"""The report of the rankings: sentences that say no more than the intervals bear, medal
 grids, scores, and what they rest on.
 """
 
@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
+from typing import Literal
 
 from judgebench.ranking.rankers import WRONG_CLAIMS, OneRanking, RankedTask, RankerKind, Rankings
 from judgebench.ranking.suitability import (
@@ -40,7 +41,7 @@ _NO_TASK = Estimate(None, reason="this ranker did not rank this task")
 
 
 def rankings_part(rankings: Rankings) -> Part:
-    """Everything: each task, all tasks together, and what the rankings rest on."""
+    """The part of a report: each task, all tasks together, and the data behind the rankings."""
     tasks = list(enumerate(rankings.tasks, start=1))
     said = any(ranking_sentences(rankings, task) for task in rankings.tasks)
     how_sure = (HOW_SURE if said else NO_RANKINGS,)
@@ -54,7 +55,7 @@ def rankings_part(rankings: Rankings) -> Part:
                 "Share of the instances' control cases; 1 is best.",
             ),
         ),
-        "Biases": (_length(rankings), _self_preference(rankings)),
+        "Biases": tuple(_biases(rankings)),
         "Training and arguments": (_trained(rankings), _systems(rankings), _tasks(rankings)),
     }
     return Part(
@@ -72,7 +73,7 @@ def rankings_part(rankings: Rankings) -> Part:
 
 
 def _of_task(rankings: Rankings, task: RankedTask, number: int) -> Iterator[Block]:
-    """What one task shows, and the ranks behind it."""
+    """The blocks of one task: its sentences and scores, and the ranks behind them."""
     ranked = rankings.of(task.name)
     grids = [medals_table(ranked, task, f"ranking_medals-{number}", with_controls=False)]
     if has_controls(ranked, task):
@@ -275,7 +276,7 @@ def _listing(
 
 
 def _named(rankings: Rankings, *keys: str) -> Callable[[Row], tuple[str, ...]]:
-    """What names a row: titles of tasks and rankers, other keys as they are."""
+    """The names of a row: titles of tasks and rankers, other keys as they are."""
     titles = {task.name: task.title for task in rankings.tasks} | rankings.titles
     return lambda row: tuple(
         row[k] if k in ("system", "akin") else titles.get(row[k], row[k]) for k in keys
@@ -314,10 +315,10 @@ def _agreement(rankings: Rankings, task: RankedTask, number: int) -> Table:
     )  # fmt: skip
 
 
-def _length(rankings: Rankings) -> Table:
-    """Do longer arguments rank higher?"""
+def _biases(rankings: Rankings) -> Iterator[Table]:
+    """Length bias, and the preference of rankers for generators that they are related to."""
     headings = {"rho": "Words and rank, rho", "longest_first": "Longest is the best"}
-    return Layout(
+    yield Layout(
         "ranking_length",
         "Length bias: do longer arguments rank higher?",
         ("Task", "Ranker"),
@@ -330,12 +331,8 @@ def _length(rankings: Rankings) -> Table:
         _named(rankings, "task", "ranker"),
         across=headings.values(),
     )  # fmt: skip
-
-
-def _self_preference(rankings: Rankings) -> Table:
-    """Does a ranker favour the generator that it is related to?"""
     name = _named(rankings, "task", "ranker", "system", "akin")
-    return _listing(
+    yield _listing(
         "self_preference",
         "Self-preference: does a ranker favour the generator that it is related to?",
         ("Task", "Ranker", "Generator", "Relation", "Places higher"),
@@ -362,7 +359,7 @@ def _count(row: Row) -> str | None:
 
 
 def _trained(rankings: Rankings) -> Table:
-    """What training each evaluator took."""
+    """The instances, epochs and seconds of each training."""
     return Layout(
         "ranking_trained",
         "Training of the evaluators",
@@ -381,7 +378,7 @@ def _trained(rankings: Rankings) -> Table:
 
 
 def _systems(rankings: Rankings) -> Table:
-    """Who wrote arguments, how long, and how much of an extract is really in the document."""
+    """The systems, the length of their arguments, and the share of extracts in the document."""
     kinds = {"gold": "experts", "model": "model", "control": "control case"}
     found = rankings.rows.pivot("argument", "task", "system")
 
@@ -427,14 +424,16 @@ def _tasks(rankings: Rankings) -> Table:
 
 
 def ranking_sentences(rankings: Rankings, task: RankedTask) -> list[str]:
-    """What the rankings of one task show."""
+    """The sentences on the rankings of one task."""
     ranked, titles = claiming(rankings, task), rankings.titles
+    lengths = rankings.rows.select("length_bias", "rho", task=task.name)
+    by_length = _sided(rankings, task, [(row["ranker"], row) for row in lengths])
     return [
         *_grouped((r.title, _best(r, task)) for r in ranked),
         *_grouped((r.title, _controls(r, task)) for r in ranked),
         *_no_difference(ranked),
-        *_with_humans(rankings, task, titles),
-        *_by_length(rankings, task, titles),
+        *_by_side(_with_humans(rankings, task), titles, "tau-b", _AGREEMENTS),
+        *_by_side(by_length, titles, "rho", _LENGTHS),
         *_self_preferences(rankings, task, titles),
     ]
 
@@ -445,7 +444,7 @@ def claiming(rankings: Rankings, task: RankedTask) -> list[OneRanking]:
 
 
 def conclusion(rankings: Rankings, task: RankedTask) -> str:
-    """Which arguments rank clearly first and with how many rankers, in one sentence."""
+    """A sentence on the arguments that rank clearly first, with the number of rankers of each."""
     ranked = [r for r in claiming(rankings, task) if len(_arguments(r, task)) > 1]
     if not ranked:
         return ""
@@ -466,7 +465,7 @@ def _grouped(said: Iterable[tuple[str, str]]) -> Iterator[str]:
 
 
 def _best(ranking: OneRanking, task: RankedTask) -> str:
-    """Which real argument ranks first, if any clearly does."""
+    """The real argument that ranks first, if any clearly does."""
     places = _arguments(ranking, task)
     if len(places) < 2:
         return ""
@@ -495,7 +494,7 @@ def _rivals(ranking: OneRanking, task: RankedTask) -> list[str]:
 
 
 def _controls(ranking: OneRanking, task: RankedTask) -> str:
-    """Whether control cases mislead the ranker."""
+    """The control cases that mislead the ranker, or none."""
     controls = [name for name in task.controls if name in ranking.placed]
     arguments = sum(name in ranking.placed for name in task.arguments)
     if not controls or not arguments or ranking.unsure:
@@ -524,32 +523,37 @@ def _no_difference(ranked: Sequence[OneRanking]) -> Iterator[str]:
         yield f"Friedman's test shows no difference between the real arguments for {listed(flat)}."
 
 
-def _with_humans(rankings: Rankings, task: RankedTask, titles: Mapping[str, str]) -> Iterator[str]:
-    """Whether rankers order the arguments as the humans do."""
+def _with_humans(rankings: Rankings, task: RankedTask) -> list[_Sided]:
+    """The agreement of rankers with the humans."""
     humans = {r.ranker for r in rankings.of(task.name) if r.kind == "humans"}
-    found: list[tuple[str, Row]] = []
+    found = []
     for row in rankings.rows.select("agreement", "tau_b", task=task.name):
         others = [name for name in (row["ranker"], row["other"]) if name not in humans]
-        if len(others) == 1:
-            found.append((others[0], row))
-    sided = _sided(rankings, task, found)
-    for words, wanted in (
-        ("Agreement with the humans beyond chance", "up"),
-        ("Disagreement with the humans beyond chance", "down"),
-        ("No agreement with the humans is shown", ""),
-    ):  # fmt: skip
-        named = [f"{titles.get(n, n)} (tau-b {r.estimate:.2f})" for n, r, s in sided if s == wanted]
-        if named:
-            yield f"{words}: {listed(named)}."
+        found += [(others[0], row)] if len(others) == 1 else []
+    return _sided(rankings, task, found)
 
 
-def _by_length(rankings: Rankings, task: RankedTask, titles: Mapping[str, str]) -> Iterator[str]:
-    rows = rankings.rows.select("length_bias", "rho", task=task.name)
-    sided = _sided(rankings, task, [(row["ranker"], row) for row in rows])
-    for words, wanted in (("Longer", "up"), ("Shorter", "down")):
-        named = [f"{titles.get(n, n)} (rho {r.estimate:.2f})" for n, r, s in sided if s == wanted]
-        if named:
-            yield f"{words} arguments rank higher with {listed(named)}."
+_Sided = tuple[str, Row, Literal["up", "down", ""]]  # ranker, row, and its side of 0
+_AGREEMENTS = {
+    "up": "Agreement with the humans beyond chance: {}.",
+    "down": "Disagreement with the humans beyond chance: {}.",
+    "": "No agreement with the humans is shown: {}.",
+}
+_LENGTHS = {
+    "up": "Longer arguments rank higher with {}.",
+    "down": "Shorter arguments rank higher with {}.",
+}
+
+
+def _by_side(
+    sided: Sequence[_Sided], titles: Mapping[str, str], symbol: str, sentences: Mapping[str, str]
+) -> Iterator[str]:
+    """A sentence for each side of 0 on which there are rankers."""
+    for side, sentence in sentences.items():
+        on_it = [(name, row.estimate) for name, row, where in sided if where == side]
+        if on_it:
+            named = [f"{titles.get(name, name)} ({symbol} {e:.2f})" for name, e in on_it]
+            yield sentence.format(listed(named))
 
 
 def _self_preferences(
@@ -564,18 +568,14 @@ def _self_preferences(
             )
 
 
-def _sided(
-    rankings: Rankings, task: RankedTask, rows: Sequence[tuple[str, Row]]
-) -> list[tuple[str, Row, str]]:
+def _sided(rankings: Rankings, task: RankedTask, rows: Sequence[tuple[str, Row]]) -> list[_Sided]:
     """Ranker, row, and `up` or `down` where it lies on that side of 0, whatever the number of
     rankers that this may be said of; otherwise empty. Control rankers and what is undefined go."""
     said = {r.ranker for r in claiming(rankings, task)}
     kept = [(name, row) for name, row in rows if name in said and row.estimate.value is not None]
-    found = []
+    found: list[_Sided] = []
     for name, row in kept:
-        keys = {key: row[key] for key in row.keys}
-        p = rankings.rows.find("p", row.analysis, **keys).value
-        value = row.estimate.value or 0.0
-        side = "up" if value > 0 else "down"
+        p = rankings.rows.find("p", row.analysis, **{key: row[key] for key in row.keys}).value
+        side: Literal["up", "down"] = "up" if (row.estimate.value or 0.0) > 0 else "down"
         found.append((name, row, side if p and p * len(kept) < WRONG_CLAIMS else ""))
     return found

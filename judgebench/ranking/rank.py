@@ -80,8 +80,7 @@ def evaluator_scores(
     Beside them, on how many instances the input with a system's argument was longer than some
     evaluator takes, and was cut.
     """
-    found = []
-    cut = np.zeros(task.words.shape, dtype=bool)
+    found, cut = [], np.zeros(task.words.shape, dtype=bool)
     for kind, same in groupby(task.evaluators, key=itemgetter(0)):
         read = [_decided(run, task, trained[name]) for _, name in same if name in trained]
         if read:
@@ -158,19 +157,11 @@ def _judged(verdict: Verdict, rubric: Rubric) -> float:
 
 
 def control_scores(task: KeptTask, seed: int) -> Iterator[RankerScores]:
-    """What any ranker must beat: a coin, and one that likes the longest argument best."""
+    """The rankers that any other must beat: a coin, and a preference for long arguments."""
     yield _scores(task, "longest-argument", "control", task.words)
     of_task = int(content_hash(["random ranker", task.name]), 16) % 2**32
     values = np.random.default_rng([seed, of_task]).random(task.words.shape)
     yield _scores(task, "random", "control", np.where(np.isnan(task.words), np.nan, values))
-
-
-def words_of(task: KeptTask, scores: RankerScores) -> FloatArray:
-    """The words of every argument for the instances and systems of one ranker, who may have seen
-    but a few."""
-    names = [system.name for system in task.systems]
-    rows = [task.items.index(item) for item in scores.items]
-    return task.words[np.ix_(rows, [names.index(system) for system in scores.systems])]
 
 
 def _scores(
@@ -192,13 +183,12 @@ def _scores(
 
 @dataclass(frozen=True)
 class RankedRun:
-    """What a run folder holds of a ranking beside its study. `scores` are the evaluators', `cut`
-    counts the inputs that were cut, both by task; `judges` maps judges to their backends."""
+    """The ranking of a run folder, beside its study. `evaluators` holds, by task, their scores and
+    how many inputs were cut; `judges` maps judges to their backends."""
 
     about: KeptRanking
     tasks: tuple[KeptTask, ...]
-    scores: Mapping[str, list[RankerScores]]
-    cut: Mapping[str, Mapping[str, int]]
+    evaluators: Mapping[str, tuple[list[RankerScores], Mapping[str, int]]]
     trained: tuple[Trained, ...]
     judges: Mapping[str, str]
     ranks: HumanRanks | None
@@ -211,26 +201,37 @@ def read_ranked_run(run: RunFolder, study: Study) -> RankedRun | None:
     about, tasks = read_ranking(run.path), tuple(read_tasks(run.path))
     names = [name for task in tasks for _, name in task.evaluators]
     trained = {name: found for name in names if (found := read_trained(run.path, name))}
-    read = {task.name: evaluator_scores(run.path, task, trained) for task in tasks}
     inline = [j for j in run.manifest()["settings"]["judges"] if isinstance(j, dict)]
     return RankedRun(
         about=about,
         tasks=tasks,
-        scores={name: scores for name, (scores, _) in read.items()},
-        cut={name: cut for name, (_, cut) in read.items()},
+        evaluators={task.name: evaluator_scores(run.path, task, trained) for task in tasks},
         trained=tuple(trained.values()),
         judges={j["name"]: j["backend"] for j in inline if {"name", "backend"} <= j.keys()},
         ranks=ranks_of(run.path),
     )
 
 
+_TRAINING = (
+    "train", "development", "epochs", "best_epoch", "development_score", "seconds", "cut",
+    "cut_arguments",
+)  # fmt: skip
+
+
 def measure_rankings(study: Study) -> Rankings | None:
-    """What the arguments of a run are worth to each ranker; None where it holds no ranking."""
+    """The rankings of a run's arguments by every ranker; None where it holds no ranking."""
     run = study.beside.get("ranking")
     if not isinstance(run, RankedRun):
         return None
     rows = [row for task in run.tasks for row in _ranked_by_all(run, study, task)]
-    rows += [row for found in run.trained for row in _training(found)]
+    rows += [
+        Row("trained", statistic, Estimate(getattr(t, statistic)), keys={
+            "task": t.task, "ranker": t.evaluator, "ranker_kind": t.kind,
+            "other": f"{t.encoder}, draw {t.draw}",
+        })
+        for t in run.trained
+        for statistic in _TRAINING
+    ]  # fmt: skip
     rows += [row for task in run.tasks for row in _written(run, task)]
     notes = (*_notes(run), *map(str, run.ranks.warnings if run.ranks else ()))
     shown = tuple(task.shown for task in run.tasks)
@@ -240,7 +241,7 @@ def measure_rankings(study: Study) -> Rankings | None:
 def _ranked_by_all(run: RankedRun, study: Study, task: KeptTask) -> Iterator[Row]:
     """Every ranking of a task, and what lies between rankers."""
     written, resampling = task.shown.arguments, study.resampling
-    scores = run.scores[task.name] + list(judge_scores(study, task))
+    scores = [*run.evaluators[task.name][0], *judge_scores(study, task)]
     scores += control_scores(task, run.about.seed)
     if run.ranks is not None and run.ranks.experts(task.name):
         scores.append(human_scores(run.ranks, task.name, written, task.groups))
@@ -250,8 +251,11 @@ def _ranked_by_all(run: RankedRun, study: Study, task: KeptTask) -> Iterator[Row
         return
     for a, b in combinations(scores, 2):
         yield from agree(a, b, written, resampling)
-    for s in scores:
-        yield from length_bias(s, words_of(task, s), written, resampling)
+    names = [system.name for system in task.systems]
+    for s in scores:  # who may have seen but a few
+        rows, columns = map(task.items.index, s.items), map(names.index, s.systems)
+        words = task.words[np.ix_([*rows], [*columns])]
+        yield from length_bias(s, words, written, resampling)
     yield from _preferences(run, task, scores, resampling)
 
 
@@ -275,7 +279,7 @@ def _preferences(
 
 
 def _akin(run: RankedRun, task: KeptTask, scores: RankerScores, system: str) -> str:
-    """Why a ranker may favour a system; '' where nothing says so."""
+    """The reason why a ranker may favour a system; '' where there is none."""
     if scores.kind == "expert-trained" and system == "gold":
         return "trained on its arguments"
     if scores.kind == "llm-trained" and system in task.learnt_from:
@@ -283,27 +287,15 @@ def _akin(run: RankedRun, task: KeptTask, scores: RankerScores, system: str) -> 
     if scores.kind != "judge":
         return ""
     for family, members in run.about.families.items():
-        if scores.ranker in members and system in members:
+        if {scores.ranker, system} <= {*members}:
             return f"of the family {family}"
     same = run.judges.get(scores.ranker) == run.about.generators.get(system, "")
     return "the same model" if same else ""
 
 
-def _training(found: Trained) -> Iterator[Row]:
-    keys = {
-        "task": found.task, "ranker": found.evaluator, "ranker_kind": found.kind,
-        "other": f"{found.encoder}, draw {found.draw}",
-    }  # fmt: skip
-    for statistic in (
-        "train", "development", "epochs", "best_epoch", "development_score", "seconds", "cut",
-        "cut_arguments",
-    ):  # fmt: skip
-        yield Row("trained", statistic, Estimate(getattr(found, statistic)), keys=keys)
-
-
 def _written(run: RankedRun, task: KeptTask) -> Iterator[Row]:
-    """How many instances were ranked; and on each system its words, how much of its extracts stands
-    in the document, and how many inputs were cut."""
+    """The number of ranked instances; and on each system its words, the share of its extracts that
+    stands in the document, and how many inputs were cut."""
     keys = {"task": task.name, "other": ", ".join(task.left_out)}
     yield Row("task", "instances", Estimate(len(task.items)), keys=keys)
     words = np.nanmean(task.words, axis=0) if len(task.items) else ()
@@ -312,9 +304,8 @@ def _written(run: RankedRun, task: KeptTask) -> Iterator[Row]:
         arguments = task.arguments[system.name].values()
         verbatim = [a.verbatim for a in arguments if a.verbatim is not None]
         found = {"mean_words": float(mean_words)}
-        if verbatim:
-            found["verbatim"] = float(np.mean(verbatim))
-        found["cut"] = run.cut[task.name][system.name]
+        found |= {"verbatim": float(np.mean(verbatim))} if verbatim else {}
+        found["cut"] = run.evaluators[task.name][1][system.name]
         for statistic, value in found.items():
             yield Row("argument", statistic, Estimate(value), keys=keys)
 
@@ -520,7 +511,7 @@ class Complete:
 
     @property
     def n(self) -> int:
-        """How many instances there are, 0 without a system."""
+        """The number of instances, 0 without a system."""
         return len(self.values)
 
     def of(self, *, arguments: bool) -> list[int]:

@@ -9,7 +9,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ import yaml
 
 from judgebench.data.columns import Columns, read_columns
 from judgebench.data.findings import nearest
-from judgebench.data.guess import plain_name
+from judgebench.data.guess import plain_name, roles_by_name
 from judgebench.errors import MissingExtra, Problem, SetupError
 from judgebench.files import all_or_nothing, write_atomically
 from judgebench.models import open_backend
@@ -27,11 +27,11 @@ from judgebench.models.hosts import check_hosts, hosts_of, weights_hosts
 from judgebench.ranking.proxy.arguments import (
     Argument,
     given_arguments,
-    wanted_instances,
 )
 from judgebench.ranking.proxy.task import (
     EVALUATOR_KINDS,
     GOLD,
+    SPLITS,
     EvaluatorConfig,
     GeneratorConfig,
     PassagesConfig,
@@ -43,7 +43,7 @@ from judgebench.ranking.proxy.task import (
 )
 from judgebench.ranking.proxy.task_file import load_task, sample_task
 from judgebench.ranking.ranking_folder import argument_answer
-from judgebench.records import Answer, Dataset
+from judgebench.records import Dataset
 from judgebench.retrieval.vectors import Corpus, read_corpus
 from judgebench.runs.bench import BenchConfig
 from judgebench.runs.load import Gathered, bench_file, check_local, load_bench, read_config
@@ -101,12 +101,28 @@ def init(file: Path, to: Path | None = None) -> list[str]:
         "columns": columns, "prompt": PROMPT,
     }  # fmt: skip
     if "options" not in columns:
-        task["labels"] = _labels(table, columns["label"])
+        task["labels"] = labels = sorted(set(filter(None, table.cells[columns["label"]])))
+        if not 2 <= len(labels) <= _MOST_LABELS:
+            message = f"holds {len(labels)} different labels, and there are no columns of options"
+            allowed = f"2 to {_MOST_LABELS} labels, or options named option_1, option_2 and so on"
+            raise SetupError(Problem(message, table.file, 1, columns["label"], allowed=allowed))
     if "split" not in columns:
         task["split"] = {"train": 0.6, "development": 0.2, "test": 0.2}
+    kinds = [k for k in EVALUATOR_KINDS if "argument" in columns or k != "expert-trained"]
+    embedded = "llamacpp:smollm2"  # needs no key and no server
+    bench = {
+        "name": name,
+        "rubric": "argument-quality",
+        "judges": [{"name": "smollm2-judge", "backend": embedded}],
+        "proxy": {
+            "tasks": [TASK],
+            "generators": [{"name": "smollm2", "backend": embedded}],
+            "evaluators": {"encoder": "minilm", "draws": 3, "kinds": kinds},
+        },
+    }
     paths = tuple(folder / one for one in (TASK, BENCH, PROMPT))
     with all_or_nothing(folder, paths):
-        texts = (_yaml(task, file), _yaml(_bench(name, "argument" in columns), file), _ARGUE)
+        texts = (_yaml(task, file), _yaml(bench, file), _ARGUE)
         for path, text in zip(paths, texts, strict=True):
             write_atomically(path, text.encode())
         loaded = load_task(str(paths[0]))
@@ -120,15 +136,10 @@ def init(file: Path, to: Path | None = None) -> list[str]:
 
 def _columns(table: Columns) -> dict[str, Any]:
     """The columns of a task by role. Raises SetupError without a question or its key."""
-    plain = {plain_name(c): c for c in reversed(list(table.cells))}
-    options = [plain[name] for name in _LISTS if name in plain][:1]
-    options = options or [c for c in table.cells if _OPTION.fullmatch(plain_name(c))]
-    free = {name: c for name, c in plain.items() if c not in options}
-    found: dict[str, Any] = {
-        role: next(free[name] for name in names if name in free)
-        for role, names in _NAMES.items()
-        if any(name in free for name in names)
-    }
+    lists = [c for name in _LISTS for c in table.cells if plain_name(c) == name][:1]
+    options = lists or [c for c in table.cells if _OPTION.fullmatch(plain_name(c))]
+    named = roles_by_name((c for c in table.cells if c not in options), _NAMES)
+    found: dict[str, Any] = {role: named[role] for role in _NAMES if role in named}
     if problems := [
         Problem(f"no column is known to hold the {what}", table.file, 1, role,
                 ", ".join(table.cells), f"one named {', '.join(_NAMES[role])}")
@@ -137,34 +148,8 @@ def _columns(table: Columns) -> dict[str, Any]:
     ]:  # fmt: skip
         raise SetupError(problems)
     if options:
-        found["options"] = options[0] if plain_name(options[0]) in _LISTS else options
+        found["options"] = lists[0] if lists else options
     return found
-
-
-def _labels(table: Columns, column: str) -> list[str]:
-    """The classes. Raises SetupError where there are too few or too many."""
-    labels = sorted(set(filter(None, table.cells[column])))
-    if not 2 <= len(labels) <= _MOST_LABELS:
-        message = f"holds {len(labels)} different labels, and there are no columns of options"
-        allowed = f"2 to {_MOST_LABELS} labels, or options named option_1, option_2 and so on"
-        raise SetupError(Problem(message, table.file, 1, column, allowed=allowed))
-    return labels
-
-
-def _bench(name: str, has_arguments: bool) -> Mapping[str, Any]:
-    """A ranking by embedded models, which needs no key and no server."""
-    kinds = [kind for kind in EVALUATOR_KINDS if has_arguments or kind != "expert-trained"]
-    backend = "llamacpp:smollm2"
-    return {
-        "name": name,
-        "rubric": "argument-quality",
-        "judges": [{"name": "smollm2-judge", "backend": backend}],
-        "proxy": {
-            "tasks": [TASK],
-            "generators": [{"name": "smollm2", "backend": backend}],
-            "evaluators": {"encoder": "minilm", "draws": 3, "kinds": kinds},
-        },
-    }
 
 
 def _yaml(content: Mapping[str, Any], file: Path) -> str:
@@ -186,25 +171,22 @@ class RankedEntry:
 
     @property
     def argued(self) -> list[TaskInstance]:
-        """The instances that models write on."""
-        return wanted_instances(self.task, self.learnt_from)
+        """The instances that models write on: the ranked ones, and the first version of those that
+        an evaluator learns from models on."""
+        learnt = self.learnt_from.instances if self.learnt_from else ()
+        taught = (i for i in learnt if i.split != "test" and i.version == 0)
+        return [*self.task.ranked, *taught]
 
 
 @dataclass(frozen=True)
 class RankBench:
-    """A checked ranking. No model was asked or trained."""
+    """A checked ranking, of which `proxy` is the section. No model was asked or trained."""
 
     config: BenchConfig
+    proxy: ProxyConfig
     file: Path
     tasks: tuple[RankedEntry, ...]
-    corpus: Corpus = field(default_factory=Corpus)
-
-    @property
-    def proxy(self) -> ProxyConfig:
-        """What stands under the file's key `proxy`."""
-        found = self.config.section("proxy", ProxyConfig)
-        assert found is not None
-        return found
+    corpus: Corpus
 
 
 def load_rank_bench(
@@ -259,13 +241,15 @@ def load_rank_bench(
         for problem in _evaluator_problems(entries[-1]):
             gather.tell(f"proxy.tasks.{i}", problem)
     if sound:  # else the same problems would be reported twice
-        placeholder = Dataset([a for e in entries for a in gold_answers(e)], ())
+        tasks_ranked = ((e.task.name, i) for e in entries for i in e.task.ranked)
+        answers = [argument_answer(task, i, GOLD, i.argument) for task, i in tasks_ranked]
+        placeholder = Dataset(answers, ())
         judges = gather("judges", _judges, file, placeholder)
         systems = [*(g.name for g in proxy.generators), *(a.system for a in given)]
         for where, problem in _family_problems(proxy, systems, judges):
             gather.tell(where, problem)
     gather.raise_any()
-    return RankBench(config, file, tuple(entries), corpus)
+    return RankBench(config, proxy, file, tuple(entries), corpus)
 
 
 def _check_local(proxy: ProxyConfig, file: Path) -> None:
@@ -347,22 +331,17 @@ def _family_problems(
 
 
 def _evaluator_problems(entry: RankedEntry) -> Iterator[Problem]:
-    """What an evaluator would be trained on and is not there."""
+    """The problems of data that an evaluator would be trained on."""
     given, kinds = {a.item_id for a in entry.given if a.text.strip()}, entry.evaluators.kinds
-    for split in ("train", "development"):
-        taught = [i for i in entry.task.instances if i.split == split]
+    for split in SPLITS[:2]:
+        taught = entry.task.of(split)
         if "expert-trained" in kinds and not any(i.argument.strip() for i in taught):
             message = f"has no gold argument in the {split} split"
             yield Problem(message, field="kinds", found="expert-trained")
         written = entry.generators or any(i.item_id in given for i in taught)
         if "llm-trained" in kinds and not written:
-            message = f"needs arguments of a model in the {split} split: "
-            message += "name generators, or files of arguments"
+            how = "name generators, or files of arguments"
+            message = f"needs arguments of a model in the {split} split: {how}"
             yield Problem(message, field="kinds", found="llm-trained")
     if not entry.task.ranked:
         yield Problem("has no test instance to rank", field="task", found=entry.task.name)
-
-
-def gold_answers(entry: RankedEntry) -> list[Answer]:
-    """The gold arguments of the ranked instances, as judges are asked about them."""
-    return [argument_answer(entry.task.name, i, GOLD, i.argument) for i in entry.task.ranked]

@@ -55,7 +55,7 @@ _ASKED: Mapping[RankerKind, str] = {"judge": " (judge)", "control": " (control r
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """Who wrote arguments: the experts (`gold`), a model, or a control case. The first two write
+    """A writer of arguments: the experts (`gold`), a model, or a control case. The first two write
     real arguments, the primary ones of the paper."""
 
     name: str
@@ -63,7 +63,7 @@ class System:
 
     @property
     def is_argument(self) -> bool:
-        """Whether what it writes are real arguments."""
+        """True where it writes real arguments."""
         return self.kind != "control"
 
 
@@ -100,7 +100,7 @@ class RankerScores:
 
     @property
     def keys(self) -> dict[str, str]:
-        """What its rows are found by."""
+        """The keys of its rows."""
         return {"task": self.task, "ranker": self.ranker, "ranker_kind": self.kind}
 
 
@@ -164,7 +164,7 @@ class OneRanking:
         return dict(sorted(found.items(), key=lambda pair: pair[1]))
 
     def clearly_above(self, upper: str, lower: str) -> bool:
-        """Whether it may be claimed that the one ranks above the other.
+        """True where it may be claimed that `upper` ranks above `lower`.
 
         That the first of all ranks above every other one is one claim of a ranker, as is that all
         control cases rank below; that some control case ranks above some argument is one for each
@@ -193,38 +193,12 @@ class Rankings(Shown):
     @cached_property
     def rankings(self) -> list[OneRanking]:
         """Every ranker of every task: evaluators first, then judges, humans last."""
-        found: dict[tuple[str, str], OneRanking] = {}
+        found: dict[tuple[str, str, str], list[Row]] = {}
         for row in self.rows:
-            if row.analysis not in ("system", "ranking", "above"):
-                continue
-            kind = cast(RankerKind, row["ranker_kind"])
-            ranking = OneRanking(row["task"], row["ranker"], kind)
-            ranking = found.setdefault((ranking.task, ranking.ranker), ranking)
-            system, other, e = row["system"], row["other"], row.estimate
-            if row.analysis == "ranking":
-                ranking.whole[row.statistic] = e
-            elif row.analysis == "above" and row.statistic == "p":
-                ranking.p[system, other] = ranking.p[other, system] = e.value
-            elif row.analysis == "above" and e.value is not None:
-                ranking.shares[system, other] = e.value
-                ranking.shares[other, system] = 1 - e.value
-            elif row.analysis == "system":
-                by_system = {
-                    "score": ranking.scores, "place": ranking.places,
-                    "average_rank": ranking.average_ranks,
-                }  # fmt: skip
-                by_system[row.statistic][system] = e
-                ranking.groups[system] = row["group"]
-                if row["system_kind"] == "control":
-                    ranking.controls.add(system)
-        claiming = Counter(ranking.task for ranking in found.values() if ranking.kind != "control")
-        unsure = {
-            (r["task"], r["ranker"]): r.estimate.reason for r in self.rows.select("above", "p")
-        }
-        return [
-            replace(ranking, claims=claiming[ranking.task], unsure=unsure.get(key, ""))
-            for key, ranking in found.items()
-        ]
+            if row.analysis in ("system", "ranking", "above"):
+                found.setdefault((row["task"], row["ranker"], row["ranker_kind"]), []).append(row)
+        claims = Counter(task for task, _, kind in found if kind != "control")
+        return [_one_ranking(key, rows, claims[key[0]]) for key, rows in found.items()]
 
     def of(self, task: str) -> list[OneRanking]:
         """The rankings of one task."""
@@ -238,8 +212,42 @@ class Rankings(Shown):
         return {ranking.ranker: ranking.title for ranking in ordered}
 
     def instances(self, task: str) -> int:
-        """How many instances of a task were ranked."""
+        """The number of ranked instances of a task."""
         return int(self.rows.find("instances", "task", task=task).value or 0)
+
+
+def _one_ranking(key: tuple[str, str, str], rows: Sequence[Row], claims: int) -> OneRanking:
+    """The ranking of that task, ranker and kind that these rows tell."""
+
+    def of(analysis: str, statistic: str = "") -> list[Row]:
+        return [r for r in rows if r.analysis == analysis and statistic in ("", r.statistic)]
+
+    scores, places, average_ranks = (
+        {row["system"]: row.estimate for row in of("system", statistic)}
+        for statistic in ("score", "place", "average_rank")
+    )
+    shares = {
+        (row["system"], row["other"]): row.estimate.value
+        for row in of("above", "share_of_resamples")
+        if row.estimate.value is not None
+    }
+    tests = of("above", "p")
+    pairs = {(row["system"], row["other"]): row.estimate.value for row in tests}
+    return OneRanking(
+        task=key[0],
+        ranker=key[1],
+        kind=cast(RankerKind, key[2]),
+        scores=scores,
+        places=places,
+        average_ranks=average_ranks,
+        groups={row["system"]: row["group"] for row in of("system")},
+        whole={row.statistic: row.estimate for row in of("ranking")},
+        shares=shares | {(lower, upper): 1 - share for (upper, lower), share in shares.items()},
+        p=pairs | {(other, system): p for (system, other), p in pairs.items()},
+        controls={row["system"] for row in of("system") if row["system_kind"] == "control"},
+        claims=claims,
+        unsure=tests[-1].estimate.reason if tests else "",
+    )
 
 
 FEW_COMMON = "fewer than two systems are ranked by both"
@@ -251,7 +259,6 @@ LEVEL_LENGTHS = "in every instance all arguments are of one length or ranked lev
 NO_LENGTHS = "no instance has all arguments, with their lengths and scores"
 _AGREEMENT = ("tau_b", "p", "spearman", "tau_b_of_averages", "top_1")
 SHARE: Bounds = (0.0, 1.0)
-NO_OTHER = "no other ranker is there to compare with"
 NOT_COMMON = "the rankers have no instance with this generator and another system in common"
 
 
@@ -273,7 +280,7 @@ class Matched:
 
 
 def match(rankers: Sequence[RankerScores], systems: Sequence[str]) -> Matched:
-    """What one ranker or more rank in common, of the named systems and in their order.
+    """The instances and systems that all rankers rank, of those named and in their order.
 
     Clusters are those of the first. An instance that a ranker was never to rank, such as those
     outside the sample that humans saw, is not missing.
@@ -361,7 +368,7 @@ def _of_averages(both: Matched, resampling: Resampling) -> Estimate:
 def length_bias(
     scores: RankerScores, words: FloatArray, systems: Sequence[str], resampling: Resampling
 ) -> list[Row]:
-    """Whether longer arguments rank higher within their instance, among the named systems.
+    """The rank correlation of length and place within an instance, among the named systems.
 
     `words` (instances, systems) has the rows and columns of `scores`, NaN where the length is
     unknown. `rho` is Spearman's, of words and rank turned round; `longest_first` is the chance that
@@ -391,7 +398,7 @@ def self_preference(
     systems: Sequence[str],
     resampling: Resampling,
 ) -> tuple[Estimate, Estimate]:
-    """How many places higher `akin` ranks the generator than the mean of the others does, and p.
+    """The places by which `akin` ranks the generator above the mean of the others, and p.
 
         mean over instances of (mean over the others of r_other - r_akin)
 
@@ -401,9 +408,9 @@ def self_preference(
     """
     both = match((akin, *others), systems)
     n = both.values.shape[1]
-    if not others or generator not in both.systems or len(both.systems) < 2 or n == 0:
-        reason = NOT_COMMON if others else NO_OTHER
-        none = Estimate(None, n_missing=both.n_missing, reason=reason, level=resampling.level)
+    if generator not in both.systems or len(both.systems) < 2 or n == 0:
+        missing = both.n_missing
+        none = Estimate(None, n_missing=missing, reason=NOT_COMMON, level=resampling.level)
         return none, none
     at, most = both.systems.index(generator), len(both.systems) - 1.0
 

@@ -104,13 +104,13 @@ class KeptTask(_Kept):
 
     @property
     def shown(self) -> RankedTask:
-        """What a report says of the task."""
+        """The task as a report names it."""
         return RankedTask(self.name, self.title, self.metric, self.systems, self.left_out)
 
     @cached_property
     def systems(self) -> tuple[System, ...]:
-        """Who wrote at least one argument on the ranked instances: gold first, then models, then
-        control cases."""
+        """The writers of at least one argument on the ranked instances: gold first, then models,
+        then control cases."""
         kinds: dict[str, SystemKind] = {GOLD: "gold", **dict.fromkeys(self.controls, "control")}
         written = (name for name, by_item in self.arguments.items() if by_item)
         return tuple(System(name, kinds.get(name, "model")) for name in written)
@@ -122,7 +122,7 @@ class KeptTask(_Kept):
         return [(k, name) for k, n in draws.items() for name in evaluator_names(self.name, k, n)]
 
     def text(self, system: str, item: str) -> str | None:
-        """What that system says on that item; None where it says nothing."""
+        """The argument of a system on an item; None where there is none."""
         found = self.arguments[system].get(item)
         return None if found is None else found.text
 
@@ -137,14 +137,14 @@ class KeptTask(_Kept):
 
     @cached_property
     def words(self) -> FloatArray:
-        """How many words each argument has (instances, systems), NaN where there is none."""
+        """The words of each argument (instances, systems), NaN where there is none."""
         texts = [self.text(s.name, item) for item in self.items for s in self.systems]
         words = [np.nan if text is None else float(len(text.split())) for text in texts]
         return np.array(words).reshape(len(self.items), len(self.systems))
 
 
 class KeptRanking(_Kept):
-    """What ranking.json holds. `generators` maps each to its backend, `retrieval` is what the
+    """The content of ranking.json. `generators` maps each to its backend, `retrieval` is what the
     passages were found with, empty without any."""
 
     judgebench: str
@@ -158,7 +158,7 @@ class KeptRanking(_Kept):
 
 
 class Trained(_Kept):
-    """What training one evaluator took, from its manifest. `cut` counts inputs of training that
+    """A finished training, from the manifest of its evaluator. `cut` counts inputs of training that
     were longer than the encoder takes, `cut_arguments` those that lost some of the argument."""
 
     task: str
@@ -207,7 +207,7 @@ def argument_answer(
 
 
 def read_ranking(run: Path) -> KeptRanking:
-    """What ranking.json holds. Raises SetupError where it is missing or damaged."""
+    """The content of ranking.json. Raises SetupError where it is missing or damaged."""
     path = run / RANKING
     if not path.is_file():
         raise SetupError(Problem("is no ranking run: it holds no " + RANKING, file=str(run)))
@@ -220,7 +220,7 @@ def read_tasks(run: Path) -> list[KeptTask]:
     ranking, tasks = read_ranking(run), []
     names = (*ranking.generators, *ranking.controls)
     paths = [run / GIVEN_ARGUMENTS, *(arguments_path(run, name) for name in names)]
-    written = [a for path in paths if path.is_file() for _, a in read_arguments(path)]
+    written = [a for path in paths for a in read_arguments(path)]
     for task in ranking.tasks:
         filled: dict[str, Any] = {"controls": ranking.controls}
         if "arguments" not in task.model_fields_set:
@@ -248,26 +248,21 @@ def write_ranking(run: Path, content: KeptRanking, given: Iterable[Argument]) ->
     """Replace ranking.json, and the arguments that this run did not make. Raises DiskFailed."""
     write_arguments_file(run / GIVEN_ARGUMENTS, given)
     plain = content.model_dump(mode="json", exclude_unset=True)
-    _write(run / RANKING, to_json(plain, indent=1) + "\n")
+    write_text(run / RANKING, to_json(plain, indent=1) + "\n")
 
 
 def write_arguments_file(path: Path, arguments: Iterable[Argument]) -> None:
     """One line per argument. Raises DiskFailed."""
-    _write(path, "".join(map(argument_line, arguments)))
-
-
-def write_split(run: Path, task: str, rows: Mapping[str, Any]) -> None:
-    """The row indices of each split. Raises DiskFailed."""
-    _write(run / "proxy" / f"split-{task}.json", to_json(rows, indent=1) + "\n")
+    write_text(path, "".join(map(argument_line, arguments)))
 
 
 def evaluator_folder(run: Path, name: str) -> Path:
-    """Where a trained evaluator lies."""
+    """The folder of a trained evaluator."""
     return run / "proxy" / "evaluators" / name
 
 
 def read_trained(run: Path, name: str) -> Trained | None:
-    """What training an evaluator took; None where it is not trained. Raises SetupError where its
+    """The training of an evaluator; None where it is not trained. Raises SetupError where its
     manifest is damaged."""
     path = evaluator_folder(run, name) / "manifest.json"
     if not path.is_file():
@@ -275,7 +270,8 @@ def read_trained(run: Path, name: str) -> Trained | None:
     return validate(read_object(path.read_bytes(), path), Trained, str(path))
 
 
-def _write(path: Path, text: str) -> None:
+def write_text(path: Path, text: str) -> None:
+    """Replace the text of a file in a folder that need not be there yet. Raises DiskFailed."""
     with disk_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, text.encode("utf-8"))

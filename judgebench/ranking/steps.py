@@ -9,12 +9,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 import judgebench
 from judgebench.errors import BudgetSpent, SetupError
-from judgebench.files import disk_errors
+from judgebench.files import disk_errors, to_json
 from judgebench.models import open_backend
 from judgebench.models.contract import wind_down
 from judgebench.models.hosts import hosts_of
@@ -38,14 +39,14 @@ from judgebench.ranking.ranking_folder import (
     KeptInstance,
     KeptRanking,
     KeptTask,
-    argument_answer,
     evaluator_folder,
     files_of,
+    read_tasks,
     write_arguments_file,
     write_ranking,
-    write_split,
+    write_text,
 )
-from judgebench.records import Answer, Dataset
+from judgebench.records import Dataset
 from judgebench.runs import run_bench
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.judging import Bundles, Work, judge_answers
@@ -54,13 +55,13 @@ from judgebench.runs.run_bench import take_out
 from judgebench.runs.stop import Budget, Interrupted, Stop, ctrl_c
 from judgebench.runs.verdict_log import check_lines
 from judgebench.studies.answers import indexed
-from judgebench.writer import WritingTerms, Written
+from judgebench.writer import WritingTerms
 
 
 def rank_all(
     bench: RankBench, folder: RunFolder, progress: Progress, budget: float | None = None
 ) -> None:
-    """Everything that a ranking needs: arguments, verdicts, evaluators and the ranks of people.
+    """Make all that a ranking needs: arguments, verdicts, evaluators and the ranks of people.
 
     A spent budget stops no training. Raises what the three steps raise.
     """
@@ -91,24 +92,22 @@ class RankingStep(Work):
 def _step(
     folder: RunFolder, progress: Progress, what: str = "the answers in flight"
 ) -> Iterator[RankingStep]:
-    """The folder held for a step. Raises Interrupted at its end where the user stopped it."""
+    """Hold the folder for a step, and say what of its files is damaged.
+
+    Raises Interrupted at its end where the user stopped it.
+    """
     step = RankingStep(folder, progress, Budget(None), Stop())
     with folder.locked(), ctrl_c(step.stop, progress.say, what=what):
-        _reopen(folder, progress)
+        with suppress(SetupError):  # of a damaged run.json, which the judges' run tells of
+            found = [p for p in folder.damage() if p.file.startswith(f"{folder.path / PROXY}")]
+            folder.reopen(PROXY)
+            for problem in found:
+                said = f"{problem}; what it lacks is made again"
+                progress.say(said)
+                folder.note_changes({problem.file.removeprefix(f"{folder.path}/"): f"{said}."})
         yield step
         if step.stop.wanted:
             raise Interrupted
-
-
-def _reopen(folder: RunFolder, progress: Progress) -> None:
-    """Note that the ranking goes on, and say what of its files is damaged."""
-    with suppress(SetupError):  # of a damaged run.json, which the judges' run tells of
-        found = [p for p in folder.damage() if p.file.startswith(f"{folder.path / PROXY}")]
-        folder.reopen(PROXY)
-        for problem in found:
-            said = f"{problem}; what it lacks is made again"
-            progress.say(said)
-            folder.note_changes({problem.file.removeprefix(f"{folder.path}/"): f"{said}."})
 
 
 def write_arguments_of_all(
@@ -121,7 +120,8 @@ def write_arguments_of_all(
     """
     with _step(folder, progress) as step:
         for entry in bench.tasks:
-            write_split(folder.path, entry.task.name, split_rows(entry.task))
+            path = folder.path / "proxy" / f"split-{entry.task.name}.json"
+            write_text(path, to_json(split_rows(entry.task), indent=1) + "\n")
         spent = _generate(bench, step, budget)
         _keep(bench, folder.path, make_control_cases(bench, step))
     return spent
@@ -135,11 +135,8 @@ def judge_all(
 ) -> None:
     """Put every argument on a ranked instance to the judges, as any run does. `budget` is for the
     verdicts alone. Raises what `run_bench.run` raises."""
-    answers: list[Answer] = []
-    for entry in (entry for entry in bench.tasks if entry.entry.judged):
-        rows = {i.item_id: row for row, i in enumerate(entry.task.ranked)}
-        asked = _asked(entry, all_arguments(bench, entry, folder.path))
-        answers += sorted(asked, key=lambda answer: rows[answer.metadata["instance"]])
+    judged_tasks = (task for task in read_tasks(folder.path) if task.judged)
+    answers = [answer for task in judged_tasks for answer in task.answers().values()]
     with closing(load_bench(bench.file, arguments=Dataset(answers, ()))) as judged:
         run_bench.run(judged, folder, budget=budget, progress=progress)
 
@@ -151,18 +148,8 @@ def evaluate_all(bench: RankBench, folder: RunFolder, progress: Progress) -> Non
     """
     in_hand = "the batch in training or the decisions in hand; epochs that are done are kept"
     with _step(folder, progress, what=in_hand) as step:
-        for entry in bench.tasks:
-            _evaluate(bench, step, entry, all_arguments(bench, entry, folder.path))
-
-
-def _asked(entry: RankedEntry, arguments: BySystem, *, document: bool = True) -> list[Answer]:
-    """Every argument on a ranked instance as an Answer, those of one system together."""
-    return [
-        argument_answer(entry.task.name, i, system, by_item[i.item_id].text, document=document)
-        for system, by_item in arguments.items()
-        for i in entry.task.ranked
-        if i.item_id in by_item
-    ]
+        for entry, task in zip(bench.tasks, read_tasks(folder.path), strict=True):
+            _evaluate(bench, step, entry, task)
 
 
 # --- arguments -----------------------------------------------------------------------------------
@@ -194,17 +181,13 @@ def _write_all(
             terms = WritingTerms(f"{task}: {name} writes", step.progress, step.stop, budget, price)
             with disk_errors(step.folder.path):
                 written = writer.write(entry.task, entry.argued, terms)
+            ends = [f"{n} {finish}" for finish, n in sorted(written.finishes.items())]
+            if n := written.failed:
+                ends.append(f"{n} without a reply ({written.why_failed}): asked again next")
             if written.asked:
-                step.progress.say(f"{task}: arguments of {name}: {_outcome(written)}")
+                step.progress.say(f"{task}: arguments of {name}: {', '.join(ends) or 'none'}")
             if step.stop.wanted:
                 raise Interrupted
-
-
-def _outcome(written: Written) -> str:
-    parts = [f"{n} {finish}" for finish, n in sorted(written.finishes.items())]
-    if written.failed:
-        parts.append(f"{written.failed} without a reply ({written.why_failed}): asked again next")
-    return ", ".join(parts) or "none"
 
 
 def make_control_cases(bench: RankBench, step: RankingStep) -> Mapping[str, Any]:
@@ -232,14 +215,13 @@ def all_arguments(bench: RankBench, entry: RankedEntry, run: Path) -> BySystem:
     sources: list[Argument] = list(entry.given)
     for name in [*(g.name for g in entry.generators), *bench.proxy.controls]:
         path = arguments_path(run, name)
-        if path.is_file():
-            sources += [a for _, a in read_arguments(path) if a.item_id in argued]
+        sources += [a for a in read_arguments(path) if a.item_id in argued]
     return found | last_arguments(sources, task.name)
 
 
 def _taught_by(bench: RankBench, arguments: BySystem) -> dict[str, dict[str, str]]:
-    """What an LLM-trained evaluator may learn from, by system and item: neither experts nor control
-    cases."""
+    """The texts that an LLM-trained evaluator may learn from, by system and item: neither those of
+    experts nor control cases."""
     return {
         system: {item: argument.text for item, argument in by_item.items()}
         for system, by_item in arguments.items()
@@ -250,16 +232,18 @@ def _taught_by(bench: RankBench, arguments: BySystem) -> dict[str, dict[str, str
 # --- evaluators ----------------------------------------------------------------------------------
 
 
-def _evaluate(bench: RankBench, step: RankingStep, entry: RankedEntry, arguments: BySystem) -> None:
-    """Train what is not trained, then write the verdicts that are not written.
+def _evaluate(bench: RankBench, step: RankingStep, entry: RankedEntry, kept: KeptTask) -> None:
+    """Train what is not trained, then write the verdicts that are not written; the arguments of one
+    system are decided together.
 
     Raises Interrupted where the user stops it; epochs and verdicts done are kept.
     """
     from judgebench.ranking.proxy.evaluator import ProxyEvaluator
     from judgebench.ranking.proxy.training import train
 
-    models, config = _taught_by(bench, arguments), entry.evaluators
-    answers = indexed(_asked(entry, arguments, document=False))
+    config, asked = entry.evaluators, kept.answers(document=False)
+    models = _taught_by(bench, all_arguments(bench, entry, step.folder.path))
+    answers = indexed([asked[at] for at in sorted(asked, key=itemgetter(1, 0))])
     plans = [
         EvaluatorPlan(entry.task, kind, config, bench.config.seed, models, draw)
         for kind in config.kinds
@@ -284,18 +268,31 @@ def _evaluate(bench: RankBench, step: RankingStep, entry: RankedEntry, arguments
 def _keep(bench: RankBench, run: Path, retrieval: Mapping[str, Any]) -> None:
     """Write ranking.json, and beside it the arguments on ranked instances that no file holds."""
     tasks, given = [], list[Argument]()
+    made = {*(g.name for g in bench.proxy.generators), *bench.proxy.controls}
+    shared = ("name", "title", "metric", "labels", "left_out", "notes", "files")
     for entry in bench.tasks:
-        arguments = all_arguments(bench, entry, run)
-        made = {*(g.name for g in entry.generators), *bench.proxy.controls}
+        task, arguments = entry.task, all_arguments(bench, entry, run)
         given += [
             by_item[i.item_id]
             for system, by_item in arguments.items()
             if system not in made
-            for i in entry.task.ranked
+            for i in task.ranked
             if i.item_id in by_item
         ]
-        tasks.append(_kept_task(bench, entry, arguments))
-    kept = KeptRanking(
+        trained_on = {i.item_id for i in task.of("train")}
+        taught_by = _taught_by(bench, arguments).items()
+        kept = KeptTask(
+            **{field: getattr(task, field) for field in shared},
+            kinds=entry.evaluators.kinds,
+            draws=entry.evaluators.draws,
+            drawn=entry.evaluators.kinds,
+            judged=entry.entry.judged,
+            generators=tuple(g.name for g in entry.generators),
+            learnt_from=tuple(s for s, texts in taught_by if trained_on & texts.keys()),
+            instances=tuple(map(KeptInstance.model_validate, task.ranked)),
+        )
+        tasks.append(kept)
+    ranking = KeptRanking(
         judgebench=judgebench.__version__,
         name=bench.config.name,
         seed=bench.config.seed,
@@ -305,23 +302,4 @@ def _keep(bench: RankBench, run: Path, retrieval: Mapping[str, Any]) -> None:
         retrieval=dict(retrieval),
         tasks=tuple(tasks),
     )
-    write_ranking(run, kept, given)
-
-
-def _kept_task(bench: RankBench, entry: RankedEntry, arguments: BySystem) -> KeptTask:
-    """`learnt_from` are the systems some of whose arguments an LLM-trained evaluator may read."""
-    task = entry.task
-    taught = {i.item_id for i in task.of("train")}
-    shared = ("name", "title", "metric", "labels", "left_out", "notes", "files")
-    return KeptTask(
-        **{field: getattr(task, field) for field in shared},
-        kinds=entry.evaluators.kinds,
-        draws=entry.evaluators.draws,
-        drawn=entry.evaluators.kinds,
-        judged=entry.entry.judged,
-        generators=tuple(g.name for g in entry.generators),
-        learnt_from=tuple(
-            s for s, texts in _taught_by(bench, arguments).items() if taught & texts.keys()
-        ),
-        instances=tuple(map(KeptInstance.model_validate, task.ranked)),
-    )
+    write_ranking(run, ranking, given)

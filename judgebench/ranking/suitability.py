@@ -1,4 +1,4 @@
-"""Is a task fit to rank arguments by? Only where experts agree on which arguments are better.
+"""Test whether a task is fit to rank arguments by: only where experts agree which are better.
 
 The rule follows section 3.3 of the paper on proxy tasks. Two things are asked of a few items that
 two or more experts ranked: that the experts agree (Krippendorff's alpha of the ranks reaches a
@@ -28,6 +28,7 @@ from judgebench.ranking.human import RANKS, HumanRanks
 from judgebench.ranking.rankers import OneRanking, RankedTask
 from judgebench.records import Estimate
 from judgebench.results.figure import SMALL, grid_ticks, ink_on, new_figure
+from judgebench.results.layout import Contents, Layout
 from judgebench.results.part import Block, Part
 from judgebench.results.rows import Results, Row
 from judgebench.results.shown import Shown
@@ -78,8 +79,7 @@ MedalGrid = Mapping[str, Sequence[MedalCell]]  # by ranker, one cell per place
 def ordinal(number: int) -> str:
     """`4th`, `11th`, `21st`."""
     endings = {1: "st", 2: "nd", 3: "rd"}
-    ending = "th" if number % 100 in (11, 12, 13) else endings.get(number % 10, "th")
-    return f"{number}{ending}"
+    return f"{number}{'th' if number % 100 in (11, 12, 13) else endings.get(number % 10, 'th')}"
 
 
 def medal(number: int) -> str:
@@ -113,8 +113,8 @@ def _cells(ranking: OneRanking, task: RankedTask, with_controls: bool) -> list[M
 
 
 def against_arguments(ranking: OneRanking, task: RankedTask, control: str) -> tuple[int, int]:
-    """How many real arguments a control case clearly ranks above, and how many it cannot be
-    distinguished from."""
+    """The number of real arguments that a control case clearly ranks above, and of those that it
+    cannot be distinguished from."""
     arguments = [name for name in task.arguments if name in ranking.placed]
     above = sum(ranking.clearly_above(control, name) for name in arguments)
     below = sum(ranking.clearly_above(name, control) for name in arguments)
@@ -122,7 +122,7 @@ def against_arguments(ranking: OneRanking, task: RankedTask, control: str) -> tu
 
 
 def has_controls(rankings: Sequence[OneRanking], task: RankedTask) -> bool:
-    """Whether any ranker of the task ranked a control case."""
+    """True where some ranker of the task ranked a control case."""
     return any(set(task.controls) & ranking.placed.keys() for ranking in rankings)
 
 
@@ -133,20 +133,21 @@ def medals_table(
     grid = medal_grid(rankings, task, with_controls=with_controls)
     width = max(map(len, grid.values()), default=0)
     about = "with the control cases" if with_controls else "real arguments only"
-    notes = ["By score, best first; tied systems share a cell, and the places after it stay empty."]
-    if with_controls:
-        notes.append(
-            "Above: how many real arguments a control case clearly ranks above, corrected for the "
-            "number of pairs and rankers. Unclear: it clearly ranks above none, but not below all. "
-            "An evaluator that is not misled ranks every control case below every argument."
-        )
-    return Table(
+    misled = (
+        "Above: how many real arguments a control case clearly ranks above, corrected for the "
+        "number of pairs and rankers. Unclear: it clearly ranks above none, but not below all. "
+        "An evaluator that is not misled ranks every control case below every argument."
+    )
+    return Layout(
         key,
         f"Who helps most, {task.title}: {about}",
-        ("Ranker", *(medal(i) for i in range(1, width + 1))),
-        tuple((Cell(name), *map(_medal_cell, row)) for name, row in grid.items()),
-        tuple(notes),
-    )
+        ("Ranker",),
+        (
+            "By score, best first; tied systems share a cell, and the places after it stay empty.",
+            misled if with_controls else "",
+        ),
+        tuple(medal(i) for i in range(1, width + 1)),
+    ).listing((name, *map(_medal_cell, row)) for name, row in grid.items())
 
 
 def _medal_cell(cell: MedalCell) -> Cell:
@@ -256,7 +257,7 @@ class Fitness(StrEnum):
 
 @dataclass(frozen=True)
 class TaskFitness:
-    """What the experts' ranks say of one task.
+    """The verdict on one task, by the experts' ranks.
 
     `rows` hold `alpha` over items that two or more experts ranked (`n` in it; `n_missing` were
     asked and are not among them); Friedman's `chi_square` and `p` over the items that have a mean
@@ -311,7 +312,7 @@ class Suitability(Shown):
 def suitability(
     ranks: HumanRanks, resampling: Resampling = DEFAULT_RESAMPLING, min_alpha: float = MIN_ALPHA
 ) -> Suitability:
-    """Whether each task is fit to rank arguments by, with reasons.
+    """Test whether each task is fit to rank arguments by, with reasons.
 
     Raises SetupError where fewer than two experts ranked an item of a task.
     """
@@ -322,7 +323,7 @@ def suitability(
 def fitness_of(
     ranks: HumanRanks, task: str, resampling: Resampling, min_alpha: float = MIN_ALPHA
 ) -> TaskFitness:
-    """The same of one task."""
+    """Test one task as `suitability` tests all."""
     experts = ranks.experts(task)
     if len(experts) < 2:
         found = ", ".join(experts) or "none"
@@ -333,14 +334,15 @@ def fitness_of(
     fitness, reasons = judge(alpha, tested["p"], min_alpha)
     of_task = {"task": task}
     rows = [Row("suitability", k, e, keys=of_task) for k, e in {"alpha": alpha, **tested}.items()]
-    for system, mean in zip(ranks.systems(task), mean_ranks, strict=False):
-        rows.append(
-            Row("mean_rank", "mean_rank", Estimate(mean), keys={**of_task, "system": system})
-        )
-    for label, (of_label, without) in labels.items():
-        keys = {**of_task, "label": label}
-        rows.append(Row("label", "alpha", of_label, keys=keys))
-        rows.append(Row("label", "without", without, keys=keys))
+    rows += [
+        Row("mean_rank", "mean_rank", Estimate(mean), keys={**of_task, "system": system})
+        for system, mean in zip(ranks.systems(task), mean_ranks, strict=False)
+    ]
+    rows += [
+        Row("label", statistic, estimate, keys={**of_task, "label": label})
+        for label, estimates in labels.items()
+        for statistic, estimate in zip(("alpha", "without"), estimates, strict=True)
+    ]
     return TaskFitness(
         task=task,
         experts=experts,
@@ -378,7 +380,7 @@ def judge(
 
 
 def more_items(alpha: Estimate, min_alpha: float) -> int | None:
-    """How many further items until the interval of alpha clears the bar, if alpha stays.
+    """The number of further items until the interval of alpha clears the bar, if alpha stays.
 
         n' = n ((limit - alpha) / (bar - alpha))^2
 
@@ -397,9 +399,8 @@ def more_items(alpha: Estimate, min_alpha: float) -> int | None:
 def _is_firm(fitness: Fitness, alpha: Estimate, min_alpha: float) -> bool:
     if alpha.low is None or alpha.high is None:
         return False
-    if fitness is Fitness.SUITABLE:
-        return alpha.low >= min_alpha
-    return fitness is Fitness.NOT_SUITABLE and alpha.high < min_alpha
+    firm = {Fitness.SUITABLE: alpha.low >= min_alpha, Fitness.NOT_SUITABLE: alpha.high < min_alpha}
+    return firm.get(fitness, False)
 
 
 # --- agreement -----------------------------------------------------------------------------------
@@ -499,7 +500,7 @@ def _on_difference(p: Estimate) -> str:
 def _on_labels(
     alpha: Estimate, labels: Mapping[str, tuple[Estimate, Estimate]], bar: float
 ) -> list[str]:
-    """Which label, left out, would lift alpha over the bar."""
+    """Sentences on the labels that, left out, would lift alpha over the bar."""
     if alpha.value is None or alpha.value >= bar:
         return []
     return [
@@ -546,45 +547,43 @@ def _on_the_interval(found: TaskFitness) -> Iterator[str]:
 
 
 def _measures(tasks: Sequence[TaskFitness]) -> Table:
-    def cells(task: TaskFitness) -> Iterator[Cell]:
-        found = [task.rows.find(x, "suitability") for x in ("alpha", "chi_square", "p")]
-        yield from (Cell(task.task), Cell(f"{task.min_alpha:.2f}"))
-        yield from (Cell(estimate=estimate) for estimate in found)
-        yield Cell(f"{found[-1].n:,}")
+    def line(task: TaskFitness) -> Contents:
+        alpha, chi_square, p = (
+            task.rows.find(x, "suitability") for x in ("alpha", "chi_square", "p")
+        )
+        return task.task, f"{task.min_alpha:.2f}", alpha, chi_square, p, p.n
 
-    return Table(
+    return Layout(
         "suitability",
         "Agreement of experts and difference of systems",
-        ("task", "bar of alpha", "alpha", "Friedman chi-square", "p", "items tested"),
-        tuple(tuple(cells(task)) for task in tasks),
+        ("task",),
         ("Alpha is Krippendorff's, ordinal, over the ranks of each argument.",),
-    )
+        ("bar of alpha", "alpha", "Friedman chi-square", "p", "items tested"),
+    ).listing(map(line, tasks))
 
 
 def _mean_ranks(rows: Results) -> Table:
     tasks = rows.values("task", "mean_rank")
     found = [(r["task"], r.estimate.value or 0.0, r["system"]) for r in rows.select("mean_rank")]
     ordered = sorted(found, key=lambda row: (tasks.index(row[0]), row[1]))
-    return Table(
+    return Layout(
         "suitability_mean_ranks",
         "Mean rank of each system, 1 the best",
-        ("task", "system", "mean rank"),
-        tuple((Cell(task), Cell(system), Cell(f"{mean:.2f}")) for task, mean, system in ordered),
+        ("task", "system"),
         ("Over the items of the test, each by the mean over its experts.",),
-        stubs=2,
-    )
+        ("mean rank",),
+    ).listing((task, system, f"{mean:.2f}") for task, mean, system in ordered)
 
 
 def _labels(rows: Results) -> Table:
-    def cells(alpha: Row, without: Row) -> tuple[Cell, ...]:
-        items = Cell(f"{alpha.estimate.n + alpha.estimate.n_missing:,}")
-        estimates = (Cell(estimate=row.estimate) for row in (alpha, without))
-        return Cell(alpha["task"]), Cell(alpha["label"]), items, *estimates
-
-    return Table(
+    pairs = rows.pivot("label", "task", "label").items()
+    return Layout(
         "suitability_labels",
         "Agreement by label",
-        ("task", "label", "items", "alpha", "alpha without them"),
-        tuple(map(cells, rows.select("label", "alpha"), rows.select("label", "without"))),
-        stubs=2,
+        ("task", "label"),
+        beside=("items", "alpha", "alpha without them"),
+    ).listing(
+        (*names, alpha.n + alpha.n_missing, alpha, found["without"].estimate)
+        for names, found in pairs
+        for alpha in [found["alpha"].estimate]
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from judgebench.runs.wing import FileKind, Lines, Section, Wing
 
@@ -59,10 +59,6 @@ def _run(bench: Path, folder: Path | None, progress: Progress, budget: float | N
 # --- judgebench check and judgebench list --------------------------------------------------------
 
 
-def _ranks(value: Mapping[str, Any]) -> bool:
-    return bool(value.get("proxy"))
-
-
 def _check_bench(path: Path) -> str:
     from judgebench.ranking.human import given_ranks
     from judgebench.ranking.rank_bench import load_rank_bench
@@ -83,7 +79,7 @@ def _check_task(path: Path, rubric: str) -> str:
 
 
 def _asks_for_arguments(path: Path) -> bool:
-    """Whether a prompt's front matter says what is to be written, and not how to reply."""
+    """True where a prompt's front matter says what is to be written, and not how to reply."""
     from judgebench.prompt import front_begins
 
     return front_begins(path, "writes")
@@ -110,7 +106,7 @@ WING = Wing(
     section=Section(
         "proxy",
         _settings,
-        _ranks,
+        lambda value: bool(value.get("proxy")),
         _check_bench,
         "ranks arguments: call `judgebench rank run`",
         _run,

@@ -16,6 +16,7 @@ from judgebench.ranking.human import GIVEN, given_ranks, keep_ranks, ranks_of
 from judgebench.ranking.proxy.task import (
     EvaluatorConfig,
     GeneratorConfig,
+    ProxyConfig,
     ProxyTask,
     TaskEntry,
     TaskInstance,
@@ -23,6 +24,7 @@ from judgebench.ranking.proxy.task import (
 from judgebench.ranking.rank_bench import RankBench, RankedEntry
 from judgebench.ranking.ranking_folder import RANKING
 from judgebench.ranking.sheet import items_of_run, write_sheets
+from judgebench.retrieval.vectors import Corpus
 
 HEAD = "task,item_id,expert,system,rank,label,group\n"
 
@@ -37,7 +39,8 @@ def bench(folder: Path, *files: str) -> RankBench:
     entry = RankedEntry(task, TaskEntry(task="t"), (model,), (), EvaluatorConfig())
     proxy = {"tasks": ["t"], "human_ranks": list(files)}
     config = bench_model().model_validate({"name": "b", "rubric": "r", "proxy": proxy})
-    return RankBench(config, folder / "bench.yaml", (entry,))
+    section = ProxyConfig.model_validate(proxy)
+    return RankBench(config, section, folder / "bench.yaml", (entry,), Corpus())
 
 
 def given(folder: Path, *rows: str) -> str:

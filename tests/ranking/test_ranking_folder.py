@@ -19,7 +19,6 @@ from judgebench.ranking.ranking_folder import (
     read_trained,
     write_arguments_file,
     write_ranking,
-    write_split,
 )
 
 
@@ -66,12 +65,6 @@ def test_texts_of_older_runs_stand_in_ranking_json(tmp_path: Path) -> None:
     make(tmp_path)
     (task,) = read_tasks(tmp_path)
     assert {s: {i: a.text for i, a in of.items()} for s, of in task.arguments.items()} == TEXTS
-
-
-def test_a_split_holds_row_indices(tmp_path: Path) -> None:
-    rows = {"train": [0, 2], "development": [1], "test": [3]}
-    write_split(tmp_path, "claims", rows)
-    assert json.loads((tmp_path / "proxy" / "split-claims.json").read_text()) == rows
 
 
 def test_a_folder_without_a_ranking_says_so(tmp_path: Path) -> None:

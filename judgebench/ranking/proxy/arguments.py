@@ -31,7 +31,7 @@ _HEADING = re.compile(r"^\s*\**(?:argument|evidence)\**\s*:\**\s*", re.IGNORECAS
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """What `system` says on one instance of a task.
+    """The text of `system` on one instance of a task.
 
     `signature` hashes what it was made with (model, prompt, decoding, seed, instance), '' where it
     was given. `finish` is as of a backend's Reply: `length` was cut at the most tokens, and where a
@@ -57,13 +57,14 @@ def argument_id(task: str, item_id: str, system: str) -> str:
 
 
 def arguments_path(folder: Path, system: str) -> Path:
-    """Where a run keeps what one system wrote."""
+    """The file of one system's arguments in a run folder."""
     return folder / "proxy" / f"arguments-{system}.jsonl"
 
 
-def read_arguments(path: Path) -> Iterator[tuple[int, Argument]]:
-    """Line number and argument of every line. Raises SetupError for a damaged one."""
-    yield from ((number, _argument(value, path, number)) for number, value in read_lines(path))
+def read_arguments(path: Path) -> Iterator[Argument]:
+    """The argument of every line; none without the file. Raises SetupError for a damaged line."""
+    lines = read_lines(path) if path.is_file() else ()
+    yield from (_argument(value, path, number) for number, value in lines)
 
 
 def _argument(value: Mapping[str, Any], path: Path, number: int) -> Argument:
@@ -80,7 +81,7 @@ def _argument(value: Mapping[str, Any], path: Path, number: int) -> Argument:
 
 
 def argument_line(argument: Argument) -> str:
-    """Its line of JSON, without what is unknown."""
+    """The argument as a line of JSON, without fields that are unknown."""
     found = {f.name: getattr(argument, f.name) for f in fields(Argument)}
     return to_line({k: v for k, v in found.items() if v not in (None, "") or k == "text"})
 
@@ -113,14 +114,12 @@ def given_arguments(paths: Iterable[Path], tasks: Sequence[ProxyTask]) -> list[A
                 problems += error.problems
                 continue
             task, item, system = argument.task, argument.item_id, argument.system
-            message = ""
-            if task not in known:
-                message = "is no task of this benchmark"
-            elif item not in known[task]:
-                message = f"is no item of the task {task}"
-            elif (task, item, system) in found:
-                message = f"has an argument of {system} before"
-            if message:
+            checks = {
+                "is no task of this benchmark": task not in known,
+                f"is no item of the task {task}": item not in known.get(task, ()),
+                f"has an argument of {system} before": (task, item, system) in found,
+            }
+            if message := next((message for message, fails in checks.items() if fails), ""):
                 field, value = ("item_id", item) if task in known else ("task", task)
                 problems.append(Problem(message, str(path), number, field, value, kind=message))
             found[task, item, system] = argument
@@ -152,7 +151,7 @@ class ArgumentWriter:
         wanted = {content_hash([*way, i.item_id, i.question, i.context]): i for i in instances}
         self.path.parent.mkdir(parents=True, exist_ok=True)
         drop_torn_line(self.path)
-        kept = list(_kept(self.path))
+        kept = list(read_arguments(self.path))
         done = {a.signature: a for a in kept if a.signature}
         todo = {signature: i for signature, i in wanted.items() if signature not in done}
         with self.path.open("ab", buffering=0) as file:
@@ -187,7 +186,7 @@ class ArgumentWriter:
 
 
 def argument_messages(task: ProxyTask, instance: TaskInstance) -> tuple[Message, ...]:
-    """How a model is asked for an argument on one instance."""
+    """The messages that ask a model for an argument on one instance."""
     system, user = task.prompt.render_argument(instance.question, instance.context)
     return Message("system", system), Message("user", user)
 
@@ -202,8 +201,8 @@ def write_pairs(task: ProxyTask, path: Path) -> int:
     """
     found = [i for i in task.of("train") if i.version == 0 and i.argument.strip()]
     if not found:
-        message = "has no gold argument in its training split"
-        raise SetupError(Problem(message, field=f"task {task.name}"))
+        where = f"task {task.name}"
+        raise SetupError(Problem("has no gold argument in its training split", field=where))
     lines = [
         {
             "task": task.name,
@@ -234,8 +233,8 @@ def write_questions(task: ProxyTask, path: Path) -> int:
 
 
 def costs_of(path: Path) -> list[float]:
-    """What each argument of a file cost; a duplicate line was paid for once."""
-    return [a.cost or 0.0 for a in {a.signature: a for a in _kept(path)}.values()]
+    """The cost of each argument of a file; a duplicate line was paid for once."""
+    return [a.cost or 0.0 for a in {a.signature: a for a in read_arguments(path)}.values()]
 
 
 def _set_right(
@@ -255,19 +254,6 @@ def _set_right(
             yield done[signature]
         elif before.finish != "failed":
             yield Argument(task, instance.item_id, before.system, "", finish="failed")
-
-
-def _kept(path: Path) -> Iterator[Argument]:
-    if path.is_file():
-        yield from (argument for _, argument in read_arguments(path))
-
-
-def wanted_instances(task: ProxyTask, learnt_from: ProxyTask | None) -> list[TaskInstance]:
-    """The instances that arguments are needed for: the ranked test instances, and the first version
-    of every train and development instance of `learnt_from`, the part of the task whose arguments
-    of models an evaluator is trained on; None where none is."""
-    learnt = () if learnt_from is None else learnt_from.instances
-    return [*task.ranked, *(i for i in learnt if i.split != "test" and i.version == 0)]
 
 
 # --- evidence: does an extract occur in the document, word for word? ----------
@@ -301,8 +287,8 @@ def verbatim_share(extract: str, document: str) -> float | None:
 
 
 def _stands(piece: str, held: str) -> bool:
-    """Whether the words of a piece occur in the folded document in a row, with its number in a list
-    or without."""
+    """True where the words of a piece occur in the folded document in a row, with its number in a
+    list or without."""
     folded = _fold(piece)
     for core in (folded.strip(_ENDS), _NUMBERED.sub("", folded).strip(_ENDS)):
         # No part of a word, and no part of a number: 18 does not occur in 18.5.

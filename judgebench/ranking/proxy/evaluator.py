@@ -73,11 +73,11 @@ class ProxyEvaluator:
         return cls(name, signature, manifest, encoder, model.eval(), instances)
 
     def describe(self) -> Mapping[str, Any]:
-        """How it was trained."""
+        """The manifest of its training."""
         return self.manifest
 
     def close(self) -> None:
-        """Its engine is released with it."""
+        """Do nothing: the engine is released with the object."""
 
     def judge(self, tasks: Iterable[Task]) -> Iterator[Verdict]:
         """One verdict per argument, in their order; those of one system are decided together.

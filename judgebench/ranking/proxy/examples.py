@@ -1,4 +1,4 @@
-"""What an evaluator reads: instances, each with which argument, as tokens, in batches.
+"""The inputs of an evaluator: instances, each with which argument, as tokens, in batches.
 
 The input is Table 2 of the paper: an instance's text (with the options, where there are some) and,
 as a second segment, an argument. A baseline reads the context in its place, or nothing. Where both
@@ -164,7 +164,7 @@ class Examples:
         return content_hash([train, [_content(e) for e in self.development]])
 
     def of_epoch(self, epoch: int) -> list[int]:
-        """Which version of each source is read, by its place."""
+        """The version of each source that is read, by its place."""
         return [(epoch + n) % len(versions) for n, versions in enumerate(self.train)]
 
 
@@ -193,8 +193,8 @@ class EvaluatorPlan:
         return int(content_hash(what), 16) % 2**31
 
     def examples(self) -> Examples:
-        """What it is trained and tuned on. Raises SetupError for a split in which nothing has an
-        argument."""
+        """The examples that it is trained and tuned on. Raises SetupError for a split in which
+        nothing has an argument."""
         left_out = 0
         found: dict[str, list[Example]] = {}
         splits: tuple[Split, ...] = ("train", "development")
@@ -224,8 +224,8 @@ class EvaluatorPlan:
 
 
 def evaluator_names(task: str, kind: EvaluatorKind, draws: int) -> list[str]:
-    """One per draw; the first of those that are not LLM-trained goes without a number, as in the
-    folders of older runs, in which it was the only one."""
+    """The names of the evaluators of all draws; the first of those that are not LLM-trained goes
+    without a number, as in the folders of older runs, in which it was the only one."""
     first = 0 if kind == "llm-trained" else 1
     names = [f"{task}-{kind}-{draw}" for draw in range(draws)]
     return [f"{task}-{kind}"] * first + names[first:]
@@ -309,7 +309,7 @@ class Input:
 
 @dataclass(frozen=True, slots=True)
 class Lengths:
-    """How many tokens each part has."""
+    """The tokens of each part."""
 
     text: int
     options: tuple[int, ...]
@@ -360,7 +360,8 @@ class InputMaker:
             spans.append((len(head), len(head) + length))
             head += option[:length]
         ids = [*head, *frame.between, *tail[: kept.second], *frame.after]
-        types = [frame.types[0]] * len(head) + frame.types_after_first(kept.second)
+        lengths = (len(head), len(frame.between), kept.second, len(frame.after))
+        types = [t for t, n in zip(frame.types, lengths, strict=True) for _ in range(n)]
         argument_cut = second.is_argument and kept.second < full.second
         return Input(ids, types, tuple(spans), kept != full, argument_cut)
 
@@ -408,10 +409,6 @@ class _Frame:
     @property
     def size(self) -> int:
         return len(self.before) + len(self.between) + len(self.after)
-
-    def types_after_first(self, second: int) -> list[int]:
-        _, between, inner, after = self.types
-        return [between] * len(self.between) + [inner] * second + [after] * len(self.after)
 
 
 def _frame(tokenizer: Any, *segments: str) -> _Frame:

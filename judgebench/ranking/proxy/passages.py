@@ -61,20 +61,19 @@ class PassageRetriever:
             asked = queries[start : start + _QUERIES_AT_ONCE]
             vectors = embed_whole(self._encoder, asked)
             places = nearest(self._vectors, vectors, self._config.documents)
-            chunks = [self._chunks(own) for own in places.tolist()]
+            documents = ([self._corpus.documents[place].text for place in own] for own in places)
+            most = self._config.characters
+            chunks = [
+                list(dict.fromkeys(chunk for text in texts for chunk in passages_of(text, most)))
+                for texts in documents
+            ]
             for own, scores in zip(chunks, self._reranker.scores(asked, chunks), strict=True):
                 best = np.argsort(-np.asarray(scores), kind="stable")[: self._config.passages]
                 found.append([own[i] for i in best])
         return found
 
-    def _chunks(self, places: Sequence[int]) -> list[str]:
-        """The different chunks of these documents, in their order."""
-        texts = (self._corpus.documents[place].text for place in places)
-        most = self._config.characters
-        return list(dict.fromkeys(c for text in texts for c in passages_of(text, most)))
-
     def describe(self) -> dict[str, Any]:
-        """What the passages rest on, for a manifest."""
+        """The corpus, the models and the settings of the passages, for a manifest."""
         return {
             "corpus": self._corpus.describe(),
             "encoder": {"name": self._encoder.name, "max_tokens": self._encoder.max_tokens},
@@ -194,7 +193,7 @@ def _problem(message: str, weights: str) -> Problem:
 
 
 def _identify(weights: str) -> dict[str, str]:
-    """What `identify` says, with the folders below; raises SetupError for weights that are not
+    """The entries of `identify`, with the folders below; raises SetupError for weights that are not
     there, or that are a plain encoder's: pylate would project these at random."""
     config = _json_of(weights, "config.json")
     if config is None:

@@ -60,7 +60,7 @@ class TaskInstance:
 
     @property
     def source(self) -> tuple[str, ...]:
-        """What all versions of a question have in common, and no other instance."""
+        """A key that all versions of a question have in common, and no other instance."""
         return (self.group, self.text, *sorted(self.options)) if self.options else (self.item_id,)
 
     @property
@@ -75,7 +75,7 @@ class TaskInstance:
 
     @property
     def question(self) -> str:
-        """What is asked, with the numbered options where there are some."""
+        """The text, with the numbered options where there are some."""
         return "\n".join([self.text, *self.numbered])
 
 
@@ -127,7 +127,7 @@ class ProxyTask:
 
     @property
     def is_multiple_choice(self) -> bool:
-        """Whether options are given, and not classes."""
+        """True where options are given, and not classes."""
         return any(instance.options for instance in self.instances)
 
 
@@ -185,7 +185,7 @@ def seeded_split(
 
 
 def _counts(sizes: SplitSizes, n_items: int, n_groups: int) -> list[int]:
-    """How many groups each split gets."""
+    """The number of groups in each split."""
     if isinstance(sizes.train, float):
         return shares(n_groups, sizes.sizes)
     counts = [int(size) for size in sizes.sizes]
@@ -262,13 +262,8 @@ def draw(labels: Sequence[str], keys: Sequence[str], n: int, seed: int) -> list[
     names = sorted(set(labels))
     counts = dict(zip(names, shares(n, [labels.count(name) for name in names]), strict=True))
     order = sorted(range(len(keys)), key=lambda i: content_hash([seed, "sample", keys[i]]))
-    drawn: list[int] = []
-    taken: Counter[str] = Counter()
-    for i in order:
-        if taken[labels[i]] < counts[labels[i]]:
-            taken[labels[i]] += 1
-            drawn.append(i)
-    return sorted(drawn)
+    ordered = {name: [i for i in order if labels[i] == name] for name in names}
+    return sorted(i for name in names for i in ordered[name][: counts[name]])
 
 
 def check_splits(task: ProxyTask) -> None:
@@ -303,8 +298,8 @@ EVALUATOR_KINDS: tuple[EvaluatorKind, ...] = ("baseline", "expert-trained", "llm
 
 
 class ArgumentDecoding(Strict):
-    """How arguments are drawn; the defaults are those of the paper (section 3.2.1). What is None is
-    left out of the request."""
+    """The sampling of arguments; the defaults are those of the paper (section 3.2.1). What is None
+    is left out of the request."""
 
     max_tokens: int = Field(default=256, ge=1)
     temperature: float | None = Field(default=0.9, ge=0, le=2)
@@ -328,7 +323,7 @@ class GeneratorConfig(Strict):
 
 
 class TrainingConfig(Strict):
-    """How an evaluator is trained.
+    """The settings of an evaluator's training.
 
     AdamW with a linear warm-up over the share `warmup` of all steps and a linear way down. Training
     ends after `patience` epochs without a better score on the development split, or after `epochs`.
@@ -356,7 +351,7 @@ class EvaluatorConfig(Strict):
 
 
 class PassagesConfig(Strict):
-    """Where the control case `passages` takes its texts.
+    """The source of the texts of the control case `passages`.
 
     `corpus` is a JSONL file with a key `text`, a CSV with a column of that name, or a folder of
     text files. `late_interaction` names ColBERT weights, a hub name or a folder; None means the

@@ -4,7 +4,6 @@ per split), or the Python file that reads them.
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import re
 import sys
@@ -22,8 +21,8 @@ from judgebench.data.cells import is_blank
 from judgebench.data.columns import SourceRow, read_source
 from judgebench.data.findings import counted_once, nearest
 from judgebench.errors import JudgebenchError, Problem, SetupError, shorten
-from judgebench.files import open_bytes
 from judgebench.judges.config import Name
+from judgebench.models.checkpoint import sha256_of
 from judgebench.prompt import ARGUMENTS, load_prompt
 from judgebench.ranking.proxy.task import (
     SPLITS,
@@ -57,9 +56,9 @@ _NAMES_A_PLACE = re.compile(
 
 
 class Columns(Strict):
-    """Which column holds what. `options` is one column that holds a list, or several columns; then
-    the label is the place of the right one, its letter or its text. Without `argument` there are no
-    gold arguments."""
+    """The columns by their role. `options` is one column that holds a list, or several columns;
+    then the label is the place of the right one, its letter or its text. Without `argument` there
+    are no gold arguments."""
 
     text: str
     label: str
@@ -148,15 +147,15 @@ def _instance(
         label = by_name.get(label, by_name.get(label.upper(), label))
     allowed = places if columns.options else labels
     if label and allowed and label not in allowed:  # none are allowed where options are bad
-        message = "is no place of an option" if columns.options else "is no label of the task"
-        message += "" if columns.options else nearest(label, labels)
+        message = f"is no label of the task{nearest(label, labels)}"
+        message = "is no place of an option" if columns.options else message
         problems.append(row.problem(message, columns.label, shorten(label), ", ".join(allowed)))
     if columns.split is not None:
         named = row.text(columns.split)
         split = _SPELLINGS.get(named.lower(), "")
         if not split:
-            message = "is no split"
-            problems.append(row.problem(message, columns.split, repr(named), ", ".join(SPLITS)))
+            allowed = ", ".join(SPLITS)
+            problems.append(row.problem("is no split", columns.split, repr(named), allowed))
     return TaskInstance(
         row.text(columns.item_id) or f"{split}-{row.row}".lstrip("-"), row.text(columns.text),
         label, row.text(columns.argument), _SPELLINGS.get(split, SPLITS[0]), options,
@@ -264,13 +263,16 @@ def load_task(
     folder = path.parent if data_folder is None else data_folder
     paths = {key: folder / file for key, file in spec.files.items()}
     reader = None if spec.reader == _TABLE else _reader_of(spec, path)
-    if missing := {key: file for key, file in paths.items() if not file.is_file()}:
-        message = (
-            f"task {spec.name}: no such file (the folder is set by proxy.data_folder, else it is "
-            "that of the task's YAML file)"
-        )
-        where = ((f"files.{key}", str(file)) for key, file in missing.items())
-        raise SetupError([Problem(message, str(path), None, *found) for found in where])
+    message = (
+        f"task {spec.name}: no such file (the folder is set by proxy.data_folder, else it is that "
+        "of the task's YAML file)"
+    )
+    if missing := [
+        Problem(message, str(path), None, f"files.{key}", str(file))
+        for key, file in paths.items()
+        if not file.is_file()
+    ]:
+        raise SetupError(missing)
     if reader is None:
         assert spec.columns is not None
         instances, notes = read_table_task(paths, spec.columns, spec.labels, spec.split, seed)
@@ -282,8 +284,7 @@ def load_task(
         except Exception as error:  # whatever a foreign file raises
             said = f"its reader failed: {type(error).__name__}: {error}"
             raise SetupError(Problem(said, str(path), field="reader", found=spec.reader)) from error
-    twice = [item for item, n in Counter(i.item_id for i in instances).items() if n > 1]
-    if twice:
+    if twice := [item for item, n in Counter(i.item_id for i in instances).items() if n > 1]:
         raise SetupError(Problem("duplicate item", str(path), field="item_id", found=twice[0]))
     classes = spec.labels if reader is None else reader.LABELS
     most = max((len(i.options) for i in instances), default=0)
@@ -296,7 +297,7 @@ def load_task(
         prompt=prompt,
         left_out=spec.leave_out,
         notes=(*spec.notes, *notes),
-        files={spec.files[key]: _sha256(file) for key, file in paths.items()},
+        files={spec.files[key]: sha256_of(file) for key, file in paths.items()},
     )
     check_splits(task)
     return task
@@ -337,11 +338,6 @@ def load_reader(path: Path) -> TaskReader:
         message = f"is no reader of a task: it lacks {', '.join(lacking)}"
         raise SetupError(Problem(message, str(path), allowed=", ".join(wanted)))
     return cast(TaskReader, module)
-
-
-def _sha256(path: Path) -> str:
-    with open_bytes(path) as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def sample_task(task: ProxyTask, sample: SampleConfig, seed: int) -> ProxyTask:

@@ -44,7 +44,7 @@ def test_an_argument_comes_back_from_its_line_as_it_was(tmp_path: Path) -> None:
     ]
     path = tmp_path / "a.jsonl"
     path.write_text("".join(map(argument_line, made)))
-    assert [a for _, a in read_arguments(path)] == made
+    assert list(read_arguments(path)) == made
     assert json.loads(argument_line(Argument("t", "i", "s", ""))) == {
         "task": "t", "item_id": "i", "system": "s", "text": "", "finish": "stop",
     }  # fmt: skip

@@ -20,15 +20,17 @@ from judgebench.ranking.proxy.arguments import (
     costs_of,
     last_arguments,
     read_arguments,
-    wanted_instances,
 )
 from judgebench.ranking.proxy.task import (
     ArgumentDecoding,
+    EvaluatorConfig,
     GeneratorConfig,
     ProxyTask,
     Split,
+    TaskEntry,
     TaskInstance,
 )
+from judgebench.ranking.rank_bench import RankedEntry
 from judgebench.runs.stop import Budget
 from judgebench.writer import WritingTerms, Written
 
@@ -103,7 +105,7 @@ def write(
 
 
 def kept(path: Path) -> list[Argument]:
-    return [argument for _, argument in read_arguments(path)]
+    return list(read_arguments(path))
 
 
 def texts(path: Path) -> dict[str, str]:
@@ -353,10 +355,15 @@ def test_arguments_that_stand_there_twice_are_paid_for_once(path: Path) -> None:
 # --- whom they are wanted for --------------------------------------------------------------------
 
 
+def argued(task: ProxyTask, learnt_from: ProxyTask | None) -> list[TaskInstance]:
+    entry = RankedEntry(task, TaskEntry(task="t"), (), (), EvaluatorConfig(), learnt_from)
+    return entry.argued
+
+
 def test_arguments_are_wanted_on_what_is_ranked_and_on_what_is_trained_on() -> None:
     turned = [replace(i, item_id=f"{i.item_id}-b", version=1) for i in TASK.instances]
     left = replace(TASK.instances[4], item_id="left", label="no")
     task = replace(TASK, instances=[*TASK.instances, *turned, left], left_out=("no",))
     ranked = ["i2", "i3", "i4"]
-    assert [i.item_id for i in wanted_instances(task, None)] == ranked
-    assert [i.item_id for i in wanted_instances(task, task)] == [*ranked, "i0", "i1"]
+    assert [i.item_id for i in argued(task, None)] == ranked
+    assert [i.item_id for i in argued(task, task)] == [*ranked, "i0", "i1"]
