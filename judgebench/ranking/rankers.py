@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Literal, cast, get_args
 
@@ -141,16 +141,16 @@ class OneRanking:
     task: str
     ranker: str
     kind: RankerKind
-    scores: dict[str, Estimate] = field(default_factory=dict)
-    places: dict[str, Estimate] = field(default_factory=dict)
-    average_ranks: dict[str, Estimate] = field(default_factory=dict)
-    groups: dict[str, str] = field(default_factory=dict)
-    whole: dict[str, Estimate] = field(default_factory=dict)
-    shares: dict[tuple[str, str], float] = field(default_factory=dict)
-    p: dict[tuple[str, str], float | None] = field(default_factory=dict)
-    controls: set[str] = field(default_factory=set)
-    claims: int = 1
-    unsure: str = ""
+    scores: dict[str, Estimate]
+    places: dict[str, Estimate]
+    average_ranks: dict[str, Estimate]
+    groups: dict[str, str]
+    whole: dict[str, Estimate]
+    shares: dict[tuple[str, str], float]
+    p: dict[tuple[str, str], float | None]
+    controls: set[str]
+    claims: int
+    unsure: str
 
     @property
     def title(self) -> str:

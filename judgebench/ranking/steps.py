@@ -122,7 +122,13 @@ def write_arguments_of_all(
         for entry in bench.tasks:
             path = folder.path / "proxy" / f"split-{entry.task.name}.json"
             write_text(path, to_json(split_rows(entry.task), indent=1) + "\n")
-        spent = _generate(bench, step, budget)
+        generators = bench.proxy.generators
+        costs = {g.name: costs_of(arguments_path(folder.path, g.name)) for g in generators}
+        spent = sum(map(sum, costs.values()))
+        for generator in (g for g in generators if any(g in e.generators for e in bench.tasks)):
+            left = Budget(budget, spent, max(costs[generator.name], default=0.0))
+            _write_all(bench, step, generator, left)
+            spent = left.spent
         _keep(bench, folder.path, make_control_cases(bench, step))
     return spent
 
@@ -153,18 +159,6 @@ def evaluate_all(bench: RankBench, folder: RunFolder, progress: Progress) -> Non
 
 
 # --- arguments -----------------------------------------------------------------------------------
-
-
-def _generate(bench: RankBench, step: RankingStep, limit: float | None) -> float:
-    """Have every generator write what it has not; the US dollars that all arguments cost."""
-    generators = bench.proxy.generators
-    costs = {g.name: costs_of(arguments_path(step.folder.path, g.name)) for g in generators}
-    spent = sum(map(sum, costs.values()))
-    for generator in (g for g in generators if any(g in e.generators for e in bench.tasks)):
-        budget = Budget(limit, spent, max(costs[generator.name], default=0.0))
-        _write_all(bench, step, generator, budget)
-        spent = budget.spent
-    return spent
 
 
 def _write_all(

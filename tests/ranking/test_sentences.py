@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from ranking_case import bare_rankings, planted_rankings
 
 from judgebench.ranking.pages import conclusion, ranking_sentences
@@ -16,13 +17,18 @@ def said(rankings: Rankings, task: int = 0) -> list[str]:
     return ranking_sentences(rankings, rankings.tasks[task])
 
 
-def test_a_misled_evaluator_is_named_with_what_misleads_it() -> None:
-    assert "expert-trained: misled by label-only (above 2 of 3 arguments)." in said(PLANTED)
-
-
-def test_one_that_is_not_misled_is_named_too() -> None:
-    words = "no-argument, label-only, noise and passages rank below every argument"
-    assert f"llm-trained: not misled: {words}." in said(PLANTED)
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "expert-trained: misled by label-only (above 2 of 3 arguments).",
+        "llm-trained: not misled: no-argument, label-only, noise and passages rank below every "
+        "argument.",
+        "expert-trained and judge/one-8b (judge): gold ranks above every other argument.",
+        "llm-trained: gold and smollm2-135m share the best score.",
+    ],
+)
+def test_rankers_are_told_with_what_is_clear_of_them(sentence: str) -> None:
+    assert sentence in said(PLANTED)
 
 
 def test_what_the_resamples_do_not_bear_is_not_said() -> None:
@@ -38,13 +44,6 @@ def test_what_the_resamples_do_not_bear_is_not_said() -> None:
     rows = tuple(row for row in PLANTED.rows if row.analysis != "above")
     without = replace(PLANTED, rows=Results(rows))
     assert not [s for s in said(without) if "misled" in s or "above every" in s]
-
-
-def test_the_best_argument_is_named_where_it_clearly_is() -> None:
-    sentences = said(PLANTED)
-    together = "expert-trained and judge/one-8b (judge): gold ranks above every other argument."
-    assert together in sentences
-    assert "llm-trained: gold and smollm2-135m share the best score." in sentences
 
 
 def test_a_flat_ranker_is_told_with_its_p() -> None:
