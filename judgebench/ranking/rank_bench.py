@@ -289,9 +289,8 @@ def _entry(
     changes = {"kinds": entry.kinds, "training": entry.training, "encoder": encoder}
     evaluators = proxy.evaluators.model_copy(update={k: v for k, v in changes.items() if v})
     own = tuple(argument for argument in given if argument.task == task.name)
-    part = None
-    if "llm-trained" in evaluators.kinds:
-        part = sample_task(task, SampleConfig(**entry.arguments_for.model_dump()), seed)
+    learnt = SampleConfig(**entry.arguments_for.model_dump())
+    part = sample_task(task, learnt, seed) if "llm-trained" in evaluators.kinds else None
     return RankedEntry(task, entry, tuple(chosen), own, evaluators, part)
 
 

@@ -10,7 +10,7 @@ from hypothesis.extra.numpy import arrays
 from rank_scores import FEW, one, scored, systems_of
 
 from judgebench.ranking.rank import NO_INSTANCE, ONCE, rank
-from judgebench.stats.ranks import groups, nemenyi_critical_difference, places
+from judgebench.stats.ranks import groups, nemenyi_critical_difference
 
 NAMES = ("gold", "gpt", "llama", "noise")
 REAL = ("gold", "gpt", "llama", "qwen")
@@ -302,10 +302,6 @@ def test_only_evaluators_have_a_metric() -> None:
     for correct, metric in ((values, "accuracy"), (None, "")):
         rows = rank(scored(values, NAMES, correct), systems_of(NAMES), FEW, "accuracy")
         assert {row.metric for row in rows} == {metric}
-
-
-def test_places_rank_any_list_of_scores() -> None:
-    assert places(np.array([0.2, 0.9, 0.9, 0.1])).tolist() == [3, 1.5, 1.5, 4]
 
 
 # --- real arguments and control cases ------------------------------------------------------------

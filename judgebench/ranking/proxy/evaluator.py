@@ -68,9 +68,14 @@ class ProxyEvaluator:
             said = " ".join(str(error).split())[:300]
             message = f"cannot be loaded: {said}; remove it and train again"
             raise SetupError(Problem(message, str(folder / WEIGHTS))) from error
-        instances = {i.item_id: i for i in task.instances}
-        name, signature = manifest["evaluator"], manifest["signature"]
-        return cls(name, signature, manifest, encoder, model.eval(), instances)
+        return cls(
+            name=manifest["evaluator"],
+            signature=manifest["signature"],
+            manifest=manifest,
+            encoder=encoder,
+            model=model.eval(),
+            instances={i.item_id: i for i in task.instances},
+        )
 
     def describe(self) -> Mapping[str, Any]:
         """The manifest of its training."""
