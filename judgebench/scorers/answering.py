@@ -27,7 +27,7 @@ Asked = tuple[Mapping[str, str], int]  # a row of the table, and the number of t
 
 @dataclass(frozen=True)
 class AnswerOrder:
-    """How often every question is answered, under which name, and how answers are drawn."""
+    """The number of answers to every question, the name they get, and the decoding."""
 
     repeats: int
     system: str

@@ -26,7 +26,7 @@ from judgebench.studies.verdicts import scores
 
 @dataclass(frozen=True)
 class ScorerRun:
-    """What one scorer said of the study's answers; `judged.verdicts` hold the scores."""
+    """The verdicts of one scorer on the study's answers; `judged.verdicts` hold the scores."""
 
     name: str
     better: Better
@@ -39,7 +39,7 @@ class ScorerRun:
 
     @property
     def is_control(self) -> bool:
-        """Whether it has no meaning of its own, so that all others must do better."""
+        """True where it has no meaning of its own, so that all others must do better."""
         return self.about.get("scorer") in SIMPLE
 
     @property

@@ -1,4 +1,4 @@
-"""How scorers are named: in `scorers` of bench.yaml, and in judges that follow from one."""
+"""The settings of scorers: in `scorers` of bench.yaml, and in judges that follow from one."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _FIELD = re.compile(r"{(\w+)}")
 
 
 class ScorerConfig(Strict):
-    """What all have in common. Without a `name` it is called as the scorer."""
+    """The settings that all have in common. Without a `name` it is called as the scorer."""
 
     scorer: str
     name: Name | None = None
@@ -169,7 +169,7 @@ class WeighedConfig(ScorerConfig):
 
 
 class PerplexityConfig(WeighedConfig):
-    """How likely a text is, per byte or word of it."""
+    """The likelihood of a text, per byte or word of it."""
 
     scorer: Literal["bits-per-byte", "byte-perplexity", "word-perplexity"]
 
@@ -197,7 +197,7 @@ class RelaxedConfig(DrawnConfig):
 
 
 class OccurrencesConfig(DrawnConfig):
-    """How often the text is expected in a completion that is drawn freely."""
+    """The expected number of times that the text occurs in a completion that is drawn freely."""
 
     scorer: Literal["expected-occurrences"]
 

@@ -1,4 +1,4 @@
-"""What a table of scores says: how its columns go together, over systems or over items.
+"""The findings on a table of scores: how its columns go together, over systems or over items.
 
 Rows `correlation` hold a coefficient of a column, `judge`, with one that it is held `against`,
 `metric`, at a level (`scope`); rows `chance` what pairwise accuracy reaches by chance, rows `test`
@@ -39,7 +39,7 @@ _RATINGS = (" Bradley-Terry", " Elo")
 
 @dataclass(frozen=True, repr=False)
 class Correlations(Shown):
-    """How the columns of a table with so many answers, or systems, go together."""
+    """The associations of the columns of a table with so many answers, or systems."""
 
     presented_by = "judgebench.scorers.part:correlations_part"
 
@@ -231,7 +231,7 @@ _SAYS = {"true": "1", "yes": "1", "correct": "1", "false": "0", "no": "0", "wron
 def open_against_closed(
     opened: Any, closed: Any, where: Roles, correct: str = "correct", scores: Sequence[str] = ()
 ) -> Correlations:
-    """How scores of open answers go with being right where options are given.
+    """The association of scores of open answers with being right where options are given.
 
     Both tables, files or DataFrames, name question and system in the columns `group` and `system`
     of `where`. `closed` says in `correct` whether an answer was right (1 or 0, yes or no); of

@@ -58,7 +58,7 @@ from judgebench.scorers.config import (
 from judgebench.scorers.likelihood import Likelihood
 from judgebench.scorers.neural import bertscore, learned, moverscore, radgraph
 from judgebench.scorers.scorer import KeptScores, Scorer
-from judgebench.scorers.simple import Column, Simple, ngram
+from judgebench.scorers.simple import column, ngram, simple
 from judgebench.stats.arrays import IntArray
 from judgebench.stats.recalibration import Rising, best_cuts, rises, rising
 from judgebench.studies.answers import IndexedAnswers, indexed
@@ -146,13 +146,6 @@ def fitted_judges(
     return judges
 
 
-def check_fits(bench: Bench, gather: Gathered) -> None:
-    """Keeps in `gather` all that hinders judges from being fitted to a score."""
-    for entry, found in _materials(bench, _fit_entries(bench), gather):
-        for problem in found.problems():
-            gather.tell(f"judges.{entry.name}", problem)
-
-
 def _fit_entries(bench: Bench) -> list[FitEntry]:
     return [entry for entry in bench.learning if isinstance(entry, FitEntry)]
 
@@ -177,8 +170,8 @@ def _with_controls(bench: Bench) -> list[FitEntry]:
 def _materials(
     bench: Bench, entries: Sequence[FitEntry], gather: Gathered
 ) -> Iterator[tuple[FitEntry, Material]]:
-    """What each entry learns from; why some cannot learn is kept in `gather`. Texts are
-    compared once for all entries with the same folds."""
+    """The material that each entry learns from; why some cannot learn is kept in `gather`. Texts
+    are compared once for all entries with the same folds."""
     whole = bench.rubric.of_kind("answer")
     held: dict[tuple[int, int], Material | None] = {}
     for entry in entries:
@@ -213,8 +206,8 @@ FOLDER = "scorers"  # in a run folder: the scores that were computed
 
 # By the kind of settings.
 _OPENED_BY: Mapping[type[ScorerConfig], Callable[[Any, Sequence[Answer], Path], Scorer]] = {
-    ColumnConfig: lambda config, answers, beside: Column(config, answers),
-    SimpleConfig: lambda config, answers, beside: Simple(config),
+    ColumnConfig: lambda config, answers, beside: column(config, answers),
+    SimpleConfig: lambda config, answers, beside: simple(config),
     **dict.fromkeys(
         (RougeConfig, SacrebleuConfig, MeteorConfig),
         lambda config, answers, beside: ngram(config, answers),
@@ -244,7 +237,9 @@ def check_scorers(bench: Bench) -> None:
             gather.tell(where, no_texts("a scorer reads answers", bench.dataset))
         else:
             gather(where, _opened, entry.how, bench)
-    check_fits(bench, gather)
+    for fitted, found in _materials(bench, _fit_entries(bench), gather):
+        for problem in found.problems():
+            gather.tell(f"judges.{fitted.name}", problem)
     gather.raise_any()
 
 
@@ -293,7 +288,7 @@ class Scoring:
 
     @property
     def ahead(self) -> str:
-        """What it has yet to do, in words."""
+        """The work that it has yet to do, in words."""
         return f"{self.name}: scores answers, {self._kept.scorer.at_once:,} at a time"
 
     def begin(self, work: Work) -> None:

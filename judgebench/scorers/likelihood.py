@@ -61,8 +61,8 @@ PERPLEXITY: Mapping[str, Callable[[float, str], float]] = {
 
 
 class Likelihood:
-    """How likely a text is as it stands (bits per byte, byte perplexity, which is 2 to their power,
-    word perplexity), or what the model's own completions say of it. A `Scorer`.
+    """The likelihood of a text as it stands (bits per byte, byte perplexity, 2 to their power, word
+    perplexity), or what the model's own completions say of it. A `Scorer`.
 
     In completions a text counts as it is spelt with a space before it and without, in the tokens
     that it has alone: other spellings, and other tokens of the same letters, do not.
@@ -118,7 +118,7 @@ class Likelihood:
                 return references_of(replace(answer, reference=answer.metadata.get(column, "")))
 
     def _lacking(self, answer: Answer) -> str:
-        """Why an answer cannot be scored; empty where it can."""
+        """The reason why an answer cannot be scored; empty where it can."""
         if not self._texts(answer):
             return _LACKING.get(self._config.of, f"the column {self._config.of} is blank")
         asked = self._config.given == "nothing" or answer.question.strip()
@@ -179,7 +179,7 @@ def _relaxed(told: Completions, sizes: Mapping[int, int], config: RelaxedConfig)
 
 
 def _forms(told: Completions, first: int) -> dict[int, int]:
-    """How many tokens the spellings `first` and the one behind it have; one of them alone where its
+    """The numbers of tokens of spelling `first` and of the next; one of them alone where its
     tokens stand in the other's: it would be counted twice."""
     sizes = {i: len(told.targets[i]) for i in (first, first + 1)}
     long, short = sorted(sizes, key=lambda i: -sizes[i])

@@ -1,4 +1,4 @@
-"""What scorers are worth beside the humans of a study, metric by metric.
+"""The worth of scorers beside the humans of a study, metric by metric.
 
 Rows `association` hold a coefficient of a scorer's or judge's numbers with the mean severity of
 those who make the truth, at a level (`scope`); scores of which higher ones are `better` are turned.
@@ -86,7 +86,7 @@ def measure_scorers(study: Study) -> BesideHumans | None:
 
 
 def _counts(study: Study, runs: Sequence[ScorerRun]) -> Iterator[Row]:
-    """How many answers have which reason, instead of a score or beside it."""
+    """The number of answers with each reason, instead of a score or beside it."""
     n = len(study.answers)
     if study.rubric.kinds != {"answer"}:
         n = sum(answer.kind == "answer" for answer in study.answers)
@@ -174,7 +174,7 @@ _SHUFFLED = "the mean over shuffled scores, or by count"
 
 @dataclass(frozen=True, repr=False)
 class BesideHumans(Shown):
-    """What scorers are worth. `measure` describes the rows; `titles` are those of the metrics that
+    """The worth of scorers. `measure` describes the rows; `titles` are those of the metrics that
     have human severities, `humans`."""
 
     presented_by = "judgebench.scorers.part:scorers_part"
@@ -193,7 +193,7 @@ class BesideHumans(Shown):
         return sorted(rows, key=strength, reverse=True)
 
     def beats_controls(self, judge: str, metric: str, level: Level = "pooled") -> bool:
-        """Whether it is shown to go with the humans more than the best control does."""
+        """True where it is shown to go with the humans more than the best control does."""
         about = {"judge": judge, "metric": metric, "scope": level, "beside": BESIDE[0]}
         low = self.rows.find(TESTED[level], "difference", **about).low
         p = self.rows.find("p_holm", test=TESTS[level][0], **about).value
@@ -209,7 +209,7 @@ def with_chance(row: Row, found: Association) -> Iterator[Row]:
 
 
 def strength(row: Row) -> float:
-    """How strongly it goes with the humans; in either direction where none was declared."""
+    """The association with the humans; in either direction where none was declared."""
     value = row.estimate.value
     if value is None:
         return -1.0

@@ -172,10 +172,9 @@ def moverscore(config: MoverScoreConfig, answers: Sequence[Answer], beside: Path
     Raises what `about_of` and `TokenVectors` raise."""
     about = about_of(config, answers, "torch", "transformers", "ot")
 
-    def layers(depth: int) -> Sequence[int]:
-        return range(depth + 1 - config.layers, depth + 1)
-
-    vectors = TokenVectors(config, beside, layers, power_means)
+    vectors = TokenVectors(
+        config, beside, lambda depth: range(depth + 1 - config.layers, depth + 1), power_means
+    )
     columns = config.reference_columns
     corpora = {
         "answer": sorted({answer.text for answer in answers if answer.text.strip()}),
@@ -309,7 +308,7 @@ def _filled(template: str, answer: Answer, reference: str) -> str:
 
 
 def _weighed(config: LearnedConfig, model: Any) -> Any:
-    """What makes scores (texts,) of logits (texts, labels)."""
+    """The function that makes scores (texts,) of logits (texts, labels)."""
     import torch
 
     labels = [str(model.id2label[i]) for i in range(model.num_labels)]

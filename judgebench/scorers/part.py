@@ -21,7 +21,16 @@ from judgebench.results.part import Block, Drawing, Intervals, Lane, Part
 from judgebench.results.rows import Results, Row
 from judgebench.results.tables import DASH, Cell, Table, format_number, p_text
 from judgebench.scorers.correlate import Correlations
-from judgebench.scorers.measure import BESIDE, BETWEEN, MEDIAN, TESTED, TESTS, TITLES, BesideHumans
+from judgebench.scorers.measure import (
+    BESIDE,
+    BETWEEN,
+    MEDIAN,
+    TESTED,
+    TESTS,
+    TITLES,
+    BesideHumans,
+    strength,
+)
 from judgebench.scorers.steady import ANALYSIS, ANSWERS, Consistency
 from judgebench.stats.association import COEFFICIENTS, Level, critical_r, shows_nothing
 from judgebench.stats.redundancy import FAMILY
@@ -100,7 +109,7 @@ def _sentences(found: BesideHumans) -> Iterator[str]:
 
 
 def _worth(found: BesideHumans, metric: str, title: str) -> Iterator[str]:
-    """What the scorers of one metric are good for."""
+    """Sentences on the worth of the scorers of one metric."""
     scorers, groups = found.held(metric, "judge"), found.humans[metric].mean.groups.n
     if not scorers or scorers[0].estimate.value is None:
         reason = scorers[0].estimate.reason if scorers else "there is no scorer but controls"
@@ -177,7 +186,7 @@ def _level(found: BesideHumans, level: Level) -> Table:
 
 
 def _compared(found: BesideHumans, of: Row, level: Level) -> list[Cell]:
-    """What it is minus the best control and minus the best scorer, with p values."""
+    """The differences to the best control and to the best scorer, with p values."""
     cells = []
     for beside in BESIDE:
         keys = {"judge": of.judge, "metric": of.metric, "scope": level, "beside": beside}
@@ -210,17 +219,10 @@ def _cell(row: Row) -> Cell:
 
 def _counts(found: BesideHumans) -> Table:
     """Answers without a score, and scores with a remark."""
-
     outcome = {"yes": "scored", "no": "no score"}
     return _COUNTS.listing(
-        (
-            row.judge,
-            row["why"],
-            int(row.estimate.value or 0),
-            row.estimate.n,
-            outcome[row["score"]],
-        )
-        for row in found.rows.select("count")
+        (r.judge, r["why"], int(r.estimate.value or 0), r.estimate.n, outcome[r["score"]])
+        for r in found.rows.select("count")
     )
 
 
@@ -269,7 +271,7 @@ _NUMBERED = 20  # in a larger matrix no number can be read
 
 
 def _reach(estimate: Estimate) -> float:
-    """How far from 0 it may be."""
+    """The largest distance from 0 that it may have."""
     if estimate.low is not None and estimate.high is not None:
         return max(-estimate.low, estimate.high)
     return 0.0 if abs(estimate.value or 0.0) < NO_WIDTH else math.inf
@@ -532,32 +534,24 @@ def _columns_in_words(found: Correlations) -> Iterator[str]:
 def _columns_table(found: Correlations, against: str, level: str) -> Table:
     """A row for each column, the strongest first."""
     about = {"metric": against, "scope": level}
-    rows = sorted(found.rows.select("correlation", "pearson", **about), key=_strength)
+    pearson = found.rows.select("correlation", "pearson", **about)
+    rows = sorted(pearson, key=strength, reverse=True)
     statistics = [c for c in COEFFICIENTS if found.rows.select("correlation", c, **about)]
     chance = bool(found.rows.select("chance", **about))
     tested = bool(found.rows.select("test", metric=against))
     headings = [TITLES[s] for s in statistics] + ["By chance"] * chance + ["Holm p of r"] * tested
     lines = []
     for row in rows:
-        keys = {"judge": row.judge, "metric": against}
-        cells = [
-            Cell(estimate=found.rows.find(s, "correlation", judge=row.judge, **about))
-            for s in statistics
-        ]
-        beside = [found.rows.find("pairwise", "chance", judge=row.judge, **about)] * chance
-        beside += [found.rows.find("p_holm", "test", of="pearson", **keys)] * tested
-        cells += [Cell(p_text(one.value)) for one in beside]
+        of = {"judge": row.judge, **about}
+        cells = [Cell(estimate=found.rows.find(s, "correlation", **of)) for s in statistics]
+        beside = [found.rows.find("pairwise", "chance", **of)] * chance
+        holm = found.rows.find("p_holm", "test", of="pearson", judge=row.judge, metric=against)
+        cells += [Cell(p_text(one.value)) for one in (*beside, *[holm] * tested)]
         lines.append((Cell(row.judge), *cells))
-    key, title = (
-        f"correlations_{level}_{against}",
-        f"Columns beside {against}, {_COLUMNS_AT[level]}",
-    )
+    title = f"Columns beside {against}, {_COLUMNS_AT[level]}"
     notes = (_ONLY_THESE,) if level == "system" and not tested else ()
-    return Table(key, title, ("Column", *headings), tuple(lines), notes)
-
-
-def _strength(row: Row) -> float:
-    return 1.0 if row.estimate.value is None else -abs(row.estimate.value)
+    columns = ("Column", *headings)
+    return Table(f"correlations_{level}_{against}", title, columns, tuple(lines), notes)
 
 
 def _columns_figure(found: Correlations, against: str) -> Intervals:

@@ -73,6 +73,23 @@ class Scorer(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class AnswerScorer:
+    """A `Scorer` that looks at one answer at a time and needs no engine."""
+
+    about: Mapping[str, Any]
+    of: Callable[[Answer], Scored]
+    key: Callable[[Answer], Any]
+    better: Better = ""
+    at_once: int = 4096
+
+    def score(self, answers: Sequence[Answer]) -> Sequence[Scored]:
+        return [self.of(answer) for answer in answers]
+
+    def close(self) -> None:
+        """Nothing to give back."""
+
+
 IS_REFERENCE = "is_reference"
 """The column of a table of scores that says which answers are their own reference."""
 _LIST = re.compile(r"\s*[\[(]\s*[\"']")  # of texts, as in JSON or Python
@@ -123,22 +140,12 @@ def over_references(scores: Sequence[float], rule: str, better: Better) -> float
 
 def require_columns(answers: Sequence[Answer], columns: Sequence[str], field: str) -> None:
     """Raises SetupError with each of the columns that no answer has."""
-    if not columns:
-        return
     known = sorted({column for answer in answers for column in answer.metadata})
     message = "is no column that the data keeps; list it under `metadata` of a data.yaml"
     allowed = ", ".join(known)
     lacking = [column for column in columns if column not in known]
     if lacking:
         raise SetupError([Problem(message, "", None, field, name, allowed) for name in lacking])
-
-
-def about_columns(answers: Sequence[Answer], columns: Sequence[str]) -> Mapping[str, Any]:
-    """What of a scorer's `about` is due to these columns of references: their names and, for no
-    answer's hash changes with its metadata, their cells. Raises SetupError as `require_columns`."""
-    require_columns(answers, columns, "reference_columns")
-    cells = [[answer.metadata.get(column, "") for column in columns] for answer in answers]
-    return {"reference_columns": [*columns], "values": content_hash(cells)} if columns else {}
 
 
 Pair = tuple[Answer, str]  # with one of its references
@@ -199,8 +206,13 @@ def about_of(
     not installed, and SetupError for a column of references that the data lacks."""
     if lacking := [_PACKAGES.get(m, m) for m in modules if find_spec(m) is None]:
         raise MissingExtra(f"the scorer {config.scorer}", "semantic", " and ".join(lacking))
-    columns = about_columns(answers, config.reference_columns)
-    return {"scorer": config.scorer, "references": config.references, **columns}
+    about: dict[str, Any] = {"scorer": config.scorer, "references": config.references}
+    if columns := config.reference_columns:
+        require_columns(answers, columns, "reference_columns")
+        # No answer's hash changes with its metadata.
+        cells = [[answer.metadata.get(column, "") for column in columns] for answer in answers]
+        about |= {"reference_columns": [*columns], "values": content_hash(cells)}
+    return about
 
 
 def weights_of(folder: Path) -> dict[str, Any]:

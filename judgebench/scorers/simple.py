@@ -25,7 +25,7 @@ from judgebench.scorers.config import (
 )
 from judgebench.scorers.scorer import (
     EMPTY_ANSWER,
-    Better,
+    AnswerScorer,
     PairScorer,
     Scored,
     about_of,
@@ -36,81 +36,51 @@ from judgebench.scorers.scorer import (
 _WORD = re.compile(r"\w+")
 
 
-class Simple:
-    """Length, chance, or overlap with the question. A `Scorer`."""
+def simple(config: SimpleConfig) -> AnswerScorer:
+    """Length in words, as white space parts them; chance; or overlap with the question."""
+    seeded = {"seed": config.seed} if config.scorer == "random-number" else {}
 
-    better: Better = ""
-    at_once = 4096
+    def scored(answer: Answer) -> Scored:
+        if not answer.text.strip():
+            return Scored.none(EMPTY_ANSWER)
+        match config.scorer:
+            case "length":
+                return Scored(float(len(answer.text.split())))
+            case "random-number":
+                drawn = content_hash([config.seed, answer.question, answer.text])
+                return Scored(int(drawn, 16) / 2**64)
+        # The share of the question's different words that the answer holds.
+        asked, said = (set(_WORD.findall(t.lower())) for t in (answer.question, answer.text))
+        return Scored(len(asked & said) / len(asked) if asked else 0.0)
 
-    def __init__(self, config: SimpleConfig) -> None:
-        self._of: Callable[[Answer], float] = {
-            "length": lambda answer: float(len(answer.text.split())),  # as white space parts them
-            "random-number": self._drawn, "question-overlap": _overlap,
-        }[config.scorer]  # fmt: skip
-        self._seed = config.seed
-        seeded = {"seed": config.seed} if config.scorer == "random-number" else {}
-        self.about: Mapping[str, Any] = {"scorer": config.scorer, **seeded}
-
-    def key(self, answer: Answer) -> Any:
-        return [answer.question, answer.text]
-
-    def score(self, answers: Sequence[Answer]) -> Sequence[Scored]:
-        return [
-            Scored(self._of(a)) if a.text.strip() else Scored.none(EMPTY_ANSWER) for a in answers
-        ]
-
-    def _drawn(self, answer: Answer) -> float:
-        return int(content_hash([self._seed, answer.question, answer.text]), 16) / 2**64
-
-    def close(self) -> None:
-        """Nothing to give back."""
+    about = {"scorer": config.scorer, **seeded}
+    return AnswerScorer(about, scored, lambda answer: [answer.question, answer.text])
 
 
-def _overlap(answer: Answer) -> float:
-    """The share of the question's different words that the answer holds."""
-    asked, said = (set(_WORD.findall(t.lower())) for t in (answer.question, answer.text))
-    return len(asked & said) / len(asked) if asked else 0.0
+def column(config: ColumnConfig, answers: Sequence[Answer]) -> AnswerScorer:
+    """Numbers of a column. Raises SetupError where no answer has the column, and for cells that
+    hold no number."""
+    name = config.source
+    require_columns(answers, [name], "from")
+    # Of these answers alone: what stands beside a text says nothing of one made from it.
+    cells = {answer.item_id: answer.metadata.get(name, "") for answer in answers}
+    wrong = [
+        Problem("is no number", field=f"{name}, item {item}", found=cell)
+        for item, cell in cells.items()
+        if cell.strip() and _number(cell) is None
+    ]
+    if wrong:
+        raise SetupError(wrong)
 
+    def scored(answer: Answer) -> Scored:
+        if answer.item_id not in cells:
+            return Scored.none(f"the column {name} is not about this text")
+        value = _number(cells[answer.item_id])
+        return Scored.none(f"the column {name} is blank") if value is None else Scored(value)
 
-class Column:
-    """Numbers of a column. A `Scorer`."""
-
-    at_once = 4096
-
-    def __init__(self, config: ColumnConfig, answers: Sequence[Answer]) -> None:
-        """Raises SetupError where no answer has the column, and for cells that hold no number."""
-        self._column, self.better = config.source, config.better
-        require_columns(answers, [self._column], "from")
-        cells = [answer.metadata.get(self._column, "") for answer in answers]
-        # Of these answers alone: what stands beside a text says nothing of one made from it.
-        self._cells = {a.item_id: cell for a, cell in zip(answers, cells, strict=True)}
-        wrong = [
-            Problem("is no number", field=f"{self._column}, item {a.item_id}", found=cell)
-            for a, cell in zip(answers, cells, strict=True)
-            if cell.strip() and _number(cell) is None
-        ]
-        if wrong:
-            raise SetupError(wrong)
-        self.about: Mapping[str, Any] = {
-            "scorer": "column", "from": self._column, "values": content_hash(cells),
-        }  # fmt: skip
-
-    def key(self, answer: Answer) -> Any:
-        return [self._column, self._cells.get(answer.item_id)]
-
-    def score(self, answers: Sequence[Answer]) -> Sequence[Scored]:
-        return [self._of(self._cells.get(answer.item_id)) for answer in answers]
-
-    def _of(self, cell: str | None) -> Scored:
-        if cell is None:
-            return Scored.none(f"the column {self._column} is not about this text")
-        value = _number(cell)
-        return (
-            Scored.none(f"the column {self._column} is blank") if value is None else Scored(value)
-        )
-
-    def close(self) -> None:
-        """Nothing to give back."""
+    hashed = content_hash([answer.metadata.get(name, "") for answer in answers])
+    about = {"scorer": "column", "from": name, "values": hashed}
+    return AnswerScorer(about, scored, lambda a: [name, cells.get(a.item_id)], config.better)
 
 
 def _number(cell: str) -> float | None:
@@ -147,7 +117,7 @@ def ngram(
     about = about_of(config, answers)
     package = "sacrebleu" if isinstance(config, SacrebleuConfig) else "rouge-score"
     try:
-        score, signature, n_words, least = _measure(config)
+        score, signature, n_words, least = _MEASURES[type(config)](config)
     except ImportError as error:
         raise MissingExtra(f"the scorer {config.scorer}", "scorers", package) from error
     few = "no word" if least == 1 else f"fewer than {least} words"
@@ -167,15 +137,6 @@ def ngram(
         "lower" if config.scorer == "ter" else "higher",
         8 if config.scorer == "ter" else 256,  # TER may take seconds for long texts
     )  # fmt: skip
-
-
-def _measure(config: RougeConfig | SacrebleuConfig | MeteorConfig) -> _Measure:
-    match config:
-        case RougeConfig():
-            return _rouge(config)
-        case SacrebleuConfig():
-            return _sacrebleu(config)
-    return _meteor(config)
 
 
 def _rouge(config: RougeConfig) -> _Measure:
@@ -229,3 +190,8 @@ def _meteor(config: MeteorConfig) -> _Measure:
 
     options = f"stemmer:porter|synonyms:{synonyms}|alpha:0.9|beta:3|gamma:0.5"
     return _Measure(score, f"{options}|nltk:{nltk.__version__}")
+
+
+_MEASURES: Mapping[type, Callable[[Any], _Measure]] = {
+    RougeConfig: _rouge, SacrebleuConfig: _sacrebleu, MeteorConfig: _meteor,
+}  # fmt: skip

@@ -26,9 +26,9 @@ from judgebench.stats.arrays import (
     Clusters,
     IntArray,
     check_codes,
+    label_distances,
     mean_of_defined,
     ratio,
-    severity_of_labels,
     value_counts,
 )
 from judgebench.stats.paired import benjamini_yekutieli
@@ -219,10 +219,8 @@ def _duels(ratings: IntArray, judge: IntArray, k: int, terms: DuelTerms) -> Iter
         raise ValueError("ratings and judge must have the same length")
     check_codes(judge, k, "the judge's labels")
     votes = value_counts(ratings, k)
-    apart = 1 - np.eye(k)  # the distance of two labels
-    if terms.severities is not None:
-        s = severity_of_labels(terms.severities, k)
-        apart = np.square(s[:, None] - s[None, :])
+    s = terms.severities
+    apart = 1 - np.eye(k) if s is None else label_distances(s, k)
     for own in ratings.T:
         shared = np.flatnonzero((own >= 0) & (votes.sum(axis=1) >= 2))
         others = votes[shared]

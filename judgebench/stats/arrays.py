@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,7 +71,7 @@ class Clusters:
         return np.stack(found, axis=-1).astype(np.float64)
 
     def table(self, cells: IntArray, size: int, weights: FloatArray | None = None) -> FloatArray:
-        """How many items, or the weight of them, are in each cell (items,) of a cluster:
+        """The number of items, or their weight, in each cell (items,) of a cluster:
         (n, size). Raises ValueError where lengths differ."""
         self._check_length(cells)
         place = self.codes.astype(np.int64) * size + cells
@@ -107,6 +107,17 @@ def severity_of_labels(severities: Sequence[float] | None, k: int) -> FloatArray
     return s
 
 
+def first_reason(reasons: Mapping[str, object]) -> str:
+    """The first of the reasons that holds; '' where none does."""
+    return next((reason for reason, holds in reasons.items() if holds), "")
+
+
+def label_distances(severities: Sequence[float] | None, k: int, power: int = 2) -> FloatArray:
+    """|s_i - s_j|^power of the severities of each two of k labels (k, k)."""
+    s = severity_of_labels(severities, k)
+    return np.asarray(np.abs(s[:, None] - s) ** power)
+
+
 def distinct_rows(table: IntArray) -> tuple[IntArray, NDArray[np.int64]]:
     """The distinct rows of a table of small ints, and the place of each row among them.
 
@@ -129,7 +140,7 @@ def distinct_rows(table: IntArray) -> tuple[IntArray, NDArray[np.int64]]:
 
 
 def value_counts(ratings: IntArray, k: int) -> NDArray[np.int64]:
-    """How often each label was given to each unit: (units, annotators) -> (units, k)."""
+    """Return the count of each label on each unit: (units, annotators) -> (units, k)."""
     check_codes(ratings, k, "labels")
     counts = np.zeros((len(ratings), k), dtype=np.int64)
     for label in range(k):  # k passes over the ratings need less memory than one (units, a, k)

@@ -1,4 +1,4 @@
-"""How strongly scores go with human severities: pooled, within groups, and over systems.
+"""The association of scores with human severities: pooled, within groups, and over systems.
 
 A coefficient at any level is a function of how often every cluster is drawn, so that intervals,
 differences and tests of all scorers share their draws: where two scorers change places at random,
@@ -136,7 +136,7 @@ def _quadratic(w: FloatArray, pairs: FloatArray) -> FloatArray:
 
 
 def _pair_sums(of: Callable[[Any], NDArray[Any]], clusters: Clusters) -> FloatArray:
-    """What all pairs of items add up to, by the clusters of both; `of` gives some rows of them."""
+    """The sums over all pairs of items, by the clusters of both; `of` gives some rows of them."""
     found = np.zeros((clusters.n, clusters.n))
     order = np.argsort(clusters.codes, kind="stable")
     present, starts = np.unique(clusters.codes[order], return_index=True)
@@ -197,7 +197,7 @@ def critical_r(n: int) -> float | None:
 
 
 def shows_nothing(systems: int) -> str:
-    """What so few systems cannot show, in a sentence."""
+    """A sentence on the correlations that so few systems cannot show."""
     least = critical_r(systems)
     bound = "no r" if least is None else f"|r| below {least:.2f}".replace("0.", ".")
     return f"With {systems} systems, {bound} shows {'anything' if least is None else 'nothing'}."
@@ -288,7 +288,7 @@ class Rated:
 
     @cached_property
     def kept(self) -> dict[Any, Association]:
-        """What was computed of it, for several differences to share."""
+        """The associations computed so far, shared by several differences."""
         return {}
 
     def at(self, level: Level) -> Rated:
@@ -497,7 +497,7 @@ def difference(
     resampling: Resampling = DEFAULT_RESAMPLING,
     tested: bool = True,
 ) -> Difference:
-    """How the coefficient of the second scorer differs from that of the first on the same items.
+    """The coefficient of the second scorer minus that of the first, on the same items.
 
     `human`, `groups` and `systems` of both are the same. The interval resamples whole groups for
     both at once. For the permutation test the two change places at random in every group, once both

@@ -202,7 +202,7 @@ Formula = Callable[[FloatArray], FloatArray]
 
 
 def bins_for(n: int) -> int:
-    """How many bins n items are put into: MOST_BINS, fewer where they would hold too few."""
+    """The number of bins for n items: MOST_BINS, fewer where they would hold too few."""
     return max(1, min(MOST_BINS, n // LEAST_IN_BIN))
 
 
@@ -485,7 +485,7 @@ class _Reading(NamedTuple):
     k: int
 
     def gaps(self, gap: Formula) -> Formula:
-        """What `gap` makes of the cells, an item."""
+        """The value of `gap` of the cells, per item."""
         return lambda C: ratio(gap(self.cells(C)), C[..., 0])
 
     def cells(self, C: FloatArray) -> FloatArray:

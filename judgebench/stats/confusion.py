@@ -19,11 +19,12 @@ from judgebench.stats.arrays import (
     FloatArray,
     IntArray,
     check_codes,
+    label_distances,
     mean_of_defined,
     ratio,
     severity_of_labels,
 )
-from judgebench.stats.resample import Statistic, where_empty
+from judgebench.stats.resample import Statistic, explained, where_empty
 
 NO_ITEM = "no item has both a truth and a label of the judge"
 ONE_SEVERITY = (
@@ -65,17 +66,16 @@ def diagonal_share(C: FloatArray) -> FloatArray:
 ACCURACY = Statistic(diagonal_share, _no_item, is_proportion=True)
 
 
-def _macro_f1(C: FloatArray) -> FloatArray:
-    tp = np.diagonal(C, axis1=-2, axis2=-1)
-    return mean_of_defined(ratio(2 * tp, C.sum(axis=-1) + C.sum(axis=-2)))
+def _right(C: FloatArray) -> FloatArray:
+    return np.diagonal(C, axis1=-2, axis2=-1)
 
 
 # A label that neither truth nor judge uses has no F1 and is left out of the mean.
-MACRO_F1 = Statistic(_macro_f1, _no_item)
-# The mean recall over the labels that the truth uses.
-BALANCED_ACCURACY = Statistic(
-    lambda C: mean_of_defined(ratio(np.diagonal(C, axis1=-2, axis2=-1), C.sum(axis=-1))), _no_item
+MACRO_F1 = Statistic(
+    lambda C: mean_of_defined(ratio(2 * _right(C), C.sum(axis=-1) + C.sum(axis=-2))), _no_item
 )
+# The mean recall over the labels that the truth uses.
+BALANCED_ACCURACY = Statistic(lambda C: mean_of_defined(ratio(_right(C), C.sum(axis=-1))), _no_item)
 
 
 def cohen_kappa(
@@ -91,24 +91,17 @@ def cohen_kappa(
     0.4
     """
 
-    def disagreement(k: int) -> FloatArray:
-        s = severity_of_labels(severities, k)
-        distance = np.abs(s[:, None] - s[None, :])
-        if weights == "none":
-            return 1 - np.eye(k)
-        return distance if weights == "linear" else distance**2
+    power = {"none": 0, "linear": 1, "quadratic": 2}[weights]
 
     def kappa(C: FloatArray) -> FloatArray:
-        w = disagreement(C.shape[-1])
-        n = C.sum(axis=(-2, -1))
+        n, k = C.sum(axis=(-2, -1)), C.shape[-1]
+        w = label_distances(severities, k, power) if power else 1 - np.eye(k)
         row, column = C.sum(axis=-1), C.sum(axis=-2)
         observed = (w * C).sum(axis=(-2, -1))
         expected = ratio(((row @ w) * column).sum(axis=-1), n)
         return 1 - ratio(observed, expected)
 
-    def undefined(C: FloatArray) -> str:
-        if not np.isnan(kappa(C)):
-            return ""
+    def why(C: FloatArray) -> str:
         if not C.any():
             return NO_ITEM
         if (C.sum(axis=-1) + C.sum(axis=-2) > 0).sum() == 1:
@@ -118,7 +111,7 @@ def cohen_kappa(
             )
         return ONE_SEVERITY
 
-    return Statistic(kappa, undefined)
+    return explained(kappa, why)
 
 
 def mean_severity_error(severities: Sequence[float]) -> Statistic:
@@ -184,11 +177,7 @@ def pearson(severities: Sequence[float] | None = None) -> Statistic:
     0.408
     """
 
-    def r(C: FloatArray) -> FloatArray:
-        s = severity_of_labels(severities, C.shape[-1])
-        return _correlation(C, s, s)
-
-    return _association(r)
+    return _association(lambda C: _correlation(C, severity_of_labels(severities, C.shape[-1])))
 
 
 def _spearman(C: FloatArray) -> FloatArray:
@@ -208,13 +197,12 @@ def _mid_ranks(n_i: FloatArray) -> FloatArray:
     return np.asarray(np.cumsum(n_i, axis=-1) - n_i / 2 - middle)
 
 
-def _correlation(C: FloatArray, x: FloatArray, y: FloatArray) -> FloatArray:
-    """Pearson's r of values x (..., k) of the truth's labels and y (..., k) of the judge's."""
+def _correlation(C: FloatArray, s: FloatArray) -> FloatArray:
+    """Pearson's r of the values s (k,) of the labels of truth and judge."""
     n, row, column = C.sum(axis=(-2, -1)), C.sum(axis=-1), C.sum(axis=-2)
-    dx = x - ratio((row * x).sum(axis=-1), n)[..., None]
-    dy = y - ratio((column * y).sum(axis=-1), n)[..., None]
+    dx, dy = (s - ratio((side * s).sum(axis=-1), n)[..., None] for side in (row, column))
     products = (dx[..., :, None] * C * dy[..., None, :]).sum(axis=(-2, -1))
-    spread = np.sqrt(_spread(row, x)) * np.sqrt(_spread(column, y))
+    spread = np.sqrt(_spread(row, s)) * np.sqrt(_spread(column, s))
     return np.clip(ratio(n * products, spread), -1, 1)
 
 
@@ -235,21 +223,19 @@ def _kendall_tau_b(C: FloatArray) -> FloatArray:
 
 
 def _untied(n_i: FloatArray) -> FloatArray:
-    """How many pairs of items have different labels."""
+    """The number of pairs of items with different labels."""
     return np.asarray((n_i.sum(axis=-1) ** 2 - (n_i**2).sum(axis=-1)) / 2)
 
 
 def _association(formula: Callable[[FloatArray], FloatArray]) -> Statistic:
-    def undefined(C: FloatArray) -> str:
-        if not np.isnan(formula(C)):
-            return ""
+    def why(C: FloatArray) -> str:
         if not C.any():
             return NO_ITEM
         used = np.count_nonzero(C.sum(axis=-1)), np.count_nonzero(C.sum(axis=-2))
         one = "label" if min(used) == 1 else "severity"
         return f"truth or judge holds one {one} only, so no correlation is defined"
 
-    return Statistic(formula, undefined)
+    return explained(formula, why)
 
 
 SPEARMAN = _association(_spearman)

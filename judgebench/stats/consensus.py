@@ -1,4 +1,4 @@
-"""What several annotators together say: one label a unit, a share for each label, or a model.
+"""The consensus of several annotators: one label a unit, a share for each label, or a model.
 
 `ratings` is (units, annotators), ints 0..k-1 with -1 where an annotator gave no label.
 
@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit, logit
 
 from judgebench.stats.arrays import (
     MISSING,
@@ -28,6 +29,7 @@ from judgebench.stats.arrays import (
     IntArray,
     check_codes,
     distinct_rows,
+    first_reason,
     value_counts,
 )
 
@@ -64,7 +66,6 @@ def _fitted(
 ) -> tuple[FloatArray, float]:
     """The sensitivities (raters,) of the largest likelihood, and its logarithm; at this `gap`."""
     from scipy.optimize import minimize
-    from scipy.special import expit, logit
 
     raters, people = patterns.shape[1], patterns[:, :-1]
     most = 2 * (people == 1).sum(axis=1) >= (people >= 0).sum(axis=1)
@@ -132,7 +133,7 @@ def median_label(ratings: IntArray, even: Literal["lower", "upper"]) -> NDArray[
     """
     units, annotators = ratings.shape
     if annotators == 0:
-        return np.full(units, MISSING, dtype=np.int64)
+        return np.full(units, MISSING)
     ordered = np.sort(ratings, axis=1)  # the missing ones come first
     m = (ratings >= 0).sum(axis=1)
     rank = (m - 1) // 2 if even == "lower" else m // 2
@@ -206,23 +207,21 @@ class DawidSkene:
 
 
 def why_no_model(ratings: IntArray) -> str:
-    """Why these ratings (units, annotators) do not identify the model; '' where they do.
+    """The reason why these ratings (units, annotators) do not identify the model; '' where they do.
 
     With two ratings a unit at most there are more unknowns than facts: 2 k (k - 1) + k - 1
     against k^2 - 1. Goodman (1974), "Exploratory latent structure analysis using both
     identifiable and unidentifiable models", Biometrika 61, is the general case.
     """
     rated = ratings >= 0
-    given = ratings[rated]
-    if given.size == 0:
-        return "there is no label"
-    if (given == given[0]).all():
-        return "only one label was ever given"
-    if rated.any(axis=0).sum() == 1:
-        return "there is one annotator only"
-    if rated.sum(axis=1).max() < 3:
-        return "no item has three labels, so that errors and truth cannot be distinguished"
-    return ""
+    given, most = ratings[rated], rated.sum(axis=1).max(initial=0)
+    few = "no item has three labels, so that errors and truth cannot be distinguished"
+    return first_reason({
+        "there is no label": not given.size,
+        "only one label was ever given": (given == given[:1]).all(),
+        "there is one annotator only": rated.any(axis=0).sum() == 1,
+        few: most < 3,
+    })  # fmt: skip
 
 
 def dawid_skene(
@@ -260,7 +259,10 @@ def dawid_skene(
         if converged or len(trace) == MOST_ITERATIONS:
             break
         T, log_likelihood = _e_step(n, how_many, p, pi)
-        trace.append(log_likelihood + _penalty(pi, smoothing))
+        # The logarithm of the prior up to a constant, sum smoothing_jl log pi_jl; 0 log 0 is 0.
+        added = np.broadcast_to(smoothing, pi.shape)
+        penalty = float((added * _log(np.where(added > 0, pi, 1))).sum())
+        trace.append(log_likelihood + penalty)
         converged = len(trace) > 1 and trace[-1] - trace[-2] <= TOLERANCE * how_many.sum()
     posterior = np.zeros((len(ratings), k))
     posterior[rated] = T[kind_of]
@@ -291,12 +293,6 @@ def _e_step(
     joint = np.exp(log_joint - top)
     total = joint.sum(axis=1, keepdims=True)
     return joint / total, float(how_many @ (top + np.log(total))[:, 0])
-
-
-def _penalty(pi: FloatArray, smoothing: FloatArray | float) -> float:
-    """sum smoothing_jl log pi_jl, the logarithm of the prior up to a constant; 0 log 0 is 0."""
-    added = np.broadcast_to(smoothing, pi.shape)
-    return float((added * _log(np.where(added > 0, pi, 1))).sum())
 
 
 def _log(x: FloatArray) -> FloatArray:

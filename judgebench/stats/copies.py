@@ -1,4 +1,4 @@
-"""Whether labels were made by themselves, or derived from an annotator's or from the truth.
+"""Tests whether labels were made by themselves, or derived from an annotator's or from the truth.
 
 `labels` is (items,) and `ratings` (items, annotators), ints 0..k-1 with -1 where there is none.
 
@@ -20,7 +20,7 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
+from scipy.special import ndtr, ndtri
 
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray, ratio, value_counts
 from judgebench.stats.consensus import dawid_skene
@@ -88,9 +88,9 @@ def bar_of(ratings: IntArray, clusters: Clusters, k: int, kind: BarKind = "typic
 
 
 def gaps(ratings: IntArray, kept: Bools, clusters: Clusters, k: int) -> OfSamples:
-    """How much more often each annotator agrees with the others of `kept` than these agree with
-    each other on the same items (annotators,), with an interval of 95 %; where no item has two
-    others, than these do on all items without the annotator. NaN where there are none."""
+    """The agreement of each annotator with the others of `kept` minus that of these with each
+    other on the same items (annotators,), with an interval of 95 %; where no item has two others,
+    minus theirs on all items without the annotator. NaN where there are none."""
     votes = value_counts(ratings[:, kept], k)
     found = [gap(ratings[:, a], bool(kept[a]), votes, clusters) for a in range(ratings.shape[1])]
     value, low, high = np.array(found, dtype=np.float64).reshape(-1, 3).T
@@ -100,8 +100,8 @@ def gaps(ratings: IntArray, kept: Bools, clusters: Clusters, k: int) -> OfSample
 def gap(
     own: IntArray, among: bool, votes: IntArray, clusters: Clusters
 ) -> tuple[float, float, float]:
-    """How much more often labels `own` (items,) agree with those counted in `votes` (items, k) than
-    these agree with each other, and its interval; `among` where they are counted there too."""
+    """The agreement of labels `own` (items,) with those counted in `votes` (items, k) minus that of
+    these with each other, and its interval; `among` where they are counted there too."""
     m, same = votes.sum(axis=1), (votes * (votes - 1)).sum(axis=1)
     rows = np.flatnonzero(own >= 0)
     others, agreeing = m[rows] - among, votes[rows, own[rows]] - among
@@ -125,8 +125,6 @@ def gap(
 def _clearly_worse(found: OfSamples, kept: Bools) -> Bools:
     """Whose gap is negative and of a size that matters, with a false discovery rate of FALSELY
     (Benjamini and Hochberg 1995)."""
-    from scipy.special import ndtr
-
     z = ratio(found.value, (found.high - found.low) / _STANDARD_ERRORS)
     p = np.where(kept & ~np.isnan(z), ndtr(z), 1.0)
     order = np.argsort(p, kind="stable")
@@ -158,7 +156,7 @@ def _weights(
 
 
 def signal_left(agreement: FloatArray, k: FloatArray | int) -> FloatArray:
-    """What is left of a difference in accuracy where another annotator stands in for the truth.
+    """The share of a difference in accuracy that is left with another annotator as the truth.
 
     If errors are independent and fall on all k labels alike, annotators of accuracy p agree with
     each other on A = p^2 + (1 - p)^2 / (k - 1) of the items, and a judge's distance from them
@@ -243,8 +241,6 @@ def pair_agreement(ratings: IntArray, k: int) -> tuple[FloatArray, FloatArray]:
 
 def _p(ratings: IntArray, clusters: Clusters, groups: Camps, k: int) -> float:
     """The largest p of the groups, each for agreeing within no more than across."""
-    from scipy.special import ndtr
-
     votes = [value_counts(ratings[:, group], k) for group in groups]
     everybody = np.sum(votes, axis=0)
     worst = 0.0

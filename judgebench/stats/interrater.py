@@ -19,6 +19,8 @@ from judgebench.stats.arrays import (
     FloatArray,
     IntArray,
     check_codes,
+    first_reason,
+    label_distances,
     ratio,
     severity_of_labels,
     value_counts,
@@ -29,6 +31,7 @@ from judgebench.stats.resample import (
     Resampling,
     Statistic,
     cluster_bootstrap,
+    explained,
     where_empty,
 )
 
@@ -94,14 +97,12 @@ def krippendorff_alpha(level: Level, severities: Sequence[float] | None = None) 
         expected = (n_c[..., :, None] * n_c[..., None, :] * d2).sum(axis=(-2, -1))
         return 1 - ratio((n - 1) * observed, expected)
 
-    def undefined(o: FloatArray) -> str:
-        if not np.isnan(alpha(o)):
-            return ""
+    def why(o: FloatArray) -> str:
         if not o.any():
             return NO_PAIR
         return ONE_LABEL if np.count_nonzero(o.sum(axis=-1)) == 1 else ONE_SEVERITY
 
-    return Statistic(alpha, undefined)
+    return explained(alpha, why)
 
 
 def _squared_difference(
@@ -168,7 +169,7 @@ Weights = Literal["identity", "linear", "quadratic", "ordinal"]
 
 
 def agreement_counts_by_cluster(ratings: IntArray, clusters: Clusters, k: int) -> FloatArray:
-    """What AC and Fleiss' kappa are functions of: counts (clusters, k + 1, k).
+    """Return the counts of which AC and Fleiss' kappa are functions: (clusters, k + 1, k).
 
     `ratings` is (units, annotators), -1 where there is no label; `clusters` is (units,). Rows 0 to
     k - 1 hold the ordered pairs of labels of a unit with r >= 2 labels, each with weight
@@ -253,19 +254,19 @@ def _disagreement(weights: Weights, severities: Sequence[float] | None, k: int) 
         steps = np.abs(np.subtract.outer(np.arange(k), np.arange(k)))
         distance = steps * (steps + 1) / 2
     else:
-        s = severity_of_labels(severities, k)
-        distance = np.abs(s[:, None] - s[None, :]) ** (1 if weights == "linear" else 2)
+        distance = label_distances(severities, k, 1 if weights == "linear" else 2)
     return ratio(distance, distance.max())
 
 
 def _undefined(counts: FloatArray, formula: Callable[[FloatArray], FloatArray]) -> str:
     k = counts.shape[-1]
     pairs = counts[:k]
-    if not pairs.any():
-        return NO_PAIR if len(counts) > k else NO_ITEM
-    if np.count_nonzero(pairs.sum(axis=0) + pairs.sum(axis=1)) == 1:
-        return ONE_LABEL
-    return ONE_SEVERITY if np.isnan(formula(counts)) else ""
+    used = np.count_nonzero(pairs.sum(axis=0) + pairs.sum(axis=1))
+    return first_reason({
+        NO_PAIR if len(counts) > k else NO_ITEM: not pairs.any(),
+        ONE_LABEL: used == 1,
+        ONE_SEVERITY: np.isnan(formula(counts)),
+    })  # fmt: skip
 
 
 _ROUNDING = 1e-9
@@ -332,9 +333,7 @@ def _icc_2_k(sums: FloatArray) -> FloatArray:
 
 
 def _icc(formula: Callable[[FloatArray], FloatArray]) -> Statistic:
-    def undefined(sums: FloatArray) -> str:
-        if not np.isnan(formula(sums)):
-            return ""
+    def why(sums: FloatArray) -> str:
         if sums[_N] < 2:
             return f"{'only one' if sums[_N] else 'no'} item was labelled by every annotator"
         if len(sums[_ANNOTATORS:]) < 2:
@@ -344,7 +343,7 @@ def _icc(formula: Callable[[FloatArray], FloatArray]) -> Statistic:
         few = "the items' mean severities differ so little that their variance is estimated as "
         return f"{few}0 or less"
 
-    return Statistic(formula, undefined)
+    return explained(formula, why)
 
 
 # Shrout and Fleiss (1979), in the names of McGraw and Wong (1996) too. ICC(1, 1), or ICC(1):

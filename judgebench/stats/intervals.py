@@ -64,7 +64,7 @@ def look_levels(shares: Sequence[float], level: float = 0.95) -> list[float]:
 
 
 def _bound(at: FloatArray, mass: FloatArray, step: float, spend: float, most: float) -> float:
-    """What S_k passes with probability `spend`, by bisection between `-most` and `most`."""
+    """The bound that S_k passes with probability `spend`, by bisection in `-most`..`most`."""
     low, high = -most, most
     for _ in range(60):
         middle = (low + high) / 2

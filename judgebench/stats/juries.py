@@ -1,4 +1,4 @@
-"""What several judges are worth together: how they err, and which of them to ask.
+"""The worth of several judges together: how they err, and which of them to ask.
 
 `labels` (items, judges) and `truth` (items,) are ints 0..k-1 with -1 where there is none. Only
 items that have a truth and a label of every judge are used, so that all are compared on the same
@@ -25,6 +25,7 @@ from judgebench.stats.resample import (
     Resampling,
     Statistic,
     cluster_bootstrap,
+    explained,
     where_empty,
 )
 
@@ -79,31 +80,23 @@ def error_correlations(
     def estimate(statistic: Statistic) -> Estimate:
         return cluster_bootstrap(counts, statistic, resampling, n=n, n_missing=missing)
 
-    pairs = combinations(range(labels.shape[1]), 2)
-    return Correlations({pair: estimate(_phi(*pair)) for pair in pairs}, estimate(_MEAN_PHI))
+    judges = range(labels.shape[1])
+    pairs = {pair: estimate(_phi(*pair)) for pair in combinations(judges, 2)}
+    return Correlations(pairs, estimate(_phi(*judges)))
 
 
-def _undefined(moments: FloatArray) -> str:
-    if not np.isnan(MEAN_CORRELATION.formula(moments)):
-        return ""
-    return NO_ERRORS if moments.any() else NO_COMMON_ITEM
-
-
-# Over the moments of the judges' errors; see `moments_by_cluster`.
-_MEAN_PHI = replace(MEAN_CORRELATION, undefined=_undefined)
-
-
-def _phi(first: int, second: int) -> Statistic:
-    rows, columns = np.ix_([0, first + 1, second + 1], [0, first + 1, second + 1])
-
-    return Statistic(
+def _phi(*judges: int) -> Statistic:
+    """The mean over pairs of these judges, of the moments of all judges' errors."""
+    chosen = [0, *(judge + 1 for judge in judges)]
+    rows, columns = np.ix_(chosen, chosen)
+    return explained(
         lambda moments: MEAN_CORRELATION.formula(moments[..., rows, columns]),
-        lambda moments: _undefined(moments[..., rows, columns]),
+        lambda moments: NO_ERRORS if moments.any() else NO_COMMON_ITEM,
     )
 
 
 def effective_judges(r: Estimate, m: int) -> Estimate:
-    """How many judges with independent errors are worth as much as m whose errors correlate by r.
+    """The number of judges with independent errors that are worth m whose errors correlate by r.
 
     m / (1 + (m - 1) r), with Kish's design effect (1965, section 5.4) below; the limits are those
     of r, carried over. Errors that fall apart more than by chance (r < 0) count as independent, so
@@ -170,12 +163,16 @@ def best_jury(
     counts = ClusterCounts(_right_in_fold(labels, truth, groups, candidates, vote))
     how = f"held out in {FOLDS} folds, {len(candidates)} subsets of at most {len(candidates[-1])}; "
 
-    def estimate(statistic: Statistic) -> Estimate:
+    def estimate(formula: Callable[[FloatArray], FloatArray]) -> Estimate:
+        statistic = Statistic(formula, where_empty(NO_COMMON_ITEM))
         found = cluster_bootstrap(counts, statistic, resampling, n=n, n_missing=missing)
         return replace(found, method=how + found.method if found.method else "")
 
     best = candidates[int(counts.total[1:].sum(axis=1).argmax())]
-    return JuryScores(best, *map(estimate, _held_out(labels.shape[1])))
+    jury = partial(_share_right, choosable=None)
+    single = partial(_share_right, choosable=labels.shape[1])
+    gain = estimate(lambda counts: jury(counts) - single(counts))
+    return JuryScores(best, estimate(jury), estimate(single), gain)
 
 
 def _groups(clusters: Clusters, seed: int) -> IntArray:
@@ -209,11 +206,3 @@ def _share_right(counts: FloatArray, choosable: int | None) -> FloatArray:
     chosen = elsewhere.argmax(axis=-2)[..., None, :]
     held_out = np.take_along_axis(right, chosen, axis=-2).sum(axis=(-2, -1))
     return ratio(held_out, counts[..., 0, :].sum(axis=-1))
-
-
-def _held_out(m: int) -> list[Statistic]:
-    """The share of right labels of the jury, that of a single one of m judges, the difference."""
-
-    jury, single = (partial(_share_right, choosable=size) for size in (None, m))
-    formulas = jury, single, lambda counts: jury(counts) - single(counts)
-    return [Statistic(formula, where_empty(NO_COMMON_ITEM)) for formula in formulas]

@@ -1,4 +1,4 @@
-"""How annotators use the labels, each beside the others on the same items, and who uses them as
+"""The use of labels by each annotator, beside the others on the same items, and who uses them as
 nobody else does.
 
 `ratings` is (items, annotators), ints 0..k-1 with -1 where there is no label.
@@ -12,6 +12,7 @@ from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import betainc
 
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray, ratio, value_counts
 from judgebench.stats.intervals import mean_difference
@@ -61,7 +62,7 @@ class Use:
 
     @property
     def oddness(self) -> float:
-        """How far from the others, by the shares of the labels or by two that are exchanged."""
+        """The distance from the others, by the shares of labels or by two that are exchanged."""
         gain = self.agreement_exchanged - self.agreement if self.exchanged else 0.0
         return max(self.distance, gain)
 
@@ -129,12 +130,13 @@ def shares_by_cluster(ratings: IntArray, clusters: Clusters, k: int) -> Iterator
         yield sums.reshape(-1, 2, k)
 
 
-def _distance(sums: FloatArray) -> FloatArray:
-    own, others = sums[..., 0, :], sums[..., 1, :]
-    return ratio(np.abs(own - others).sum(axis=-1) / 2, own.sum(axis=-1))
-
-
-DISTANCE = Statistic(_distance, where_empty(NOBODY_ELSE))
+# Of sums (..., 2, k): the share of labels that would have to change.
+DISTANCE = Statistic(
+    lambda sums: ratio(
+        np.abs(sums[..., 0, :] - sums[..., 1, :]).sum(axis=-1) / 2, sums[..., 0, :].sum(axis=-1)
+    ),
+    where_empty(NOBODY_ELSE),
+)
 
 
 def _beside(
@@ -187,8 +189,7 @@ def _use(own: IntArray, votes: IntArray, clusters: Clusters, annotators: int) ->
     """`own` labels (items,) beside the `votes` of the others (items, k)."""
     n, k = votes.shape
     if not n:
-        nothing = np.full(k, np.nan)
-        return Use(0, nothing, nothing, np.nan)
+        return Use(0, *np.full((2, k), np.nan), np.nan)
     share, given = ratio(votes, votes.sum(axis=1, keepdims=True)), _one_hot(own, k)
     clear, items = _is_clear(given, share, clusters, annotators), np.arange(n)
     agreement = float(share[items, own].mean())
@@ -234,8 +235,6 @@ def _p(
 ) -> float:
     """The chance that so many clusters have more of the second label than of the first among the
     items `here`, if both were as likely."""
-    from scipy.special import betainc
-
     first, second = labels
     balance = clusters.sums(here * ((own == second) * 1.0 - (own == first)))[:, 0]
     more, less = int((balance > 0).sum()), int((balance < 0).sum())

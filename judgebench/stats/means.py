@@ -13,7 +13,13 @@ import numpy as np
 
 from judgebench.records import Estimate
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray, mean_of_defined, ratio
-from judgebench.stats.resample import DEFAULT_RESAMPLING, Resampling, Statistic, cluster_bootstrap
+from judgebench.stats.resample import (
+    DEFAULT_RESAMPLING,
+    Resampling,
+    Statistic,
+    cluster_bootstrap,
+    explained,
+)
 
 _ROUNDING = 1e-9  # what rounding leaves of a variance, as a share of the mean square
 NO_WHOLE_ITEM = "no item has a label on every metric"
@@ -124,12 +130,7 @@ def _difference(moments: FloatArray) -> FloatArray:
 
 
 def _of_moments(formula: Callable[[FloatArray], FloatArray], reason: str) -> Statistic:
-    def undefined(moments: FloatArray) -> str:
-        if not np.isnan(formula(moments)):
-            return ""
-        return reason if moments.any() else NO_WHOLE_ITEM
-
-    return Statistic(formula, undefined)
+    return explained(formula, lambda moments: reason if moments.any() else NO_WHOLE_ITEM)
 
 
 # A pair with a constant scale is left out of the mean.

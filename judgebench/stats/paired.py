@@ -73,7 +73,7 @@ def left_out(x: FloatArray) -> FloatArray:
 
 
 def resampled_trainings(means: FloatArray, resamples: int, seed: int) -> FloatArray:
-    """How far resampled trainings lie from their mean: (resamples, k) of `means` (trainings, k).
+    """The distances of resampled trainings from their mean: (resamples, k) of (trainings, k).
 
     A bootstrap of D trainings varies by (D - 1) / D too little, which is made good. 0 for one.
     """

@@ -100,7 +100,7 @@ class LabelCounts:
         return np.tensordot(self.how_many, self.kinds, axes=1)
 
     def clusters(self, cells: NDArray[np.bool_]) -> int:
-        """How many clusters have an item in these cells (3, 2)."""
+        """The number of clusters with an item in these cells (3, 2)."""
         return int(self.how_many[self.kinds[:, cells].any(axis=1)].sum())
 
     def cluster_variance(self, influence: FloatArray) -> float:

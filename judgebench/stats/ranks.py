@@ -200,7 +200,7 @@ Flags = NDArray[np.bool_]
 
 
 def count_tuples(groups: IntArray, k: int) -> int:
-    """How many k-tuples of items of one group there are; `groups` (items,) are numbers from 0."""
+    """The number of k-tuples of items of one group; `groups` (items,) are numbers from 0."""
     return sum(comb(n, k) for n in np.bincount(groups).tolist())
 
 
@@ -268,8 +268,8 @@ def right(truth: FloatArray, judged: FloatArray) -> FloatArray:
 
 
 def right_by_chance(truth: FloatArray, judged: FloatArray, groups: IntArray) -> FloatArray:
-    """How likely each tuple is right if the judge's labels are dealt out anew, at random, among the
-    responses to each question (tuples,); NaN where a label of the judge is missing.
+    """The probability that each tuple is right if the judge's labels are dealt out anew, at random,
+    among the responses to each question (tuples,); NaN where a label of the judge is missing.
 
     Exact, without a simulation. Every ordered tuple of the question's responses is then equally
     likely to have lent its labels, so that
@@ -303,7 +303,7 @@ def _shapes(order: FloatArray) -> tuple[IntArray, Flags]:
 
 
 def _orders(shape: int, k: int) -> int:
-    """How many weak orders of k items have levels of these sizes: k! / (m_1! m_2! …)."""
+    """The number of weak orders of k items with levels of these sizes: k! / (m_1! m_2! …)."""
     found, size = factorial(k), 1
     for place in range(k - 1):
         size = 1 if shape >> place & 1 else size + 1
@@ -393,7 +393,7 @@ def friedman(scores: FloatArray) -> Friedman:
 
 
 def nemenyi_critical_difference(judges: int, blocks: int, level: float = 0.95) -> float:
-    """How far apart two average ranks must be to differ, when all pairs are compared.
+    """The distance from which on two average ranks differ, when all pairs are compared.
 
     CD = q sqrt(k (k + 1) / (6 n)), q the quantile of the studentized range of k groups with
     infinite degrees of freedom over sqrt(2). Nemenyi (1963); Demsar (2006), "Statistical
@@ -532,7 +532,7 @@ class Firmness:
 
 
 def firmness(replicates: FloatArray, level: float = 0.95) -> Firmness:
-    """How places vary over resampled scores (resamples, k), higher is better, none missing.
+    """The variation of places over resampled scores (resamples, k), higher is better, none missing.
 
     The limits are the (1 - level) / 2 and (1 + level) / 2 quantiles of the place, taken where the
     distribution steps, so that they are places that occurred. Goldstein and Spiegelhalter (1996),

@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 
 from judgebench.records import Estimate
-from judgebench.stats.arrays import Clusters, FloatArray, IntArray, check_codes
+from judgebench.stats.arrays import Clusters, FloatArray, IntArray, check_codes, first_reason
 from judgebench.stats.calibration_error import (
     LEAST_PROBABILITY,
     cross_entropy,
@@ -132,7 +132,7 @@ BOUNDS = (0.05, 20.0)
 
 
 class TemperatureScaling(NamedTuple):
-    """What one temperature, fitted on half of the clusters, does for the other half; both ways.
+    """The effect of a temperature, fitted on half of the clusters, on the other half; both ways.
 
     `temperatures` are those of the two halves: above 1 the judge was too bold, below 1 too timid.
     The scores are over all items, each under the temperature of the half it is not in; log loss in
@@ -223,14 +223,13 @@ def temperature_scaling(
 
 
 def _cannot_fit(p: FloatArray, truth: IntArray) -> str:
-    """Why no temperature can be fitted to one half, or empty."""
-    if len(p) < LEAST_ITEMS:
-        return f"half of the questions hold {len(p)} usable items, and {LEAST_ITEMS} are needed"
-    if (truth == truth[0]).all():
-        return "half of the questions hold one label only as their truth"
-    if ((p == 0) | (p == 1)).all():
-        return "all probabilities are 0 or 1, which no temperature changes"
-    return ""
+    """The reason why no temperature can be fitted to one half, or empty."""
+    few = f"half of the questions hold {len(p)} usable items, and {LEAST_ITEMS} are needed"
+    return first_reason({
+        few: len(p) < LEAST_ITEMS,
+        "half of the questions hold one label only as their truth": (truth == truth[:1]).all(),
+        "all probabilities are 0 or 1, which no temperature changes": ((p == 0) | (p == 1)).all(),
+    })  # fmt: skip
 
 
 def _told(T: float, n: int) -> Estimate:

@@ -24,6 +24,7 @@ from judgebench.stats.resample import (
     Resampling,
     Statistic,
     cluster_bootstrap,
+    explained,
     grouping_told,
     random_groups,
 )
@@ -69,13 +70,12 @@ def score_agreement(
 
 def _pair_sums(x: FloatArray, clusters: Clusters) -> FloatArray:
     """The sums of 1, x, y, x^2, y^2 and x y (clusters, 6)."""
-    a, b = x.T
-    return clusters.sums(np.ones(len(x)), a, b, a**2, b**2, a * b)
+    return clusters.sums(np.ones(len(x)), *x.T, *(x**2).T, x.prod(axis=1))
 
 
 def _rank_table(x: FloatArray, clusters: Clusters) -> FloatArray:
-    """How often each two scores meet (clusters, values of x, values of y). As one cluster, so that
-    there is no interval, where that would be too large a table to resample."""
+    """The counts of each two scores that meet (clusters, values of x, values of y). As one cluster,
+    so that there is no interval, where that would be too large a table to resample."""
     (rows, row), (columns, column) = (np.unique(y.round(9), return_inverse=True) for y in x.T)
     size = len(rows) * len(columns)
     if size * clusters.n > _MOST_CELLS:
@@ -92,7 +92,7 @@ def _pearson(sums: FloatArray) -> FloatArray:
 
 
 def _alpha_sums(x: FloatArray, clusters: Clusters) -> FloatArray:
-    """What alpha is a function of, for units with m >= 2 scores (units, raters):
+    """The sums of which alpha is a function, for units with m >= 2 scores (units, raters):
     (clusters, 4), the sums of m, of the scores, of their squares, and of the squared differences of
     all ordered pairs of them over m - 1."""
     m = (~np.isnan(x)).sum(axis=1)
@@ -110,12 +110,7 @@ def _alpha(sums: FloatArray) -> FloatArray:
 
 
 def _of_scores(formula: Callable[[FloatArray], FloatArray], reason: str) -> Statistic:
-    def undefined(sums: FloatArray) -> str:
-        if not sums[0]:
-            return "no response has two scores"
-        return reason if np.isnan(formula(sums)) else ""
-
-    return Statistic(formula, undefined)
+    return explained(formula, lambda sums: reason if sums[0] else "no response has two scores")
 
 
 # What a statistic is a function of, of scores (units, raters) and their clusters, and itself.
@@ -219,7 +214,7 @@ RUNS = _of(_runs, NO_SPREAD)
 
 
 def runs_for(standard_error: float, units: int = 1) -> Statistic:
-    """How many runs bring the standard error of a mean over so many units to this.
+    """The number of runs that bring the standard error of a mean over so many units to this.
 
     >>> sums = spread_sums(np.array([[0.0, 2.0], [5.0, 7.0]]), Clusters(np.array([0, 1]), 2))
     >>> float(runs_for(0.5).formula(sums.sum(axis=0)))
@@ -294,4 +289,4 @@ def _flips(sums: FloatArray) -> FloatArray:
 
 # Of `order_sums`: of two runs and two systems, drawn at random, how often the runs put the systems
 # in opposite order; a tie in one of the runs counts half. 0.5 where runs say nothing.
-ORDER_FLIPS = Statistic(_flips, lambda sums: TOO_FEW_RUNS if np.isnan(_flips(sums)) else "")
+ORDER_FLIPS = explained(_flips, lambda sums: TOO_FEW_RUNS)

@@ -67,6 +67,17 @@ def where_empty(reason: str) -> Callable[[FloatArray], str]:
     return lambda counts: "" if counts.any() else reason
 
 
+def explained(
+    formula: Callable[[FloatArray], FloatArray], why: Callable[[FloatArray], str]
+) -> Statistic:
+    """The statistic that is undefined where its formula is NaN, for the reason `why`."""
+
+    def undefined(counts: FloatArray) -> str:
+        return why(counts) if np.isnan(formula(counts)) else ""
+
+    return Statistic(formula, undefined)
+
+
 def cluster_bootstrap(
     counts: FloatArray | IntArray | ClusterCounts,
     statistic: Statistic,
@@ -211,12 +222,12 @@ def _resampled_totals(sample: ClusterCounts, resampling: Resampling) -> FloatArr
 
 @lru_cache(maxsize=2)  # all judges and metrics with as many clusters share these draws
 def cluster_multiplicities(G: int, resampling: Resampling) -> FloatArray:
-    """How often each of a few clusters is drawn: (resamples, G)."""
+    """The number of times each of a few clusters is drawn: (resamples, G)."""
     return next(_multiplicities(np.ones(G, dtype=np.int64), resampling))
 
 
 def _multiplicities(how_many: IntArray, resampling: Resampling) -> Iterator[FloatArray]:
-    """How often each kind of cluster is drawn, in chunks of (some resamples, U)."""
+    """The number of times each kind of cluster is drawn, in chunks of (some resamples, U)."""
     rng = np.random.default_rng(resampling.seed)
     G = int(how_many.sum())
     chunk = max(1, _CHUNK // len(how_many))

@@ -22,11 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from judgebench.records import Estimate
-from judgebench.stats.arrays import FloatArray, IntArray, check_codes
-from judgebench.stats.intervals import (
-    clopper_pearson,
-    exact_share,
-)
+from judgebench.stats.arrays import FloatArray, IntArray, check_codes, first_reason
+from judgebench.stats.intervals import clopper_pearson, exact_share
 
 MOST_THRESHOLDS = 100
 NOTHING = math.inf  # the threshold that sends none but the items without a verdict
@@ -71,7 +68,7 @@ class Choice(NamedTuple):
 def triage_points(
     signal: FloatArray, severe: IntArray, clusters: IntArray, level: float = 0.95
 ) -> list[Point]:
-    """What each threshold sends and catches, from sending nothing to sending everything.
+    """The shares that each threshold sends and catches, from sending nothing to sending everything.
 
     An item is sent where its signal is at least the threshold. Every distinct signal is a
     threshold; of more than `MOST_THRESHOLDS`, quantiles of all items and of the severe ones.
@@ -137,11 +134,6 @@ def _shares(
     return shares
 
 
-def _share(chosen: Bools, clusters: IntArray, level: float, missing: int) -> Estimate:
-    (estimate,) = _shares(chosen.astype(np.float64), [1.0], clusters, level, missing)
-    return estimate
-
-
 def choose_threshold(
     signal: FloatArray, severe: IntArray, most_missed: float, level: float = 0.95
 ) -> float:
@@ -164,27 +156,22 @@ def choose_threshold(
 
 
 def why_no_choice(signal: FloatArray, severe: IntArray, clusters: IntArray) -> str:
-    """Why no threshold can be recommended; '' where one can."""
+    """The reason why no threshold can be recommended; '' where one can."""
     signal, severe, clusters, _ = _known(signal, severe, clusters)
     given = np.unique(signal[np.isfinite(signal)])
     holding = len(np.unique(clusters[severe == 1]))
-    if not len(severe):
-        return "no item has a truth"
-    if not (severe == 1).any():
-        return NO_SEVERE
-    if (severe == 1).all():
-        return "every item is severe: there is nothing to sort out"
-    if not len(given):
-        return "there is no verdict: everything goes to humans"
-    if len(given) == 1:
-        return "the signal is the same for every item: it can send no item or every item"
-    if holding < 2 * LEAST_CLUSTERS:
-        hold = "cluster holds" if holding == 1 else "clusters hold"
-        return (
-            f"only {holding} {hold} a severe item: {2 * LEAST_CLUSTERS} are needed to choose a "
-            "threshold on each half"
-        )
-    return ""
+    few = (
+        f"only {holding} {'cluster holds' if holding == 1 else 'clusters hold'} a severe item: "
+        f"{2 * LEAST_CLUSTERS} are needed to choose a threshold on each half"
+    )
+    return first_reason({
+        "no item has a truth": not len(severe),
+        NO_SEVERE: not (severe == 1).any(),
+        "every item is severe: there is nothing to sort out": (severe == 1).all(),
+        "there is no verdict: everything goes to humans": not len(given),
+        "the signal is the same for every item: it can send no item or every item": len(given) == 1,
+        few: holding < 2 * LEAST_CLUSTERS,
+    })  # fmt: skip
 
 
 def fixed_choice(
@@ -203,8 +190,9 @@ def fixed_choice(
     """
     signal, severe, clusters, missing = _known(signal, severe, clusters)
     is_severe = severe == 1
-    sent = _share(signal >= threshold, clusters, level, missing)
-    missed = _share((signal < threshold)[is_severe], clusters[is_severe], level, missing)
+    below = (signal < threshold).astype(np.float64)
+    (sent,) = _shares(1 - below, [1.0], clusters, level, missing)
+    (missed,) = _shares(below[is_severe], [1.0], clusters[is_severe], level, missing)
     return Choice(threshold, _count(sent), _count(missed), sent, missed, fixed=True)
 
 
