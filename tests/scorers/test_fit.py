@@ -25,7 +25,7 @@ from judgebench.runs.stop import Budget, Interrupted, Stop
 from judgebench.scorers.config import SimpleConfig
 from judgebench.scorers.judges import Cuts
 from judgebench.scorers.scorer import KeptScores, Scored
-from judgebench.scorers.simple import Simple
+from judgebench.scorers.simple import simple
 from judgebench.studies.answers import indexed
 from judgebench.studies.study import JudgeVerdicts
 from judgebench.studies.truth import TruthConfig

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 from cluster_case import apart
@@ -8,13 +11,28 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from sklearn.metrics import brier_score_loss
 
+from judgebench.stats.arrays import Clusters
 from judgebench.stats.calibration_error import (
+    LEAST_IN_BIN,
+    MOST_BINS,
     NO_ITEM,
     ONE_TRUTH,
+    annotator_against_others,
+    base_rates,
     bins_for,
+    bins_in_words,
     brier_decomposition,
+    cells_by_cluster,
+    cross_entropy,
+    debiased_gap,
     equal_mass_bins,
+    gap_by_chance,
+    hold_back,
+    judge_against_others,
     one_hot,
+    squared_distance,
+    total_gap,
+    total_variation,
 )
 from judgebench.stats.resample import Resampling
 
@@ -124,3 +142,139 @@ def test_the_interval_of_the_reliability_of_a_calibrated_judge_holds_0() -> None
     assert "10 bins of equal mass per label" in found.reliability.method
     assert found.brier.low is not None
     assert found.brier.low > 0
+
+
+K = 3
+counts = arrays(np.int64, (6, K), elements=st.integers(0, 4))
+
+
+def by_loop(n_uc: np.ndarray, p: np.ndarray | None) -> list[float]:
+    """One annotator after another, each with his label taken out; p is None for his own label."""
+    found = []
+    for row, votes in enumerate(n_uc):
+        labels = [j for j in range(K) for _ in range(votes[j])]
+        distances = []
+        for i, label in enumerate(labels):
+            others = labels[:i] + labels[i + 1 :]
+            said = np.eye(K)[label] if p is None else p[row]
+            if others:
+                share = np.array([others.count(j) / len(others) for j in range(K)])
+                distances.append(abs(said - share).sum() / 2)
+        found.append(float(np.mean(distances)) if distances else np.nan)
+    return found
+
+
+@settings(deadline=None)
+@given(n_uc=counts, p=arrays(np.float64, (6, K), elements=st.floats(0.01, 1)))
+def test_every_annotator_in_turn_is_held_against_the_others(n_uc, p) -> None:
+    p /= p.sum(axis=1, keepdims=True)
+    held = hold_back(n_uc)
+    np.testing.assert_allclose(annotator_against_others(total_variation, held), by_loop(n_uc, None))
+    np.testing.assert_allclose(judge_against_others(total_variation, p, held), by_loop(n_uc, p))
+
+
+@settings(deadline=None)
+@given(n_uc=counts, p=arrays(np.float64, (6, K), elements=st.floats(0.01, 1)))
+def test_the_cross_entropy_is_that_of_all_labels_whoever_is_left_out(n_uc, p) -> None:
+    p /= p.sum(axis=1, keepdims=True)
+    m = n_uc.sum(axis=1)
+    several = m >= 2
+    found = judge_against_others(cross_entropy, p, hold_back(n_uc))
+    assert np.isnan(found).tolist() == (~several).tolist()
+    q = n_uc[several] / m[several, None]
+    np.testing.assert_allclose(found[several], cross_entropy(p[several], q))
+
+
+def test_a_gap_of_the_judge_stays_a_gap() -> None:
+    p = np.array([[0.5, 0.5], [np.nan, np.nan]])
+    found = judge_against_others(squared_distance, p, hold_back(np.array([[2, 0], [2, 0]])))
+    assert found[0] == pytest.approx(0.5)
+    assert np.isnan(found[1])
+
+
+def test_base_rates_weigh_every_item_the_same() -> None:
+    assert base_rates(np.array([[9, 1], [0, 1], [0, 0]])).tolist() == pytest.approx([0.45, 0.55])
+    assert np.isnan(base_rates(np.zeros((2, 3), dtype=int))).all()
+    assert np.isnan(base_rates(np.zeros((0, 3), dtype=int))).all()
+
+
+FROZEN = json.loads((Path(__file__).parent / "data" / "calibration.json").read_text())["grouped"]
+
+
+@settings(deadline=None)
+@given(
+    x=st.lists(st.sampled_from(np.linspace(0, 1, 7).tolist()), max_size=40).map(np.array),
+    bins=st.integers(1, 6),
+)
+def test_bins_rise_with_the_value_and_ties_share_one(x, bins) -> None:
+    code = equal_mass_bins(x.astype(float), bins)
+    rank = np.array([(x < value).sum() for value in x], dtype=int)
+    assert code.tolist() == (rank * bins // max(1, len(x))).tolist()
+
+
+@pytest.mark.parametrize("n", [12, 100, 101])
+def test_without_ties_bins_are_of_equal_mass(n: int) -> None:
+    x = np.random.default_rng(0).permutation(n).astype(float)
+    sizes = np.bincount(equal_mass_bins(x, 4))
+    assert len(sizes) == 4
+    assert max(sizes) - min(sizes) <= 1
+
+
+def test_few_items_make_few_bins() -> None:
+    assert [bins_for(n) for n in (0, 1, 2 * LEAST_IN_BIN - 1, 2 * LEAST_IN_BIN)] == [1, 1, 1, 2]
+    assert bins_for(10**6) == MOST_BINS
+    assert (bins_in_words(1), bins_in_words(3)) == ("1 bin of equal mass", "3 bins of equal mass")
+
+
+def grouped() -> np.ndarray:
+    """The frozen example: every item a cluster of its own, and all cells added up."""
+    n, right = FROZEN["n"], FROZEN["right"]
+    code = np.repeat(np.arange(3), n)
+    hit = np.concatenate([np.arange(size) < k for size, k in zip(n, right, strict=True)])
+    gap = hit - np.repeat(FROZEN["confidence"], n)
+    return cells_by_cluster(code, gap, apart(len(gap)), 3).sum(axis=0)
+
+
+def test_gaps_agree_with_the_uncertainty_calibration_package() -> None:
+    cells, n = grouped(), sum(FROZEN["n"])
+    assert total_gap(cells, 1) / n == pytest.approx(FROZEN["plug_in"])
+    assert total_gap(cells, 2) / n == pytest.approx(FROZEN["squared"])
+    assert debiased_gap(cells, 2) / n == pytest.approx(FROZEN["debiased_squared"])
+    # The package divides by n, not n - 1, and draws what is here a formula.
+    assert debiased_gap(cells, 1) / n == pytest.approx(FROZEN["debiased_by_draws"], abs=3e-4)
+
+
+def test_the_mean_of_a_folded_normal_is_that_of_many_draws() -> None:
+    cells, n = grouped(), np.array(FROZEN["n"])
+    p = np.array(FROZEN["right"]) / n
+    d, s = p - FROZEN["confidence"], np.sqrt(p * (1 - p) / (n - 1))
+    draws = np.abs(np.random.default_rng(0).normal(d, s, (400_000, 3))).mean(axis=0)
+    assert debiased_gap(cells, 1) == pytest.approx((n * (2 * np.abs(d) - draws)).sum(), abs=0.02)
+
+
+def test_items_that_go_together_count_as_one_for_the_variance() -> None:
+    """Ten copies of every item tell no more than one of each."""
+    rng = np.random.default_rng(1)
+    gap, code = rng.normal(0.05, 0.3, 60), np.repeat([0, 1], 30)
+    once = cells_by_cluster(code, gap, apart(60), 2).sum(axis=0)
+    copies = cells_by_cluster(
+        np.repeat(code, 10), np.repeat(gap, 10), Clusters(np.repeat(np.arange(60), 10), 60), 2
+    ).sum(axis=0)
+    for power in (1, 2):
+        assert debiased_gap(copies, power) == pytest.approx(10 * debiased_gap(once, power))
+        assert total_gap(copies, power) == pytest.approx(10 * total_gap(once, power))
+
+
+@settings(deadline=None)
+@given(gap=arrays(np.float64, (12,), elements=st.floats(-1, 1)), power=st.sampled_from([1, 2]))
+def test_a_sample_shows_no_chance_against_itself_and_bias_is_never_negative(gap, power) -> None:
+    code, clusters = np.arange(12) % 2, np.arange(12) // 3
+    cells = cells_by_cluster(code, gap, Clusters(clusters, 4), 3)
+    total = cells.sum(axis=0)
+    assert gap_by_chance(total, power, total) == pytest.approx(0, abs=1e-12)
+    assert debiased_gap(total, power) <= total_gap(total, power) + 1e-9
+    # Vectorised over samples.
+    two = np.stack([total, cells[0] + cells[1]])
+    for function in (total_gap, debiased_gap):
+        each = [float(function(one, power)) for one in two]
+        assert function(two, power).tolist() == pytest.approx(each)

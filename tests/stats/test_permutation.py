@@ -4,7 +4,7 @@ import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judgebench.stats.paired import permutation_test
+from judgebench.stats.paired import benjamini_yekutieli, permutation_test
 
 differences = st.lists(st.integers(-3, 3), max_size=11)
 
@@ -84,3 +84,22 @@ def test_p_is_uniform_or_above_where_neither_is_better() -> None:
     for level in (0.05, 0.2, 0.5):
         # 400 draws: four standard errors above the level
         assert (p <= level).mean() <= level + 4 * np.sqrt(level * (1 - level) / 400)
+
+
+p_values = st.lists(st.none() | st.floats(0, 1), max_size=12)
+
+
+@given(p_values)
+def test_benjamini_yekutieli_equals_scipy_and_none_stays_uncounted(ps) -> None:
+    found = benjamini_yekutieli(ps)
+    assert [f is None for f in found] == [p is None for p in ps]
+    known = [p for p in ps if p is not None]
+    if known:
+        expected = scipy.stats.false_discovery_control(known, method="by")
+        assert [f for f in found if f is not None] == pytest.approx(list(expected))
+
+
+def test_worked_by_hand() -> None:
+    # H_3 = 11/6: 0.01 * 5.5 / 1, 0.02 * 5.5 / 2, 0.5 * 5.5 / 3
+    found = benjamini_yekutieli([0.5, 0.01, 0.02])
+    assert found == pytest.approx([0.5 * 5.5 / 3, 0.055, 0.055])

@@ -1,11 +1,25 @@
+"""Exact intervals of shares, alone or in clusters, of mean differences, and at early looks."""
+
+from __future__ import annotations
+
 import math
 
+import numpy as np
 import pytest
 import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
+from scipy.stats import multivariate_normal, norm
 
-from judgebench.stats.intervals import clopper_pearson, items_for_half_width
+from judgebench.stats.intervals import (
+    clopper_pearson,
+    clustered_share,
+    items_for_half_width,
+    look_levels,
+    mean_difference,
+    more_for_precision,
+)
 
 
 @given(st.integers(1, 3000).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
@@ -77,3 +91,246 @@ def test_known_sizes() -> None:
 def test_impossible_questions_are_refused(p: float, half_width: float) -> None:
     with pytest.raises(ValueError, match="needs 0 <= p <= 1"):
         items_for_half_width(p, half_width)
+
+
+UNEQUAL = (0.21, 0.5, 0.52, 0.9)
+
+
+def bounds(shares: tuple[float, ...], level: float = 0.95) -> np.ndarray:
+    """The standardized bounds that belong to the levels."""
+    return norm.isf((1 - np.array(look_levels(shares, level))) / 2)
+
+
+# R packages ldbounds and gsDesign (sfLDOF), one-sided 0.025.
+@pytest.mark.parametrize(
+    "published",
+    [
+        (2.9626, 1.9686),
+        (3.7103, 2.5114, 1.9930),
+        (4.3326, 2.9631, 2.3590, 2.0141),
+        (4.8769, 3.3570, 2.6803, 2.2898, 2.0310),
+    ],
+)
+def test_bounds_of_equal_looks_are_the_published_ones(published: tuple[float, ...]) -> None:
+    looks = len(published)
+    shares = tuple((i + 1) / looks for i in range(looks))
+    assert bounds(shares) == pytest.approx(published, abs=6e-5)
+
+
+@pytest.mark.parametrize("level", [0.9, 0.95])
+def test_the_error_spent_is_that_of_the_multivariate_normal(level: float) -> None:
+    t, b = np.array(UNEQUAL), bounds(UNEQUAL, level)
+    correlations = np.sqrt(np.minimum.outer(t, t) / np.maximum.outer(t, t))
+    spent = 2 * norm.sf(norm.isf((1 - level) / 4) / np.sqrt(t))
+    for k in (1, 2, 3):
+        nowhere = multivariate_normal.cdf(
+            b[:k], cov=correlations[:k, :k], abseps=1e-8, releps=1e-8, maxpts=10**6
+        )
+        assert 1 - nowhere == pytest.approx(spent[k - 1], abs=1e-6)
+
+
+def test_a_study_without_an_effect_errs_as_often_as_one_look() -> None:
+    rng, shares = np.random.default_rng(0), np.array([0.2, 0.3, 0.7, 0.75, 1.0])
+    steps = rng.normal(0, np.sqrt(np.diff(shares, prepend=0)), (400_000, len(shares)))
+    z = steps.cumsum(axis=1) / np.sqrt(shares)
+    any_look = float((z >= bounds(tuple(shares))).any(axis=1).mean())
+    assert any_look == pytest.approx(0.025, abs=0.001)  # four standard errors
+    assert (z >= norm.isf(0.025)).any(axis=1).mean() > 0.05  # what looks cost without bounds
+
+
+def test_one_look_at_everything_has_the_level_itself() -> None:
+    for level in (0.8, 0.95, 0.99):
+        assert look_levels([1], level) == pytest.approx([level])
+
+
+def test_earlier_and_more_looks_are_stricter() -> None:
+    first = [look_levels([share])[0] for share in (0.1, 0.3, 0.6, 1)]
+    assert first == sorted(first, reverse=True)
+    assert look_levels([0.5, 1])[1] < look_levels([0.25, 0.5, 1])[2]
+    assert look_levels([0.5, 1], 0.99)[0] > look_levels([0.5, 1], 0.9)[0]
+    # what comes later changes nothing
+    assert look_levels([0.3, 0.5]) == look_levels([0.3, 0.5, 0.9])[:2]
+    # hardly anything may be spent on hardly anything, yet a level stays below 1
+    assert 0.999999 < look_levels([0.01, 1])[0] < 1
+    assert look_levels([0.01, 1])[1] == pytest.approx(0.95)
+
+
+@pytest.mark.parametrize("shares", [[0, 1], [0.5, 0.5], [0.6, 0.5], [0.5, 1.2], [float("nan")]])
+def test_shares_that_do_not_rise_are_refused(shares: list[float]) -> None:
+    with pytest.raises(ValueError, match="shares must rise"):
+        look_levels(shares)
+
+
+def _singles(found: int, n: int):
+    x, many = np.array([1.0, 0.0]), np.array([[found, n - found]], dtype=float)
+    return clustered_share(x, np.ones(2), many, 0.95)
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.integers(2, 300).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
+def test_one_item_a_cluster_gives_the_limits_of_clopper_and_pearson(
+    case: tuple[int, int],
+) -> None:
+    found, plain = _singles(*case), clopper_pearson(*case)
+    assert found.value[0] == pytest.approx(plain.value)
+    assert (found.low[0], found.high[0]) == pytest.approx((plain.low, plain.high))
+
+
+def test_items_that_go_together_need_more_of_their_kind() -> None:
+    x, one, five = np.array([1.0, 0.0]), np.ones(2), np.full(2, 5.0)
+    apart = more_for_precision(x, one, np.array([4.0, 9.0]))
+    together = more_for_precision(5 * x, five, np.array([4.0, 9.0]))
+    assert apart == items_for_half_width(4 / 13, 0.1) - 13
+    assert together > 4.5 * apart
+
+
+def test_items_that_go_together_count_for_less() -> None:
+    x, n = np.array([5.0, 0.0]), np.array([5.0, 5.0])
+    together = clustered_share(x, n, np.array([[14.0, 6.0]]), 0.95)
+    plain, apart = clopper_pearson(14, 20), clopper_pearson(70, 100)
+    assert together.value[0] == pytest.approx(0.7)
+    assert together.low[0] == pytest.approx(plain.low, abs=0.02)
+    assert together.low[0] < apart.low - 0.05
+
+
+def test_a_share_of_one_rests_on_the_clusters() -> None:
+    found = clustered_share(np.array([4.0]), np.array([4.0]), np.array([[10.0]]), 0.95)
+    assert found.low[0] == pytest.approx(clopper_pearson(10, 10).low)
+    assert found.high[0] == 1
+
+
+def test_without_items_nothing_is_claimed_and_nothing_warns() -> None:
+    found = clustered_share(np.zeros(1), np.zeros(1), np.array([[3.0]]), 0.95)
+    assert np.isnan([found.value[0], found.low[0], found.high[0]]).all()
+
+
+def test_one_cluster_says_hardly_anything() -> None:
+    found = clustered_share(np.array([3.0]), np.array([10.0]), np.array([[1.0]]), 0.95)
+    assert (found.low[0], found.high[0]) == pytest.approx((0.025, 0.975))
+
+
+def test_one_stray_item_does_not_narrow_the_limits() -> None:
+    # 400 items in 50 clusters: without a failure, and with one
+    none = clustered_share(np.zeros(1), np.array([8.0]), np.array([[50.0]]), 0.95)
+    one = clustered_share(np.array([0.0, 1.0]), np.full(2, 8.0), np.array([[49.0, 1.0]]), 0.95)
+    assert none.high[0] == pytest.approx(clopper_pearson(0, 50).high)
+    assert one.high[0] == pytest.approx(none.high[0])
+
+
+def test_a_thousand_samples_are_measured_at_once() -> None:
+    rng = np.random.default_rng(0)
+    many = rng.multinomial(80, [0.3, 0.7], size=4000).astype(float)
+    found = clustered_share(np.array([1.0, 0.0]), np.ones(2), many, 0.95)
+    covered = ((found.low <= 0.3) & (found.high >= 0.3)).mean()
+    assert found.value.shape == (4000,)
+    assert 0.95 <= covered <= 0.985
+
+
+ONE = np.ones((1, 1))
+
+
+def _of(differences: np.ndarray, level: float = 0.95):
+    x = differences.reshape(-1, 1).astype(float)
+    return mean_difference(x, np.ones_like(x), np.ones((1, len(x))), level, balanced=False)
+
+
+def test_one_item_a_cluster_gives_the_adjusted_interval_of_matched_proportions() -> None:
+    # Agresti and Min (2005): a table with b = 20 and c = 8 of n = 100, half added to each cell.
+    d = np.concatenate([np.ones(20), -np.ones(8), np.zeros(72)])
+    found = _of(d)
+    n, b, c = 100 + 1, 20.5, 8.5  # the two cells of agreement are added together
+    middle = (b - c) / n
+    variance = ((b + c) - (b - c) ** 2 / n) / n**2
+    assert found.value[0] == pytest.approx(0.12)
+    z = (d - middle) / n
+    skew = (z**3).sum() / variance**1.5
+    t = stats.t.ppf(0.975, 100)
+    shift = skew * (2 * t**2 + 1) / 6
+    assert found.low[0] == pytest.approx(middle + (shift - t) * variance**0.5)
+    assert found.high[0] == pytest.approx(middle + (shift + t) * variance**0.5)
+
+
+def test_many_clusters_give_the_plain_t_interval() -> None:
+    rng = np.random.default_rng(0)
+    d = rng.choice([-1.0, 0.0, 1.0], p=[0.25, 0.5, 0.25], size=100_000)
+    low, high = stats.t.interval(0.95, len(d) - 1, d.mean(), stats.sem(d))
+    found = _of(d)
+    assert found.low[0] == pytest.approx(low, abs=2e-5)
+    assert found.high[0] == pytest.approx(high, abs=2e-5)
+
+
+def test_where_nothing_differs_there_is_a_width_that_shrinks_with_the_items() -> None:
+    few, many = _of(np.zeros(20)), _of(np.zeros(2000))
+    assert few.value[0] == many.value[0] == 0
+    assert few.low[0] < -0.04
+    assert few.high[0] > 0.04
+    assert -0.002 < many.low[0] < 0 < many.high[0] < 0.002
+
+
+def test_balanced_weighs_every_label_the_same() -> None:
+    x, n = np.array([[90.0, 1.0]]), np.array([[100.0, 10.0]])
+    plain = mean_difference(x, n, ONE, 0.95, balanced=False)
+    balanced = mean_difference(x, n, ONE, 0.95, balanced=True)
+    assert plain.value[0] == pytest.approx(91 / 110)
+    assert balanced.value[0] == pytest.approx((0.9 + 0.1) / 2)
+
+
+def test_a_label_that_never_occurs_is_left_out_of_the_balance() -> None:
+    x, n = np.array([[5.0, 0.0]]), np.array([[10.0, 0.0]])
+    assert mean_difference(x, n, ONE, 0.95, balanced=True).value[0] == pytest.approx(0.5)
+
+
+def test_without_a_pair_all_is_undefined_and_nothing_warns() -> None:
+    none = np.zeros((1, 2))
+    for balanced in (False, True):
+        found = mean_difference(none, none, ONE, 0.95, balanced=balanced)
+        assert np.isnan([found.value[0], found.low[0], found.high[0]]).all()
+
+
+def test_correlated_items_of_one_question_widen_the_interval() -> None:
+    rng = np.random.default_rng(1)
+    d = rng.choice([-1.0, 0.0, 1.0], size=100)
+    apart = _of(np.repeat(d, 5))
+    x = 5 * d.reshape(-1, 1)
+    together = mean_difference(x, np.full_like(x, 5), np.ones((1, 100)), 0.95, balanced=False)
+    assert together.value[0] == pytest.approx(apart.value[0])
+    assert together.high[0] - together.low[0] > 2 * (apart.high[0] - apart.low[0])
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.sampled_from([-1, 0, 1]), min_size=1, max_size=60), st.integers(1, 5))
+def test_kinds_of_clusters_say_the_same_as_the_clusters_one_by_one(
+    values: list[int], times: int
+) -> None:
+    d = np.array(values * times)
+    kinds, how_many = np.unique(d, return_counts=True)
+    x = kinds.reshape(-1, 1).astype(float)
+    grouped = mean_difference(
+        x, np.ones_like(x), how_many[None].astype(float), 0.95, balanced=False
+    )
+    plain = _of(d)
+    assert grouped.low[0] == pytest.approx(plain.low[0])
+    assert grouped.high[0] == pytest.approx(plain.high[0])
+    assert -1 <= plain.low[0] <= plain.high[0] <= 1
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.sampled_from([-1, 0, 1]), min_size=2, max_size=60))
+def test_who_is_subtracted_from_whom_only_turns_the_sign(values: list[int]) -> None:
+    there, back = _of(np.array(values)), _of(-np.array(values))
+    assert there.low[0] == pytest.approx(-back.high[0])
+    assert there.high[0] == pytest.approx(-back.low[0])
+
+
+@pytest.mark.parametrize(("n", "p"), [(50, (0.1, 0.1)), (200, (0.04, 0.08)), (400, (0.02, 0.0))])
+def test_both_limits_are_missed_about_as_often_as_they_should(
+    n: int, p: tuple[float, float]
+) -> None:
+    rng = np.random.default_rng(n)
+    draws = rng.multinomial(n, [p[0], p[1], 1 - sum(p)], size=4000)
+    x = np.array([[1.0], [-1.0], [0.0]])
+    found = mean_difference(x, np.ones_like(x), draws.astype(float), 0.95, balanced=False)
+    true = p[0] - p[1]
+    assert 0.935 <= ((found.low <= true) & (true <= found.high)).mean() <= 0.985
+    assert (true < found.low).mean() < 0.05
+    assert (true > found.high).mean() < 0.05

@@ -1,0 +1,173 @@
+import statistics
+from itertools import combinations
+
+import numpy as np
+import pytest
+import scipy.stats
+from cluster_case import together
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from judgebench.stats.arrays import Clusters
+from judgebench.stats.means import (
+    ALL_CONSTANT,
+    CORRELATION_DIFFERENCE,
+    MEAN_CORRELATION,
+    NO_COMMON_PAIR,
+    NO_WHOLE_ITEM,
+    clustered_mean,
+    mean_and_sd,
+    means,
+    moments_by_cluster,
+    sums_by_cluster,
+)
+from judgebench.stats.resample import Resampling
+
+FEW = Resampling(resamples=500)
+
+
+@given(arrays(np.float64, (7, 3), elements=st.sampled_from([0.0, 0.25, -1.0, 2.0, np.nan])))
+def test_sums_hold_the_mean_of_what_is_defined(x) -> None:
+    sums = sums_by_cluster(x, Clusters(np.array([0, 1, 1, 0, 2, 2, 2]), 4))
+    assert sums.shape == (4, 2, 3)
+    for j, found in enumerate(means(sums.sum(axis=0))):
+        defined = x[~np.isnan(x[:, j]), j]
+        assert np.isnan(found) if not len(defined) else found == pytest.approx(defined.mean())
+
+
+def test_missing_values_are_counted_and_the_interval_resamples_clusters() -> None:
+    rng = np.random.default_rng(1)
+    x = np.repeat(rng.normal(size=60), 3)
+    x[:6] = np.nan
+    found = clustered_mean(x, np.repeat(np.arange(60) * 7, 3), "none", FEW, n_missing=2)
+    assert (found.n, found.n_missing) == (174, 8)
+    assert found.value == pytest.approx(np.nanmean(x))
+    assert "over 58 clusters" in found.method
+    # Rows of a cluster are copies, so the interval is that of the 58 values.
+    once = x[6::3]
+    half = (found.high - found.low) / 2
+    assert half == pytest.approx(1.96 * once.std() / np.sqrt(58), rel=0.15)
+
+
+def test_the_interval_is_that_of_scipys_bootstrap() -> None:
+    x = np.random.default_rng(2).exponential(size=80)
+    found = clustered_mean(x, np.arange(80), "none", Resampling(resamples=9999))
+    expected = scipy.stats.bootstrap((x,), np.mean, method="percentile", rng=3)
+    assert found.low == pytest.approx(expected.confidence_interval.low, abs=0.02)
+    assert found.high == pytest.approx(expected.confidence_interval.high, abs=0.02)
+
+
+@pytest.mark.parametrize("x", [np.zeros(0), np.full(3, np.nan)], ids=["empty", "undefined"])
+def test_no_value_says_why(x) -> None:
+    found = clustered_mean(x, np.arange(len(x)), "nothing was ranked", FEW)
+    assert (found.value, found.reason) == (None, "nothing was ranked")
+    assert (found.n, found.n_missing) == (0, len(x))
+
+
+def test_clusters_out_of_range_or_of_another_length_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"0\.\.1"):
+        sums_by_cluster(np.zeros((2, 1)), Clusters(np.array([0, 2]), 2))
+    with pytest.raises(ValueError, match="same length"):
+        sums_by_cluster(np.zeros((2, 1)), Clusters(np.array([0]), 2))
+
+
+# Diekmann et al., "LLMs as Medical Safety Judges", Table 1: accuracy of Meta Llama 3 70B,
+# OpenBioLLM, Prometheus 2, Llama3-Med42-8B and Mixtral-8x7B; then Average and StdDev as printed.
+TABLE_1 = {
+    "Scientific Consensus": ([0.980, 0.990, 0.980, 0.950, 0.980], 0.976, 0.015),
+    "Inappropriate Content": ([0.960, 0.970, 0.960, 0.950, 0.930], 0.954, 0.015),
+    "Missing Content": ([0.790, 0.890, 0.790, 0.810, 0.130], 0.682, 0.311),
+    "Extent of Harm": ([0.910, 0.570, 0.910, 0.700, 0.410], 0.700, 0.217),
+    "Likelihood of Harm": ([0.930, 0.570, 0.930, 0.740, 0.760], 0.786, 0.151),
+    "Bias": ([0.980, 0.980, 0.980, 0.970, 0.920], 0.966, 0.026),
+    "Empathy": ([0.490, 0.300, 0.490, 0.540, 0.610], 0.486, 0.115),
+    "Grammaticality": ([0.990, 0.990, 0.990, 0.990, 0.990], 0.990, 0.000),
+}
+
+
+@pytest.mark.parametrize("metric", TABLE_1)
+def test_averages_and_deviations_of_a_published_table(metric: str) -> None:
+    values, average, deviation = TABLE_1[metric]
+    mean, sd = mean_and_sd(values)
+    assert mean == pytest.approx(average, abs=0.0005)
+    assert sd == pytest.approx(deviation, abs=0.0005)
+
+
+@given(st.lists(st.none() | st.floats(-1e3, 1e3), max_size=12))
+def test_undefined_values_are_left_out(values) -> None:
+    known = [value for value in values if value is not None]
+    mean, sd = mean_and_sd(values)
+    assert mean == (pytest.approx(statistics.fmean(known), abs=1e-9) if known else None)
+    assert sd == (pytest.approx(statistics.stdev(known), abs=1e-9) if len(known) > 1 else None)
+
+
+scales = st.tuples(st.integers(1, 15), st.integers(1, 5)).flatmap(
+    lambda shape: arrays(np.int64, shape, elements=st.integers(0, 3))
+)
+
+
+def moments(x: np.ndarray) -> np.ndarray:
+    return moments_by_cluster(x, together(len(x)))[0]
+
+
+def by_numpy(x: np.ndarray) -> dict[tuple[int, int], float]:
+    varied = [c for c in range(x.shape[1]) if len(set(x[:, c])) > 1]
+    return {(a, b): np.corrcoef(x[:, a], x[:, b])[0, 1] for a, b in combinations(varied, 2)}
+
+
+@given(scales)
+def test_mean_correlation_equals_numpy(x) -> None:
+    expected = list(by_numpy(x).values())
+    found = MEAN_CORRELATION.formula(moments(x))
+    if expected:
+        assert found == pytest.approx(np.mean(expected), abs=1e-9)
+        assert MEAN_CORRELATION.undefined(moments(x)) == ""
+    else:
+        assert np.isnan(found)
+        assert MEAN_CORRELATION.undefined(moments(x)) == ALL_CONSTANT
+
+
+@given(scales, st.randoms(use_true_random=False))
+def test_the_difference_is_over_pairs_that_vary_on_both_sides(x, random) -> None:
+    y = np.array([random.choices(range(3), k=x.shape[1]) for _ in x], dtype=np.int64)
+    one, two = by_numpy(x), by_numpy(y)
+    common = [one[pair] - two[pair] for pair in one.keys() & two.keys()]
+    both = np.stack([moments(x), moments(y)])
+    if common:
+        assert CORRELATION_DIFFERENCE.formula(both) == pytest.approx(np.mean(common), abs=1e-9)
+        assert CORRELATION_DIFFERENCE.undefined(both) == ""
+    else:
+        assert np.isnan(CORRELATION_DIFFERENCE.formula(both))
+        assert CORRELATION_DIFFERENCE.undefined(both) == NO_COMMON_PAIR
+
+
+@given(arrays(np.int64, (12, 3), elements=st.integers(0, 2)))
+def test_moments_add_up_over_clusters_and_formulas_are_vectorised(x) -> None:
+    clusters = np.arange(12) % 4
+    found = moments_by_cluster(x, Clusters(clusters, 5))
+    assert found.shape == (5, 4, 4)
+    assert np.array_equal(found.sum(axis=0), moments(x))
+    together = MEAN_CORRELATION.formula(found)
+    np.testing.assert_allclose(together, [MEAN_CORRELATION.formula(c) for c in found])
+
+
+def test_scales_that_are_one_correlate_fully_and_opposites_not_at_all() -> None:
+    x = np.array([0, 1, 2, 2, 0])
+    assert MEAN_CORRELATION.formula(moments(np.stack([x, x], axis=1))) == pytest.approx(1)
+    assert MEAN_CORRELATION.formula(moments(np.stack([x, 2 - x], axis=1))) == pytest.approx(-1)
+    both = np.stack([moments(np.stack(s, axis=1)) for s in ([x, x], [x, 2 - x])])
+    assert CORRELATION_DIFFERENCE.formula(both) == pytest.approx(2)
+
+
+def test_without_items_it_is_undefined_and_says_why() -> None:
+    nothing = np.zeros((3, 3))
+    assert MEAN_CORRELATION.undefined(nothing) == NO_WHOLE_ITEM
+    assert CORRELATION_DIFFERENCE.undefined(np.stack([nothing, nothing])) == NO_WHOLE_ITEM
+
+
+def test_lengths_and_clusters_must_fit() -> None:
+    with pytest.raises(ValueError, match="same length"):
+        moments_by_cluster(np.zeros((2, 2), dtype=int), Clusters(np.array([0]), 1))
+    with pytest.raises(ValueError, match="clusters must lie in"):
+        moments_by_cluster(np.zeros((1, 2), dtype=int), Clusters(np.array([1]), 1))
