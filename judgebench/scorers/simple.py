@@ -38,7 +38,9 @@ _WORD = re.compile(r"\w+")
 
 def simple(config: SimpleConfig) -> AnswerScorer:
     """Length in words, as white space parts them; chance; or overlap with the question."""
-    seeded = {"seed": config.seed} if config.scorer == "random-number" else {}
+    about: dict[str, Any] = {"scorer": config.scorer}
+    if config.scorer == "random-number":
+        about["seed"] = config.seed
 
     def scored(answer: Answer) -> Scored:
         if not answer.text.strip():
@@ -53,7 +55,6 @@ def simple(config: SimpleConfig) -> AnswerScorer:
         asked, said = (set(_WORD.findall(t.lower())) for t in (answer.question, answer.text))
         return Scored(len(asked & said) / len(asked) if asked else 0.0)
 
-    about = {"scorer": config.scorer, **seeded}
     return AnswerScorer(about, scored, lambda answer: [answer.question, answer.text])
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,7 +24,7 @@ from judgebench.runs.load import load_bench
 from judgebench.runs.stop import Budget, Interrupted, Stop
 from judgebench.scorers.config import SimpleConfig
 from judgebench.scorers.judges import Cuts
-from judgebench.scorers.scorer import KeptScores, Scored
+from judgebench.scorers.scorer import AnswerScorer, KeptScores, Scored
 from judgebench.scorers.simple import simple
 from judgebench.studies.answers import indexed
 from judgebench.studies.study import JudgeVerdicts
@@ -100,19 +100,17 @@ def test_it_is_fitted_once(tmp_path: Path) -> None:
     assert {p: p.read_bytes() for p in (tmp_path / "run").rglob("*.jsonl")} == before
 
 
-class Slow(Simple):
-    """Scores two at a time; `asked` are those that it scored."""
+def slow(then: Callable[[], None], asked: list[str]) -> AnswerScorer:
+    """The length, two answers at a time; `asked` are those that it scored."""
+    length = simple(SimpleConfig(scorer="length"))
 
-    at_once = 2
+    def of(answer: Answer) -> Scored:
+        asked.append(answer.item_id)
+        if len(asked) % 2 == 0:
+            then()
+        return length.of(answer)
 
-    def __init__(self, then: Callable[[], None]) -> None:
-        super().__init__(SimpleConfig(scorer="length"))
-        self._then, self.asked = then, []
-
-    def score(self, answers: Sequence[Answer]) -> Sequence[Scored]:
-        self.asked += [answer.item_id for answer in answers]
-        self._then()
-        return super().score(answers)
+    return replace(length, of=of, at_once=2)
 
 
 def test_stopped_while_it_learns_it_goes_on_with_the_scores_it_has(tmp_path: Path) -> None:
@@ -124,14 +122,15 @@ def test_stopped_while_it_learns_it_goes_on_with_the_scores_it_has(tmp_path: Pat
         np.arange(24)
     )
     work = Work(RunFolder(tmp_path), NoProgress(), Budget(None), Stop())
-    first = Slow(work.stop)
+    first: list[str] = []
     with pytest.raises(Interrupted):
-        Cuts(KeptScores(first, tmp_path), rubric).fit(train, tmp_path, work)
-    assert first.asked == ["n0", "n1"]
+        Cuts(KeptScores(slow(work.stop, first), tmp_path), rubric).fit(train, tmp_path, work)
+    assert first == ["n0", "n1"]
     assert not (tmp_path / "cuts.json").exists()
-    second = Slow(lambda: None)
-    Cuts(KeptScores(second, tmp_path), rubric).fit(train, tmp_path, replace(work, stop=Stop()))
-    assert second.asked == [f"n{i}" for i in range(2, 24)]
+    second: list[str] = []
+    kept = KeptScores(slow(lambda: None, second), tmp_path)
+    Cuts(kept, rubric).fit(train, tmp_path, replace(work, stop=Stop()))
+    assert second == [f"n{i}" for i in range(2, 24)]
     assert (tmp_path / "cuts.json").exists()
 
 
