@@ -189,7 +189,8 @@ def _use(own: IntArray, votes: IntArray, clusters: Clusters, annotators: int) ->
     """`own` labels (items,) beside the `votes` of the others (items, k)."""
     n, k = votes.shape
     if not n:
-        return Use(0, *np.full((2, k), np.nan), np.nan)
+        nothing = np.full(k, np.nan)
+        return Use(0, nothing, nothing, np.nan)
     share, given = ratio(votes, votes.sum(axis=1, keepdims=True)), _one_hot(own, k)
     clear, items = _is_clear(given, share, clusters, annotators), np.arange(n)
     agreement = float(share[items, own].mean())
