@@ -30,6 +30,7 @@ NONE = "no label"
 _MOST_FLIPS_ON_SCREEN = 3
 _DRAWN = ("accuracy", "weighted_kappa", "severe_recall")
 _LOOKS: dict[str, Look] = {"A": "bad", "B": "good", "neither": "unclear"}
+_STATES: dict[str, Look] = {"met": "good", "not met": "bad"}
 _POLICIES = {"worst": "counted as wrong", "best": "counted as right"}
 OUTCOMES_ALIKE = "No decision changed."
 TITLE = "what changed from A to B"
@@ -40,6 +41,7 @@ NOTHING_FLIPPED = "No label changed."
 NOTHING_SHOWN = (
     "Neither is shown to be better in accuracy, severe recall or the share without a label."
 )
+_BESIDE = "B beside A on the same answers"
 _MINUS = "Difference: B minus A on the same answers, with whole questions as units."
 _AS_WRONG = "B − A, no label is wrong"
 _SEVERE = "Severe recall, B − A"
@@ -130,8 +132,9 @@ def _main_table(c: Comparison, left_out: Collection[str] = ()) -> Table:
     absent |= set() if c.decisions else {"Decision"}
     columns = {heading: cell for heading, cell in columns.items() if heading not in absent}
     notes = (_MINUS, _WRONG_TOO if c.failures else "", _HOLM, "" if left_out else _LABELS_CHANGED)
-    layout = Layout("comparison_main", "B beside A on the same answers", notes=notes)
-    return _table(c, layout, columns)
+    return _table(
+        c, Layout("comparison_main", "B beside A on the same answers", notes=notes), columns
+    )
 
 
 def _screen_table(c: Comparison) -> Table:
@@ -153,8 +156,9 @@ def _screen_table(c: Comparison) -> Table:
         "A missing label counts as wrong." if c.failures else "",
         "Labels changed: in brackets from wrong to right (+), from right to wrong (−).",
     )
-    layout = Layout("comparison_screen", "B beside A on the same answers", notes=notes)
-    return _table(c, layout, columns)
+    return _table(
+        c, Layout("comparison_screen", "B beside A on the same answers", notes=notes), columns
+    )
 
 
 def _shown(c: Comparison) -> Iterator[str]:
@@ -173,16 +177,15 @@ def _shown(c: Comparison) -> Iterator[str]:
                 )
     for word, said in found.items():
         if said:
-            parts = (f"{_JUDGED_BY[key]} of {_some(metrics)}" for key, metrics in said.items())
+            parts = []
+            for key, names in said.items():
+                more = len(names) - _MOST_NAMED
+                rest = [counted(more, "more metric")]
+                some = [*names[:_MOST_NAMED], *rest] if more > 1 else names
+                parts.append(f"{_JUDGED_BY[key]} of {listed(some)}")
             yield f"B is shown to be {word}: {'; '.join(parts)}."
     if not any(found.values()):
         yield NOTHING_SHOWN
-
-
-def _some(names: list[str]) -> str:
-    """`a, b, c and 2 more metrics`."""
-    more = len(names) - _MOST_NAMED
-    return listed([*names[:_MOST_NAMED], counted(more, "more metric")] if more > 1 else names)
 
 
 def _flipped_said(c: Comparison) -> str:
@@ -258,12 +261,19 @@ def _decision_blocks(c: Comparison) -> Iterator[Block]:
 
 def _conditions_table(c: Comparison) -> Table:
     """Every condition of the decisions that changed, in A and in B."""
+
+    def cells_of(row: Row | None) -> tuple[Cell, Cell]:
+        if row is None:
+            return Cell(DASH, remark="not measured"), Cell(DASH)
+        look = _STATES.get(row["state"], "unclear")
+        return Cell(estimate=row.estimate), Cell(row["state"], look=look)
+
     lines: list[Contents] = []
     for one in (one for one in c.decisions if one.differs):
         a, b = one.conditions
         for key in dict.fromkeys((*a, *b)):
             row = b.get(key) or a[key]
-            cells = (cell for side in (a, b) for cell in _condition_cells(side.get(key)))
+            cells = (*cells_of(a.get(key)), *cells_of(b.get(key)))
             condition = f"{key[0]}: {row['title']}"
             bound = f"{'≥' if row['at_least'] == 'true' else '≤'} {float(row['bound']):g}"
             lines.append((one.judge, c.title(one.metric), condition, bound, *cells))
@@ -271,14 +281,6 @@ def _conditions_table(c: Comparison) -> Table:
         "comparison_conditions", "Every condition of the decisions that changed",
         ("Judge", "Metric", "Condition"), beside=("Bound", "A", "State in A", "B", "State in B"),
     ).listing(lines)  # fmt: skip
-
-
-def _condition_cells(row: Row | None) -> tuple[Cell, Cell]:
-    if row is None:
-        return Cell(DASH, remark="not measured"), Cell(DASH)
-    looks: dict[str, Look] = {"met": "good", "not met": "bad"}
-    state = row["state"]
-    return Cell(estimate=row.estimate), Cell(state, look=looks.get(state, "unclear"))
 
 
 # --- what it rests on -----------------------------------------------------------------------------

@@ -17,7 +17,6 @@ from judgebench.runs.load import settings_of
 from judgebench.runs.open import verdicts_of
 from judgebench.stress_tests.probes.altered import AlteredAnswer, Ask, Recipe
 from judgebench.stress_tests.probes.attacks import (
-    Made,
     Plan,
     StressSettings,
     make_plan,
@@ -64,16 +63,7 @@ class Attacking:
             variants=partial(_variants, plan),
             controls=("constant-severe",),
             counted=f"{len(items):,} altered answer{'' if len(items) == 1 else 's'}",
-            told=(*_no_violation(items), *told, *filter(None, map(_gaps, plan.made))),
-        )
-
-
-def _no_violation(items: Sequence[AlteredAnswer]) -> Iterator[str]:
-    """That the main question of a stress test stays open, where it does."""
-    if not any(item.must_worsen for item in items):
-        yield (
-            "No altered answer is a violation: this stress test shows whether verdicts hold, not "
-            "whether a judge detects violations."
+            told=tuple(_notes(plan, told)),
         )
 
 
@@ -86,12 +76,23 @@ def _left_out(names: Sequence[str], judged: Rubric) -> Iterator[str]:
         )
 
 
-def _gaps(made: Made) -> str:
-    """What an attack could not make: an edit that finds nothing to change says so."""
-    gaps = [f"{len(made.rejected)} failed a check"] if made.rejected else []
-    gaps += [f"nothing to change in {len(made.nothing)}"] if made.nothing else []
-    gaps += [f"{made.attack.undecided} not accepted"] if made.attack.undecided else []
-    return f"{made.attack.name}: {len(made.items)} items; {', '.join(gaps)}" if gaps else ""
+def _notes(plan: Plan, left_out: Sequence[str]) -> Iterator[str]:
+    """The sentence that the main question of a stress test stays open, where it does; those on
+    attacks `left_out`; and what the others could not make."""
+    if not any(item.must_worsen for item in plan.items):
+        yield (
+            "No altered answer is a violation: this stress test shows whether verdicts hold, not "
+            "whether a judge detects violations."
+        )
+    yield from left_out
+    for made in plan.made:
+        missing = {
+            f"{len(made.rejected)} failed a check": made.rejected,
+            f"nothing to change in {len(made.nothing)}": made.nothing,
+            f"{made.attack.undecided} not accepted": made.attack.undecided,
+        }
+        if gaps := ", ".join(words for words, some in missing.items() if some):
+            yield f"{made.attack.name}: {len(made.items)} items; {gaps}"
 
 
 # --- judges asked in another way -----------------------------------------------------------------
@@ -166,19 +167,19 @@ def read_stress(folder: RunFolder, study: Study) -> StressRun | None:
     return StressRun(
         altered,
         [verdicts_of(folder, name, about, answers) for name, about in judges.items()],
-        [_variant(folder, name, about, answers) for name, about in asked.items()],
+        [
+            VariantVerdicts(
+                about["of"],
+                about["recipe"],
+                about["asked"],
+                about["repeat"],
+                verdicts_of(folder, name, about, answers).verdicts,
+            )
+            for name, about in asked.items()
+        ],
         [RecipeSummary(**recipe) for recipe in manifest["stress"]["recipes"]],
         (*manifest["stress"]["notices"], *_unsound(manifest, altered)),
         settings.half_width,
-    )
-
-
-def _variant(
-    folder: RunFolder, name: str, about: Mapping[str, Any], answers: Sequence[Answer]
-) -> VariantVerdicts:
-    found = verdicts_of(folder, name, about, answers)
-    return VariantVerdicts(
-        about["of"], about["recipe"], about["asked"], about["repeat"], found.verdicts
     )
 
 

@@ -114,13 +114,6 @@ def detection_table(stress: StressResult, statistic: str, side: Side) -> Table:
     All together first.
     """
     heading, meaning = ON_VIOLATIONS[statistic]
-    layout = Layout(
-        f"stress_{statistic}-{side}",
-        f"Violations, {heading.lower()}, by {side}: judges beside the control judges, "
-        "failures left out",
-        (side.capitalize(), "Must reach"),
-        (f"{heading}: {meaning}.", _MORE if statistic == "detected" else ""),
-    )
 
     def cell(keys: Keys) -> Cell:
         more = stress.violations("more_needed", **keys).value if statistic == "detected" else 0
@@ -133,7 +126,13 @@ def detection_table(stress: StressResult, statistic: str, side: Side) -> Table:
         which = f"All {side}s" if name == EVERY else name
         reached = f"{metric.title}: {label}" if label else metric.title
         lines.append(((which, reached), {side: name, "metric": metric.id}))
-    return layout.crossed(lines, _judges(stress), cell)
+    return Layout(
+        f"stress_{statistic}-{side}",
+        f"Violations, {heading.lower()}, by {side}: judges beside the control judges, "
+        "failures left out",
+        (side.capitalize(), "Must reach"),
+        (f"{heading}: {meaning}.", _MORE if statistic == "detected" else ""),
+    ).crossed(lines, _judges(stress), cell)
 
 
 def _demands(stress: StressResult, side: Side) -> Iterator[tuple[str, Metric, str]]:
@@ -149,15 +148,6 @@ def _demands(stress: StressResult, side: Side) -> Iterator[tuple[str, Metric, st
 
 def failures_table(stress: StressResult) -> Table:
     """The detection rate three ways, for each judge and metric of which verdicts are missing."""
-    layout = Layout(
-        "stress_failures",
-        "Violations detected where verdicts are missing: three ways to count them",
-        ("Judge", "Metric"),
-        (
-            "Worst case: every failure counted as not detected. "
-            "Best case: every failure counted as detected.",
-        ),
-    )
     every = {"recipe": EVERY, "area": EVERY}
     lines: list[Line] = [
         ((name, metric.title), {**judge, **every, "metric": metric.id})
@@ -168,7 +158,15 @@ def failures_table(stress: StressResult) -> Table:
         )
     ]
     cell = _finder(stress, "violations", "detected")
-    return layout.crossed(lines, _across("failures", _WAYS), cell)
+    return Layout(
+        "stress_failures",
+        "Violations detected where verdicts are missing: three ways to count them",
+        ("Judge", "Metric"),
+        (
+            "Worst case: every failure counted as not detected. "
+            "Best case: every failure counted as detected.",
+        ),
+    ).crossed(lines, _across("failures", _WAYS), cell)
 
 
 def missed_table(stress: StressResult) -> Table:
@@ -182,12 +180,6 @@ def missed_table(stress: StressResult) -> Table:
     for name, metric, _ in _demands(stress, "recipe"):
         if name != EVERY and (name not in named or metric == main):
             named[name] = metric
-    layout = Layout(
-        "stress_missed",
-        "Violations missed: 1 minus the detection rate, worst recipe first",
-        ("Recipe", "Metric"),
-        ("A judge that calls everything severe misses nothing: read its false alarms beside it.",),
-    )
 
     def cell(keys: Keys) -> Cell:
         return Cell(estimate=stress.violations("detected", **keys).complement)
@@ -196,7 +188,12 @@ def missed_table(stress: StressResult) -> Table:
         ((recipe, metric.title), {"recipe": recipe, "metric": metric.id})
         for recipe, metric in named.items()
     ]
-    return layout.crossed(_worst_first(stress, lines, cell), _judges(stress), cell)
+    return Layout(
+        "stress_missed",
+        "Violations missed: 1 minus the detection rate, worst recipe first",
+        ("Recipe", "Metric"),
+        ("A judge that calls everything severe misses nothing: read its false alarms beside it.",),
+    ).crossed(_worst_first(stress, lines, cell), _judges(stress), cell)
 
 
 # --- what must not move a verdict ----------------------------------------------------------------
@@ -211,7 +208,9 @@ def flips_table(stress: StressResult, most: int | None = None) -> Table:
     rows = stress.rows.select("invariance", "flipped", metric=EVERY)
     probes = list(dict.fromkeys(row["recipe"] for row in rows if row["recipe"] not in tricks))
     cut = most is not None and most < len(probes)
-    layout = Layout(
+    cell = _finder(stress, "invariance", "flipped", metric=EVERY)
+    lines = _worst_first(stress, _probed(stress, probes), cell)[:most]
+    return Layout(
         "stress_worst_flips" if most else "stress_flips",
         "Probes that must not move a verdict: flip rate, "
         + (f"the {most} worst of {len(probes)} probes" if cut else "worst probe first"),
@@ -221,17 +220,20 @@ def flips_table(stress: StressResult, most: int | None = None) -> Table:
             "over the judges, controls left out. 1 minus it is the robustness rate of Ye et al. "
             "(2024), from whom the names of the biases are.",
         ),
-    )
-    cell = _finder(stress, "invariance", "flipped", metric=EVERY)
-    lines = _worst_first(stress, _probed(stress, probes), cell)[:most]
-    return layout.crossed(lines, _judges(stress), cell)
+    ).crossed(lines, _judges(stress), cell)
 
 
 def probe_tables(stress: StressResult) -> Iterator[Table]:
     """One long table for each judge: every probe on every metric, the worst probe first."""
     order = {row[0].text: place for place, row in enumerate(flips_table(stress).rows)}
     for number, (name, judge) in enumerate(_judges(stress), start=1):
-        layout = Layout(
+        mine = [(r["recipe"], r.metric) for r in stress.rows.select("invariance", "p", **judge)]
+        mine.sort(key=lambda one: order.get(one[0], len(order)))
+        lines: list[Line] = [
+            ((probe, metric_title(stress, m)), {"recipe": probe, "metric": m}) for probe, m in mine
+        ]
+        cell = _finder(stress, "invariance", **judge)
+        yield Layout(
             f"stress_probes-{number}",
             f"Every probe on every metric: {name}",
             ("Probe", "Metric"),
@@ -241,19 +243,15 @@ def probe_tables(stress: StressResult) -> Iterator[Table]:
                 "p: exact sign test on the direction of the shifts, cluster by cluster; after "
                 "Holm over this judge's probes on the metric.",
             ),
-        )
-        mine = [(r["recipe"], r.metric) for r in stress.rows.select("invariance", "p", **judge)]
-        mine.sort(key=lambda one: order.get(one[0], len(order)))
-        lines: list[Line] = [
-            ((probe, metric_title(stress, m)), {"recipe": probe, "metric": m}) for probe, m in mine
-        ]
-        cell = _finder(stress, "invariance", **judge)
-        yield layout.crossed(lines, _across("statistic", _ON_PROBES), cell)
+        ).crossed(lines, _across("statistic", _ON_PROBES), cell)
 
 
 def planted_table(stress: StressResult) -> Table:
     """How often each trick got what it asks for on any metric: worst trick first; judges across."""
-    layout = Layout(
+    tricks = [trick for trick in stress.rows.values("recipe", "planted") if trick != EVERY]
+    cell = _finder(stress, "planted", "success", metric=EVERY)
+    lines = _worst_first(stress, _probed(stress, tricks), cell)
+    return Layout(
         "stress_planted",
         "Planted verdicts: how often each trick got what it asks for, worst trick first",
         ("Trick", "Bias (CALM)"),
@@ -261,11 +259,7 @@ def planted_table(stress: StressResult) -> Table:
             "Share of the items on which at least one metric was moved to the demanded label, of "
             "those where the judge had not said so before.",
         ),
-    )
-    tricks = [trick for trick in stress.rows.values("recipe", "planted") if trick != EVERY]
-    cell = _finder(stress, "planted", "success", metric=EVERY)
-    lines = _worst_first(stress, _probed(stress, tricks), cell)
-    return layout.crossed(lines, _judges(stress), cell)
+    ).crossed(lines, _judges(stress), cell)
 
 
 # --- the judge itself, and what was done ---------------------------------------------------------
@@ -273,16 +267,6 @@ def planted_table(stress: StressResult) -> Table:
 
 def consistency_table(stress: StressResult) -> Table:
     """How often a judge says the same when asked the same again."""
-    layout = Layout(
-        "stress_consistency",
-        "Self-consistency: the same question asked again",
-        ("Judge", "Metric"),
-        (
-            "Agreement: share of pairs of an item's verdicts that are equal. Majority gain: "
-            "accuracy of the majority over the repeats minus that of the first verdict.",
-        ),
-        ("Verdicts per item",),
-    )
     lines: list[Line] = [
         (
             (name, metric_title(stress, row.metric), f"{row.estimate.value:,}"),
@@ -292,12 +276,27 @@ def consistency_table(stress: StressResult) -> Table:
         for row in stress.rows.select("consistency", "asked", **judge)
     ]
     across = _across("statistic", {"agreement": "Agreement", "majority_gain": "Majority gain"})
-    return layout.crossed(lines, across, _finder(stress, "consistency"))
+    return Layout(
+        "stress_consistency",
+        "Self-consistency: the same question asked again",
+        ("Judge", "Metric"),
+        (
+            "Agreement: share of pairs of an item's verdicts that are equal. Majority gain: "
+            "accuracy of the majority over the repeats minus that of the first verdict.",
+        ),
+        ("Verdicts per item",),
+    ).crossed(lines, across, _finder(stress, "consistency"))
 
 
 def halo_table(stress: StressResult) -> Table:
     """How far the labels of different metrics go together, beside the humans."""
-    layout = Layout(
+    lines: list[Line] = [
+        ((name, row["who"]), {**judge, "who": row["who"]})
+        for name, judge in _judges(stress)
+        for row in stress.rows.select("halo", "correlation", **judge)
+    ]
+    headings = {"correlation": "Mean correlation", "beyond_humans": "Beyond the humans"}
+    return Layout(
         "stress_halo",
         "Halo: how far the labels of different metrics go together",
         ("Judge", "Labels by"),
@@ -305,14 +304,7 @@ def halo_table(stress: StressResult) -> Table:
             "Mean correlation over pairs of metrics. One pass: all metrics in one reply; per "
             "metric: one call for each.",
         ),
-    )
-    lines: list[Line] = [
-        ((name, row["who"]), {**judge, "who": row["who"]})
-        for name, judge in _judges(stress)
-        for row in stress.rows.select("halo", "correlation", **judge)
-    ]
-    headings = {"correlation": "Mean correlation", "beyond_humans": "Beyond the humans"}
-    return layout.crossed(lines, _across("statistic", headings), _finder(stress, "halo"))
+    ).crossed(lines, _across("statistic", headings), _finder(stress, "halo"))
 
 
 def recipes_table(stress: StressResult) -> Table:
