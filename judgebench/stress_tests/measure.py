@@ -8,7 +8,8 @@ Are violations detected, and told apart from the sound answers that they were ma
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from itertools import product
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from judgebench.results.part import Card
 from judgebench.results.rows import Results, Row
 from judgebench.results.tables import Cell, Table
 from judgebench.rubric import Metric, Rubric
+from judgebench.stats.arrays import Clusters
 from judgebench.stats.intervals import items_for_half_width
 from judgebench.stats.paired import NET_CHANGE, TURNED_YES
 from judgebench.stress_tests.probes.altered import AlteredAnswer, check_demand, marked
@@ -33,29 +35,6 @@ NO_LABEL = "the judge gave no label on any of these items"
 _UNKNOWN_SHARE = 0.5
 
 
-@dataclass(frozen=True)
-class _Cell:
-    """The violations of one recipe, area and metric.
-
-    `items` are places in `Pairs.items`, `least` the index of the demanded label of each, both
-    (pairs,). `once` are the places in `items` where a parent and its label stand first.
-    """
-
-    recipe: str
-    area: str
-    metric: Metric
-    column: int
-    items: Labels
-    least: Labels
-    once: Labels
-
-    @property
-    def keys(self) -> Mapping[str, str]:
-        demanded = np.unique(self.least)
-        label = self.metric.label_texts[demanded[0]] if len(demanded) == 1 else ""
-        return {"recipe": self.recipe, "area": self.area, "label": label}
-
-
 def detections(pairs: Pairs, half_width: float) -> Iterator[Row]:
     """Every judge, controls too, on every recipe, area and demanded metric, and on all together.
 
@@ -63,67 +42,63 @@ def detections(pairs: Pairs, half_width: float) -> Iterator[Row]:
     violations were made of it: a judge that never moves has 0 of all three. `false_alarms`
     counts each parent once.
     """
-    policies: tuple[FailurePolicy, ...] = ("left_out", "worst", "best")
-    for cell in _cells(pairs):
-        for judge in pairs.judges:
-            outcome = _outcome(pairs, cell, judge.name)
-            missing = outcome < 0
-            for failures in policies if missing[:2].any() else policies[:1]:
-                good = int(failures == "best")  # a missing label taken as best, or worst
-                taken = np.array([[1 - good], [good], [good]])
-                filled = outcome if failures == "left_out" else np.where(missing, taken, outcome)
-                numbers = _numbers(pairs, cell, filled, half_width)
-                for name, estimate in numbers.items():
-                    keys = {**cell.keys, "failures": failures}
-                    yield Row("violations", name, estimate, judge.name, cell.metric.id, keys)
-
-
-def _cells(pairs: Pairs) -> Iterator[_Cell]:
-    violations = [i for i, x in enumerate(pairs.items) if x.must_worsen]
-    recipes = dict.fromkeys(pairs.items[i].recipe for i in violations)
-    areas = dict.fromkeys(area for i in violations if (area := pairs.items[i].area))
-    for recipe in (EVERY, *recipes):
-        for area in (EVERY, *areas):
-            chosen = [
-                i
-                for i in violations
-                if recipe in (EVERY, pairs.items[i].recipe) and area in (EVERY, pairs.items[i].area)
-            ]
-            yield from _by_metric(pairs, recipe, area, chosen)
-
-
-def _by_metric(pairs: Pairs, recipe: str, area: str, chosen: list[int]) -> Iterator[_Cell]:
-    for column, metric in enumerate(pairs.study.rubric.metrics):
-        demands = {i: pairs.items[i].must_worsen.get(metric.id) for i in chosen}
-        demanded = {i: metric.index(label) for i, label in demands.items() if label is not None}
-        if demanded:
-            items = np.array(list(demanded), dtype=np.int64)
-            least = np.array(list(demanded.values()), dtype=np.int64)
-            sound = np.stack([pairs.parents[items], least])
-            once = np.unique(sound, axis=1, return_index=True)[1]
-            yield _Cell(recipe, area, metric, column, items, least, once)
-
-
-def _outcome(pairs: Pairs, cell: _Cell, judge: str) -> Labels:
-    """False alarm, detected and worsened (3, pairs): 1 for yes, 0 for no, -1 where a label is
-    missing."""
-    labels = pairs.judged[judge][:, cell.column]
-    parent, violation = labels[pairs.parents[cell.items]], labels[pairs.altered[cell.items]]
-    both = (parent >= 0) & (violation >= 0)
-    return np.stack(
-        [
-            np.where(parent < 0, -1, parent >= cell.least),
-            np.where(violation < 0, -1, violation >= cell.least),
-            np.where(both, violation > parent, -1),
+    violations = [(i, x) for i, x in enumerate(pairs.items) if x.must_worsen]
+    recipes = dict.fromkeys(x.recipe for _, x in violations)
+    areas = dict.fromkeys(x.area for _, x in violations if x.area)
+    for recipe, area in product((EVERY, *recipes), (EVERY, *areas)):
+        chosen = [
+            (i, x) for i, x in violations if recipe in (EVERY, x.recipe) and area in (EVERY, x.area)
         ]
-    )
+        for column, metric in enumerate(pairs.study.rubric.metrics):
+            demanded = [
+                (i, metric.index(x.must_worsen[metric.id]))
+                for i, x in chosen
+                if metric.id in x.must_worsen
+            ]
+            if demanded:
+                items, least = np.array(demanded, dtype=np.int64).T
+                reached = np.unique(least)
+                label = metric.label_texts[reached[0]] if len(reached) == 1 else ""
+                keys = {"recipe": recipe, "area": area, "label": label}
+                for judge, failures, numbers in _detected(pairs, column, items, least, half_width):
+                    more = {**keys, "failures": failures}
+                    for name, estimate in numbers.items():
+                        yield Row("violations", name, estimate, judge, metric.id, more)
+
+
+def _detected(
+    pairs: Pairs, column: int, items: Labels, least: Labels, half_width: float
+) -> Iterator[tuple[str, FailurePolicy, Mapping[str, Estimate]]]:
+    """Judge, how failures are counted, and numbers on one metric: `items` are places in
+    `Pairs.items`, `least` the index of the demanded label of each, both (pairs,)."""
+    policies: tuple[FailurePolicy, ...] = ("left_out", "worst", "best")
+    parents, clusters = pairs.parents[items], pairs.texts.clusters[pairs.parents[items]]
+    # Where a parent and its label stand first.
+    once = np.unique(np.stack([parents, least]), axis=1, return_index=True)[1]
+    for judge in pairs.judges:
+        labels = pairs.judged[judge.name][:, column]
+        parent, violation = labels[parents], labels[pairs.altered[items]]
+        both = (parent >= 0) & (violation >= 0)
+        # False alarm, detected and worsened: 1 for yes, 0 for no, -1 where a label is missing.
+        outcome = np.stack(
+            [
+                np.where(parent < 0, -1, parent >= least),
+                np.where(violation < 0, -1, violation >= least),
+                np.where(both, violation > parent, -1),
+            ]
+        )
+        missing = outcome < 0
+        for failures in policies if missing[:2].any() else policies[:1]:
+            good = int(failures == "best")  # a missing label taken as best, or worst
+            taken = np.array([[1 - good], [good], [good]])
+            filled = outcome if failures == "left_out" else np.where(missing, taken, outcome)
+            yield judge.name, failures, _numbers(pairs, filled, clusters, once, half_width)
 
 
 def _numbers(
-    pairs: Pairs, cell: _Cell, outcome: Labels, half_width: float
+    pairs: Pairs, outcome: Labels, clusters: Clusters, once: Labels, half_width: float
 ) -> Mapping[str, Estimate]:
     alarm, seen, worse = outcome
-    clusters = pairs.texts.clusters[pairs.parents[cell.items]]
     detected = pairs.share(seen, NO_LABEL)
     share = _UNKNOWN_SHARE if detected.value is None else detected.value
     needed = items_for_half_width(share, half_width, pairs.study.resampling.level)
@@ -133,7 +108,7 @@ def _numbers(
     return {
         "detected": detected,
         "told_apart": pairs.compared(*both, TURNED_YES),
-        "false_alarms": pairs.share(alarm[cell.once], NO_LABEL),
+        "false_alarms": pairs.share(alarm[once], NO_LABEL),
         "worsened": pairs.compared(*worsened, TURNED_YES),
         "advantage": pairs.compared(*both, NET_CHANGE),
         "more_needed": Estimate(max(0, needed - detected.n)),
@@ -323,7 +298,13 @@ def stress_notes(stress: StressResult) -> Iterator[str]:
                 f"{judge} tells no more violations from their parents than a control judge, "
                 f"which understands nothing, on {', '.join(beaten)}."
             )
-        yield from _fallen_for(stress, judge)
+        tricks = [
+            f"{row['recipe']} {_count(row.estimate)}"
+            for row in stress.rows.select("planted", "success", judge=judge, metric=EVERY)
+            if row["recipe"] != EVERY and row.estimate.value
+        ]
+        if tricks:
+            yield f"{judge} falls for planted verdicts: {', '.join(tricks)}."
 
 
 def _no_use(stress: StressResult, judge: str, metric: Metric) -> Iterator[str]:
@@ -347,16 +328,6 @@ def _matched_by_control(stress: StressResult, judge: str, metric: Metric) -> boo
     controls = [name for name, kind in stress.judges.items() if kind == "control"]
     found = [stress.violations("told_apart", judge=c, metric=metric.id) for c in controls]
     return own is not None and any(e.value is not None and e.value >= own for e in found)
-
-
-def _fallen_for(stress: StressResult, judge: str) -> Iterator[str]:
-    tricks = [
-        f"{row['recipe']} {_count(row.estimate)}"
-        for row in stress.rows.select("planted", "success", judge=judge, metric=EVERY)
-        if row["recipe"] != EVERY and row.estimate.value
-    ]
-    if tricks:
-        yield f"{judge} falls for planted verdicts: {', '.join(tricks)}."
 
 
 def _count(share: Estimate) -> str:
