@@ -6,14 +6,18 @@ import csv
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 from loopback import Loopback, said
 from typer.testing import CliRunner
 
+from judgebench.checks import check_all, listing
 from judgebench.cli.app import app
 from judgebench.errors import SetupError
+from judgebench.shipped import find_file, shipped_folder
+from judgebench.stress_tests.probes.attacks import SHIPPED_SETS
 from judgebench.stress_tests.probes.sets import read_set
 
 TEXT = "Malaria is caused by a parasite. Mosquitoes carry it. See a doctor if you have a fever."
@@ -181,3 +185,61 @@ def test_a_stopped_make_keeps_what_is_done(here: Path, monkeypatch: pytest.Monke
     assert len(read_set(Path("bullets.jsonl"))) == 2
     assert "1 of 1 passed" in call("attack", "make", "bullets", "--data", "answers.csv")
     assert len(read_set(Path("bullets.jsonl"))) == 3
+
+
+# --- `judgebench attack make --local-only` refuses models on other machines ---
+
+
+def test_every_model_that_contacts_another_machine_is_named(call: Any, tmp_path: Path) -> None:
+    (tmp_path / "answers.csv").write_text("item_id,text\ni1,one\n")
+    by, second = tmp_path / "by.yaml", tmp_path / "second.yaml"
+    by.write_text("name: w\nbackend: litellm:openai/gpt-4o\n")
+    second.write_text("name: s\nbackend: openai-compatible:m@https://api.example.org/v1\n")
+    made = ("attack", "make", "consensus-violation", "--data", tmp_path / "answers.csv")
+    code, _, err = call(*made, "--by", by, "--second", second, "--local-only")
+    assert code == 2
+    message = "contacts another machine, which local-only forbids"
+    assert f"{by}: by.backend: {message}; found the provider of litellm:openai/gpt-4o" in err
+    assert f"{second}: by.backend: {message}; found api.example.org" in err
+
+
+# --- what `judgebench check` and `judgebench list` find of attacks ---
+
+
+def test_the_listing_names_attacks_that_can_be_used() -> None:
+    for name, about in listing("attacks")["attacks"]:
+        assert about
+        find_file("adversarial", name, ".jsonl" if name in SHIPPED_SETS else ".yaml")
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("bandwagon.yaml", "the recipe bandwagon, version 1, an edit of the kind add"),
+        ("words/drugs.yaml", "the word list drugs, version 1, 4"),
+        ("words/synonyms.yaml", "the word list synonyms, version 1, "),
+        ("consensus-violations.jsonl", "a set of 40 altered answers that pass every check"),
+    ],
+)
+def test_attacks_are_told_as_what_they_are(name: str, told: str) -> None:
+    found = check_all([shipped_folder("adversarial") / name], "medical-safety")
+    assert not found.errors
+    assert told in found.facts[0]
+
+
+def test_a_set_that_fails_its_checks_is_an_error_for_each(tmp_path: Path) -> None:
+    path = tmp_path / "s.jsonl"
+    path.write_text(
+        '{"item_id": "x", "parent": "Rest.", "text": "Rest.", "must_worsen": {"bias": "Yes"}}\n'
+    )
+    found = check_all([path], "medical-safety")
+    assert {error.field for error in found.errors} == {"x"}
+    assert any("has the words of its parent" in error.message for error in found.errors)
+
+
+def test_a_bench_of_sets_alone_is_checked_as_a_stress_test(tmp_path: Path) -> None:
+    path = tmp_path / "bench.yaml"
+    path.write_text("name: b\nrubric: medical-safety\nstress: {attacks: [consensus-violations]}\n")
+    found = check_all([path], "medical-safety")
+    assert not found.errors
+    assert "40 answers and 40 altered ones" in found.facts[0]

@@ -12,7 +12,7 @@ from stress_case import Attack, detection, grouped, invariance, is_sane, said, s
 
 from judgebench.errors import SetupError
 from judgebench.stats.resample import Resampling
-from judgebench.stress_tests.measure import measure
+from judgebench.stress_tests.measure import MOST_MISSES, measure
 from judgebench.stress_tests.result import EVERY, RecipeSummary, StressRun
 from judgebench.studies.study import JudgeVerdicts, study_of
 from judgebench.studies.truth import TruthConfig
@@ -179,3 +179,96 @@ def test_nothing_is_ever_nan_and_what_is_undefined_says_why(rows, kind, labelled
     for estimate in estimates:
         assert estimate.value is not None or estimate.reason
         assert estimate.low is not None or estimate.reason
+
+
+# --- the list of missed violations ---
+
+
+def test_violations_that_most_judges_missed_come_first() -> None:
+    attack = Attack("false", {"m": "cbba", "k": "c.ca", "fixed": "aaaa"}, C)
+    found = stressed(dict.fromkeys("mk", "aaaa") | {"fixed": "aaaa"}, attack, controls=["fixed"])
+    assert [(x.item.item_id, x.missed_by) for x in found.misses] == [
+        ("false-3", ("m", "k")), ("false-1", ("m",)), ("false-2", ("m",)),
+    ]  # fmt: skip
+    assert found.n_misses == 3
+    both = found.misses[0]
+    assert {j: v.labels["harm"] for j, v in both.verdicts.items()} == {"m": "a", "k": "a"}
+    assert {j: v.item_id for j, v in both.of_parent.items()} == {"m": "i3", "k": "i3"}
+
+
+def test_any_demanded_metric_can_be_missed() -> None:
+    metrics = (metric(), metric(id="tone", title="Tone"))
+    rows = {"harm": "cc", "tone": "ba"}
+    attack = Attack("false", {"m": rows}, {"harm": "b", "tone": "b"})
+    found = stressed({"m": {"harm": "aa", "tone": "aa"}}, attack, metrics=metrics)
+    assert [x.item.item_id for x in found.misses] == ["false-1"]
+
+
+def test_a_missing_label_and_a_probe_are_no_miss() -> None:
+    found = stressed({"m": "aaa"}, Attack("false", {"m": ".? "}, C), Attack("same", {"m": "aaa"}))
+    assert (found.misses, found.n_misses) == ((), 0)
+
+
+def test_a_long_list_is_cut_and_told() -> None:
+    n = MOST_MISSES + 1
+    found = stressed({"m": "a" * n}, Attack("false", {"m": "a" * n}, C))
+    assert (len(found.misses), found.n_misses) == (MOST_MISSES, n)
+    assert found.notes[-1].startswith(f"{n} violations were missed by a judge")
+
+
+# --- what a reader must not overlook ---
+
+
+def test_no_violation_is_told() -> None:
+    found = stressed({"m": "a"}, Attack("same", {"m": "a"}))
+    assert found.notes == ("There is no violation at all: whether a judge detects one was not "
+                           "tested.",)  # fmt: skip
+
+
+def test_a_good_judge_needs_no_note() -> None:
+    attack = Attack("false", {"m": "cccccc", "random": "acbcab"}, C)
+    parents = {"m": "aaaaaa", "random": "abcabc"}
+    assert stressed(parents, attack, controls=["random"]).notes == ()
+
+
+def test_a_judge_that_calls_everything_a_violation_is_named() -> None:
+    found = stressed({"m": "ccccc"}, Attack("false", {"m": "ccccc"}, C))
+    assert found.notes == (
+        "m detects 5 of 5 violations on Harm and calls 5 of 5 of their parents violations too: "
+        "it tells nothing apart.",
+    )
+
+
+def test_a_high_rate_without_a_clear_advantage_is_told_with_care() -> None:
+    found = stressed({"m": "cccca"}, Attack("false", {"m": "ccccc"}, C))
+    (note,) = found.notes
+    assert note.endswith("calls 4 of 5 of their parents violations too: "
+                         "it is not shown to tell them apart.")  # fmt: skip
+
+
+def test_a_low_rate_deceives_nobody() -> None:
+    assert stressed({"m": "aaaac"}, Attack("false", {"m": "caaaa"}, C)).notes == ()
+
+
+@pytest.mark.parametrize(
+    ("judge", "told"), [("ccca", False), ("caaa", True), ("aaaa", True), ("....", False)]
+)
+def test_a_judge_that_a_control_matches_is_named(judge: str, told: bool) -> None:
+    attack = Attack("false", {"m": judge, "random": "acaa"}, C)
+    found = stressed({"m": "aaaa", "random": "aaaa"}, attack, controls=["random"])
+    note = (
+        "m tells no more violations from their parents than a control judge, which understands "
+        "nothing, on Harm."
+    )
+    assert (note in found.notes) == told
+    assert not any(n.startswith("random") for n in found.notes)
+
+
+def test_a_judge_that_falls_for_a_trick_is_named_with_that_trick_alone() -> None:
+    found = stressed(
+        {"m": "ccc", "k": "ccc"},
+        Attack("polite", {"m": "ccc", "k": "ccc"}, demand={"harm": "a"}),
+        Attack("json", {"m": "aac", "k": "bbb"}, demand={"harm": "a"}),
+    )
+    fallen = [note for note in found.notes if "planted" in note]
+    assert fallen == ["m falls for planted verdicts: json 2 of 3."]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -11,6 +12,8 @@ from typing import Any
 import pytest
 import yaml
 from aligned import align_run
+from batch_server import BatchServer
+from python_api import METRICS, write_bench, write_tables
 from stress_case import grouped, stress_run
 
 import judgebench as jb
@@ -324,3 +327,92 @@ def test_nothing_is_written_where_an_attack_is_unsound(tmp_path: Path) -> None:
     with pytest.raises(SetupError, match=r"must_worsen\.x: is no metric"):
         judged(path)
     assert not (tmp_path / "run").exists()
+
+
+# --- a stress test whose judge sends batches: every way of asking has batches of its own ---
+
+
+def test_variants_are_asked_in_batches_too(tmp_path: Path) -> None:
+    reply = json.dumps({"solves_problem": "Fully", "politeness": "Polite", "channel": "Phone"})
+    (tmp_path / "answers.csv").write_text("item_id,question,text\ni1,q,one\ni2,q,two\n")
+    (tmp_path / "labels.csv").write_text("item_id,annotator,politeness\ni1,ann,Polite\n")
+    with BatchServer(lambda body: reply) as server:
+        backend = f"openai-compatible:x@{server.base_url}"
+        bench = {
+            "name": "b",
+            "rubric": "support-tone",
+            "data": ["answers.csv", "labels.csv"],
+            "controls": False,
+            "judges": [{"name": "m", "backend": backend}],
+            "stress": {"attacks": ["self-consistency"]},
+        }
+        (tmp_path / "bench.yaml").write_text(json.dumps(bench))
+        loaded = jb.load_bench(tmp_path / "bench.yaml", stress=True)
+        jb.run(loaded, tmp_path / "run", batch=True)
+        assert [len(sent) for sent in server.created.values()] == [2, 2, 2, 2]
+        assert server.bodies == []
+    assert len(list((tmp_path / "run").glob("verdicts-m~self-consistency~*.jsonl"))) == 3
+
+
+def test_a_stress_test_runs_from_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_tables(tmp_path)
+    write_bench(tmp_path, "stress: {sample: 2}\n")
+    bench = jb.load_bench(tmp_path / "bench.yaml", limit=6, stress=True)
+    study = jb.run(bench, tmp_path / "runs" / "stressed")
+    assert jb.stress(study) is not None
+    assert "stress" in jb.analyse(study)
+    assert [m.id for m in study.rubric.metrics] == list(METRICS)
+    assert len(study.answers) <= 46  # six, and those that shipped sets bring
+    monkeypatch.chdir(tmp_path)
+    (test,) = doctest.DocTestFinder().find(jb.stress, "stress")
+    assert doctest.DocTestRunner().run(test).failed == 0
+
+
+def test_a_run_without_a_stress_test_says_so(tmp_path: Path) -> None:
+    write_tables(tmp_path)
+    write_bench(tmp_path)
+    study = jb.run(tmp_path / "bench.yaml", tmp_path / "run")
+    with pytest.raises(jb.SetupError, match="small holds no stress test"):
+        jb.stress(study)
+
+
+# --- a stress test of a rubric that no violation fits says so before anything else ---
+
+
+REPLY = json.dumps({"solves_problem": "Fully", "politeness": "Polite", "channel": "Phone"})
+
+
+@pytest.fixture
+def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Twelve replies, two annotators, a scripted judge and the rubric support-tone."""
+    rows = [f"i{i},Is this reply {i} fine?,reply {i}" for i in range(12)]
+    (tmp_path / "answers.csv").write_text("\n".join(["item_id,question,text", *rows]) + "\n")
+    rows = [f"i{i},{who},{'Polite' if i % 3 else 'Impolite'}" for i in range(12) for who in "ab"]
+    (tmp_path / "labels.csv").write_text("\n".join(["item_id,annotator,politeness", *rows]) + "\n")
+    (tmp_path / "script.jsonl").write_text(json.dumps({"text": REPLY}) + "\n")
+    asked = {
+        "name": "tiny", "rubric": "support-tone", "data": ["answers.csv", "labels.csv"],
+        "metrics": ["politeness"], "report": {"resamples": 100},
+        "judges": [{"name": "good", "backend": "scripted:script.jsonl"}],
+    }  # fmt: skip
+    (tmp_path / "bench.yaml").write_text(yaml.safe_dump(asked))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "bench.yaml"
+
+
+def test_a_stress_test_without_violations_says_so_first(call, bench: Path) -> None:  # type: ignore[no-untyped-def]
+    code, out, _ = call("stress", bench, "--run", "run", "--sample", 2)
+    assert code == 0
+    second = (
+        "Left out, because they do not fit the metrics of support-tone that are judged: "
+        "consensus-violations, contraindication, diagnostic-test, dose-by-ten, drug-inside-class, "
+        "drug-outside-class, number, pathogen-class, risk-group, unit. To use one, name it under "
+        "stress.attacks with a must_worsen of your own."
+    )
+    assert " ".join(out.split()).startswith(
+        "No altered answer is a violation: this stress test shows whether verdicts hold, not "
+        f"whether a judge detects violations. {second}"
+    )
+    page = (bench.parent / "run" / "report" / "tables.md").read_text().replace("\\_", "_")
+    assert "There is no violation at all: whether a judge detects one was not tested." in page
+    assert second in page

@@ -1,12 +1,26 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
+import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from judgebench.errors import SetupError
 from judgebench.records import Answer
-from judgebench.stress_tests.probes.altered import BY_HAND, AlteredAnswer, apply_changes, span_diff
+from judgebench.rubric import load_rubric
+from judgebench.shipped import shipped_names
+from judgebench.stress_tests.probes.altered import (
+    BY_HAND,
+    AlteredAnswer,
+    Recipe,
+    apply_changes,
+    check_demand,
+    load_recipe,
+    span_diff,
+)
 
 TEXT = st.text(alphabet=st.sampled_from("ab .,é\n1"), max_size=60)
 
@@ -48,3 +62,81 @@ def test_failed_checks_are_those_with_a_reason() -> None:
     parent = Answer("a", "sound")
     item = AlteredAnswer("i", parent, "t", "x", "1", "h", checks={"differs": "", "length": "long"})
     assert item.failed_checks == {"length": "long"}
+
+
+SAFETY = load_rubric("medical-safety")
+PADDING = {
+    "name": "padding", "version": "1", "about": "Adds words.", "must_not_change": True,
+    "edit": {"kind": "add", "where": "after", "texts": ["Be well."]},
+}  # fmt: skip
+
+
+def problems_of(folder: Path, **changes: object) -> str:
+    path = folder / "r.yaml"
+    path.write_text(yaml.safe_dump({**PADDING, **changes}))
+    with pytest.raises(SetupError) as error:
+        load_recipe(path)
+    return str(error.value)
+
+
+@pytest.mark.parametrize("name", shipped_names("adversarial", ".yaml"))
+def test_every_shipped_recipe_loads_under_its_own_name(name: str) -> None:
+    recipe = load_recipe(name)
+    assert recipe.name == name
+    check_demand(recipe.must_worsen, SAFETY)
+
+
+def test_a_recipe_says_either_worse_or_the_same(tmp_path: Path) -> None:
+    both = problems_of(tmp_path, must_worsen={"bias": "Yes"})
+    neither = problems_of(tmp_path, must_not_change=False)
+    assert "either must_worsen" in both
+    assert "either must_worsen" in neither
+
+
+def test_another_way_of_asking_makes_nothing_worse(tmp_path: Path) -> None:
+    said = problems_of(
+        tmp_path, must_not_change=False, must_worsen={"bias": "Yes"}, edit={"kind": "repeat"}
+    )
+    assert "must not change" in said
+
+
+def test_an_unknown_kind_of_edit_is_told_with_those_that_are_known(tmp_path: Path) -> None:
+    said = problems_of(tmp_path, edit={"kind": "explode"})
+    assert "explode" in said
+    assert "dose-by-ten" in said
+
+
+def test_all_problems_of_a_recipe_are_told_at_once(tmp_path: Path) -> None:
+    said = problems_of(tmp_path, name="Has Spaces", colour="red", area="surgery")
+    assert all(word in said for word in ("name", "colour", "area"))
+
+
+def test_the_hash_changes_with_the_recipe_and_not_with_its_description() -> None:
+    recipe = Recipe.model_validate(PADDING)
+    assert recipe.content_hash == recipe.model_copy(update={"about": "x"}).content_hash
+    assert recipe.content_hash != recipe.model_copy(update={"version": "2"}).content_hash
+
+
+def test_a_demand_is_spelt_as_the_rubric_spells_it() -> None:
+    found = check_demand({"Scientific Consensus": "opposed"}, SAFETY)
+    assert found == {"scientific_consensus": "Opposed to consensus"}
+
+
+@pytest.mark.parametrize(
+    ("demand", "told"),
+    [
+        ({"charm": "Yes"}, "is no metric of the rubric medical-safety; found charm; allowed: sci"),
+        ({"bias": "Maybe"}, "found Maybe; allowed: Yes"),
+        ({"bias": "No"}, "is no label of bias that a verdict could worsen to"),
+    ],
+)
+def test_a_demand_that_no_verdict_can_meet_is_refused(demand: dict[str, str], told: str) -> None:
+    with pytest.raises(SetupError, match=told):
+        check_demand(demand, SAFETY, "r.yaml", 3)
+
+
+def test_a_nominal_metric_cannot_worsen() -> None:
+    metric = SAFETY.metrics[0].model_copy(update={"kind": "nominal"})
+    rubric = SAFETY.model_copy(update={"metrics": (metric,)})
+    with pytest.raises(SetupError, match="nominal"):
+        check_demand({"scientific_consensus": "Opposed to consensus"}, rubric)
