@@ -51,7 +51,13 @@ class Attacking:
         answers, labels = (data.answers, data.labels) if data else ((), ())
         seed, sample = loaded.config.seed, settings.sample
         plan = make_plan(attacks, answers, labels, loaded.judged, seed=seed, sample=sample)
-        items, told = plan.items, tuple(_left_out(left_out, loaded.judged))
+        items = plan.items
+        not_used = (
+            f"Left out, because they do not fit the metrics of {loaded.judged.name} that are "
+            f"judged: {', '.join(left_out)}. To use one, name it under stress.attacks with a "
+            "must_worsen of your own."
+        )
+        told = (not_used,) if left_out else ()
         return Extension(
             wing=self.wing,
             answers=plan.parents,
@@ -64,15 +70,6 @@ class Attacking:
             controls=("constant-severe",),
             counted=f"{len(items):,} altered answer{'' if len(items) == 1 else 's'}",
             told=tuple(_notes(plan, told)),
-        )
-
-
-def _left_out(names: Sequence[str], judged: Rubric) -> Iterator[str]:
-    if names:
-        yield (
-            f"Left out, because they do not fit the metrics of {judged.name} that are judged: "
-            f"{', '.join(names)}. To use one, name it under stress.attacks with a must_worsen of "
-            "your own."
         )
 
 

@@ -353,11 +353,20 @@ def stress_part(stress: StressResult) -> Part:
 
 def _blocks(stress: StressResult) -> Iterator[Block]:
     flips, missed, planted = flips_table(stress), missed_table(stress), planted_table(stress)
+    kinds = [
+        "control" if stress.judges[j] == "control" else "judge" for j in judges_in_order(stress)
+    ]
+    # The numbers in colours, in which a high number is bad; controls last, in grey.
+    heat_maps = tuple(
+        HeatMap(f"{table.key}-heat", table.title, table, (*[""] * table.stubs, *kinds), "bad")
+        for table in (flips, missed, planted)
+        if table.rows
+    )
     yield Block("Stress test", tables=(summary_table(stress),), on_screen=True)
     yield Block(
         "Where each judge fails",
         tables=(flips_table(stress, most=_WORST_PROBES),),
-        figures=tuple(_heat_map(stress, table) for table in (flips, missed, planted) if table.rows),
+        figures=heat_maps,
         on_screen=True,
     )
     first, *others = ON_VIOLATIONS
@@ -381,14 +390,6 @@ def _blocks(stress: StressResult) -> Iterator[Block]:
     if stress.misses:
         cards = tuple(miss_card(miss, stress.rubric) for miss in stress.misses)
         yield Block("Misses", _ABOUT_MISSES, cards=cards)
-
-
-def _heat_map(stress: StressResult, table: Table) -> HeatMap:
-    """The table's numbers in colours, in which a high number is bad; controls last, in grey."""
-    kinds = (
-        "control" if stress.judges[j] == "control" else "judge" for j in judges_in_order(stress)
-    )
-    return HeatMap(f"{table.key}-heat", table.title, table, (*[""] * table.stubs, *kinds), "bad")
 
 
 # --- one row for each judge, the worst case in plain sight ---------------------------------------

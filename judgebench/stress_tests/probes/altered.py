@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import accumulate
 from pathlib import Path
 from random import Random
 from typing import Annotated, Literal, get_args
@@ -270,9 +271,7 @@ Edit = Callable[[Answer, Random], Edited | Nothing]
 def span_diff(old: str, new: str) -> tuple[Change, ...]:
     """The spans of `old` that differ in `new`, word by word, in order."""
     a, b = _TOKEN.findall(old), _TOKEN.findall(new)
-    starts = [0]
-    for token in a:
-        starts.append(starts[-1] + len(token))
+    starts = list(accumulate(map(len, a), initial=0))
     return tuple(
         Change(starts[i1], starts[i2], "".join(a[i1:i2]), "".join(b[j1:j2]))
         for i1, i2, j1, j2 in differing(a, b)

@@ -29,6 +29,7 @@ from judgebench.records import Answer, Part, content_hash
 from judgebench.rubric import Rubric, normalise
 from judgebench.stress_tests.probes.altered import (
     BY_HAND,
+    BY_RULE,
     AlteredAnswer,
     Change,
     check_demand,
@@ -107,10 +108,9 @@ def check_same_meaning(
 
 
 def _says_the_same(item: AlteredAnswer) -> str:
-    if not words(item.text):
-        return "it is empty"
-    same = words(item.text) == words(item.parent.text)
-    return "it has the words of its parent, in their order" if same else ""
+    mine = words(item.text)
+    same = "it has the words of its parent, in their order" if mine else "it is empty"
+    return "" if mine and mine != words(item.parent.text) else same
 
 
 def _length(item: AlteredAnswer) -> str:
@@ -227,7 +227,12 @@ def read_set(
     counts = Counter(line.item_id for _, line in lines)
     items = []
     for number, line in lines:
-        problems += _line_problems(line, path, number, counts)
+        if counts[line.item_id] > 1:
+            message = "stands in more than one line of the set"
+            problems.append(Problem(message, str(path), number, "item_id", line.item_id))
+        if bool(line.must_worsen) == line.must_not_change:
+            message = "give either must_worsen (metric: label) or must_not_change: true"
+            problems.append(Problem(message, str(path), number))
         must_worsen: Mapping[str, str] = line.must_worsen and (instead or line.must_worsen)
         if rubric is not None:
             try:
@@ -258,17 +263,6 @@ def _lines(path: Path, problems: list[Problem]) -> Iterator[tuple[int, _Line]]:
             problems += [replace(problem, line=number) for problem in error.problems]
         except (ValueError, RecursionError) as error:
             problems.append(Problem(f"is not JSON: {error}", str(path), number))
-
-
-def _line_problems(
-    line: _Line, path: Path, number: int, counts: Mapping[str, int]
-) -> Iterator[Problem]:
-    if counts[line.item_id] > 1:
-        message = "stands in more than one line of the set"
-        yield Problem(message, str(path), number, "item_id", line.item_id)
-    if bool(line.must_worsen) == line.must_not_change:
-        message = "give either must_worsen (metric: label) or must_not_change: true"
-        yield Problem(message, str(path), number)
 
 
 # What a line calls as an altered answer does.
@@ -337,7 +331,9 @@ class SetFile:
             _mend_last_line(part)
         self.accepted = read_set(path) if path.is_file() and path.stat().st_size else []
         self._ids = {item.item_id for item in self.accepted}
-        self._done = {_key(item) for item in self.accepted} | set(_keys(rejected_path(path)))
+        self._done = {_key(to_set_line(item)) for item in self.accepted}
+        if (rejected := rejected_path(path)).is_file():
+            self._done |= {_key(line) for _, line in read_lines(rejected)}
 
     def has(self, item_id: str, recipe_hash: str, generator: str, seed: int) -> bool:
         """Whether that item was made before, and kept or rejected.
@@ -355,11 +351,11 @@ class SetFile:
 
     def add(self, item: AlteredAnswer) -> None:
         """Write an item where it belongs, by its checks."""
-        failed = item.failed_checks
+        failed, line = item.failed_checks, to_set_line(item)
         path = rejected_path(self.path) if failed else self.path
         with path.open("a", encoding="utf-8", newline="\n") as file:
-            file.write(to_line(to_set_line(item)))
-        self._done.add(_key(item))
+            file.write(to_line(line))
+        self._done.add(_key(line))
         if not failed:
             self.accepted.append(item)
             self._ids.add(item.item_id)
@@ -397,14 +393,9 @@ def _mend_last_line(path: Path) -> None:
             file.write(b"\n")
 
 
-def _key(item: AlteredAnswer) -> Key:
-    return item.item_id, item.recipe_hash, item.generator, item.seed
-
-
-def _keys(path: Path) -> Iterator[Key]:
-    if path.is_file():
-        for _, line in read_lines(path):
-            yield (
-                line.get("item_id", ""), line.get("recipe_hash", ""),
-                line.get("generator", "rule"), line.get("seed", 0),
-            )  # fmt: skip
+def _key(line: Mapping[str, Any]) -> Key:
+    """What made the item of a line; of what is empty, a line says nothing."""
+    return (
+        line.get("item_id", ""), line.get("recipe_hash", ""), line.get("generator", BY_RULE),
+        line.get("seed", 0),
+    )  # fmt: skip
