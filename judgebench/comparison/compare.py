@@ -145,7 +145,7 @@ def _run(study: Study) -> str:
 
 
 def _which(a: Study, b: Study, n: int, pairs: Sequence[Pair]) -> Iterator[str]:
-    """What A and B are, and on how many answers."""
+    """Sentences on what A and B are, and on how many answers."""
     for place, (side, study) in enumerate(zip(SIDES, (a, b), strict=True)):
         names = ", ".join(pair[place].name for pair in pairs)
         yield f"{side}: {names} in {_run(study)}."
@@ -160,7 +160,7 @@ def _of_either(a: Sequence[str], b: Sequence[str]) -> Iterator[str]:
 
 
 def _both_asked(base: Study, pair: Pair) -> tuple[Any, Mapping[str, Sequence[str]]]:
-    """Which answers (items,) both were asked about, and the ids of the others.
+    """Flags (items,) of the answers that both were asked about, and the ids of the others.
 
     Raises SetupError where there is none.
     """
@@ -180,7 +180,7 @@ def _both_asked(base: Study, pair: Pair) -> tuple[Any, Mapping[str, Sequence[str
 
 
 def _settings(pair: Pair) -> tuple[tuple[str, str, str], ...]:
-    """What is not the same in the set-up of both judges."""
+    """The settings that are not the same in both judges."""
     a, b = ({key: str(x) for key, x in flat(judge.about or {})} for judge in pair)
     return tuple(
         (key, a.get(key, ""), b.get(key, ""))
@@ -193,7 +193,7 @@ def _settings(pair: Pair) -> tuple[tuple[str, str, str], ...]:
 
 
 def decisions(studies: tuple[Study, Study], base: Study, pairs: Sequence[Pair]) -> list[Changed]:
-    """What is decided about each pair of judges on the answers of `base`, whose human labels and
+    """The decisions on each pair of judges on the answers of `base`, whose human labels and
     control judges serve for both; nothing where nothing decides.
 
     Each side keeps its own stress test.

@@ -118,7 +118,7 @@ def left_out_lines(left_out: LeftOut, who: str = "") -> Iterator[str]:
 
 
 def left_out_rows(left_out: LeftOut, judge: str = "") -> Iterator[Row]:
-    """How many answers are left out for each reason, and every one of them."""
+    """Rows of the number of answers left out for each reason, and of every one of them."""
     for reason, ids in left_out.items():
         yield Row("left_out", reason, Estimate(len(ids)), judge)
         for item_id in ids:
@@ -175,7 +175,7 @@ def _named_pair(a: Study, b: Study, named: tuple[str, str]) -> Pair:
 
 
 def unpaired_lines(a: Study, b: Study, pairs: Sequence[Pair]) -> Iterator[str]:
-    """Which judges are in one run only."""
+    """Sentences on judges that are in one run only."""
     for side, study, place in ((SIDES[0], a, 0), (SIDES[1], b, 1)):
         used = {pair[place].name for pair in pairs}
         if left := [j.name for j in study.judges if j.kind != "control" and j.name not in used]:
@@ -221,7 +221,7 @@ def _labels(metric: Metric) -> str:
 
 
 def metric_lines(a: Study, b: Study, metrics: Sequence[Metric]) -> Iterator[str]:
-    """Which metrics are in one run only, and which are worded differently."""
+    """Sentences on metrics that are in one run only, or worded differently."""
     shared = {metric.id for metric in metrics}
     for side, study in zip(SIDES, (a, b), strict=True):
         if alone := [m.title for m in study.rubric.metrics if m.id not in shared]:
@@ -450,7 +450,7 @@ def _shares(study: Study, x: Sequence[FloatArray]) -> tuple[Estimate, list[Estim
 
 
 def _changes(compared: Compared) -> Iterator[Row]:
-    """How many labels changed, and which way; of answers to which both gave one."""
+    """Rows of labels that changed, and which way; of answers to which both gave one."""
     study, metric = compared.study, compared.metric
     one, two = compared.judged()
     both = (one >= 0) & (two >= 0)

@@ -1,4 +1,4 @@
-"""What is shown of a comparison: differences, decisions that changed, verdicts that flipped."""
+"""The part of a comparison: differences, decisions that changed, verdicts that flipped."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ def _screen_table(c: Comparison) -> Table:
 
 
 def _shown(c: Comparison) -> Iterator[str]:
-    """What is shown to be worse or better in B, or that nothing is."""
+    """Sentences on what is shown to be worse or better in B, or that nothing is."""
     found: dict[str, dict[str, list[str]]] = {"worse": {}, "better": {}}
     for names, keys in _lines(c):
         of = keys["judge"], keys["metric"], COUNTED
@@ -189,7 +189,7 @@ def _shown(c: Comparison) -> Iterator[str]:
 
 
 def _flipped_said(c: Comparison) -> str:
-    """How many labels changed, and the first of those that became wrong."""
+    """The number of labels that changed, and the first of those that became wrong."""
     rows = c.flips.results.rows
     if not rows:
         return NOTHING_FLIPPED

@@ -39,7 +39,7 @@ class Changed:
 
     @property
     def fell(self) -> bool:
-        """Whether B may do less than A, or is now known not to do what was unclear of A."""
+        """True where B may do less than A, or is now known not to do what was unclear of A."""
         before, after = (_WORTH.get(outcome, 0) for outcome in self.outcomes)
         return after < before
 
@@ -94,7 +94,7 @@ class Flips(Shown):
 
 @dataclass(frozen=True, repr=False)
 class Comparison(Shown):
-    """How B differs from A on the same answers.
+    """The differences of B from A on the same answers.
 
     The analyses of `results` and the keys of their rows beside judge (B's) and metric; `who` is
     A's judge:
@@ -146,7 +146,7 @@ class Comparison(Shown):
     def value(
         self, statistic: str, judge: str, metric: str, run: str, failures: str = "left_out"
     ) -> Estimate:
-        """What A or B reaches on these answers."""
+        """The value that A or B reaches on these answers."""
         return self._find("value", statistic, judge, metric, run=run, failures=failures)
 
     def p_holm(
@@ -156,7 +156,7 @@ class Comparison(Shown):
         return self._find("test", "p_holm", judge, metric, of=of, failures=failures)
 
     def is_shown(self, statistic: str, judge: str, metric: str, failures: str = "worst") -> bool:
-        """Whether chance does not explain a difference: by the permutation test with Holm's
+        """Return whether chance does not explain a difference: by the permutation test with Holm's
         correction over the metrics where there is one, else by the interval."""
         found = self.difference(statistic, judge, metric, failures)
         if statistic in TESTED:
@@ -168,7 +168,7 @@ class Comparison(Shown):
 
     @property
     def failures(self) -> bool:
-        """Whether either judge gave no label to some answer with a truth."""
+        """True where either judge gave no label to some answer with a truth."""
         return "worst" in self.results.values("failures", "difference")
 
     def _find(
@@ -189,7 +189,7 @@ class Comparison(Shown):
         return declared.heading, declared.best == "lower"
 
     def records(self) -> dict[str, list[Any]]:
-        """What JSON shows: every row, and every flip."""
+        """The records for JSON: every row, and every flip."""
         return {
             "comparison": [row.plain() for row in self.results],
             "flips": [row.plain() for row in self.flips.results],

@@ -43,7 +43,7 @@ _NO_LABEL = "no response at this place has a label"
 
 
 def position_rows(study: Study, judge: JudgeVerdicts) -> Iterator[Row]:
-    """What a judge said of texts at different places; nothing where it saw one text at a time."""
+    """Rows on texts at different places; none where the judge saw one text at a time."""
     about = judge.about or {}
     if about.get("judge") == "language model" and "places" not in about:
         return  # its verdicts, which may be a million in a file, need not be read
@@ -101,7 +101,7 @@ def _of_lists(study: Study, judge: JudgeVerdicts, metric: Metric, seen: IntArray
 
 @dataclass(frozen=True, repr=False)
 class Preferences(Shown):
-    """How judges and humans compare several responses to one question, and the criteria of items.
+    """The comparisons of responses to one question by judges and humans, and criteria of items.
 
     The rows, by their `analysis`: `order`, `response` and `vote` `win_rate`, `strength`,
     `ranking`, `longer`, `own_system`, `item_score` and `criterion` (see `orders`), `position` and
@@ -121,7 +121,7 @@ class Preferences(Shown):
     gaps: tuple[str, ...] = ()
 
     def is_control(self, judge: str) -> bool:
-        """Whether it is a control judge."""
+        """Return whether it is a control judge."""
         return self.judges.get(judge) == "control"
 
     def shown_name(self, judge: str) -> str:
@@ -130,7 +130,7 @@ class Preferences(Shown):
 
 
 def measure_preferences(study: Study, *, every: bool = True) -> Preferences | None:
-    """How judges and humans compare several responses to one question, and judge criteria; None
+    """The comparisons of several responses to one question, and verdicts on criteria; None
     where the study holds neither. Unless `every`, also None where nobody compared anything: there
     are no preferences, criteria, composites or texts that a judge was shown side by side."""
     only_answers = study.rubric.kinds == {"answer"}

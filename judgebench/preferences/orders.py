@@ -62,7 +62,7 @@ WON = np.array([1.0, 0.0, 0.5, np.nan])  # of the first response, by label; the 
 
 @dataclass(frozen=True)
 class Given:
-    """What one judge said of some items: `values` (items,), scores or labels, NaN or -1 where none
+    """The verdicts of a judge on some items: `values` (items,), scores or labels, NaN or -1 if none
     came, and whether one was `due` (items,)."""
 
     values: NDArray[Any]
@@ -71,7 +71,7 @@ class Given:
 
 @dataclass(frozen=True)
 class Rows:
-    """What is needed of the answers, read once: the number of the question of each (answers,), its
+    """The facts of the answers, read once: the number of the question of each (answers,), its
     system and length, and by its row the two responses of each pair."""
 
     question: IntArray
@@ -121,7 +121,7 @@ class Scored:
 
 @dataclass(frozen=True)
 class Scale:
-    """What responses are scored by, an ordinal metric or a composite: the mean severity over
+    """The measure of responses, an ordinal metric or a composite: the mean severity over
     `metrics`, of a judge over `of_judge`."""
 
     id: str
@@ -179,7 +179,7 @@ def scored(study: Study, rows: Rows) -> Iterator[Scored]:
 
 
 def _severities(study: Study, metric: Metric, annotators: Sequence[str]) -> FloatArray:
-    """What each annotator gave each answer (answers, annotators)."""
+    """The severity that each annotator gave each answer (answers, annotators)."""
     made = study.humans[metric.id].made
     found = np.full((len(study.answers), len(annotators)), np.nan)
     columns = np.array([annotators.index(a) for a in made.annotators], dtype=np.int64)
@@ -285,7 +285,7 @@ def by_scores(judge: str, title: str) -> str:
 
 
 def _by_scores(study: Study, answers: Sequence[Sequence[int]]) -> Mapping[str, Given]:
-    """What the scores that judges gave to single responses mean for pairs of them, whose rows are
+    """The preferences that judges' scores of single responses mean for pairs, whose rows are
     `answers` (pairs, 2), -1 for none."""
     at = np.array(answers)
     found: dict[str, Given] = {}
@@ -343,7 +343,7 @@ class _Tuples:
     def of_judge(
         self, judge: str, hit: FloatArray, chance: FloatArray, used: Flags
     ) -> Iterator[Row]:
-        """What share a judge has right, three ways where labels are missing, and by chance."""
+        """The share that a judge has right, three ways where labels are missing, and by chance."""
         missing = np.isnan(hit)
         name = "agreement" if self.analysis == "vote" else "right"
         for failures, filled in _FILLED.items():
@@ -447,7 +447,7 @@ def _preference_tuples(
 
 
 def _shares(labels: IntArray) -> FloatArray:
-    """How often each of the three labels is given (3,)."""
+    """The share of each of the three labels (3,)."""
     found = np.bincount(labels[labels >= 0], minlength=3)
     return np.asarray(found / max(1, found.sum()))
 
@@ -512,7 +512,7 @@ def too_many(found: Compared) -> Iterator[str]:
 def _won(
     found: Compared, judge: str, used: Flags, first: Flags, resampling: Resampling
 ) -> Iterator[tuple[str, Estimate]]:
-    """How often the first response wins, or the second where it is not `first`, by the humans, by
+    """The share won by the first response, or the second where it is not `first`, by the humans, by
     the judge if one is named, and the difference, on the same pairs."""
     outcomes = {"humans": found.humans}
     if judge:
@@ -534,15 +534,16 @@ def _win_rates(
     """Each system against all others and against each later one, and the judge's own model."""
     for i, system in enumerate(found.systems):
         mine, first = used & (found.sides == i).any(axis=1), found.sides[:, 0] == i
-        for side, estimate in _won(found, judge, mine, first, resampling):
-            yield Row("win_rate", side, estimate, judge, found.id, {"system": system})
-            if is_model(system, model):
-                yield Row("own_system", side, estimate, judge, found.id, {"system": system})
-        for j, other in enumerate(found.systems[i + 1 :], i + 1):
-            both = mine & (found.sides == j).any(axis=1)
-            for side, estimate in _won(found, judge, both, first, resampling):
-                keys = {"system": system, "against": other}
+        of = [({"system": system}, mine)]
+        of += [
+            ({"system": system, "against": other}, mine & (found.sides == j).any(axis=1))
+            for j, other in enumerate(found.systems[i + 1 :], i + 1)
+        ]
+        for keys, pairs in of:
+            for side, estimate in _won(found, judge, pairs, first, resampling):
                 yield Row("win_rate", side, estimate, judge, found.id, keys)
+                if pairs is mine and is_model(system, model):
+                    yield Row("own_system", side, estimate, judge, found.id, keys)
 
 
 def _ranking(found: Compared, judge: str, used: Flags, resampling: Resampling) -> Iterator[Row]:

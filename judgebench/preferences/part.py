@@ -249,7 +249,7 @@ def _table(found: Preferences, analysis: str, **fixed: str) -> Table:
 
 
 def _brief(found: Preferences) -> Table:
-    """What a screen shows of the order: pairs and triples beside chance, without controls."""
+    """The table of the order for a screen: pairs and triples beside chance, without controls."""
     kept = [
         row
         for row in found.rows.select("order")

@@ -29,7 +29,7 @@ from judgebench.studies.study import JUDGE_KINDS, Study
 
 @dataclass(frozen=True)
 class Attacking:
-    """That answers are attacked as the file's key `stress` says, but for what is given here."""
+    """The extension of a run by the attacks of its key `stress`, but for what is given here."""
 
     sample: int | None = None
     reviewed: bool = False
@@ -37,7 +37,7 @@ class Attacking:
     reads_texts: bool = True
 
     def __call__(self, loaded: Loaded) -> Extension:
-        """What is altered and how; without a sound data set the attacks are checked all the same.
+        """The altered answers; without a sound data set the attacks are checked all the same.
 
         Raises SetupError with every problem of every attack.
         """
@@ -149,7 +149,7 @@ def _labels_turned(rubric: Rubric) -> Rubric:
 
 
 def read_stress(folder: RunFolder, study: Study) -> StressRun | None:
-    """What the stress test of a run folder has beside its study; None where there is none.
+    """The stress test of a run folder beside its study; None where there is none.
 
     Raises SetupError where the folder is damaged.
     """
@@ -181,7 +181,7 @@ def read_stress(folder: RunFolder, study: Study) -> StressRun | None:
 
 
 def _unsound(manifest: Mapping[str, Any], altered: Sequence[AlteredAnswer]) -> Iterator[str]:
-    """That nobody has said that the parents are sound, where nobody has."""
+    """A sentence that nobody has said that the parents are sound, where nobody has."""
     if not manifest.get("labels") and any(item.must_worsen for item in altered):
         yield (
             "There are no human labels: every unaltered answer is taken as sound, and a verdict "

@@ -221,7 +221,7 @@ def _label(verdicts: Mapping[str, Verdict], judge: str, metric: Metric) -> str:
 
 
 def measure_stress(study: Study) -> StressResult | None:
-    """What a study's stress test shows; None where there was none."""
+    """The result of a study's stress test; None where there was none."""
     run: StressRun | None = study.beside.get("stress")
     return None if run is None else measure(study, run)
 
@@ -308,7 +308,7 @@ def stress_notes(stress: StressResult) -> Iterator[str]:
 
 
 def _no_use(stress: StressResult, judge: str, metric: Metric) -> Iterator[str]:
-    """That a high detection rate comes with an advantage that may as well be nothing."""
+    """A sentence on a high detection rate with an advantage that may as well be nothing."""
     detected, alarms, apart, advantage = (
         stress.violations(statistic, judge=judge, metric=metric.id)
         for statistic in ("detected", "false_alarms", "told_apart", "advantage")

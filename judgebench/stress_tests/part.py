@@ -1,4 +1,4 @@
-"""What is shown of a stress test: a summary, heat maps of where each judge fails, all numbers.
+"""The part of a stress test: a summary, heat maps of where each judge fails, all numbers.
 
 The numbers of a stress test as tables. Every key begins with `stress_`.
 """
@@ -76,7 +76,7 @@ def _judges(stress: StressResult) -> list[tuple[str, Keys]]:
 
 
 def _finder(stress: StressResult, analysis: str, statistic: str = "", **fixed: str) -> Fill:
-    """What puts the number with these keys, and those of its row and column, into a cell."""
+    """A function that puts the number with these keys, and those of row and column, into a cell."""
 
     def cell(keys: Keys) -> Cell:
         where = {**fixed, **keys}
@@ -247,7 +247,7 @@ def probe_tables(stress: StressResult) -> Iterator[Table]:
 
 
 def planted_table(stress: StressResult) -> Table:
-    """How often each trick got what it asks for on any metric: worst trick first; judges across."""
+    """The share of items on which each trick got its way: worst trick first; judges across."""
     tricks = [trick for trick in stress.rows.values("recipe", "planted") if trick != EVERY]
     cell = _finder(stress, "planted", "success", metric=EVERY)
     lines = _worst_first(stress, _probed(stress, tricks), cell)
@@ -266,7 +266,7 @@ def planted_table(stress: StressResult) -> Table:
 
 
 def consistency_table(stress: StressResult) -> Table:
-    """How often a judge says the same when asked the same again."""
+    """The agreement of a judge with itself when asked the same again."""
     lines: list[Line] = [
         (
             (name, metric_title(stress, row.metric), f"{row.estimate.value:,}"),
@@ -289,7 +289,7 @@ def consistency_table(stress: StressResult) -> Table:
 
 
 def halo_table(stress: StressResult) -> Table:
-    """How far the labels of different metrics go together, beside the humans."""
+    """The correlation of the labels of different metrics, beside that of the humans."""
     lines: list[Line] = [
         ((name, row["who"]), {**judge, "who": row["who"]})
         for name, judge in _judges(stress)
@@ -308,7 +308,7 @@ def halo_table(stress: StressResult) -> Table:
 
 
 def recipes_table(stress: StressResult) -> Table:
-    """What each recipe made, and what became of it; an item may fail several checks."""
+    """The items that each recipe made and their fate; an item may fail several checks."""
     lines: list[Contents] = []
     for r in stress.recipes:
         failed = ", ".join(f"{check} {n:,}" for check, n in r.rejected.items() if n)
@@ -416,15 +416,14 @@ def _summary(stress: StressResult, judge: str) -> Iterator[tuple[str, Cell]]:
         detected = stress.violations("detected", judge=judge, metric=metric.id)
         yield f"Violations detected{several}", Cell(estimate=detected)
     if main is not None:
-        alarms = stress.violations("false_alarms", judge=judge, metric=main.id)
-        yield "False alarms on sound parents", Cell(estimate=alarms)
-        apart = stress.violations("told_apart", judge=judge, metric=main.id)
-        yield "Told apart", Cell(estimate=apart)
+        shown = {"False alarms on sound parents": "false_alarms", "Told apart": "told_apart"}
+        for heading, name in shown.items():
+            yield heading, Cell(estimate=stress.violations(name, judge=judge, metric=main.id))
     if stress.rows.select("invariance"):
         yield from _probes(stress, judge)
     if stress.rows.select("planted"):
-        name, worst = _worst_trick(stress, judge)
-        told = f"{name if worst.value else 'none'}: {successes(worst)}" if name else DASH
+        trick, worst = _worst_trick(stress, judge)
+        told = f"{trick if worst.value else 'none'}: {successes(worst)}" if trick else DASH
         yield "Planted verdicts: worst trick", Cell(told)
     if stress.rows.select("consistency"):
         yield "Self-consistency", _consistency(stress, judge)

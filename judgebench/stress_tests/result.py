@@ -128,7 +128,7 @@ class StressResult(Shown):
 
 @dataclass(frozen=True)
 class VariantVerdicts:
-    """What a judge said when asked in another way about unaltered answers.
+    """The verdicts of a judge that was asked in another way about unaltered answers.
 
     `kind` is `metric-order`, `label-order`, `repeat` or `per-metric`. Several of one recipe are
     told apart by `repeat`, counted from 1.
@@ -143,7 +143,7 @@ class VariantVerdicts:
 
 @dataclass(frozen=True)
 class StressRun:
-    """What a stress test has beside its study.
+    """The parts of a stress test beside its study.
 
     `judges` hold the verdicts on the study's answers and on the altered ones, `variants` those of
     the same judges asked otherwise, on the study's answers. `half_width` is how narrow a detection

@@ -49,7 +49,7 @@ def _commands(app: typer.Typer) -> None:
 
 
 def _attacked(value: Mapping[str, Any]) -> bool:
-    """Whether a bench.yaml is that of a stress test: without data there is nothing else to do."""
+    """Return whether a bench.yaml is of a stress test: without data there is nothing else to do."""
     return "stress" in value or "data" not in value
 
 
@@ -63,7 +63,7 @@ def _check_bench(path: Path) -> str:
 
 
 def _is_set(path: Path) -> bool:
-    """Whether the first line is that of a set of altered answers and not of an answers file."""
+    """Return whether the first line is of a set of altered answers and not of an answers file."""
     if path.suffix != ".jsonl":
         return False
     from judgebench.files import open_bytes

@@ -65,7 +65,7 @@ class Reword(Strict):
 
 
 class _ByModel(Strict):
-    """How a model writes: greedy decoding would write the same again and again."""
+    """The decoding of a model that writes: greedy, it would write the same again and again."""
 
     instructions: Text
     temperature: float = Field(default=0.9, ge=0, le=2)
@@ -219,7 +219,7 @@ class AlteredAnswer:
 
     @property
     def answer(self) -> Answer:
-        """What a judge is shown. It shares its parent's cluster."""
+        """The answer that a judge is shown. It shares its parent's cluster."""
         return replace(self.parent, item_id=self.item_id, text=self.text)
 
     @property
@@ -229,7 +229,7 @@ class AlteredAnswer:
 
     @property
     def by_model(self) -> bool:
-        """Whether a model wrote it."""
+        """True where a model wrote it."""
         return self.generator not in (BY_RULE, BY_HAND)
 
     @property
@@ -256,7 +256,7 @@ class Nothing:
 
 
 def not_alterable(answer: Answer) -> str:
-    """Why an answer is never altered; empty where it may be."""
+    """The reason why an answer is never altered; empty where it may be."""
     if not answer.text.strip():
         return "the answer is empty"
     single = answer.kind == "answer" and not answer.is_conversation

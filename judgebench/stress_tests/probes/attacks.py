@@ -78,7 +78,7 @@ class AttackEntry(Strict):
 
 
 class StressSettings(Strict):
-    """What `stress:` of a bench.yaml holds.
+    """The settings under `stress:` of a bench.yaml.
 
     Without `attacks` all that ship and need no model are used. `sample` bounds the items of each
     recipe, drawn by the benchmark's seed; a set is used whole unless its entry bounds it.
@@ -116,7 +116,7 @@ class Attack:
     undecided: int = 0  # items of a set that nobody accepted, where only accepted ones count
 
     def describe(self, made: int) -> dict[str, Any]:
-        """What the manifest says of an attack that made so many items."""
+        """The manifest's description of an attack that made so many items."""
         return {
             "name": self.name, "version": self.version, "hash": self.hash, "about": self.about,
             "bias": self.bias, "kind": self.kind, "made": made,
@@ -295,7 +295,7 @@ def edit_of(recipe: Recipe, rubric: Rubric, relative_to: Path | None = None) -> 
 
 @dataclass(frozen=True)
 class Made:
-    """What one attack made: items that count, items that failed a check, and the parents in
+    """The products of one attack: items that count, items that failed a check, and the parents in
     which the rule found nothing to change, with the reason."""
 
     attack: Attack
@@ -304,7 +304,7 @@ class Made:
     nothing: Mapping[str, str] = field(default_factory=dict)
 
     def describe(self) -> dict[str, Any]:
-        """What the manifest says of it."""
+        """The manifest's description of it."""
         failed = Counter(check for item in self.rejected for check in item.failed_checks)
         return {
             **self.attack.describe(len(self.items)), "nothing_to_change": len(self.nothing),
@@ -324,16 +324,16 @@ class Plan:
 
     @property
     def items(self) -> list[AlteredAnswer]:
-        """What every attack made and passed its checks."""
+        """The items of every attack that passed their checks."""
         return [item for made in self.made for item in made.items]
 
     @property
     def rejected(self) -> list[AlteredAnswer]:
-        """What failed a check, of every attack."""
+        """The items of every attack that failed a check."""
         return [item for made in self.made for item in made.rejected]
 
     def describe(self, more: Sequence[str] = ()) -> dict[str, Any]:
-        """What the manifest says of it, with `more` notices."""
+        """The manifest's description of it, with `more` notices."""
         of_sets = (notice for made in self.made for notice in made.attack.notices)
         recipes = [made.describe() for made in self.made]
         recipes += [attack.describe(len(answers)) for attack, answers in self.asks]

@@ -61,7 +61,7 @@ _TOKENS_BESIDES = 400  # for the claims beside the answer
 
 @dataclass
 class Yield:
-    """What making a set came to. `failed` counts checks: an item may fail several."""
+    """Counts of a set that was made. `failed` counts checks: an item may fail several."""
 
     asked: int = 0
     made_before: int = 0
@@ -87,7 +87,7 @@ class Yield:
 
 @dataclass(frozen=True)
 class SetOrder:
-    """How a set is made: `by` is the model that writes, `second` the one that is asked whether a
+    """The order of a set: `by` is the model that writes, `second` the one that is asked whether a
     violation is one; at most `limit` answers are altered, drawn by the seed."""
 
     by: JudgeConfig | None = None
@@ -247,7 +247,7 @@ class Draft:
 
 
 def drafts(recipe: Recipe, answers: Iterable[Answer], seed: int) -> list[Draft]:
-    """What is to be written, in an order that the seed decides.
+    """The drafts that are to be written, in an order that the seed decides.
 
     An answer that is empty or not a single text is not altered. The error areas take turns, so that
     any first part of the drafts is balanced over them. Raises SetupError for a recipe that needs no

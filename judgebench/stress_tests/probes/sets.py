@@ -248,7 +248,7 @@ def read_set(
 
 
 def notices(path: Path) -> list[str]:
-    """What a set says of itself, each once: that it is synthetic, say."""
+    """The notices of a set about itself, each once: that it is synthetic, say."""
     found = dict.fromkeys(line.notice for _, line in _lines(path, []) if line.notice)
     return list(found)[:MOST_NOTICES]
 
@@ -313,7 +313,7 @@ def to_set_line(item: AlteredAnswer) -> dict[str, Any]:
 
 
 def rejected_path(path: Path) -> Path:
-    """Where what failed a check is kept, beside the set."""
+    """The file beside the set for what failed a check."""
     return path.with_name(f"{path.stem}.rejected.jsonl")
 
 
@@ -336,7 +336,7 @@ class SetFile:
             self._done |= {_key(line) for _, line in read_lines(rejected)}
 
     def has(self, item_id: str, recipe_hash: str, generator: str, seed: int) -> bool:
-        """Whether that item was made before, and kept or rejected.
+        """Return whether that item was made before, and kept or rejected.
 
         Raises SetupError where an item of that id counts that was made otherwise.
         """
@@ -394,7 +394,7 @@ def _mend_last_line(path: Path) -> None:
 
 
 def _key(line: Mapping[str, Any]) -> Key:
-    """What made the item of a line; of what is empty, a line says nothing."""
+    """The makers of the item of a line, which leaves out what is empty."""
     return (
         line.get("item_id", ""), line.get("recipe_hash", ""), line.get("generator", BY_RULE),
         line.get("seed", 0),

@@ -63,13 +63,13 @@ def differing(a: Words, b: Words) -> list[Span]:
 
 
 def _compared(a: Words, b: Words, i: int, j: int) -> list[Span]:
-    """What difflib finds to differ, seen from the places `i` and `j`."""
+    """The spans that difflib finds to differ, seen from the places `i` and `j`."""
     found = SequenceMatcher(None, a, b, autojunk=False).get_opcodes()
     return [(i + i1, i + i2, j + j1, j + j2) for tag, i1, i2, j1, j2 in found if tag != "equal"]
 
 
 def _ends(a: Words, b: Words) -> tuple[int, int]:
-    """How many words at the beginning and at the end are the same. The longer end is taken first:
+    """The number of equal words at the beginning and at the end. The longer end is taken first:
     of an `I` that is put before `I think`, the first is new."""
     n = min(len(a), len(b))
     before = next((i for i in range(n) if a[i] != b[i]), n)
@@ -78,7 +78,7 @@ def _ends(a: Words, b: Words) -> tuple[int, int]:
 
 
 def _common(a: Words, b: Words) -> list[tuple[int, int]]:
-    """Where the same runs of words begin in both, in order: the most that are in order.
+    """The places where the same runs of words begin in both: the most that are in order.
 
     A run counts where both have it equally often; the first is then the first, and so on.
     """
@@ -157,7 +157,7 @@ class WordList(Strict):
         return self.forms.get(term, (term,)) if isinstance(term, str) else term
 
     def alternatives(self, fact: Fact, to: str = "") -> list[tuple[str, ...]]:
-        """What may stand in the place of the fact's term, of one kind or, for '', of any: one
+        """The terms for the place of the fact's term, of one kind or, for '', of any: one
         form for each of the term's."""
         n = len(self.forms_of(fact.says))
         return [
@@ -184,7 +184,7 @@ def load_words(name: str | Path, relative_to: Path | None = None) -> WordList:
 
 
 def _problems(words: WordList, file: str, node: yaml.Node | None) -> Iterator[Problem]:
-    """What is wrong between the parts of a list that are each right alone."""
+    """The contradictions between parts of a list that are each right alone."""
     for i, fact in enumerate(words.facts):
         says = words.forms_of(fact.says)
         if not any(mentions(fact.fact, form) for form in says):
@@ -269,17 +269,17 @@ def _stem(word: str) -> str:
 
 
 def negations(text: str) -> int:
-    """How many words deny something."""
+    """The number of words that deny something."""
     return sum(w in NEGATIONS or w.endswith(("n't", "n’t")) for w in words(text))
 
 
 def mentions(text: str, term: str) -> bool:
-    """Whether a term stands in a text as whole words, whatever the case."""
+    """Return whether a term stands in a text as whole words, whatever the case."""
     return re.search(rf"(?<!\w){re.escape(term)}(?!\w)", text, re.IGNORECASE) is not None
 
 
 def facts(text: str, names: Collection[str] = ()) -> Counter[str]:
-    """What an edit that keeps the meaning must keep, counted: numbers with their units,
+    """Counts of all that an edit which keeps the meaning must keep: numbers with their units,
     negations, and every one of `names` (drugs, pathogens, tests) that is mentioned."""
     counted = Counter(
         f"{match[1]} {(match[2] or '').lower()}".strip() for match in NUMBER_AND_UNIT.finditer(text)
@@ -294,7 +294,7 @@ def facts(text: str, names: Collection[str] = ()) -> Counter[str]:
 
 
 def asserts(text: str, claim: str, beyond: str = "", share: float = 0.8) -> bool:
-    """Whether one sentence of `text` says what `claim` says, as far as words can tell.
+    """Return whether a sentence of `text` says what `claim` says, as far as words can tell.
 
     It must hold `share` of the claim's content words, deny as often (odd or even) as the claim
     does, and hold every content word of the claim that the claim `beyond` lacks: two claims that

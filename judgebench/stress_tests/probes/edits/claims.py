@@ -151,7 +151,7 @@ def _numbers_inside(quantity: _Quantity) -> tuple[int, int]:
 
 
 def _tells(quantity: _Quantity, new: str, text: str) -> bool:
-    """Whether old and new claim can be told apart by their words, and the new one is new."""
+    """Return whether the words tell old and new claim apart, and the new one is new."""
     old = quantity.sentence.text
     before, after = content_words(old), content_words(put(old, [_numbers_inside(quantity)], [new]))
     return bool(before - after) and bool(after - before) and new not in text
@@ -186,7 +186,7 @@ def _quantity(match: re.Match[str], sentence: Sentence) -> _Quantity | None:
 
 
 def _ways(before: str, sentence: str) -> tuple[Direction, ...]:
-    """Where a number may go so that the sentence becomes false."""
+    """The directions in which a number may go so that the sentence becomes false."""
     for way, pattern in _BOUNDS.items():
         if pattern.search(before):
             return (way,)
@@ -237,7 +237,7 @@ def _is_other(quantity: _Quantity, values: list[Decimal]) -> bool:
 
 
 def _can_agree(quantity: _Quantity, value: Decimal) -> bool:
-    """Whether the unit can be written beside the number: of inches, only the plural is known."""
+    """Return whether the unit fits beside the number: of inches, only the plural is known."""
     unit = quantity.unit.lower()
     return value != 1 or unit.removesuffix("s") in _TIMES or not unit.endswith(("s", "feet"))
 
@@ -344,7 +344,7 @@ def _obstacle(
     fact: Fact,
     says: Sequence[str],
 ) -> str:
-    """Why the term may not be swapped in this text; '' where it may."""
+    """The reason why the term may not be swapped in this text; '' where it may."""
     titles = marks(text, names(text))
     for start, end in places:
         if text[start:end] not in says and any(titles[start:end]):
@@ -357,13 +357,13 @@ def _obstacle(
 
 
 def _affirms(sentence: str) -> bool:
-    """Whether it is a statement of some length that denies nothing."""
+    """Return whether it is a statement of some length that denies nothing."""
     enough = len(content_words(sentence)) >= _LEAST_WORDS
     return enough and not negations(sentence) and not sentence.endswith("?")
 
 
 def _speaks(sentence: str, question: str, words: WordList) -> bool:
-    """Whether the sentence, or the question, is about what the list is about."""
+    """Return whether the sentence, or the question, is about the subject of the list."""
     said = f"{sentence} {question}"
     return not words.speaks_of or any(mentions(said, word) for word in words.speaks_of)
 
@@ -373,7 +373,7 @@ def _names(text: str, fact: Fact) -> bool:
 
 
 def _places(text: str, forms: Sequence[str]) -> list[tuple[int, int]]:
-    """Where a form stands as whole words, the longest where two begin; not in links."""
+    """The places of forms as whole words, the longest where two begin; not in links."""
     longest_first = sorted(forms, key=len, reverse=True)
     any_form = "|".join(re.escape(form) for form in longest_first)
     found = re.finditer(rf"(?<![\w/-])(?:{any_form})(?![\w/])", text, re.IGNORECASE)

@@ -133,7 +133,7 @@ def _piece(sentence: Sentence, text: str, new_line: bool, alone: bool) -> _Piece
 
 
 def _depths(pieces: Sequence[_Piece]) -> list[int]:
-    """How deep each item lies in the lists of its text, 0 for what is no item."""
+    """The depth of each item in the lists of its text, 0 for what is no item."""
     columns: list[int] = []
     depths = []
     for piece in pieces:
@@ -328,7 +328,7 @@ def reword(synonyms: Synonyms) -> Edit:
 
 
 def _replacement(match: re.Match[str], sentence: Sentence, other: Mapping[str, str]) -> str:
-    """What to put for a match, article and capital included; '' where it had better stay.
+    """The replacement of a match, article and capital included; '' where it had better stay.
 
     A capital inside a sentence marks a name or a title. A sentence that holds the synonym already
     would say the same word twice.
@@ -372,7 +372,7 @@ def drop_redundant(answer: Answer, random: Random) -> Edited | Nothing:
 
 
 def _keeps_facts(text: str, place: int, found: Sequence[Sentence]) -> bool:
-    """Whether the text keeps its facts without that sentence, which has none itself: those before
+    """Return whether the text keeps its facts without that sentence, which has none: those before
     and after it could become one number with its unit."""
     sentence, start = found[place], found[max(0, place - 1)].start
     around = text[start : found[min(place + 1, len(found) - 1)].end]
@@ -391,7 +391,7 @@ def _is_dispensable(place: int, found: Sequence[Sentence]) -> bool:
 
 
 def _is_said(place: int, found: Sequence[Sentence]) -> bool:
-    """Whether another sentence says it; of two that say the same, the later is the repetition."""
+    """Return whether another sentence says it; of two that say the same, the later repeats it."""
     text = found[place].text
     told = _told(text)
     whole = text[0].isupper() and text[-1] in ".!" and len(told) >= _LEAST_WORDS
@@ -405,7 +405,7 @@ def _is_said(place: int, found: Sequence[Sentence]) -> bool:
 
 
 def _says(other: str, text: str) -> bool:
-    """Whether `other` has the content words of `text` in their order, with the same limits on
+    """Return whether `other` has the content words of `text` in order, with the same limits on
     what is claimed and no negation."""
     if _denies(other) or _limits(other) != _limits(text):
         return False
