@@ -51,10 +51,10 @@ def flips(compared: Compared) -> Iterator[Row]:
     one, two = compared.judged()
     truth = study.humans[metric.id].truth
     differ = np.flatnonzero(one != two)
-    severity = np.array([*metric.severities, 0] if metric.kind == "ordinal" else [])
     right = np.where(truth < 0, 3, np.where(one == truth, 0, np.where(two == truth, 1, 2)))
     shift = np.zeros(len(one))
     if metric.kind == "ordinal":
+        severity = np.array([*metric.severities, 0])
         shift = np.where((one >= 0) & (two >= 0), severity[two] - severity[one], np.nan)
     far = np.nan_to_num(np.abs(shift), nan=np.inf)
     order = differ[np.lexsort((-far[differ], right[differ]))]

@@ -408,15 +408,13 @@ def _probabilities(compared: Compared) -> Iterator[Row]:
     """Against one truth per item, where both gave probabilities; nothing where neither did."""
     study, metric = compared.study, compared.metric
     given = [study.probabilities(judge, metric) for judge in compared.pair]
-    if given[0] is None and given[1] is None:
-        return
-    rows, truth, clusters = truths(study, metric)
     if given[0] is None or given[1] is None:
         lacking = SIDES[0] if given[0] is None else SIDES[1]
         undefined = Estimate(None, reason=f"{lacking} gave no label probabilities")
-        for key in PROBABILITY_STATISTICS:
+        for key in PROBABILITY_STATISTICS if any(p is not None for p in given) else ():
             yield from compared.rows(key, undefined, (undefined, undefined))
         return
+    rows, truth, clusters = truths(study, metric)
     q, shared = one_hot(truth, len(metric.labels)), (clusters, study.resampling)
     a, b = given[0][rows], given[1][rows]
     lacks = np.isnan(a + b).any(axis=1)
@@ -455,20 +453,17 @@ def _changes(compared: Compared) -> Iterator[Row]:
     one, two = compared.judged()
     both = (one >= 0) & (two >= 0)
     one, two, clusters = one[both], two[both], study.clusters[both]
-    shift = np.zeros(len(one), dtype=np.int64)
-    if metric.kind == "ordinal":
-        severity = np.array(metric.severities)
-        shift = severity[two] - severity[one]
+    severity = np.array(metric.severities if metric.kind == "ordinal" else [0] * len(metric.labels))
+    shift = severity[two] - severity[one]
     counts = ClusterCounts(moves_by_cluster((one != two).astype(np.int64), shift, clusters))
     keys = {"who": compared.pair[0].name}
     measured = zip(CHANGES.values(), (FLIPPED, MORE_SEVERE, LESS_SEVERE, MEAN_SHIFT), strict=True)
     for declared, statistic in measured:
-        if not declared.fits(metric):
-            continue
-        found = cluster_bootstrap(
-            counts, statistic, study.resampling, n=len(one), n_missing=int((~both).sum())
-        )
-        yield Row("change", declared.key, found, compared.pair[1].name, metric.id, keys)
+        if declared.fits(metric):
+            found = cluster_bootstrap(
+                counts, statistic, study.resampling, n=len(one), n_missing=int((~both).sum())
+            )
+            yield Row("change", declared.key, found, compared.pair[1].name, metric.id, keys)
 
 
 def of_the_runs(study: Study, pair: Pair) -> Iterator[Row]:

@@ -115,8 +115,7 @@ def test_numbers_units_and_negations_stay(name: str, text: str, seed: int) -> No
         assert found.text != text
 
 
-@pytest.mark.parametrize("name", EDITS)
-@given(text=TEXTS, seed=st.integers(0, 99))
+@given(name=st.sampled_from(sorted(EDITS)), text=TEXTS, seed=st.integers(0, 99))
 def test_the_same_seed_gives_the_same_edit(name: str, text: str, seed: int) -> None:
     answer = Answer("a1", text)
     assert EDITS[name](answer, Random(seed)) == EDITS[name](answer, Random(seed))
@@ -361,8 +360,7 @@ def padding(name: str) -> Add:
     return spec
 
 
-@pytest.mark.parametrize("name", PADDINGS)
-@given(text=TEXTS, seed=st.integers(0, 99))
+@given(name=st.sampled_from(PADDINGS), text=TEXTS, seed=st.integers(0, 99))
 def test_the_parent_stands_word_for_word_in_what_is_added_to(
     name: str, text: str, seed: int
 ) -> None:
