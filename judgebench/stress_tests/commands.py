@@ -194,21 +194,31 @@ def _check_local(*models: tuple[Path | None, JudgeConfig | None]) -> None:
 def _tell(found: Yield, to: Path) -> None:
     from judgebench.stress_tests.probes.sets import CHECKS, rejected_path
 
-    if found.made_before:
-        typer.echo(f"{counted(found.made_before, 'item')} made before, kept as they are.")
-    if found.nothing_to_change:
-        typer.echo(f"{counted(found.nothing_to_change, 'answer')} with nothing to change.")
     share = f"{found.accepted / found.asked:.0%}" if found.asked else "none was asked for"
-    typer.echo(f"{found.accepted} of {found.asked} passed every check ({share}): {to}")
-    for area, n in sorted(found.areas.items()):
-        typer.echo(f"  {area}: {n}")
-    if found.rejected:
-        typer.echo(f"{found.rejected} rejected, kept apart: {rejected_path(to)}")
-        for name, n in found.failed.most_common():
-            typer.echo(f"  {n} failed {name!r} ({CHECKS[name]})")
-    if found.second_asked:
-        typer.echo(f"A second model was asked about {found.second_asked} and disagreed on "
-                        f"{found.second_against}, which are rejected.")  # fmt: skip
-    if found.no_reply:
-        typer.echo(f"{found.no_reply} without a reply ({found.why_no_reply}): "
-                        "the same command asks again.")  # fmt: skip
+    lines = [
+        (found.made_before, f"{counted(found.made_before, 'item')} made before, kept as they are."),
+        (
+            found.nothing_to_change,
+            f"{counted(found.nothing_to_change, 'answer')} with nothing to change.",
+        ),
+        (1, f"{found.accepted} of {found.asked} passed every check ({share}): {to}"),
+        *((1, f"  {area}: {n}") for area, n in sorted(found.areas.items())),
+        (found.rejected, f"{found.rejected} rejected, kept apart: {rejected_path(to)}"),
+        *(
+            (found.rejected, f"  {n} failed {name!r} ({CHECKS[name]})")
+            for name, n in found.failed.most_common()
+        ),
+        (
+            found.second_asked,
+            f"A second model was asked about {found.second_asked} and disagreed on "
+            f"{found.second_against}, which are rejected.",
+        ),
+        (
+            found.no_reply,
+            f"{found.no_reply} without a reply ({found.why_no_reply}): "
+            "the same command asks again.",
+        ),
+    ]
+    for count, line in lines:
+        if count:
+            typer.echo(line)

@@ -5,7 +5,7 @@ The numbers of a stress test as tables. Every key begins with `stress_`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Literal
 
@@ -429,17 +429,25 @@ def _summary(stress: StressResult, judge: str) -> Iterator[tuple[str, Cell]]:
         yield "Self-consistency", _consistency(stress, judge)
 
 
+def _worst(
+    stress: StressResult, judge: str, analysis: str, statistic: str, left_out: Collection[str]
+) -> tuple[str, dict[str, Estimate]]:
+    """The recipe with the highest rate over all metrics together, empty where none was measured;
+    and all rates by recipe."""
+    rates = {
+        row["recipe"]: row.estimate
+        for row in stress.rows.select(analysis, statistic, judge=judge, metric=EVERY)
+        if row["recipe"] not in left_out and row.estimate.value is not None
+    }
+    return max(rates, key=lambda recipe: rates[recipe].value or 0.0, default=""), rates
+
+
 def _probes(stress: StressResult, judge: str) -> Iterator[tuple[str, Cell]]:
     """The worst probe over all metrics together, and the robustness over all probes."""
     tricks = stress.rows.values("recipe", "planted")
-    rates = {
-        row["recipe"]: row.estimate
-        for row in stress.rows.select("invariance", "flipped", judge=judge, metric=EVERY)
-        if row["recipe"] not in tricks and row.estimate.value is not None
-    }
+    worst, rates = _worst(stress, judge, "invariance", "flipped", tricks)
     name, flipped, robust = Cell(DASH), NOT_MEASURED, Cell(DASH)
     if rates:
-        worst = max(rates, key=lambda probe: rates[probe].value or 0.0)
         name, flipped = Cell(worst if rates[worst].value else "none"), rates[worst]
         steady = [1 - (rate.value or 0.0) for rate in rates.values()]
         told = f"worst {format_number(min(steady))}, mean {format_number(mean_and_sd(steady)[0])}"
@@ -451,13 +459,8 @@ def _probes(stress: StressResult, judge: str) -> Iterator[tuple[str, Cell]]:
 
 def _worst_trick(stress: StressResult, judge: str) -> tuple[str, Estimate]:
     """The trick that got its way most often on any metric; empty where none was measured."""
-    mine = {
-        row["recipe"]: row.estimate
-        for row in stress.rows.select("planted", "success", judge=judge, metric=EVERY)
-        if row["recipe"] != EVERY and row.estimate.value is not None
-    }
-    worst = max(mine, key=lambda trick: mine[trick].value or 0.0, default="")
-    return worst, mine.get(worst, NOT_MEASURED)
+    worst, rates = _worst(stress, judge, "planted", "success", (EVERY,))
+    return worst, rates.get(worst, NOT_MEASURED)
 
 
 def successes(estimate: Estimate) -> str:
