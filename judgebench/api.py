@@ -640,9 +640,10 @@ def load_bench(
         check_local(Path(path))
     if stress:
         _need("stress")
-    attacking = import_module("judgebench.stress_tests.attacking").Attacking() if stress else None
+    module = "judgebench.stress_tests.attacking"
+    extend = import_module(module).StressExtension() if stress else None
     folder = Path(data_folder) if data_folder else None
-    return load(Path(path), limit=limit, data_folder=folder, extend=attacking)
+    return load(Path(path), limit=limit, data_folder=folder, extend=extend)
 
 
 def run(

@@ -28,7 +28,7 @@ from judgebench.studies.study import JUDGE_KINDS, Study
 
 
 @dataclass(frozen=True)
-class Attacking:
+class StressExtension:
     """The extension of a run by the attacks of its key `stress`, but for what is given here."""
 
     sample: int | None = None

@@ -55,10 +55,10 @@ def stress(
     `judgebench run` in the same folder are reused. Safe to interrupt; rerun to resume.
     """
     from judgebench.cli.benchmark import Asked, benchmark
-    from judgebench.stress_tests.attacking import Attacking
+    from judgebench.stress_tests.attacking import StressExtension
 
     asked = Asked(bench, run, extent, output, local_only)
-    benchmark(asked, Attacking(sample=sample, reviewed=reviewed))
+    benchmark(asked, StressExtension(sample=sample, reviewed=reviewed))
 
 
 @app.command(

@@ -150,14 +150,14 @@ def _demanded(pairs: Pairs, items: Labels) -> Labels:
     return np.array(found, dtype=np.int64)
 
 
-def _success(pairs: Pairs, b: Labels, a: Labels, d: Labels) -> Estimate:
+def _success(pairs: Pairs, before: Labels, after: Labels, demanded: Labels) -> Estimate:
     """Of the items that could be moved, the share that moved on one of the metrics: labels before,
     after and demanded, each (items, metrics)."""
-    asked = d >= 0
-    said_before = ((b >= 0) | ~asked).all(axis=1)
-    known = said_before & ((a >= 0) | ~asked).all(axis=1)
-    movable = (asked & (b >= 0) & (b != d)).any(axis=1)
-    moved = (asked & (b != d) & (a == d)).any(axis=1)
+    asked = demanded >= 0
+    said_before = ((before >= 0) | ~asked).all(axis=1)
+    known = said_before & ((after >= 0) | ~asked).all(axis=1)
+    movable = (asked & (before >= 0) & (before != demanded)).any(axis=1)
+    moved = (asked & (before != demanded) & (after == demanded)).any(axis=1)
     # Out of the count: items on which nothing is asked, and those where it had been said before.
     counts = asked.any(axis=1) & (movable | ~said_before)
     outcome = np.where(known, moved, -1)[counts]

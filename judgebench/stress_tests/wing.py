@@ -55,9 +55,9 @@ def _attacked(value: Mapping[str, Any]) -> bool:
 
 def _check_bench(path: Path) -> str:
     from judgebench.runs.load import load_bench
-    from judgebench.stress_tests.attacking import Attacking
+    from judgebench.stress_tests.attacking import StressExtension
 
-    bench = load_bench(path, extend=Attacking())
+    bench = load_bench(path, extend=StressExtension())
     bench.close()
     return bench.in_words
 

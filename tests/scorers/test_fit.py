@@ -194,7 +194,7 @@ def test_an_altered_answer_is_scored_and_judged_by_the_fold_of_its_parent(tmp_pa
     more = "stress: {attacks: [greeting]}"
     bench, _ = write_notes(tmp_path, f"{GOOD}\n{words}", questions=10, more=more)
     run = tmp_path / "run"
-    jb.run(load_bench(bench, extend=attacking.Attacking()), run)
+    jb.run(load_bench(bench, extend=attacking.StressExtension()), run)
     said = {}
     for name in ("judge", "words"):
         lines = map(json.loads, (run / f"verdicts-{name}.jsonl").open())

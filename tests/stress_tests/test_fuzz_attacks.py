@@ -16,7 +16,7 @@ from judgebench.records import Answer
 from judgebench.rubric import load_rubric
 from judgebench.runs.load import load_bench
 from judgebench.shipped import shipped_folder
-from judgebench.stress_tests.attacking import Attacking
+from judgebench.stress_tests.attacking import StressExtension
 from judgebench.stress_tests.probes.altered import AlteredAnswer, load_recipe
 from judgebench.stress_tests.probes.edits.wording import load_synonyms
 from judgebench.stress_tests.probes.sets import SetFile, read_set, rejected_path
@@ -68,7 +68,7 @@ def test_sets(tmp_path: Path, content: bytes) -> None:
 def test_benches_of_stress_tests(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "answers.csv").write_text("item_id,text\n1,Because.\n")
     (tmp_path / "replies.jsonl").write_text('{"text": "{}"}\n')
-    read(tmp_path / "x.yaml", content, lambda p: load_bench(p, extend=Attacking()).close())
+    read(tmp_path / "x.yaml", content, lambda p: load_bench(p, extend=StressExtension()).close())
 
 
 @given(TEXT | st.sampled_from(["~nobody/x", "x" * 5000, "\0", ".", "/", "", "*", "\ud800"]))

@@ -17,7 +17,7 @@ from judgebench.runs.load import load_bench
 from judgebench.runs.run_bench import run
 from judgebench.shipped import shipped_folder
 from judgebench.stats.resample import Resampling
-from judgebench.stress_tests.attacking import Attacking
+from judgebench.stress_tests.attacking import StressExtension
 from judgebench.stress_tests.probes.make import SetOrder, make_set
 from judgebench.stress_tests.probes.sets import read_set, rejected_path
 from judgebench.stress_tests.result import EVERY
@@ -44,7 +44,7 @@ def test_a_real_model_is_stress_tested(tmp_path: Path, smollm2: Path) -> None:
     path = tmp_path / "bench.yaml"
     path.write_text(yaml.safe_dump(bench))
     folder = RunFolder(tmp_path / "run")
-    loaded = load_bench(path, extend=Attacking())
+    loaded = load_bench(path, extend=StressExtension())
     try:
         run(loaded, folder)
     finally:

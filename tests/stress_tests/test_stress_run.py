@@ -27,7 +27,7 @@ from judgebench.runs.load import load_bench
 from judgebench.runs.run_bench import run
 from judgebench.shipped import shipped_folder
 from judgebench.stats.resample import Resampling
-from judgebench.stress_tests.attacking import Attacking
+from judgebench.stress_tests.attacking import StressExtension
 from judgebench.stress_tests.probes.altered import Add, load_recipe
 from judgebench.stress_tests.probes.sets import read_set
 from judgebench.stress_tests.result import EVERY, StressResult
@@ -95,7 +95,7 @@ class Counting(NoProgress):
 
 
 def judged(path: Path, *, attack: bool = True) -> tuple[RunFolder, Counting]:
-    bench = load_bench(path, extend=Attacking() if attack else None)
+    bench = load_bench(path, extend=StressExtension() if attack else None)
     folder, counting = RunFolder(path.parent / "run"), Counting()
     run(bench, folder, progress=counting)
     bench.close()
@@ -282,7 +282,7 @@ def test_a_jury_is_stress_tested_by_the_verdicts_of_its_members(tmp_path: Path) 
 
 def test_a_forecast_counts_altered_answers_and_every_way_of_asking(tmp_path: Path) -> None:
     path = bench_file(tmp_path, [], ["greeting", "per-metric", "self-consistency"])
-    bench = load_bench(path, extend=Attacking())
+    bench = load_bench(path, extend=StressExtension())
     calls = {f.judge: f.calls for f in forecast(bench, RunFolder(tmp_path / "run"))}
     assert calls.pop("m") == 8
     assert calls.pop("m~per-metric") == 8

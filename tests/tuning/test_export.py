@@ -218,7 +218,7 @@ def test_an_altered_answer_of_a_known_one_is_known(who: Path, tmp_path: Path) ->
     changed = {"model-x-0": {"text": "Friendly words number 0 of model-x about matter 0"}}
     judges = f"  - {{name: mine, tuned: {who}}}\nstress: {{attacks: [greeting]}}"
     bench = elsewhere(tmp_path / "b", judges, 4, changed)
-    jb.run(load_bench(bench, extend=attacking.Attacking()), tmp_path / "run-b")
+    jb.run(load_bench(bench, extend=attacking.StressExtension()), tmp_path / "run-b")
     beside = [json.loads(line) for line in (tmp_path / "run-b" / "attacks.jsonl").open()]
     parents = {line["item_id"]: line["parent_id"] for line in beside}
     statuses = {v["item_id"]: v["status"] for v in verdicts(tmp_path / "run-b")}

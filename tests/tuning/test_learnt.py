@@ -81,7 +81,7 @@ def test_tune_examines(tmp_path: Path) -> None:
 def test_an_altered_answer_is_judged_by_the_fold_of_its_parent(tmp_path: Path) -> None:
     bench = write_bench(tmp_path, SYS, more="stress: {attacks: [greeting]}")
     attacking = pytest.importorskip("judgebench.stress_tests.attacking")
-    jb.run(load_bench(bench, extend=attacking.Attacking()), tmp_path / "run")
+    jb.run(load_bench(bench, extend=attacking.StressExtension()), tmp_path / "run")
     beside = [json.loads(x) for x in (tmp_path / "run" / "attacks.jsonl").open()]
     ids = {line["item_id"]: line["parent_id"] for line in beside}
     said = {}

@@ -131,7 +131,7 @@ def test_altered_answers_are_judged_by_what_was_said_of_them(tmp_path: Path) -> 
     more = "stress: {attacks: [greeting]}\ncontrols: false"
     bench = write_bench(tmp_path, f"{judge}\n{again}", questions=20, more=more)
     run = tmp_path / "run"
-    jb.run(load_bench(bench, extend=attacking.Attacking()), run)
+    jb.run(load_bench(bench, extend=attacking.StressExtension()), run)
     altered = {json.loads(line)["item_id"] for line in (run / "attacks.jsonl").open()}
     said = [json.loads(line) for line in (run / "verdicts-again.jsonl").open()]
     assert altered

@@ -394,7 +394,7 @@ def _mend_last_line(path: Path) -> None:
 
 
 def _key(line: Mapping[str, Any]) -> Key:
-    """The makers of the item of a line, which leaves out what is empty."""
+    """The key of the item of a line, which leaves out what is empty."""
     return (
         line.get("item_id", ""), line.get("recipe_hash", ""), line.get("generator", BY_RULE),
         line.get("seed", 0),
