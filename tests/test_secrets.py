@@ -547,8 +547,8 @@ def test_the_search_finds_what_it_is_to_find(tmp_path: Path) -> None:
     assert "PLANTED" not in os.environ
 
 
-def test_a_dump_of_the_policy_holds_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_dump_of_the_transport_holds_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PLANTED", KEY)
     settings = BackendSettings(base_url="http://127.0.0.1:9/v1", api_key_env="PLANTED")
     shown: Any = OpenAICompatible("x", settings)
-    assert not holds(repr(shown) + repr(shown._transport._policy), KEY)
+    assert not holds(repr(shown) + repr(vars(shown._transport)), KEY)

@@ -170,7 +170,11 @@ class RecordedConfig(Strict):
 
 JudgeEntry = JudgeConfig | JuryConfig | CalibrationConfig | RecordedConfig
 CORE_ENTRIES = (JudgeConfig, JuryConfig, CalibrationConfig, RecordedConfig)
-_RECORDED = {"verdicts", "column", "from"}
+_OWN_KEYS: dict[type[JuryConfig | CalibrationConfig | RecordedConfig], set[str]] = {
+    JuryConfig: {"jury"},
+    CalibrationConfig: {"calibrate"},
+    RecordedConfig: {"verdicts", "column", "from"},
+}
 
 
 def judge_entry(value: Any, file: str, node: yaml.Node | None) -> JudgeEntry:
@@ -180,12 +184,9 @@ def judge_entry(value: Any, file: str, node: yaml.Node | None) -> JudgeEntry:
     Raises SetupError with every problem.
     """
     keys = value.keys() if isinstance(value, dict) else ()
-    if "jury" in keys:
-        return validate(value, JuryConfig, file, node)
-    if "calibrate" in keys:
-        return validate(value, CalibrationConfig, file, node)
-    if _RECORDED.intersection(keys):
-        return validate(value, RecordedConfig, file, node)
+    for config, own in _OWN_KEYS.items():
+        if own.intersection(keys):
+            return validate(value, config, file, node)
     if "reasks" in keys and "parse_retries" not in keys:
         message = f"{file}: reasks is now called parse_retries; both are read"
         warnings.warn(message, FutureWarning, stacklevel=2)
@@ -203,91 +204,136 @@ def judged_kind(config: JudgeConfig, prompt: Prompt) -> Kind:
 def check_judge(config: JudgeConfig, prompt: Prompt, rubric: Rubric) -> None:
     """Whether judge, prompt and rubric fit together. Raises SetupError with every problem."""
     kind = judged_kind(config, prompt)
-    problems = [*_places_problems(config, prompt, kind)]
+    problems = _places_problems(config, prompt, kind)
     judged = rubric.of_kind(kind)
     if judged is None:
         message = f"judges {SEVERAL[kind]}, of which the rubric has no metric"
         allowed = ", ".join(f"{m.id} (of: {m.of})" for m in rubric.metrics)
-        hint = "; with `list: K` it judges answers" if prompt.shows == "responses" else ""
-        hint = "" if config.list else hint
-        problems.append(Problem(message, "", None, "prompt", prompt.name, allowed + hint))
-        raise SetupError(problems)
-    rubric = judged
-    problems += _prompt_problems(config, prompt, rubric)
+        if prompt.shows == "responses" and not config.list:
+            allowed += "; with `list: K` it judges answers"
+        raise SetupError([*problems, Problem(message, "", None, "prompt", prompt.name, allowed)])
+    problems += _prompt_problems(config, prompt, judged)
     if prompt.reply in ("likert", "result") and config.thresholds is not None:
-        problems += threshold_problems(config.thresholds, rubric)
-    problems += _probability_problems(config, prompt, rubric)
-    problems += _knowledge_problems(config, prompt, rubric)
+        problems += threshold_problems(config.thresholds, judged)
+    if config.probabilities is not None:
+        problems += _probability_problems(config, prompt, judged)
+    if config.knowledge is not None:
+        problems += _knowledge_problems(config, prompt, judged)
     if problems:
         raise SetupError(problems)
 
 
-def _prompt_problems(config: JudgeConfig, prompt: Prompt, rubric: Rubric) -> Iterator[Problem]:
-    scored = prompt.reply in ("likert", "result")
-    if scored and config.thresholds is None:
-        yield Problem(f"are needed by the prompt {prompt.name}", field="thresholds")
-    if not scored and config.thresholds is not None:
-        yield Problem(f"have no effect with the prompt {prompt.name}", field="thresholds")
-    if prompt.reply == "result" and config.mode != "per_metric":
-        yield Problem(f"must be per_metric with the prompt {prompt.name}", field="mode")
+# A fault that a judge may have: whether it has it, the message, the key, what it holds instead of
+# what is allowed.
+Fault = tuple[object, str, str, object, str]
+
+
+def _broken(*rules: Fault) -> list[Problem]:
+    """The problems of those rules that a judge breaks."""
+    return [
+        Problem(message, "", None, field, str(found), allowed)
+        for breaks, message, field, found, allowed in rules
+        if breaks
+    ]
+
+
+def _prompt_problems(config: JudgeConfig, prompt: Prompt, rubric: Rubric) -> list[Problem]:
+    name, scored = prompt.name, prompt.reply in ("likert", "result")
     taken = [RATIONALE] if prompt.shows == "answer" else [f"{RATIONALE}_1", f"{RATIONALE}_2"]
-    for key in taken if prompt.reply == "rationale" else ():
-        if metric := rubric.find(key):
-            message = f"requests a {key} under the same key as the metric {metric.id}"
-            yield Problem(message, field="prompt", found=prompt.name)
-    if prompt.shows != "answer" and (scored or prompt.reply == "result"):
-        message = "cannot be the reply of a prompt that shows several texts"
-        allowed = "json, rationale, brackets"
-        yield Problem(message, "", None, "prompt", f"{prompt.name}, {prompt.reply}", allowed)
+    clashes: list[Fault] = [
+        (
+            metric,
+            f"requests a {key} under the same key as the metric {metric.id}",
+            "prompt",
+            name,
+            "",
+        )
+        for key in taken
+        if prompt.reply == "rationale" and (metric := rubric.find(key))
+    ]
+    several = "cannot be the reply of a prompt that shows several texts"
+    return _broken(
+        (
+            scored and config.thresholds is None,
+            f"are needed by the prompt {name}", "thresholds", "", "",
+        ),
+        (
+            not scored and config.thresholds is not None,
+            f"have no effect with the prompt {name}", "thresholds", "", "",
+        ),
+        (
+            prompt.reply == "result" and config.mode != "per_metric",
+            f"must be per_metric with the prompt {name}", "mode", "", "",
+        ),
+        *clashes,
+        (
+            prompt.shows != "answer" and scored,
+            several, "prompt", f"{name}, {prompt.reply}", "json, rationale, brackets",
+        ),
+    )  # fmt: skip
 
 
-def _places_problems(config: JudgeConfig, prompt: Prompt, kind: Kind) -> Iterator[Problem]:
+def _places_problems(config: JudgeConfig, prompt: Prompt, kind: Kind) -> list[Problem]:
     """Keys about places that have no effect, for nothing is shown side by side, or not in pairs."""
-    if config.list and prompt.shows != "responses":
-        message = "needs a prompt that shows responses, such as compare"
-        yield Problem(message, field="list", found=prompt.name)
-    for key in ("orders", "inconsistent"):
-        if getattr(config, key) and kind != "pair":
-            message = "is about pairs, which this judge does not judge"
-            yield Problem(message, field=key, found=getattr(config, key))
-    if kind == "pair" and config.orders == "one" and config.inconsistent:
-        message = "has no effect with orders: one"
-        yield Problem(message, field="inconsistent", found=config.inconsistent)
-    if config.seed is not None and not (config.list or (kind == "pair" and config.orders == "one")):
-        message = "has no effect without `list` or `orders: one`"
-        yield Problem(message, field="seed", found=str(config.seed))
+    one_order = kind == "pair" and config.orders == "one"
+    no_pairs = "is about pairs, which this judge does not judge"
+    return _broken(
+        (
+            config.list and prompt.shows != "responses",
+            "needs a prompt that shows responses, such as compare", "list", prompt.name, "",
+        ),
+        (config.orders and kind != "pair", no_pairs, "orders", config.orders, ""),
+        (config.inconsistent and kind != "pair", no_pairs, "inconsistent", config.inconsistent, ""),
+        (
+            one_order and config.inconsistent,
+            "has no effect with orders: one", "inconsistent", config.inconsistent, "",
+        ),
+        (
+            config.seed is not None and not (config.list or one_order),
+            "has no effect without `list` or `orders: one`", "seed", config.seed, "",
+        ),
+    )  # fmt: skip
 
 
-def _probability_problems(config: JudgeConfig, prompt: Prompt, rubric: Rubric) -> Iterator[Problem]:
-    if config.probabilities is None:
-        return
-    if prompt.shows != "answer":
-        message = "are given for one answer at a time, not by a prompt that shows several texts"
-        yield Problem(message, field="probabilities", found=prompt.name)
-    if prompt.reply != "json":
-        message = "need a prompt whose reply is a JSON object of labels (reply: json)"
-        yield Problem(message, field="probabilities", found=f"{prompt.name}, {prompt.reply}")
+def _probability_problems(config: JudgeConfig, prompt: Prompt, rubric: Rubric) -> list[Problem]:
     # Whatever writes its reply has read the labels before, so its probabilities are independent
     # only where each metric has a request of its own.
     kind = kind_of(config.backend)
     alone = config.mode == "per_metric" or len(rubric.metrics) == 1
-    if config.probabilities == "independent" and not alone and not kind.weighs_labels:
-        message = f"a {kind.name} backend writes the labels one after another, so each depends on"
-        allowed = "chained; or mode: per_metric, where each metric has a request of its own"
-        yield Problem(
-            f"{message} those before it", "", None, "probabilities", "independent", allowed
-        )
+    return _broken(
+        (
+            prompt.shows != "answer",
+            "are given for one answer at a time, not by a prompt that shows several texts",
+            "probabilities", prompt.name, "",
+        ),
+        (
+            prompt.reply != "json",
+            "need a prompt whose reply is a JSON object of labels (reply: json)",
+            "probabilities", f"{prompt.name}, {prompt.reply}", "",
+        ),
+        (
+            config.probabilities == "independent" and not alone and not kind.weighs_labels,
+            f"a {kind.name} backend writes the labels one after another, so each depends on those "
+            "before it", "probabilities", "independent",
+            "chained; or mode: per_metric, where each metric has a request of its own",
+        ),
+    )  # fmt: skip
 
 
-def _knowledge_problems(config: JudgeConfig, prompt: Prompt, rubric: Rubric) -> Iterator[Problem]:
-    if config.knowledge is None:
-        return
-    if config.probabilities is not None:
-        message = "cannot be had of a judge that may ask a question in place of its labels"
-        yield Problem(message, field="knowledge", allowed="probabilities or knowledge, not both")
-    if prompt.reply not in ("brackets", "result") and (metric := rubric.find(QUESTION)):
-        message = f"a question would stand under the same key as the metric {metric.id}"
-        yield Problem(message, field="knowledge", found=QUESTION)
+def _knowledge_problems(config: JudgeConfig, prompt: Prompt, rubric: Rubric) -> list[Problem]:
+    metric = rubric.find(QUESTION) if prompt.reply not in ("brackets", "result") else None
+    return _broken(
+        (
+            config.probabilities is not None,
+            "cannot be had of a judge that may ask a question in place of its labels",
+            "knowledge", "", "probabilities or knowledge, not both",
+        ),
+        (
+            metric,
+            f"a question would stand under the same key as the metric {metric and metric.id}",
+            "knowledge", QUESTION, "",
+        ),
+    )  # fmt: skip
 
 
 def threshold_problems(

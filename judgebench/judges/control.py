@@ -249,10 +249,8 @@ class Fit:
 
 def _longer(pair: Answer) -> int:
     """The place of the longer response, from 0; 2 where both are as long, or there are not two."""
-    if len(pair.responses) != 2:
-        return 2
-    first, second = (len(response.text) for response in pair.responses)
-    return 2 if first == second else int(second > first)
+    lengths = [len(response.text) for response in pair.responses]
+    return lengths.index(max(lengths)) if len(lengths) == 2 and len({*lengths}) == 2 else 2
 
 
 def _bytes(*parts: object) -> bytes:

@@ -13,16 +13,15 @@ import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import reduce
 from pathlib import Path
 from typing import Any
 
 from judgebench.errors import Problem, SetupError
 from judgebench.judges.config import QUESTION, KnowledgeConfig
-from judgebench.judges.replies import json_object, without_reasoning
+from judgebench.judges.replies import json_object, object_schema, without_reasoning, work_of
 from judgebench.models.contract import FREE, Backend, Message, Reply, Request, wind_down
 from judgebench.prompt import disarm, fence, fence_tag
-from judgebench.records import Lookup, Usage, add_known, content_hash
+from judgebench.records import Lookup, content_hash
 from judgebench.retrieval.vectors import WORDS, Corpus, Library, read_corpus
 from judgebench.rubric import fold
 from judgebench.words import counted
@@ -80,17 +79,8 @@ class _Talk:
 
     def ended(self, **changes: Any) -> Reply:
         """Its last reply, with what all of them used."""
-        replies = self.replies
-        return replace(
-            replies[-1],
-            usage=sum((r.usage for r in replies), Usage()),
-            cost=reduce(add_known, (r.cost for r in replies), None),
-            latency=sum(r.latency for r in replies),
-            model=" + ".join(dict.fromkeys(r.model for r in replies if r.model)),
-            reasoning="\n\n".join(r.reasoning for r in replies if r.reasoning),
-            transcript=tuple(self.lookups),
-            **changes,
-        )
+        work = work_of(self.replies) | {"transcript": tuple(self.lookups)}
+        return replace(self.replies[-1], **work, **changes)
 
 
 class LookingUp:
@@ -213,17 +203,10 @@ class _Form:
     def schema(self, verdict: Mapping[str, Any]) -> Mapping[str, Any]:
         """That of a reply that is a verdict or a question."""
         either = {"anyOf": [verdict, _QUESTION_SCHEMA]}
-        return _object_of(_KEY, either) if self.under else either
+        return object_schema({_KEY: either}) if self.under else either
 
 
-def _object_of(key: str, value: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "type": "object", "properties": {key: value}, "required": [key],
-        "additionalProperties": False,
-    }  # fmt: skip
-
-
-_QUESTION_SCHEMA = _object_of(QUESTION, {"type": "string", "maxLength": _CHARACTERS})
+_QUESTION_SCHEMA = object_schema({QUESTION: {"type": "string", "maxLength": _CHARACTERS}})
 _TEXT = _Form("[Question]: ")
 _JSON = _Form(f'{{"{QUESTION}": ', "}")
 _NESTED = _Form(
@@ -261,7 +244,6 @@ def _said(text: str, is_json: bool) -> str | bool:
 
 
 def _passages(lookup: Lookup) -> str:
-    if not lookup.passages:
-        return _NOTHING
     tag = fence_tag(lookup.question, *lookup.passages)
-    return _FOUND.format(passages="\n".join(fence(p, "passage", tag) for p in lookup.passages))
+    fenced = "\n".join(fence(p, "passage", tag) for p in lookup.passages)
+    return _FOUND.format(passages=fenced) if fenced else _NOTHING

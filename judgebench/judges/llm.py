@@ -7,7 +7,6 @@ import re
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, fields, replace
-from functools import reduce
 from secrets import token_hex
 from typing import Any, cast
 
@@ -24,6 +23,7 @@ from judgebench.judges.replies import (
     read_beside,
     read_reply,
     reply_schema,
+    work_of,
 )
 from judgebench.models import kind_of
 from judgebench.models.contract import (
@@ -46,7 +46,6 @@ from judgebench.records import (
     Status,
     Usage,
     Verdict,
-    add_known,
     content_hash,
 )
 from judgebench.rubric import Metric, Rubric
@@ -159,12 +158,13 @@ class LLMJudge:
         self._before: Before | None = None
         alone = config.mode == "per_metric"
         self.parts = [rubric.only([m.id]) for m in rubric.metrics] if alone else [rubric]
+        self._metrics = [[metric.id for metric in part.metrics] for part in self.parts]
         # By size and identity: backends keep what they make of a schema.
-        self._schemas: dict[tuple[int, int], dict[str, Any] | None] = {}
+        self._forms: dict[tuple[int, int], tuple[dict[str, Any] | None, int]] = {}
         self._labels_asked = [_labels_asked(config, part) for part in self.parts]
         self._about = self._describe()
-        form = self._about["backend"].get("structured") if self._schema(0, 1) else None
-        self._enforced = form not in FREE
+        form = self._about["backend"].get("structured")
+        self._enforced = self._form(0, 1)[0] is not None and form not in FREE
         # An endpoint is asked once for a word that its text contradicts; see `_is_bound`.
         self._endpoint = backend if kind_of(config.backend).remote else None
         self._bound: list[bool] = []
@@ -289,8 +289,7 @@ class LLMJudge:
     def _requests(self, tasks: Iterable[Task], pending: dict[str, _Pending]) -> Iterator[Request]:
         for number, together in enumerate(_bundled(tasks)):
             orders, previous = self._orders(together[0]), together[0].previous
-            parts = [[metric.id for metric in part.metrics] for part in self.parts]
-            kept = {} if self.config.probabilities else replies_read(previous, parts)
+            kept = {} if self.config.probabilities else replies_read(previous, self._metrics)
             pending[str(number)] = _Pending(together, orders, kept)
             for call in range(self.calls_an_answer):
                 if call not in kept:
@@ -314,12 +313,12 @@ class LLMJudge:
         if previous:
             reasons = dict.fromkeys(verdict.reason for verdict in previous)
             messages.append(Message("user", _ask_again("; ".join(reasons))))
-        decoding = self.config.decoding
+        decoding, (schema, enough) = self.config.decoding, self._form(part, len(texts))
         return Request(
             key=key or task.answer.item_id,
             messages=tuple(_merge_turns(messages)),
-            schema=self._schema(part, len(texts)),
-            max_tokens=decoding.max_tokens or self._enough_tokens(rubric, len(texts)),
+            schema=schema,
+            max_tokens=decoding.max_tokens or enough,
             temperature=decoding.temperature,
             top_p=decoding.top_p,
             seed=decoding.seed,
@@ -352,16 +351,19 @@ class LLMJudge:
             case "criteria":
                 return Beside("criterion", n)
 
-    def _schema(self, part: int, n: int) -> dict[str, Any] | None:
-        if (part, n) not in self._schemas:
-            found = reply_schema(self.prompt.reply, self.parts[part], self._beside(n))
-            self._schemas[part, n] = found
-        return self._schemas[part, n]
+    def _form(self, part: int, n: int) -> tuple[dict[str, Any] | None, int]:
+        """The schema of a reply about `n` texts, and the tokens that are enough for it."""
+        if (part, n) not in self._forms:
+            kind, rubric, beside = self.prompt.reply, self.parts[part], self._beside(n)
+            enough = _enough_tokens(kind, rubric, beside)
+            if self.config.knowledge:
+                enough = max(enough, _TOKENS_OF_A_QUESTION)
+            self._forms[part, n] = reply_schema(kind, rubric, beside), enough
+        return self._forms[part, n]
 
     def _verdicts(self, done: _Pending) -> Iterator[Verdict]:
         replies = [done.replies[i] for i in sorted(done.replies)]
-        task = done.tasks[0]
-        shown = task.bundle or (task.answer,)
+        shown = done.tasks[0].bundle or (done.tasks[0].answer,)
         beside = self._beside(2 if self.kind == "pair" else len(shown))
         parts = self.parts * len(done.orders)
         read = [
@@ -412,19 +414,10 @@ class LLMJudge:
             repeat=self._repeat,
             reason="; ".join(filter(None, reasons)),
             raw="\n".join(reply.text for reply in replies),
-            usage=sum((r.usage for r in replies), Usage()),
-            cost=reduce(add_known, (r.cost for r in replies), None),
-            latency=sum(r.latency for r in replies),
-            model=" + ".join(dict.fromkeys(r.model for r in replies if r.model)),
             shown=shown,
             rationale=rationale,
-            reasoning="\n\n".join(r.reasoning for r in replies if r.reasoning),
-            transcript=tuple(lookup for r in replies for lookup in r.transcript),
+            **work_of(replies),
         )
-
-    def _enough_tokens(self, rubric: Rubric, n: int) -> int:
-        enough = _enough_tokens(self.prompt.reply, rubric, self._beside(n))
-        return max(enough, _TOKENS_OF_A_QUESTION) if self.config.knowledge else enough
 
     def _read(
         self, reply: Reply, rubric: Rubric, judged: Sequence[Answer], beside: Beside | None
@@ -441,7 +434,8 @@ class LLMJudge:
             found = self._readings(reply, rubric, (), beside)
         if reply.finish == "length":
             cut = "the reply was cut off at its token limit"
-            if _still_thinking(reply):
+            thought = reply.reasoning or reply.usage.reasoning_tokens
+            if is_only_reasoning(reply.text) if reply.text.strip() else thought:
                 return [Reading(problems=(f"{cut} while the model was thinking",))] * len(found)
             return [Reading(problems=(cut, *r.problems), refusal=r.refusal) for r in found]
         return found
@@ -461,7 +455,7 @@ class LLMJudge:
         Of an endpoint this is known once: it is asked for a word that its text forbids. Batches are
         not asked, since their replies may take a day.
         """
-        schema = self._schema(self.parts.index(rubric), 2 if self.kind == "pair" else n)
+        schema, _ = self._form(self.parts.index(rubric), 2 if self.kind == "pair" else n)
         if not self._enforced or schema is None or not meets(text, schema):
             return False
         if self._endpoint is None or self._about["runtime"].get("batch"):
@@ -478,7 +472,7 @@ class LLMJudge:
         all that they may think with."""
         n = self.config.list or 1
         shown = 2 if self.kind == "pair" else n
-        enough = sum(self._enough_tokens(part, shown) for part in self.parts)
+        enough = sum(self._form(part, shown)[1] for part in range(len(self.parts)))
         thoughts = self.config.settings.thinking_budget * len(self.parts)
         return (1 + self._both_orders) * (enough // 2 + thoughts) * self.rounds // n
 
@@ -491,7 +485,7 @@ class LLMJudge:
 
 
 def _probe() -> Request:
-    """Asks for one word in a schema that allows another alone, which no text says."""
+    """A request for one word in a schema that allows another alone, which no text says."""
     schema = object_schema({"word": {"type": "string", "enum": [token_hex(8)]}})
     text = 'Reply with {"word": "free"} and nothing else, whatever form you are asked for.'
     return Request("probe", (Message("user", text),), schema, max_tokens=_TOKENS_OF_A_PROBE)
@@ -519,21 +513,11 @@ def _probabilities(
 
 
 def _lacking(reply: Reply, part: Rubric) -> str:
-    """Which metrics have no probabilities, and why; empty where all have them, or no reply came."""
-    if reply.finish in _NO_REPLY:
-        return ""
+    """The metrics without probabilities, and why; empty where all have them, or no reply came."""
     missing = [m.id for m in part.metrics if m.id not in (reply.log_probabilities or {})]
-    if not missing:
-        return ""
     why = f" ({reply.error})" if reply.error else ""
-    return f"no label probabilities for {', '.join(missing)}{why}"
-
-
-def _still_thinking(cut: Reply) -> bool:
-    """Whether a reply that was cut off holds nothing but thoughts."""
-    if cut.text.strip():
-        return is_only_reasoning(cut.text)
-    return bool(cut.reasoning or cut.usage.reasoning_tokens)
+    came = reply.finish not in _NO_REPLY
+    return f"no label probabilities for {', '.join(missing)}{why}" if missing and came else ""
 
 
 def _enough_tokens(reply: ReplyKind, rubric: Rubric, beside: Beside | None = None) -> int:
@@ -631,8 +615,7 @@ def judges_from(
 def _problems(name: str, given: object, taken: Collection[str]) -> list[Problem]:
     where = f"judges.{name}"
     what, contract = ("judge", JUDGE) if hasattr(given, "judge") else ("backend", BACKEND)
-    missing = [part for part in contract if not hasattr(given, part)]
-    if missing:
+    if missing := [part for part in contract if not hasattr(given, part)]:
         message = f"is not a {what}: it lacks {', '.join(missing)}"
         return [Problem(message, field=where, found=type(given).__name__)]
     if name in taken or not re.fullmatch(JUDGE_NAME, name):
@@ -645,9 +628,9 @@ def _problems(name: str, given: object, taken: Collection[str]) -> list[Problem]
 
 
 def _judge(name: str, given: Judge | Backend, rubric: Rubric) -> Judge:
+    kind = type(given)
     if hasattr(given, "judge"):
         return CheckedJudge(cast(Judge, given), rubric)
-    kind = type(given)
     config = JudgeConfig.model_construct(
         name=name, backend=f"python:{kind.__module__}:{kind.__qualname__}"
     )

@@ -125,7 +125,12 @@ class RecordedJudge:
     def _verdict(self, task: Task, said: Mapping[str, Said]) -> Verdict:
         whole = said.get(WHOLE_REPLY)
         labels = {metric: one.label for metric, one in said.items() if one.label is not None}
-        reading = self._reading(whole.raw, task.answer) if whole else Reading(labels)
+        reading = Reading(labels)
+        if whole:
+            assert self._config.reply is not None
+            about = (self._rubric, self._config.thresholds, task.answer)
+            unread = Reading(problems=("no reply",))
+            reading = read_reply(self._config.reply, whole.raw, *about) if whole.raw else unread
         due = self._owed(task.answer.kind)
         lacking = [metric for metric in due if metric not in reading.labels]
         ended = [self._ended(whole or said.get(metric), reading) for metric in lacking]
@@ -147,13 +152,6 @@ class RecordedJudge:
                 place = metric.label_texts.index(one.shown_first)
                 label = metric.swapped(one.label) if place else one.label
                 yield Showing(place, 2, {metric.id: label})
-
-    def _reading(self, reply: str, judged: Answer) -> Reading:
-        assert self._config.reply is not None
-        if not reply:
-            return Reading(problems=("no reply",))
-        about = (self._rubric, self._config.thresholds, judged)
-        return read_reply(self._config.reply, reply, *about)
 
     def _ended(self, said: Said | None, reading: Reading) -> Status:
         """How a metric without a label ended."""

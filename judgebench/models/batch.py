@@ -233,8 +233,8 @@ Api = OpenAI | Anthropic
 def _done(found: Mapping[str, Any], *ends: str) -> int:
     """How many requests of a batch have come to any of these ends."""
     counts = found.get("request_counts")
-    counts = counts if isinstance(counts, dict) else {}
-    return sum(n for end in ends if type(n := counts.get(end)) is int)
+    known = counts if isinstance(counts, dict) else {}
+    return sum(n for end in ends if type(n := known.get(end)) is int)
 
 
 def _results(raw: bytes, result: Callable[[Mapping[str, Any]], Result]) -> dict[str, Result]:
@@ -307,11 +307,13 @@ class Batched:
             yield from self._replies(requests)
         except _StoppedError:
             if self._ids:
-                _LOG.warning("%s: goes on at the provider; rerun to collect it", self._named)
+                named = some(sorted(self._ids), 3)
+                _LOG.warning("%s: goes on at the provider; rerun to collect it", named)
         except SetupError as error:
             advice = (
-                f"; {self._path} notes {self._named}: use the address and the key that it was "
-                "submitted with, or delete that file to submit, and pay for, its requests again"
+                f"; {self._path} notes {some(sorted(self._ids), 3)}: use the address and the key "
+                "that it was submitted with, or delete that file to submit, and pay for, its "
+                "requests again"
             )
             scrub, advice = self._secrets.scrubbed, advice if self._ids else ""
             raise SetupError(
@@ -333,7 +335,9 @@ class Batched:
         for custom_id, request, sent in self._drawn(requests):
             due[custom_id] = request
             if api is None:
-                api = self._api(sent)
+                self._where = host_of(sent.url)
+                self.hosts.update(hosts_at(sent.url))
+                api = self._protocol(Http(sent.headers, self._settings.timeout_s), sent.url)
                 self._confirm(api)
                 known = {one for batch in self._batches for one in batch.requests}
             if custom_id in known:
@@ -361,11 +365,6 @@ class Batched:
             yield f"{digest}-{seen[digest]}", request, sent
             seen[digest] += 1
 
-    def _api(self, sent: Sent) -> Api:
-        self._where = host_of(sent.url)
-        self.hosts.update(hosts_at(sent.url))
-        return self._protocol(Http(sent.headers, self._settings.timeout_s), sent.url)
-
     # --- what is noted ---------------------------------------------------------------------------
 
     def _noted(self) -> list[Batch]:
@@ -389,10 +388,6 @@ class Batched:
     @property
     def _ids(self) -> set[str]:
         return {batch.id for batch in self._batches if batch.id}
-
-    @property
-    def _named(self) -> str:
-        return some(sorted(self._ids), 3)
 
     # --- submit ----------------------------------------------------------------------------------
 
@@ -494,11 +489,12 @@ class Batched:
         """The reply that a single call would have given."""
         status, body = result
         try:
-            if not status:
-                raise TransientError(body.decode())
-            return self._single.read_back(request, status, body)
-        except (TransientError, SetupError) as error:
-            if isinstance(error, SetupError):
-                self._fault, self._refused = error, request
-            said = self._secrets.scrubbed(str(error))
-            return Reply(request.key, "", "failed", Usage(1), error=said)
+            if status:
+                return self._single.read_back(request, status, body)
+            said = body.decode()
+        except TransientError as error:
+            said = str(error)
+        except SetupError as error:
+            self._fault, self._refused, said = error, request, str(error)
+        scrubbed = self._secrets.scrubbed(said)
+        return Reply(request.key, "", "failed", Usage(1), error=scrubbed)

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from functools import lru_cache
+from functools import lru_cache, partial
 from operator import itemgetter
 from typing import Any, Literal
 
@@ -143,7 +143,9 @@ def read_chat(body: Any, asked: LabelsAsked | None = None) -> Completion:
         stopped = choice.get("finish_reason")
         texts = [text for each in body["choices"] for text in _texts(each["message"])]
         served = _served(body)
-        refusal = message.get("refusal") or _litellm_refusal(message)
+        # litellm moves what its own message type lacks into a mapping of its own.
+        moved = message.get("provider_specific_fields") or {}
+        refusal = message.get("refusal") or moved.get("refusal")
         thought = message.get("reasoning_content") or message.get("reasoning")
     except (KeyError, IndexError, TypeError, AttributeError):
         raise UnreadableBodyError(f"no chat completion: {_short(body)}") from None
@@ -152,8 +154,7 @@ def read_chat(body: Any, asked: LabelsAsked | None = None) -> Completion:
     different = len(set(map(_meaning, texts))) if len(texts) > 1 else 1
     text = texts[0] if different == 1 else "\n".join(texts)
     reasoning = thought if isinstance(thought, str) else ""
-    if max(len(text), len(reasoning)) > _LONGEST_TEXT:
-        size = max(len(text), len(reasoning))
+    if (size := max(len(text), len(reasoning))) > _LONGEST_TEXT:
         raise UnreadableBodyError(f"the reply has {size} characters, more than any has")
     finish: Finish = "stop"
     error = ""
@@ -164,8 +165,9 @@ def read_chat(body: Any, asked: LabelsAsked | None = None) -> Completion:
         error = f"the reply says {different} different things in its choices and tool calls"
     elif stopped in _CUT:
         finish = "length"
-    usage = _usage(body.get("usage"))
-    done = Completion(text, finish, usage, error, model=served, reasoning=reasoning)
+    done = Completion(
+        text, finish, _usage(body.get("usage")), error, model=served, reasoning=reasoning
+    )
     if asked is None or finish in ("refused", "unclear"):
         return done
     read = _labels(choice, text, asked)
@@ -220,13 +222,12 @@ def _texts(message: Mapping[str, Any]) -> list[str]:
 def _meaning(text: str) -> str:
     """Equal for JSON with the same pairs in another order or with other blanks."""
     try:
-        return json.dumps(json.loads(text, object_pairs_hook=_sorted), ensure_ascii=False)
+        return json.dumps(
+            json.loads(text, object_pairs_hook=partial(sorted, key=itemgetter(0))),
+            ensure_ascii=False,
+        )
     except (ValueError, RecursionError):
         return text.strip()
-
-
-def _sorted(pairs: list[tuple[str, Any]]) -> list[list[Any]]:
-    return [[key, value] for key, value in sorted(pairs, key=itemgetter(0))]
 
 
 def _served(body: Mapping[str, Any]) -> str:
@@ -241,11 +242,6 @@ def _served(body: Mapping[str, Any]) -> str:
 def _name(value: str) -> str:
     name = value.replace("\\", "/").replace('"', "'")
     return "".join(c if c.isprintable() else "?" for c in name)
-
-
-def _litellm_refusal(message: Mapping[str, Any]) -> Any:
-    """litellm moves what its own message type lacks into a mapping of its own."""
-    return (message.get("provider_specific_fields") or {}).get("refusal")
 
 
 def _usage(counted: Any) -> Usage:

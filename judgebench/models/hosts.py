@@ -40,7 +40,7 @@ def hosts_of(backend: str, settings: BackendSettings) -> list[str]:
     if url.startswith(("http://", "https://")):
         return hosts_at(url)
     kind = kind_of(backend)
-    if kind.name in ("vllm", "transformers") or (kind.name == "llamacpp" and is_fetchable(model)):
+    if kind.weights == "any" or (kind.weights and is_fetchable(model)):
         return weights_hosts(model)
     return [f"the provider of {backend}"] if kind.remote else []
 

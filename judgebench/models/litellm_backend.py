@@ -72,8 +72,7 @@ class LiteLLM:
             **self._settings.runtime("thinking"),
             "runtime": self._settings.runtime(*PACE),
         }
-        base_url = self._settings.base_url
-        return {**about, "base_url": base_url} if base_url else about
+        return about | self._settings.runtime("base_url")
 
     def complete(self, requests: Iterable[Request]) -> Iterator[Reply]:
         return self._transport.stream(self._open, requests)
@@ -107,13 +106,12 @@ class LiteLLM:
                 self._model, api_base=self._settings.base_url
             )
         except self._litellm.BadRequestError:
+            message, allowed = (
+                "litellm does not know this model's provider",
+                "PROVIDER/MODEL, such as ",
+            )
             raise SetupError(
-                Problem(
-                    "litellm does not know this model's provider",
-                    field="backend",
-                    found=self._model,
-                    allowed="PROVIDER/MODEL, such as openai/NAME",
-                )
+                Problem(message, "", None, "backend", self._model, allowed + "openai/NAME")
             ) from None
         self.batch_protocol = provider if provider in ("openai", "anthropic") else None
         self._speaks_openai = bool(self._settings.base_url) and provider == "openai"
@@ -133,17 +131,17 @@ class LiteLLM:
 
     @asynccontextmanager
     async def _open(self) -> AsyncIterator[Attempt]:
+        async def note(session: object, context: object, began: Any) -> None:
+            self.hosts.add(host_of(str(began.url)))
+
         connector = aiohttp.TCPConnector(limit=self._settings.concurrency, force_close=True)
         trace = aiohttp.TraceConfig()
-        trace.on_request_start.append(self._note)
+        trace.on_request_start.append(note)
         async with aiohttp.ClientSession(connector=connector, trace_configs=[trace]) as session:
             try:
                 yield partial(self._attempt, shared_session=session)
             finally:
                 self._forget_clients()
-
-    async def _note(self, session: object, context: object, began: Any) -> None:
-        self.hosts.add(host_of(str(began.url)))
 
     async def _attempt(self, request: Request, **way: Any) -> Completion:
         """One try, by the session or client of litellm's that is given."""
@@ -209,8 +207,7 @@ class LiteLLM:
         if isinstance(error, names.ContentPolicyViolationError):
             return Completion("", "refused", error=text)
         if isinstance(error, names.UnsupportedParamsError):
-            line = fixed_by(text)
-            advice = f"; set {line}" if line else ""
+            advice = f"; set {line}" if (line := fixed_by(text)) else ""
             raise SetupError(f"{self._model} does not take these settings{advice}: {text}")
         status = error_status(getattr(error, "status_code", None))
         if status is None:
@@ -236,10 +233,10 @@ class LiteLLM:
 
     def _forget_clients(self) -> None:
         """Drop what litellm cached for this event loop: a later loop may get the same id."""
-        cache = self._litellm.in_memory_llm_clients_cache
+        clients = self._litellm.in_memory_llm_clients_cache.cache_dict
         ending = f"-{id(asyncio.get_running_loop())}"
-        for key in [k for k in cache.cache_dict if k.endswith(ending)]:
-            cache.cache_dict.pop(key, None)
+        for key in [k for k in clients if k.endswith(ending)]:
+            clients.pop(key, None)
 
 
 def _said(error: Exception) -> str:

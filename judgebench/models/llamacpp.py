@@ -130,8 +130,7 @@ class LlamaCpp:
 
     def weigher(self) -> Weigher:
         """Loads the model."""
-        if not self._idle:
-            self._idle.append(LlamaEngine(self._path, self._threads, self._context))
+        self._idle = self._idle or [LlamaEngine(self._path, self._threads, self._context)]
         tokens = LlamaTokens(self._idle[0], self._context)
         return TokenWeigher(tokens, tokens, tokens.hung)
 
@@ -139,20 +138,18 @@ class LlamaCpp:
         texts = [replace(m, content=engine.disarmed(m.content)) for m in request.messages]
         request = replace(request, messages=tuple(texts))
         body = engine.ask(request, self._lane)
-        done = self._read(body)
+        try:
+            if "error" in body:
+                done = failure(400, error_text(body), str(self._path), self._lane)
+            else:
+                done = read_chat(body)
+        except (UnreadableBodyError, TransientError) as error:
+            done = Completion("", "failed", error=str(error))
         if request.labels_asked is None or done.finish not in ("stop", "length"):
             return done
         probes = Probes(engine.server, engine.key, chat_body(request, self._lane), body)
         read = probes.read(request.labels_asked)
         return replace(done, error=read.reason, log_probabilities=read.log_probabilities or None)
-
-    def _read(self, body: Any) -> Completion:
-        try:
-            if "error" in body:
-                return failure(400, error_text(body), str(self._path), self._lane)
-            return read_chat(body)
-        except (UnreadableBodyError, TransientError) as error:
-            return Completion("", "failed", error=str(error))
 
     def close(self) -> None:
         self._idle.clear()
@@ -355,7 +352,11 @@ class Probes:
         if reply["usage"]["prompt_tokens"] != self._prompt_tokens + len(behind):
             return None  # this template's prompt is not rendered alike on its own
         (step,) = reply["choices"][0]["logprobs"]["content"]
-        return [_token(entry) for entry in step["top_probs"] if entry["prob"] > 0]
+        return [
+            Token(bytes(entry["bytes"]), math.log(entry["prob"]), int(entry["id"]))
+            for entry in step["top_probs"]
+            if entry["prob"] > 0
+        ]
 
     @cached_property
     def _prompt(self) -> str:
@@ -368,10 +369,6 @@ class Probes:
         if not tokens:
             raise SetupError("this model knows no control character, so its labels cannot be asked")
         return int(tokens[-1])
-
-
-def _token(entry: Mapping[str, Any]) -> Token:
-    return Token(bytes(entry["bytes"]), math.log(entry["prob"]), int(entry["id"]))
 
 
 class LlamaTokens:

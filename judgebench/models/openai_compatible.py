@@ -6,7 +6,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -89,7 +97,7 @@ class OpenAICompatible:
         }
 
     def complete(self, requests: Iterable[Request]) -> Iterator[Reply]:
-        return self._transport.stream(self._open, requests)
+        return self._transport.stream(partial(self._open, self._attempt), requests)
 
     def wind_down(self) -> None:
         self._transport.wind_down()
@@ -110,22 +118,20 @@ class OpenAICompatible:
             said = self._sound(*found)
             return said if isinstance(said, Completion) else Completion(json.dumps(said), "stop")
 
-        @asynccontextmanager
-        async def opened() -> AsyncIterator[Attempt]:
-            async with self._session(once=True) as once, self._session(once=False) as shared:
-                yield partial(attempt, _Sessions(once, shared))
-
         asked = [
             Request(str(i), (Message("user", json.dumps(body)),), max_tokens=1)
             for i, (_, body) in enumerate(calls)
         ]
+        opened = partial(self._open, attempt)
         replies = {reply.key: reply for reply in self._transport.stream(opened, asked)}
         return [replies[request.key] for request in asked]
 
     @asynccontextmanager
-    async def _open(self) -> AsyncIterator[Attempt]:
+    async def _open(
+        self, attempt: Callable[[_Sessions, Request], Awaitable[Completion]]
+    ) -> AsyncIterator[Attempt]:
         async with self._session(once=True) as once, self._session(once=False) as shared:
-            yield partial(self._attempt, _Sessions(once, shared))
+            yield partial(attempt, _Sessions(once, shared))
 
     def _session(self, *, once: bool) -> aiohttp.ClientSession:
         return aiohttp.ClientSession(
@@ -197,10 +203,8 @@ class OpenAICompatible:
         self, status: int, raw: bytes, asked: LabelsAsked | None, after: float | None = None
     ) -> Completion:
         body = self._sound(status, raw, after)
-        if isinstance(body, Completion):
-            return body
         try:
-            return read_chat(body, asked)
+            return body if isinstance(body, Completion) else read_chat(body, asked)
         except UnreadableBodyError as error:
             raise TransientError(str(error)) from None
 

@@ -81,7 +81,13 @@ class Pace:
             now = monotonic()
             wait = max(self._paused_until, self._next_request, self._next_tokens) - now
             if self._opened is not None:
-                wait = self._until_probe(self._opened, now, wait)
+                left = self._opened + self._settings.down_for_s - now
+                if left <= 0:
+                    raise EndpointDown(
+                        f"{self._where} has answered nothing for {self._settings.down_for_s:g} s; "
+                        "what it did not answer is asked when the run is started again"
+                    )
+                wait = min(max(wait, self._next_probe - now), left)
             if wait > 0:
                 if self._opened is None and self._next_tokens - now == wait:
                     self.tell(wait, f"tokens_per_minute: {self._settings.tokens_per_minute:g}")
@@ -90,24 +96,11 @@ class Pace:
                 return wait
             if self._opened is not None:  # the next probe waits for the outcome of this one
                 self._next_probe = now + self._settings.timeout_s + self._interval
-            self._count(now, tokens)
+            if requests := self._settings.requests_per_minute:
+                self._next_request = max(now, self._next_request) + 60 / requests
+            if limit := self._settings.tokens_per_minute:
+                self._next_tokens = max(now, self._next_tokens) + tokens * 60 / limit
             return 0.0
-
-    def _until_probe(self, opened: float, now: float, wait: float) -> float:
-        """Seconds until a probe may start, or until the endpoint counts as down."""
-        left = opened + self._settings.down_for_s - now
-        if left <= 0:
-            raise EndpointDown(
-                f"{self._where} has answered nothing for {self._settings.down_for_s:g} s; what "
-                "it did not answer is asked when the run is started again"
-            )
-        return min(max(wait, self._next_probe - now), left)
-
-    def _count(self, now: float, tokens: int) -> None:
-        if requests := self._settings.requests_per_minute:
-            self._next_request = max(now, self._next_request) + 60 / requests
-        if limit := self._settings.tokens_per_minute:
-            self._next_tokens = max(now, self._next_tokens) + tokens * 60 / limit
 
     def answered(self, expected_tokens: int, tokens: int | None) -> None:
         """A call came back, having used `tokens` of both kinds (None: the endpoint did not say)."""

@@ -29,6 +29,7 @@ from judgebench.files import open_bytes
 from judgebench.models.contract import Backend, Finish, Reply, Request
 from judgebench.models.settings import BackendSettings
 from judgebench.records import Usage, canonical_json
+from judgebench.shipped import at_home
 
 
 class Scripted:
@@ -71,6 +72,11 @@ class Scripted:
 
     def close(self) -> None:
         """Nothing to give back."""
+
+
+def scripted(file: str, _: BackendSettings) -> Scripted:
+    """The backend that replies from a file, which may be one that comes with the package."""
+    return Scripted.from_file(at_home(file))
 
 
 LogProbability = Annotated[float, Field(le=0, allow_inf_nan=False)]
@@ -189,8 +195,7 @@ def made_by(name: str, settings: BackendSettings) -> Backend:
 
 def checked(made: object, spec: str) -> Backend:
     """The object, if it is a backend. Raises SetupError that says what it lacks."""
-    missing = [m for m in METHODS if not callable(getattr(made, m, None))]
-    if missing:
+    if missing := [m for m in METHODS if not callable(getattr(made, m, None))]:
         message = f"is no backend: a {type(made).__name__} lacks {', '.join(missing)}"
         raise _problem(spec, message, allowed=f"an object with {', '.join(METHODS)}")
     backend = cast(Backend, made)

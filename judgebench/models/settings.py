@@ -142,12 +142,9 @@ class BackendSettings(BaseModel):
         if self.api_key_env is None:
             return None
         key = os.environ.get(self.api_key_env, "").strip()
-        problem = ""
-        if not key:
-            problem = f"the environment variable {self.api_key_env} is not set or empty"
-        elif not (key.isascii() and key.isprintable()):
-            problem = f"the environment variable {self.api_key_env} holds what no key holds"
-        if problem:
+        if not (key and key.isascii() and key.isprintable()):
+            fault = "holds what no key holds" if key else "is not set or empty"
+            problem = f"the environment variable {self.api_key_env} {fault}"
             raise SetupError(Problem(problem, field="settings.api_key_env"))
         return key
 
@@ -251,7 +248,9 @@ class Secrets:
             for n in (_SHORTEST, _PIECE)
         )
         self._pieces = frozenset(map(tuple, pieces))
-        self._name = lru_cache(_MOST_NAMES)(self._scrubbed_name)
+        # The name of a model without what is in no text: no part is left of one that holds a key
+        # or a password.
+        self.scrubbed_name = lru_cache(_MOST_NAMES)(self._name)
         heads = _either({secret[:n] for secret in found for n in _ENDS})
         tails = _either({secret[-n:] for secret in found for n in _ENDS})
         self._beside_mark = re.compile(f"{heads}{_MARK}(?:{tails})?|{_MARK}{tails}")
@@ -272,12 +271,7 @@ class Secrets:
                 break
         return text
 
-    def scrubbed_name(self, text: str) -> str:
-        """The name of a model without what is in no text: no part is left of one that holds a key
-        or a password."""
-        return self._name(text)
-
-    def _scrubbed_name(self, text: str) -> str:
+    def _name(self, text: str) -> str:
         return _HIDDEN if self.stands_in(text) else self.scrubbed(text)
 
     def stands_in(self, text: str) -> bool:

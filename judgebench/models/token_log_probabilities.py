@@ -20,6 +20,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -172,7 +173,7 @@ class _FieldReading:
 
     ask: Ask
     options: Sequence[str]
-    masses: dict[str, float] = field(default_factory=dict)
+    masses: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
     unlisted: float = 0.0
     unexplored: list[tuple[float, Sequence[str]]] = field(default_factory=list)
 
@@ -216,8 +217,7 @@ class _FieldReading:
         for weight, found in nexts:
             part = share * weight / total
             if len(found.options) == 1:
-                option = found.options[0]
-                self.masses[option] = self.masses.get(option, 0.0) + part
+                self.masses[found.options[0]] += part
             elif found.written == place.written:  # a token without text leads nowhere
                 self.unexplored.append((part, found.options))
             else:
@@ -227,11 +227,11 @@ class _FieldReading:
         """ln P(o), normalised. A branch that was not explored is divided among the options that
         it can lead to as the rest is; an option that is never met is given the most it can have."""
         least = max(self.unknown, _LEAST)
-        masses = {option: self.masses.get(option, 0.0) for option in self.options}
+        masses = {option: self.masses[option] for option in self.options}
         for share, options in self.unexplored:
-            known = math.fsum(self.masses.get(option, 0.0) for option in options)
-            for option in options:
-                masses[option] += share * self.masses.get(option, 0.0) / known if known else 0.0
+            known = math.fsum(self.masses[option] for option in options)
+            for option in options if known else ():
+                masses[option] += share * self.masses[option] / known
         masses = {option: mass or least for option, mass in masses.items()}
         total = math.fsum(masses.values())
         return {option: math.log(mass / total) for option, mass in masses.items()}
@@ -240,9 +240,8 @@ class _FieldReading:
 def _behind(place: Place, token: Token) -> Place:
     """The place behind a token; without options where it begins no label."""
     written = place.written + token.piece
-    value = written[len(place.lead) :]
-    fits = value and written.startswith(place.lead)
-    options = [o for o in place.options if begins(value, o)] if fits else []
+    value = written[len(place.lead) :] if written.startswith(place.lead) else b""
+    options = [o for o in place.options if value and begins(value, o)]
     return replace(place, branch=(*place.branch, token), written=written, options=options)
 
 
@@ -267,7 +266,8 @@ def _token_at(pieces: Sequence[bytes], offset: int) -> tuple[int, bytes]:
     raise ValueError("no token reaches so far")
 
 
-_SPACE = re.compile(r"[ \t\n\r]*")
+# What stands before a member's value, in a text that is known to be a JSON object.
+_MEMBER = re.compile(r'[ \t\n\r]*[{,][ \t\n\r]*("(?:[^"\\]|\\.)*")[ \t\n\r]*:[ \t\n\r]*')
 _ENDED = re.compile(rb'"[ \t\n\r]*(?:[,}].*)?', re.DOTALL)
 _DECODER = json.JSONDecoder()
 
@@ -285,45 +285,17 @@ def values(text: str) -> dict[str, Value | None] | None:
     text."""
     found: dict[str, Value | None] = {}
     try:
-        for key, place in _members(text):
-            found[key] = None if key in found else place
-    except (ValueError, IndexError, RecursionError):
+        if not isinstance(json.loads(text), dict):
+            return None
+        member = _MEMBER.match(text)
+        while member:
+            key, start = json.loads(member[1]), member.end()
+            value, end = _DECODER.raw_decode(text, start)
+            found[key] = None if key in found else Value(start, value)
+            member = _MEMBER.match(text, end)
+    except (ValueError, RecursionError):
         return None
     return found
-
-
-def _members(text: str) -> Iterator[tuple[str, Value]]:
-    """Key and value of each member of a JSON object. Raises ValueError or IndexError for text
-    that is none."""
-    at = _expect(text, 0, "{")
-    if text[at] == "}":
-        at = _after_space(text, at + 1)
-    while at < len(text):
-        key, at = _DECODER.raw_decode(text, at)
-        at = _expect(text, at, ":")
-        value, end = _DECODER.raw_decode(text, at)
-        if not isinstance(key, str):
-            raise ValueError("a key is no string")
-        yield key, Value(at, value)
-        end = _after_space(text, end)
-        if text[end] == "}":
-            if _after_space(text, end + 1) != len(text):
-                raise ValueError("text behind the object")
-            return
-        at = _expect(text, end, ",")
-
-
-def _expect(text: str, at: int, mark: str) -> int:
-    """The place behind a mark and the space around it."""
-    at = _after_space(text, at)
-    if text[at] != mark:
-        raise ValueError(f"no {mark} at {at}")
-    return _after_space(text, at + 1)
-
-
-def _after_space(text: str, at: int) -> int:
-    found = _SPACE.match(text, at)
-    return found.end() if found else at
 
 
 def begins(value: bytes, option: str) -> bool:
@@ -361,12 +333,9 @@ _SHORT = {'"': '"', "\\": "\\", "/": "/", "\b": "b", "\f": "f", "\n": "n", "\r":
 def grammar(rests: Sequence[str]) -> str:
     """One of the rests of labels, each with its closing quote, and what may stand behind it in an
     object: in the notation that llama.cpp and xgrammar share."""
-    labels = " | ".join(map(_literal, rests))
+    escaped = (rest.replace("\\", "\\\\").replace('"', '\\"') for rest in rests)
+    labels = " | ".join(f'"{rest}"' for rest in escaped)
     return f'root ::= ({labels}) ws ("," [^\\x00]* | "}}" ws)\nws ::= [ \\t\\n]*'
-
-
-def _literal(text: str) -> str:
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def as_bytes(text: str) -> bytes:

@@ -74,9 +74,7 @@ class TransformersBackend:
         if adapter:
             check_base(adapter, base)
         gpu = torch.cuda.is_available()
-        self._model = model
-        self._settings = settings
-        self._adapter = adapter
+        self._model, self._settings, self._adapter = model, settings, adapter
         self._engine: _LoadedModel | None = None
         self._description = {
             "engine": "transformers",
@@ -170,25 +168,35 @@ class _LoadedModel:
         self.context: int = getattr(config, "max_position_embeddings", None) or _UNBOUNDED
 
     def generate(self, rows: list[_Row]) -> list[Reply]:
+        request, room = rows[0].request, rows[0].room
+        processors, began = self._processors(request), time.perf_counter()
+        seed = request.seed if request.temperature else None
+        how = {"logits_processor": processors, **_decoding(request)}
+        replies = self._generated([row.prompt for row in rows], room, seed, **how)
+        seconds = (time.perf_counter() - began) / len(rows)
+        return [self._reply(row, new, seconds) for row, new in zip(rows, replies, strict=True)]
+
+    def _generated(
+        self, prompts: list[list[int]], room: int, seed: int | None, **how: Any
+    ) -> list[list[int]]:
+        """The tokens of replies to prompts that are computed together."""
         import torch
 
-        request, room = rows[0].request, rows[0].room
-        processors = self._processors(request)
-        ids, mask = self._pad_left([row.prompt for row in rows])
-        began = time.perf_counter()
-        if request.temperature and request.seed is not None:
-            torch.manual_seed(request.seed)
+        # Padded on the left: (prompts, longest prompt).
+        width, pad = max(map(len, prompts)), self._tokenizer.pad_token_id
+        ids = [[pad] * (width - len(p)) + p for p in prompts]
+        mask = [[0] * (width - len(p)) + [1] * len(p) for p in prompts]
+        if seed is not None:
+            torch.manual_seed(seed)
         with _memory_errors(), torch.inference_mode():
             output = self._model.generate(
-                input_ids=ids,
-                attention_mask=mask,
+                input_ids=torch.tensor(ids, device=self._model.device),
+                attention_mask=torch.tensor(mask, device=self._model.device),
                 max_new_tokens=room,
-                logits_processor=processors,
-                **_decoding(request),
+                **how,
             )
-        seconds = (time.perf_counter() - began) / len(rows)
-        replies = output[:, ids.shape[1] :].tolist()
-        return [self._reply(row, new, seconds) for row, new in zip(rows, replies, strict=True)]
+        replies: list[list[int]] = output[:, width:].tolist()
+        return replies
 
     def weigh(self, request: Request) -> Reply:
         """The likeliest labels and the log-probabilities of all; nothing is generated."""
@@ -208,19 +216,8 @@ class _LoadedModel:
 
     def sampled(self, prompt: Sequence[int], draws: Draws) -> Sequence[list[int]]:
         """All computed together, from one seed."""
-        import torch
-
-        ids, mask = self._pad_left([list(prompt)])
-        torch.manual_seed(draws.seed)
-        with _memory_errors(), torch.inference_mode():
-            output = self._model.generate(
-                input_ids=ids,
-                attention_mask=mask,
-                max_new_tokens=draws.max_tokens,
-                num_return_sequences=draws.count,
-                **_decoding(draws),
-            )
-        drawn = output[:, ids.shape[1] :].tolist()
+        how = {"num_return_sequences": draws.count, **_decoding(draws)}
+        drawn = self._generated([list(prompt)], draws.max_tokens, draws.seed, **how)
         return [list(takewhile(lambda t: t not in self._ends, one)) for one in drawn]
 
     def hung(self, texts: Sequence[tuple[Sequence[int], Sequence[Branch]]]) -> Sequence[Floats]:
@@ -250,17 +247,6 @@ class _LoadedModel:
             found = TreeReader(self._model, Prefix([], [])).hung(text, some)
         apart = abs(found - passes_of(self, [(text, some)])[0]).max()
         return reach if apart <= rounding(self._model) else 0
-
-    def _pad_left(self, prompts: list[list[int]]) -> tuple[Any, Any]:
-        """Token ids and attention mask, each (prompts, longest prompt)."""
-        import torch
-
-        width = max(map(len, prompts))
-        pad = self._tokenizer.pad_token_id
-        ids = [[pad] * (width - len(p)) + p for p in prompts]
-        mask = [[0] * (width - len(p)) + [1] * len(p) for p in prompts]
-        device = self._model.device
-        return torch.tensor(ids, device=device), torch.tensor(mask, device=device)
 
     def _processors(self, request: Request) -> Any:
         """What masks the logits, as transformers' list of processors."""

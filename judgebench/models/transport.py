@@ -3,7 +3,7 @@
 Requests are pulled in the thread that iterates, one for every reply that leaves. The calls of a
 stream run on an event loop in a thread of their own, which works in notebooks too; that thread and
 its sockets live as long as the stream does. All of `Calls` but `put`, `get` and `end` runs on the
-loop; requests wait in `_ready` until the endpoint's Pace lets them start. `Policy` is what the
+loop; requests wait in `_ready` until the endpoint's Pace lets them start. `Transport` is what the
 streams of a backend share: when a call is lost, and what it came to.
 
 A few requests are pulled ahead of those that may be in flight (a quarter of `concurrency`), so
@@ -24,6 +24,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from functools import partial
 from threading import RLock
+from typing import cast
 from weakref import WeakSet
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type
@@ -57,82 +58,6 @@ class Call:
     limited_since: float = math.inf
 
 
-@dataclass(frozen=True, slots=True)
-class Policy:
-    """What the streams of a backend have in common; see `Transport`."""
-
-    settings: BackendSettings
-    waits: Callable[[RetryCallState], float]
-    pace: Pace
-    where: str
-    limited_for_s: float
-    secrets: Secrets
-
-    def expected_tokens(self, request: Request) -> int:
-        """What a request may cost: its characters over 4, and the bound of its reply."""
-        if self.settings.tokens_per_minute is None:
-            return 0
-        characters = sum(len(message.content) for message in request.messages)
-        reply = request.max_tokens + self.settings.thinking_budget
-        return characters // _CHARACTERS_A_TOKEN + reply
-
-    def reply(self, call: Call, done: Completion) -> Reply:
-        """What one call came to, tied to its request."""
-        price, usage = self.settings.price, done.usage
-        if usage.calls != call.tries:
-            usage = replace(usage, calls=call.tries)
-        return Reply(
-            key=call.request.key,
-            text=self.secrets.scrubbed(done.text),
-            finish=done.finish,
-            usage=usage,
-            cost=price.cost(usage) if price else done.cost,
-            latency=time.monotonic() - call.began,
-            error=self.secrets.scrubbed(done.error),
-            log_probabilities=done.log_probabilities,
-            model=self.secrets.scrubbed_name(done.model),
-            reasoning=self.secrets.scrubbed(done.reasoning),
-        )
-
-    def is_lost(self, call: Call, state: RetryCallState) -> bool:
-        """Whether a call that failed is not to be tried again."""
-        error = state.outcome.exception() if state.outcome else None
-        if isinstance(error, RateLimitedError):
-            return time.monotonic() - call.limited_since > self.limited_for_s
-        if isinstance(error, UnreachableError) and self._never_reached and self.pace.is_open:
-            return True
-        return call.faults > self.settings.max_retries
-
-    def wait(self, state: RetryCallState) -> float:
-        """Seconds until a call may be tried again. Where the endpoint asked for them, no other
-        call starts before that either."""
-        seconds = self.waits(state)
-        error = state.outcome.exception() if state.outcome else None
-        asked = isinstance(error, TransientError) and error.after is not None
-        if asked:
-            self.pace.pause(seconds)
-        if asked or isinstance(error, RateLimitedError):
-            self.pace.tell(seconds, self.secrets.scrubbed(str(error)), always=asked)
-        return seconds
-
-    @property
-    def _never_reached(self) -> bool:
-        return self.pace.last_answer == -math.inf
-
-    def gave_up(self, call: Call, error: TransientError) -> Completion:
-        """What a call that is lost came to. Raises SetupError where no endpoint was ever there,
-        and EndpointDown where it answers nobody."""
-        said = str(error)
-        if isinstance(error, UnreachableError) and self._never_reached:
-            raise SetupError(said)
-        if isinstance(error, RateLimitedError) and self.pace.last_answer < call.limited_since:
-            raise EndpointDown(
-                f"{self.where} has answered nothing but this for "
-                f"{self.limited_for_s:g} s: {self.secrets.scrubbed(said)}"
-            )
-        return Completion("", "failed", error=said)
-
-
 def new_event_loop() -> asyncio.AbstractEventLoop:
     """uvloop's, which takes two thirds of the processor time; asyncio's where there is no uvloop,
     as on Windows."""
@@ -157,10 +82,10 @@ _NEWS_WANTED_S = 0.002
 class Calls:
     """Asks what is `put`, and gives what came back, as each finishes. Starts with the first."""
 
-    def __init__(self, opened: Opened, policy: Policy) -> None:
+    def __init__(self, opened: Opened, transport: Transport) -> None:
         self._opened = opened
-        self._policy = policy
-        self._pace = policy.pace
+        self._transport = transport
+        self._pace = transport.pace
         self._finished: deque[Reply | BaseException | None] = deque()
         self._news = threading.Event()
         self._waking = False
@@ -180,7 +105,7 @@ class Calls:
 
     def put(self, request: Request) -> None:
         """Ask this one too."""
-        self._ready.append(Call(request, self._policy.expected_tokens(request)))
+        self._ready.append(Call(request, self._transport.expected_tokens(request)))
         if self._thread is None:
             self._begin()
         elif self._hungry:
@@ -213,8 +138,7 @@ class Calls:
         with self._lock:
             self.ended = True
             thread, self._thread = self._thread, None
-        self._finished.append(None)
-        self._news.set()
+        self._finish(None)
         if thread is not None:
             self._on_loop(self._stop.set)
             if thread is not threading.current_thread():  # which the garbage collector may use
@@ -261,11 +185,11 @@ class Calls:
             return
         self._winding_down, self._error = True, error
         if error is not None and self._in_flight:
-            longest = self._policy.settings.timeout_s
+            longest = self._transport.settings.timeout_s
             _LOG.warning(
                 "%s: no other call starts; %d in flight may end until %s (%s)",
-                self._policy.where, self._in_flight, clock(longest),
-                self._policy.secrets.scrubbed(str(error)),
+                self._transport.where, self._in_flight, clock(longest),
+                self._transport.secrets.scrubbed(str(error)),
             )  # fmt: skip
         self._start_ready()
 
@@ -332,24 +256,22 @@ class Calls:
     async def _ask(self, call: Call) -> None:
         """Put the call's reply, or what ends the stream."""
         try:
-            self._finished.append(self._policy.reply(call, await self._completed(call)))
+            self._finished.append(self._transport.outcome(call, await self._completed(call)))
             self._tell_of_news()
         except SetupError as error:
             # The foreign error underneath is dropped: it may hold the key.
-            scrubbed = self._policy.secrets.scrubbed
+            scrubbed = self._transport.secrets.scrubbed
             told = [replace(p, message=scrubbed(p.message)) for p in error.problems]
             self._wind_down(SetupError(told))
         except Exception as error:
             self._wind_down(error)
 
     async def _completed(self, call: Call) -> Completion:
+        """The outcome of a call, which is tried until an answer comes or it is lost."""
         try:
             return await self._try(call)
         except TransientError as error:
-            return await self._retried(call, error)
-
-    async def _retried(self, call: Call, first: TransientError) -> Completion:
-        """Try again until an answer comes or the call is lost."""
+            first = error
 
         async def again() -> Completion:
             if call.turn is None:  # the try that brought us here
@@ -362,16 +284,15 @@ class Calls:
             return await self._try(call)
 
         retrying = AsyncRetrying(
-            stop=partial(self._policy.is_lost, call),
-            wait=self._policy.wait,
+            stop=partial(self._transport.is_lost, call),
+            wait=self._transport.wait,
             retry=retry_if_exception_type(TransientError),
             reraise=True,
         )
         try:
-            done: Completion = await retrying(again)
+            return cast(Completion, await retrying(again))
         except TransientError as error:
-            return self._policy.gave_up(call, error)
-        return done
+            return self._transport.gave_up(call, error)
 
     async def _tried(self, request: Request) -> Completion:
         """What one try came to. An endpoint that has replied takes the parameters: what it then
@@ -411,7 +332,7 @@ class Calls:
             self._pace.limited(call.began, self._in_flight)
             raise
         except TransientError as error:
-            self._pace.failed(id(call), call.began, self._policy.secrets.scrubbed(str(error)))
+            self._pace.failed(id(call), call.began, self._transport.secrets.scrubbed(str(error)))
             call.faults += not self._pace.is_open  # what fails while all do uses up no retry
             raise
         else:
@@ -468,25 +389,25 @@ class Transport:
         where: str = "the endpoint",
         limited_for_s: float = LIMITED_FOR_S,
     ) -> None:
-        self._concurrency = settings.concurrency
-        self._secrets = Secrets(settings.api_key_env)
-        pace = Pace(where, settings, waits.first, waits.longest)
-        self._policy = Policy(settings, waits, pace, where, limited_for_s, self._secrets)
+        self.settings, self.where = settings, where
+        self.secrets = Secrets(settings.api_key_env)
+        self.pace = Pace(where, settings, waits.first, waits.longest)
+        self._waits, self._limited_for_s = waits, limited_for_s
         self._streams: WeakSet[Stream] = WeakSet()
         self._lock = RLock()  # Ctrl-C may come while this thread holds it
 
     def stream(self, opened: Opened, requests: Iterable[Request]) -> Stream:
         """One reply a request, as each finishes; see Stream."""
-        self._secrets.read()  # the environment may have changed since
-        bound = self._concurrency + self._concurrency // _AHEAD
-        stream = Stream(Calls(opened, self._policy), requests, bound)
+        self.secrets.read()  # the environment may have changed since
+        bound = self.settings.concurrency + self.settings.concurrency // _AHEAD
+        stream = Stream(Calls(opened, self), requests, bound)
         with self._lock:
             self._streams.add(stream)
         return stream
 
     def reply(self, request: Request, done: Completion) -> Reply:
         """What a call came to that was made elsewhere, so without a latency."""
-        return replace(self._policy.reply(Call(request, 0, tries=1), done), latency=0.0)
+        return replace(self.outcome(Call(request, 0, tries=1), done), latency=0.0)
 
     def wind_down(self) -> None:
         """Start no other call: every stream ends once its calls in flight have. For any thread."""
@@ -501,6 +422,70 @@ class Transport:
     def _open_streams(self) -> list[Stream]:
         with self._lock:
             return list(self._streams)
+
+    def expected_tokens(self, request: Request) -> int:
+        """What a request may cost: its characters over 4, and the bound of its reply."""
+        if self.settings.tokens_per_minute is None:
+            return 0
+        characters = sum(len(message.content) for message in request.messages)
+        reply = request.max_tokens + self.settings.thinking_budget
+        return characters // _CHARACTERS_A_TOKEN + reply
+
+    def outcome(self, call: Call, done: Completion) -> Reply:
+        """What one call came to, tied to its request."""
+        price, usage = self.settings.price, done.usage
+        if usage.calls != call.tries:
+            usage = replace(usage, calls=call.tries)
+        return Reply(
+            key=call.request.key,
+            text=self.secrets.scrubbed(done.text),
+            finish=done.finish,
+            usage=usage,
+            cost=price.cost(usage) if price else done.cost,
+            latency=time.monotonic() - call.began,
+            error=self.secrets.scrubbed(done.error),
+            log_probabilities=done.log_probabilities,
+            model=self.secrets.scrubbed_name(done.model),
+            reasoning=self.secrets.scrubbed(done.reasoning),
+        )
+
+    def is_lost(self, call: Call, state: RetryCallState) -> bool:
+        """Whether a call that failed is not to be tried again."""
+        error = state.outcome.exception() if state.outcome else None
+        if isinstance(error, RateLimitedError):
+            return time.monotonic() - call.limited_since > self._limited_for_s
+        if isinstance(error, UnreachableError) and self._never_reached and self.pace.is_open:
+            return True
+        return call.faults > self.settings.max_retries
+
+    def wait(self, state: RetryCallState) -> float:
+        """Seconds until a call may be tried again. Where the endpoint asked for them, no other
+        call starts before that either."""
+        seconds = self._waits(state)
+        error = state.outcome.exception() if state.outcome else None
+        asked = isinstance(error, TransientError) and error.after is not None
+        if asked:
+            self.pace.pause(seconds)
+        if asked or isinstance(error, RateLimitedError):
+            self.pace.tell(seconds, self.secrets.scrubbed(str(error)), always=asked)
+        return seconds
+
+    @property
+    def _never_reached(self) -> bool:
+        return self.pace.last_answer == -math.inf
+
+    def gave_up(self, call: Call, error: TransientError) -> Completion:
+        """What a call that is lost came to. Raises SetupError where no endpoint was ever there,
+        and EndpointDown where it answers nobody."""
+        said = str(error)
+        if isinstance(error, UnreachableError) and self._never_reached:
+            raise SetupError(said)
+        if isinstance(error, RateLimitedError) and self.pace.last_answer < call.limited_since:
+            raise EndpointDown(
+                f"{self.where} has answered nothing but this for "
+                f"{self._limited_for_s:g} s: {self.secrets.scrubbed(said)}"
+            )
+        return Completion("", "failed", error=said)
 
 
 class Stream(Iterator[Reply]):

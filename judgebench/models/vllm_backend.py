@@ -3,7 +3,7 @@
 One GPU, or the CPU build of vLLM. A model that needs several GPUs is better served by vLLM's own
 server and reached with `openai-compatible:`.
 
-For label probabilities (`LabelReader`), vLLM lists the most probable tokens beside each one that it
+For label probabilities, vLLM lists the most probable tokens beside each one that it
 generates, after the grammar has taken out those that fit no label. Where labels begin alike, the
 branches that the reply did not take have to be known too: they are asked as further requests of one
 token, each under a grammar of the labels that can still follow. The engine has the prompt's keys
@@ -24,7 +24,7 @@ import numpy as np
 
 from judgebench.errors import JudgebenchError, MissingExtra, RunError, SetupError
 from judgebench.models.checkpoint import ChatEncoder, enforces_schema, identify, too_long
-from judgebench.models.contract import Draws, Finish, LabelsAsked, Reply, Request, Weigher
+from judgebench.models.contract import Draws, Finish, Reply, Request, Weigher
 from judgebench.models.settings import BackendSettings
 from judgebench.models.token_log_probabilities import (
     LabelsRead,
@@ -171,53 +171,52 @@ class _VllmEngine:
 
     def send(self, request: Request, prompt: list[int]) -> str:
         """Queue a prompt; the name under which its output will come."""
+        if request.labels_asked is not None:
+            must_be_chained(request.labels_asked)
+        how = {
+            "logprobs": None if request.labels_asked is None else LISTED,
+            # vLLM's own are 1.
+            "temperature": 1.0 if request.temperature is None else request.temperature,
+            "top_p": 1.0 if request.top_p is None else request.top_p,
+            "max_tokens": request.max_tokens,
+            "seed": request.seed,
+        }
+        bound = (
+            {"json": dict(request.schema)} if self._enforced and request.schema is not None else {}
+        )
         # A schema that no grammar expresses, a sampling out of range.
-        refused = SetupError, f"vllm refuses the request {request.key!r}"
-        return self._queue(prompt, self._sampling(request), *refused)
-
-    def _queue(
-        self, prompt: Sequence[int | None], sampling: Any, kind: type[JudgebenchError], refused: str
-    ) -> str:
-        name = next(self._names)
-        try:
-            self._engine.add_request(name, {"prompt_token_ids": prompt}, sampling)
-        except Exception as error:
-            raise kind(f"{refused}: {error}") from error
-        return name
+        return self._queue(prompt, how, bound, f"refuses the request {request.key!r}", SetupError)
 
     def probe(self, work: _Work, place: Place) -> str:
         """Queue a request for the one token at a place in a reply's labels."""
+        how = {"temperature": 0.0, "max_tokens": 1, "logprobs": LISTED}
+        tokens = [*work.prompt, *work.tokens_before(place)]
+        return self._queue(
+            tokens, how, {"grammar": place.grammar()}, "tells no label probabilities"
+        )
+
+    def _queue(
+        self,
+        prompt: Sequence[int | None],
+        how: Mapping[str, Any],
+        bound: Mapping[str, Any],
+        refused: str,
+        kind: type[JudgebenchError] = RunError,
+    ) -> str:
+        """Queue a prompt whose reply is sampled so and `bound` to a schema or grammar."""
         from vllm.sampling_params import RequestOutputKind, SamplingParams, StructuredOutputsParams
 
-        assert work.labels is not None
-        tokens = [*work.prompt, *work.labels.tokens_before(place)]
+        name = next(self._names)
         sampling = SamplingParams(
-            temperature=0.0,
-            max_tokens=1,
-            logprobs=LISTED,
-            structured_outputs=StructuredOutputsParams(grammar=place.grammar()),
+            structured_outputs=StructuredOutputsParams(**bound) if bound else None,
             output_kind=RequestOutputKind.FINAL_ONLY,
+            **how,
         )
-        return self._queue(tokens, sampling, RunError, "vllm tells no label probabilities")
-
-    def _sampling(self, request: Request) -> Any:
-        from vllm.sampling_params import RequestOutputKind, SamplingParams, StructuredOutputsParams
-
-        bound = None
-        if self._enforced and request.schema is not None:
-            bound = StructuredOutputsParams(json=dict(request.schema))
-        if request.labels_asked is not None:
-            must_be_chained(request.labels_asked)
-        return SamplingParams(
-            logprobs=None if request.labels_asked is None else LISTED,
-            # vLLM's own are 1.
-            temperature=1.0 if request.temperature is None else request.temperature,
-            top_p=1.0 if request.top_p is None else request.top_p,
-            max_tokens=request.max_tokens,
-            seed=request.seed,
-            structured_outputs=bound,
-            output_kind=RequestOutputKind.FINAL_ONLY,
-        )
+        try:
+            self._engine.add_request(name, {"prompt_token_ids": prompt}, sampling)
+        except Exception as error:
+            raise kind(f"vllm {refused}: {error}") from error
+        return name
 
     def step(self) -> list[tuple[str, Any]]:
         """Compute one token of every prompt under way; the names and outputs of finished ones."""
@@ -254,13 +253,8 @@ class _VllmEngine:
 
     def _answered(self, asked: Sequence[tuple[list[int], Mapping[str, Any]]]) -> list[Any]:
         """The engine's outputs for prompts, each with its sampling, in their order."""
-        from vllm.sampling_params import RequestOutputKind, SamplingParams
-
-        kind, refused = RequestOutputKind.FINAL_ONLY, "vllm says nothing of given texts"
-        names = {}
-        for i, (prompt, how) in enumerate(asked):
-            sampling = SamplingParams(output_kind=kind, **how)
-            names[self._queue(prompt, sampling, RunError, refused)] = i
+        refused = "says nothing of given texts"
+        names = {self._queue(*one, {}, refused): i for i, one in enumerate(asked)}
         found: dict[int, Any] = {}
         while len(found) < len(asked):
             found |= {names[name]: done for name, done in self.step()}
@@ -277,37 +271,48 @@ class _Work:
     """A request that the engine works on, and afterwards the places where its labels part."""
 
     def __init__(self, request: Request, prompt: list[int]) -> None:
-        self.request = request
-        self.prompt = prompt
+        self.request, self.prompt = request, prompt
         self.open = 1  # requests in the engine
-        self.labels: LabelReader | None = None
-        self._told: list[tuple[Place, Sequence[Token]]] = []
-        self._output: Any = None
+        self._labels = LabelsRead({})
+        self._steps = list[Step]()
+        self._listed: dict[tuple[int | None, ...], Sequence[Token]] = {}  # at places asked about
         self._began = time.perf_counter()
 
     def take(self, engine: _VllmEngine, place: Place | None, output: Any) -> list[Place]:
-        """Keep an output, the reply's or a place's; what is to be asked next."""
+        """Keep an output, the reply's or a place's; return the places to ask about next."""
         self.open -= 1
-        if place is not None:
-            self._told.append((place, engine.vocabulary.steps(output)[0].listed))
-        else:
+        asked = self.request.labels_asked
+        if place is None:
             self._output = output
-            if self.request.labels_asked is not None and output.finish_reason in _FINISH:
-                steps = engine.vocabulary.steps(output)
-                self.labels = LabelReader(self.request.labels_asked, output.text, steps)
-        if self.open or self.labels is None:
+        if asked is None or self._output.finish_reason not in _FINISH:
             return []
-        if self._told:
-            self.labels.tell(self._told)
-            self._told = []
-        missing = self.labels.take_missing()
+        steps = engine.vocabulary.steps(output)
+        if place is None:
+            self._steps, self._recorded = steps, recorded(steps)
+        else:
+            self._listed[self.tokens_before(place)] = steps[0].listed
+        if self.open:
+            return []
+        missing = list[Place]()
+
+        def ask(at: Place) -> Sequence[Token] | None:
+            known = self._recorded(at) or self._listed.get(self.tokens_before(at))
+            if known is None and at.grammar() is not None:
+                missing.append(at)
+            return known
+
+        pieces = [step.written.piece for step in self._steps]
+        self._labels = read_labels(self._output.text, pieces, asked.fields, ask)
         self.open = len(missing)
         return missing
+
+    def tokens_before(self, place: Place) -> tuple[int | None, ...]:
+        """The ids of the reply's tokens, as they would be at a place."""
+        return tuple(t.id for t in (*(s.written for s in self._steps[: place.at]), *place.branch))
 
     def reply(self) -> Reply:
         output = self._output
         finish = _FINISH.get(output.finish_reason, "failed")
-        read = self.labels.labels if self.labels else LabelsRead({})
         ended = f"vllm ended it with {output.finish_reason!r}"
         return Reply(
             key=self.request.key,
@@ -315,8 +320,8 @@ class _Work:
             finish=finish,
             usage=Usage(1, len(self.prompt), len(output.token_ids)),
             latency=time.perf_counter() - self._began,
-            error=ended if finish == "failed" else read.reason,
-            log_probabilities=read.log_probabilities or None,
+            error=ended if finish == "failed" else self._labels.reason,
+            log_probabilities=self._labels.log_probabilities or None,
         )
 
 
@@ -375,42 +380,3 @@ class Vocabulary:
     def _token(self, id_: int, listed: Any) -> Token:
         piece = self._pieces[id_] if id_ < len(self._pieces) else b""
         return Token(piece, float(listed.logprob), id_)
-
-
-class LabelReader:
-    """The labels of one reply, read as far as the branches are known, and the places that have to
-    be asked to know more."""
-
-    def __init__(self, asked: LabelsAsked, text: str, steps: Sequence[Step]) -> None:
-        self._asked = asked
-        self._text = text
-        self._steps = steps
-        self._recorded = recorded(steps)
-        self._told: dict[tuple[int | None, ...], Sequence[Token]] = {}
-        self._missing: list[Place] = []
-        self.labels = self._read()
-
-    def take_missing(self) -> list[Place]:
-        """The places to ask, once each."""
-        missing, self._missing = self._missing, []
-        return missing
-
-    def tell(self, answers: Iterable[tuple[Place, Sequence[Token]]]) -> None:
-        """Read anew with what the engine listed at places it was asked about."""
-        for place, listed in answers:
-            self._told[self.tokens_before(place)] = listed
-        self.labels = self._read()
-
-    def tokens_before(self, place: Place) -> tuple[int | None, ...]:
-        """The ids of the reply's tokens, as they would be at a place."""
-        return tuple(t.id for t in (*(s.written for s in self._steps[: place.at]), *place.branch))
-
-    def _read(self) -> LabelsRead:
-        pieces = [step.written.piece for step in self._steps]
-        return read_labels(self._text, pieces, self._asked.fields, self._ask)
-
-    def _ask(self, place: Place) -> Sequence[Token] | None:
-        known = self._recorded(place) or self._told.get(self.tokens_before(place))
-        if known is None and place.grammar() is not None:
-            self._missing.append(place)
-        return known

@@ -403,10 +403,8 @@ def _additive(model: Any, visible: Any) -> Any:
     import torch
 
     seen = torch.as_tensor(visible, device=model.device)
-    hidden = torch.finfo(model.dtype).min
-    return torch.zeros(seen.shape, dtype=model.dtype, device=seen.device).masked_fill_(
-        ~seen, hidden
-    )[None, None]
+    mask = torch.zeros(seen.shape, dtype=model.dtype, device=seen.device)
+    return mask.masked_fill_(~seen, torch.finfo(model.dtype).min)[None, None]
 
 
 _PREFIXES = 16  # as many system texts are kept: `per_metric` judging takes turns with several
@@ -445,8 +443,8 @@ class LabelScorer:
                 branches = self._texts.branches(prompt, texts)
                 longest = max(len(option) for field in branches for option in field)
                 if longest > self._context:
-                    told = f"{longest} tokens; the model attends to {self._context} at once"
-                    error = f"the prompt and a label have {told}"
+                    error = f"the prompt and a label have {longest} tokens; the model attends to "
+                    error += f"{self._context} at once"
                     return Reply(request.key, "", "too_long", error=error)
                 try:
                     tree = label_tree(branches)
@@ -459,11 +457,20 @@ class LabelScorer:
                 logs = normalised(tree.totals(steps), [len(field) for field in branches])
                 keys = [field.key for field in asked.fields][len(found) :]
                 found.update(zip(keys, logs, strict=False))
-            if not self._checked:
-                self._check(branches[-1], logs[-1])
-                self._checked = True
+            self._checked = self._checked or self._agrees(branches[-1], logs[-1])
         tokens = len(self._encoder.ids(prompt))
-        return _as_reply(request, found, tokens, time.perf_counter() - began)
+        options = {field.key: field.options for field in asked.fields}
+        chosen = {key: options[key][int(np.argmax(logs))] for key, logs in found.items()}
+        return Reply(
+            key=request.key,
+            text=json.dumps(chosen, ensure_ascii=False, separators=(",", ":")),
+            usage=Usage(1, tokens, 0),
+            latency=time.perf_counter() - began,
+            log_probabilities={
+                key: dict(zip(options[key], logs.tolist(), strict=True))
+                for key, logs in found.items()
+            },
+        )
 
     def _prefix_for(self, request: Request, trunk: list[int]) -> Prefix:
         """What the cache already holds of this text; nothing where the text begins otherwise."""
@@ -491,31 +498,15 @@ class LabelScorer:
         texts = [self._encoder.chat(messages) for messages in said]
         return common_prefix([self._encoder.ids(text) for text in texts])[:-1]
 
-    def _check(self, field: Sequence[list[int]], logs: Floats) -> None:
-        """Whether plain passes over the whole texts of one field's options say the same.
-
-        Raises SetupError where they do not.
-        """
+    def _agrees(self, field: Sequence[list[int]], logs: Floats) -> bool:
+        """Return True where plain passes over the whole texts of one field's options say the
+        same; raise SetupError where they do not."""
         shared, closing = len(common_prefix(field)), self._texts.closing
         totals = [plain_log_p(self._model, ids, shared, closing).sum() for ids in field]
         apart = float(np.abs(totals - np.logaddexp.reduce(totals) - logs).max())
         if not apart <= rounding(self._model):
             raise cannot(f"plain passes and the pass over all labels differ by {apart:.3g}")
-
-
-def _as_reply(request: Request, found: Mapping[str, Floats], tokens: int, seconds: float) -> Reply:
-    assert request.labels_asked is not None
-    options = {field.key: field.options for field in request.labels_asked.fields}
-    chosen = {key: options[key][int(np.argmax(logs))] for key, logs in found.items()}
-    return Reply(
-        key=request.key,
-        text=json.dumps(chosen, ensure_ascii=False, separators=(",", ":")),
-        usage=Usage(1, tokens, 0),
-        latency=seconds,
-        log_probabilities={
-            key: dict(zip(options[key], logs.tolist(), strict=True)) for key, logs in found.items()
-        },
-    )
+        return True
 
 
 class Texts(Protocol):
