@@ -7,6 +7,8 @@ import re
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, fields, replace
+from itertools import groupby
+from operator import attrgetter
 from secrets import token_hex
 from typing import Any, cast
 
@@ -309,9 +311,8 @@ class LLMJudge:
         system, user = self.prompt.render(rubric, (task.bundle or (task.answer,))[0], shown)
         before = self._before(rubric, task.answer) if self._before else ()
         messages = [Message("system", system), *before, Message("user", user)]
-        previous = [one.previous for one in (together or (task,)) if one.previous is not None]
-        if previous:
-            reasons = dict.fromkeys(verdict.reason for verdict in previous)
+        before_this = [one.previous for one in (together or (task,)) if one.previous is not None]
+        if reasons := dict.fromkeys(verdict.reason for verdict in before_this):
             messages.append(Message("user", _ask_again("; ".join(reasons))))
         decoding, (schema, enough) = self.config.decoding, self._form(part, len(texts))
         return Request(
@@ -567,15 +568,9 @@ def _share(whole: Verdict, number: int, n: int) -> Verdict:
 
 
 def _merge_turns(messages: list[Message]) -> Iterator[Message]:
-    """Merges neighbouring turns of one role: many chat templates demand that roles alternate."""
-    last = messages[0]
-    for message in messages[1:]:
-        if message.role == last.role:
-            last = Message(last.role, f"{last.content}\n\n{message.content}")
-        else:
-            yield last
-            last = message
-    yield last
+    """Merge neighbouring turns of one role: many chat templates demand that roles alternate."""
+    for role, turns in groupby(messages, attrgetter("role")):
+        yield Message(role, "\n\n".join(turn.content for turn in turns))
 
 
 def _status(replies: list[Reply], readings: list[Reading]) -> Status:

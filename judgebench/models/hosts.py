@@ -103,9 +103,8 @@ def check_hosts(hosts: Iterable[str], field: str = "backend") -> None:
 def proxy_of(url: str) -> str | None:
     """The proxy that the environment names for `url`."""
     parts = urlsplit(url)
-    if proxy_bypass(parts.hostname or ""):
-        return None
-    proxy = getproxies().get(parts.scheme)
+    bypassed = proxy_bypass(parts.hostname or "")
+    proxy = None if bypassed else getproxies().get(parts.scheme)
     return f"http://{proxy}" if proxy and "://" not in proxy else proxy
 
 
@@ -176,8 +175,7 @@ def _lacking(model: str, body: Any) -> str:
     names = [name for name in ids if isinstance(name, str)]
     if not names or model in names:
         return ""
-    near = get_close_matches(model, names, n=1)
-    guess = f"; did you mean {near[0]!r}?" if near else ""
+    guess = "".join(f"; did you mean {n!r}?" for n in get_close_matches(model, names, n=1))
     more = ", …" if len(names) > _MOST_NAMED else ""
     known = error_text(", ".join(names[:_MOST_NAMED]) + more)
     return f"does not list the model {model!r}{guess} (it lists {known})"

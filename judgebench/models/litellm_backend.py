@@ -52,8 +52,7 @@ class LiteLLM:
 
     def __init__(self, model: str, settings: BackendSettings, waits: Waits = DEFAULT_WAITS) -> None:
         self._litellm = _litellm()
-        self._model = model
-        self._settings = settings
+        self._model, self._settings = model, settings
         settings.checked_base_url()
         self._supported = self._supported_parameters()
         self._lane: Lane = (

@@ -315,9 +315,7 @@ class Probes:
     def __init__(
         self, server: Any, key: str, body: Mapping[str, Any], answered: Mapping[str, Any]
     ) -> None:
-        self._server = server
-        self._key = key
-        self._body = body
+        self._server, self._key, self._body = server, key, body
         content = answered["choices"][0].get("logprobs", {}).get("content", [])
         self._written = [Token(bytes(t["bytes"]), 0.0, int(t["id"])) for t in content]
         self._text: str = answered["choices"][0]["message"]["content"] or ""

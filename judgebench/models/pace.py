@@ -42,8 +42,7 @@ class Pace:
     def __init__(
         self, where: str, settings: BackendSettings, first_s: float, longest_s: float
     ) -> None:
-        self._where = where
-        self._settings = settings
+        self._where, self._settings = where, settings
         self._lock = threading.Lock()
         self._limit = float(settings.concurrency)
         self._halved = -math.inf

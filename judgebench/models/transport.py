@@ -83,8 +83,7 @@ class Calls:
     """Asks what is `put`, and gives what came back, as each finishes. Starts with the first."""
 
     def __init__(self, opened: Opened, transport: Transport) -> None:
-        self._opened = opened
-        self._transport = transport
+        self._opened, self._transport = opened, transport
         self._pace = transport.pace
         self._finished: deque[Reply | BaseException | None] = deque()
         self._news = threading.Event()

@@ -267,8 +267,7 @@ class Prefix:
     """Tokens that were read, and the keys and values that each layer keeps of them."""
 
     def __init__(self, tokens: list[int], states: list[tuple[Any, Any]]) -> None:
-        self.tokens = tokens
-        self._states = states
+        self.tokens, self._states = tokens, states
 
     @classmethod
     def of(cls, model: Any, tokens: list[int]) -> Prefix:
@@ -418,8 +417,7 @@ class LabelScorer:
     """
 
     def __init__(self, model: Any, encoder: ChatEncoder, context: int) -> None:
-        self._model = model
-        self._encoder = encoder
+        self._model, self._encoder = model, encoder
         self._texts = ReplyTokens(encoder)
         self._context = min(context, reach_of(model))
         self._prefixes: OrderedDict[tuple[Message, ...], Prefix] = OrderedDict()
