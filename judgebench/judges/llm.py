@@ -7,8 +7,6 @@ import re
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, fields, replace
-from itertools import groupby
-from operator import attrgetter
 from secrets import token_hex
 from typing import Any, cast
 
@@ -160,6 +158,9 @@ class LLMJudge:
         self._before: Before | None = None
         alone = config.mode == "per_metric"
         self.parts = [rubric.only([m.id]) for m in rubric.metrics] if alone else [rubric]
+        # The requests that one answer, or all that are shown together, take: one, or one for each
+        # metric, and that twice where a pair is shown in both orders.
+        self.calls_an_answer = len(self.parts) * (1 + self._both_orders)
         self._metrics = [[metric.id for metric in part.metrics] for part in self.parts]
         # By size and identity: backends keep what they make of a schema.
         self._forms: dict[tuple[int, int], tuple[dict[str, Any] | None, int]] = {}
@@ -208,12 +209,6 @@ class LLMJudge:
     def parse_retries(self) -> int:
         """How often an unreadable reply is requested again."""
         return self.config.parse_retries
-
-    @property
-    def calls_an_answer(self) -> int:
-        """How many requests one answer, or all that are shown together, take: one, or one for each
-        metric, and that twice where a pair is shown in both orders."""
-        return len(self.parts) * (1 + self._both_orders)
 
     @property
     def _both_orders(self) -> bool:
@@ -569,8 +564,14 @@ def _share(whole: Verdict, number: int, n: int) -> Verdict:
 
 def _merge_turns(messages: list[Message]) -> Iterator[Message]:
     """Merge neighbouring turns of one role: many chat templates demand that roles alternate."""
-    for role, turns in groupby(messages, attrgetter("role")):
-        yield Message(role, "\n\n".join(turn.content for turn in turns))
+    last = messages[0]
+    for message in messages[1:]:
+        if message.role == last.role:
+            last = Message(last.role, f"{last.content}\n\n{message.content}")
+        else:
+            yield last
+            last = message
+    yield last
 
 
 def _status(replies: list[Reply], readings: list[Reading]) -> Status:

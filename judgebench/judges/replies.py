@@ -185,20 +185,23 @@ def _readings(
     except ValueError as error:
         return [Reading(problems=(str(error),))]
     readings, verdict = [], []
+    texts = _shown(judged)
+    may_quote = any(map(_may_hold, texts))  # most texts can hold no verdict
     for one in each:
         labels, problems = {}, []
         for metric in rubric.metrics:
-            where = one.name if len(rubric.metrics) == 1 else f"{one.name}, {metric.id}"
             try:
                 labels[metric.id] = label = _label(metric, one.values, thresholds)
             except ValueError as error:
+                where = one.name if len(rubric.metrics) == 1 else f"{one.name}, {metric.id}"
                 problems.append(f"{where if one.name else metric.id}: {error}")
                 continue
-            value = one.values[metric.id]
-            means = f"{_score(value):g}" if thresholds else label
-            verdict.append((_names(metric, one.name, len(rubric.metrics)), (str(value), means)))
+            if may_quote:
+                value = one.values[metric.id]
+                means = f"{_score(value):g}" if thresholds else label
+                verdict.append((_names(metric, one.name, len(rubric.metrics)), (str(value), means)))
         readings.append(Reading(labels, tuple(problems), rationale=one.rationale))
-    if verdict and judged and holds(_shown(judged), verdict):
+    if verdict and holds(texts, verdict):
         return [Reading(problems=(QUOTED,))]
     return readings
 

@@ -175,10 +175,13 @@ def from_prompt(
     token that begins the label."""
     from vllm.sampling_params import SamplingParams
 
-    assert backend._engine is not None
-    llm, encoded = backend._engine._engine, backend._engine.encode(request)
-    pieces = backend._engine.vocabulary._pieces
-    written = list(finished(llm, backend._engine._sampling(request), encoded).outputs[0].token_ids)
+    engine = backend._engine
+    assert engine is not None
+    llm, encoded, pieces = engine._engine, engine.encode(request), engine.vocabulary._pieces
+    engine.send(request, encoded)
+    while not (done := engine.step()):
+        continue
+    written = list(done[0][1].outputs[0].token_ids)
     label_at = reply.text.index(json.loads(reply.text)["fit"])
     before = next(
         written[:n]
