@@ -202,7 +202,7 @@ def judged_kind(config: JudgeConfig, prompt: Prompt) -> Kind:
 
 
 def check_judge(config: JudgeConfig, prompt: Prompt, rubric: Rubric) -> None:
-    """Whether judge, prompt and rubric fit together. Raises SetupError with every problem."""
+    """Check that judge, prompt and rubric fit together. Raises SetupError with every problem."""
     kind = judged_kind(config, prompt)
     problems = _places_problems(config, prompt, kind)
     judged = rubric.of_kind(kind)

@@ -216,7 +216,7 @@ class LLMJudge:
 
     @property
     def bundled(self) -> bool:
-        """Whether one request is about several answers, where there are several."""
+        """Return whether one request is about several answers, where there are several."""
         return self.kind == "criterion" or self.config.list is not None
 
     def together(self, answer: Answer) -> Hashable:
@@ -228,7 +228,7 @@ class LLMJudge:
 
     @property
     def of_some(self) -> bool:
-        """Whether the rubric has metrics of other rows, which are not this judge's."""
+        """Return whether the rubric has metrics of other rows, which are not this judge's."""
         return self.whole.kinds != {self.kind}
 
     @property
@@ -446,7 +446,7 @@ class LLMJudge:
         return [read_reply(kind, text, rubric, self.config.thresholds, alone)]
 
     def _is_bound(self, text: str, rubric: Rubric, n: int) -> bool:
-        """Whether a reply was held to its schema, so that every character is the judge's own.
+        """Tell whether a reply was held to its schema, so that every character is the judge's.
 
         Of an endpoint this is known once: it is asked for a word that its text forbids. Batches are
         not asked, since their replies may take a day.

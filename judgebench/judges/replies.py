@@ -304,7 +304,7 @@ def without_reasoning(text: str) -> str:
 
 
 def is_only_reasoning(text: str) -> bool:
-    """Whether a reply begins its reasoning and never ends it."""
+    """Return whether a reply begins its reasoning and never ends it."""
     begun = _REASONING.match(text.lstrip("\ufeff \t\r\n"))
     return begun is not None and _REASONING.search(text, begun.end()) is None
 
@@ -531,7 +531,7 @@ def work_of(replies: Sequence[Reply]) -> dict[str, Any]:
 
 
 def looks_like_refusal(text: str) -> bool:
-    """Whether a reply begins as refusals do."""
+    """Return whether a reply begins as refusals do."""
     return _REFUSALS.match(normalise(text[:200])) is not None
 
 
@@ -596,7 +596,7 @@ def holds(texts: Sequence[str], verdict: Sequence[tuple[Sequence[str], Sequence[
 
 
 def _may_hold(text: str) -> bool:
-    """Whether a spelling of it may have a colon or a bracket, as a label has; most texts do not."""
+    """Tell whether a spelling of it may have a colon or bracket, as a label has; most have none."""
     return not text.isascii() or any(map(text.__contains__, ":[&\\"))
 
 
@@ -650,7 +650,7 @@ def _folded(text: str) -> str:
 
 
 def _stands(view: str, start: int, wanted: str) -> bool:
-    """Whether these words stand at a place of a view, in letters of whatever alphabet, and end
+    """Tell whether these words stand at a place of a view, in letters of whatever alphabet, and end
     there. They may begin within a word, since a copy may."""
     end = start + len(wanted)
     whole = start >= 0 and wanted != "" and not _GOES_ON.match(view, end)
@@ -658,7 +658,7 @@ def _stands(view: str, start: int, wanted: str) -> bool:
 
 
 def _reads(said: str, wanted: str) -> bool:
-    """Whether the words are equal, where a letter of one alphabet may stand for one of another."""
+    """Return whether the words are equal, letters of one alphabet standing for those of another."""
     if said == wanted or len(said) != len(wanted) or said.isascii() is wanted.isascii() is True:
         return said == wanted
     return all(

@@ -461,7 +461,7 @@ class Batched:
             raise self._fault
 
     def _takes_others(self, fault: SetupError) -> bool:
-        """Whether what was refused is about those requests alone: the endpoint replies to a few
+        """Ask whether the refusal is about those requests alone: the endpoint replies to a few
         words that are asked in the same way."""
         if not isinstance(fault, RefusedParameterError):
             return False

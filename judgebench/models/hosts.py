@@ -81,7 +81,7 @@ def host_of(url: str) -> str:
 
 
 def is_local(host: str) -> bool:
-    """Whether a host, with or without a port, is this machine by its loopback interface.
+    """Return whether a host, with or without a port, is this machine by its loopback interface.
 
     >>> [is_local(host) for host in ("127.0.0.2:80", "[::1]:80", "localhost", "10.0.0.1")]
     [True, True, True, False]

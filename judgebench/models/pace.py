@@ -68,7 +68,7 @@ class Pace:
 
     @property
     def is_open(self) -> bool:
-        """Whether the circuit is open: the endpoint is only probed."""
+        """Return whether the circuit is open: the endpoint is only probed."""
         return self._opened is not None
 
     def start(self, in_flight: int, tokens: int) -> float:

@@ -275,8 +275,8 @@ class Secrets:
         return _HIDDEN if self.stands_in(text) else self.scrubbed(text)
 
     def stands_in(self, text: str) -> bool:
-        """Whether a part of a judge's settings holds a key: one that is known, looks like one, is
-        named as one (`;key=`), or a user or password of a URL or host."""
+        """Find whether a part of a judge's settings holds a key: one that is known, looks like one,
+        is named as one (`;key=`), or a user or password of a URL or host."""
         return any(
             any(secret in read for secret in self._long)
             or any(p.search(read) for p in (_LOOKS_LIKE_A_KEY, _NAMED_KEY, _USERINFO, _LOGIN))

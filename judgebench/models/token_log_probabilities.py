@@ -194,7 +194,7 @@ class _FieldReading:
         self.unexplored += [(-share, place.options) for share, _, place in branches]
 
     def _unmet(self, branches: Sequence[tuple[float, int, Place]]) -> bool:
-        """Whether the largest branch is worth a look for an option that was not met yet."""
+        """Return whether the largest branch is worth a look for an option that was not met yet."""
         if not branches or -branches[0][0] < _TOO_SMALL:
             return False
         return any(option not in self.masses for *_, place in branches for option in place.options)
@@ -299,7 +299,7 @@ def values(text: str) -> dict[str, Value | None] | None:
 
 
 def begins(value: bytes, option: str) -> bool:
-    """Whether `value` begins the JSON string of `option`, or is all of it and what may follow."""
+    """Return whether `value` begins the JSON string of `option`, or is all of it and more."""
     if value[:1] != b'"':
         return False
     at = 1

@@ -108,8 +108,10 @@ class TransformersBackend:
                 if len(prompt) >= engine.context:
                     yield too_long(request, len(prompt), engine.context)
                     continue
-                row = _Row(request, prompt, min(request.max_tokens, engine.context - len(prompt)))
-                groups.setdefault(row.alike(place), []).append(row)
+                room = min(request.max_tokens, engine.context - len(prompt))
+                # Those that one call can compute together.
+                alike = _text_of(request.schema), room, place if request.temperature else None
+                groups.setdefault(alike, []).append(_Row(request, prompt, room))
             for rows in groups.values():
                 yield from engine.generate(rows)
 
@@ -139,14 +141,6 @@ class _Row:
     request: Request
     prompt: list[int]
     room: int
-
-    def alike(self, place: int) -> tuple[Any, ...]:
-        """Equal for rows that one call can compute together; `place` is the row's own."""
-        return (
-            _text_of(self.request.schema),
-            self.room,
-            place if self.request.temperature else None,
-        )
 
 
 class _LoadedModel:
@@ -188,7 +182,7 @@ class _LoadedModel:
         mask = [[0] * (width - len(p)) + [1] * len(p) for p in prompts]
         if seed is not None:
             torch.manual_seed(seed)
-        with _memory_errors(), torch.inference_mode():
+        with _inference():
             output = self._model.generate(
                 input_ids=torch.tensor(ids, device=self._model.device),
                 attention_mask=torch.tensor(mask, device=self._model.device),
@@ -201,7 +195,7 @@ class _LoadedModel:
     def weigh(self, request: Request) -> Reply:
         """The likeliest labels and the log-probabilities of all; nothing is generated."""
         self._scorer = self._scorer or LabelScorer(self._model, self.encode, self.context)
-        with _memory_errors():
+        with _inference():
             return self._scorer.reply(request)
 
     @property
@@ -211,7 +205,7 @@ class _LoadedModel:
 
     def log_p(self, texts: Sequence[tuple[Sequence[int], int]]) -> Sequence[Floats]:
         """By a plain pass for each text."""
-        with _memory_errors():
+        with _inference():
             return [plain_log_p(self._model, ids, start) for ids, start in texts]
 
     def sampled(self, prompt: Sequence[int], draws: Draws) -> Sequence[list[int]]:
@@ -223,27 +217,23 @@ class _LoadedModel:
     def hung(self, texts: Sequence[tuple[Sequence[int], Sequence[Branch]]]) -> Sequence[Floats]:
         """A pass over each text with all its branches, if a first one says what plain passes say
         and the model takes the mask of a tree; else a pass for each branch."""
-        import torch
-
         longest = max(b.place + len(b.tokens) for _, branches in texts for b in branches)
         if self._tree_reach is None:
             self._tree_reach = self._checked(*texts[0])
         if longest > self._tree_reach:
             return passes_of(self, texts)
         reader = TreeReader(self._model, Prefix([], []))  # what texts begin with is read once
-        with _memory_errors(), torch.inference_mode():
+        with _inference():
             return [reader.hung(text, branches) for text, branches in texts]
 
     def _checked(self, text: Sequence[int], branches: Sequence[Branch]) -> int:
         """How long the texts of trees may be; 0 where the model cannot read any."""
-        import torch
-
         some = [branches[0], branches[len(branches) // 2], branches[-1]]
         try:
             reach = reach_of(self._model)
         except SetupError:
             return 0
-        with _memory_errors(), torch.inference_mode():
+        with _inference():
             found = TreeReader(self._model, Prefix([], [])).hung(text, some)
         apart = abs(found - passes_of(self, [(text, some)])[0]).max()
         return reach if apart <= rounding(self._model) else 0
@@ -282,12 +272,13 @@ class _LoadedModel:
 
 
 @contextmanager
-def _memory_errors() -> Iterator[None]:
-    """Translates the engine's lack of memory."""
+def _inference() -> Iterator[None]:
+    """Keep no gradients, and translate the engine's lack of memory."""
     import torch
 
     try:
-        yield
+        with torch.inference_mode():
+            yield
     except torch.OutOfMemoryError as error:
         raise RunError(
             "transformers: out of memory; lower settings.concurrency or settings.context"

@@ -306,7 +306,7 @@ class Calls:
         return done
 
     async def _takes_others(self, request: Request) -> bool:
-        """Whether the endpoint replies to a few words that are asked in the same way; all requests
+        """Ask whether the endpoint replies to a few words asked in the same way; all requests
         that it refuses meanwhile wait for the one reply. Raises TransientError."""
         if self._probe is None:
             probe = replace(request, messages=FEW_WORDS)
@@ -449,7 +449,7 @@ class Transport:
         )
 
     def is_lost(self, call: Call, state: RetryCallState) -> bool:
-        """Whether a call that failed is not to be tried again."""
+        """Return whether a call that failed is not to be tried again."""
         error = state.outcome.exception() if state.outcome else None
         if isinstance(error, RateLimitedError):
             return time.monotonic() - call.limited_since > self._limited_for_s

@@ -218,21 +218,19 @@ class ReplyTokens:
 
     def branches(self, prompt: str, fields: Sequence[Sequence[str]]) -> Branches:
         """The ids of the prompt and each reply, CLOSE in the place of the closing quote."""
+        if self._cuttable is False:
+            return self._tokens(prompt, fields, 0)
+        cut = max((found.start() for found in self._encoder.control.finditer(prompt)), default=0)
+        tokens = self._tokens(prompt, fields, cut)
         if self._cuttable is None:
-            whole = self._whole_tokens(prompt, fields)
-            self._cuttable = self._cut(prompt) > 0 and self._cut_tokens(prompt, fields) == whole
-        return (self._cut_tokens if self._cuttable else self._whole_tokens)(prompt, fields)
+            self._cuttable = cut > 0 and tokens == self._tokens(prompt, fields, 0)
+        return tokens if self._cuttable else self._tokens(prompt, fields, 0)
 
-    def _cut_tokens(self, prompt: str, fields: Sequence[Sequence[str]]) -> Branches:
-        cut = self._cut(prompt)
-        head = self._encoder.ids(prompt[:cut])
-        return [[head + self._tail(prompt[cut:], reply) for reply in field] for field in fields]
-
-    def _whole_tokens(self, prompt: str, fields: Sequence[Sequence[str]]) -> Branches:
-        return [[self._whole(prompt, reply) for reply in field] for field in fields]
-
-    def _cut(self, prompt: str) -> int:
-        return max((found.start() for found in self._encoder.control.finditer(prompt)), default=0)
+    def _tokens(self, prompt: str, fields: Sequence[Sequence[str]], cut: int) -> Branches:
+        """The ids where what stands before `cut` is tokenised apart; of the whole text with 0."""
+        head = self._encoder.ids(prompt[:cut]) if cut else []
+        tail: Callable[[str, str], list[int]] = self._tail if cut else self._whole
+        return [[head + tail(prompt[cut:], reply) for reply in field] for field in fields]
 
     def _whole(self, prompt: str, reply: str) -> list[int]:
         found = self._tokenizer(
@@ -571,7 +569,7 @@ def passes_of(
 
 
 def _goes_on(branch: Branch, text: Tokens) -> bool:
-    """Whether the text itself goes on as the branch does."""
+    """Return whether the text itself goes on as the branch does."""
     end = branch.place + len(branch.tokens)
     return list(text[branch.place : end]) == list(branch.tokens)
 
