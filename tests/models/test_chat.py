@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from loopback import completion
 
-from judgebench.models.chat import UnreadableBodyError, chat_body, read_chat
-from judgebench.models.contract import Message, Request
+from judgebench.models.chat import UnreadableBodyError, read_chat
 from judgebench.records import Usage
 
 JSON = st.recursive(
@@ -24,11 +23,6 @@ JSON = st.recursive(
     ),
     max_leaves=12,
 )
-
-
-def test_seed_is_left_out_where_there_is_none() -> None:
-    request = Request("1", (Message("user", "x"),), seed=None)
-    assert "seed" not in chat_body(request, "json_schema")
 
 
 def test_usage_is_read_and_may_be_missing() -> None:
