@@ -27,6 +27,7 @@ from judgebench.judges.replies import (
 )
 from judgebench.models import kind_of
 from judgebench.models.contract import (
+    BACKEND_METHODS,
     FREE,
     Backend,
     LabelField,
@@ -587,7 +588,6 @@ def _status(replies: list[Reply], readings: list[Reading]) -> Status:
 
 
 JUDGE = ("name", "signature", "describe", "judge", "close")
-BACKEND = ("describe", "complete", "close")
 
 
 def judges_from(
@@ -610,7 +610,7 @@ def judges_from(
 
 def _problems(name: str, given: object, taken: Collection[str]) -> list[Problem]:
     where = f"judges.{name}"
-    what, contract = ("judge", JUDGE) if hasattr(given, "judge") else ("backend", BACKEND)
+    what, contract = ("judge", JUDGE) if hasattr(given, "judge") else ("backend", BACKEND_METHODS)
     if missing := [part for part in contract if not hasattr(given, part)]:
         message = f"is not a {what}: it lacks {', '.join(missing)}"
         return [Problem(message, field=where, found=type(given).__name__)]

@@ -95,6 +95,9 @@ class Reply:
     transcript: tuple[Lookup, ...] = ()
 
 
+BACKEND_METHODS = ("describe", "complete", "close")
+
+
 class Backend(Protocol):
     """Any object with these three is a backend."""
 

@@ -26,7 +26,7 @@ from pydantic import (
 
 from judgebench.errors import Problem, SetupError
 from judgebench.files import open_bytes
-from judgebench.models.contract import Backend, Finish, Reply, Request
+from judgebench.models.contract import BACKEND_METHODS, Backend, Finish, Reply, Request
 from judgebench.models.settings import BackendSettings
 from judgebench.records import Usage, canonical_json
 from judgebench.shipped import at_home
@@ -162,9 +162,6 @@ def _no_reply(file: str, keys: str, found: list[int]) -> Problem:
     return Problem(message, file, found[0], "", keys, ", ".join(_ScriptLine.model_fields))
 
 
-METHODS = ("describe", "complete", "close")
-
-
 def importable_from(folder: Path) -> None:
     """Modules in that folder can be imported from now on; those installed go first."""
     path = str(folder.resolve())
@@ -195,9 +192,9 @@ def made_by(name: str, settings: BackendSettings) -> Backend:
 
 def checked(made: object, spec: str) -> Backend:
     """The object, if it is a backend. Raises SetupError that says what it lacks."""
-    if missing := [m for m in METHODS if not callable(getattr(made, m, None))]:
+    if missing := [m for m in BACKEND_METHODS if not callable(getattr(made, m, None))]:
         message = f"is no backend: a {type(made).__name__} lacks {', '.join(missing)}"
-        raise _problem(spec, message, allowed=f"an object with {', '.join(METHODS)}")
+        raise _problem(spec, message, allowed=f"an object with {', '.join(BACKEND_METHODS)}")
     backend = cast(Backend, made)
     try:
         canonical_json(dict(backend.describe()))
