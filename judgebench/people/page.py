@@ -21,51 +21,108 @@ import jinja2
 from markupsafe import Markup
 
 from judgebench.data.cells import mark_forbidden
-from judgebench.data.columns import filled_rows, missing_columns, quoted
+from judgebench.data.columns import filled_rows, missing_columns, quoted, to_csv
 from judgebench.data.findings import Findings
 from judgebench.data.open_table import open_table
 from judgebench.errors import Problem, SetupError, shorten
 from judgebench.records import content_hash
 
 Item = Mapping[str, Any]
-_BESIDE = ("reviewer", "remark", "edit")
+FILLED_IN = ("reviewer", "remark")  # beside the answers, by whoever reviews
 
 
 @dataclass(frozen=True)
 class Question:
     """A question that is asked of every item: `key` names its column, `answers` are the words to
-    choose from, each of another first letter, which is its key on the keyboard."""
+    choose from, the one that says that all is well first. Each begins with another letter, which is
+    its key on the keyboard."""
 
     key: str
     text: str
     answers: Sequence[str] = ("pass", "fail")
 
 
-def review_page(name: str, items: Sequence[Item], questions: Sequence[Question]) -> str:
+@dataclass(frozen=True)
+class Table:
+    """A table as a page of questions saves it, with what the page tells of it.
+
+    `rows` holds the cells of each item by column, answers too; `gone` those about texts that are no
+    longer on the page, which stay at the table's end. `of` names what is reviewed.
+    """
+
+    file: str
+    columns: Sequence[str]
+    rows: Sequence[Mapping[str, str]]
+    gone: Sequence[Mapping[str, str]] = ()
+    of: str = "what a machine made"
+    lead: str = ""
+    notices: Sequence[str] = ()
+
+    def cells(self, row: Mapping[str, str]) -> list[str]:
+        """The cells of a row in the order of the columns, none of which a spreadsheet runs."""
+        return [quoted(row.get(column, "")) for column in self.columns]
+
+    def to_csv(self) -> bytes:
+        """The table as a CSV file."""
+        return to_csv(self.columns, map(self.cells, [*self.rows, *self.gone]))
+
+
+def review_page(
+    name: str, items: Sequence[Item], questions: Sequence[Question], beside: Table | None = None
+) -> str:
     """A self-contained page on which a person answers the `questions` on each item.
 
-    An item is a dict: `id`; `title`, a line above all; `sections`, a list of [heading, text] or
-    [heading, text, True], which is folded; and, where the person may write another text, `edit`,
-    the text to begin with. What is said stays in the browser and is saved as NAME.decisions.csv
-    (`read_decisions`).
+    An item is a dict:
+
+    - `id`, and `title`, a line above all;
+    - `sections`, a list of [heading, text], or [heading, text, True], which is folded. In place of
+      a text may stand a list of [heading, pieces], texts to compare, whose pieces are [text,
+      whether it differs]; or a dict of short texts by heading, one of which may be a list of
+      checks: [text, whether it failed];
+    - `ask`, where a question has another text on this item: the text by the question's key;
+    - `edit`, where the person may write another text: the text to begin with.
+
+    Answers stay in the browser and are saved as NAME.decisions.csv (`read_decisions`), or as the
+    table that lies `beside` the page, whose answers the page shows.
     """
-    table = f"{name}.decisions.csv"
-    columns = ["item_id", "content_hash", *(q.key for q in questions), *_BESIDE]
+    filled = [*(q.key for q in questions), *FILLED_IN]
+    if beside is None:
+        columns = ["item_id", "content_hash", *filled, "edit"]
+        rows = [{"item_id": mark_forbidden(x["id"]), "content_hash": item_hash(x)} for x in items]
+        table, store = Table(f"{name}.decisions.csv", columns, rows), "judgebench tune review of "
+        filled.append("edit")
+    else:
+        table, store = beside, "judgebench review of "
     shown = [
         {
-            "id": mark_forbidden(item["id"]), "hash": item_hash(item), "title": item["title"],
-            "sections": item["sections"], "edit": item.get("edit"), "cell": quoted(item["id"]),
+            "ask": {}, "edit": None, **item, "id": row["item_id"], "hash": row["content_hash"],
+            "cells": table.cells(row), "answer": {column: row.get(column, "") for column in filled},
         }
-        for item in items
+        for item, row in zip(items, table.rows, strict=True)
     ]  # fmt: skip
-    asked = [asdict(q) for q in questions]
-    data = {"name": name, "table": table, "columns": columns, "items": shown, "questions": asked}
-    return fill_in_page(Path(__file__).with_name("review_page"), data, name=name)
+    data = {
+        "store": store + name, "beside": beside is not None, "table": table.file,
+        "columns": table.columns, "gone": [table.cells(row) for row in table.gone],
+        "blank": dict.fromkeys(filled, ""), "items": shown,
+        "questions": [asdict(q) for q in questions],
+    }  # fmt: skip
+    words = dict.fromkeys(word for q in questions for word in q.answers)
+    about = {"about": table, "beside": beside, "questions": questions, "words": words}
+    return fill_in_page(_HERE / "review_page", data, name=name, **about)
 
 
 def item_hash(item: Item) -> str:
     """Changes with anything that the person reads; the letter keeps it from being a number."""
     return "h" + content_hash([item["title"], item["sections"], item.get("edit")])
+
+
+def check_answers(row: dict[str, str], questions: Sequence[Question]) -> Iterator[Problem]:
+    """The problems of a row's answers, which it puts into lower case."""
+    for q in questions:
+        row[q.key] = row[q.key].strip().casefold()
+        if row[q.key] not in ("", *q.answers):
+            found, allowed = shorten(row[q.key]), ", ".join((*q.answers, "or blank"))
+            yield Problem("is no answer", "", None, q.key, found, allowed)
 
 
 def read_decisions(
@@ -91,11 +148,7 @@ def read_decisions(
             answered[item["id"]] = row
         if wrong:
             yield Problem(wrong, field="item_id", found=shorten(row["item_id"]))
-        for q in questions:
-            row[q.key] = row[q.key].strip().casefold()
-            if row[q.key] not in ("", *q.answers):
-                found, allowed = shorten(row[q.key]), ", ".join((*q.answers, "or blank"))
-                yield Problem("is no answer", "", None, q.key, found, allowed)
+        yield from check_answers(row, questions)
 
     read_filled(path, ["item_id", "content_hash", *(q.key for q in questions)], check)
     return answered

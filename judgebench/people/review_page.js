@@ -1,123 +1,281 @@
 (() => {
   const { items, questions } = data;
-  // An answer belongs to the texts, so it outlives a page made anew of the same items.
-  const [kept, keep] = browserStore(`judgebench tune review of ${data.name}`, {
-    reviewer: "", answers: {},
-  });
+  const filled = Object.keys(data.blank);
+
+  // --- answers: those of the table, and over them those of this browser ---
+  // An answer is kept by item and by the hash of its texts, so it outlives changes of other items
+  // and a page made anew.
   const keyOf = (item) => `${item.id}\n${item.hash}`;
-  const said = (item) => kept.answers[keyOf(item)] || {};
+  const [kept, keep] = browserStore(data.store, { reviewer: "", at: "", answers: {} });
+  const answerOf = (item) => ({ ...item.answer, ...kept.answers[keyOf(item)] });
+  const isOwn = (item) =>
+    filled.some((column) => answerOf(item)[column] !== item.answer[column]);
   const change = (item, parts) => {
-    kept.answers[keyOf(item)] = { ...said(item), reviewer: kept.reviewer, ...parts };
+    const answer = { ...answerOf(item), ...parts };
+    const says = filled.some((column) => column !== "reviewer" && answer[column]);
+    kept.answers[keyOf(item)] = says ? answer : { ...data.blank };
+    if (!isOwn(item)) delete kept.answers[keyOf(item)];
     keep();
     tell();
   };
-  const done = (item) => questions.every(({ key }) => said(item)[key]);
-  saveAsTable(() =>
-    items.map((item) => {
-      const cells = { ...said(item), item_id: null, content_hash: item.hash };
-      return data.columns.map((column) =>
-        column === "item_id" ? item.cell : safe(cells[column] || ""),
+  // What the table holds by now is the table's: a later change of it must show.
+  for (const item of items) if (!isOwn(item)) delete kept.answers[keyOf(item)];
+
+  saveAsTable(() => [
+    ...items.map((item) => {
+      const answer = answerOf(item);
+      return data.columns.map((column, i) =>
+        column in data.blank ? safe(answer[column]) : item.cells[i],
       );
     }),
-  );
+    ...data.gone,
+  ]);
 
-  let at = Math.max(0, items.findIndex((item) => !done(item)));
+  const wordsOf = (item) => questions.map(({ key }) => answerOf(item)[key]);
+  const done = (item) => wordsOf(item).every(Boolean);
+  // The first answer to a question says that all is well.
+  const state = (item) => {
+    if (!done(item)) return "";
+    return wordsOf(item).every((word, i) => word === questions[i].answers[0]) ? "good" : "bad";
+  };
+  const saidOf = (item) => {
+    const words = wordsOf(item).filter(Boolean).join(", ");
+    const { reviewer } = answerOf(item);
+    return (words || "Not decided") + (words && reviewer ? ` by ${reviewer}` : "");
+  };
+
+  // --- what is shown of an item ---
+  const marked = (pieces, kind) => {
+    const text = el("p", "text");
+    for (const [piece, changed] of pieces)
+      text.append(changed ? el("mark", kind, piece) : piece);
+    return text;
+  };
+  const compared = (texts) => {
+    const pair = el("div", "pair");
+    texts.forEach(([heading, pieces], i) => {
+      const side = el("section", `side ${i ? "new" : "old"}`);
+      side.append(el("h2", "", heading), marked(pieces, i ? "new" : "old"));
+      pair.append(side);
+    });
+    return pair;
+  };
+  const checks = (lines) => {
+    const list = el("ul", "checks");
+    list.append(...lines.map(([line, failed]) => el("li", failed && "failed", line)));
+    return list;
+  };
+  const facts = (terms) => {
+    const list = el("dl", "facts");
+    for (const [term, value] of Object.entries(terms)) {
+      const shown = el("dd");
+      shown.append(Array.isArray(value) ? checks(value) : value);
+      list.append(el("dt", "", term), shown);
+    }
+    return list;
+  };
+  const section = ([heading, value, folded]) => {
+    if (Array.isArray(value)) return [compared(value)];
+    if (typeof value === "object") return [facts(value)];
+    if (!folded) return [el("h2", "", heading), shownText(value)];
+    const box = el("details");
+    box.append(el("summary", "", heading), shownText(value));
+    return [box];
+  };
+  const card = (item) => {
+    const box = el("article", "card");
+    const head = el("header");
+    head.append(el("b", "", `${items.indexOf(item) + 1} of ${items.length}`), el("b", "", item.id));
+    head.append(el("span", "", item.title));
+    box.append(head, ...item.sections.flatMap(section));
+    return box;
+  };
+
+  // --- what is asked about it ---
+  let at =
+    items.find((item) => keyOf(item) === kept.at) || items.find((item) => !done(item)) || items[0];
   let asked = 0; // the question that a letter answers
-
   const answer = (place, word) => {
     const { key } = questions[place];
-    const again = said(items[at])[key] === word;
+    const again = answerOf(at)[key] === word;
     asked = again ? place : Math.min(place + 1, questions.length - 1);
-    change(items[at], { [key]: again ? "" : word });
+    change(at, { [key]: again ? "" : word, reviewer: kept.reviewer });
   };
   const questionBox = (question, place) => {
+    const text = at.ask[question.key] || question.text;
     const box = el("div", "question");
     box.id = `question-${place}`;
     box.setAttribute("role", "group");
-    box.setAttribute("aria-label", question.text);
-    const choices = question.answers.map((word) => {
-      const made = keyButton("", word, word[0], () => answer(place, word));
+    box.setAttribute("aria-label", text);
+    const choices = question.answers.map((word, i) => {
+      const made = keyButton(i ? "bad" : "good", word, word[0], () => answer(place, word));
       made.dataset.word = word;
       return made;
     });
-    box.append(el("span", "", question.text), ...choices);
+    box.append(el("span", "", text), ...choices);
     return box;
   };
-  const field = (item, key, title, rows, start) => {
+  const field = (key, title, rows, start) => {
     const box = el("label", "field", title);
     const text = el("textarea");
     text.id = key;
     text.rows = rows;
-    text.value = said(item)[key] ?? start;
-    text.addEventListener("input", () => change(item, { [key]: text.value }));
+    text.value = answerOf(at)[key] || start;
+    text.addEventListener("input", () =>
+      change(at, { [key]: text.value, reviewer: answerOf(at).reviewer || kept.reviewer }),
+    );
     box.append(text);
     return box;
   };
-  const section = ([heading, text, folded]) => {
-    if (!folded) return [el("h2", "", heading), shownText(text)];
-    const box = el("details");
-    box.append(el("summary", "", heading), shownText(text));
-    return [box];
+  const stepButton = (id, text, key, act) => {
+    const made = keyButton("", text, key, act);
+    made.id = id;
+    return made;
   };
-  const show = (place) => {
-    at = place;
+  const show = (item) => {
+    at = item;
     asked = 0;
-    const item = items[at];
-    if (!item) return;
-    const box = el("article", "card");
-    box.id = "card";
-    const head = el("header");
-    head.append(el("b", "", `${at + 1} of ${items.length}`), el("b", "", item.id));
-    head.append(el("span", "", item.title));
-    const steps = el("div", "steps");
-    steps.append(
-      keyButton("", "Previous", "←", () => step(-1)),
-      keyButton("", "Next", "→", () => step(1)),
-      keyButton("", "Next to answer", "n", toAnswer),
-    );
-    box.append(head, ...item.sections.flatMap(section), ...questions.map(questionBox));
-    if (typeof item.edit === "string") box.append(field(item, "edit", "Your text", 6, item.edit));
-    box.append(field(item, "remark", "Remark", 2, ""), steps);
-    $("item").replaceChildren(box);
-    scrollTo(0, 0);
+    if (!at) {
+      $("item").replaceChildren(el("p", "empty", "No item is of this kind."));
+    } else {
+      const box = card(at);
+      box.id = "card";
+      const steps = el("div", "steps");
+      const by = el("p", "by");
+      by.id = "by";
+      steps.append(
+        stepButton("before", "Previous", "←", () => step(-1)),
+        stepButton("after", "Next", "→", () => step(1)),
+        stepButton("open", "Next to answer", "n", toAnswer),
+      );
+      box.append(...questions.map(questionBox));
+      if (typeof at.edit === "string") box.append(field("edit", "Your text", 6, at.edit));
+      box.append(field("remark", "Remark", 2, ""), by, steps);
+      $("item").replaceChildren(box);
+      kept.at = keyOf(at);
+      keep();
+    }
     tell();
   };
-  const step = (by) => items[at + by] && show(at + by);
-  const toAnswer = () => {
-    const order = [...items.keys()].map((i) => (at + 1 + i) % items.length);
-    const found = order.find((i) => !done(items[i]));
-    if (found !== undefined) show(found);
+  const passes = (item) => {
+    const wanted = $("filter").value;
+    if (wanted === "undecided") return !done(item);
+    return !wanted || wordsOf(item).includes(wanted);
   };
-  const tell = () => {
-    const n = items.filter(done).length;
-    $("progress").textContent = `${n} of ${items.length} items answered`;
-    const item = items[at];
+  const next = (direction) => {
+    for (let i = items.indexOf(at) + direction; i >= 0 && i < items.length; i += direction)
+      if (passes(items[i])) return items[i];
+    return undefined;
+  };
+  const goTo = (item) => {
     if (!item) return;
-    $("card").classList.toggle("done", done(item));
+    show(item);
+    if ($("item").getBoundingClientRect().top < 0) $("strip").scrollIntoView();
+  };
+  const step = (direction) => goTo(at && next(direction));
+  const toAnswer = () => {
+    const place = items.indexOf(at);
+    goTo([...items.slice(place + 1), ...items.slice(0, place)].find((item) => !done(item)));
+  };
+
+  // --- what stands around the item ---
+  const strip = items.map((item, i) => {
+    const made = el("button");
+    made.type = "button";
+    made.title = `${i + 1}: ${item.id}`;
+    made.addEventListener("click", () => show(item));
+    $("strip").append(made);
+    return made;
+  });
+  const SIGNS = { good: "✓", bad: "✕", "": "" };
+  const tellStrip = () => {
+    items.forEach((item, i) => {
+      strip[i].className = state(item) + (passes(item) ? "" : " out");
+      strip[i].textContent = SIGNS[state(item)];
+      strip[i].setAttribute("aria-label", `Item ${i + 1}, ${item.id}: ${saidOf(item)}`);
+      if (item === at) strip[i].setAttribute("aria-current", "true");
+      else strip[i].removeAttribute("aria-current");
+    });
+  };
+  const tellItem = () => {
+    if (!at) return;
+    $("card").classList.toggle("done", done(at));
+    $("before").disabled = !next(-1);
+    $("after").disabled = !next(1);
+    $("by").textContent = saidOf(at);
     questions.forEach(({ key }, place) => {
       const box = $(`question-${place}`);
       box.classList.toggle("at", place === asked);
       for (const made of box.querySelectorAll("button"))
-        made.setAttribute("aria-pressed", said(item)[key] === made.dataset.word);
+        made.setAttribute("aria-pressed", answerOf(at)[key] === made.dataset.word);
     });
+  };
+  const tell = () => {
+    const count = (holds) => items.filter(holds).length;
+    const counted = [`${count(done)} of ${items.length} items answered`];
+    if (questions.length === 1)
+      for (const word of questions[0].answers)
+        counted.push(`${count((item) => wordsOf(item)[0] === word)} ${word}`);
+    $("progress").textContent = counted.join(" · ");
+    for (const kind of ["good", "bad"]) {
+      const share = count((item) => state(item) === kind) / (items.length || 1);
+      $(`n-${kind}`).style.width = `${100 * share}%`;
+    }
+    $("reviewer").classList.toggle("wanted", !kept.reviewer);
+    const own = count(isOwn);
+    $("differs").hidden = !data.beside || !own;
+    $("how-many").textContent =
+      (own === 1 ? "1 answer of this browser is" : `${own} answers of this browser are`) +
+      " not in the table that this page was made from.";
+    tellStrip();
+    tellItem();
   };
 
   $("reviewer").value = kept.reviewer;
   $("reviewer").addEventListener("input", () => {
     kept.reviewer = $("reviewer").value.trim();
-    for (const key of Object.keys(kept.answers)) kept.answers[key].reviewer = kept.reviewer;
     keep();
+    tell();
   });
+  // Who gives a name late has said so of what was decided here before.
+  $("reviewer").addEventListener("change", () => {
+    for (const item of items)
+      if (isOwn(item) && !answerOf(item).reviewer) change(item, { reviewer: kept.reviewer });
+  });
+  $("filter").addEventListener("change", () => {
+    show(at && passes(at) ? at : items.find(passes));
+  });
+  $("forget").addEventListener("click", () => {
+    if (!confirm("Go back to what the table says? Answers that were not saved are lost.")) return;
+    for (const item of items) delete kept.answers[keyOf(item)];
+    keep();
+    show(at);
+  });
+  const choose = (place) => {
+    asked = Math.max(0, Math.min(questions.length - 1, place));
+    tell();
+  };
+  const ACTS = {
+    ArrowLeft: () => step(-1),
+    ArrowRight: () => step(1),
+    ArrowUp: () => choose(asked - 1),
+    ArrowDown: () => choose(asked + 1),
+    n: toAnswer,
+  };
   onKeys((key) => {
-    const word = items.length && questions[asked].answers.find((one) => one[0] === key);
-    if (word) return () => answer(asked, word);
-    return items.length && {
-      ArrowLeft: () => step(-1),
-      ArrowRight: () => step(1),
-      ArrowUp: () => ((asked = Math.max(0, asked - 1)), tell()),
-      ArrowDown: () => ((asked = Math.min(questions.length - 1, asked + 1)), tell()),
-      n: toAnswer,
-    }[key];
+    const word = questions[asked].answers.find((one) => one[0] === key);
+    return at && (word ? () => answer(asked, word) : ACTS[key]);
   });
+
+  // --- on paper: every item that the filter shows ---
+  window.addEventListener("beforeprint", () => {
+    for (const item of items.filter(passes)) {
+      const shown = card(item);
+      const { remark } = answerOf(item);
+      shown.append(el("p", "by", saidOf(item) + (remark ? `: ${remark}` : "")));
+      $("print").append(shown);
+    }
+  });
+  window.addEventListener("afterprint", () => $("print").replaceChildren());
   show(at);
 })();

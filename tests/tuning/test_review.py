@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browser import Tab, browse, needs_browser, save
+from browser import AXE, Tab, browse, needs_browser, save
 from hypothesis import given
 from hypothesis import strategies as st
 from odd_texts import HOSTILE
@@ -230,6 +230,7 @@ def test_a_page_of_revisions_takes_another_text(tmp_path: Path) -> None:
         await tab.enter("edit", "My own reason.")
         await tab.press("e")
         assert tab.complaints() == []
+        assert AXE is None or await tab.axe() == []
         return await save(tab, tmp_path)
 
     said = read_decisions(browse(page, tmp_path, visit), items, asked)

@@ -10,13 +10,19 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from judgebench.data.cells import mark_forbidden
-from judgebench.data.columns import quoted, to_csv
 from judgebench.errors import Problem, SetupError, shorten
 from judgebench.files import write_atomically
-from judgebench.people.page import fill_in_page, read_filled
+from judgebench.people.page import (
+    FILLED_IN,
+    Item,
+    Question,
+    Table,
+    check_answers,
+    read_filled,
+    review_page,
+)
 from judgebench.records import content_hash
 from judgebench.stress_tests.probes.altered import AlteredAnswer, marked
 from judgebench.stress_tests.probes.sets import notices
@@ -25,7 +31,10 @@ COLUMNS = (
     "item_id", "decision", "reviewer", "remark", "recipe", "area", "question", "false_claim",
     "true_claim", "source", "parent", "text", "content_hash",
 )  # fmt: skip
-_FILLED_IN = ("decision", "reviewer", "remark")  # by the person who reviews
+_ASKED = (
+    Question("decision", "Is the altered answer what it claims to be?", ("accept", "reject")),
+)
+_FILLED = ("decision", *FILLED_IN)
 _DECISIONS = {"": None, "accept": True, "reject": False}
 
 Key = tuple[str, str]  # item_id and content_hash
@@ -63,18 +72,16 @@ def write_review(items: Sequence[AlteredAnswer], to: Path) -> Mapping[str, Path]
     table, page = review_path(to), to.with_suffix(".review.html")
     old = {_row_key(row): row for row in _read(table)} if table.exists() else {}
     rows = [_row(item, old.pop(_key(item), {})) for item in items]
-    kept = [row for row in old.values() if any(row[column] for column in _FILLED_IN)]
-    shown = [_shown_item(item, row) for item, row in zip(items, rows, strict=True)]
-    data = {
-        "name": to.stem, "table": table.name, "columns": COLUMNS, "items": shown,
-        "kept": [_cells(row) for row in kept],
-    }  # fmt: skip
-    told = notices(to) if to.is_file() else []
-    html = fill_in_page(
-        Path(__file__).with_name("review_page"), data,
-        name=to.stem, notices=told, n_kept=len(kept),
+    filled = Table(
+        table.name, COLUMNS, rows,
+        gone=[row for row in old.values() if any(row[column] for column in _FILLED)],
+        of="altered answers",
+        lead="Is each altered answer what it claims to be? Only what you accept is put before a "
+        "judge.",
+        notices=notices(to) if to.is_file() else [],
     )  # fmt: skip
-    write_atomically(table, to_csv(COLUMNS, map(_cells, [*rows, *kept])))
+    html = review_page(to.stem, list(map(_shown_item, items)), _ASKED, filled)
+    write_atomically(table, filled.to_csv())
     write_atomically(page, html.encode())
     return {"csv": table, "html": page}
 
@@ -126,7 +133,7 @@ def _row_key(row: Mapping[str, str]) -> Key:
 
 def _row(item: AlteredAnswer, old: Mapping[str, str]) -> _Row:
     values = {
-        "item_id": item.item_id, **{column: old.get(column, "") for column in _FILLED_IN},
+        "item_id": item.item_id, **{column: old.get(column, "") for column in _FILLED},
         "recipe": item.recipe, "area": item.area, "question": item.parent.question,
         "false_claim": item.false_claim, "true_claim": item.true_claim, "source": item.source,
         "parent": item.parent.text, "text": item.text, "content_hash": review_hash(item),
@@ -134,25 +141,45 @@ def _row(item: AlteredAnswer, old: Mapping[str, str]) -> _Row:
     return {column: mark_forbidden(value) for column, value in values.items()}
 
 
-def _cells(row: Mapping[str, str]) -> list[str]:
-    return [quoted(row.get(column, "")) for column in COLUMNS]
-
-
 # --- the page ------------------------------------------------------------------------------------
 
 
-def _shown_item(item: AlteredAnswer, row: Mapping[str, str]) -> dict[str, Any]:
-    parent, text = marked(item)
-    return {
-        "id": row["item_id"], "hash": row["content_hash"],
-        "answer": {column: row[column] for column in _FILLED_IN}, "cells": _cells(row),
-        "recipe": f"{item.recipe} {item.recipe_version}".strip(), "maker": item.made_by,
-        "area": item.area, "question": item.parent.question, "parent": parent, "text": text,
-        "false_claim": item.false_claim, "true_claim": item.true_claim,
-        "why_plausible": item.why_plausible, "source": item.source,
-        "must_worsen": dict(item.must_worsen), "demand": dict(item.demand),
-        "checks": list(item.checks.items()),
+def _shown_item(item: AlteredAnswer) -> Item:
+    recipe = f"recipe {item.recipe} {item.recipe_version}".strip()
+    sound, altered = marked(item)
+    facts = {
+        "True claim": item.true_claim, "False claim": item.false_claim,
+        "Why plausible": item.why_plausible, "Source": item.source,
+        "Verdict must be": _expectation(item),
+        "Checks": [[f"✕ {name}: {reason}" if reason else f"✓ {name}", bool(reason)]
+                   for name, reason in item.checks.items()],
     }  # fmt: skip
+    sections = [
+        *([["Question", item.parent.question]] if item.parent.question else []),
+        ["", [["Sound answer", sound], ["Altered answer", altered]]],
+        ["", {heading: fact for heading, fact in facts.items() if fact}],
+    ]
+    title = " · ".join(filter(None, (item.area, recipe, item.made_by)))
+    ask = {"decision": _question(item)}
+    return {"id": item.item_id, "title": title, "sections": sections, "ask": ask}
+
+
+def _question(item: AlteredAnswer) -> str:
+    if item.must_worsen:
+        return "Is the sound answer right, and the altered one wrong as stated?"
+    if item.demand:
+        return "Does the altered answer still give the same advice, whatever it tells a judge?"
+    return "Do both answers say the same, and is only the wording or the layout different?"
+
+
+def _expectation(item: AlteredAnswer) -> str:
+    worse, demand = (
+        "; ".join(f"{metric}: {label}" for metric, label in labels.items())
+        for labels in (item.must_worsen, item.demand)
+    )
+    if worse:
+        return f"{worse}, or worse"
+    return "the same as of the sound answer" + (f"; the text asks for {demand}" if demand else "")
 
 
 # --- reading -------------------------------------------------------------------------------------
@@ -163,16 +190,13 @@ def _read(path: Path) -> list[_Row]:
     first: dict[Key, int] = {}
 
     def check(line: int, row: _Row) -> Iterator[Problem]:
-        row["decision"] = row["decision"].strip().casefold()
         blank = [column for column in ("item_id", "content_hash") if not row[column]]
         yield from (Problem("is blank", field=column) for column in blank)
-        if row["decision"] not in _DECISIONS:
-            found = shorten(row["decision"])
-            yield Problem("is no decision", "", None, "decision", found, "accept, reject or blank")
+        yield from check_answers(row, _ASKED)
         if (before := first.setdefault(_row_key(row), line)) != line:
             message = f"the item stands in row {before} too"
             yield Problem(message, field="item_id", found=shorten(row["item_id"]))
 
-    needed = ("item_id", *_FILLED_IN, "content_hash")
+    needed = ("item_id", *_FILLED, "content_hash")
     # A set without items has a table without rows, which is in order.
     return read_filled(path, needed, check, COLUMNS, may_be_empty=True)

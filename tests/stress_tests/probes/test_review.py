@@ -147,13 +147,13 @@ def test_every_fault_of_a_table_is_told_at_once(sheet: Path) -> None:
     fill_in(sheet, said)
     found = [(p.line, p.field, p.message) for p in problems_of(sheet)]
     assert found == [
-        (2, "decision", "is no decision"),
+        (2, "decision", "is no answer"),
         (3, "item_id", "is blank"),
         (4, "content_hash", "is blank"),
         (5, "item_id", "the item stands in row 2 too"),
     ]
     assert all(p.file == str(sheet) for p in problems_of(sheet))
-    assert problems_of(sheet)[0].allowed == "accept, reject or blank"
+    assert problems_of(sheet)[0].allowed == "accept, reject, or blank"
 
 
 def test_missing_and_unknown_columns_are_told(sheet: Path) -> None:

@@ -6,7 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from browser import Tab, browse, needs_browser, save
+import pytest
+from browser import Tab, browse, needs_axe, needs_browser, save
 from review_case import altered, hostile
 
 from judgebench.stress_tests.probes.review import (
@@ -37,12 +38,12 @@ def test_decisions_outlive_a_reload_and_reach_the_table(tmp_path: Path) -> None:
         seen = [await tab.value(PROGRESS)]
         await tab.press("ArrowRight")
         seen.append(await tab.value(ITEM))
-        await tab.value("document.querySelector('.decide .reject').click()")
+        await tab.value("document.querySelector('[data-word=reject]').click()")
         await tab.enter("remark", REMARK)
         await tab.press("ArrowRight")
         await tab.press("a")
         await tab.press("a")  # taken back
-        await tab.reload(PROGRESS, "2 of 4 decided · 1 accepted · 1 rejected")
+        await tab.reload(PROGRESS, "2 of 4 items answered · 1 accept · 1 reject")
         seen += [await tab.value(PROGRESS), await tab.value(ITEM), await tab.value(DIFFERS)]
         saved = await save(tab, folder)
         assert tab.complaints() == []
@@ -50,9 +51,9 @@ def test_decisions_outlive_a_reload_and_reach_the_table(tmp_path: Path) -> None:
 
     seen, saved = browse(page, tmp_path, visit)
     assert seen == [
-        "1 of 4 decided · 1 accepted · 0 rejected",
+        "1 of 4 items answered · 1 accept · 0 reject",
         "cv-02",
-        "2 of 4 decided · 1 accepted · 1 rejected",
+        "2 of 4 items answered · 1 accept · 1 reject",
         "cv-03",
         False,
     ]
@@ -86,15 +87,15 @@ def test_answers_of_the_table_are_there_and_answers_of_the_browser_stay_over_the
             text = text.replace(f'"{item_id}","","","",', f'"{item_id}","{decision}","B","",')
         written["csv"].write_text(text, encoding="utf-8-sig")
         write_review([*items[:3], replace(items[3], text="Mended.")], to)
-        await tab.reload(PROGRESS, "3 of 4 decided · 2 accepted · 1 rejected")
+        await tab.reload(PROGRESS, "3 of 4 items answered · 2 accept · 1 reject")
         seen = [await tab.value(PROGRESS), await tab.value(TOLD)]
         await tab.value("window.confirm = () => true; document.getElementById('forget').click()")
         return [*seen, await tab.value(PROGRESS), await tab.value(DIFFERS)]
 
     assert browse(written["html"], tmp_path, visit) == [
-        "3 of 4 decided · 2 accepted · 1 rejected",
+        "3 of 4 items answered · 2 accept · 1 reject",
         "2 answers of this browser are not in the table that this page was made from.",
-        "3 of 4 decided · 3 accepted · 0 rejected",
+        "3 of 4 items answered · 3 accept · 0 reject",
         True,
     ]
 
@@ -131,7 +132,7 @@ def test_keys_typed_into_a_field_decide_nothing(tmp_path: Path) -> None:
         field = await tab.value("document.getElementById('remark').value")
         return [field, await tab.value(PROGRESS)]
 
-    assert browse(page, tmp_path, visit) == ["ar", "0 of 4 decided · 0 accepted · 0 rejected"]
+    assert browse(page, tmp_path, visit) == ["ar", "0 of 4 items answered · 0 accept · 0 reject"]
 
 
 def test_hostile_text_is_shown_and_not_run(tmp_path: Path) -> None:
@@ -170,12 +171,18 @@ def test_hostile_text_is_shown_and_not_run(tmp_path: Path) -> None:
     assert [d.remark for d in decisions.values()][:3] == [item.area for item in items[:3]]
 
 
-def test_the_page_fits_a_narrow_window(tmp_path: Path) -> None:
+@needs_axe
+@pytest.mark.parametrize("width", [360, 1280])
+def test_the_page_fits_its_window_and_everybody_can_use_it(tmp_path: Path, width: int) -> None:
     page = write_review(altered(60), tmp_path / "violations.jsonl")["html"]
 
-    async def visit(tab: Tab) -> bool:
-        metrics = {"width": 360, "height": 800, "deviceScaleFactor": 1, "mobile": True}
-        await tab.call("Emulation.setDeviceMetricsOverride", **metrics)
-        return bool(await tab.value("document.documentElement.scrollWidth <= innerWidth"))
+    async def visit(tab: Tab) -> list[str]:
+        await tab.screen(width)
+        assert await tab.value("document.documentElement.scrollWidth <= innerWidth")
+        for key in ("a", "ArrowRight", "r"):
+            await tab.press(key)
+        wrong = await tab.axe()
+        await tab.scheme("dark")
+        return wrong + await tab.axe()
 
-    assert browse(page, tmp_path, visit)
+    assert browse(page, tmp_path, visit) == []
