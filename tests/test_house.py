@@ -25,8 +25,6 @@ HEAVY = [
     "scipy.stats", "sklearn", "krippendorff", "pylate", "safetensors", "peft", "accelerate",
     "rouge_score", "sacrebleu", "nltk", "bert_score", "ot",
 ]  # fmt: skip
-# Rooms whose modules import each other, until these circles are taken out.
-HAVE_CIRCLES = set[str]()
 READS_FILES = {"judgebench.runs", "judgebench.files", "judgebench.data"}
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
@@ -152,14 +150,7 @@ def circles() -> list[set[str]]:
 
 
 def test_no_modules_import_each_other() -> None:
-    """Also inside functions and under TYPE_CHECKING.
-
-    A presentation imports the findings that it shows; findings name it as `presented_by`. Whoever
-    takes the circles out of a room takes the room out of `HAVE_CIRCLES`: a circle is let through
-    only where it touches a room that is still there.
-    """
-    found = [sorted(circle) for circle in circles() if not {*map(room, circle)} & HAVE_CIRCLES]
-    assert not found
+    assert not [sorted(circle) for circle in circles()]
 
 
 def test_every_presentation_that_findings_name_is_there() -> None:
