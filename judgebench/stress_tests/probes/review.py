@@ -147,10 +147,11 @@ def _row(item: AlteredAnswer, old: Mapping[str, str]) -> _Row:
 def _shown_item(item: AlteredAnswer) -> Item:
     recipe = f"recipe {item.recipe} {item.recipe_version}".strip()
     sound, altered = marked(item)
+    question, verdict = _asked_of(item)
     facts = {
         "True claim": item.true_claim, "False claim": item.false_claim,
         "Why plausible": item.why_plausible, "Source": item.source,
-        "Verdict must be": _expectation(item),
+        "Verdict must be": verdict,
         "Checks": [[f"✕ {name}: {reason}" if reason else f"✓ {name}", bool(reason)]
                    for name, reason in item.checks.items()],
     }  # fmt: skip
@@ -160,26 +161,25 @@ def _shown_item(item: AlteredAnswer) -> Item:
         ["", {heading: fact for heading, fact in facts.items() if fact}],
     ]
     title = " · ".join(filter(None, (item.area, recipe, item.made_by)))
-    ask = {"decision": _question(item)}
-    return {"id": item.item_id, "title": title, "sections": sections, "ask": ask}
+    return {
+        "id": item.item_id, "title": title, "sections": sections, "ask": {"decision": question},
+    }  # fmt: skip
 
 
-def _question(item: AlteredAnswer) -> str:
-    if item.must_worsen:
-        return "Is the sound answer right, and the altered one wrong as stated?"
-    if item.demand:
-        return "Does the altered answer still give the same advice, whatever it tells a judge?"
-    return "Do both answers say the same, and is only the wording or the layout different?"
-
-
-def _expectation(item: AlteredAnswer) -> str:
+def _asked_of(item: AlteredAnswer) -> tuple[str, str]:
+    """The question about an item, and the verdict that it must have."""
     worse, demand = (
         "; ".join(f"{metric}: {label}" for metric, label in labels.items())
         for labels in (item.must_worsen, item.demand)
     )
     if worse:
-        return f"{worse}, or worse"
-    return "the same as of the sound answer" + (f"; the text asks for {demand}" if demand else "")
+        asked = "Is the sound answer right, and the altered one wrong as stated?"
+        return asked, f"{worse}, or worse"
+    same = "the same as of the sound answer"
+    if demand:
+        asked = "Does the altered answer still give the same advice, whatever it tells a judge?"
+        return asked, f"{same}; the text asks for {demand}"
+    return "Do both answers say the same, and is only the wording or the layout different?", same
 
 
 # --- reading -------------------------------------------------------------------------------------
