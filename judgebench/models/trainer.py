@@ -2,18 +2,35 @@
 
 from __future__ import annotations
 
+import json
 import math
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from judgebench.errors import RunError
 from judgebench.files import disk_errors, write_atomically
+from judgebench.progress import NoProgress, Progress
+from judgebench.runs.stop import Interrupted, Stop, StopSign
 
 STATE = "training.safetensors"  # in a folder: all that the next step of its training needs
 _CLIP = 1.0  # the most that the gradient's norm may be
+_OLD_STATE = "training.pt"  # of an evaluator's training, as earlier versions kept it
 _MOMENTS = ("step", "exp_avg", "exp_avg_sq")
+
+
+@dataclass(frozen=True)
+class Watch:
+    """Whom to tell how far the training is, who may stop it, and after how many seconds its state
+    is kept again."""
+
+    name: str = "training"
+    progress: Progress = field(default_factory=NoProgress)
+    stop: StopSign = field(default_factory=Stop)
+    every_s: float = 60.0
 
 
 class Trainer:
@@ -22,6 +39,9 @@ class Trainer:
     `rate` is the learning rate of each step, counted from 0. The state lies in the folder, under
     the `signature` of the training: no other training goes on from it.
     """
+
+    whose = ""  # before the message of an error
+    note = ""  # on the step that was taken last
 
     def __init__(
         self, model: Any, groups: Sequence[dict[str, Any]], rate: Callable[[int], float],
@@ -50,8 +70,28 @@ class Trainer:
         self._optimizer.step()
         self._optimizer.zero_grad(set_to_none=True)
         if not math.isfinite(value := float(total)):
-            raise RunError("the loss is no number: lower learning_rate")
+            raise RunError(f"{self.whose}the loss is no number: lower learning_rate")
         return value
+
+    def steps(
+        self, numbers: Iterable[int], losses: Callable[[int], Iterable[Any]], watch: Watch,
+        about: Callable[[], Mapping[str, str]],
+    ) -> Iterator[tuple[int, float]]:  # fmt: skip
+        """Take the steps of these numbers, and yield number and summed loss of each.
+
+        The state is kept every so many seconds and where the training is to stop, with what it is
+        then `about`. Raises RunError where a loss is no number, DiskFailed, and Interrupted.
+        """
+        kept = time.monotonic()
+        for number in numbers:
+            stopped = watch.stop.wanted  # at least one step is taken each time
+            yield number, self.step(number, losses(number))
+            watch.progress.advance(watch.name, self.note)
+            if stopped or time.monotonic() - kept >= watch.every_s:
+                self.keep(**about())
+                kept = time.monotonic()
+            if stopped:
+                raise Interrupted
 
     def keep(self, **about: str) -> None:
         """Keep all that the next step needs, with what it is `about`. Raises DiskFailed."""
@@ -70,19 +110,15 @@ class Trainer:
             content = save(plain, metadata={"signature": self._signature, **about})
             write_atomically(self._path, content)
 
-    def resume(self) -> Mapping[str, str] | None:
+    def resume(
+        self, is_whole: Callable[[Mapping[str, str]], bool] = bool
+    ) -> Mapping[str, str] | None:
         """Go on from what `keep` left of this very training, and return what it is about; None
-        where it left nothing that is whole."""
+        where it left nothing that is whole, by what it is about."""
         import torch
-        from safetensors import SafetensorError, safe_open
 
-        try:
-            with safe_open(self._path, framework="pt") as kept:
-                about: dict[str, str] = kept.metadata()
-                state = {key: kept.get_tensor(key) for key in kept.keys()}  # noqa: SIM118
-        except (OSError, SafetensorError):  # none, or torn
-            return None
-        if about["signature"] != self._signature:
+        about, state = self._kept() or self._kept_before() or ({}, {})
+        if about.get("signature") != self._signature or not is_whole(about):
             return None
         torch.set_rng_state(state["chance"])
         if "chance of the GPU" in state:
@@ -95,6 +131,41 @@ class Trainer:
                     key: state[f"{key} {name}"].to(weight.device) for key in _MOMENTS
                 }
         return about
+
+    def done(self) -> None:
+        """Remove the state: the training is done. Raises OSError."""
+        for name in (STATE, _OLD_STATE):
+            self._path.with_name(name).unlink(missing_ok=True)
+
+    def _kept(self) -> tuple[Mapping[str, str], Mapping[str, Any]] | None:
+        from safetensors import SafetensorError, safe_open
+
+        try:
+            with safe_open(self._path, framework="pt") as kept:
+                return kept.metadata(), {key: kept.get_tensor(key) for key in kept.keys()}  # noqa: SIM118
+        except (OSError, SafetensorError):  # none, or torn
+            return None
+
+    def _kept_before(self) -> tuple[Mapping[str, str], Mapping[str, Any]] | None:
+        """Return what earlier versions left of an evaluator's training, as `_kept` does."""
+        import torch
+
+        try:
+            old = torch.load(
+                self._path.with_name(_OLD_STATE), map_location="cpu", weights_only=True
+            )
+        except Exception:  # none, torn, or of another version of torch
+            return None
+        plain = {"epochs": json.dumps(old["epochs"]), "seconds": str(old["seconds"])}
+        state = {"chance": old["chance"]["cpu"]}
+        if self._device == "cuda" and old["chance"]["gpus"]:
+            state["chance of the GPU"] = old["chance"]["gpus"][torch.cuda.current_device()]
+        state |= {f"weight {name}": old["model"][name] for name in self.weights}
+        names = {weight: name for name, weight in self.weights.items()}
+        ordered = [names[p] for group in self._optimizer.param_groups for p in group["params"]]
+        for place, moments in old["optimizer"]["state"].items():
+            state |= {f"{key} {ordered[place]}": moments[key] for key in _MOMENTS}
+        return {"signature": old["signature"], **plain}, state
 
 
 @contextmanager

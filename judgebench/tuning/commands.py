@@ -122,12 +122,12 @@ def generator(
     As a generator of its bench.yaml, `backend: transformers:FOLDER`, beside the untuned one. Safe
     to interrupt; rerun to resume.
     """
+    from judgebench.models.trainer import Watch
     from judgebench.progress import ProgressDisplay
     from judgebench.runs.stop import PATIENCE_S, Stop, ctrl_c
     from judgebench.tuning.config import LoraConfig
     from judgebench.tuning.generator import read_pairs, tune_generator
     from judgebench.tuning.lora import recipe_of
-    from judgebench.tuning.train import Watch
     from judgebench.yaml_file import validate
 
     asked = {"name": "generator", "learn": "lora", "model": model, "epochs": epochs,

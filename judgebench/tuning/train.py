@@ -16,8 +16,8 @@ import os
 import random
 import shutil
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +25,9 @@ from judgebench.errors import SetupError
 from judgebench.files import disk_errors, to_json, write_atomically
 from judgebench.models.checkpoint import identify, import_peft, load, note_base
 from judgebench.models.encoder import length_buckets
-from judgebench.models.trainer import STATE, Trainer, has_bf16, memory_errors
+from judgebench.models.trainer import STATE, Trainer, Watch, has_bf16, memory_errors
 from judgebench.models.weighing import common_prefix
-from judgebench.progress import NoProgress, Progress
 from judgebench.records import content_hash
-from judgebench.runs.stop import Interrupted, Stop, StopSign
 from judgebench.tuning.examples import Example
 
 ADAPTER, MODEL = "adapter", "model"  # in the folder: what was trained
@@ -65,17 +63,6 @@ class Recipe:
     def about(self) -> Mapping[str, Any]:
         """What the weights depend on: the passes only round."""
         return {key: value for key, value in asdict(self).items() if key != "tokens"}
-
-
-@dataclass(frozen=True)
-class Watch:
-    """Whom to tell how far the training is, who may stop it, and after how many seconds its state
-    is kept again."""
-
-    name: str = "training"
-    progress: Progress = field(default_factory=NoProgress)
-    stop: StopSign = field(default_factory=Stop)
-    every_s: float = 60.0
 
 
 UNWATCHED = Watch()
@@ -146,6 +133,7 @@ class _Training:
             self._model, groups, lambda step: rate * _share(step, n), folder, signature
         )
         self._losses: list[float] = []  # of each step done
+        self._tokens = 0  # read by now
 
     def run(self, watch: Watch) -> Mapping[str, Any]:
         """Train to the end and leave what was trained."""
@@ -158,24 +146,18 @@ class _Training:
             watch.progress.say(f"{watch.name}: {told}")
         if about := self._trainer.resume():
             self._losses = json.loads(about["losses"])
-        total, first, kept = len(self._steps), len(self._losses), time.monotonic()
-        began, tokens = kept, 0
+        began, first, total = time.monotonic(), len(self._losses), len(self._steps)
         watch.progress.start(watch.name, total, first)
-        for step in range(first, total):
-            examples = self._examples(step)
-            stopped = watch.stop.wanted
-            loss = self._learn(examples, step)
+        steps = self._trainer.steps(range(first, total), self._passes_of, watch, self._about)
+        for _, loss in steps:
             self._losses.append(loss)
-            tokens += sum(len(one.ids) for one in examples)
-            speed = tokens / (time.monotonic() - began)
-            watch.progress.advance(watch.name, f"loss {loss:.3f}, {speed:,.0f} tokens/s")
-            if stopped or time.monotonic() - kept >= watch.every_s:
-                self._trainer.keep(losses=json.dumps(self._losses))
-                kept = time.monotonic()
-            if stopped:
-                raise Interrupted
+            speed = self._tokens / (time.monotonic() - began)
+            self._trainer.note = f"loss {loss:.3f}, {speed:,.0f} tokens/s"
         self._finish()
-        return self._facts(tokens / max(time.monotonic() - began, 1e-9))
+        return self._facts(self._tokens / max(time.monotonic() - began, 1e-9))
+
+    def _about(self) -> Mapping[str, str]:
+        return {"losses": json.dumps(self._losses)}
 
     def _examples(self, step: int) -> list[Example]:
         """Those of a step; drawn by seed, so that they are the same after every interruption."""
@@ -185,11 +167,13 @@ class _Training:
         lengths = [len(one.ids) for one in examples]
         return [examples[i] for i in length_buckets(lengths, self._recipe.batch, chance)[number]]
 
-    def _learn(self, examples: Sequence[Example], step: int) -> float:
-        """One step: the mean loss of a token that is learnt."""
+    def _passes_of(self, step: int) -> Iterator[Any]:
+        """The losses of the passes of a step; their sum is the mean loss of a token that is
+        learnt."""
+        examples = self._examples(step)
+        self._tokens += sum(len(one.ids) for one in examples)
         n = sum(len(one.places) for one in examples)
-        passes = _passes(examples, self._recipe.tokens)
-        return self._trainer.step(step, (self._loss(some) / n for some in passes))
+        return (self._loss(some) / n for some in _passes(examples, self._recipe.tokens))
 
     def _loss(self, examples: Sequence[Example]) -> Any:
         """The summed cross-entropy of what is learnt in a pass.

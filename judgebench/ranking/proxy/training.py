@@ -5,7 +5,7 @@ Its folder is whole at any moment:
 manifest.json            what it is and how training went; written last
 model.safetensors        encoder and head of the best epoch
 config.json, tokenizer*  what loads the encoder without a network
-training.safetensors     only while it is being trained: all that the next epoch needs
+training.safetensors     only while it is being trained: all that the next step needs
 best.safetensors         the weights of the best epoch so far
 """
 
@@ -16,12 +16,12 @@ import math
 import os
 import random
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
-from judgebench.errors import RunError
 from judgebench.files import disk_errors, to_json, write_atomically
 from judgebench.models.checkpoint import identify
 from judgebench.models.encoder import (
@@ -32,7 +32,7 @@ from judgebench.models.encoder import (
     length_buckets,
     open_encoder,
 )
-from judgebench.models.trainer import STATE, Trainer, has_bf16, memory_errors
+from judgebench.models.trainer import Trainer, Watch, has_bf16, memory_errors
 from judgebench.progress import NoProgress, Progress
 from judgebench.ranking.proxy.evaluator import (
     MANIFEST,
@@ -53,11 +53,10 @@ from judgebench.ranking.proxy.examples import (
 )
 from judgebench.ranking.proxy.task import TrainingConfig
 from judgebench.records import content_hash
-from judgebench.runs.stop import Interrupted, Stop
+from judgebench.runs.stop import Stop
 
 _RECIPE = 2  # of this training; a change to it makes other evaluators of the same settings
 _BEST = "best.safetensors"
-_OLD_STATE = "training.pt"  # of earlier versions, which nothing goes on from
 _MEMORY = "out of memory in training; lower batch_size or max_tokens"
 
 
@@ -84,11 +83,12 @@ def train(
     with disk_errors(folder):  # lest the manifest of another evaluator is taken for the new one's
         folder.mkdir(parents=True, exist_ok=True)
         (folder / MANIFEST).unlink(missing_ok=True)
-        (folder / _OLD_STATE).unlink(missing_ok=True)
     with memory_errors(_MEMORY), torch.random.fork_rng():
         torch.manual_seed(plan.own_seed)
-        training = _Training(plan, examples, signature, folder)
-        training.run(progress or NoProgress(), stop or Stop())
+        # Its state is kept after each epoch and where it is to stop, not by the clock.
+        name = f"{plan.name}: training"
+        watch = Watch(name, progress or NoProgress(), stop or Stop(), every_s=math.inf)
+        _Training(plan, examples, signature, folder).run(watch)
 
 
 # How one epoch went: `train_loss`, the mean loss in training; `development_loss` and
@@ -128,47 +128,55 @@ class _Training:
         self._steps = math.ceil(len(self._train) / self._settings.batch_size)
         groups = _groups(self._model, self._settings.weight_decay)
         self._trainer = Trainer(self._model, groups, self._rate, folder, signature)
+        self._trainer.whose = f"{plan.name}: "
         self._epochs: list[Epoch] = []
-        self._seconds = 0.0
+        self._steps_done, self._loss_sum = 0, 0.0  # the latter in the epoch that is not done
+        self._began, self._seconds = time.perf_counter(), 0.0  # the latter of earlier calls
+        self._batches: tuple[int, list[list[Labelled]]] = -1, []  # an epoch, and what it reads
 
-    def run(self, progress: Progress, stop: Stop) -> None:
+    def run(self, watch: Watch) -> None:
         """Train to the end and leave the finished evaluator."""
-        name = f"{self._plan.name}: training"
-        self._resume(progress)
-        note, done = "", len(self._epochs)
-        if not is_over(self._epochs, self._settings):
-            progress.start(name, self._settings.epochs * self._steps, done * self._steps)
-        while not is_over(self._epochs, self._settings):
-            began, epoch, total = time.perf_counter(), len(self._epochs), 0.0
-            for loss in self._learn(epoch):
-                total += loss
-                progress.advance(name, note)
-                if stop.wanted:
-                    raise Interrupted
-            loss, score = self._tune()
-            trained = {"train_loss": total / len(self._train)}
-            self._epochs.append({**trained, "development_loss": loss, "development_score": score})
-            self._seconds += time.perf_counter() - began
-            self._keep(best=best_epoch(self._epochs) == epoch)
-            note = f"epoch {epoch + 1}: {score:.3f} on development"
-            progress.say(f"{name}: {note}")
+        self._resume(watch.progress)
+        self._began = time.perf_counter()
+        if not self._is_over():
+            total = self._settings.epochs * self._steps
+            watch.progress.start(watch.name, total, self._steps_done)
+            left = takewhile(lambda _: not self._is_over(), range(self._steps_done, total))
+            for step, loss in self._trainer.steps(left, self._loss_of, watch, self._about):
+                self._steps_done = step + 1
+                self._loss_sum += loss * len(self._examples_of(step))
+                if self._steps_done % self._steps == 0:
+                    self._end_epoch(watch)
         self._finish()
 
-    def _learn(self, epoch: int) -> Iterator[float]:
-        """One pass over the training split; the summed loss of each batch."""
-        versions = self._examples.of_epoch(epoch)
-        examples = [source[v] for source, v in zip(self._train, versions, strict=True)]
-        chance = random.Random(f"{self._plan.own_seed}/{epoch}")
-        lengths = [len(one.ids) for one, _ in examples]
+    def _is_over(self) -> bool:
+        return is_over(self._epochs, self._settings)
+
+    def _end_epoch(self, watch: Watch) -> None:
+        """Say how the epoch went, and keep what the next one needs."""
+        loss, score = self._tune()
+        trained = {"train_loss": self._loss_sum / len(self._train)}
+        self._epochs.append({**trained, "development_loss": loss, "development_score": score})
+        self._loss_sum, epoch = 0.0, len(self._epochs)
+        self._keep(best=best_epoch(self._epochs) == epoch - 1)
+        self._trainer.note = f"epoch {epoch}: {score:.3f} on development"
+        watch.progress.say(f"{watch.name}: {self._trainer.note}")
+
+    def _loss_of(self, step: int) -> Iterator[Any]:
         self._model.train()
-        batches = length_buckets(lengths, self._settings.batch_size, chance)
-        for step, places in enumerate(batches, epoch * self._steps):
-            loss = self._loss([examples[place] for place in places])[0]
-            try:
-                value = self._trainer.step(step, [loss])
-            except RunError as error:
-                raise RunError(f"{self._plan.name}: {error}") from None
-            yield value * len(places)
+        yield self._loss(self._examples_of(step))[0]
+
+    def _examples_of(self, step: int) -> list[Labelled]:
+        """Those of a step; drawn by seed, so that they are the same after every interruption."""
+        epoch, number = divmod(step, self._steps)
+        if self._batches[0] != epoch:
+            versions = self._examples.of_epoch(epoch)
+            examples = [source[v] for source, v in zip(self._train, versions, strict=True)]
+            chance = random.Random(f"{self._plan.own_seed}/{epoch}")
+            lengths = [len(one.ids) for one, _ in examples]
+            drawn = length_buckets(lengths, self._settings.batch_size, chance)
+            self._batches = epoch, [[examples[place] for place in places] for places in drawn]
+        return self._batches[1][number]
 
     def _rate(self, step: int) -> float:
         """The learning rate: up over the first steps and down over the others, both linearly."""
@@ -217,12 +225,25 @@ class _Training:
             plain = {k: v.detach().cpu().contiguous() for k, v in weights}
             with disk_errors(self._folder):
                 write_atomically(self._folder / _BEST, save(plain))
-        self._trainer.keep(epochs=json.dumps(self._epochs), seconds=str(self._seconds))
+        self._trainer.keep(**self._about())
+
+    def _about(self) -> Mapping[str, str]:
+        now = {
+            "epochs": self._epochs,
+            "seconds": self._seconds + time.perf_counter() - self._began,
+            "steps": self._steps_done,
+            "loss": self._loss_sum,
+        }
+        return {key: json.dumps(value) for key, value in now.items()}
 
     def _resume(self, progress: Progress) -> None:
-        """Go on from what `_keep` left of this very evaluator, where it did."""
-        if (self._folder / _BEST).is_file() and (about := self._trainer.resume()):
-            self._epochs, self._seconds = json.loads(about["epochs"]), float(about["seconds"])
+        """Go on from what was kept of this very evaluator, where it was."""
+        best = self._folder / _BEST
+        if about := self._trainer.resume(lambda kept: kept["epochs"] == "[]" or best.is_file()):
+            now = {key: json.loads(text) for key, text in about.items() if key != "signature"}
+            self._epochs, self._seconds = now["epochs"], now["seconds"]
+            self._steps_done = now.get("steps", len(self._epochs) * self._steps)
+            self._loss_sum = now.get("loss", 0.0)
             progress.say(f"{self._plan.name} resumes after epoch {len(self._epochs)}")
 
     def _finish(self) -> None:
@@ -234,7 +255,7 @@ class _Training:
             os.replace(folder / _BEST, folder / WEIGHTS)
             content = to_json(self._manifest(), indent=1) + "\n"
             write_atomically(folder / MANIFEST, content.encode("utf-8"))
-            (folder / STATE).unlink(missing_ok=True)
+            self._trainer.done()
 
     def _manifest(self) -> dict[str, Any]:
         """The fields of a report's line on this training, and what loads and repeats it."""
@@ -251,7 +272,7 @@ class _Training:
             "epochs": len(epochs),
             "best_epoch": best + 1,
             "development_score": epochs[best]["development_score"],
-            "seconds": round(self._seconds, 3),
+            "seconds": round(self._seconds + time.perf_counter() - self._began, 3),
             "cut": sum(one.cut for one in read),
             "cut_arguments": sum(one.argument_cut for one in read),
             "left_out": self._examples.left_out,

@@ -17,13 +17,14 @@ from judgebench.errors import SetupError
 from judgebench.models import open_backend
 from judgebench.models.contract import Message, Request
 from judgebench.models.settings import BackendSettings
+from judgebench.models.trainer import Watch
 from judgebench.progress import NoProgress
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.load import load_bench
 from judgebench.runs.stop import Interrupted, Stop
 from judgebench.tuning.generator import read_pairs, tune_generator
 from judgebench.tuning.judges import Examining
-from judgebench.tuning.train import Recipe, Watch
+from judgebench.tuning.train import Recipe
 
 pytestmark = [
     pytest.mark.transformers,

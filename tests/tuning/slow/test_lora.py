@@ -31,7 +31,7 @@ from judgebench.models.checkpoint import (
     with_adapter,
 )
 from judgebench.models.settings import BackendSettings
-from judgebench.models.trainer import memory_errors
+from judgebench.models.trainer import Watch, memory_errors
 from judgebench.models.transformers_backend import TransformersBackend
 from judgebench.models.weighing import ReplyTokens, label_texts
 from judgebench.prompt import load_prompt
@@ -41,7 +41,7 @@ from judgebench.runs.stop import Interrupted, Stop
 from judgebench.tuning.config import LoraConfig
 from judgebench.tuning.examples import Example, Texts
 from judgebench.tuning.lora import Lora
-from judgebench.tuning.train import ADAPTER, MEMORY, MODEL, Recipe, Watch, train
+from judgebench.tuning.train import ADAPTER, MEMORY, MODEL, Recipe, train
 
 pytestmark = [
     pytest.mark.transformers,
@@ -210,7 +210,8 @@ import torch
 torch.set_num_threads(1)
 sys.path[:0] = sys.argv[3:]
 from test_lora import QUICK, examples
-from judgebench.tuning.train import Watch, train
+from judgebench.models.trainer import Watch
+from judgebench.tuning.train import train
 print("begins", flush=True)
 train([examples(60), examples(30, 1)], sys.argv[1], QUICK, Path(sys.argv[2]), Watch(every_s=0))
 """
