@@ -27,6 +27,16 @@ def content_hash(value: Any) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
+def without_runtime(about: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the facts of a description that verdicts depend on: all but how it was set to run."""
+    return {key: value for key, value in about.items() if key != "runtime"}
+
+
+def signature_of(about: Mapping[str, Any]) -> str:
+    """Return the hash of all in a description but its `runtime`."""
+    return content_hash(without_runtime(about))
+
+
 # What a row of a data set is, and so what a metric can be about.
 Kind = Literal["answer", "pair", "criterion"]
 Blindness = Literal["yes", "no", "unknown"]  # whether no annotator saw a model's label

@@ -20,6 +20,7 @@ from judgebench.judges.replies import json_object, without_reasoning
 from judgebench.models.contract import Backend, Reply, Request
 from judgebench.progress import NoProgress, Progress
 from judgebench.prompt import fence, fence_tag
+from judgebench.records import without_runtime
 from judgebench.runs.stop import Budget, Interrupted, Stop, StopSign
 
 Draft = TypeVar("Draft")  # what stands for a text that is wanted
@@ -132,7 +133,7 @@ def kept_replies(path: Path) -> dict[str, Reply]:
 
 def which_model(backend: Backend) -> dict[str, object]:
     """The facts about a backend's model that are the same wherever it runs."""
-    return {k: v for k, v in backend.describe().items() if k != "runtime"}
+    return without_runtime(backend.describe())
 
 
 FENCED = (

@@ -48,6 +48,7 @@ from judgebench.records import (
     Usage,
     Verdict,
     content_hash,
+    signature_of,
 )
 from judgebench.rubric import Metric, Rubric
 
@@ -172,7 +173,7 @@ class LLMJudge:
         # An endpoint is asked once for a word that its text contradicts; see `_is_bound`.
         self._endpoint = backend if kind_of(config.backend).remote else None
         self._bound: list[bool] = []
-        self.signature = content_hash({k: v for k, v in self._about.items() if k != "runtime"})
+        self.signature = signature_of(self._about)
 
     def asked_otherwise(
         self, name: str, *, rubric: Rubric | None = None, repeat: int = 0, **changes: Any

@@ -5,6 +5,7 @@ What a judge learns from, and what it must never see.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -19,11 +20,13 @@ from judgebench.errors import Problem, SetupError
 from judgebench.files import to_json, write_atomically
 from judgebench.judges.judge import Task
 from judgebench.learning.folds import Folds, components, folds_of
-from judgebench.records import Answer, HumanLabel, Status, Verdict, content_hash
+from judgebench.records import Answer, HumanLabel, Status, Verdict, content_hash, signature_of
 from judgebench.rubric import Rubric
+from judgebench.runs.bench import Bench
+from judgebench.runs.bench import LearntJudge as JudgeOfWing
 from judgebench.runs.judging import Work
 from judgebench.stats.arrays import FloatArray, IntArray
-from judgebench.studies.answers import IndexedAnswers
+from judgebench.studies.answers import IndexedAnswers, indexed
 from judgebench.studies.truth import Ratings, TruthConfig, ratings_by_metric
 from judgebench.words import counted
 
@@ -185,6 +188,14 @@ def material_of(
     return Material(rubric, answers, ratings, truth, folds_of(answers, folds, seed))
 
 
+def bench_material(bench: Bench, rubric: Rubric, folds: int, seed: int) -> Material:
+    """Return what the judges of a benchmark learn these metrics from. Raises SetupError as
+    `material_of`."""
+    answers = indexed([answer for answer in bench.answers if answer.kind == "answer"])
+    how = (bench.config.truth, folds, seed)
+    return material_of(rubric, answers, bench.dataset.labels, *how)
+
+
 FOLDS = ".folds.csv"  # behind a judge's name: what is judged in which fold, and left out of which
 LEARNT = "learnt.json"  # written last: a folder that holds it is whole
 SEARCH = "search"  # below it: what was asked on the way, which no export takes along
@@ -194,30 +205,51 @@ class Learner(Protocol):
     """One way to learn. What it has learnt lies in a folder and in nothing else, so that it can be
     taken along."""
 
-    needs: Sequence[str]  # judges whose verdicts it reads
-    # Where it calls models, it has `calls`: how often at most to learn once, and for each answer;
-    # and the `hosts` that it contacts, where they are not those of other judges.
+    needs: Sequence[str] = ()  # judges whose verdicts it reads
+    calls: tuple[int, int] = (0, 0)  # of models, at most: to learn once, and for each answer
+    hosts: Sequence[str] = ()  # that it contacts, where they are not those of other judges
+    parse_retries: int = 0
 
+    @abstractmethod
     def describe(self) -> Mapping[str, Any]:
-        """What its verdicts depend on besides what it learns from: recipe, base weights, the
-        signatures of the judges that it needs."""
-        ...
+        """Return all that its verdicts depend on besides what it learns from: recipe, base weights,
+        the signatures of the judges that it needs."""
 
+    @abstractmethod
     def fit(self, train: TrainingSet, folder: Path, work: Work) -> Mapping[str, Any]:
         """Learn, and keep it in the folder, which may hold part of it from an earlier try; returns
         facts to be kept beside (sizes, steps, what was chosen).
 
         Raises SetupError where nothing can be learnt from so little.
         """
-        ...
 
+    @abstractmethod
     def judge(self, tasks: Iterable[Task], folder: Path) -> Iterator[Verdict]:
-        """By what the folder holds. Name and signature of the verdicts are filled in later."""
-        ...
+        """Judge by what the folder holds. Name and signature of the verdicts are filled in
+        later."""
+
+    @property
+    def spent(self) -> float:
+        """US dollars for what all its cells share."""
+        return 0.0
+
+    def costs(self, folder: Path) -> Iterable[float]:
+        """Return the US dollars for each thing asked in order to learn what the folder holds."""
+        return ()
+
+    def merge(self, folder: Path, to: Path) -> None:
+        """Write the base weights with what the folder holds merged in. Raises SetupError where
+        there is nothing to merge."""
+        message = "has no adapter that could be merged"
+        raise SetupError(Problem(message, field="merged", allowed="learn: lora"))
+
+    def wind_down(self) -> None:
+        """Start no other call."""
+        return
 
     def close(self) -> None:
         """Give back engines; may be called twice."""
-        ...
+        return
 
 
 def folds_told(material: Material) -> Mapping[str, Any]:
@@ -234,27 +266,44 @@ def folds_told(material: Material) -> Mapping[str, Any]:
     }
 
 
-class LearntJudge:
+class ByLearner(JudgeOfWing):
+    """A judge whose verdicts are those of a learner, under its own name and signature."""
+
+    def __init__(self, name: str, learner: Learner, about: Mapping[str, Any]) -> None:
+        self.name, self.learner, self.needs = name, learner, learner.needs
+        self.parse_retries, self.hosts = learner.parse_retries, learner.hosts
+        self._about, self.signature = about, signature_of(about)
+
+    def describe(self) -> Mapping[str, Any]:
+        return self._about
+
+    def _named(self, verdicts: Iterable[Verdict]) -> Iterator[Verdict]:
+        for verdict in verdicts:
+            yield replace(verdict, judge=self.name, signature=self.signature)
+
+    def wind_down(self) -> None:
+        self.learner.wind_down()
+
+    def close(self) -> None:
+        self.learner.close()
+
+
+class LearntJudge(ByLearner):
     """Meets `runs.bench.LearntJudge`: a learner in cells, each in a folder of its own below
     `home`. An altered answer is judged by the cell of what it was made of."""
-
-    notes: Sequence[str] = ()
 
     def __init__(
         self, name: str, learner: Learner, material: Material, cells: Sequence[Cell], home: Path,
         *, kind: str = "judge", more: Mapping[str, Any] = {},
     ) -> None:  # fmt: skip
-        self.name, self.kind, self.more, self.needs = name, kind, more, learner.needs
-        self.learner, self._material, self._cells = learner, material, cells
-        self.parse_retries: int = getattr(learner, "parse_retries", 0)
-        self.hosts: Sequence[str] = getattr(learner, "hosts", ())
+        self.kind, self.more, self._material, self._cells = kind, more, material, cells
         self._cell_of = np.full(len(material.answers), -1, dtype=np.int64)
         self._trained: list[TrainingSet] = [
             material.training(cell.train, cell.judged) for cell in cells
         ]
         for number, cell in enumerate(cells):
             self._cell_of[cell.judged] = number
-        self._about = {
+        about = {
             "judge": "learnt",
             **learner.describe(),
             "trained_on": [[c.name, t.hash] for c, t in zip(cells, self._trained, strict=True)],
@@ -262,13 +311,10 @@ class LearntJudge:
             "metrics": [metric.id for metric in material.rubric.metrics],
             "rubric": {"name": material.rubric.name, "hash": material.rubric.content_hash},
         }  # fmt: skip
-        self.signature = content_hash({k: v for k, v in self._about.items() if k != "runtime"})
+        super().__init__(name, learner, about)
         self._home = home / name / self.signature
         self._work: Work | None = None
         self._parents: Mapping[str, str] = {}
-
-    def describe(self) -> Mapping[str, Any]:
-        return self._about
 
     def begin(self, work: Work) -> None:
         self._work = work
@@ -306,9 +352,7 @@ class LearntJudge:
 
     def judge(self, tasks: Iterable[Task]) -> Iterator[Verdict]:
         for cell, some in groupby(tasks, key=lambda task: self._cell(task.answer.item_id)):
-            folder = self.fitted(cell)
-            for verdict in self.learner.judge(some, folder):
-                yield replace(verdict, judge=self.name, signature=self.signature)
+            yield from self._named(self.learner.judge(some, self.fitted(cell)))
 
     def parts(self) -> Sequence[tuple[Cell, TrainingSet]]:
         """Each cell, and what is learnt from for it."""
@@ -346,7 +390,7 @@ class LearntJudge:
         sizes = f"{least:,} to " if least < most else ""
         sizes = f" from {sizes}{counted(most, 'answer')}" if left else ""
         n = int((self._cell_of >= 0).sum())
-        to_learn, an_answer = getattr(self.learner, "calls", (0, 0))
+        to_learn, an_answer = self.learner.calls
         calls = len(left) * to_learn + n * an_answer
         asked = f", with up to {counted(calls, 'call')} of a model" if calls else ""
         asked += ", and the talks of its rounds" if left and "rounds" in self._about else ""
@@ -356,17 +400,9 @@ class LearntJudge:
     @property
     def spent(self) -> float:
         """US dollars for what it asked in order to learn."""
-        costs = getattr(self.learner, "costs", lambda folder: ())
-        below = sum(cost for cell in self._cells for cost in costs(self._home / cell.name))
-        return float(getattr(self.learner, "spent", 0.0) + below)
-
-    def wind_down(self) -> None:
-        """Start no other call."""
-        if act := getattr(self.learner, "wind_down", None):
-            act()
-
-    def close(self) -> None:
-        self.learner.close()
+        folders = [self._home / cell.name for cell in self._cells]
+        below = sum(cost for folder in folders for cost in self.learner.costs(folder))
+        return float(self.learner.spent + below)
 
 
 def verdict_of(

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -117,28 +118,35 @@ class LearntJudge(Judge, Protocol):
     another one that a study passes over. `notes` are sentences that every report repeats.
     """
 
-    kind: str
-    notes: Sequence[str]
-    needs: Sequence[str]
-    more: Mapping[str, Any]
+    kind: str = "judge"
+    notes: Sequence[str] = ()
+    needs: Sequence[str] = ()
+    more: Mapping[str, Any] = {}
+    hosts: Sequence[str] = ()  # that it contacts
+    parse_retries: int = 0
 
     @property
+    @abstractmethod
     def ahead(self) -> str:
         """The work that is left, learning and judging, in words."""
-        ...
+
+    @property
+    def spent(self) -> float:
+        """US dollars for what it asked in order to learn."""
+        return 0.0
 
     def begin(self, work: Work) -> None:
         """Take the run's budget, progress and stop before any work begins."""
-        ...
+        return
 
+    @abstractmethod
     def cells(self, answers: IndexedAnswers, parents: Mapping[str, str]) -> IntArray:
         """(answers,): the number of what judges each answer, in whose order they are judged; -1
         for those that it does not judge."""
-        ...
 
     def wind_down(self) -> None:
         """Start no other call; see `contract.wind_down`."""
-        ...
+        return
 
 
 def no_judges(bench: Bench, folder: RunFolder) -> Sequence[LearntJudge]:

@@ -96,6 +96,6 @@ def budget_of(bench: Bench, folder: RunFolder, limit: float | None) -> Budget:
     others = (*bench.others, *bench.learnt)
     names = [*(judge.name for judge, _ in _asked(bench)), *(judge.name for judge in others)]
     costs = [verdict.cost or 0.0 for name in names for verdict in folder.verdicts(name)]
-    beside = sum(getattr(judge, "spent", 0.0) for judge in bench.learnt)
+    beside = sum(judge.spent for judge in bench.learnt)
     expected = [(f.cost or 0.0) / f.left for f in forecast(bench, folder) if f.left]
     return Budget(limit, spent=sum(costs) + beside, highest=max([0.0, *costs, *expected]))

@@ -21,14 +21,15 @@ from judgebench.errors import Problem, SetupError
 from judgebench.files import to_json, write_atomically
 from judgebench.judges.judge import Task
 from judgebench.learning.learnt import (
+    Learner,
     LearntJudge,
     Material,
     TrainingSet,
+    bench_material,
     folds_told,
-    material_of,
     verdict_of,
 )
-from judgebench.records import Answer, Verdict
+from judgebench.records import Answer, Verdict, without_runtime
 from judgebench.rubric import Rubric
 from judgebench.runs.bench import Bench
 from judgebench.runs.bench import LearntJudge as JudgeOfWing
@@ -61,24 +62,22 @@ from judgebench.scorers.scorer import KeptScores, Scorer
 from judgebench.scorers.simple import column, ngram, simple
 from judgebench.stats.arrays import IntArray
 from judgebench.stats.recalibration import Rising, best_cuts, rises, rising
-from judgebench.studies.answers import IndexedAnswers, indexed
+from judgebench.studies.answers import IndexedAnswers
 
 _CUTS = "cuts.json"
 
 
-class Cuts:
+class Cuts(Learner):
     """Labels by cuts on a score, for each metric in its own direction. The score of a verdict is
-    turned so that more is more severe on the rubric's first of them. A `Learner`."""
-
-    needs: Sequence[str] = ()
+    turned so that more is more severe on the rubric's first of them."""
 
     def __init__(self, kept: KeptScores, rubric: Rubric, hosts: Sequence[str] = ()) -> None:
         self._kept, self._rubric, self.hosts = kept, rubric, hosts
 
     def describe(self) -> Mapping[str, Any]:
-        about = dict(self._kept.scorer.about)
-        runtime = {"runtime": about.pop("runtime")} if "runtime" in about else {}
-        return {"cuts": "accuracy and balanced accuracy", "of": about, **runtime}
+        about = self._kept.scorer.about
+        told = {"cuts": "accuracy and balanced accuracy", "of": without_runtime(about)}
+        return told | ({"runtime": about["runtime"]} if "runtime" in about else {})
 
     def fit(self, train: TrainingSet, folder: Path, work: Work) -> Mapping[str, Any]:
         def go_on(done: int) -> None:
@@ -178,9 +177,7 @@ def _materials(
         where, folds = f"judges.{entry.name}.fit", (entry.fit.folds, entry.fit.seed)
         rubric = gather(where, _rubric, entry, bench)
         if rubric and whole and folds not in held:
-            answers = indexed([answer for answer in bench.answers if answer.kind == "answer"])
-            how = (whole, answers, bench.dataset.labels, bench.config.truth)
-            held[folds] = gather(where, material_of, *how, *folds)
+            held[folds] = gather(where, bench_material, bench, whole, *folds)
         if rubric and (found := held[folds]):
             yield entry, replace(found, rubric=rubric)
 
@@ -270,18 +267,15 @@ def open_scorers(bench: Bench, folder: RunFolder) -> Sequence[JudgeOfWing]:
     return [*scorings, *fitted_judges(bench, folder.path / FOLDER, kept)]
 
 
-class Scoring:
-    """A scorer in a run: its verdicts hold a score and no label. Meets `LearntJudge`; a study
-    passes over its kind."""
+class Scoring(JudgeOfWing):
+    """A scorer in a run: its verdicts hold a score and no label; a study passes over its kind."""
 
     kind = "scorer"
-    needs: Sequence[str] = ()
-    notes: Sequence[str] = ()
 
     def __init__(self, name: str, kept: KeptScores, hosts: Sequence[str] = ()) -> None:
         self.name, self._kept, self.signature = name, kept, kept.signature
         self.hosts = hosts  # that it contacts
-        self.more: Mapping[str, Any] = {"better": kept.scorer.better}
+        self.more = {"better": kept.scorer.better}
 
     def describe(self) -> Mapping[str, Any]:
         return {"judge": "scorer", **self._kept.scorer.about}
@@ -290,9 +284,6 @@ class Scoring:
     def ahead(self) -> str:
         """The work that it has yet to do, in words."""
         return f"{self.name}: scores answers, {self._kept.scorer.at_once:,} at a time"
-
-    def begin(self, work: Work) -> None:
-        """It has no calls to pay for."""
 
     def cells(self, answers: IndexedAnswers, parents: Mapping[str, str]) -> IntArray:
         return np.array([0 if a.kind == "answer" else -1 for a in answers], dtype=np.int64)
@@ -304,9 +295,6 @@ class Scoring:
                 task.answer.item_id, hashed, self.name, self.signature, one.status,
                 reason=one.reason, score=one.value,
             )  # fmt: skip
-
-    def wind_down(self) -> None:
-        """Blocks are short: the next one is not begun."""
 
     def close(self) -> None:
         self._kept.close()

@@ -21,7 +21,7 @@ from judgebench.errors import MissingExtra, Problem, SetupError
 from judgebench.files import disk_errors, drop_torn_line, read_lines, to_line
 from judgebench.judges.judge import Task
 from judgebench.models.checkpoint import identify
-from judgebench.records import Answer, Status, content_hash
+from judgebench.records import Answer, Status, content_hash, signature_of
 from judgebench.rubric import normalise
 from judgebench.scorers.config import PairsConfig, SacrebleuConfig
 from judgebench.words import counted
@@ -228,11 +228,6 @@ def cut_of(answer: bool, reference: bool) -> str:
     return f"the tail of the {which} is cut" if answer or reference else ""
 
 
-def signature_of(scorer: Scorer) -> str:
-    """The hash of all that its numbers depend on."""
-    return content_hash({k: v for k, v in scorer.about.items() if k != "runtime"})
-
-
 def _finite(one: Scored) -> Scored:
     """A number that no mean and no rank can take is no score."""
     whole = one.value is None or math.isfinite(one.value)
@@ -244,7 +239,7 @@ class KeptScores:
     scored once; what is killed between two blocks has kept those before."""
 
     def __init__(self, scorer: Scorer, folder: Path | None) -> None:
-        self.scorer, self.signature = scorer, signature_of(scorer)
+        self.scorer, self.signature = scorer, signature_of(scorer.about)
         self._path = folder and folder / f"{self.signature}.jsonl"
         self._held: dict[str, Scored] | None = None
 

@@ -17,7 +17,7 @@ from judgebench.data.columns import Columns, read_columns
 from judgebench.data.guess import roles_by_name
 from judgebench.errors import Problem, SetupError, some
 from judgebench.progress import Progress
-from judgebench.records import Answer, Estimate
+from judgebench.records import Answer, Estimate, without_runtime
 from judgebench.results.part import Block, Part
 from judgebench.results.rows import Results, Row
 from judgebench.results.shown import Shown
@@ -89,7 +89,7 @@ class Scores(Shown):
             mean, *ends = (found.find(s, judge=name) for s in ("mean", "lowest", "highest"))
             texts = (*(format_number(end.value) for end in ends), mean.n, mean.n_missing)
             cells.append((Cell(name), Cell(estimate=mean), *(Cell(str(text)) for text in texts)))
-            told = "|".join(f"{k}:{v}" for k, v in about.items() if k != "runtime")
+            told = "|".join(f"{k}:{v}" for k, v in without_runtime(about).items())
             said.append(f"{name} is {told}.")
             for row in found.select(statistic="reason", judge=name):
                 said.append(f"{name}: {counted(row.estimate.n, 'answer')}: {row['why']}.")

@@ -36,7 +36,7 @@ from judgebench.judges.judge import Task
 from judgebench.judges.llm import LLMJudge
 from judgebench.judges.replies import written_reply
 from judgebench.learning.folds import Known, alike_texts, components, sketch
-from judgebench.learning.learnt import Material, TrainingSet, verdict_of
+from judgebench.learning.learnt import Learner, Material, TrainingSet, verdict_of
 from judgebench.models.checkpoint import ChatEncoder, tokenizer_of
 from judgebench.models.contract import Message, Request
 from judgebench.models.encoder import find_beside
@@ -197,11 +197,9 @@ def with_silver(material: Material, found: Mapping[str, Silver]) -> Material:
 _COUNTS = "counts.json"
 
 
-class BySystem:
+class BySystem(Learner):
     """The shares of the labels that the same system's answers got; of a system without a label,
-    those of all. A `Learner`."""
-
-    needs: Sequence[str] = ()
+    those of all."""
 
     def __init__(self, rubric: Rubric) -> None:
         self._rubric = rubric
@@ -230,9 +228,6 @@ class BySystem:
                 own = counts[metric.id].get(task.answer.system) or counts[metric.id][""]
                 found[metric.id] = np.array(own) / sum(own) if any(own) else None
             yield verdict_of(task, self._rubric, found)
-
-    def close(self) -> None:
-        """Nothing to give back."""
 
 
 @dataclass(frozen=True)
@@ -315,8 +310,8 @@ def open_examples(entry: ExamplesConfig, bench: Bench, folder: Path) -> Examples
     return Examples(judge, opened, entry.k, kept)
 
 
-class Examples:
-    """The judge `judge`, with the `k` nearest labelled cases before its question. A `Learner`.
+class Examples(Learner):
+    """The judge `judge`, with the `k` nearest labelled cases before its question.
 
     They are found by the vectors `kept`, or by words (BM25). `opened` makes the judge once more, on
     an engine of its own. Choosing the nearest: Liu et al. (2022), "What Makes Good In-Context
@@ -328,7 +323,7 @@ class Examples:
         kept: KeptVectors | None = None,
     ) -> None:  # fmt: skip
         self._of, self._opened, self._k, self._kept = judge, opened, k, kept
-        self.needs: Sequence[str] = (judge.name,)
+        self.needs = (judge.name,)
         self.parse_retries = judge.parse_retries
         self.calls = (0, judge.calls_an_answer)
         self._judge: LLMJudge | None = None
@@ -370,7 +365,6 @@ class Examples:
             _LOG.warning("%s had no room for all of their %s examples", n, self._k)
 
     def wind_down(self) -> None:
-        """Start no other call."""
         if self._judge is not None:
             self._judge.wind_down()
 

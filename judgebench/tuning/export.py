@@ -228,13 +228,10 @@ def written_whole(folder: Path) -> Iterator[Path]:
 
 
 def _copy(learner: Learner, learnt: Path, to: Path, *, merged: bool) -> None:
-    if not merged:
-        shutil.copytree(learnt, to, ignore=shutil.ignore_patterns(SEARCH))
-    elif merge := getattr(learner, "merge", None):
-        merge(learnt, to)
+    if merged:
+        learner.merge(learnt, to)
     else:
-        message = "has no adapter that could be merged"
-        raise SetupError(Problem(message, field="merged", allowed="learn: lora"))
+        shutil.copytree(learnt, to, ignore=shutil.ignore_patterns(SEARCH))
 
 
 def _write_beside(part: Path, rubric: Rubric, train: TrainingSet) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 from judgebench.errors import MissingExtra, Problem, SetupError
 from judgebench.files import to_json, write_atomically
 from judgebench.judges.judge import Task
-from judgebench.learning.learnt import TrainingSet, verdict_of
+from judgebench.learning.learnt import Learner, TrainingSet, verdict_of
 from judgebench.models.encoder import find_beside
 from judgebench.records import Answer, Status, Verdict
 from judgebench.retrieval.vectors import WORDS, KeptVectors, npz
@@ -55,8 +55,8 @@ def balanced(metric: Metric) -> Sequence[Recipe]:
     return [Recipe(ordinal=False, strengths=(1.0,), balanced=True)]
 
 
-class Head:
-    """A regression for each metric, by the best of its recipes in nested folds. A `Learner`."""
+class Head(Learner):
+    """A regression for each metric, by the best of its recipes in nested folds."""
 
     def __init__(
         self, learn: str, rubric: Rubric, features: Features,

@@ -23,7 +23,7 @@ from judgebench.files import drop_torn_line, read_lines, to_line, write_atomical
 from judgebench.judges.judge import Task
 from judgebench.judges.llm import LLMJudge
 from judgebench.judges.replies import looks_like_refusal
-from judgebench.learning.learnt import SEARCH, TrainingSet
+from judgebench.learning.learnt import SEARCH, Learner, TrainingSet
 from judgebench.models.contract import Message, Reply, Request
 from judgebench.progress import NoProgress, Progress
 from judgebench.prompt import disarm
@@ -65,8 +65,8 @@ def open_instructions(entry: InstructionsConfig, bench: Bench, folder: Path) -> 
     return Instructions(entry, judge, writer, lambda one: open_judge(one, bench.file, folder))
 
 
-class Instructions:
-    """The judge `judge`, by a wording of its rubric that `writer` revised. A `Learner`.
+class Instructions(Learner):
+    """The judge `judge`, by a wording of its rubric that `writer` revised.
 
     `opened` makes one of them once more, on an engine of its own.
     """
@@ -76,7 +76,7 @@ class Instructions:
         opened: Callable[[LLMJudge], LLMJudge],
     ) -> None:  # fmt: skip
         self._entry, self._of, self._by, self._opened = entry, judge, writer, opened
-        self.needs: Sequence[str] = entry.needs
+        self.needs = entry.needs
         self.parse_retries, each = judge.parse_retries, judge.calls_an_answer
         self.calls = _most_calls(entry, _HELD, each), each
         self._open: dict[str, LLMJudge] = {}
@@ -113,13 +113,11 @@ class Instructions:
         yield from judge.asked_otherwise(judge.name, rubric=rubric).judge(tasks)
 
     def costs(self, folder: Path) -> Iterator[float]:
-        """What the calls of the search in that folder cost."""
         paths = sorted((folder / SEARCH).glob("verdicts-*.jsonl"))
         yield from (verdict.cost or 0.0 for verdict in read_verdicts(paths))
         yield from (line["cost"] or 0.0 for line in _proposals(folder / SEARCH).values())
 
     def wind_down(self) -> None:
-        """Start no other call."""
         for judge in self._open.values():
             judge.wind_down()
 

@@ -14,14 +14,13 @@ from judgebench.learning.learnt import (
     Learner,
     LearntJudge,
     Material,
+    bench_material,
     folds_told,
-    material_of,
 )
 from judgebench.prompt import load_prompt
 from judgebench.runs.bench import Bench, Extension, LearntEntry, Loaded
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.load import Gathered, no_texts
-from judgebench.studies.answers import indexed
 from judgebench.tuning.config import (
     SHUFFLED,
     BagOfWordsConfig,
@@ -201,11 +200,9 @@ def _settings(bench: Bench) -> TuningConfig:
 
 
 def _material(bench: Bench) -> Material:
-    settings, config = _settings(bench), bench.config
     rubric = bench.rubric.of_kind("answer")
     if rubric is None:
         raise SetupError(Problem("has no metric of answers to learn", field="rubric"))
-    about = indexed([answer for answer in bench.answers if answer.kind == "answer"])
     gather = Gathered(str(bench.file))
     silver = {
         name: gather(f"judges.{entry.name}.stages", read_silver, bench.file.parent / name, rubric)
@@ -213,8 +210,8 @@ def _material(bench: Bench) -> Material:
         if isinstance(entry, Learn)
         for name in entry.silver
     }
-    how = (config.truth, settings.folds, config.seed)
-    material = gather("tuning", material_of, rubric, about, bench.dataset.labels, *how)
+    how = (bench, rubric, _settings(bench).folds, bench.config.seed)
+    material = gather("tuning", bench_material, *how)
     gather.raise_any()
     assert material is not None
     return with_silver(material, {name: found for name, found in silver.items() if found})

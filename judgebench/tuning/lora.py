@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -14,10 +14,11 @@ from judgebench.judges.config import JudgeConfig, check_judge
 from judgebench.judges.judge import Task
 from judgebench.judges.llm import LLMJudge
 from judgebench.judges.replies import Written, written_reply
-from judgebench.learning.learnt import LEARNT, TrainingSet
+from judgebench.learning.learnt import LEARNT, Learner, TrainingSet
 from judgebench.models.checkpoint import fetch, identify, identify_adapter, is_fetchable, merge
 from judgebench.models.contract import Request
 from judgebench.models.settings import BackendSettings
+from judgebench.models.trainer import Watch
 from judgebench.models.transformers_backend import TransformersBackend
 from judgebench.prompt import Prompt
 from judgebench.records import Answer, Verdict
@@ -25,19 +26,17 @@ from judgebench.rubric import Rubric
 from judgebench.runs.judging import Work
 from judgebench.tuning.config import LoraConfig
 from judgebench.tuning.examples import Example, Texts, blocks_of, described
-from judgebench.tuning.train import ADAPTER, MODEL, Recipe, Watch, train
+from judgebench.tuning.train import ADAPTER, MODEL, Recipe, train
 
 _RATE, _RATE_OF_ALL = 2e-4, 2e-5  # of an adapter, and of all weights
 Row = tuple[Answer, Mapping[str, str], str]  # an answer, its labels by metric, and the reason
 
 
-class Lora:
-    """A model with an adapter, or a model of its own, tuned on training blocks. A `Learner`.
+class Lora(Learner):
+    """A model with an adapter, or a model of its own, tuned on training blocks.
 
     It is asked through `TransformersBackend`, as a judge that was never tuned.
     """
-
-    needs: Sequence[str] = ()
 
     def __init__(self, entry: LoraConfig, rubric: Rubric, prompt: Prompt) -> None:
         self._entry, self._rubric = entry, rubric

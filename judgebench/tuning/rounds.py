@@ -27,7 +27,7 @@ from judgebench.files import to_json, to_line, write_atomically
 from judgebench.judges.judge import Task
 from judgebench.learning.learnt import LEARNT, Learner, TrainingSet
 from judgebench.people.page import Item, Question, read_decisions, review_page
-from judgebench.records import Verdict, content_hash
+from judgebench.records import Verdict, content_hash, without_runtime
 from judgebench.runs.bench import Bench
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.judging import Ledger, Work, ask
@@ -128,8 +128,8 @@ class Decision(BaseModel):
     when: str = ""
 
 
-class Rounds:
-    """A learner that is taught anew after each round. A `Learner`.
+class Rounds(Learner):
+    """A learner that is taught anew after each round.
 
     `home` holds what all its cells share: talks, decisions, and what was learnt on the way.
     """
@@ -140,9 +140,8 @@ class Rounds:
     ) -> None:  # fmt: skip
         self._learner, self._config, self._panel = learner, config, panel
         self._home, self._seed, self._revise = home, seed, True
-        self.needs = learner.needs
-        self.parse_retries: int = getattr(learner, "parse_retries", 0)
-        self.calls = getattr(learner, "calls", (0, 0))
+        self.needs, self.calls = learner.needs, learner.calls
+        self.parse_retries = learner.parse_retries
         self._decided = decisions_in(home / DECISIONS)
 
     def without_revisions(self) -> Rounds:
@@ -175,9 +174,8 @@ class Rounds:
             cost for one in nested for cost in self.costs(one)
         )
 
-    def costs(self, folder: Path) -> Sequence[float]:
-        """What its learner paid for what the folder holds."""
-        return [*getattr(self._learner, "costs", lambda _: ())(folder)]
+    def costs(self, folder: Path) -> Iterable[float]:
+        return self._learner.costs(folder)
 
     def fit(self, train: TrainingSet, folder: Path, work: Work) -> Mapping[str, Any]:
         rest, development = next(train.folds(_DEVELOPMENT, self._seed))
@@ -216,15 +214,11 @@ class Rounds:
     def judge(self, tasks: Iterable[Task], folder: Path) -> Iterator[Verdict]:
         return self._learner.judge(tasks, folder)
 
-    @property
-    def merge(self) -> Any:
-        """As its learner's, None where that has none."""
-        return getattr(self._learner, "merge", None)
+    def merge(self, folder: Path, to: Path) -> None:
+        self._learner.merge(folder, to)
 
     def wind_down(self) -> None:
-        """Start no other call."""
-        if act := getattr(self._learner, "wind_down", None):
-            act()
+        self._learner.wind_down()
 
     def close(self) -> None:
         self._learner.close()
@@ -271,8 +265,7 @@ class Rounds:
         self, train: TrainingSet, judged: TrainingSet, work: Work
     ) -> Mapping[str, Verdict]:
         """What it says of the judged answers once it is taught, by item; each is asked once."""
-        about = {k: v for k, v in self._learner.describe().items() if k != "runtime"}
-        key = content_hash([about, train.hash])
+        key = content_hash([without_runtime(self._learner.describe()), train.hash])
         folder = self._home / _NESTED / key
         if not (folder / LEARNT).exists():
             folder.mkdir(parents=True, exist_ok=True)

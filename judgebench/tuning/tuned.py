@@ -19,12 +19,11 @@ from judgebench.files import read_object
 from judgebench.judges.config import Name
 from judgebench.judges.judge import Task
 from judgebench.learning.folds import Known
-from judgebench.learning.learnt import Learner
-from judgebench.records import TRAINED_ON, Dataset, Status, Verdict, content_hash
+from judgebench.learning.learnt import ByLearner, Learner
+from judgebench.records import TRAINED_ON, Dataset, Status, Verdict
 from judgebench.retrieval.vectors import WORDS
 from judgebench.rubric import load_rubric
 from judgebench.runs.bench import Bench, BenchConfig
-from judgebench.runs.judging import Work
 from judgebench.stats.arrays import IntArray
 from judgebench.studies.answers import IndexedAnswers
 from judgebench.tuning.config import Learn, learn_entry
@@ -95,47 +94,35 @@ def tuned_entry(value: Any, file: Path, node: yaml.Node | None) -> TunedEntry:
     return TunedEntry(config.name, folder, exported, learn_entry(recipe, file, None), renamed)
 
 
-class TunedJudge:
+class TunedJudge(ByLearner):
     """Meets `runs.bench.LearntJudge`: what an export holds, on all answers whose question and
     text it does not know, be it nearly. Of an altered answer its parent counts too."""
-
-    kind = "judge"
-    more: Mapping[str, Any] = {}
-    notes: Sequence[str] = ()
 
     def __init__(self, entry: TunedEntry, bench: Bench, make: Make) -> None:
         """Raises SetupError where rubric, base weights or the judges it needs are others."""
         rubric = rubric_for(entry.folder, bench.rubric.of_kind("answer") or bench.rubric)
         _check_needs(entry, bench)
-        self._learner = make(entry.how, replace(bench, rubric=rubric))
-        told = self._learner.describe()
+        learner = make(entry.how, replace(bench, rubric=rubric))
+        told = learner.describe()
         if not entry.exported.merged:
             check_base(entry.folder, entry.exported, told)
-        self.name, self.needs = entry.name, entry.needs
-        self.parse_retries = getattr(self._learner, "parse_retries", 0)
         self._folder = entry.folder / MODEL
         sketches = read_object((entry.folder / KNOWN).read_bytes(), entry.folder / KNOWN)
         self._questions, self._texts = (Known(sketches[key]) for key in ("questions", "texts"))
         self._known: set[str] = set()
-        self._about = {
+        about = {
             "judge": "tuned",
             **told,
             "export": {"name": entry.exported.name, "seal": entry.exported.seal},
             "rubric": {"name": rubric.name, "hash": rubric.content_hash},
             **({} if rubric == bench.rubric else {"metrics": [m.id for m in rubric.metrics]}),
         }
-        self.signature = content_hash({k: v for k, v in self._about.items() if k != "runtime"})
+        super().__init__(entry.name, learner, about)
 
     @property
     def ahead(self) -> str:
         """What it has yet to do, in words."""
         return f"{self.name}: was learnt elsewhere, judges the answers that it does not know"
-
-    def describe(self) -> Mapping[str, Any]:
-        return self._about
-
-    def begin(self, work: Work) -> None:
-        """It has nothing left to learn."""
 
     def cells(self, answers: IndexedAnswers, parents: Mapping[str, str]) -> IntArray:
         own = {
@@ -151,17 +138,8 @@ class TunedJudge:
 
     def judge(self, tasks: Iterable[Task]) -> Iterator[Verdict]:
         for known, some in groupby(tasks, key=lambda task: task.answer.item_id in self._known):
-            judge = _skipped if known else partial(self._learner.judge, folder=self._folder)
-            for verdict in judge(some):
-                yield replace(verdict, judge=self.name, signature=self.signature)
-
-    def wind_down(self) -> None:
-        """Start no other call."""
-        if act := getattr(self._learner, "wind_down", None):
-            act()
-
-    def close(self) -> None:
-        self._learner.close()
+            judge = _skipped if known else partial(self.learner.judge, folder=self._folder)
+            yield from self._named(judge(some))
 
 
 def _skipped(tasks: Iterable[Task]) -> Iterator[Verdict]:

@@ -16,7 +16,7 @@ from markov import LETTERS, NEXT, Chain, completions
 from judgebench.errors import SetupError
 from judgebench.models.contract import Draws, Message
 from judgebench.models.weighing import TokenWeigher, windows
-from judgebench.records import Answer, Status
+from judgebench.records import Answer, Status, signature_of
 from judgebench.scorers.config import scorer_config
 from judgebench.scorers.judges import open_scorer
 from judgebench.scorers.likelihood import LONG, NEVER, expected_occurrences, relaxed_cross_entropy
@@ -26,7 +26,6 @@ from judgebench.scorers.scorer import (
     KeptScores,
     Scored,
     Scorer,
-    signature_of,
 )
 
 CHAIN = {"backend": "python:markov:backend"}
@@ -227,10 +226,10 @@ def test_the_signature_holds_what_numbers_depend_on() -> None:
     )
     assert plain.about["engine"] == "chain"
     ways = ({}, {"stride": 16}, {"best": 10}, {"samples": 100}, {"given": "nothing"})
-    made = {signature_of(opened("relaxed-perplexity", **how)) for how in ways}
+    made = {signature_of(opened("relaxed-perplexity", **how).about) for how in ways}
     assert len(made) == 5
     same = opened("relaxed-perplexity", name="other")
-    assert signature_of(same) in made
+    assert signature_of(same.about) in made
 
 
 def test_a_question_is_asked_once_for_all_its_answers(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from scripted_judges import ScriptedBackend
 
 from judgebench.judges.config import JudgeConfig
 from judgebench.judges.judge import Task
-from judgebench.learning.learnt import Material, TrainingSet, material_of, verdict_of
+from judgebench.learning.learnt import Learner, Material, TrainingSet, material_of, verdict_of
 from judgebench.models.contract import Request
 from judgebench.progress import NoProgress
 from judgebench.records import Answer, HumanLabel, Verdict
@@ -29,10 +29,8 @@ RUBRIC = Rubric.from_labels({"Tone": ["Kind", "Rude"]})
 TONE = RUBRIC.metrics[0].id
 
 
-class Words:
-    """Naive Bayes over words, in counts: learns in a millisecond. A `Learner`."""
-
-    needs = ()
+class Words(Learner):
+    """Naive Bayes over words, in counts: learns in a millisecond."""
 
     def __init__(self) -> None:
         self.fits: list[TrainingSet] = []
@@ -56,9 +54,6 @@ class Words:
             odds = sum(np.log((b + 1) / (a + 1)) for a, b in rows)
             rude = 1 / (1 + np.exp(-odds))
             yield verdict_of(task, RUBRIC, {TONE: np.array([1 - rude, rude])})
-
-    def close(self) -> None:
-        """Nothing to give back."""
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from scipy.stats import spearmanr
 from tiny_encoder import tiny_bert, tiny_roberta
 
 from judgebench.errors import SetupError
-from judgebench.records import Answer
+from judgebench.records import Answer, signature_of
 from judgebench.scorers.config import scorer_config
 from judgebench.scorers.judges import open_scorer
 from judgebench.scorers.scorer import (
@@ -27,7 +27,6 @@ from judgebench.scorers.scorer import (
     KeptScores,
     Scored,
     Scorer,
-    signature_of,
 )
 
 pytestmark = pytest.mark.transformers
@@ -204,8 +203,8 @@ def test_the_signature_changes_with_all_that_matters(bert: Path, minilm: Path) -
     ]
     scorers = [opened(how, pairs) for how in ways]
     other = opened(ways[5], [("knee", "pain")])  # the words' weights are of other texts
-    assert len({signature_of(one) for one in [*scorers, other]}) == 9
-    assert signature_of(opened(ways[0], pairs)) == signature_of(scorers[0])
+    assert len({signature_of(one.about) for one in [*scorers, other]}) == 9
+    assert signature_of(opened(ways[0], pairs).about) == signature_of(scorers[0].about)
     assert scorers[0].about["layers"] == [2]
     assert scorers[0].about["idf"] is False
 

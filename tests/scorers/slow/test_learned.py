@@ -12,10 +12,10 @@ from tiny_encoder import tiny_bert
 
 import judgebench as jb
 from judgebench.errors import SetupError
-from judgebench.records import Answer
+from judgebench.records import Answer, signature_of
 from judgebench.scorers.config import scorer_config
 from judgebench.scorers.judges import open_scorer
-from judgebench.scorers.scorer import EMPTY_ANSWER, NO_REFERENCE, Scorer, signature_of
+from judgebench.scorers.scorer import EMPTY_ANSWER, NO_REFERENCE, Scorer
 from judgebench.studies.verdicts import scores
 
 pytestmark = pytest.mark.transformers
@@ -178,7 +178,7 @@ def test_the_signature_changes_with_all_that_matters(model: Any) -> None:
         {"model": three},
         {"model": three, "label": "LABEL_0"},
     ]
-    assert len({signature_of(opened(how)) for how in ways}) == 4
+    assert len({signature_of(opened(how).about) for how in ways}) == 4
 
 
 def test_a_run_scores_by_a_model_beside_its_file_and_resumes_without_it(
