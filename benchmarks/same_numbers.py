@@ -111,7 +111,7 @@ def helps(command: click.Command, path: str) -> Iterator[str]:
     with click.Context(command, info_name=path, terminal_width=100) as about:
         yield f"# {path}"
         yield from command.get_help(about).splitlines()
-        below = command.commands if isinstance(command, click.Group) else {}
+        below: Mapping[str, click.Command] = getattr(command, "commands", {})
     for name, one in sorted(below.items()):
         yield from helps(one, f"{path} {name}")
 

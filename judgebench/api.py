@@ -564,7 +564,7 @@ def analyse(
     from judgebench.runs.wing import analyses
 
     aligned = align(study)
-    asked = {**({"decide": rule} if rule else {}), **({"preferences": True} if every else {})}
+    asked = {**({"decide": rule} if rule else {}), "preferences": every}
     beside = {**study.beside, ALIGNED: aligned.results, **asked}
     return {"align": aligned, **analyses(replace(study, beside=beside))}
 

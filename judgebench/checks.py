@@ -221,9 +221,9 @@ def _check_rubric(path: Path, rubric: str) -> str:
 
 
 def _check_prompt(path: Path, rubric: str) -> str:
-    from judgebench.prompt import load_prompt
+    from judgebench.prompt import prompt_in_words
 
-    return f"a prompt with replies of the kind {load_prompt(str(path)).reply}"
+    return prompt_in_words(path)
 
 
 def _check_judge(path: Path, rubric: str) -> str:

@@ -6,6 +6,7 @@ feature out, delete its folder, its entry here and its tests.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from typing import Any
@@ -16,6 +17,23 @@ WINGS = {
     "stress": "stress_tests", "tuning": "tuning",
 }  # fmt: skip
 """The package of each wing, by the wing's name."""
+
+
+@dataclass(frozen=True)
+class Named:
+    """A function or class given by name, such as `judgebench.tuning.measure:measure_tuning`, whose
+    module is imported when it is first used."""
+
+    name: str
+
+    @property
+    def value(self) -> Any:
+        """The function or class itself."""
+        module, _, name = self.name.partition(":")
+        return getattr(import_module(module), name)
+
+    def __call__(self, *args: Any) -> Any:
+        return self.value(*args)
 
 
 @cache

@@ -106,15 +106,20 @@ class _QuestionFront(Strict):
 
 @dataclass(frozen=True)
 class PromptKind:
-    """Prompts for one purpose: the folder of the shipped ones, and what each may and must show."""
+    """Prompts for one purpose: the folder of the shipped ones, what each may and must show, the key
+    of its front matter that tells it from others, and a sentence on it around its reply."""
 
     folder: str
     front: type[_JudgeFront | _ArgumentFront | _QuestionFront]
     variables: tuple[str, ...]
     needed: tuple[str, ...]
+    told_by: str
+    in_words: str
 
 
-JUDGES = PromptKind("prompts", _JudgeFront, VARIABLES, ("metrics",))
+JUDGES = PromptKind(
+    "prompts", _JudgeFront, VARIABLES, ("metrics",), "", "a prompt with replies of the kind {}"
+)
 _NEEDED: Mapping[Shows, tuple[str, ...]] = {
     "answer": ("answer",), "responses": ("responses",), "criteria": ("answer", "criteria"),
 }  # fmt: skip
@@ -123,13 +128,20 @@ _BESIDE: Mapping[Shows, tuple[str, str]] = {
     "responses": ("response", "responses"), "criteria": ("criterion", "criteria"),
 }  # fmt: skip
 ARGUMENTS = PromptKind(
-    "prompts/arguments", _ArgumentFront, ("question", "context", "fence"), ("question",)
+    "prompts/arguments",
+    _ArgumentFront,
+    ("question", "context", "fence"),
+    ("question",),
+    "writes",
+    "a prompt that asks for {}",
 )
 QUESTIONS = PromptKind(
     "prompts/questions",
     _QuestionFront,
     ("question", "options", "answer", "first", "second", "fence"),
     ("question", "answer"),
+    "asks",
+    "a prompt that asks for a {}",
 )
 
 
@@ -273,15 +285,15 @@ def _plain(metric: Metric) -> Mapping[str, Any]:
     }
 
 
-def front_begins(path: Path, key: str) -> bool:
-    """True where a line of a prompt's front matter begins with this key."""
-    if path.suffix != ".jinja":
-        return False
+def prompt_in_words(path: Path) -> str:
+    """Read a prompt of any kind and say what it asks for. Raises SetupError."""
     try:
-        head = read_text(path).split("---", 2)[1:2]
+        head = "".join(read_text(path).split("---", 2)[1:2])
     except SetupError:
-        return False
-    return any(line.startswith(f"{key}:") for part in head for line in part.splitlines())
+        head = ""
+    keys = {line.partition(":")[0] for line in head.splitlines() if ":" in line}
+    kind = next((kind for kind in (ARGUMENTS, QUESTIONS) if kind.told_by in keys), JUDGES)
+    return kind.in_words.format(load_prompt(str(path), kind=kind).reply)
 
 
 def load_prompt(name: str, relative_to: Path | None = None, kind: PromptKind = JUDGES) -> Prompt:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import fields, is_dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 
 from judgebench.features import WINGS as NAMES
+from judgebench.features import Named, wings
 
 PACKAGE = Path(__file__).resolve().parents[1] / "judgebench"
 GROUND = {
@@ -204,3 +206,22 @@ class C:
         "vllm",
     }  # fmt: skip
     assert {m for m, _ in imports(at_import(tree), PACKAGE)} == {"judgebench.cli", "scipy.stats"}
+
+
+def named_in(part: object) -> Iterator[Named]:
+    """The names of functions and classes in a wing or in a part of one."""
+    if isinstance(part, Named):
+        yield part
+    elif isinstance(part, Mapping | tuple):
+        for inner in part.values() if isinstance(part, Mapping) else part:
+            yield from named_in(inner)
+    elif is_dataclass(part):
+        for one in fields(part):
+            yield from named_in(getattr(part, one.name))
+
+
+def test_what_a_wing_names_is_there() -> None:
+    found = [named for wing in wings() for named in named_in(wing)]
+    assert len(found) > len(wings())
+    for named in found:
+        assert callable(named.value) or named.name.endswith(":commands")

@@ -19,6 +19,8 @@ from judgebench.errors import Problem, SetupError
 from judgebench.files import all_or_nothing, write_atomically
 
 app = Commands("Collect human labels with a small web app: blind, balanced, on your own machine.")
+commands = Commands()
+commands.add_typer(app, name="annotate")
 
 StudyFolder = Annotated[
     Path,

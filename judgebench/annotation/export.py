@@ -122,6 +122,17 @@ def label_rows(study: Path, *, calibration: bool = False) -> list[Row]:
         return rows_of(store, key_of(store), _screens(store, calibration))
 
 
+def table_rows(path: Path) -> list[Row]:
+    """The labels of a study that stands where a table of labels may. Raises SetupError."""
+    rows = label_rows(path)
+    if not rows:
+        raise SetupError(Problem("holds no label yet", str(path)))
+    if not rows[0].keys().isdisjoint(("rank", "decision")):
+        message = "is no study of labels: `judgebench annotate export` writes what it holds"
+        raise SetupError(Problem(message, str(path)))
+    return rows
+
+
 def snapshot(study: Path) -> closing[Store]:
     """The study as it is now, given its folder or its file, in memory: a server that writes it is
     not disturbed, and no file is made where it lies. Raises SetupError."""

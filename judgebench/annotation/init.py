@@ -233,3 +233,15 @@ def reassign(study: str | Path, name: str) -> Made:
     facts = [f"{other}: {n} more" for other, n in Counter(moved.values()).items()]
     facts += [f"nobody: {len(nobody)}, which all others have: {some(nobody)}"] if nobody else []
     return Made(Path(study), tuple(facts or [f"{name} has nothing that is not begun"]), {})
+
+
+def study_in_words(path: Path, rubric: str) -> str:
+    """Check an annotate.yaml and say what is collected. Raises SetupError."""
+    setup = load_setup(path)
+    _, built = named_screens(setup)
+    planned(setup, built)
+    config, n = setup.config, len(built)
+    return (
+        f"an annotation study ({config.task}) of {n:,} items, {config.per_item} of "
+        f"{len(config.annotators)} annotators for each"
+    )

@@ -230,7 +230,7 @@ def fetch(
 
 for _wing in wings():
     if _wing.commands:
-        _wing.commands(app)
+        app.include(_wing.commands.value)
 
 
 @cache

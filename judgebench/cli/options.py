@@ -285,7 +285,7 @@ class _Command(TyperCommand):
 class Commands(typer.Typer):
     """A group of commands of judgebench, such as `judgebench rank`."""
 
-    def __init__(self, help: str) -> None:
+    def __init__(self, help: str = "") -> None:
         super().__init__(
             no_args_is_help=True,
             context_settings={"help_option_names": ["-h", "--help"]},
@@ -303,6 +303,11 @@ class Commands(typer.Typer):
             return verb
 
         return added
+
+    def include(self, others: Commands) -> None:
+        """Add the commands and the groups of `others`."""
+        self.registered_commands += others.registered_commands
+        self.registered_groups += others.registered_groups
 
 
 def _flat(verb: Callable[..., Any]) -> Callable[..., Any]:

@@ -7,12 +7,15 @@ from typing import Annotated
 
 import typer
 
-from judgebench.cli.options import AllowIncomplete, DecisionRuleOption, Figures
+from judgebench.cli.options import AllowIncomplete, Commands, DecisionRuleOption, Figures
 from judgebench.cli.show import ONE_SCREEN, Output, show
 
 NOT_PASSED = 3  # exit code where what is demanded does not hold, as of `decide --require`
 
+commands = Commands()
 
+
+@commands.command(epilog="Example: judgebench compare runs/last-month runs/today --fail-on worse")
 def compare(
     a: Annotated[
         str, typer.Argument(metavar="RUN_A[:JUDGE]", help="What was before: a run folder.")

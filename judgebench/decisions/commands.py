@@ -12,6 +12,7 @@ from judgebench.cli.options import (
     NO_FILES,
     AllowIncomplete,
     AsJudge,
+    Commands,
     DecisionRuleOption,
     Design,
     Files,
@@ -23,7 +24,12 @@ from judgebench.cli.show import ONE_SCREEN, Output, show
 
 NOT_REACHED = 3  # exit code where an outcome that --require names was not reached
 
+commands = Commands()
 
+
+@commands.command(
+    epilog="Example: judgebench decide runs/demo --require REPLACE:scientific_consensus"
+)
 def decide(
     run: RunOrFiles = None,
     files: Files = NO_FILES,

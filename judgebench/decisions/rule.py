@@ -200,6 +200,14 @@ def load_rule(name: str | Path = DECISION_RULE, relative_to: Path | None = None)
     return load_model(find_file("rubrics", str(name), ".yaml", relative_to), DecisionRule)
 
 
+def rule_in_words(path: Path, rubric: str) -> str:
+    """Read a rule and say whom it compares a judge with. Raises SetupError."""
+    rule = load_rule(path)
+    margin, bar = rule.replace.humans.margin, rule.replace.humans.bar
+    who = f"the {bar} annotator"
+    return f"a decision rule: within {margin:g} of {who}, intervals of {rule.level:.0%}"
+
+
 def rule_for(given: DecisionRule | str | Path | None, rubric: Rubric) -> DecisionRule:
     """A rule as given, or of that path or shipped name, once it is known to fit the rubric."""
     rule = given if isinstance(given, DecisionRule) else load_rule(given or DECISION_RULE)

@@ -39,7 +39,7 @@ from judgebench.decisions.result import (
     TriageCurve,
     outcome_of,
 )
-from judgebench.decisions.rule import DecisionRule
+from judgebench.decisions.rule import DecisionRule, rule_for
 from judgebench.decisions.words import (
     IN_SIGHT,
     NO_QUESTIONS,
@@ -50,6 +50,7 @@ from judgebench.decisions.words import (
 )
 from judgebench.errors import Problem, SetupError
 from judgebench.results.rows import Results
+from judgebench.results.shown import Shown
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray
 from judgebench.stats.copies import Bar, bar_of, signal_left
 from judgebench.stats.intervals import look_levels
@@ -250,6 +251,15 @@ def decide(
 
 
 _PER_METRIC = 0.025  # false REPLACE by chance, of all candidates on one metric
+
+
+def measure_decisions(study: Study, stress: Shown | None) -> Decisions | None:
+    """Decide by the rule that stands beside the study, or the shipped one. None without human
+    labels: then there is nothing to decide on, and a report is silent."""
+    if not study.n_labels:
+        return None
+    rule = rule_for(study.beside.get("decide"), study.rubric)
+    return decide(study, rule, stress.results if stress else None)
 
 
 def _at_look(rule: DecisionRule, looks: Sequence[float]) -> DecisionRule:

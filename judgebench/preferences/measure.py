@@ -129,10 +129,12 @@ class Preferences(Shown):
         return f"{judge} (control)" if self.is_control(judge) else judge
 
 
-def measure_preferences(study: Study, *, every: bool = True) -> Preferences | None:
+def measure_preferences(study: Study) -> Preferences | None:
     """The comparisons of several responses to one question, and verdicts on criteria; None
-    where the study holds neither. Unless `every`, also None where nobody compared anything: there
-    are no preferences, criteria, composites or texts that a judge was shown side by side."""
+    where the study holds neither. Where `preferences` stands beside the study as
+    False, also None where nobody compared anything: there are no preferences, criteria, composites
+    or texts that a judge was shown side by side."""
+    every = study.beside.get("preferences", True)
     only_answers = study.rubric.kinds == {"answer"}
     if only_answers and study.clusters.n == len(study.answers):
         return None

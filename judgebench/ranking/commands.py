@@ -35,6 +35,8 @@ TaskName = Annotated[str, typer.Argument(metavar="TASK", help="A shipped task, o
 ToLines = Annotated[Path, typer.Option(metavar="FILE", help="Where to write: JSONL.")]
 
 app = Commands("Rank systems by how much their arguments help to decide.")
+commands = Commands()
+commands.add_typer(app, name="rank")
 
 
 @app.command(epilog="Example: judgebench rank run bench.yaml --dry-run")

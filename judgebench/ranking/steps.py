@@ -32,7 +32,7 @@ from judgebench.ranking.proxy.arguments import (
 from judgebench.ranking.proxy.examples import EvaluatorPlan, control_arguments
 from judgebench.ranking.proxy.task import GOLD, GeneratorConfig
 from judgebench.ranking.proxy.task_file import split_rows
-from judgebench.ranking.rank_bench import RankBench, RankedEntry
+from judgebench.ranking.rank_bench import RankBench, RankedEntry, load_rank_bench
 from judgebench.ranking.ranking_folder import (
     PROXY,
     BySystem,
@@ -48,6 +48,7 @@ from judgebench.ranking.ranking_folder import (
 )
 from judgebench.records import Dataset
 from judgebench.runs import run_bench
+from judgebench.runs.bench import default_run_folder
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.judging import Bundles, Work, judge_answers
 from judgebench.runs.load import load_bench
@@ -79,6 +80,23 @@ def rank_all(
         folder.note_hosts(host for g in writers for host in hosts_of(g.backend, g.settings))
         keep_ranks(folder.path, ranks)
         folder.write_manifest(folder.manifest(), "finished", files_of(folder.path))
+
+
+def rank_file(path: Path, run: Path | None, progress: Progress, budget: float | None) -> Path:
+    """Do the same with a bench.yaml, in the folder `run` or that which the file names, and return
+    the folder."""
+    bench = load_rank_bench(path)
+    folder = RunFolder(run or default_run_folder(bench.config))
+    rank_all(bench, folder, progress, budget)
+    return folder.path
+
+
+def ranking_in_words(path: Path) -> str:
+    """Check a ranking and say what it ranks. Raises SetupError."""
+    bench = load_rank_bench(path)
+    given_ranks(bench)
+    ranked = ", ".join(f"{e.task.name} {len(e.task.ranked)}" for e in bench.tasks)
+    return f"a ranking of arguments on {len(bench.tasks)} tasks (instances ranked: {ranked})"
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ import json
 import math
 from collections.abc import Mapping
 from functools import cached_property
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from judgebench.features import Named
 from judgebench.results.part import Part, caveats, incomplete
 from judgebench.results.rows import Results
 
@@ -31,9 +31,7 @@ class Shown:
     @cached_property
     def part(self) -> Part:
         """The presentation of these findings."""
-        module, _, function = self.presented_by.partition(":")
-        part: Part = getattr(import_module(module), function)(self)
-        return incomplete(part, self.gaps)
+        return incomplete(Named(self.presented_by)(self), self.gaps)
 
     @property
     def parts(self) -> list[Part]:

@@ -60,7 +60,7 @@ T = TypeVar("T")
 @cache
 def bench_model() -> type[BenchConfig]:
     """All keys of bench.yaml, those of the wings among them."""
-    keys: dict[str, Any] = {s.key: (s.model() | None, None) for s in sections()}
+    keys: dict[str, Any] = {s.key: (s.model.value | None, None) for s in sections()}
     return create_model("BenchConfig", __base__=BenchConfig, **keys)
 
 

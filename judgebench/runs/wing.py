@@ -1,4 +1,8 @@
-"""The parts that a wing may have, and those of all wings together."""
+"""The parts that a wing may have, and those of all wings together.
+
+A part that is a function is given by name (`features.Named`), so that a wing costs nothing until it
+is used.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +11,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from judgebench.features import WINGS, contributed, wings
+from judgebench.features import WINGS, Named, contributed, wings
 from judgebench.files import ReadRows
 
 if TYPE_CHECKING:
-    import typer
     import yaml
-    from pydantic import BaseModel
 
     from judgebench.progress import Progress
     from judgebench.results.shown import Shown
@@ -36,14 +38,14 @@ def _never(value: Mapping[str, Any]) -> bool:
 class Section:
     """A wing's key of bench.yaml, None where the file lacks it.
 
-    `model` gives what the key holds. A file that `fits` (all its keys given) is checked by `check`
-    in place of the core's check. `instead` is said where `judgebench run` is given such a file and
-    another command is meant; `run` is what `jb.run` then does in a run folder, whose path it
-    returns.
+    `model` is the class of what the key holds. A file that `fits` (all its keys given) is checked
+    by `check` in place of the core's check. `instead` is said where `judgebench run` is given such
+    a file and another command is meant; `run` is what `jb.run` then does in a run folder, whose
+    path it returns.
     """
 
     key: str
-    model: Callable[[], type[BaseModel]]
+    model: Named
     fits: Callable[[Mapping[str, Any]], bool] = _never
     check: Callable[[Path], str] = str
     instead: str = ""
@@ -88,8 +90,8 @@ class Wing:
     `section` is its key of bench.yaml, `learning` its kind of judges. What it adds to a run is a
     `runs.bench.Extension`, which one of its `commands` passes to the run. `read` takes from a
     run folder what the wing measures; it goes into `Study.beside[name]`. `measure` makes the wing's
-    findings from a study and from those of the wings that it `needs`, by name (None where there is
-    nothing to measure).
+    findings from a study and from those of each wing that it `needs` (None where there is nothing
+    to measure). `commands` is a group whose commands join those of judgebench.
     `kinds` are its files, `lists` the headings of `judgebench list`. `tables` reads, by the end of
     their names, files that are named where a table is: the rest sees rows like those of a CSV.
     """
@@ -98,9 +100,9 @@ class Wing:
     section: Section | None = None
     learning: Learning | None = None
     read: Callable[[RunFolder, Study], Any] | None = None
-    measure: Callable[[Study, Mapping[str, Shown]], Shown | None] | None = None
+    measure: Callable[..., Shown | None] | None = None
     needs: tuple[str, ...] = ()
-    commands: Callable[[typer.Typer], None] | None = None
+    commands: Named | None = None
     kinds: tuple[FileKind, ...] = ()
     lists: Mapping[str, Callable[[], Lines]] = field(default_factory=dict)
     tables: Mapping[str, ReadRows] = field(default_factory=dict)
@@ -128,6 +130,6 @@ def analyses(study: Study, *names: str) -> Mapping[str, Shown]:
     found: dict[str, Shown] = {}
     for wing in sorted(wings(), key=lambda wing: len(wing.needs)):
         wanted = wing.measure if wing.name in (names or WINGS) else None
-        if (shown := wanted(study, found) if wanted else None) is not None:
+        if (shown := wanted(study, *map(found.get, wing.needs)) if wanted else None) is not None:
             found[wing.name] = shown
     return {name: found[name] for name in WINGS if name in found}

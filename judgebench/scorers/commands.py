@@ -1,4 +1,4 @@
-"""The commands of the scorers wing, each beside the others in `wing.py`."""
+"""The commands of the scorers wing, in the order of a study without labels."""
 
 from __future__ import annotations
 
@@ -53,6 +53,8 @@ ModelOption = Annotated[
     ),
 ]  # fmt: skip
 
+commands = Commands()
+
 
 def _check_target(to: Path, table: Path) -> None:
     """Raises SetupError where nothing can be written there, before any work is done."""
@@ -62,134 +64,9 @@ def _check_target(to: Path, table: Path) -> None:
         raise SetupError(Problem("no such folder", str(to.parent), field="--to"))
 
 
-def consistency(
-    file: ScoreTable,
-    group: GroupColumn = None,
-    system: SystemColumn = None,
-    column: ScoreColumns = None,
-    ratio: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMN", help="A score with a true zero. Repeatable."),
-    ] = None,
-    standard_error: Annotated[
-        float | None,
-        typer.Option(min=0, metavar="X", help="Say how many runs give a mean this standard error."),
-    ] = None,
-    to: ReportFolder = None,
-    figures: Figures = False,
-    output: Output = ONE_SCREEN,
-) -> None:
-    """How much of a score is noise? Rows of one question and system are runs of the same."""
-    from judgebench import api
-
-    found = api.consistency(
-        file, group=group or "", system=system or "", scores=column or (),
-        ratio=ratio or (), standard_error=standard_error,
-    )  # fmt: skip
-    written = api.report(found, to, figures=figures) if to else {}
-    show({"consistency": found}, found.name, output, written)
-
-
-def answers(
-    questions: Annotated[
-        Path, typer.Argument(metavar="QUESTIONS", help="A table with questions, of any format.")
-    ],
-    backend: ModelOption,
-    to: Annotated[Path, typer.Option(metavar="FILE", help="The CSV file to write.")],
-    repeats: Annotated[
-        int, typer.Option(min=1, metavar="N", help="How often each question is answered.")
-    ] = 11,
-    temperature: Annotated[
-        float, typer.Option(min=0, max=2, metavar="T", help="How freely answers are drawn.")
-    ] = 1.0,
-    top_p: Annotated[
-        float, typer.Option(min=0.01, max=1, metavar="P", help="Of the likeliest words, the share.")
-    ] = 0.9,
-    max_tokens: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="The longest answer, in tokens.")
-    ] = None,
-    name: Annotated[
-        str | None, typer.Option(metavar="NAME", help="What the table calls the system.")
-    ] = None,
-    limit: Limit = None,
-    seed: Seed = 0,
-    budget: BudgetOption = None,
-    local_only: LocalOnly = False,
-) -> None:
-    """Have a model answer every question several times, with another seed each time.
-
-    The table can be judged and scored. Safe to interrupt; rerun to resume.
-    """
-    from judgebench.cli.benchmark import the_writer, writing
-    from judgebench.data.columns import read_columns
-    from judgebench.scorers.answering import (
-        AnswerOrder,
-        questions_of,
-        replies_path,
-        write_answers,
-    )
-
-    _check_target(to, questions)
-    rows, replies = questions_of(read_columns(questions))[:limit], replies_path(to)
-    model = the_writer(backend, replies, local_only)
-    given = {"temperature": temperature, "top_p": top_p, "seed": seed, "max_tokens": max_tokens}
-    left_out = model.decoding.left_out  # what the engine takes none of, by its file
-    drawn = {k: v for k, v in given.items() if v is not None and k not in left_out}
-    decoding = model.decoding.model_copy(update=drawn)
-    system = name or (backend.partition(":")[2] if backend == model.backend else model.name)
-    with writing(model, replies, budget) as (engine, terms):
-        found = write_answers(rows, AnswerOrder(repeats, system, decoding), to, engine, terms)
-    typer.echo(f"{found[0]}: {to}")
-    for line in found[1:]:
-        typer.echo(f"  {line}")
-
-
-def correlate(
-    file: ScoreTable,
-    against: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMN", help="Hold all others against this one. Repeatable."),
-    ] = None,
-    group: GroupColumn = None,
-    system: SystemColumn = None,
-    column: ScoreColumns = None,
-    flip: FlippedColumns = None,
-    without_system: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="Leave out the rows of this system. Repeatable."),
-    ] = None,
-    weights: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME=COLUMN:WEIGHT,…", help="A new column: a weighted mean. Repeatable."
-        ),
-    ] = None,
-    pairs: Annotated[
-        list[Path] | None,
-        typer.Option(
-            metavar="FILE",
-            help="first, second and winner: Bradley-Terry and Elo as new columns. Repeatable.",
-        ),
-    ] = None,
-    to: ReportFolder = None,
-    figures: Figures = False,
-    output: Output = ONE_SCREEN,
-) -> None:
-    """Which scores go together, and which say the same? A row for each system, or for each item
-    where --group names its question."""
-    from judgebench import api
-    from judgebench.scorers.correlate import parse_weights
-
-    more: dict[str, Mapping[str, float] | Path] = {**parse_weights(weights or ())}
-    more |= {path.stem: path for path in pairs or ()}
-    found = api.correlate(
-        file, against or (), group=group or "", system=system or "", flip=flip or (),
-        scores=column or ("*",), more=more, without=without_system or (),
-    )  # fmt: skip
-    written = api.report(found, to, figures=figures) if to else {}
-    show({"correlate": found}, found.name, output, written)
-
-
+@commands.command(
+    epilog="Example: judgebench score answers.csv --scorer rouge-l --scorer chrf --to scores.csv"
+)
 def score(
     answers: Annotated[
         Path,
@@ -256,9 +133,147 @@ def score(
         console.print(f"Wrote {to}", soft_wrap=True)
 
 
+@commands.command(
+    epilog="Example: judgebench answers questions.csv --backend llamacpp:smollm2 --to answers.csv"
+)
+def answers(
+    questions: Annotated[
+        Path, typer.Argument(metavar="QUESTIONS", help="A table with questions, of any format.")
+    ],
+    backend: ModelOption,
+    to: Annotated[Path, typer.Option(metavar="FILE", help="The CSV file to write.")],
+    repeats: Annotated[
+        int, typer.Option(min=1, metavar="N", help="How often each question is answered.")
+    ] = 11,
+    temperature: Annotated[
+        float, typer.Option(min=0, max=2, metavar="T", help="How freely answers are drawn.")
+    ] = 1.0,
+    top_p: Annotated[
+        float, typer.Option(min=0.01, max=1, metavar="P", help="Of the likeliest words, the share.")
+    ] = 0.9,
+    max_tokens: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="The longest answer, in tokens.")
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option(metavar="NAME", help="What the table calls the system.")
+    ] = None,
+    limit: Limit = None,
+    seed: Seed = 0,
+    budget: BudgetOption = None,
+    local_only: LocalOnly = False,
+) -> None:
+    """Have a model answer every question several times, with another seed each time.
+
+    The table can be judged and scored. Safe to interrupt; rerun to resume.
+    """
+    from judgebench.cli.benchmark import the_writer, writing
+    from judgebench.data.columns import read_columns
+    from judgebench.scorers.answering import (
+        AnswerOrder,
+        questions_of,
+        replies_path,
+        write_answers,
+    )
+
+    _check_target(to, questions)
+    rows, replies = questions_of(read_columns(questions))[:limit], replies_path(to)
+    model = the_writer(backend, replies, local_only)
+    given = {"temperature": temperature, "top_p": top_p, "seed": seed, "max_tokens": max_tokens}
+    left_out = model.decoding.left_out  # what the engine takes none of, by its file
+    drawn = {k: v for k, v in given.items() if v is not None and k not in left_out}
+    decoding = model.decoding.model_copy(update=drawn)
+    system = name or (backend.partition(":")[2] if backend == model.backend else model.name)
+    with writing(model, replies, budget) as (engine, terms):
+        found = write_answers(rows, AnswerOrder(repeats, system, decoding), to, engine, terms)
+    typer.echo(f"{found[0]}: {to}")
+    for line in found[1:]:
+        typer.echo(f"  {line}")
+
+
+@commands.command(
+    epilog="Example: judgebench consistency scores.csv --group question --system model"
+)
+def consistency(
+    file: ScoreTable,
+    group: GroupColumn = None,
+    system: SystemColumn = None,
+    column: ScoreColumns = None,
+    ratio: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="A score with a true zero. Repeatable."),
+    ] = None,
+    standard_error: Annotated[
+        float | None,
+        typer.Option(min=0, metavar="X", help="Say how many runs give a mean this standard error."),
+    ] = None,
+    to: ReportFolder = None,
+    figures: Figures = False,
+    output: Output = ONE_SCREEN,
+) -> None:
+    """How much of a score is noise? Rows of one question and system are runs of the same."""
+    from judgebench import api
+
+    found = api.consistency(
+        file, group=group or "", system=system or "", scores=column or (),
+        ratio=ratio or (), standard_error=standard_error,
+    )  # fmt: skip
+    written = api.report(found, to, figures=figures) if to else {}
+    show({"consistency": found}, found.name, output, written)
+
+
+@commands.command(
+    epilog="Example: judgebench correlate scores.csv --against accuracy --flip '*perplexity'"
+)
+def correlate(
+    file: ScoreTable,
+    against: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="Hold all others against this one. Repeatable."),
+    ] = None,
+    group: GroupColumn = None,
+    system: SystemColumn = None,
+    column: ScoreColumns = None,
+    flip: FlippedColumns = None,
+    without_system: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Leave out the rows of this system. Repeatable."),
+    ] = None,
+    weights: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=COLUMN:WEIGHT,…", help="A new column: a weighted mean. Repeatable."
+        ),
+    ] = None,
+    pairs: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE",
+            help="first, second and winner: Bradley-Terry and Elo as new columns. Repeatable.",
+        ),
+    ] = None,
+    to: ReportFolder = None,
+    figures: Figures = False,
+    output: Output = ONE_SCREEN,
+) -> None:
+    """Which scores go together, and which say the same? A row for each system, or for each item
+    where --group names its question."""
+    from judgebench import api
+    from judgebench.scorers.correlate import parse_weights
+
+    more: dict[str, Mapping[str, float] | Path] = {**parse_weights(weights or ())}
+    more |= {path.stem: path for path in pairs or ()}
+    found = api.correlate(
+        file, against or (), group=group or "", system=system or "", flip=flip or (),
+        scores=column or ("*",), more=more, without=without_system or (),
+    )  # fmt: skip
+    written = api.report(found, to, figures=figures) if to else {}
+    show({"correlate": found}, found.name, output, written)
+
+
 openqa = Commands(
     "Turn exam questions with options into open ones, have people check them, compare."
 )
+commands.add_typer(openqa, name="openqa")
 
 OpenqaFolder = Annotated[
     Path, typer.Argument(metavar="FOLDER", help="What `judgebench openqa make` wrote.")

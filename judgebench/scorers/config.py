@@ -318,6 +318,11 @@ def scorer_configs(
     return found
 
 
+def listed() -> list[tuple[str, str]]:
+    """The name of each scorer and what it is."""
+    return list(ABOUT.items())
+
+
 def scorers_in(file: Path) -> list[ScorerConfig]:
     """The scorers of a YAML file: of a list, or of the key `scorers`. Raises SetupError."""
     value, node = load_with_lines(file)

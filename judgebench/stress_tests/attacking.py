@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
 from judgebench.judges.llm import LLMJudge
@@ -13,7 +14,7 @@ from judgebench.records import Answer
 from judgebench.rubric import Rubric
 from judgebench.runs.bench import Extension, Loaded, Variant
 from judgebench.runs.folder import BESIDE, RunFolder
-from judgebench.runs.load import settings_of
+from judgebench.runs.load import load_bench, settings_of
 from judgebench.runs.open import verdicts_of
 from judgebench.stress_tests.probes.altered import AlteredAnswer, Ask, Recipe
 from judgebench.stress_tests.probes.attacks import (
@@ -187,3 +188,10 @@ def _unsound(manifest: Mapping[str, Any], altered: Sequence[AlteredAnswer]) -> I
             "There are no human labels: every unaltered answer is taken as sound, and a verdict "
             "against one as a false alarm."
         )
+
+
+def stress_in_words(path: Path) -> str:
+    """Check the bench.yaml of a stress test and say what it runs. Raises SetupError."""
+    bench = load_bench(path, extend=StressExtension())
+    bench.close()
+    return bench.in_words

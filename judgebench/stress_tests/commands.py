@@ -31,10 +31,13 @@ if TYPE_CHECKING:
     from judgebench.stress_tests.probes.make import Yield
 
 app = Commands("Make, check and review sets of altered answers for `judgebench stress`.")
+commands = Commands()
+commands.add_typer(app, name="attack")
 
 SetPath = Annotated[Path, typer.Argument(metavar="SET", help="A set: one JSON object per line.")]
 
 
+@commands.command(epilog="Example: judgebench stress bench.yaml --sample 20")
 def stress(
     bench: BenchPath = Path("stress"),
     run: RunOption = None,

@@ -39,6 +39,8 @@ app = Commands(
     "`judgebench tune FILE` is short for `judgebench tune bench FILE`."
 )
 app.info.cls = _Tune
+commands = Commands()
+commands.add_typer(app, name="tune")
 
 SilverPath = Annotated[
     Path, typer.Argument(metavar="FILE", help="Items of `judgebench tune data`: JSONL.")

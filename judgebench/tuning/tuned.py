@@ -72,6 +72,11 @@ class TunedEntry:
         return self.how.weights
 
 
+def learning_entry(value: Any, file: Path, node: yaml.Node | None) -> Learn | TunedEntry:
+    """An entry of `judges` with a key `learn` or `tuned`. Raises SetupError with every problem."""
+    return (tuned_entry if "tuned" in value else learn_entry)(value, file, node)
+
+
 def tuned_entry(value: Any, file: Path, node: yaml.Node | None) -> TunedEntry:
     """An entry of `judges` with a key `tuned`. Raises SetupError with every problem."""
     config = validate(value, TunedConfig, str(file), node)

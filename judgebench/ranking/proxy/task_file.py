@@ -38,7 +38,7 @@ from judgebench.ranking.proxy.task import (
     versions,
 )
 from judgebench.records import content_hash
-from judgebench.shipped import find_file, is_file, shipped_folder
+from judgebench.shipped import find_file, is_file, shipped_folder, shipped_names
 from judgebench.yaml_file import Strict, load_model
 
 KIND = "tasks"  # the folder of the shipped ones
@@ -370,3 +370,17 @@ def split_rows(task: ProxyTask) -> dict[str, list[int]]:
     Rows that were left out are in no split.
     """
     return {split: sorted({i.row for i in task.of(split)}) for split in SPLITS}
+
+
+def in_words(path: Path, rubric: str) -> str:
+    """Read a task and say what it holds. Raises SetupError."""
+    task = load_task(str(path))
+    sizes = ", ".join(f"{split} {len(task.of(split))}" for split in SPLITS)
+    return f"the task {task.name}: {', '.join(task.labels)}; {sizes}; {len(task.ranked)} ranked"
+
+
+def listed() -> list[tuple[str, str]]:
+    """The name of each shipped task and what it is."""
+    names = shipped_names(KIND, ".yaml")
+    files = [load_model(shipped_folder(KIND) / f"{name}.yaml", TaskFile) for name in names]
+    return [(f.name, f"{f.title}; reads {', '.join(f.files.values())}") for f in files]

@@ -144,6 +144,13 @@ def load_recipe(name: str | Path, relative_to: Path | None = None) -> Recipe:
     return load_model(find_file("adversarial", str(name), ".yaml", relative_to), Recipe)
 
 
+def recipe_in_words(path: Path, rubric: str) -> str:
+    """Read a recipe and say what it edits. Raises SetupError."""
+    recipe = load_recipe(path)
+    kind = recipe.edit.kind
+    return f"the recipe {recipe.name}, version {recipe.version}, an edit of the kind {kind}"
+
+
 def check_demand(
     must_worsen: Mapping[str, str], rubric: Rubric, file: str = "", line: int | None = None
 ) -> Mapping[str, str]:

@@ -13,10 +13,10 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from judgebench.errors import Problem, SetupError
+from judgebench.errors import Problem, SetupError, raise_any
 from judgebench.records import Answer, HumanLabel, content_hash
-from judgebench.rubric import Rubric
-from judgebench.shipped import find_file, shipped_folder
+from judgebench.rubric import Rubric, load_rubric
+from judgebench.shipped import find_file, shipped_folder, shipped_names
 from judgebench.stress_tests.probes.altered import (
     Add,
     AlteredAnswer,
@@ -470,3 +470,24 @@ def checked(items: Sequence[AlteredAnswer]) -> tuple[list[AlteredAnswer], list[A
     ]
     failed = [item for item in every if item.failed_checks]
     return [item for item in every if not item.failed_checks], failed
+
+
+def set_in_words(path: Path, rubric: str) -> str:
+    """Check a set of altered answers and say how many it holds. Raises SetupError with what fails
+    a check."""
+    kept, rejected = checked(read_set(path, load_rubric(rubric)))
+    raise_any(
+        [
+            Problem(reason, str(path), None, item.item_id, check)
+            for item in rejected
+            for check, reason in item.failed_checks.items()
+        ]
+    )
+    return f"a set of {len(kept)} altered answers that pass every check"
+
+
+def listed() -> list[tuple[str, str]]:
+    """The name of each shipped attack and what it is."""
+    recipes = [load_recipe(name) for name in shipped_names("adversarial", ".yaml")]
+    sets = [(name, "a set of sound answers, each beside a false one") for name in SHIPPED_SETS]
+    return [*sets, *((recipe.name, recipe.about) for recipe in recipes)]

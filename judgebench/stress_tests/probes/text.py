@@ -183,6 +183,12 @@ def load_words(name: str | Path, relative_to: Path | None = None) -> WordList:
     return words
 
 
+def words_in_words(path: Path, rubric: str) -> str:
+    """Read a word list and say what it holds. Raises SetupError."""
+    words = load_words(path)
+    return f"the word list {words.name}, version {words.version}, {len(words.facts)} facts"
+
+
 def _problems(words: WordList, file: str, node: yaml.Node | None) -> Iterator[Problem]:
     """The contradictions between parts of a list that are each right alone."""
     for i, fact in enumerate(words.facts):

@@ -302,6 +302,12 @@ def load_synonyms(name: str | Path, relative_to: Path | None = None) -> Synonyms
     return load_model(path, Synonyms)
 
 
+def synonyms_in_words(path: Path, rubric: str) -> str:
+    """Read a list of synonyms and say what it holds. Raises SetupError."""
+    synonyms = load_synonyms(path)
+    return f"the word list {synonyms.name}, version {synonyms.version}, {len(synonyms.pairs)} pairs"
+
+
 def reword(synonyms: Synonyms) -> Edit:
     """The edit that puts synonyms for up to six words or phrases, drawn from all that occur."""
     other = synonyms.other
