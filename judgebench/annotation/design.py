@@ -15,7 +15,7 @@ from itertools import chain, compress, permutations
 import numpy as np
 from numpy.typing import NDArray
 
-from judgebench.errors import Problem, SetupError
+from judgebench.errors import Problem, raise_any
 from judgebench.records import content_hash
 
 Strata = Mapping[str, tuple[str, str]]  # the system and the question of every item
@@ -49,8 +49,7 @@ def assign(
         for key, n, least, most in limits
         if not least <= n <= most
     ]
-    if problems:
-        raise SetupError(problems)
+    raise_any(problems)
     drawn = order(_drawn(strata, calibration, seed), strata, "", seed)
     rest = {item: strata[item] for item in strata.keys() - set(drawn)}
     given = extend(rest, {}, annotators, per_item, seed)

@@ -17,7 +17,7 @@ from judgebench.annotation.config import Setup, load_setup
 from judgebench.annotation.export import key_of
 from judgebench.annotation.store import KEY, LEAD, SERVED, Store, known_person, link_of, open_store
 from judgebench.data.cells import mark_forbidden
-from judgebench.errors import Problem, SetupError, some
+from judgebench.errors import Problem, SetupError, raise_any, some
 from judgebench.files import disk_errors, to_bytes, write_atomically
 from judgebench.records import content_hash
 from judgebench.words import counted
@@ -195,8 +195,7 @@ def _check_fixed(setup: Setup, store: Store) -> None:
         problems.append(
             Problem("have all left: name somebody who labels", file, None, "annotators")
         )
-    if problems:
-        raise SetupError(problems)
+    raise_any(problems)
 
 
 def _counting(store: Store) -> int:

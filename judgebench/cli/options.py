@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal, TypeVar, get_type_hints
 import typer
 from typer.core import TyperCommand
 
-from judgebench.errors import Problem, SetupError
+from judgebench.errors import Problem, raise_any
 
 INTERRUPTED = 130  # exit code after Ctrl-C
 
@@ -248,8 +248,7 @@ def columns_of(given: Sequence[str] | None, option: str) -> dict[str, str]:
         for text, pair in pairs.items()
         if not all(pair)
     ]
-    if problems:
-        raise SetupError(problems)
+    raise_any(problems)
     return dict(pairs.values())
 
 

@@ -23,7 +23,7 @@ from judgebench.cli.options import (
     Truth,
 )
 from judgebench.cli.show import ONE_SCREEN, Output, show
-from judgebench.errors import Problem, SetupError
+from judgebench.errors import Problem, SetupError, raise_any
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -70,8 +70,7 @@ def _check_files(run: Path | None, files: Files) -> None:
     elif files.rubric is None:
         hint = f"`judgebench init {files.labels}` writes a rubric from the labels"
         problems.append(Problem(f"give the --rubric of these labels; {hint}"))
-    if problems:
-        raise SetupError(problems)
+    raise_any(problems)
 
 
 def page_of(run: Path | None) -> Mapping[str, Path]:

@@ -31,7 +31,7 @@ from judgebench.alignment.statistics import (
     Declared,
     by_key,
 )
-from judgebench.errors import Problem, SetupError
+from judgebench.errors import Problem, SetupError, raise_any
 from judgebench.records import Estimate, Status, Verdict
 from judgebench.results.rows import Row
 from judgebench.rubric import Metric
@@ -169,8 +169,7 @@ def _named_pair(a: Study, b: Study, named: tuple[str, str]) -> Pair:
             message = "is no judge of this run" if name else "which of its judges is compared?"
             field = f"judge of {side}"
             problems.append(Problem(message, study.name, None, field, name, ", ".join(judges)))
-    if problems:
-        raise SetupError(problems)
+    raise_any(problems)
     return found[0], found[1]
 
 
@@ -204,8 +203,7 @@ def common_metrics(a: Study, b: Study) -> list[Metric]:
         for metric in both
         if _labels(own[metric.id]) != _labels(metric)
     ]  # fmt: skip
-    if problems:
-        raise SetupError(problems)
+    raise_any(problems)
     return both
 
 

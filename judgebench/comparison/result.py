@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 
 from judgebench.alignment.differences import SAME_LABELS, TESTED
 from judgebench.comparison.differences import DECLARED
-from judgebench.errors import Problem, SetupError
+from judgebench.errors import Problem, raise_any
 from judgebench.records import Estimate
 from judgebench.results.part import Part, incomplete
 from judgebench.results.rows import Results, Row
@@ -222,8 +222,7 @@ def margins(texts: Sequence[str], comparison: Comparison) -> list[tuple[float, s
             names = ", ".join(known)
             problems.append(Problem(message, field="--no-worse", found=metric, allowed=names))
         found.append((margin, metric))
-    if problems:
-        raise SetupError(problems)
+    raise_any(problems)
     return found
 
 
@@ -235,8 +234,7 @@ def check_demands(demands: Sequence[str]) -> None:
         for demand in demands
         if demand not in DEMANDS
     ]
-    if problems:
-        raise SetupError(problems)
+    raise_any(problems)
 
 
 def failures(

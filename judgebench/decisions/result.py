@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from judgebench.decisions.rule import DecisionRule
-from judgebench.errors import Problem, SetupError
+from judgebench.errors import Problem, raise_any
 from judgebench.records import Estimate
 from judgebench.results.rows import Results, Row
 from judgebench.results.shown import Shown
@@ -410,8 +410,7 @@ def demands(texts: Sequence[str], decisions: Decisions) -> list[Demand]:
             found.append(Demand(outcome, metric.id, judge))
             continue
         problems.append(Problem(message, field="--require", found=text, allowed=allowed))
-    if problems:
-        raise SetupError(problems)
+    raise_any(problems)
     return found
 
 

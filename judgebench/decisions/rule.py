@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from judgebench.errors import Problem, SetupError
+from judgebench.errors import Problem, raise_any
 from judgebench.rubric import Metric, Rubric
 from judgebench.shipped import DECISION_RULE, find_file
 from judgebench.stats.copies import BarKind
@@ -191,8 +191,7 @@ class DecisionRule(Strict):
             else:
                 continue
             problems.append(Problem(message, file, None, where, found, ", ".join(allowed)))
-        if problems:
-            raise SetupError(problems)
+        raise_any(problems)
 
 
 def load_rule(name: str | Path = DECISION_RULE, relative_to: Path | None = None) -> DecisionRule:

@@ -48,7 +48,7 @@ from judgebench.decisions.words import (
     camps_sentence,
     reason_for,
 )
-from judgebench.errors import Problem, SetupError
+from judgebench.errors import Problem, SetupError, raise_any
 from judgebench.results.rows import Results
 from judgebench.results.shown import Shown
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray
@@ -282,8 +282,7 @@ def _check_names(study: Study, rule: DecisionRule) -> None:
         for name in rule.independent
         if name not in known
     ]
-    if problems:
-        raise SetupError(problems)
+    raise_any(problems)
 
 
 def _notes(study: Study, rule: DecisionRule, stress: Results | None, tried: int) -> Iterator[str]:

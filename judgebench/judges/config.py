@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 import yaml
 from pydantic import AfterValidator, Field, StringConstraints, field_validator, model_validator
 
-from judgebench.errors import Problem, SetupError
+from judgebench.errors import Problem, SetupError, raise_any
 from judgebench.judges.replies import HIGHEST_SCORE, LOWEST_SCORE, RATIONALE
 from judgebench.models import kind_of
 from judgebench.models.contract import Conditioning
@@ -219,8 +219,7 @@ def check_judge(config: JudgeConfig, prompt: Prompt, rubric: Rubric) -> None:
         problems += _probability_problems(config, prompt, judged)
     if config.knowledge is not None:
         problems += _knowledge_problems(config, prompt, judged)
-    if problems:
-        raise SetupError(problems)
+    raise_any(problems)
 
 
 # A fault that a judge may have: whether it has it, the message, the key, what it holds instead of

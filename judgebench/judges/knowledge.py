@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from judgebench.errors import Problem, SetupError
+from judgebench.errors import Problem, SetupError, raise_any
 from judgebench.judges.config import QUESTION, KnowledgeConfig
 from judgebench.judges.replies import json_object, object_schema, without_reasoning, work_of
 from judgebench.models.contract import FREE, Backend, Message, Reply, Request, wind_down
@@ -64,8 +64,7 @@ def open_library(config: KnowledgeConfig, relative_to: Path, kept_in: Path) -> L
         problems += [
             replace(p, field="embedder", message=p.message + about) for p in error.problems
         ]
-    if problems:
-        raise SetupError(problems)
+    raise_any(problems)
     return Library(corpus, embedder, config.characters, kept_in / "knowledge")
 
 

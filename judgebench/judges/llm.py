@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, fields, replace
 from secrets import token_hex
 from typing import Any, cast
 
-from judgebench.errors import Problem, SetupError
+from judgebench.errors import Problem, SetupError, raise_any
 from judgebench.judges.config import JUDGE_NAME, JudgeConfig, judged_kind
 from judgebench.judges.judge import Judge, Task
 from judgebench.judges.replies import (
@@ -604,8 +604,7 @@ def judges_from(
         if not hasattr(given[name], "judge"):
             message = "is a backend, which judges answers, and the rubric has no metric of answers"
             problems.append(Problem(message, field=f"judges.{name}"))
-    if problems:
-        raise SetupError(problems)
+    raise_any(problems)
     return tuple(_judge(name, one, rubric) for name, one in given.items())
 
 
@@ -653,8 +652,7 @@ class CheckedJudge:
 
         for verdict in self._judge.judge(noted()):
             about = self._rubric.of_kind(kinds.pop(verdict.item_id, "answer")) or self._rubric
-            if problems := list(self._unsound(verdict, about)):
-                raise SetupError(problems)
+            raise_any(list(self._unsound(verdict, about)))
             yield verdict
 
     def _unsound(self, verdict: Verdict, rubric: Rubric) -> Iterator[Problem]:

@@ -14,7 +14,7 @@ from typing import Any, Literal
 from judgebench.data.findings import nearest
 from judgebench.data.gather import Position, Said, VerdictSource
 from judgebench.data.load import WHOLE_REPLY, GivenVerdicts, has_verdicts
-from judgebench.errors import Problem, SetupError
+from judgebench.errors import Problem, SetupError, raise_any
 from judgebench.judges.config import RecordedConfig, threshold_problems
 from judgebench.judges.judge import Task
 from judgebench.judges.replies import Reading, looks_like_refusal, read_reply
@@ -205,8 +205,7 @@ def verdict_entries(
             found.append(_entry(one, labels) if isinstance(one, Mapping) else _table(one))
         except SetupError as error:
             problems += error.problems
-    if problems:
-        raise SetupError(problems)
+    raise_any(problems)
     return found
 
 
@@ -302,8 +301,7 @@ def _people(asked: AsJudges, labelled: Collection[str]) -> dict[str, str]:
             problems.append(Problem("is none of items and rows", "", None, "as_judges", str(due)))
         elif not persons:
             problems.append(Problem(message, "", None, "as_judges", name, _some(people)))
-    if problems:
-        raise SetupError(problems)
+    raise_any(problems)
     return found
 
 

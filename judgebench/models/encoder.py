@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from judgebench.errors import MissingExtra, Problem, RunError, SetupError
+from judgebench.errors import MissingExtra, Problem, RunError, SetupError, raise_any
 from judgebench.models.checkpoint import WEIGHTS, fetch, quietly
 
 if TYPE_CHECKING:
@@ -200,8 +200,7 @@ def find_encoder(name: str, field: str = "encoder") -> Path:
         for part, files in _NEEDED.items()
         if not any((folder / file).is_file() for file in files)
     ]
-    if problems:
-        raise SetupError(problems)
+    raise_any(problems)
     return folder
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import aiohttp
 
-from judgebench.errors import MissingExtra, Problem, SetupError
+from judgebench.errors import MissingExtra, Problem, SetupError, raise_any
 from judgebench.models.batch import Sent
 from judgebench.models.chat import (
     Completion,
@@ -87,8 +87,7 @@ class LiteLLM:
     def written(self, request: Request) -> Sent:
         """What a call sends."""
         if self._rehearsal is None:
-            if problems := list(unset_keys(f"litellm:{self._model}", self._settings)):
-                raise SetupError(problems)
+            raise_any(list(unset_keys(f"litellm:{self._model}", self._settings)))
             self._rehearsal = Rehearsal(self._attempt, self.batch_protocol, self._settings)
         return self._rehearsal.sent(request)
 

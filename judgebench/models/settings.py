@@ -19,7 +19,7 @@ from urllib.parse import unquote, urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from judgebench.errors import Problem, SetupError
+from judgebench.errors import Problem, SetupError, raise_any
 from judgebench.records import Usage
 
 Structured = Literal["auto", "json_schema", "tool", "json_object", "none"]
@@ -125,8 +125,7 @@ class BackendSettings(BaseModel):
         if name is not None and name not in os.environ and not _VARIABLE.fullmatch(name):
             message = "must be the name of an environment variable that holds the key, and never "
             problems.append(Problem(message + "the key", field="settings.api_key_env"))
-        if problems:
-            raise SetupError(problems)
+        raise_any(problems)
 
     @property
     def thinking_budget(self) -> int:

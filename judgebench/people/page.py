@@ -24,7 +24,7 @@ from judgebench.data.cells import mark_forbidden
 from judgebench.data.columns import filled_rows, missing_columns, quoted, to_csv
 from judgebench.data.findings import Findings
 from judgebench.data.open_table import open_table
-from judgebench.errors import Problem, SetupError, shorten
+from judgebench.errors import Problem, SetupError, raise_any, shorten
 from judgebench.records import content_hash
 
 Item = Mapping[str, Any]
@@ -273,8 +273,7 @@ def check_people(names: Sequence[str], field: str) -> None:
         elif name.casefold() in seen:
             problems.append(Problem("is named twice", field=field, found=shorten(name)))
         seen.add(name.casefold())
-    if problems:
-        raise SetupError(problems)
+    raise_any(problems)
 
 
 def _texts(*paths: Path) -> str:

@@ -27,7 +27,7 @@ import numpy as np
 from judgebench.data.columns import filled_rows, missing_columns, quoted, to_csv
 from judgebench.data.findings import Findings, counted_once
 from judgebench.data.open_table import DataTable, open_table
-from judgebench.errors import Problem, SetupError, shorten
+from judgebench.errors import Problem, SetupError, raise_any, shorten
 from judgebench.files import disk_errors, write_atomically
 from judgebench.ranking.proxy.task import GOLD
 from judgebench.ranking.rankers import RankerScores
@@ -429,5 +429,4 @@ def _check_known(
     allowed = ", ".join(systems)
     problems = [Problem(no_item, "", None, "item_id", shorten(i)) for i in items]
     problems += [Problem(no_system, "", None, "system", shorten(s), allowed) for s in others]
-    if problems:
-        raise SetupError(problems)
+    raise_any(problems)

@@ -19,7 +19,7 @@ import yaml
 from judgebench.data.columns import Columns, read_columns
 from judgebench.data.findings import nearest
 from judgebench.data.guess import plain_name, roles_by_name
-from judgebench.errors import MissingExtra, Problem, SetupError
+from judgebench.errors import MissingExtra, Problem, SetupError, raise_any
 from judgebench.files import all_or_nothing, write_atomically
 from judgebench.models import open_backend
 from judgebench.models.encoder import find_beside
@@ -140,13 +140,12 @@ def _columns(table: Columns) -> dict[str, Any]:
     options = lists or [c for c in table.cells if _OPTION.fullmatch(plain_name(c))]
     named = roles_by_name((c for c in table.cells if c not in options), _NAMES)
     found: dict[str, Any] = {role: named[role] for role in _NAMES if role in named}
-    if problems := [
+    raise_any([
         Problem(f"no column is known to hold the {what}", table.file, 1, role,
                 ", ".join(table.cells), f"one named {', '.join(_NAMES[role])}")
         for role, what in (("text", "questions"), ("label", "right answers"))
         if role not in found
-    ]:  # fmt: skip
-        raise SetupError(problems)
+    ])  # fmt: skip
     if options:
         found["options"] = lists[0] if lists else options
     return found

@@ -17,7 +17,7 @@ from typing import Literal
 
 from judgebench.data.cells import mark_forbidden
 from judgebench.data.columns import quoted, to_csv
-from judgebench.errors import Problem, SetupError
+from judgebench.errors import Problem, SetupError, raise_any
 from judgebench.files import to_json, write_atomically
 from judgebench.people.page import check_people, fill_in_page
 from judgebench.ranking.proxy.arguments import Argument
@@ -138,8 +138,7 @@ def draw(items: Sequence[RankedItem], n: int | None, seed: int) -> list[RankedIt
         chosen += [item for item in complete if item.item_id in drawn]
     if not items:
         problems.append(Problem("there is no item to rank"))
-    if problems:
-        raise SetupError(problems)
+    raise_any(problems)
     return chosen
 
 

@@ -26,7 +26,7 @@ import numpy as np
 from judgebench.data.columns import source_rows
 from judgebench.data.findings import Findings
 from judgebench.data.open_table import SUFFIXES
-from judgebench.errors import Problem, SetupError
+from judgebench.errors import Problem, raise_any
 from judgebench.files import to_json, write_atomically
 from judgebench.models.checkpoint import WEIGHTS, fetch, identify
 from judgebench.models.encoder import Encoder, find_encoder, open_encoder
@@ -167,8 +167,7 @@ def read_corpus(path: Path, column: str = "text") -> Corpus:
         held = f"{empty:,} empty texts" if empty else "nothing"
         problem = Problem("the corpus holds no text", str(path), None, where, held, allowed)
         problems.append(problem)
-    if problems:
-        raise SetupError(problems)
+    raise_any(problems)
     return Corpus(tuple(documents), duplicates, empty)
 
 

@@ -24,6 +24,7 @@ from judgebench.errors import (
     Problem,
     RunLocked,
     SetupError,
+    raise_any,
 )
 from judgebench.files import disk_errors
 from judgebench.judges import derived
@@ -96,10 +97,7 @@ class Sharing:
             (on_ray and knowing, "engine", "does not serve judges with `knowledge`", "ray"),
             (not on_ray and self.workers is not None, "workers", "is for the engine ray alone", ""),
         )
-        if problems := [
-            Problem(why, field=key, found=it) for is_so, key, why, it in checks if is_so
-        ]:
-            raise SetupError(problems)
+        raise_any([Problem(why, field=key, found=it) for is_so, key, why, it in checks if is_so])
 
 
 ALONE = Sharing()

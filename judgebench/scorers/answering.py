@@ -11,7 +11,7 @@ from pathlib import Path
 
 from judgebench.data.columns import Columns
 from judgebench.data.guess import roles_by_name
-from judgebench.errors import Problem, SetupError
+from judgebench.errors import Problem, SetupError, raise_any
 from judgebench.files import disk_errors, write_atomically
 from judgebench.judges.config import Decoding
 from judgebench.judges.replies import without_reasoning
@@ -59,8 +59,7 @@ def questions_of(columns: Columns) -> list[dict[str, str]]:
             group = row.get(roles.get("group", ""), "") or item
             about = {"item_id": item, "group": group, "question": question}
             found[question] = {**about, **{name: row[name] for name in beside}}
-    if problems:
-        raise SetupError(problems)
+    raise_any(problems)
     return list(found.values())
 
 

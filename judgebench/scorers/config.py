@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, get_args
 import yaml
 from pydantic import Field, RootModel, field_validator
 
-from judgebench.errors import Problem, SetupError
+from judgebench.errors import Problem, SetupError, raise_any
 from judgebench.judges.config import Name
 from judgebench.models.hosts import hosts_of
 from judgebench.models.settings import BackendSettings
@@ -313,8 +313,7 @@ def scorer_configs(
     names = Counter(str(how.name) for how in found)
     message = "two scorers have this name: give one another `name`"
     problems += [Problem(message, file, field=KEY, found=n) for n in names if names[n] > 1]
-    if problems:
-        raise SetupError(problems)
+    raise_any(problems)
     return found
 
 

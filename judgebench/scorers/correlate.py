@@ -20,7 +20,7 @@ import numpy as np
 from judgebench.alignment.differences import corrected
 from judgebench.data.columns import Columns, read_columns
 from judgebench.data.guess import roles_by_name
-from judgebench.errors import Problem, SetupError
+from judgebench.errors import Problem, SetupError, raise_any
 from judgebench.results.rows import Results, Row
 from judgebench.results.shown import Shown
 from judgebench.scorers.measure import redundancy_rows, with_chance
@@ -163,8 +163,7 @@ def _systems(read: Columns, roles: Roles) -> Sequence[str]:
         for i, (line, cell) in enumerate(zip(read.lines, cells, strict=True))
         if not roles.group and cell in cells[:i]
     ]
-    if again:
-        raise SetupError(again)
+    raise_any(again)
     return cells
 
 
@@ -192,8 +191,7 @@ def _ratings(name: str, pairs: Any, systems: Sequence[str]) -> dict[str, FloatAr
         for line, (a, b, won) in zip(read.lines, played, strict=True)
         if won not in (a, b, "tie")
     ]
-    if problems:
-        raise SetupError(problems)
+    raise_any(problems)
     known = {system: i for i, system in enumerate(dict.fromkeys(s for p in played for s in p[:2]))}
     sides = np.array([[known[a], known[b]] for a, b, _ in played])
     outcome = np.array([{a: 1.0, b: 0.0}.get(won, 0.5) for a, b, won in played])

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from judgebench.errors import Problem, SetupError
+from judgebench.errors import Problem, SetupError, raise_any
 from judgebench.files import to_json, write_atomically
 from judgebench.judges.judge import Task
 from judgebench.learning.learnt import (
@@ -193,8 +193,7 @@ def _rubric(entry: FitEntry, bench: Bench) -> Rubric:
         elif known[name].kind == "nominal" and len(known[name].labels) > 2:
             message = "has labels without an order, which no threshold tells apart"
             problems.append(Problem(message, field="metric", found=name))
-    if problems:
-        raise SetupError(problems)
+    raise_any(problems)
     return bench.rubric.only(entry.fit.metric)
 
 

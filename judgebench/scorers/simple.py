@@ -14,7 +14,7 @@ from importlib.metadata import version
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
-from judgebench.errors import MissingExtra, Problem, SetupError
+from judgebench.errors import MissingExtra, Problem, SetupError, raise_any
 from judgebench.records import Answer, content_hash
 from judgebench.scorers.config import (
     ColumnConfig,
@@ -70,8 +70,7 @@ def column(config: ColumnConfig, answers: Sequence[Answer]) -> AnswerScorer:
         for item, cell in cells.items()
         if cell.strip() and _number(cell) is None
     ]
-    if wrong:
-        raise SetupError(wrong)
+    raise_any(wrong)
 
     def scored(answer: Answer) -> Scored:
         if answer.item_id not in cells:

@@ -16,7 +16,7 @@ import numpy as np
 
 from judgebench.data.columns import Columns
 from judgebench.data.guess import roles_by_name
-from judgebench.errors import Problem, SetupError, some
+from judgebench.errors import Problem, raise_any, some
 from judgebench.records import Estimate
 from judgebench.results.rows import Results, Row
 from judgebench.results.shown import Shown
@@ -197,8 +197,7 @@ def table_rows(
     if standard_error is not None and standard_error <= 0:
         found = str(standard_error)
         lacking.append(Problem("must be above 0", field="standard_error", found=found))
-    if lacking:
-        raise SetupError(lacking)
+    raise_any(lacking)
     held: dict[Unit, list[int]] = {}
     systems = columns.cells.get(system, [""] * len(columns.lines))
     for row, (who, asked) in enumerate(zip(systems, columns.filled(group), strict=True)):
@@ -209,8 +208,7 @@ def table_rows(
     if not len(repeats.rows):
         by = " and ".join(repr(column) for column in (group, system) if column)
         wrong.append(Problem(f"no two rows have the same {by}: nothing was repeated", file))
-    if wrong:
-        raise SetupError(wrong)
+    raise_any(wrong)
     positive = {*RATIO_SCALES, *ratio}
     scored = [Scores(c, "", one, c in positive) for c, one in zip(names, x.T, strict=True)]
     yield from repeated_rows(repeats, scored, resampling, standard_error)

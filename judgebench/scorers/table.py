@@ -15,7 +15,7 @@ import numpy as np
 
 from judgebench.data.columns import Columns, read_columns
 from judgebench.data.guess import roles_by_name
-from judgebench.errors import Problem, SetupError, some
+from judgebench.errors import Problem, SetupError, raise_any, some
 from judgebench.progress import Progress
 from judgebench.records import Answer, Estimate, without_runtime
 from judgebench.results.part import Block, Part
@@ -157,6 +157,5 @@ def _roles(table: Columns, columns: Mapping[str, str]) -> Mapping[str, str]:
     if "text" not in found:
         message = "no column is called `text` or alike: say which one holds the answers"
         problems.append(Problem(message, table.file, 1, "text", allowed=some(table.cells)))
-    if problems:
-        raise SetupError(problems)
+    raise_any(problems)
     return {role: found[role] for role in ROLES if role in found}

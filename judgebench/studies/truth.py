@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, BeforeValidator, ConfigDict, model_validator
 
-from judgebench.errors import Problem, SetupError
+from judgebench.errors import Problem, SetupError, raise_any
 from judgebench.records import ADJUDICATED, Blindness, HumanLabel, is_slot
 from judgebench.rubric import Metric
 from judgebench.stats.arrays import IntArray
@@ -125,8 +125,7 @@ class TruthConfig(BaseModel):
             for p, those in fitting.items()
             if not those
         ]
-        if problems:
-            raise SetupError(problems)
+        raise_any(problems)
         chosen = tuple(sorted({a for those in fitting.values() for a in those}) or everybody)
         self._check_people(chosen, everybody)
         return chosen

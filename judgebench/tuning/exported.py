@@ -16,7 +16,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from judgebench.errors import Problem, SetupError
+from judgebench.errors import Problem, SetupError, raise_any
 from judgebench.files import read_errors, read_object
 from judgebench.models.checkpoint import sha256_of
 from judgebench.rubric import Rubric, load_rubric
@@ -66,8 +66,7 @@ def read_export(folder: Path) -> Exported:
     if not is_sealed(content):
         raise SetupError(Problem("was changed after the export", str(path)))
     found = validate(read_object(content, path), Exported, str(path))
-    if problems := [*_damage(folder, found.files)]:
-        raise SetupError(problems)
+    raise_any([*_damage(folder, found.files)])
     return found
 
 
@@ -113,8 +112,7 @@ def check_base(folder: Path, exported: Exported, now: Mapping[str, Any]) -> None
         for what, sum_ in sums_of(exported.about).items()
         if here.get(what) != sum_
     ]
-    if problems:
-        raise SetupError(problems)
+    raise_any(problems)
 
 
 def sums_of(about: Any, name: str = "") -> dict[str, str]:

@@ -14,7 +14,7 @@ import numpy as np
 import yaml
 from pydantic import Field
 
-from judgebench.errors import Problem, SetupError
+from judgebench.errors import Problem, SetupError, raise_any
 from judgebench.files import read_object
 from judgebench.judges.config import Name
 from judgebench.judges.judge import Task
@@ -166,8 +166,7 @@ def _check_needs(entry: TunedEntry, bench: Bench) -> None:
             message = f"has another signature than {old}, with which it was learnt"
             found = f"{new} {signed[new]}"
             problems.append(Problem(message, str(entry.folder), None, "from", found, then))
-    if problems:
-        raise SetupError(problems)
+    raise_any(problems)
 
 
 def import_judge(

@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from judgebench.errors import Problem, SetupError, shorten
+from judgebench.errors import Problem, SetupError, raise_any, shorten
 from judgebench.ranking.proxy.arguments import Argument
 from judgebench.ranking.proxy.task import (
     ControlCase,
@@ -109,8 +109,7 @@ def _noise(instances: Sequence[TaskInstance], seed: int) -> list[str]:
         else:
             where = f"argument of {shorten(instance.item_id)}"
             problems.append(Problem("no unrelated instance has an argument", field=where))
-    if problems:
-        raise SetupError(problems)
+    raise_any(problems)
     return [drawn[instance.item_id] for instance in instances]
 
 
@@ -132,8 +131,7 @@ def _passages(instances: Sequence[TaskInstance], retriever: PassageRetriever) ->
         for instance, text in zip(instances, found, strict=True)
         if not text.strip()  # it would be the case no-argument under another name
     ]
-    if problems:
-        raise SetupError(problems)
+    raise_any(problems)
     return found
 
 

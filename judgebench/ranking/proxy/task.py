@@ -15,7 +15,7 @@ from typing import Literal, get_args
 
 from pydantic import Field, field_validator, model_validator
 
-from judgebench.errors import Problem, SetupError
+from judgebench.errors import Problem, SetupError, raise_any
 from judgebench.judges.config import BackendSpec, Name
 from judgebench.models.settings import BackendSettings
 from judgebench.prompt import Prompt
@@ -287,8 +287,7 @@ def check_splits(task: ProxyTask) -> None:
                 Problem(f"{where} lacks the class {label!r}", "", None, "split", found, allowed)
                 for label in lacking
             ]
-    if problems:
-        raise SetupError(problems)
+    raise_any(problems)
 
 
 # --- the section `proxy` of a bench.yaml ----------------------------------------------------------

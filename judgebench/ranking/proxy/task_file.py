@@ -20,7 +20,7 @@ from pydantic import Field, model_validator
 from judgebench.data.cells import is_blank
 from judgebench.data.columns import SourceRow, read_source
 from judgebench.data.findings import counted_once, nearest
-from judgebench.errors import JudgebenchError, Problem, SetupError, shorten
+from judgebench.errors import JudgebenchError, Problem, SetupError, raise_any, shorten
 from judgebench.judges.config import Name
 from judgebench.models.checkpoint import sha256_of
 from judgebench.prompt import ARGUMENTS, load_prompt
@@ -267,12 +267,13 @@ def load_task(
         f"task {spec.name}: no such file (the folder is set by proxy.data_folder, else it is that "
         "of the task's YAML file)"
     )
-    if missing := [
-        Problem(message, str(path), None, f"files.{key}", str(file))
-        for key, file in paths.items()
-        if not file.is_file()
-    ]:
-        raise SetupError(missing)
+    raise_any(
+        [
+            Problem(message, str(path), None, f"files.{key}", str(file))
+            for key, file in paths.items()
+            if not file.is_file()
+        ]
+    )
     if reader is None:
         assert spec.columns is not None
         instances, notes = read_table_task(paths, spec.columns, spec.labels, spec.split, seed)

@@ -20,7 +20,7 @@ from typing import Any, Literal, TypeVar, get_args
 from pydantic import BaseModel, ConfigDict
 
 from judgebench.data.columns import read_columns
-from judgebench.errors import Problem, SetupError, shorten
+from judgebench.errors import Problem, SetupError, raise_any, shorten
 from judgebench.files import to_json, to_line, write_atomically
 from judgebench.judges.config import Decoding
 from judgebench.models.contract import Backend, Message, Reply, Request
@@ -103,8 +103,7 @@ def read_questions(
             item_id=item_id, group=row.get(group) or item_id, closed_question=row[asked],
             options=tuple(row[option] for option in options if row[option]), reference=gold,
         )  # fmt: skip
-    if problems:
-        raise SetupError(problems)
+    raise_any(problems)
     return list(questions.values())
 
 

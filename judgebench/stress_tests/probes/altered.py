@@ -12,7 +12,7 @@ from typing import Annotated, Literal, get_args
 
 from pydantic import Field, StringConstraints, model_validator
 
-from judgebench.errors import Problem, SetupError
+from judgebench.errors import Problem, raise_any
 from judgebench.records import Answer, content_hash
 from judgebench.rubric import Rubric
 from judgebench.shipped import find_file
@@ -175,8 +175,7 @@ def check_demand(
         else:
             message = f"is no label of {metric.id} that a verdict could worsen to"
             problems.append(Problem(message, file, line, where, text, ", ".join(worse)))
-    if problems:
-        raise SetupError(problems)
+    raise_any(problems)
     return found
 
 

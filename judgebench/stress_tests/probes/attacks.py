@@ -160,8 +160,7 @@ def read_attacks(
         for name, count in Counter(attack.name for attack in attacks).items()
         if count > 1
     ]
-    if problems:
-        raise SetupError(problems)
+    raise_any(problems)
     return tuple(attacks), tuple(left_out)
 
 
@@ -196,8 +195,7 @@ def _of_recipe(
         edit = None if isinstance(recipe.edit, Ask) else edit_of(recipe, judged, path.parent)
     except SetupError as error:
         problems += [replace(p, file=p.file or str(path)) for p in error.problems]
-    if problems:
-        raise SetupError(problems)
+    raise_any(problems)
     return [
         Attack(
             recipe.name, recipe.version, recipe.content_hash, recipe.about, recipe.bias,

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from judgebench.data.cells import mark_forbidden
-from judgebench.errors import Problem, SetupError, shorten
+from judgebench.errors import Problem, raise_any, shorten
 from judgebench.files import write_atomically
 from judgebench.people.page import (
     FILLED_IN,
@@ -119,8 +119,7 @@ def _check_ids(items: Sequence[AlteredAnswer], to: Path) -> None:
     ]
     if "" in counts:
         problems.append(Problem("is blank", str(to), field="item_id"))
-    if problems:
-        raise SetupError(problems)
+    raise_any(problems)
 
 
 def _key(item: AlteredAnswer) -> Key:

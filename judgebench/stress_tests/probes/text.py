@@ -22,7 +22,7 @@ from typing import Annotated
 import yaml
 from pydantic import Field, StringConstraints
 
-from judgebench.errors import Problem, SetupError
+from judgebench.errors import Problem, raise_any
 from judgebench.rubric import normalise
 from judgebench.shipped import find_file
 from judgebench.texts import Sentence, sentences
@@ -178,8 +178,7 @@ def load_words(name: str | Path, relative_to: Path | None = None) -> WordList:
     path = find_file(_FOLDER, str(name), ".yaml", relative_to)
     value, node = load_with_lines(path)
     words = validate(value, WordList, str(path), node)
-    if problems := list(_problems(words, str(path), node)):
-        raise SetupError(problems)
+    raise_any(list(_problems(words, str(path), node)))
     return words
 
 

@@ -17,7 +17,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints, model_validator
 
-from judgebench.errors import Problem, SetupError
+from judgebench.errors import Problem, SetupError, raise_any
 from judgebench.judges.replies import HIGHEST_SCORE, LOWEST_SCORE
 from judgebench.records import Answer
 from judgebench.rubric import Rubric
@@ -190,8 +190,7 @@ def add(spec: Add, demand: Mapping[str, str], rubric: Rubric) -> Edit:
         for i, text in enumerate(spec.texts)
         if not demand and (found := _PLACEHOLDER.search(text))
     ]  # fmt: skip
-    if problems:
-        raise SetupError(problems)
+    raise_any(problems)
     forged = _forged(demand, rubric)
     # All placeholders at once, so that none is looked for in what was filled in.
     texts = [_PLACEHOLDER.sub(lambda match: forged[match.group()], text) for text in spec.texts]
