@@ -31,7 +31,7 @@ from judgebench.preferences.orders import (
     whole_scales,
 )
 from judgebench.results.rows import Results, Row
-from judgebench.results.shown import Shown
+from judgebench.results.shown import JudgesShown
 from judgebench.rubric import Metric
 from judgebench.stats.arrays import IntArray
 from judgebench.stats.means import clustered_mean
@@ -100,7 +100,7 @@ def _of_lists(study: Study, judge: JudgeVerdicts, metric: Metric, seen: IntArray
 
 
 @dataclass(frozen=True, repr=False)
-class Preferences(Shown):
+class Preferences(JudgesShown):
     """The comparisons of responses to one question by judges and humans, and criteria of items.
 
     The rows, by their `analysis`: `order`, `response` and `vote` `win_rate`, `strength`,
@@ -119,14 +119,6 @@ class Preferences(Shown):
     rows: Results
     notes: tuple[str, ...] = ()
     gaps: tuple[str, ...] = ()
-
-    def is_control(self, judge: str) -> bool:
-        """Return whether it is a control judge."""
-        return self.judges.get(judge) == "control"
-
-    def shown_name(self, judge: str) -> str:
-        """The name, with `(control)` after it where it is one."""
-        return f"{judge} (control)" if self.is_control(judge) else judge
 
 
 def measure_preferences(study: Study) -> Preferences | None:

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from judgebench.features import Named
-from judgebench.results.part import Part, caveats, incomplete
+from judgebench.results.part import LaneKind, Part, caveats, incomplete
 from judgebench.results.rows import Results
 
 if TYPE_CHECKING:
@@ -64,6 +64,29 @@ class Shown:
         from judgebench.results.html import fragment
 
         return fragment(self.part)
+
+
+class JudgesShown(Shown):
+    """The base of findings about judges: `judges` maps each name to its kind, such as `jury`."""
+
+    judges: Mapping[str, str]
+
+    @property
+    def judges_in_order(self) -> list[str]:
+        """The names of all judges, controls last."""
+        return sorted(self.judges, key=self.is_control)
+
+    def is_control(self, judge: str) -> bool:
+        """True for a control judge."""
+        return self.judges.get(judge) == "control"
+
+    def lane(self, judge: str) -> LaneKind:
+        """The kind as which the judge is drawn."""
+        return "control" if self.is_control(judge) else "judge"
+
+    def shown_name(self, judge: str) -> str:
+        """The name, with `(control)` after it where it is one."""
+        return f"{judge} (control)" if self.is_control(judge) else judge
 
 
 def to_json(found: Mapping[str, Shown], name: str, **beside: Any) -> str:

@@ -38,16 +38,6 @@ Side = Literal["recipe", "area"]
 Fill = Callable[[Keys], Cell]  # the keys of row and column -> what stands there
 
 
-def judges_in_order(stress: StressResult) -> list[str]:
-    """The names of all judges, controls last."""
-    return sorted(stress.judges, key=lambda name: stress.judges[name] == "control")
-
-
-def shown_name(stress: StressResult, judge: str) -> str:
-    """The name, with `(control)` after it where it is one."""
-    return f"{judge} (control)" if stress.judges.get(judge) == "control" else judge or DASH
-
-
 def metric_title(stress: StressResult, metric: str) -> str:
     """The title of a metric, and `All metrics` for EVERY."""
     if metric == EVERY:
@@ -72,7 +62,7 @@ def _across(key: str, headings: Mapping[str, str]) -> list[tuple[str, Keys]]:
 
 def _judges(stress: StressResult) -> list[tuple[str, Keys]]:
     """A column for each judge."""
-    return [(shown_name(stress, judge), {"judge": judge}) for judge in judges_in_order(stress)]
+    return [(stress.shown_name(judge), {"judge": judge}) for judge in stress.judges_in_order]
 
 
 def _finder(stress: StressResult, analysis: str, statistic: str = "", **fixed: str) -> Fill:
@@ -353,9 +343,7 @@ def stress_part(stress: StressResult) -> Part:
 
 def _blocks(stress: StressResult) -> Iterator[Block]:
     flips, missed, planted = flips_table(stress), missed_table(stress), planted_table(stress)
-    kinds = [
-        "control" if stress.judges[j] == "control" else "judge" for j in judges_in_order(stress)
-    ]
+    kinds = [stress.lane(judge) for judge in stress.judges_in_order]
     # The numbers in colours, in which a high number is bad; controls last, in grey.
     heat_maps = tuple(
         HeatMap(f"{table.key}-heat", table.title, table, (*[""] * table.stubs, *kinds), "bad")
@@ -397,7 +385,7 @@ def _blocks(stress: StressResult) -> Iterator[Block]:
 
 def summary_table(stress: StressResult) -> Table:
     """One row for each judge, controls last; a column only for what some judge was measured on."""
-    lines = [(shown_name(stress, j), dict(_summary(stress, j))) for j in judges_in_order(stress)]
+    lines = [(stress.shown_name(j), dict(_summary(stress, j))) for j in stress.judges_in_order]
     columns = tuple(dict.fromkeys(column for _, cells in lines for column in cells))
     return Layout(
         "stress_summary",

@@ -9,7 +9,7 @@ import numpy as np
 
 from judgebench.records import Estimate, Verdict
 from judgebench.results.rows import Results, Row
-from judgebench.results.shown import Shown
+from judgebench.results.shown import JudgesShown
 from judgebench.rubric import Metric, Rubric
 from judgebench.stats.arrays import Clusters, FloatArray
 from judgebench.stats.confusion import confusion_by_cluster
@@ -66,7 +66,7 @@ class RecipeSummary:
 
 
 @dataclass(frozen=True, repr=False)
-class StressResult(Shown):
+class StressResult(JudgesShown):
     """Everything that a stress test shows. The rows, by their `analysis`, for each judge:
 
     - `violations`, of one `recipe`, `area` and metric (or EVERY), each beside its own parent.
@@ -106,7 +106,7 @@ class StressResult(Shown):
     @property
     def real_judges(self) -> list[str]:
         """The names of judges and juries, without the controls."""
-        return [name for name, kind in self.judges.items() if kind != "control"]
+        return [name for name in self.judges if not self.is_control(name)]
 
     @property
     def demanded_metrics(self) -> list[Metric]:

@@ -37,9 +37,8 @@ from judgebench.alignment.differences import (
 )
 from judgebench.alignment.statistics import STATISTICS
 from judgebench.records import Estimate
-from judgebench.results.part import LaneKind
 from judgebench.results.rows import Results, Row
-from judgebench.results.shown import Shown
+from judgebench.results.shown import JudgesShown
 from judgebench.rubric import Metric
 from judgebench.stats.confusion import confusion_by_cluster
 from judgebench.stats.paired import swap_test
@@ -48,27 +47,19 @@ from judgebench.tuning.reading import Learnt
 
 
 @dataclass(frozen=True, repr=False)
-class Tuned(Shown):
+class Tuned(JudgesShown):
     """What judges that learn are worth out of fold. `measure` describes the rows; `titles` are
-    those of the metrics, `kinds` those of all judges of the study."""
+    those of the metrics, `judges` the kinds of all judges of the study."""
 
     presented_by = "judgebench.tuning.part:tuning_part"
 
     titles: Mapping[str, str]
-    kinds: Mapping[str, str]
+    judges: Mapping[str, str]
     taught: tuple[Learnt, ...]
     rows: Results
     gaps: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     collapsed: Mapping[str, str] = field(default_factory=dict)  # a sentence, by judge
-
-    def lane(self, judge: str) -> LaneKind:
-        """How it is drawn."""
-        return "control" if self.kinds.get(judge) == "control" else "judge"
-
-    def shown_name(self, judge: str) -> str:
-        """The name, with `(control)` after it where it is one."""
-        return f"{judge} (control)" if self.lane(judge) == "control" else judge
 
     def curve(self, judge: str, metric: str, statistic: str) -> Mapping[int, Estimate]:
         """What it reaches by how many answers it learnt from, with all of them last; empty where no

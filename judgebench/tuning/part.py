@@ -77,7 +77,7 @@ def _flat(found: Tuned, metric: str, statistic: str) -> Mapping[str, float]:
     values = {row.judge: row.estimate.value for row in rows if row.estimate.value is not None}
     needed = [name for one in found.taught for name in one.needs]
     shown = {name: values[name] for name in (*needed, "constant-majority") if name in values}
-    controls = [value for name, value in values.items() if found.lane(name) == "control"]
+    controls = [value for name, value in values.items() if found.is_control(name)]
     return {**shown, **({"best control judge": max(controls)} if controls else {})}
 
 
@@ -165,10 +165,10 @@ def _summary(found: Tuned, key: str) -> Table:
         )
         claimed = found.rows.find(key, "otherwise", side="otherwise", kind="in-sample", **about)
         scores = found.rows.select("score", key, metric=row.metric)
-        controls = [r for r in scores if found.lane(r.judge) == "control"]
+        controls = [r for r in scores if found.is_control(r.judge)]
         best = max(controls, key=lambda r: r.estimate.value or 0.0, default=row)
         control = f"{plain(best.estimate)} ({best.judge})" if controls else DASH
-        if found.lane(row.judge) == "judge":
+        if not found.is_control(row.judge):
             named = (
                 found.titles[row.metric],
                 row.judge,
