@@ -56,9 +56,7 @@ def run(
     """
     from judgebench.cli.score import report_and_print
     from judgebench.progress import ProgressDisplay
-    from judgebench.ranking.human import given_ranks
-    from judgebench.ranking.rank_bench import load_rank_bench
-    from judgebench.ranking.steps import rank_all
+    from judgebench.ranking.rank_bench import given_ranks, load_rank_bench, rank_all
     from judgebench.runs.bench import default_run_folder
     from judgebench.runs.folder import RunFolder
     from judgebench.runs.stop import Interrupted

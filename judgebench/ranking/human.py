@@ -1,11 +1,8 @@
 """Ranks that people gave: 1 for the best argument of an item, 5 for a clearly wrong one, ties free.
 
-Pure of files: `human_files` reads them.
-
-The ranks of people in files: filled sheets with their key, plain tables made elsewhere, and what
-a run folder keeps of either.
-
-A plain table has the columns task, item_id, expert, system and rank, and may have label and group.
+They come from filled sheets with their key, from plain tables made elsewhere, and from what a run
+folder keeps of either. A plain table has the columns task, item_id, expert, system and rank, and
+may have label and group.
 
 human/given.csv     the ranks that bench.yaml names, as a plain table
 human/given.txt     what of them was left out, one sentence per line
@@ -20,7 +17,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -29,7 +25,6 @@ from judgebench.data.findings import Findings, counted_once
 from judgebench.data.open_table import DataTable, open_table
 from judgebench.errors import Problem, SetupError, raise_any, shorten
 from judgebench.files import disk_errors, write_atomically
-from judgebench.ranking.proxy.task import GOLD
 from judgebench.ranking.rankers import RankerScores
 from judgebench.ranking.sheet import (
     KEY_FILE,
@@ -42,9 +37,6 @@ from judgebench.ranking.sheet import (
 )
 from judgebench.stats.arrays import Clusters, FloatArray, mean_of_defined
 
-if TYPE_CHECKING:
-    from judgebench.ranking.rank_bench import RankBench
-
 GIVEN, LEFT_OUT, SHEETS = "human/given.csv", "human/given.txt", "human/sheets"
 _SHEET = ("item", "letter", "rank", "expert", "text_hash")
 _PLAIN = ("task", "item_id", "expert", "system", "rank")
@@ -53,28 +45,7 @@ _Row = Mapping[str, str]
 _Asked = tuple[str, str, str]  # task, item_id, expert
 
 
-# --- a run folder and its bench.yaml -------------------------------------------------------------
-
-
-def given_ranks(bench: RankBench) -> HumanRanks | None:
-    """The ranks in the files that the bench.yaml names; None where it names none.
-
-    Raises SetupError with every problem, an unknown item or system among them.
-    """
-    paths = [bench.file.parent / name for name in bench.proxy.human_ranks]
-    if not paths:
-        return None
-    ranks = read_ranks(paths)
-    for task in ranks.tasks:
-        entry = next((e for e in bench.tasks if e.task.name == task), None)
-        if entry is None:
-            message = "is no task of this benchmark"
-            allowed = ", ".join(e.task.name for e in bench.tasks)
-            raise SetupError(Problem(message, str(paths[0]), None, "task", task, allowed))
-        names = [g.name for g in entry.generators] + [a.system for a in entry.given]
-        groups = {i.item_id: i.group for i in entry.task.ranked}
-        human_scores(ranks, task, list(dict.fromkeys([GOLD, *names])), groups)
-    return ranks
+# --- a run folder --------------------------------------------------------------------------------
 
 
 def keep_ranks(run: Path, ranks: HumanRanks | None) -> None:
@@ -137,7 +108,7 @@ def _of_these_texts(ranks: HumanRanks, run: Path) -> HumanRanks:
 
 @dataclass
 class _RanksRead:
-    """What was read so far, over all files."""
+    """The ranks that were read so far, over all files."""
 
     problems: list[Problem] = field(default_factory=list)
     ranks: dict[tuple[str, str, str, str], tuple[HumanRank, str]] = field(default_factory=dict)
@@ -235,37 +206,37 @@ def _read_sheet(
         reading.begun.update(dict.fromkeys((i.task, i.item_id, expert) for i in key.items))
     for line, row in rows:
         rank = _rank(row, file, line, reading)
-        problem, found = _locate(row, key)
-        if problem is not None:
-            column, message, allowed = problem
-            shown = shorten(row[column])
-            reading.problems.append(Problem(message, file, line, column, shown, allowed, message))
-        elif found is not None and rank is not None:
+        found = _locate(row, key)
+        if isinstance(found, Problem):
+            reading.problems.append(replace(found, file=file, line=line))
+        elif rank is not None:
             item, system = found
             reading.add(HumanRank(item.task, item.item_id, row["expert"], system, rank), file, line)
 
 
-def _locate(
-    row: _Row, key: SheetKey
-) -> tuple[tuple[str, str, str] | None, tuple[KeyItem, str] | None]:
-    """Column, message and what is allowed where a row does not fit the key; else item and
-    system."""
+def _locate(row: _Row, key: SheetKey) -> Problem | tuple[KeyItem, str]:
+    """The item and the system of a row; a problem, without file and line, where it does not fit the
+    key."""
+
+    def problem(column: str, message: str, allowed: str) -> Problem:
+        return Problem(message, "", None, column, shorten(row[column]), allowed, message)
+
     if row["expert"] not in key.letters:
-        return ("expert", "is no expert of the key", ", ".join(sorted(key.letters))), None
+        return problem("expert", "is no expert of the key", ", ".join(sorted(key.letters)))
     number = _WHOLE.fullmatch(row["item"])
     if not number or not 1 <= int(number[1]) <= len(key.items):
-        return ("item", "is no item of the key", f"1 to {len(key.items)}"), None
+        return problem("item", "is no item of the key", f"1 to {len(key.items)}")
     place = int(number[1]) - 1
     item, systems = key.items[place], key.letters[row["expert"]][place]
     letters = SHEET_LETTERS[: len(systems)]
     letter = row["letter"].upper()
     if len(letter) != 1 or letter not in letters:
-        return ("letter", "is no letter of this item", f"{letters[0]} to {letters[-1]}"), None
+        return problem("letter", "is no letter of this item", f"{letters[0]} to {letters[-1]}")
     system = systems[letters.index(letter)]
     if row["text_hash"] != item.hashes[system]:
         message = "the text is not the key's: this is the sheet of other arguments"
-        return ("text_hash", message, item.hashes[system]), None
-    return None, (item, system)
+        return problem("text_hash", message, item.hashes[system])
+    return item, system
 
 
 # --- plain tables --------------------------------------------------------------------------------
@@ -326,7 +297,7 @@ ItemKey = tuple[str, str]  # task and item_id
 
 @dataclass(frozen=True, slots=True)
 class HumanRank:
-    """What one expert said of one system's argument."""
+    """The rank that one expert gave to one system's argument."""
 
     task: str
     item_id: str
@@ -364,7 +335,7 @@ class HumanRanks:
         return tuple(dict.fromkeys(task for task, _ in self.asked))
 
     def experts(self, task: str) -> tuple[str, ...]:
-        """Who ranked at least one item of the task, sorted."""
+        """The experts who ranked at least one item of the task, sorted."""
         return tuple(sorted({rank.expert for rank in self.ranks if rank.task == task}))
 
     def systems(self, task: str) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from rank_case import fill
 from rank_folder_case import make, ranked, ranking
 
 from judgebench.errors import SetupError
-from judgebench.ranking.human import GIVEN, given_ranks, keep_ranks, ranks_of
+from judgebench.ranking.human import GIVEN, keep_ranks, ranks_of
 from judgebench.ranking.proxy.task import (
     EvaluatorConfig,
     GeneratorConfig,
@@ -21,7 +21,7 @@ from judgebench.ranking.proxy.task import (
     TaskEntry,
     TaskInstance,
 )
-from judgebench.ranking.rank_bench import RankBench, RankedEntry
+from judgebench.ranking.rank_bench import RankBench, RankedEntry, given_ranks
 from judgebench.ranking.ranking_folder import RANKING
 from judgebench.ranking.sheet import items_of_run, write_sheets
 from judgebench.retrieval.vectors import Corpus

@@ -30,8 +30,8 @@ def test_run_ranks_where_the_bench_is_one_of_arguments(
         make(folder.path)
 
     loaded = SimpleNamespace(config=SimpleNamespace(name="b"))  # encoders are not opened
-    monkeypatch.setattr("judgebench.ranking.steps.load_rank_bench", lambda path: loaded)
-    monkeypatch.setattr("judgebench.ranking.steps.rank_all", rank_all)
+    monkeypatch.setattr("judgebench.ranking.rank_bench.load_rank_bench", lambda path: loaded)
+    monkeypatch.setattr("judgebench.ranking.rank_bench.rank_all", rank_all)
     study = jb.run(bench, tmp_path / "run", budget=2.0)
     assert asked == [("b", 2.0)]
     assert jb.rank(study) is not None

@@ -14,20 +14,21 @@ from rank_bench_case import model, write
 from scripted_judges import Listener
 
 import judgebench.models.encoder as encoder
-import judgebench.ranking.steps as running
+import judgebench.ranking.rank_bench as running
 from judgebench.errors import BudgetSpent, DamagedRun
 from judgebench.files import read_lines
 from judgebench.judges.judge import Task
 from judgebench.progress import NoProgress, Progress
 from judgebench.ranking.proxy.examples import EvaluatorPlan
-from judgebench.ranking.rank_bench import RankBench, load_rank_bench
-from judgebench.ranking.ranking_folder import files_of, read_ranking, read_tasks
-from judgebench.ranking.steps import (
+from judgebench.ranking.rank_bench import (
+    RankBench,
     all_arguments,
     evaluate_all,
     judge_all,
+    load_rank_bench,
     write_arguments_of_all,
 )
+from judgebench.ranking.ranking_folder import files_of, read_ranking, read_tasks
 from judgebench.records import Status, Verdict
 from judgebench.rubric import load_rubric
 from judgebench.runs.folder import RunFolder

@@ -46,12 +46,11 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_tuned_generator_enters_a_ranking(tmp_path: Path, tiny: Path, call: Call) -> None:
-    pytest.importorskip("judgebench.ranking.steps", reason="the wing `ranking` is taken out")
+    pytest.importorskip("judgebench.ranking.rank_bench", reason="the wing `ranking` is taken out")
     from rank_bench_case import write
 
     from judgebench.ranking.proxy.arguments import arguments_path, read_arguments
-    from judgebench.ranking.rank_bench import load_rank_bench
-    from judgebench.ranking.steps import write_arguments_of_all
+    from judgebench.ranking.rank_bench import load_rank_bench, write_arguments_of_all
 
     write(tmp_path)
     rows = (tmp_path / "claims.csv").read_text().splitlines()
