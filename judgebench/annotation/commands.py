@@ -14,7 +14,7 @@ from judgebench.cli.options import (
     StudyRubric,
     VerdictsOption,
 )
-from judgebench.cli.show import AsJson, Output, show
+from judgebench.cli.show import AsJson, Output, echo_each, show
 from judgebench.errors import Problem, SetupError
 from judgebench.files import all_or_nothing, write_atomically
 
@@ -190,8 +190,7 @@ def export(
     """Write the labels that count now as a table, also while the study is served."""
     from judgebench.annotation import export as tables
 
-    for line in tables.export(study, to, calibration=calibration, events=events):
-        typer.echo(line)
+    echo_each(tables.export(study, to, calibration=calibration, events=events))
 
 
 @app.command(epilog="Example: judgebench annotate sheet runs/labels ann --to ann.html")

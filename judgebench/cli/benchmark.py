@@ -16,7 +16,7 @@ import typer
 
 from judgebench.cli.options import EVERYTHING, INTERRUPTED, Extent
 from judgebench.cli.score import report_and_print
-from judgebench.cli.show import ONE_SCREEN, Output, show_problems
+from judgebench.cli.show import ONE_SCREEN, Output, echo_each, show_problems
 from judgebench.errors import JudgesStopped, SetupError
 from judgebench.shipped import shipped_folder
 
@@ -81,7 +81,7 @@ def benchmark(asked: Asked, extend: Extend | None = None, sharing: Sharing | Non
         if not (bench.judges or bench.recorded or bench.learning):
             _say_no_judge(console, bench, folder)
     if stopped:
-        typer.echo(f"stopped: {stopped}\nTo resume, rerun:\n  {_this_command()}", err=True)
+        typer.echo(f"stopped: {stopped}\nTo resume, rerun:\n  {this_command()}", err=True)
     if stopped or failed:
         raise typer.Exit(1)
 
@@ -116,11 +116,10 @@ def _judge(
             shared = sharing or run_bench.Sharing()
             run_bench.run(bench, folder, budget=budget, progress=display, sharing=shared)
     except Interrupted as stopped:
-        for line in display.summary():
-            typer.echo(line, err=True)
+        echo_each(display.summary(), err=True)
         typer.echo(
             f"Stopped. Verdicts so far are kept in {folder.path}. To resume, rerun:\n"
-            f"  {_this_command()}\n"
+            f"  {this_command()}\n"
             f"To score what there is: judgebench align {shlex.quote(str(folder.path))}",
             err=True,
         )
@@ -144,7 +143,8 @@ def _say_no_judge(console: Console, bench: Bench, folder: RunFolder) -> None:
     )  # fmt: skip
 
 
-def _this_command() -> str:
+def this_command() -> str:
+    """The command line, to be typed again."""
     return shlex.join(["judgebench", *sys.argv[1:]])
 
 
@@ -191,8 +191,8 @@ def confirm_keys(file: Path, models: Iterable[Model]) -> None:
     if any(map(file.resolve().is_relative_to, (Path.cwd(), shipped_folder("examples")))):
         return
     sent = dict.fromkeys(_sent(models))
-    for line in sent:
-        typer.echo(f"{file} lies outside the current folder and sends {line}.", err=True)
+    outside = f"{file} lies outside the current folder and sends"
+    echo_each((f"{outside} {line}." for line in sent), err=True)
     if sent and sys.stdin and sys.stdin.isatty() and sys.stderr.isatty():
         typer.confirm("Go on?", abort=True, err=True)
 
@@ -248,6 +248,17 @@ def the_writer(by: str, replies: Path, local_only: bool) -> JudgeConfig:
 
 
 @contextmanager
+def stoppable(told: str, by: type[KeyboardInterrupt] = KeyboardInterrupt) -> Iterator[None]:
+    """A work that its user may stop: what is `told` then goes to standard error, and the command
+    ends."""
+    try:
+        yield
+    except by:
+        typer.echo(told, err=True)
+        raise typer.Exit(INTERRUPTED) from None
+
+
+@contextmanager
 def writing(
     model: JudgeConfig, replies: Path, budget: float | None
 ) -> Iterator[tuple[Backend, WritingTerms]]:
@@ -261,14 +272,12 @@ def writing(
 
     paid, stop = [reply.cost or 0.0 for reply in kept_replies(replies).values()], Stop()
     limited = Budget(budget, sum(paid), max(paid, default=0.0))
-    try:
-        with (
-            closing(open_backend(model.backend, model.settings)) as backend,
-            ProgressDisplay(ONE_SCREEN.console()) as display,
-            ctrl_c(stop, display.say),
-        ):
-            stop.then(partial(wind_down, backend))
-            yield backend, WritingTerms("", display, stop, limited, "settings.price")
-    except Interrupted:
-        typer.echo(f"Stopped. Replies so far are kept in {replies}; rerun to resume.", err=True)
-        raise typer.Exit(INTERRUPTED) from None
+    told = f"Stopped. Replies so far are kept in {replies}; rerun to resume."
+    with (
+        stoppable(told, by=Interrupted),
+        closing(open_backend(model.backend, model.settings)) as backend,
+        ProgressDisplay(ONE_SCREEN.console()) as display,
+        ctrl_c(stop, display.say),
+    ):
+        stop.then(partial(wind_down, backend))
+        yield backend, WritingTerms("", display, stop, limited, "settings.price")

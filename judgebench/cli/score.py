@@ -22,8 +22,8 @@ from judgebench.cli.options import (
     RunOrFiles,
     Truth,
 )
-from judgebench.cli.show import ONE_SCREEN, Output, show
-from judgebench.errors import Problem, SetupError, raise_any
+from judgebench.cli.show import ONE_SCREEN, Output, echo_each, show
+from judgebench.errors import Problem, SetupError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -46,31 +46,21 @@ def open_study(
     """
     from judgebench import api
 
-    of_files = replace(files, expected="items") if as_judges else files
-    if run is None or replace(of_files, verdicts=of_files.verdicts or None) != NO_FILES:
-        _check_files(run, files)
     people = dict.fromkeys(as_judges, files.expected)
     if run is not None:
+        of_files = replace(files, expected="items") if as_judges else files
+        if replace(of_files, verdicts=of_files.verdicts or None) != NO_FILES:
+            raise SetupError(Problem("give either a run folder or files", found=str(run)))
         return api.open_run(run, truth=truth, as_judges=people, allow_incomplete=allow_incomplete)
-    assert files.labels is not None
-    assert files.rubric is not None
+    if files.labels is None:
+        raise SetupError(Problem("give a run folder, or --labels and --rubric with --verdicts"))
+    if files.rubric is None:
+        hint = f"`judgebench init {files.labels}` writes a rubric from the labels"
+        raise SetupError(Problem(f"give the --rubric of these labels; {hint}"))
     verdicts = [{"verdicts": path, "expected": files.expected} for path in files.verdicts or ()]
     return api.study(
         files.labels, verdicts, files.answers, rubric=files.rubric, truth=truth, as_judges=people
     )
-
-
-def _check_files(run: Path | None, files: Files) -> None:
-    """Raises SetupError with everything that does not go together."""
-    problems = []
-    if run is not None:
-        problems.append(Problem("give either a run folder or files", found=str(run)))
-    elif files.labels is None:
-        problems.append(Problem("give a run folder, or --labels and --rubric with --verdicts"))
-    elif files.rubric is None:
-        hint = f"`judgebench init {files.labels}` writes a rubric from the labels"
-        problems.append(Problem(f"give the --rubric of these labels; {hint}"))
-    raise_any(problems)
 
 
 def page_of(run: Path | None) -> Mapping[str, Path]:
@@ -132,8 +122,7 @@ def report_and_print(run: Path, output: Output) -> bool:
     study = open_study(run)
     _report(study, api.analyse(study), run / "report", output)
     silent = [f"failed: {judge.name}: {judge.silence}" for judge in study.judges if judge.silence]
-    for line in silent:
-        typer.echo(line, err=True)
+    echo_each(silent, err=True)
     return not silent
 
 

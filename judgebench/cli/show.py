@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from judgebench.results.shown import Shown
 
 MOST_PROBLEMS_SHOWN = 50  # of one kind
+UNMET = 3  # exit code where what the command line demands does not hold
 
 AsJson = Annotated[
     bool,
@@ -94,6 +95,20 @@ def show(
         notes = caveats(parts)
         more = f", {counted(len(notes), 'caveat')}" if notes else ""
         console.print(f"More with -v: all tables, the numbers behind each reason{more}.")
+
+
+def echo_each(lines: Iterable[object], err: bool = False) -> None:
+    """Print each on a line, on standard error with `err`; nothing where there are none."""
+    for line in lines:
+        typer.echo(line, err=err)
+
+
+def exit_unmet(output: Output, what: str, lines: Sequence[object]) -> None:
+    """Print each demand that does not hold after `what`; where there is one, end the command."""
+    for line in lines:
+        output.console().print(f"{what}: {line}", style="red")
+    if lines:
+        raise typer.Exit(UNMET)
 
 
 def _paths(written: Mapping[str, Path], output: Output) -> Sequence[str]:

@@ -8,9 +8,7 @@ from typing import Annotated
 import typer
 
 from judgebench.cli.options import AllowIncomplete, Commands, DecisionRuleOption, Figures
-from judgebench.cli.show import ONE_SCREEN, Output, show
-
-NOT_PASSED = 3  # exit code where what is demanded does not hold, as of `decide --require`
+from judgebench.cli.show import ONE_SCREEN, UNMET, Output, exit_unmet, show
 
 commands = Commands()
 
@@ -31,7 +29,7 @@ def compare(
         list[str] | None,
         typer.Option(
             metavar="worse|decision",
-            help=f"The exit code is {NOT_PASSED} if B is shown to be worse, or if a decision "
+            help=f"The exit code is {UNMET} if B is shown to be worse, or if a decision "
             "fell. Repeatable.",
         ),
     ] = None,
@@ -39,7 +37,7 @@ def compare(
         list[str] | None,
         typer.Option(
             metavar="MARGIN[:METRIC]",
-            help=f"The exit code is {NOT_PASSED} unless accuracy is shown to be at most MARGIN "
+            help=f"The exit code is {UNMET} unless accuracy is shown to be at most MARGIN "
             "worse. Repeatable.",
         ),
     ] = None,
@@ -65,10 +63,7 @@ def compare(
     asked = {"failed": missed} if fail_on or no_worse else {}
     written = api.report(found, to, figures=figures) if to else {}
     show({"compare": found, "flips": found.flips}, found.name, output, written, **asked)
-    for line in missed:
-        output.console().print(f"failed: {line}", style="red")
-    if missed:
-        raise typer.Exit(NOT_PASSED)
+    exit_unmet(output, "failed", missed)
 
 
 def split(text: str) -> tuple[Path, str]:

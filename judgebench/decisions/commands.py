@@ -20,9 +20,7 @@ from judgebench.cli.options import (
     Truth,
 )
 from judgebench.cli.score import open_study, page_of
-from judgebench.cli.show import ONE_SCREEN, Output, show
-
-NOT_REACHED = 3  # exit code where an outcome that --require names was not reached
+from judgebench.cli.show import ONE_SCREEN, UNMET, Output, exit_unmet, show
 
 commands = Commands()
 
@@ -37,7 +35,7 @@ def decide(
         list[str] | None,
         typer.Option(
             metavar="OUTCOME:METRIC[:JUDGE]",
-            help=f"The exit code is {NOT_REACHED} if this is not reached. Repeatable.",
+            help=f"The exit code is {UNMET} if this is not reached. Repeatable.",
         ),
     ] = None,
     rule: DecisionRuleOption = None,
@@ -63,7 +61,4 @@ def decide(
     missed = unreached(asked, decisions)
     beside = {"not_reached": [str(demand) for demand in missed]} if asked else {}
     show({"decide": decisions}, study.name, output, page_of(run), **beside)
-    for demand in missed:
-        output.console().print(f"not reached: {demand}", style="red")
-    if missed:
-        raise typer.Exit(NOT_REACHED)
+    exit_unmet(output, "not reached", missed)

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from judgebench.cli.benchmark import confirm_keys
+from judgebench.cli.benchmark import confirm_keys, stoppable, this_command
 from judgebench.cli.options import (
-    INTERRUPTED,
     BenchPath,
     Budget,
     Commands,
@@ -22,14 +19,12 @@ from judgebench.cli.options import (
     RunOption,
     Seed,
 )
-from judgebench.cli.show import ONE_SCREEN, Output, show
+from judgebench.cli.show import ONE_SCREEN, UNMET, Output, echo_each, show
 from judgebench.errors import SetupError
 from judgebench.words import counted
 
 if TYPE_CHECKING:
     from judgebench.ranking.rank_bench import RankBench
-
-NOT_SUITABLE = 3  # exit code where --require-suitable was asked for and a task is not
 
 TaskName = Annotated[str, typer.Argument(metavar="TASK", help="A shipped task, or its YAML file.")]
 ToLines = Annotated[Path, typer.Option(metavar="FILE", help="Where to write: JSONL.")]
@@ -73,14 +68,10 @@ def run(
     if not dry_run:
         if not folder.manifest():
             confirm_keys(loaded.file, [g for entry in loaded.tasks for g in entry.generators])
-        try:
-            with ProgressDisplay(console) as display:
-                rank_all(loaded, folder, display, budget)
-        except Interrupted:
-            again = shlex.join(["judgebench", *sys.argv[1:]])
-            kept = f"Results so far are kept in {folder.path}"
-            typer.echo(f"Stopped. {kept}. To resume, rerun:\n  {again}", err=True)
-            raise typer.Exit(INTERRUPTED) from None
+        kept = f"Results so far are kept in {folder.path}"
+        told = f"Stopped. {kept}. To resume, rerun:\n  {this_command()}"
+        with stoppable(told, by=Interrupted), ProgressDisplay(console) as display:
+            rank_all(loaded, folder, display, budget)
         if not report_and_print(folder.path, output):
             raise typer.Exit(1)
 
@@ -122,8 +113,7 @@ def init(
     """
     from judgebench.ranking.rank_bench import init as init_from
 
-    for line in init_from(file, to):
-        typer.echo(line)
+    echo_each(init_from(file, to))
 
 
 @app.command(epilog="Example: judgebench rank sheet runs/mine --expert anna --expert ben")
@@ -182,14 +172,11 @@ def sheet(
     folder = to or (run / "human" if run else Path("human"))
     names = expert or ["expert-1", "expert-2"]
     written = write_sheets(found, names, folder, n=None if every else sample, seed=seed)
-    for name, n in written.items.items():
-        typer.echo(f"{name}: {counted(n, 'item')} on every sheet")
+    echo_each(f"{name}: {counted(n, 'item')} on every sheet" for name, n in written.items.items())
     if n := written.passed_over:
         typer.echo(f"{counted(n, 'item')} left out: not every system has an argument on them")
-    for path in written.kept:
-        typer.echo(f"kept, not overwritten: {path}")
-    for path in written.written:
-        typer.echo(path)
+    echo_each(f"kept, not overwritten: {path}" for path in written.kept)
+    echo_each(written.written)
 
 
 @app.command(epilog="Example: judgebench rank suitability runs/mine/human/sheets")
@@ -227,7 +214,7 @@ def suitability(
     require_suitable: Annotated[
         bool,
         typer.Option(
-            "--require-suitable", help=f"Exit code {NOT_SUITABLE} unless every task is suitable."
+            "--require-suitable", help=f"Exit code {UNMET} unless every task is suitable."
         ),
     ] = False,
     output: Output = ONE_SCREEN,
@@ -250,7 +237,7 @@ def suitability(
         write_atomically(to, to_markdown([found.part], "").encode())
     show({"suitability": found}, "", output, {"markdown": to} if to else None)
     if require_suitable and any(task.fitness is not Fitness.SUITABLE for task in found.tasks):
-        raise typer.Exit(NOT_SUITABLE)
+        raise typer.Exit(UNMET)
 
 
 @app.command(epilog="Example: judgebench rank pairs nli --to pairs.jsonl --data-folder data")

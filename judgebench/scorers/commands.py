@@ -9,8 +9,9 @@ from typing import Annotated
 
 import typer
 
+from judgebench.cli.benchmark import stoppable, the_writer, writing
+from judgebench.cli.options import Budget as BudgetOption
 from judgebench.cli.options import (
-    INTERRUPTED,
     Commands,
     Figures,
     Limit,
@@ -18,8 +19,7 @@ from judgebench.cli.options import (
     Seed,
     columns_of,
 )
-from judgebench.cli.options import Budget as BudgetOption
-from judgebench.cli.show import ONE_SCREEN, Output, show
+from judgebench.cli.show import ONE_SCREEN, Output, echo_each, show
 from judgebench.errors import Problem, SetupError
 
 ScoreTable = Annotated[Path, typer.Argument(metavar="FILE", help="A table with scores.")]
@@ -120,12 +120,9 @@ def score(
     if to:
         _check_target(to, answers)
     columns = columns_of(role, "--role")
-    try:
-        with ProgressDisplay(console) as display:
-            found = score_table(answers, asked, columns, kept, display)
-    except KeyboardInterrupt:
-        typer.echo(f"Stopped. Scores so far are kept in {kept}. To resume, rerun.", err=True)
-        raise typer.Exit(INTERRUPTED) from None
+    told = f"Stopped. Scores so far are kept in {kept}. To resume, rerun."
+    with stoppable(told), ProgressDisplay(console) as display:
+        found = score_table(answers, asked, columns, kept, display)
     if to:
         write_atomically(to, found.to_frame().to_csv(index=False).encode())
     show({"scores": found}, answers.name, output)
@@ -166,7 +163,6 @@ def answers(
 
     The table can be judged and scored. Safe to interrupt; rerun to resume.
     """
-    from judgebench.cli.benchmark import the_writer, writing
     from judgebench.data.columns import read_columns
     from judgebench.scorers.answering import (
         AnswerOrder,
@@ -186,8 +182,7 @@ def answers(
     with writing(model, replies, budget) as (engine, terms):
         found = write_answers(rows, AnswerOrder(repeats, system, decoding), to, engine, terms)
     typer.echo(f"{found[0]}: {to}")
-    for line in found[1:]:
-        typer.echo(f"  {line}")
+    echo_each(f"  {line}" for line in found[1:])
 
 
 @commands.command(
@@ -307,7 +302,6 @@ def make(
     Left out, and written to left-out.jsonl with the reason: what asks for what is wrong, what no
     rewriting opens, what another answer fits too. Safe to interrupt; rerun to resume.
     """
-    from judgebench.cli.benchmark import the_writer, writing
     from judgebench.scorers.openqa import questions as asking
 
     names, replies = columns_of(called, "--called"), to / asking.REPLIES
@@ -321,8 +315,7 @@ def make(
     waiting = sum(not one.question and not one.reason for one in found)
     kept = len(found) - waiting - sum(left_out.values())
     typer.echo(f"{kept:,} of {len(found):,} questions can be asked openly: {to / asking.KEPT}")
-    for reason, n in left_out.items():
-        typer.echo(f"  {n:,} left out: {reason}")
+    echo_each(f"  {n:,} left out: {reason}" for reason, n in left_out.items())
     if waiting:
         typer.echo(f"  {waiting:,} wait for a reply that failed: rerun to ask again")
 
@@ -351,8 +344,7 @@ def sheet(
     from judgebench.scorers.openqa.validation import write_sheets
 
     names = checker or [f"checker-{n}" for n in (1, 2, 3)]
-    for path in write_sheets(folder, names, sample, seed, every=left_out):
-        typer.echo(path)
+    echo_each(write_sheets(folder, names, sample, seed, every=left_out))
 
 
 @openqa.command(

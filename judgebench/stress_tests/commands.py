@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from judgebench.cli.benchmark import confirm_keys
+from judgebench.cli.benchmark import Asked, benchmark, confirm_keys, stoppable
 from judgebench.cli.options import (
     EVERYTHING,
-    INTERRUPTED,
     BenchPath,
     Commands,
     DataFolder,
@@ -21,7 +21,7 @@ from judgebench.cli.options import (
     RunOption,
     Seed,
 )
-from judgebench.cli.show import ONE_SCREEN, Output
+from judgebench.cli.show import ONE_SCREEN, Output, echo_each
 from judgebench.files import write_atomically
 from judgebench.shipped import find_file
 from judgebench.words import counted
@@ -57,7 +57,6 @@ def stress(
     Without an argument, the shipped example runs with the embedded model. Verdicts of an earlier
     `judgebench run` in the same folder are reused. Safe to interrupt; rerun to resume.
     """
-    from judgebench.cli.benchmark import Asked, benchmark
     from judgebench.stress_tests.attacking import StressExtension
 
     asked = Asked(bench, run, extent, output, local_only)
@@ -105,25 +104,25 @@ def make(
     Safe to interrupt; rerun to resume.
     """
     from judgebench.data.load import load_data
+    from judgebench.judges.config import JudgeConfig
     from judgebench.progress import ProgressDisplay
     from judgebench.rubric import load_rubric
     from judgebench.stress_tests.probes.make import SetOrder, make_set
+    from judgebench.yaml_file import load_model
 
     whole = load_rubric(rubric)
     answers = load_data(data, whole, folder=data_folder).answers
     target = to or Path(f"{Path(recipe).stem}.jsonl")
-    order = SetOrder(_judge(by), _judge(second), seed, sample)
+    models = {file: load_model(file, JudgeConfig) for file in (by, second) if file}
     if local_only:
-        _check_local((by, order.by), (second, order.second))
-    for file, model in ((by, order.by), (second, order.second)):
-        if file and model and not target.exists():
-            confirm_keys(file, [model])
-    with ProgressDisplay(ONE_SCREEN.console()) as display:
-        try:
-            found = make_set(recipe, answers, whole, target, order, display)
-        except KeyboardInterrupt:
-            typer.echo(f"Stopped. Answers so far are kept in {target}.", err=True)
-            raise typer.Exit(INTERRUPTED) from None
+        _check_local(models)
+    for file, model in models.items() if not target.exists() else ():
+        confirm_keys(file, [model])
+    writer, checker = (models[file] if file else None for file in (by, second))
+    order = SetOrder(writer, checker, seed, sample)
+    told = f"Stopped. Answers so far are kept in {target}."
+    with ProgressDisplay(ONE_SCREEN.console()) as display, stoppable(told):
+        found = make_set(recipe, answers, whole, target, order, display)
     _tell(found, target)
 
 
@@ -166,31 +165,22 @@ def review(path: SetPath, rubric: RubricOption = "medical-safety") -> None:
         if not path.exists():
             write_atomically(path, found.read_bytes())
             typer.echo(path)
-    for written in write_review(items, path).values():
-        typer.echo(written)
+    echo_each(write_review(items, path).values())
 
 
 def _find(path: Path) -> Path:
     return find_file("adversarial", str(path), ".jsonl")
 
 
-def _judge(path: Path | None) -> JudgeConfig | None:
-    from judgebench.judges.config import JudgeConfig
-    from judgebench.yaml_file import load_model
-
-    return None if path is None else load_model(path, JudgeConfig)
-
-
-def _check_local(*models: tuple[Path | None, JudgeConfig | None]) -> None:
+def _check_local(models: Mapping[Path, JudgeConfig]) -> None:
     from judgebench.models.hosts import check_hosts, hosts_of
     from judgebench.runs.load import Gathered
 
     far = Gathered("")
-    for file, model in models:
-        if model is not None:
-            of_file = Gathered(str(file))
-            of_file("by", check_hosts, hosts_of(model.backend, model.settings))
-            far.found += of_file.found
+    for file, model in models.items():
+        of_file = Gathered(str(file))
+        of_file("by", check_hosts, hosts_of(model.backend, model.settings))
+        far.found += of_file.found
     far.raise_any()
 
 
@@ -222,6 +212,4 @@ def _tell(found: Yield, to: Path) -> None:
             "the same command asks again.",
         ),
     ]
-    for count, line in lines:
-        if count:
-            typer.echo(line)
+    echo_each(line for count, line in lines if count)

@@ -22,7 +22,7 @@ from judgebench.cli.options import (
     RunOption,
     Seed,
 )
-from judgebench.cli.show import ONE_SCREEN, Output
+from judgebench.cli.show import ONE_SCREEN, Output, echo_each
 
 
 class _Tune(TyperGroup):
@@ -247,8 +247,7 @@ def data(
     built = build(run, judge, chosen, metrics)
     written = built.write(to)
     typer.echo(f"{len(built.kept):,} items of {judge}: {written['items']}")
-    for reason, n in built.counts.items():
-        typer.echo(f"  {n:,} left out: {reason}")
+    echo_each(f"  {n:,} left out: {reason}" for reason, n in built.counts.items())
     if built.left_out:
         typer.echo(f"  with the reasons: {written['left_out']}")
 
@@ -280,8 +279,7 @@ def review(
     for name, some in (("accepted", found.accepted), ("rejected", found.rejected)):
         typer.echo(f"{len(some):,} {name}: {write_items(some, path.with_suffix(f'.{name}.jsonl'))}")
     typer.echo(f"{len(found.undecided):,} without a decision, in neither file")
-    for told in found.lines():
-        typer.echo(told)
+    echo_each(found.lines())
 
 
 @app.command(epilog="Example: judgebench tune quality silver.accepted.jsonl silver.rejected.jsonl")
@@ -317,8 +315,7 @@ def quality(
         raise typer.BadParameter("--score and --to are given together")
     others = read_items(score) if score else []
     classifier = Classifier(read_items(accepted), read_items(rejected), encoder)
-    for line in in_words(classifier.measured()):
-        typer.echo(line)
+    echo_each(in_words(classifier.measured()))
     if to:
         scored = classifier.scored(others)
         for path, better in zip(to, (True, False), strict=True):

@@ -14,7 +14,8 @@ from latex_case import compile_tables, needs_latex
 from python_api import JUDGE, rubric, write_bench, write_tables
 
 import judgebench as jb
-from judgebench.comparison.commands import NOT_PASSED, split
+from judgebench.cli.show import UNMET
+from judgebench.comparison.commands import split
 
 REPO = Path(__file__).resolve().parents[2]
 
@@ -91,7 +92,7 @@ def test_the_same_folder_twice_passes_every_check(call, runs: Path) -> None:  # 
 def test_what_is_worse_ends_with_the_documented_exit_code(call, runs: Path) -> None:  # type: ignore[no-untyped-def]
     pair = (runs / "before", runs / "after")
     code, out, _ = call("compare", *pair, "--fail-on", "worse")
-    assert code == NOT_PASSED == 3
+    assert code == UNMET == 3
     assert re.search(r"failed: .*: accuracy is worse by -0\.\d+ \[-.*\], p after Holm", out)
     code, out, _ = call("compare", *pair, "--no-worse", "0.02:empathy", "--json")
     assert code == 3
