@@ -17,7 +17,7 @@ from judgebench.alignment.caveats import (
 )
 from judgebench.data.load import check_files
 from judgebench.errors import Problem, SetupError
-from judgebench.features import wings
+from judgebench.features import Named, wings
 from judgebench.judges.llm import LLMJudge
 from judgebench.records import SEVERAL, Answer, Dataset
 from judgebench.rubric import Rubric, load_rubric, shipped_rubrics
@@ -220,12 +220,6 @@ def _check_rubric(path: Path, rubric: str) -> str:
     return f"the rubric {found.name}, version {found.version}, {len(found.metrics)} metrics"
 
 
-def _check_prompt(path: Path, rubric: str) -> str:
-    from judgebench.prompt import prompt_in_words
-
-    return prompt_in_words(path)
-
-
 def _check_judge(path: Path, rubric: str) -> str:
     from judgebench.judges.config import CalibrationConfig, JudgeConfig, judge_entry
 
@@ -248,7 +242,11 @@ _KINDS = (
     FileKind("jury", _check_judge, keys=("jury",)),
     FileKind("rubric", _check_rubric, keys=("instructions",)),
     FileKind("calibration", _check_judge, keys=("calibrate",)),
-    FileKind("prompt", _check_prompt, fits=lambda path: path.suffix == ".jinja"),
+    FileKind(
+        "prompt",
+        Named("judgebench.prompt:prompt_in_words"),
+        fits=lambda path: path.suffix == ".jinja",
+    ),
 )
 
 

@@ -285,7 +285,7 @@ def _plain(metric: Metric) -> Mapping[str, Any]:
     }
 
 
-def prompt_in_words(path: Path) -> str:
+def prompt_in_words(path: Path, rubric: str) -> str:
     """Read a prompt of any kind and say what it asks for. Raises SetupError."""
     try:
         head = "".join(read_text(path).split("---", 2)[1:2])
