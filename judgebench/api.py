@@ -393,8 +393,7 @@ def prefer(study: Study) -> Shown:
     >>> import judgebench as jb
     >>> found = jb.prefer(jb.open_run("runs/small"))
     """
-    asked = replace(study, beside={**study.beside, "preferences": True})
-    return _found(asked, "preferences", "question with several responses")
+    return _found(study, "preferences", "question with several responses")
 
 
 def tune(
