@@ -16,6 +16,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from judgebench.decisions.counts import Bools, StudyCounts
+from judgebench.decisions.kinds import KINDS, title_of
 from judgebench.decisions.result import AT_SEVERE, NO_FILTER, Condition, State, TriageCurve
 from judgebench.decisions.rule import AssistRule, DecisionRule, Measure
 from judgebench.records import Estimate
@@ -39,7 +40,6 @@ NO_OVERLAP = "on no item can an annotator be compared with others"
 NO_TRUTH = "no item that the judge was asked about has a human truth"
 NO_CONTROL = "there is no control judge to compare with"
 NO_SEVERE = "no item has a severe label as its truth"
-_MEASURES: dict[Measure, str] = {"accuracy": "agreement", "balanced_accuracy": "balanced agreement"}
 _WORST_AND_BEST = "; a missing label is wrong for the lower limit and right for the upper one"
 LATENT_CLASSES = "likelihood ratio of two latent classes (Dawid and Skene, 1979)"
 _LEAST_ROOT = 1e-3  # from which its sign is more than rounding
@@ -50,11 +50,11 @@ _EVERY_TRICK = "all"  # as the recipe of a stress row
 class Finding:
     """A condition in each of R studies; the arrays are (R,). NaN is undefined, and unclear.
 
-    `reason` says why it is undefined. `n` counts what it rests on.
+    `reason` says why it is undefined. `n` counts what it rests on. `detail` stands in the title
+    after that of the kind.
     """
 
     key: str
-    title: str
     bound: float
     found: OfSamples
     met: Bools
@@ -65,6 +65,7 @@ class Finding:
     at_least: bool = True
     missing: str = ""
     rival: str = ""
+    detail: str = ""
 
     def condition(self, level: float, n_missing: int) -> Condition:
         """The condition of the first study as a record."""
@@ -77,8 +78,9 @@ class Finding:
         )  # fmt: skip
         missing = self.missing if state is State.UNCLEAR else ""
         return Condition(
-            self.key, self.title, state, estimate, self.bound, self.at_least, missing, self.rival
-        )
+            self.key, title_of(self.key, self.detail), state, estimate, self.bound, self.at_least,
+            missing, self.rival,
+        )  # fmt: skip
 
 
 def findings(counts: StudyCounts, rule: DecisionRule, how_many: FloatArray) -> Iterator[Finding]:
@@ -123,7 +125,6 @@ def _humans(
     return _beside_annotators(
         found, margin + counts.spread, margin,
         key=f"humans_{measure}",
-        title=f"{_MEASURES[measure]} with the other annotators, judge minus annotator",
         n=how_many @ counts.pairs[:, 0].sum(axis=1),
         method=f"n counts pairs of an item and an annotator; {_method(counts, SMOOTHED_T)}",
         reason=NO_OVERLAP,
@@ -144,8 +145,7 @@ def _distance(
     parts = (np.stack([getattr(f, which) for f in found]) for which in ("value", "low", "high"))
     value, low, high = (most * part[at] for part in parts)
     return Finding(
-        key="humans_distance", title="levels from the truth of the others, judge minus annotator",
-        bound=margin, at_least=False, found=OfSamples(value, low, high),
+        key="humans_distance", bound=margin, at_least=False, found=OfSamples(value, low, high),
         met=high <= margin, not_met=low > margin, n=how_many @ counts.distances[:, 0, 0],
         method=f"n counts pairs of an item and an annotator; {SMOOTHED_T}", reason=NO_OVERLAP,
     )  # fmt: skip
@@ -199,7 +199,7 @@ def _controls(
     excused = worse[at][0] and not failed[at][0]
     return Finding(
         key=f"controls_{measure}",
-        title=f"{_MEASURES[measure]} with the truth, judge minus {name}, {about}",
+        detail=f"judge minus {name}, {about}",
         bound=0.0, found=OfSamples(value[at], low[at], high[at]),
         met=np.all(low > 0, axis=0), not_met=np.any(failed, axis=0),
         n=how_many @ counts.items.sum(axis=1),
@@ -258,8 +258,7 @@ def _severe(counts: StudyCounts, rule: DecisionRule, how_many: FloatArray) -> It
     more = more_for_precision(found, n, how_many[0]) if count[0] else 0
     needed = f"{more:,} more are needed to know the recall within ±{PRECISION:g}"
     yield Finding(
-        key="severe_items", title="severe answers with a human truth",
-        bound=asked.items, found=OfSamples(count, nan, nan),
+        key="severe_items", bound=asked.items, found=OfSamples(count, nan, nan),
         met=count >= asked.items, not_met=np.zeros(len(how_many), dtype=np.bool_),
         n=how_many @ counts.items.sum(axis=1), method="a count", reason="a count has no interval",
         missing=needed if more else "",
@@ -271,8 +270,7 @@ def _severe(counts: StudyCounts, rule: DecisionRule, how_many: FloatArray) -> It
     by_humans = ratio(pairs[..., 3], pairs[..., 0]).min(axis=1)
     too_noisy = by_humans < asked.recall
     yield Finding(
-        key="severe_recall", title="share of severe answers that the judge finds",
-        bound=asked.recall, found=replace(worst, high=best.high),
+        key="severe_recall", bound=asked.recall, found=replace(worst, high=best.high),
         met=worst.low >= asked.recall, not_met=(best.high < asked.recall) & ~too_noisy,
         n=count, method=_method(counts, CLUSTERED_EXACT), reason=NO_SEVERE,
         missing=(
@@ -300,8 +298,7 @@ def _severe_gap(
     bound = -margin * np.nan_to_num(ratio(pairs[..., 3], pairs[..., 0]), nan=1)
     return _beside_annotators(
         found, bound, bound,
-        key="severe_gap", title="share of severe answers found, judge minus annotator",
-        n=pairs[:, 0, 0],
+        key="severe_gap", n=pairs[:, 0, 0],
         method=f"n counts pairs of an item and an annotator; {_method(counts, SMOOTHED_T)}",
         reason="no item is severe to most of the other annotators",
     )  # fmt: skip
@@ -341,7 +338,7 @@ def of_systems(by_system: Mapping[str, StudyCounts], rule: DecisionRule) -> Iter
         system = min(known, key=lambda s: known[s].found.high[0])
         worst = known[system].condition(level, 0)
         state = worst.state if worst.state is State.NOT_MET else State.MET
-        title = f"agreement with the others on answers of {system}, judge minus annotator"
+        title = KINDS["systems"].title.format(rival=system)
         yield replace(worst, key="systems", title=title, state=state, missing="", rival=system)
 
 
@@ -353,10 +350,9 @@ def _failures(counts: StudyCounts, rule: DecisionRule, how_many: FloatArray) -> 
         needed = math.ceil(math.log(1 - rule.level) / math.log(1 - most))
         enough = f"{needed} questions would show it"
     return Finding(
-        key="failures", title="share of answers without a label of the judge",
-        bound=most, at_least=False, found=share, met=share.high <= most, not_met=share.low > most,
-        n=how_many @ n, method=CLUSTERED_EXACT, reason="the judge was asked about no labelled item",
-        missing=enough,
+        key="failures", bound=most, at_least=False, found=share,
+        met=share.high <= most, not_met=share.low > most, n=how_many @ n, method=CLUSTERED_EXACT,
+        reason="the judge was asked about no labelled item", missing=enough,
     )  # fmt: skip
 
 
@@ -384,18 +380,21 @@ def assist_conditions(
     # that severe answers are few, as long as another threshold may do.
     can_fail = not within_reach(curve, rule.assist)
     more, most = "more severe answers would lower what must be sent", rule.assist
-    at = f", {AT_SEVERE}" if curve.choice.fixed else ""
-    title = f"share of new answers sent to humans, expected{at}"
-    of_sent = _at_most("sent", title, sent, most.sent, more, can_fail)
+    at = AT_SEVERE if curve.choice.fixed else ""
+    of_sent = _at_most("sent", sent, most.sent, more, can_fail, at)
     if curve.choice.sends_all:
         return (replace(of_sent, missing=NO_FILTER),)
-    title = f"share of new severe answers not sent, expected{at}"
     more = "more severe answers are needed"
-    return of_sent, _at_most("missed", title, missed, most.missed, more, can_fail)
+    return of_sent, _at_most("missed", missed, most.missed, more, can_fail, at)
 
 
 def _at_most(
-    key: str, title: str, estimate: Estimate, bound: float, missing: str, can_fail: bool = True
+    key: str,
+    estimate: Estimate,
+    bound: float,
+    missing: str,
+    can_fail: bool = True,
+    detail: str = "",
 ) -> Condition:
     """The condition on a number that must lie below `bound`; unclear without an interval, and for
     want of what is missing."""
@@ -404,7 +403,7 @@ def _at_most(
         state, missing = State.MET, ""
     elif can_fail and estimate.low is not None and estimate.low > bound:
         state, missing = State.NOT_MET, ""
-    return Condition(key, title, state, estimate, bound, False, missing)
+    return Condition(key, title_of(key, detail), state, estimate, bound, False, missing)
 
 
 def within_reach(curve: TriageCurve, rule: AssistRule) -> bool:
@@ -438,9 +437,8 @@ def stress_conditions(
     if rule.replace.planted is not None:
         for row in stress.select("planted", "success", recipe=_EVERY_TRICK, **about):
             if row.estimate.value is not None:
-                title = "share of verdicts planted in the text that the judge gives"
                 more = "more answers with planted verdicts are needed"
-                yield _at_most("planted", title, row.estimate, rule.replace.planted, more)
+                yield _at_most("planted", row.estimate, rule.replace.planted, more)
 
 
 def _robustness(probes: Sequence[tuple[str, Estimate]], least: float) -> Condition:
@@ -450,12 +448,13 @@ def _robustness(probes: Sequence[tuple[str, Estimate]], least: float) -> Conditi
     in common.
     """
     mean = _mean([estimate for _, estimate in probes])
-    key, about = "robustness", "share of pairs whose label stays as it must"
+    key = "robustness"
     if failed := [pair for pair in probes if _fails(pair[1], least, among=len(probes))]:
         probe, worst = min(failed, key=lambda pair: pair[1].high or 0.0)
-        return Condition(key, f"{about}, under {probe}", State.NOT_MET, worst, least, True)
+        title = title_of(key, f"under {probe}")
+        return Condition(key, title, State.NOT_MET, worst, least, True)
     state = State.MET if (mean.low or 0.0) >= least else State.UNCLEAR
-    title = f"{about}, mean over {len(probes)} probes"
+    title = title_of(key, f"mean over {len(probes)} probes")
     missing = "" if state is State.MET else "more altered answers are needed"
     return Condition(key, title, state, mean, least, True, missing)
 

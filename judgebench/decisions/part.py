@@ -11,6 +11,7 @@ from functools import partial
 from itertools import groupby
 
 from judgebench.decisions.figures import draw_matrix, triage_drawings
+from judgebench.decisions.kinds import KINDS
 from judgebench.decisions.result import (
     NO_FILTER,
     Condition,
@@ -367,7 +368,7 @@ def _conditions_table(decisions: Decisions, judge: str, number: int) -> Table:
 
 
 def _estimate_cell(c: Condition) -> Cell:
-    if c.key == "severe_items" and c.estimate.value is not None:
+    if KINDS[c.key].is_count and c.estimate.value is not None:
         return Cell(f"{c.estimate.value:,.0f}", remark=c.estimate.reason)
     return Cell(estimate=c.estimate, signed=c.is_difference)
 

@@ -9,6 +9,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any
 
+from judgebench.decisions.kinds import KINDS
 from judgebench.decisions.rule import DecisionRule
 from judgebench.errors import Problem, raise_any
 from judgebench.records import Estimate
@@ -49,9 +50,8 @@ class State(StrEnum):
 class Condition:
     """One thing that REPLACE or ASSIST requires.
 
-    `key` is stable: humans_accuracy, humans_balanced_accuracy, humans_distance, controls_accuracy,
-    controls_balanced_accuracy, severe_items, severe_recall, severe_gap, failures, systems,
-    robustness, planted (for REPLACE), sent, missed (for ASSIST). `title` says what `estimate` is;
+    `key` is stable, the key of one of KINDS: sent and missed are those of ASSIST, all others of
+    REPLACE. `title` says what `estimate` is;
     `rival` is the control judge that it is a difference from, or the system that it is about, if
     any. It must lie above `bound` where `at_least`, else below it. `missing` says in numbers or
     words what keeps an unclear condition from being clear.
@@ -69,7 +69,7 @@ class Condition:
     @property
     def is_difference(self) -> bool:
         """True where its sign is to be shown."""
-        return self.key.startswith(("humans_", "controls_", "severe_gap", "systems"))
+        return KINDS[self.key].is_difference
 
     def row(self, judge: str, metric: str, outcome: Outcome, who: str = "") -> Row:
         """The condition as a row of the results table; `who` are the annotators of a camp."""

@@ -28,6 +28,7 @@ from judgebench.decisions.beside import (
 from judgebench.decisions.conditions import assist_conditions, findings, stress_conditions
 from judgebench.decisions.counts import HumanSide, StudyCounts, study_counts
 from judgebench.decisions.held import Held, Measured
+from judgebench.decisions.kinds import KINDS
 from judgebench.decisions.result import (
     Condition,
     Decision,
@@ -60,7 +61,6 @@ from judgebench.words import counted
 _DRAWN = 20_000  # answers that stand for all, from which studies of two and of three are drawn
 _BARS = 4  # that three annotators of equal skill set by chance
 _CELLS = 1 << 22  # of multiplicities drawn at once: 32 MiB
-_STUDY_KEYS = ("humans_", "controls_", "severe_", "failures")
 
 
 def more_data(
@@ -166,7 +166,7 @@ def _blocked(counts: StudyCounts, rule: DecisionRule, conditions: Sequence[Condi
     """Say why no larger study can be simulated; empty where one can."""
     if counts.how_many.sum() < rule.questions:
         return f"fewer than {rule.questions} questions have human labels: too few to plan from"
-    of_study = [c for c in conditions if c.key.startswith(_STUDY_KEYS)]
+    of_study = [c for c in conditions if KINDS[c.key].of_labels]
     if undefined := [c.estimate.reason for c in of_study if c.estimate.value is None]:
         return f"nothing to plan from: {undefined[0]}"
     if noisy := [c.missing for c in conditions if c.key == "severe_recall" and c.missing]:
@@ -350,7 +350,7 @@ def _guard(
     if camps:
         return camps_sentence(camps), all(c.outcome is Outcome.DO_NOT_USE for c in camps)
     if bar.copied:
-        conditions = [c for c in conditions if not c.key.startswith(("humans_", "severe_gap"))]
+        conditions = [c for c in conditions if not KINDS[c.key].of_agreement]
     why = bar.copied or bar.derived(judge)
     replaces = outcome_of(conditions, ()) is Outcome.REPLACE
     if replaces and not why and not study.knows_questions:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
+from judgebench.decisions.kinds import KINDS
 from judgebench.decisions.result import (
     AT_SEVERE,
     Condition,
@@ -26,23 +27,6 @@ STATES = (
     f"{State.NOT_MET.value.capitalize()}: the whole interval lies on the wrong side. "
     f"{State.UNCLEAR.value.capitalize()}: neither."
 )
-_NAMES = {
-    "humans_accuracy": "agreement gap",
-    "humans_balanced_accuracy": "balanced agreement gap",
-    "humans_distance": "levels further from the others than annotators",
-    "systems": "agreement gap on {rival}",
-    "controls_accuracy": "lead over {rival}",
-    "controls_balanced_accuracy": "balanced lead over {rival}",
-    "severe_items": "severe answers",
-    "severe_recall": "severe recall",
-    "severe_gap": "severe recall gap",
-    "failures": "without a label",
-    "robustness": "robustness",
-    "planted": "planted verdicts followed",
-    "sent": "new answers sent to humans, expected",
-    "missed": "new severe answers missed, expected",
-}
-_WITH_EACH_OTHER = "they agree with each other"
 IN_SIGHT = "Labels were made in sight of a model's label"
 NO_QUESTIONS = (
     "No column says which items belong to the same question, so that intervals may be too narrow "
@@ -57,8 +41,6 @@ OF_ONE = (
     "One annotator's labels are taken for the truth: what that annotator misses, nobody knows, and "
     "more severe answers than expected may be missed."
 )
-_AGREEMENT = ("humans_accuracy", "humans_balanced_accuracy")
-_ABOVE = "more than the margin: labels leave open how much better the typical annotator is"
 _SHARED = "If annotators and judge do not share errors,"
 
 
@@ -97,67 +79,46 @@ def _no_filter(assist: Sequence[Condition]) -> list[Condition]:
     return []
 
 
-def _successes(conditions: Sequence[Condition]) -> Iterator[str]:
-    by_key = {c.key: c for c in conditions}
-    keys = {key.split("_")[0] for key in by_key}
-    if humans := [c for c in conditions if c.key in _AGREEMENT]:
-        yield f"agrees with annotators {_at_most(humans[0], 'less')} {_WITH_EACH_OTHER}"
-    if "controls" in keys:
-        yield "does better than every control judge"
-    yield from _failures([c for c in conditions if c.key == "severe_recall"])
-    if gap := by_key.get("severe_gap"):
-        yield f"misses severe answers {_at_most(gap, 'more')} an annotator"
-    if not keys & {"humans", "controls", "severe"}:
-        yield "meets every requirement"
-
-
-def _at_most(c: Condition, less: str) -> str:
-    """`at most 5 points less often than`, by what the condition requires."""
-    points = round(-100 * c.bound)
-    return f"at most {counted(points, 'point')} {less} often than" if points > 0 else "as often as"
-
-
-def _failures(conditions: Sequence[Condition]) -> Iterator[str]:
-    """Clauses on what a judge did, as its conditions measured it; what holds by both measures is
-    said once."""
-    said: set[str] = set()
+def _successes(conditions: Sequence[Condition]) -> list[str]:
+    first: dict[str, Condition] = {}
     for c in conditions:
-        value, n = c.estimate.value or 0.0, c.estimate.n
-        points = counted(round(abs(100 * value)), "point")
-        about = c.key.split("_")[0]
-        # Who agrees too rarely overall is also far off, and falls short on some system.
-        if about in said or (about == "systems" and "humans" in said):
-            continue
-        said.add(about)
-        if c.key in _AGREEMENT:
-            equally = ", counting every label equally," if "balanced" in c.key else ""
-            yield f"agrees with annotators{equally} {points} less often than {_WITH_EACH_OTHER}"
-        elif c.key.startswith("controls_"):
-            yield f"does no better than the control judge {c.rival}"
-        else:
-            yield {
-                "severe_recall": f"found {value * n:.0f} of {n:,} severe answers",
-                "severe_gap": f"missed severe answers {points} more often than an annotator",
-                "humans_distance": f"is {value:.2f} levels further from the others than they are",
-                "systems": f"agrees {points} less often than annotators on answers of {c.rival}",
-                "failures": f"gave no label on {percent(value)} of the answers",
-                "robustness": f"changed {percent(1 - value)} of its labels where it must not",
-                "planted": f"followed {percent(value)} of the verdicts planted in the text",
-                "sent": f"send {percent(value)} of new answers to humans",
-                "missed": f"miss {percent(value)} of the severe ones",
-            }[c.key]
+        first.setdefault(KINDS[c.key].met, c)
+    return [filled(met, c) for met, c in first.items() if met] or ["meets every requirement"]
+
+
+def _failures(conditions: Sequence[Condition]) -> list[str]:
+    """Clauses on what a judge did, as its conditions measured it; what holds by both measures is
+    said once. Who agrees too rarely overall is also far off, and falls short on some system."""
+    first: dict[str, Condition] = {}
+    for c in conditions:
+        first.setdefault(KINDS[c.key].about, c)
+    return [filled(KINDS[c.key].failed, c) for c in first.values()]
+
+
+def filled(words: str, c: Condition) -> str:
+    """The words with the numbers of the condition in the place of their fields."""
+    value, within = c.estimate.value or 0.0, round(-100 * c.bound)
+    no_less, no_more = (
+        f"at most {counted(within, 'point')} {less} often than" if within > 0 else "as often as"
+        for less in ("less", "more")
+    )
+    return words.format(
+        value=value, n=c.estimate.n, count=value * c.estimate.n, bound=c.bound, rival=c.rival,
+        points=counted(round(abs(100 * value)), "point"), share=percent(value),
+        rest=percent(1 - value), most=percent(c.bound), no_less=no_less, no_more=no_more,
+    )  # fmt: skip
 
 
 def _uncertainty(conditions: Sequence[Condition]) -> str:
     """A sentence on the requirements that the data leave open, and why."""
     known = [c for c in conditions if c.estimate.value is not None]
-    items = [c for c in known if c.key == "severe_items"]
-    beaten = [c for c in known if c.key.startswith("controls_") and c.missing]
+    items = [c for c in known if KINDS[c.key].is_count]
+    beaten = [c for c in known if _beats_controls(c) and c.missing]
     others = [c for c in known if c not in items and c not in beaten]
     no_better = (f"the judge does no better than the control judge {c.rival}" for c in beaten)
     parts = [f"{said}; nor do the annotators" for said in dict.fromkeys(no_better)]
     if others:
-        clauses = _clauses(dict.fromkeys(map(_open, others)))
+        clauses = _clauses(dict.fromkeys(filled(KINDS[c.key].open, c) for c in others))
         few = "The data are too few to tell whether the judge"
         if all(map(_looks_met, others)):
             few = "The judge looks good enough, but the data are too few to be sure that it"
@@ -171,22 +132,6 @@ def _uncertainty(conditions: Sequence[Condition]) -> str:
     )
     text = "; ".join(parts)
     return f"{text[:1].upper()}{text[1:]}." if text else ""
-
-
-def _open(c: Condition) -> str:
-    """A clause on what it would take for an unclear condition to be met."""
-    if c.key in _AGREEMENT:
-        return f"agrees with annotators {_at_most(c, 'less')} {_WITH_EACH_OTHER}"
-    if c.key.startswith("controls_"):
-        return f"does better than the control judge {c.rival}"
-    return {
-        "severe_recall": f"finds {percent(c.bound)} of the severe answers",
-        "severe_gap": f"misses severe answers {_at_most(c, 'more')} an annotator",
-        "humans_distance": f"is at most {c.bound:.2f} levels further from the others than they are",
-        "failures": f"leaves at most {percent(c.bound)} of the answers without a label",
-        "robustness": "keeps its labels in the stress test",
-        "planted": "resists verdicts planted in the text",
-    }[c.key]
 
 
 def _looks_met(c: Condition) -> bool:
@@ -218,23 +163,23 @@ def _numbers(conditions: Sequence[Condition]) -> str:
 
 
 def _measured(c: Condition) -> str:
-    e, name = c.estimate, _NAMES[c.key].replace("{rival}", c.rival)
+    e, kind = c.estimate, KINDS[c.key]
+    name, spec = filled(kind.name, c), kind.number
     if e.value is None:
         return f"{name} undefined: {e.reason.rstrip('.')}"
-    spec = ".0f" if c.key == "severe_items" else "+.3f" if c.is_difference else ".3f"
-    bound = "> 0" if _above_zero(c) else f"{'≥' if c.at_least else '≤'} {c.bound:{spec}}"
-    explained = _ABOVE if c.key in _AGREEMENT and c.bound > 0 else c.missing
-    missing = f" ({explained})" if explained and c.key != "severe_items" else ""
-    return f"{name} {e:{spec}}, required {bound}{missing}"
+    required = "> 0" if _beats_controls(c) else f"{'≥' if c.at_least else '≤'} {c.bound:{spec}}"
+    explained = (c.bound > 0 and kind.positive_bound) or c.missing
+    missing = f" ({explained})" if explained and not kind.is_count else ""
+    return f"{name} {e:{spec}}, required {required}{missing}"
 
 
-def _above_zero(c: Condition) -> bool:
-    return c.key.startswith("controls_")
+def _beats_controls(c: Condition) -> bool:
+    return KINDS[c.key].about == "controls"
 
 
 def bound_text(c: Condition) -> str:
     """`at least 0.7`, `at most 0.05`, `above 0`."""
-    if _above_zero(c):
+    if _beats_controls(c):
         return "above 0"
     return f"{'at least' if c.at_least else 'at most'} {round(c.bound, 3):,g}"
 

@@ -79,3 +79,8 @@ def test_differences_carry_a_sign() -> None:
         "agreement gap +0.500 [+0.400, +0.600], required ≥ +0.500 (more than the margin: labels "
         "leave open how much better the typical annotator is)"
     )
+
+
+def test_a_rule_that_asks_for_distance_alone_has_a_reason_in_words() -> None:
+    sentence, _ = reason_for(Outcome.REPLACE, _conditions(MET, keys=("humans_distance",)), ())
+    assert sentence.endswith("it meets every requirement.")

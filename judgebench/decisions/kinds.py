@@ -1,0 +1,187 @@
+"""The kinds of conditions: what each measures, and the words for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+_EACH_OTHER = "they agree with each other"
+_ABOVE = "more than the margin: labels leave open how much better the typical annotator is"
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of condition.
+
+    `title` says what its estimate is, and `name` the same in short. `failed`, `open` and `met` are
+    clauses after `the judge`: what it did, by a condition that is not met; what it would take for
+    an unclear one to be met; and what it does where one is met. A clause is empty where it never
+    stands in a sentence. Of the kinds `about` the same thing a sentence says the first that failed.
+    The fields in braces are those of `judgebench.decisions.words.filled`.
+    """
+
+    key: str
+    title: str
+    about: str
+    name: str
+    failed: str
+    open: str = ""
+    met: str = ""
+    number: str = ".3f"  # its format; a difference has a sign
+    positive_bound: str = ""  # the reason for a bound above 0
+    of_labels: bool = True  # measured on human labels of single answers: a larger study tells more
+    of_agreement: bool = False  # rests on how often annotators agree with each other
+
+    @property
+    def is_difference(self) -> bool:
+        """True where its sign is to be shown."""
+        return self.number.startswith("+")
+
+    @property
+    def is_count(self) -> bool:
+        """True of a whole number, which has no interval."""
+        return self.number == ".0f"
+
+
+KINDS: Mapping[str, Kind] = {
+    kind.key: kind
+    for kind in (
+        Kind(
+            "humans_accuracy",
+            "agreement with the other annotators, judge minus annotator",
+            "humans",
+            "agreement gap",
+            f"agrees with annotators {{points}} less often than {_EACH_OTHER}",
+            f"agrees with annotators {{no_less}} {_EACH_OTHER}",
+            f"agrees with annotators {{no_less}} {_EACH_OTHER}",
+            number="+.3f",
+            positive_bound=_ABOVE,
+            of_agreement=True,
+        ),
+        Kind(
+            "humans_balanced_accuracy",
+            "balanced agreement with the other annotators, judge minus annotator",
+            "humans",
+            "balanced agreement gap",
+            "agrees with annotators, counting every label equally, {points} less often than "
+            f"{_EACH_OTHER}",
+            f"agrees with annotators {{no_less}} {_EACH_OTHER}",
+            f"agrees with annotators {{no_less}} {_EACH_OTHER}",
+            number="+.3f",
+            positive_bound=_ABOVE,
+            of_agreement=True,
+        ),
+        Kind(
+            "humans_distance",
+            "levels from the truth of the others, judge minus annotator",
+            "humans",
+            "levels further from the others than annotators",
+            "is {value:.2f} levels further from the others than they are",
+            "is at most {bound:.2f} levels further from the others than they are",
+            number="+.3f",
+            of_agreement=True,
+        ),
+        Kind(
+            "controls_accuracy",
+            "agreement with the truth",
+            "controls",
+            "lead over {rival}",
+            "does no better than the control judge {rival}",
+            "does better than the control judge {rival}",
+            "does better than every control judge",
+            number="+.3f",
+        ),
+        Kind(
+            "controls_balanced_accuracy",
+            "balanced agreement with the truth",
+            "controls",
+            "balanced lead over {rival}",
+            "does no better than the control judge {rival}",
+            "does better than the control judge {rival}",
+            "does better than every control judge",
+            number="+.3f",
+        ),
+        Kind(
+            "severe_items",
+            "severe answers with a human truth",
+            "severe",
+            "severe answers",
+            "",
+            number=".0f",
+        ),
+        Kind(
+            "severe_recall",
+            "share of severe answers that the judge finds",
+            "severe",
+            "severe recall",
+            "found {count:.0f} of {n:,} severe answers",
+            "finds {most} of the severe answers",
+            "found {count:.0f} of {n:,} severe answers",
+        ),
+        Kind(
+            "severe_gap",
+            "share of severe answers found, judge minus annotator",
+            "severe",
+            "severe recall gap",
+            "missed severe answers {points} more often than an annotator",
+            "misses severe answers {no_more} an annotator",
+            "misses severe answers {no_more} an annotator",
+            number="+.3f",
+            of_agreement=True,
+        ),
+        Kind(
+            "failures",
+            "share of answers without a label of the judge",
+            "failures",
+            "without a label",
+            "gave no label on {share} of the answers",
+            "leaves at most {most} of the answers without a label",
+        ),
+        Kind(
+            "systems",
+            "agreement with the others on answers of {rival}, judge minus annotator",
+            "humans",
+            "agreement gap on {rival}",
+            "agrees {points} less often than annotators on answers of {rival}",
+            number="+.3f",
+            of_labels=False,
+        ),
+        Kind(
+            "robustness",
+            "share of pairs whose label stays as it must",
+            "robustness",
+            "robustness",
+            "changed {rest} of its labels where it must not",
+            "keeps its labels in the stress test",
+            of_labels=False,
+        ),
+        Kind(
+            "planted",
+            "share of verdicts planted in the text that the judge gives",
+            "planted",
+            "planted verdicts followed",
+            "followed {share} of the verdicts planted in the text",
+            "resists verdicts planted in the text",
+            of_labels=False,
+        ),
+        Kind(
+            "sent",
+            "share of new answers sent to humans, expected",
+            "sent",
+            "new answers sent to humans, expected",
+            "send {share} of new answers to humans",
+        ),
+        Kind(
+            "missed",
+            "share of new severe answers not sent, expected",
+            "missed",
+            "new severe answers missed, expected",
+            "miss {share} of the severe ones",
+        ),
+    )
+}
+
+
+def title_of(key: str, detail: str = "") -> str:
+    """The title of a kind, with what is special about one condition."""
+    return ", ".join(filter(None, (KINDS[key].title, detail)))
