@@ -15,7 +15,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from judgebench.errors import Problem, SetupError
+from judgebench.errors import Problem, SetupError, raise_any
 from judgebench.results.rows import Results
 from judgebench.rubric import Rubric, load_rubric
 from judgebench.stats.resample import DEFAULT_RESAMPLING, Resampling
@@ -160,9 +160,9 @@ def _judged(
 
 def _differ(names: Sequence[str]) -> None:
     """Raises SetupError where two judges have one name."""
-    if twice := [name for name, count in Counter(names).items() if count > 1]:
-        message = "two judges have this name, or a control judge has it"
-        raise SetupError([Problem(message, field="verdicts", found=name) for name in twice])
+    message = "two judges have this name, or a control judge has it"
+    twice = (name for name, count in Counter(names).items() if count > 1)
+    raise_any([Problem(message, field="verdicts", found=name) for name in twice])
 
 
 def open_run(

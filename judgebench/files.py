@@ -20,7 +20,7 @@ from typing import Any
 from pydantic_core import from_json
 from pydantic_core import to_json as pydantic_json
 
-from judgebench.errors import DiskFailed, Problem, SetupError, shorten
+from judgebench.errors import DiskFailed, Problem, SetupError, raise_any, shorten
 
 # Of a table, by column; raises SetupError.
 ReadRows = Callable[[Path], Sequence[Mapping[str, str]]]
@@ -54,8 +54,8 @@ def disk_errors(path: Path) -> Iterator[None]:
 def all_or_nothing(folder: Path, paths: Collection[Path]) -> Iterator[None]:
     """Make the folder that files are written into; where anything fails, the files and what was
     made of the folder are gone again. Raises SetupError where a file is there already."""
-    if there := [str(path) for path in paths if path.exists()]:
-        raise SetupError([Problem("exists and is not overwritten", path) for path in there])
+    there = (str(path) for path in paths if path.exists())
+    raise_any([Problem("exists and is not overwritten", path) for path in there])
     made = [one for one in (folder, *folder.parents) if not one.exists()]
     folder.mkdir(parents=True, exist_ok=True)
     try:

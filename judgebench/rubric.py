@@ -24,7 +24,7 @@ from pydantic import (
     model_validator,
 )
 
-from judgebench.errors import Problem, SetupError
+from judgebench.errors import Problem, SetupError, raise_any
 from judgebench.records import Kind, Showing, content_hash
 from judgebench.shipped import DECISION_RULE, find_file, shipped_names
 from judgebench.yaml_file import Strict, load_model, validate
@@ -340,11 +340,9 @@ class Rubric(Strict):
 
     def only(self, ids: Sequence[str]) -> Rubric:
         """This rubric with only those metrics. Raises SetupError for an unknown id."""
-        unknown = [i for i in ids if self.find(i) is None]
-        if unknown:
-            allowed = ", ".join(m.id for m in self.metrics)
-            message = "is not a metric of the rubric"
-            raise SetupError([Problem(message, field=i, allowed=allowed) for i in unknown])
+        allowed, message = ", ".join(m.id for m in self.metrics), "is not a metric of the rubric"
+        unknown = (i for i in ids if self.find(i) is None)
+        raise_any([Problem(message, field=i, allowed=allowed) for i in unknown])
         chosen = {m.id for i in ids if (m := self.find(i))}
         kept = tuple(m for m in self.metrics if m.id in chosen)
         whole = {name: of for name, of in self.composite.items() if chosen.issuperset(of)}

@@ -13,7 +13,7 @@ from pydantic import BeforeValidator, Field, field_validator
 from judgebench.annotation.store import LEAD
 from judgebench.data.load import load_data
 from judgebench.data.pairs import PairsConfig
-from judgebench.errors import Problem, SetupError
+from judgebench.errors import Problem, SetupError, raise_any
 from judgebench.judges.config import Name
 from judgebench.people.page import check_people
 from judgebench.records import ADJUDICATED, Dataset
@@ -142,8 +142,7 @@ def _read(
     pairs = config.pairs.wanted(file, config.seed) if config.pairs else None
     paths = [file.parent / name for name in names]
     found = load_data(paths, rubric or _ANSWERS, folder=folder, pairs=pairs)
-    if found.textless:
-        raise SetupError([Problem("its items have no text to label", x) for x in found.textless])
+    raise_any([Problem("its items have no text to label", x) for x in found.textless])
     return found
 
 

@@ -106,8 +106,7 @@ def planned(setup: Setup, built: Mapping[str, Built]) -> design.Assignment:
         plan = design.assign(_strata(built), config.annotators, *sizes)
     except SetupError as error:
         problems += error.problems
-    if problems:
-        raise SetupError([replace(problem, file=str(setup.file)) for problem in problems])
+    raise_any([replace(problem, file=str(setup.file)) for problem in problems])
     return plan
 
 

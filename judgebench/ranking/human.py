@@ -356,11 +356,9 @@ class HumanRanks:
     def without(self, labels: Collection[str]) -> HumanRanks:
         """These ranks without the items of these labels. Raises SetupError for an unknown one."""
         known = {item.label for item in self.asked.values() if item.label}
-        unknown = [label for label in labels if label not in known]
-        if unknown:
-            allowed = ", ".join(sorted(known)) or "none: no label of an item is known"
-            message = "no item has this label"
-            raise SetupError([Problem(message, found=shorten(x), allowed=allowed) for x in unknown])
+        allowed = ", ".join(sorted(known)) or "none: no label of an item is known"
+        unknown = (shorten(label) for label in labels if label not in known)
+        raise_any([Problem("no item has this label", found=x, allowed=allowed) for x in unknown])
         asked = {key: item for key, item in self.asked.items() if item.label not in labels}
         ranks = tuple(rank for rank in self.ranks if (rank.task, rank.item_id) in asked)
         return replace(self, ranks=ranks, asked=asked, left_out=(*self.left_out, *labels))

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from judgebench.errors import Problem, SetupError
+from judgebench.errors import Problem, SetupError, raise_any
 from judgebench.judges.recorded import (
     AsJudges,
     annotators_as_judges,
@@ -90,9 +90,9 @@ def _unfinished(
 
 
 def _check_names(as_judges: Collection[str], judges: Sequence[JudgeVerdicts]) -> None:
-    if names := {judge.name for judge in judges}.intersection(as_judges):
-        message = "is the name of a judge too"
-        raise SetupError([Problem(message, field="as_judges", found=n) for n in sorted(names)])
+    names = sorted({judge.name for judge in judges}.intersection(as_judges))
+    message = "is the name of a judge too"
+    raise_any([Problem(message, field="as_judges", found=name) for name in names])
 
 
 def _run_in_words(manifest: Mapping[str, Any]) -> str:

@@ -335,9 +335,8 @@ def scorers_in(file: Path) -> list[ScorerConfig]:
 def fit_entry(value: Any, file: Path, node: yaml.Node | None) -> FitEntry:
     """An entry of `judges` with a key `scorer`. Raises SetupError with every problem."""
     lacking = [key for key in ("name", "fit") if key not in value]
-    if lacking:
-        message = "is missing: a judge needs a name, and the metric that it is fitted to"
-        raise SetupError([Problem(message, str(file), _line(node), key) for key in lacking])
+    message = "is missing: a judge needs a name, and the metric that it is fitted to"
+    raise_any([Problem(message, str(file), _line(node), key) for key in lacking])
     gather, scorer = Gathered(str(file)), {k: v for k, v in value.items() if k != "fit"}
     how = gather("", scorer_config, scorer, str(file), node)
     fit = gather("fit", validate, value["fit"], FitConfig, "", node_below(node, "fit"))

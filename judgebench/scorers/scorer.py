@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from judgebench.data.cells import split_list
-from judgebench.errors import MissingExtra, Problem, SetupError
+from judgebench.errors import MissingExtra, Problem, SetupError, raise_any
 from judgebench.files import disk_errors, drop_torn_line, read_lines, to_line
 from judgebench.judges.judge import Task
 from judgebench.models.checkpoint import identify
@@ -143,9 +143,8 @@ def require_columns(answers: Sequence[Answer], columns: Sequence[str], field: st
     known = sorted({column for answer in answers for column in answer.metadata})
     message = "is no column that the data keeps; list it under `metadata` of a data.yaml"
     allowed = ", ".join(known)
-    lacking = [column for column in columns if column not in known]
-    if lacking:
-        raise SetupError([Problem(message, "", None, field, name, allowed) for name in lacking])
+    lacking = (column for column in columns if column not in known)
+    raise_any([Problem(message, "", None, field, name, allowed) for name in lacking])
 
 
 Pair = tuple[Answer, str]  # with one of its references

@@ -15,7 +15,7 @@ import numpy as np
 
 from judgebench.data.columns import Columns, read_columns
 from judgebench.data.guess import roles_by_name
-from judgebench.errors import Problem, SetupError, raise_any, some
+from judgebench.errors import Problem, raise_any, some
 from judgebench.progress import Progress
 from judgebench.records import Answer, Estimate, without_runtime
 from judgebench.results.part import Block, Part
@@ -123,9 +123,9 @@ def score_table(
     configs = scorer_configs(scorers)
     read = read_columns(table, columns.values(), "answers")
     roles = _roles(read, columns)
-    if taken := [str(c.name) for c in configs if c.name in read.cells]:
-        message = "the table has this column already: give the scorer another name"
-        raise SetupError([Problem(message, read.file, 1, name) for name in taken])
+    message = "the table has this column already: give the scorer another name"
+    taken = (str(c.name) for c in configs if c.name in read.cells)
+    raise_any([Problem(message, read.file, 1, name) for name in taken])
     answers = []
     for line, *cells in zip(read.lines, *read.cells.values(), strict=True):
         row = dict(zip(read.cells, map(str, cells), strict=True))

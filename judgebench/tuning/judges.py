@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from judgebench.errors import Problem, SetupError
+from judgebench.errors import Problem, SetupError, raise_any
 from judgebench.learning.learnt import (
     Cell,
     Learner,
@@ -177,8 +177,7 @@ def check_judges(bench: Bench) -> None:
             problems.append(Problem(message, field="tuning.curve", found=str(n)))
     except SetupError as error:
         problems += error.problems
-    if problems:
-        raise SetupError([replace(p, file=p.file or str(bench.file)) for p in problems])
+    raise_any([replace(p, file=p.file or str(bench.file)) for p in problems])
 
 
 def _with_controls(bench: Bench) -> list[LearntEntry]:

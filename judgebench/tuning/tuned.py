@@ -14,7 +14,7 @@ import numpy as np
 import yaml
 from pydantic import Field
 
-from judgebench.errors import Problem, SetupError, raise_any
+from judgebench.errors import Problem, raise_any
 from judgebench.files import read_object
 from judgebench.judges.config import Name
 from judgebench.judges.judge import Task
@@ -82,11 +82,9 @@ def tuned_entry(value: Any, file: Path, node: yaml.Node | None) -> TunedEntry:
     config = validate(value, TunedConfig, str(file), node)
     folder = file.parent / config.tuned
     exported = read_export(folder)
-    if unknown := [name for name in config.source if name not in exported.needs]:
-        message, allowed = "is no judge that the exported one needs", ", ".join(exported.needs)
-        raise SetupError(
-            [Problem(message, str(file), None, "from", n, allowed or "none") for n in unknown]
-        )
+    message, allowed = "is no judge that the exported one needs", ", ".join(exported.needs)
+    unknown = (name for name in config.source if name not in exported.needs)
+    raise_any([Problem(message, str(file), None, "from", n, allowed or "none") for n in unknown])
     renamed = {name: config.source.get(name, name) for name in exported.needs}
     recipe = {**as_judge(exported.recipe), "name": config.name}
     if of := recipe.get("from"):
