@@ -48,11 +48,11 @@ from scipy.special import ndtr, ndtri
 
 import judgebench as jb
 from judgebench.alignment.caveats import why_copied
-from judgebench.decisions.beside import filters_well
 from judgebench.decisions.conditions import Finding, findings
 from judgebench.decisions.counts import HumanSide, StudyCounts, study_counts
 from judgebench.decisions.held import why_derived
 from judgebench.decisions.rule import DecisionRule
+from judgebench.decisions.triage import filters_well
 from judgebench.judges.judge import Task
 from judgebench.learning.folds import Folds
 from judgebench.learning.learnt import Cell, Learner, Material, material_of

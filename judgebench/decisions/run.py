@@ -23,7 +23,6 @@ from judgebench.decisions.beside import (
     bar_rows,
     jury_rows,
     rare_labels,
-    triage_curves,
 )
 from judgebench.decisions.conditions import assist_conditions, findings, stress_conditions
 from judgebench.decisions.counts import HumanSide, StudyCounts, study_counts
@@ -41,6 +40,7 @@ from judgebench.decisions.result import (
     outcome_of,
 )
 from judgebench.decisions.rule import DecisionRule, rule_for
+from judgebench.decisions.triage import triage_curves
 from judgebench.decisions.words import (
     IN_SIGHT,
     NO_QUESTIONS,

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from align_case import FEW, answers, labels, metric, rubric, verdicts
 
-from judgebench.decisions.beside import triage_curves
 from judgebench.decisions.figures import triage_drawings
 from judgebench.decisions.result import EVERY, Decisions
 from judgebench.decisions.rule import DecisionRule
+from judgebench.decisions.triage import triage_curves
 from judgebench.results.figure import drawn
 from judgebench.studies.study import study_of
 from judgebench.studies.truth import TruthConfig

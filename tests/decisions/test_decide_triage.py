@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 from align_case import FEW, answers, labels, metric, rubric, verdicts
 
-from judgebench.decisions.beside import (
+from judgebench.decisions.conditions import assist_conditions, within_reach
+from judgebench.decisions.result import EVERY, Outcome, State, TriageCurve
+from judgebench.decisions.rule import AssistRule, DecisionRule
+from judgebench.decisions.triage import (
     DISAGREEMENT,
     PROBABILITY,
     SEVERITY,
     VOTES,
     triage_curves,
 )
-from judgebench.decisions.conditions import assist_conditions, within_reach
-from judgebench.decisions.result import EVERY, Outcome, State, TriageCurve
-from judgebench.decisions.rule import AssistRule, DecisionRule
 from judgebench.decisions.words import reason_for
 from judgebench.records import Estimate
 from judgebench.stats.thresholds import Choice, Point

@@ -13,7 +13,7 @@ import pytest
 from study_case import SCORERS, write_notes
 
 import judgebench as jb
-from judgebench.decisions.beside import PROBABILITY, SCORE
+from judgebench.decisions.triage import PROBABILITY, SCORE
 from judgebench.errors import JudgesStopped
 from judgebench.learning.learnt import material_of
 from judgebench.progress import NoProgress
