@@ -77,7 +77,7 @@ def test_a_tuned_generator_enters_a_ranking(tmp_path: Path, tiny: Path, call: Ca
     run = RunFolder(tmp_path / "run")
     write_arguments_of_all(bench, run, NoProgress())
     said = {
-        name: [a.text for _, a in read_arguments(arguments_path(run.path, name))]
+        name: [a.text for a in read_arguments(arguments_path(run.path, name))]
         for name in ("untuned", "tuned")
     }
     assert len(said["tuned"]) == len(said["untuned"]) > 0
