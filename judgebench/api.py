@@ -267,8 +267,8 @@ def compare(
     rule: DecisionRule | str | Path | None = None,
     allow_incomplete: bool = False,
 ) -> Comparison:
-    """What changed from A to B, on the same answers: B minus A with intervals, the decisions that
-    changed, the verdicts that flipped.
+    """Compare A with B on the same answers: B minus A with intervals, the decisions that changed,
+    the verdicts that flipped.
 
     Both are studies or run folders, also the same one twice. `judges` names one of each; without,
     judges of the same name are compared, or the only judge of each. Both are scored against the
@@ -373,7 +373,7 @@ def stress(study: Study) -> Shown:
 
 
 def rank(study: Study) -> Shown:
-    """What the arguments of a run are worth to those who decide by them.
+    """Rank the arguments of a run by their worth to those who decide by them.
 
     Raises SetupError where no arguments were ranked.
 
@@ -384,8 +384,8 @@ def rank(study: Study) -> Shown:
 
 
 def prefer(study: Study) -> Shown:
-    """How judges and humans compare several responses to one question: pairs and triples in the
-    right order beside chance and the ceiling of the reply format, agreement with each vote,
+    """Measure how judges and humans compare several responses to one question: pairs and triples
+    in the right order beside chance and the ceiling of the reply format, agreement with each vote,
     position bias, win rates and rankings of systems, scores by criteria.
 
     Raises SetupError where the study holds neither several responses nor criteria.
@@ -403,7 +403,7 @@ def tune(
     budget: float | None = None,
     show_progress: bool = False,
 ) -> Shown:
-    """What judges that learn are worth on answers that they never saw: the gain over what was there
+    """Measure judges that learn on answers that they never saw: the gain over what was there
     before, what one would have claimed without folds, held-out systems, learning curves.
 
     Runs the bench.yaml as `judgebench tune` does, into the run folder (default: runs/NAME); of a
@@ -481,7 +481,7 @@ def annotate(file: str | Path, to: str | Path, *, new_version: bool = False) -> 
 
 
 def collected(study: str | Path) -> Collected:
-    """What the labels of a study of `judgebench annotate` say so far: progress, agreement, who
+    """Summarise the labels of a study of `judgebench annotate` so far: progress, agreement, who
     labels otherwise. Raises SetupError where there is no study.
 
     >>> import judgebench as jb

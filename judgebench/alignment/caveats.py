@@ -1,5 +1,5 @@
-"""What was compared, who makes the truth by which rule and who is left out of the bar, and what a
-reader of the tables must not overlook, one sentence each.
+"""Caveats: what was compared, who makes the truth by which rule and who is left out of the bar,
+and what a reader of the tables must not overlook, one sentence each.
 
 `check`, `align` and `decide` all say it in the sentences of this module.
 """
@@ -104,8 +104,8 @@ def bar_lines(
 def why_copied(
     ratings: IntArray, names: Sequence[str], clusters: Clusters, independent: Collection[str] = ()
 ) -> str:
-    """Why annotators' labels (items, annotators) cannot all be taken for their own; empty where
-    they can. Of those in `independent`, equal labels are no sign of a copy."""
+    """The reason why annotators' labels (items, annotators) cannot all be taken for their own;
+    empty where they can. Of those in `independent`, equal labels are no sign of a copy."""
     # A copy is equal on almost all items: where it could not tell, everybody was.
     share, both = pair_agreement(ratings, int(ratings.max(initial=0)) + 1)
     alike = np.argwhere(np.triu((share >= ALMOST_ALL) & (both >= _FEW), 1))

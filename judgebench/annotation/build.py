@@ -86,7 +86,7 @@ def item_of(targets: Mapping[str, Target]) -> tuple[str, ...]:
 
 
 def secret_of(setup: Setup) -> str:
-    """What decides the order of screens and texts. It follows from the seed and from all items, so
+    """The seed of the order of screens and texts. It follows from the seed and from all items, so
     that nobody can compute it who has only some of them."""
     rows = [[a.item_id, a.system, a.content_hash] for a in setup.dataset.answers]
     return content_hash([setup.config.seed, setup.config.name, rows])

@@ -173,8 +173,8 @@ class _Board:
 def reassign(
     given: Given, gone: str, unstarted: Collection[str], annotators: Sequence[str], seed: int
 ) -> tuple[dict[str, str], list[str]]:
-    """Who of `annotators` gets which `unstarted` item of somebody who is `gone`, and the items that
-    all of them have. First comes who has the fewest items, then who shares the fewest."""
+    """Distribute among `annotators` each `unstarted` item of somebody who is `gone`, and the items
+    that all of them have. First comes who has the fewest items, then who shares the fewest."""
     has = Counter(chain.from_iterable(given.values()))
     shared = Counter[tuple[str, ...]](
         pair for names in given.values() for pair in permutations(names, 2)

@@ -486,7 +486,8 @@ class Store:
 
 
 def _refusal(event: Event, screen: Screen, labels: Labels, every: bool) -> str:
-    """Why an event does not fit its screen; empty where it does. The lead sees every part."""
+    """The reason why an event does not fit its screen; empty where it does. The lead sees every
+    part."""
     if event.hash != screen.hash:
         return "the item has changed: load it again"
     if event.field == WHOLE:

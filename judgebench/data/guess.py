@@ -193,7 +193,7 @@ class _Column:
 
     @property
     def why_no_labels(self) -> str:
-        """Why the values are not labels; empty where they are."""
+        """The reason why the values are not labels; empty where they are."""
         if self.holds_lists:
             inside = "objects: name what is in them by a path, such as labels.dr-a"
             return f"its cells hold {inside if '{}' in self.values else 'lists: see `list: true`'}"

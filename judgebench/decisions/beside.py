@@ -1,4 +1,4 @@
-"""What stands beside the decisions: who sets the bar, what a jury is worth, and the Alternative
+"""Tables beside the decisions: who sets the bar, what a jury is worth, and the Alternative
 Annotator Test.
 
 By itself the test is passed by a judge that always gives the common label: its guard is a paired

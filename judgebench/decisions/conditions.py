@@ -1,4 +1,4 @@
-"""What REPLACE and ASSIST require: of labels, of triage (ASSIST), and of the stress test.
+"""The requirements of REPLACE and ASSIST: of labels, of triage (ASSIST), and of the stress test.
 
 Labels are measured on one study or on many simulated ones at once. An answer without a label
 counts as wrong where a condition is to be met, and as right where it is to be failed: a lower limit

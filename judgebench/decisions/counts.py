@@ -1,4 +1,4 @@
-"""What a decision looks at, as counts that add up over clusters.
+"""The counts on which a decision rests, as counts that add up over clusters.
 
 A study is small in this form: the same kinds of clusters come again and again. So it is measured in
 microseconds, and a thousand larger studies can be drawn from it to plan with.

@@ -42,7 +42,7 @@ CalibrationMethod = Literal["batch", "content-free"]
 
 
 class Decoding(Strict):
-    """How replies are drawn. `max_tokens` None means enough for the reply kind; whatever else is
+    """The decoding of replies. `max_tokens` None means enough for the reply kind; whatever else is
     None is left out of the request."""
 
     temperature: float | None = Field(default=0.0, ge=0, le=2)
@@ -57,8 +57,8 @@ class Decoding(Strict):
 
 
 class KnowledgeConfig(Strict):
-    """What a judge may look up before its verdict: at most `questions` times, `passages` of at most
-    `characters` each.
+    """The look-ups that a judge may make before its verdict: at most `questions` times, `passages`
+    of at most `characters` each.
 
     `corpus` is a folder of text files, or a table with the `column`. `embedder` is an encoder
     (`minilm`, a folder or a hub name), or `words`, which finds passages by the words that they
@@ -338,7 +338,7 @@ def _knowledge_problems(config: JudgeConfig, prompt: Prompt, rubric: Rubric) -> 
 def threshold_problems(
     thresholds: dict[str, dict[str, float]], rubric: Rubric
 ) -> Iterator[Problem]:
-    """What is wrong with the lowest score of each label."""
+    """Problems of the lowest scores of labels."""
     for metric in rubric.metrics:
         where, lowest = f"thresholds.{metric.id}", thresholds.get(metric.id)
         if lowest is None:

@@ -126,7 +126,7 @@ def control_judges(
 
 
 class Fit:
-    """What controls learn from answers and human labels, in a few bytes per answer.
+    """The counts that controls learn from answers and human labels, in a few bytes per answer.
 
     The questions are split into two halves: whole clusters (`IndexedAnswers.clusters`) are in one
     half, and the halves differ by one of them at most. `half` (answers,) holds 0 or 1. `priors` say

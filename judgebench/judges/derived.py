@@ -28,7 +28,7 @@ _TIE = 1e-9  # natural logarithms closer than this differ by rounding alone
 
 
 def jury_about(config: JuryConfig, rubric: Rubric, members: Mapping[str, str]) -> dict[str, object]:
-    """What a jury's verdicts depend on; `members` maps names to signatures."""
+    """The facts on which a jury's verdicts depend; `members` maps names to signatures."""
     return {
         "judge": "jury",
         "members": dict(members),
@@ -86,7 +86,7 @@ class ContentFree:
 def content_free(
     calibrations: Iterable[CalibrationConfig], judges: Iterable[LLMJudge], *, questions: bool
 ) -> Iterator[ContentFree]:
-    """What content-free calibrations ask, once per judge. With `questions`, the question is
+    """The requests of content-free calibrations, once per judge. With `questions`, the question is
     content-free too."""
     wanted = {c.calibrate for c in calibrations if c.method == "content-free"}
     for judge in judges:
@@ -114,8 +114,8 @@ def content_free_answers(prompt: Prompt, *, questions: bool) -> tuple[Answer, ..
 def calibration_about(
     config: CalibrationConfig, rubric: Rubric, member_signature: str, basis: Sequence[Answer]
 ) -> dict[str, object]:
-    """What a calibrated judge's verdicts depend on. `basis` is what the prior is estimated from:
-    the answers that are judged, or those of `content_free_answers`."""
+    """The facts on which a calibrated judge's verdicts depend. `basis` is what the prior is
+    estimated from: the answers that are judged, or those of `content_free_answers`."""
     hashes = [list(key) for key in keys_of(basis)]
     return {
         "judge": "calibration",

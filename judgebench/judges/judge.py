@@ -1,4 +1,4 @@
-"""What the runner requires of a judge."""
+"""The contract between runner and judge."""
 
 from __future__ import annotations
 

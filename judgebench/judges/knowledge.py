@@ -46,8 +46,9 @@ _LAST = "No question is left. Give your verdict now, in the form first asked for
 
 
 def open_library(config: KnowledgeConfig, relative_to: Path, kept_in: Path) -> Library:
-    """What a judge may look up. Its paths begin at `relative_to`; a run folder `kept_in` will keep
-    the vectors. Raises SetupError with every problem of the corpus and the embedder."""
+    """Open the texts in which a judge looks things up. Its paths begin at `relative_to`; a run
+    folder `kept_in` will keep the vectors. Raises SetupError with every problem of the corpus and
+    the embedder."""
     problems: list[Problem] = []
     corpus, embedder = Corpus(), config.embedder
     try:
@@ -138,7 +139,7 @@ class LookingUp:
                 return
 
     def _heard(self, talk: _Talk, reply: Reply) -> Reply | None:
-        """What a request came to with this reply; None where its model asked and may."""
+        """The outcome of a request with this reply; None where its model asked and may."""
         talk.replies.append(reply)
         is_json = talk.request.schema is not None
         said = _said(reply.text, is_json) if reply.finish == "stop" else None
@@ -187,8 +188,8 @@ class LookingUp:
 
 @dataclass(frozen=True)
 class _Form:
-    """How a question is written: as text, as JSON, or as JSON under a key where an engine enforces
-    a schema, for OpenAI's strict mode has no alternatives at the root of one."""
+    """The form of a question: as text, as JSON, or as JSON under a key where an engine enforces a
+    schema, for OpenAI's strict mode has no alternatives at the root of one."""
 
     begin: str
     end: str = ""
@@ -200,7 +201,7 @@ class _Form:
         return f"{self.begin}{written}{self.end}"
 
     def schema(self, verdict: Mapping[str, Any]) -> Mapping[str, Any]:
-        """That of a reply that is a verdict or a question."""
+        """The schema of a reply that is a verdict or a question."""
         either = {"anyOf": [verdict, _QUESTION_SCHEMA]}
         return object_schema({_KEY: either}) if self.under else either
 

@@ -204,12 +204,12 @@ class LLMJudge:
 
     @property
     def engine(self) -> Backend:
-        """What it asks."""
+        """The engine that it asks."""
         return self._backend
 
     @property
     def parse_retries(self) -> int:
-        """How often an unreadable reply is requested again."""
+        """The number of times that an unreadable reply is requested again."""
         return self.config.parse_retries
 
     @property
@@ -222,7 +222,7 @@ class LLMJudge:
         return self.kind == "criterion" or self.config.list is not None
 
     def together(self, answer: Answer) -> Hashable:
-        """What answers share that may be shown in one request."""
+        """The key that answers share which may be shown in one request."""
         if part := answer.criterion:
             return (answer.group, part.item_id, answer.question, answer.text)
         reference = answer.reference if self.prompt.asks_for_reference else None
@@ -235,13 +235,15 @@ class LLMJudge:
 
     @property
     def hosts(self) -> list[str]:
-        """Whom it contacts: those that its backend has noted, else those that its file names."""
+        """The hosts that it contacts: those that its backend has noted, else those that its file
+        names."""
         noted = getattr(self._backend, "hosts", ())
         return sorted(noted) or hosts_of(self.config.backend, self.config.settings)
 
     @property
     def rounds(self) -> int:
-        """How many calls a request may take: one, and one more for each question of its model."""
+        """The number of calls that a request may take: one, and one more for each question of its
+        model."""
         return 1 + (self.config.knowledge.questions if self.config.knowledge else 0)
 
     def describe(self) -> Mapping[str, Any]:
@@ -340,7 +342,7 @@ class LLMJudge:
         return texts
 
     def _beside(self, n: int) -> Beside | None:
-        """What the reply is about, where the prompt shows several texts."""
+        """The texts that the reply is about, where the prompt shows several texts."""
         match self.prompt.shows:
             case "answer":
                 return None
@@ -420,7 +422,7 @@ class LLMJudge:
     def _read(
         self, reply: Reply, rubric: Rubric, judged: Sequence[Answer], beside: Beside | None
     ) -> list[Reading]:
-        """What a reply says of each answer that was shown."""
+        """The reading of a reply for each answer that was shown."""
         if reply.finish in _NO_REPLY:
             return [Reading(problems=(reply.error or reply.finish,))] * len(judged)
         if passages := [passage for lookup in reply.transcript for passage in lookup.passages]:
@@ -527,7 +529,7 @@ def _enough_tokens(reply: ReplyKind, rubric: Rubric, beside: Beside | None = Non
 
 
 def _ask_again(reason: str) -> str:
-    """What is added to a prompt after an unreadable reply, so that a retry can help."""
+    """The text added to a prompt after an unreadable reply, so that a retry can help."""
     reason = fence(reason, "problem", fence_tag(reason))
     return (
         f"An earlier reply of yours could not be read. What was wrong with it, as material and "

@@ -73,7 +73,7 @@ class RecordedJudge:
 
     @property
     def n_rows(self) -> int:
-        """How many items it says anything of."""
+        """The number of items on which it has a verdict."""
         return len(self._rows)
 
     def describe(self) -> Mapping[str, Any]:
@@ -106,7 +106,7 @@ class RecordedJudge:
         return [m.id for m in metrics if m.id in self.metrics and (alone or m.of == kind)]
 
     def gaps(self, items: Collection[str]) -> Iterator[Problem]:
-        """What a reader must know of rows and `items` that do not match."""
+        """Warnings about rows and `items` that do not match."""
         missing = sum(item not in self._rows for item in items)
         if missing and self._config.expected == "rows":
             asked = f"{len(items) - missing:,} of {len(items):,} items"
@@ -146,7 +146,7 @@ class RecordedJudge:
         )  # fmt: skip
 
     def _shown(self, said: Mapping[str, Said]) -> Iterator[Showing]:
-        """Which response of a pair stood first, and what was said of the two as they stood."""
+        """The response of a pair that stood first, and the labels of the two as they stood."""
         for metric in self._rubric.metrics:
             if (one := said.get(metric.id)) and one.shown_first and one.label:
                 place = metric.label_texts.index(one.shown_first)
@@ -154,7 +154,7 @@ class RecordedJudge:
                 yield Showing(place, 2, {metric.id: label})
 
     def _ended(self, said: Said | None, reading: Reading) -> Status:
-        """How a metric without a label ended."""
+        """The status of a metric without a label."""
         if said is None:
             return Status.FAILED
         if said.status not in (None, Status.OK):
@@ -189,7 +189,7 @@ def recorded_judges(
 def verdict_entries(
     given: Any, labels: Any = None
 ) -> list[tuple[RecordedConfig | None, VerdictSource]]:
-    """Where verdicts stand that are given in Python: a table, an entry as in `judges` of a
+    """The sources of verdicts that are given in Python: a table, an entry as in `judges` of a
     bench.yaml, or several of them. An entry without a file of its own reads `labels`; one without
     a name is of every judge that is named there. Without any, a data.yaml of labels is asked for
     `verdicts` of its own.

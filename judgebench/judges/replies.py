@@ -71,8 +71,8 @@ class Beside:
         return [f"{word or self.word}_{i}" for i in range(1, self.n + 1)]
 
     def place(self, said: str) -> int | None:
-        """Which of them `said` names, from 0; None where it names none of the sort. Raises
-        ValueError where there are not so many."""
+        """The place of the one that `said` names, from 0; None where it names none of the sort.
+        Raises ValueError where there are not so many."""
         found = re.fullmatch(rf"{self.word}[ _]?([0-9]{{1,3}})", fold(said))
         if found is None:
             return None
@@ -150,7 +150,7 @@ def read_reply(
 def read_beside(
     kind: ReplyKind, text: str, rubric: Rubric, beside: Beside, judged: Sequence[Answer] = ()
 ) -> list[Reading]:
-    """What `text`, a whole reply about several texts, says of each of them, or of a pair.
+    """The reading of `text`, a whole reply about several texts, for each of them, or of a pair.
 
     The kinds are `json` and `rationale` (one object), and `brackets` (free words, then a line for
     each label). A text that the reply leaves out has a problem and no label. `judged` as for
@@ -163,7 +163,7 @@ def read_beside(
 
 @dataclass
 class _Said:
-    """What a reply says of one text: values by metric, its reason, and what names the text."""
+    """The content of a reply on one text: values by metric, its reason, and what names the text."""
 
     values: dict[str, Any]
     rationale: str = ""
@@ -215,7 +215,7 @@ def _shown(judged: Sequence[Answer]) -> list[str]:
 
 
 def _names(metric: Metric, text: str, n_metrics: int) -> list[str]:
-    """What a value may be called in a reply: the metric, the text that it is for, or both."""
+    """The names of a value in a reply: the metric, the text that it is for, or both."""
     metrics = [metric.id, metric.title]
     alone = [text, text.replace("_", "")] if text and n_metrics == 1 else metrics
     return [*alone, *(f"{text}, {name}" for name in metrics if text)]
@@ -290,7 +290,7 @@ def _json(text: str) -> str:
 
 
 def without_reasoning(text: str) -> str:
-    """What a reply says after its reasoning, which is one block before all else. Some chat
+    """The text of a reply after its reasoning, which is one block before all else. Some chat
     templates begin the block themselves, so that the reply holds only its end."""
     said = text.strip().removeprefix("\ufeff").strip()
     marks = [] if said[:1] in "{`" else list(_REASONING.finditer(said))
@@ -409,8 +409,8 @@ def _closing_lines(text: str, rubric: Rubric, beside: Beside) -> list[_Said]:
 
 
 def _parted(line: str) -> tuple[str, str]:
-    """What stands before and in the brackets of `Title: [label]`, or before the colon and the
-    points of `Title: 4 points`; nothing where a line has neither form."""
+    """The parts before and in the brackets of `Title: [label]`, or before the colon and the points
+    of `Title: 4 points`; nothing where a line has neither form."""
     line = line.rstrip(".,; ")
     title, mark, label = line.removesuffix("]").rpartition("[" if line.endswith("]") else ":")
     if mark == ":":
@@ -633,8 +633,8 @@ def _alike(text: str) -> str:
 
 
 def _bare(text: str) -> str:
-    """What `_alike` gives, without what else a copy may change: spaces, emphasis, how a number is
-    written. Quotes and brackets, one or several, become one `"`."""
+    """The result of `_alike` without what else a copy may change: spaces, emphasis, how a number
+    is written. Quotes and brackets, one or several, become one `"`."""
     text = _DROPPED.sub("", _NUMBER.sub(_number, text))
     text = _MARKS.sub('"', _LOOSE.sub("", _SPACE.sub("_", text)))
     return _RESULT.sub('"result":"', _POINTS_BEHIND.sub(r':"\1"', text))

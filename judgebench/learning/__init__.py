@@ -1,1 +1,1 @@
-"""What is learnt from human labels: folds, training sets, judges that learn."""
+"""Learning from human labels: folds, training sets, judges that learn."""

@@ -66,7 +66,7 @@ def alike(texts: Sequence[str]) -> IntArray:
 
 
 def sketch(text: str) -> str:
-    """What is kept of a text to know it, or one that is nearly the same, again: about 700
+    """The sketch of a text by which it, or one that is nearly the same, again: about 700
     characters, of which the text cannot be read. (Whoever guesses a text can still check it.)"""
     words = words_of(text)
     if len(words) < _SHORT:
@@ -76,7 +76,7 @@ def sketch(text: str) -> str:
 
 
 class Known:
-    """Whether a text nearly equals one of those whose sketches are given.
+    """True where a text nearly equals one of those whose sketches are given.
 
     Of texts with fewer than 128 different runs this is exact. Of longer ones the runs with the
     smallest hashes are a sample of both (Broder 1997, "On the resemblance and containment of
@@ -119,7 +119,7 @@ def _resembles(one: NDArray[np.uint32], other: NDArray[np.uint32]) -> bool:
 
 
 def _key(text: str, words: Sequence[str]) -> str:
-    """What short texts must have in common to be alike."""
+    """The key that short texts share where they are alike."""
     return " ".join(words) or normalise(text)
 
 

@@ -156,7 +156,7 @@ class Material:
         ]
 
     def problems(self) -> Iterator[Problem]:
-        """What keeps a judge from learning each metric in folds."""
+        """Problems that keep a judge from learning each metric in folds."""
         for metric in self.rubric.metrics:
             given, field = self.ratings[metric.id].values, f"rubric.{metric.id}"
             if (n := int((given >= 0).any(axis=1).sum())) < self.folds.n:
@@ -253,7 +253,7 @@ class Learner(Protocol):
 
 
 def folds_told(material: Material) -> Mapping[str, Any]:
-    """How the folds were made, for the manifest."""
+    """A description of the folds for the manifest."""
     folds, labelled, cells = material.folds, material.labelled, material.cells
     others = [int((folds.of[labelled] != number).sum()) for number in range(len(cells))]
     tied = np.bincount(components(folds.question, folds.text))
@@ -383,7 +383,7 @@ class LearntJudge(ByLearner):
 
     @property
     def ahead(self) -> str:
-        """What it has yet to learn and to judge, in words."""
+        """The work that is left, learning and judging, in words."""
         cells = zip(self._cells, self._trained, strict=True)
         left = [len(t) for c, t in cells if not (self._home / c.name / LEARNT).exists()]
         least, most = min(left, default=0), max(left, default=0)

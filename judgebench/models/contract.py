@@ -66,7 +66,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What came back for the request with the same `key`.
+    """The reply to the request with the same `key`.
 
     `finish`: `stop` is a whole reply, `length` one cut at `max_tokens`, `refused` a refusal that
     the provider declared, `failed` no reply after all retries, `too_long` a prompt that does not
@@ -102,8 +102,9 @@ class Backend(Protocol):
     """Any object with these three is a backend."""
 
     def describe(self) -> Mapping[str, Any]:
-        """What its replies depend on (engine, model, weights, how a schema is enforced) and how
-        it was set to run. JSON-able, no secrets; `signature` below hashes all but `runtime`.
+        """The facts on which its replies depend (engine, model, weights, how a schema is enforced)
+        and how it was set to run. JSON-able, no secrets; `signature` below hashes all but
+        `runtime`.
 
         Where `structured` is missing, `none` or `json_object`, a reply is free text: it may quote.
         """
@@ -150,10 +151,10 @@ class Weighed:
 
 @dataclass(frozen=True, slots=True)
 class Draws:
-    """How completions are drawn, and where targets are weighed in them: behind the first 0,
-    `stride`, 2 * `stride`, ... tokens; with `spread`, from another offset below `stride` in each
-    completion, the first of which follows from the `seed`, so that over seeds every place is
-    met equally often."""
+    """The drawing of completions, and the places where targets are weighed in them: behind the
+    first 0, `stride`, 2 * `stride`, ... tokens; with `spread`, from another offset below `stride`
+    in each completion, the first of which follows from the `seed`, so that over seeds every place
+    is met equally often."""
 
     count: int
     max_tokens: int
@@ -200,8 +201,8 @@ class Weigher(Protocol):
 
 
 def weigher_of(backend: Backend, spec: str) -> Callable[[], Weigher]:
-    """What opens the weigher of a backend, which may load a model. Raises SetupError where it has
-    none."""
+    """A function that opens the weigher of a backend, which may load a model. Raises SetupError
+    where it has none."""
     make: Callable[[], Weigher] | None = getattr(backend, "weigher", None)
     if make is None:
         message = "does not say how likely a given text is"

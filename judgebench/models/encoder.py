@@ -43,9 +43,9 @@ _NEEDED = {
 
 @dataclass(frozen=True)
 class Tokens:
-    """What an encoder reads of a text: `ids` (tokens,), and whether a word `begins` at each, which
-    it never does at those that begin and end a text; `states` (layers, tokens, width), float32.
-    `cut`: the tail of the text is left out."""
+    """The tokens that an encoder reads of a text: `ids` (tokens,), and whether a word `begins` at
+    each, which it never does at those that begin and end a text; `states` (layers, tokens, width),
+    float32. `cut`: the tail of the text is left out."""
 
     ids: IntArray
     begins: NDArray[np.bool_]
@@ -289,7 +289,7 @@ def _load(folder: Path, *, bare: bool = False, head: bool = False) -> tuple[Any,
 
 
 def token_limit(model: Any) -> int | None:
-    """How many tokens the model takes, None where its configuration states no limit.
+    """The number of tokens that the model takes, None where its configuration states no limit.
 
     RoBERTa, MPNet, XLM-R and others number positions from after the padding index, so that their
     first position vectors are never used.

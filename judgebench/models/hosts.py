@@ -127,8 +127,8 @@ def unset_keys(backend: str, settings: BackendSettings) -> Iterator[Problem]:
 
 
 def unreachable(base_url: str, model: str, settings: BackendSettings) -> str:
-    """What keeps a server from being asked, from one request for its list of models; empty where
-    it answers and has the model, or has no such list."""
+    """The reason why a server cannot be asked, from one request for its list of models; empty
+    where it answers and has the model, or has no such list."""
     try:
         key = settings.api_key()
     except SetupError:  # reported where keys are checked
@@ -167,7 +167,8 @@ def open_whatever(asked: Request, timeout_s: float) -> Any:
 
 
 def _lacking(model: str, body: Any) -> str:
-    """That the list of models lacks the model; empty where it has it, or is no such list."""
+    """A sentence where the list of models lacks the model; empty where it has it, or is no such
+    list."""
     listed = body.get("data") if isinstance(body, dict) else None
     if not isinstance(listed, Sequence) or isinstance(listed, str):
         return ""

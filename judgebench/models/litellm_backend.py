@@ -85,7 +85,7 @@ class LiteLLM:
             self._rehearsal.close()
 
     def written(self, request: Request) -> Sent:
-        """What a call sends."""
+        """The request that a call sends."""
         if self._rehearsal is None:
             raise_any(list(unset_keys(f"litellm:{self._model}", self._settings)))
             self._rehearsal = Rehearsal(self._attempt, self.batch_protocol, self._settings)
@@ -281,7 +281,7 @@ _KEPT = ("authorization", "x-api-key", "anthropic-", "openai-")  # headers, or h
 
 
 class Rehearsal:
-    """What `attempt` comes to with a client of litellm's (`client=`) that has no network, of a
+    """The outcome of `attempt` with a client of litellm's (`client=`) that has no network, of a
     provider that speaks `protocol`: `openai` or `anthropic`."""
 
     def __init__(
@@ -311,7 +311,7 @@ class Rehearsal:
             self._client = AsyncOpenAI(api_key=key, base_url=url, http_client=http, max_retries=0)
 
     def sent(self, request: Request) -> Sent:
-        """What a call sends. Raises SetupError where it sends nothing."""
+        """The request that a call sends. Raises SetupError where it sends nothing."""
         self._sent = list[Sent]()
         try:
             error = self.outcome(request, 400, b"{}").error
@@ -322,7 +322,7 @@ class Rehearsal:
         return self._sent[0]
 
     def outcome(self, request: Request, status: int, body: bytes) -> Completion:
-        """What a call comes to that gets this. Raises as the call does."""
+        """The outcome of a call that gets this. Raises as the call does."""
         self._given = status, body
         return self._runner.run(self._attempt(request, client=self._client))
 

@@ -167,7 +167,7 @@ class LlamaEngine:
         self.disarmed = lru_cache(16)(partial(break_up, control=self._control_tokens))
 
     def _control_tokens(self, text: str) -> list[tuple[int, int]]:
-        """Where llama.cpp would read control tokens of the model in a text."""
+        """The places where llama.cpp would read control tokens of the model in a text."""
         pieces = self._pieces(text, True) - self._pieces(text, False)
         # A piece beside a control token may be another without it, and is none itself.
         control = [p for p in pieces if self._pieces(p, True) != self._pieces(p, False)]
@@ -251,7 +251,8 @@ def load(path: Path, threads: int, context: int, slots: int = 1, key: str = "") 
 
 
 def post(server: Any, key: str, path: str, body: Mapping[str, Any] | None) -> Any:
-    """What the engine tells only over its loopback port; without a body it is asked by GET."""
+    """Ask the engine for what it tells only over its loopback port; without a body it is asked by
+    GET."""
     connection = HTTPConnection(urlsplit(server.listening_address).netloc, timeout=_PATIENCE_S)
     headers = {"Content-Type": "application/json", "Authorization": f"Bearer {key}"}
     try:
@@ -370,7 +371,7 @@ class Probes:
 
 
 class LlamaTokens:
-    """What an engine says of given texts. A `TokenModel` and its `Texts`.
+    """The probabilities of given texts by an engine. A `TokenModel` and its `Texts`.
 
     llama.cpp tells no probabilities of a prompt. So it writes the text token by token: each is made
     certain to be drawn, and is reported with its probability from before any sampler.

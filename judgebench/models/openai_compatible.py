@@ -108,7 +108,7 @@ class OpenAICompatible:
         return PromptWeigher(self._model, self.posted)
 
     def posted(self, calls: Sequence[tuple[str, Mapping[str, Any]]]) -> Sequence[Reply]:
-        """What the server says to each path and body, as JSON in the reply's text."""
+        """The server's replies to each path and body, as JSON in the reply's text."""
 
         async def attempt(sessions: _Sessions, request: Request) -> Completion:
             path, body = calls[int(request.key)]
@@ -172,7 +172,7 @@ class OpenAICompatible:
         return response.status, raw, retry_after(response.headers.get("Retry-After"))
 
     def written(self, request: Request) -> Sent:
-        """What a call sends."""
+        """The request that a call sends."""
         return Sent(self._url, self._authorization(), self._encoded(request))
 
     def read_back(self, request: Request, status: int, body: bytes) -> Reply:
@@ -332,7 +332,7 @@ class PromptWeigher:
         self._probed = True
 
     def _wrong(self, replies: Mapping[str, float]) -> str:
-        """What shows that the server does not list a prompt's probabilities; empty if nothing."""
+        """The evidence that the server does not list a prompt's probabilities; empty if nothing."""
         listed = self._listed([("", _PROBE), *(("", _PROBE + reply) for reply in replies)])
         if reason := next((one for one in listed if isinstance(one, str)), ""):
             return reason

@@ -1,4 +1,4 @@
-"""How fast an endpoint may be asked at present: limits that adapt, and a circuit for its faults.
+"""The pace of requests to an endpoint: limits that adapt, and a circuit for its faults.
 
 One Pace stands for one endpoint. All streams of a backend share it, each from its own thread.
 
@@ -63,7 +63,7 @@ class Pace:
 
     @property
     def limit(self) -> int:
-        """How many calls a stream may have in flight."""
+        """The number of calls that a stream may have in flight."""
         return int(self._limit)
 
     @property

@@ -170,8 +170,8 @@ def importable_from(folder: Path) -> None:
 
 
 def made_by(name: str, settings: BackendSettings) -> Backend:
-    """What the factory `package.module:factory` makes. It is called with the settings where it has
-    a parameter of that name or one without a default.
+    """The object that the factory `package.module:factory` makes. It is called with the settings
+    where it has a parameter of that name or one without a default.
 
     Raises SetupError where there is no such factory, where it fails, and where what it makes is
     no backend.

@@ -53,7 +53,7 @@ class Price(BaseModel):
 
 
 class Thinking(BaseModel):
-    """How a reasoning model thinks before it replies.
+    """The thinking of a reasoning model before it replies.
 
     The limit of a reply is raised by `budget` tokens. `send` holds the parameters of the request
     that ask for thinking, as the endpoint takes them; without any, litellm asks its provider for
@@ -148,8 +148,8 @@ class BackendSettings(BaseModel):
         return key
 
     def hint(self, status: int, base_url: str | None) -> str:
-        """What may fix an endpoint's error, to be put behind its message; empty where nothing is
-        known."""
+        """A hint that may fix an endpoint's error, to be put behind its message; empty where
+        nothing is known."""
         if status in (401, 403) and self.api_key_env is None:
             return "; set `api_key_env` to the variable that holds the key"
         if status in (404, 405) and base_url and not _VERSION.search(urlsplit(base_url).path):
@@ -283,7 +283,7 @@ class Secrets:
         )
 
     def _found(self, text: str) -> Iterator[tuple[int, int]]:
-        """Where `text` says what must be hidden. Every run of eight holds one of the pieces that
+        """The spans of `text` that must be hidden. Every run of eight holds one of the pieces that
         begin at every fifth place."""
         step = _SHORTEST - _PIECE + 1
         if not self._pieces.isdisjoint(zip(*(text[i::step] for i in range(_PIECE)), strict=False)):
@@ -340,7 +340,8 @@ Read = tuple[str, Sequence[int]]  # a text, and where each character stood befor
 
 
 def _readings(text: str) -> Iterator[Read]:
-    """What a text says with its escapes and its hexadecimal digits as they stand, and read."""
+    """The readings of a text, with its escapes and its hexadecimal digits as they stand, and
+    read."""
     for read, places in _decoded(text):
         yield read, places
         if _HEX_TEXT.search(read):
@@ -378,7 +379,7 @@ def _character(escape: str) -> str:
 
 
 def _from_hex(text: str, places: Sequence[int], first: int) -> Read:
-    """What runs of hexadecimal digits say, in pairs from the first or the second digit on."""
+    """The text of runs of hexadecimal digits, in pairs from the first or the second digit on."""
     said, found = list[str](), array("l")
     for run in _HEX.finditer(text):
         digits = [i for i in range(*run.span()) if text[i].isalnum()][first:]

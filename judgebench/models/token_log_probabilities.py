@@ -1,4 +1,4 @@
-"""What tokens' log-probabilities say of the labels in a generated JSON object.
+"""Probabilities of labels from tokens' log-probabilities in a generated JSON object.
 
 A label is a string of the object, and a generator writes it token by token. Where the options
 still part, each token that could have come next continues some of them; one that continues a
@@ -69,8 +69,9 @@ class Place:
     options: Sequence[str]
 
     def grammar(self) -> str | None:
-        """What an engine may write here, where it is asked anew, if options are written without
-        needless escapes; None where they were not, or a character is half written."""
+        """The grammar of what an engine may write here, where it is asked anew, if options are
+        written without needless escapes; None where they were not, or a character is half
+        written."""
         whole = [self.lead + as_bytes(json.dumps(o, ensure_ascii=False)) for o in self.options]
         if not all(text.startswith(self.written) for text in whole):
             return None
@@ -274,7 +275,7 @@ _DECODER = json.JSONDecoder()
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """Where a key's value begins in a text, in characters, and what it is."""
+    """The place where a key's value begins in a text, in characters, and what it is."""
 
     start: int
     of: object

@@ -24,8 +24,8 @@ _MOMENTS = ("step", "exp_avg", "exp_avg_sq")
 
 @dataclass(frozen=True)
 class Watch:
-    """Whom to tell how far the training is, who may stop it, and after how many seconds its state
-    is kept again."""
+    """The progress of training, who may stop it, and after how many seconds its state is kept
+    again."""
 
     name: str = "training"
     progress: Progress = field(default_factory=NoProgress)

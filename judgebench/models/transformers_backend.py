@@ -227,7 +227,7 @@ class _LoadedModel:
             return [reader.hung(text, branches) for text, branches in texts]
 
     def _checked(self, text: Sequence[int], branches: Sequence[Branch]) -> int:
-        """How long the texts of trees may be; 0 where the model cannot read any."""
+        """The length that the texts of trees may have; 0 where the model cannot read any."""
         some = [branches[0], branches[len(branches) // 2], branches[-1]]
         try:
             reach = reach_of(self._model)
@@ -239,7 +239,7 @@ class _LoadedModel:
         return reach if apart <= rounding(self._model) else 0
 
     def _processors(self, request: Request) -> Any:
-        """What masks the logits, as transformers' list of processors."""
+        """The masks of the logits, as transformers' list of processors."""
         from transformers import LogitsProcessorList
 
         schema = _text_of(request.schema)

@@ -1,4 +1,4 @@
-"""What every backend over a network shares: lazy pull, concurrency, retries, a clean end.
+"""The common part of backends over a network: lazy pull, concurrency, retries, a clean end.
 
 Requests are pulled in the thread that iterates, one for every reply that leaves. The calls of a
 stream run on an event loop in a thread of their own, which works in notebooks too; that thread and
@@ -294,7 +294,7 @@ class Calls:
             return self._transport.gave_up(call, error)
 
     async def _tried(self, request: Request) -> Completion:
-        """What one try came to. An endpoint that has replied takes the parameters: what it then
+        """The outcome of one try. An endpoint that has replied takes the parameters: what it then
         says of them is about this request alone."""
         try:
             done = await self._attempt(request)
@@ -405,7 +405,7 @@ class Transport:
         return stream
 
     def reply(self, request: Request, done: Completion) -> Reply:
-        """What a call came to that was made elsewhere, so without a latency."""
+        """The reply of a call that was made elsewhere, so without a latency."""
         return replace(self.outcome(Call(request, 0, tries=1), done), latency=0.0)
 
     def wind_down(self) -> None:
@@ -423,7 +423,7 @@ class Transport:
             return list(self._streams)
 
     def expected_tokens(self, request: Request) -> int:
-        """What a request may cost: its characters over 4, and the bound of its reply."""
+        """The tokens that a request may cost: its characters over 4, and the bound of its reply."""
         if self.settings.tokens_per_minute is None:
             return 0
         characters = sum(len(message.content) for message in request.messages)
@@ -431,7 +431,7 @@ class Transport:
         return characters // _CHARACTERS_A_TOKEN + reply
 
     def outcome(self, call: Call, done: Completion) -> Reply:
-        """What one call came to, tied to its request."""
+        """The reply of one call, tied to its request."""
         price, usage = self.settings.price, done.usage
         if usage.calls != call.tries:
             usage = replace(usage, calls=call.tries)
@@ -474,7 +474,7 @@ class Transport:
         return self.pace.last_answer == -math.inf
 
     def gave_up(self, call: Call, error: TransientError) -> Completion:
-        """What a call that is lost came to. Raises SetupError where no endpoint was ever there,
+        """The outcome of a call that is lost. Raises SetupError where no endpoint was ever there,
         and EndpointDown where it answers nobody."""
         said = str(error)
         if isinstance(error, UnreachableError) and self._never_reached:

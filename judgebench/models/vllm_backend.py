@@ -369,7 +369,7 @@ class Vocabulary:
         self._pieces: list[bytes] = xgrammar.TokenizerInfo.from_huggingface(tokenizer).decoded_vocab
 
     def steps(self, output: Any) -> list[Step]:
-        """What was generated, and what could have been."""
+        """The tokens that were generated, and those that could have been."""
         return [
             Step(
                 self._token(id_, listed[id_]), tuple(self._token(*pair) for pair in listed.items())

@@ -1,4 +1,4 @@
-"""How likely given texts are by a model in this process: labels, places in a text, whole texts.
+"""Probabilities of given texts by a model in this process: labels, places in a text, whole texts.
 
 Texts that begin alike are one tree of tokens, for one forward pass: all labels of all metrics
 behind a prompt, or what could have come instead at any place of a text. Branches that begin alike
@@ -84,7 +84,7 @@ class TokenTree:
 
     @property
     def depths(self) -> Ints:
-        """How many tokens behind the trunk's end each node stands, 0 for its children. (nodes,)"""
+        """The depth of each node in tokens behind the trunk's end, 0 for its children. (nodes,)"""
         depths = np.zeros(len(self.parents), np.int64)
         for node, parent in enumerate(self.parents):
             depths[node] = 1 + (depths[parent] if parent >= 0 else parent)
@@ -100,7 +100,8 @@ class TokenTree:
         return np.concatenate([np.arange(known, length), length + self.depths])
 
     def visible(self, known: int) -> NDArray[np.bool_]:
-        """Which cached token or row (columns) each row attends to. (rows, known + rows)"""
+        """The cached tokens and rows (columns) to which each row attends to. (rows, known +
+        rows)"""
         length, nodes = len(self.trunk), len(self.tokens)
         seen = np.zeros((length - known + nodes, length + nodes), np.bool_)
         seen[: length - known, :length] = np.tri(length - known, length, known, np.bool_)
@@ -176,7 +177,8 @@ CLOSE = -1
 
 
 def label_texts(asked: LabelsAsked, found: Mapping[str, Floats]) -> Iterator[list[list[str]]]:
-    """What is weighed in one pass after another: replies up to a label's end, by field and option.
+    """The texts weighed in one pass after another: replies up to a label's end, by field and
+    option.
 
     The closing quote belongs to a label: it tells it from one that only begins with it.
     `found` is filled between the passes: of `chained` fields, a reply holds the labels before it.
@@ -342,7 +344,8 @@ class TreeReader:
 
 
 def plain_log_p(model: Any, ids: Sequence[int], start: int, closing: Sequence[int] = ()) -> Floats:
-    """How likely each token of `ids` from `start` on is after those before it, by a plain pass."""
+    """The log-probability of each token of `ids` from `start` on after those before it, by a plain
+    pass."""
     import torch
 
     read = torch.tensor([ids[:-1]], device=model.device)  # the last is only predicted
@@ -353,7 +356,8 @@ def plain_log_p(model: Any, ids: Sequence[int], start: int, closing: Sequence[in
 
 
 def _step_log_p(logits: Any, rows: Ints, tokens: Ints, closing: Sequence[int]) -> Floats:
-    """How likely each token (steps,) is after its row of `logits`, over the whole vocabulary."""
+    """The log-probability of each token (steps,) after its row of `logits`, over the whole
+    vocabulary."""
     import torch
 
     log_p = logits.float().log_softmax(-1)
@@ -366,7 +370,7 @@ def _step_log_p(logits: Any, rows: Ints, tokens: Ints, closing: Sequence[int]) -
 
 
 def reach_of(model: Any) -> int:
-    """How many tokens may stand in one text, so that each attends to all before it.
+    """The number of tokens that may stand in one text, so that each attends to all before it.
 
     Raises SetupError for a model without a plain cache, or which takes no mask of its own shape.
     """
@@ -386,7 +390,7 @@ def reach_of(model: Any) -> int:
 
 
 def rounding(model: Any) -> float:
-    """How far a pass over a tree may be from plain passes, in natural logarithms."""
+    """The distance that a pass over a tree may have from plain passes, in natural logarithms."""
     return _ROUNDING.get(str(model.dtype), _COARSE_ROUNDING)
 
 
@@ -469,7 +473,8 @@ class LabelScorer:
         )
 
     def _prefix_for(self, request: Request, trunk: list[int]) -> Prefix:
-        """What the cache already holds of this text; nothing where the text begins otherwise."""
+        """The part of this text that the cache already holds; nothing where the text begins
+        otherwise."""
         # Of what stands before the first question: worked examples after it differ with the answer.
         key = tuple(takewhile(lambda m: m.role != "user", request.messages))
         if key not in self._prefixes:
@@ -575,8 +580,8 @@ def _goes_on(branch: Branch, text: Tokens) -> bool:
 
 
 def windows(start: int, end: int, window: int) -> Iterator[tuple[int, int, int]]:
-    """How the tokens from `start` to `end` are predicted by passes that read `window` tokens: from
-    where each pass reads, and from where to where it predicts.
+    """The windows in which the tokens from `start` to `end` are predicted by passes that read
+    `window` tokens: from where each pass reads, and from where to where it predicts.
 
     As in lm-evaluation-harness with a context of one token: every token is predicted once, and
     the last pass, like the others, reads as many tokens as it can.

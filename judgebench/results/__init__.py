@@ -1,1 +1,1 @@
-"""What analyses find and what they show of it, as plain data: rows, tables, figures, parts."""
+"""Results of analyses and their presentation as plain data: rows, tables, figures, parts."""

@@ -1,4 +1,5 @@
-"""What one analysis shows, in the same way in every format: blocks of text, tables and figures.
+"""The presentation of one analysis, in the same way in every format: blocks of text, tables and
+figures.
 
 An analysis makes a `Part`; the writers beside it write parts as text on a terminal, HTML, Markdown
 and LaTeX and draw their figures. No writer knows an analysis, and no analysis knows a format.

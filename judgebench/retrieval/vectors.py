@@ -85,7 +85,7 @@ class Library:
         return lambda question, k: nearest(vectors, embed_whole(encoder, [question]), k)[0].tolist()
 
     def describe(self) -> dict[str, Any]:
-        """What is found depends on this."""
+        """The facts on which results depend."""
         about = {"corpus": self.corpus.describe(), "embedder": about_embedder(self.embedder)}
         return {**about, "characters": self.characters}
 
@@ -95,7 +95,8 @@ class Library:
 
 
 def about_embedder(name: str) -> dict[str, Any]:
-    """What is near to a text depends on this: the weights of an encoder, or that words count."""
+    """The facts on which nearness of texts depends: the weights of an encoder, or that words
+    count."""
     if name == WORDS:
         return {"name": WORDS}
     return dict(identify(str(fetch(name)) if name in WEIGHTS else name))
@@ -131,7 +132,7 @@ class Corpus:
         return digest.hexdigest()[:16]
 
     def describe(self) -> dict[str, Any]:
-        """What it holds, for a manifest."""
+        """A description of its content, for a manifest."""
         return {
             "documents": len(self.documents),
             "content": self.content_hash,

@@ -98,7 +98,7 @@ def write_answers(
 
 
 def replies_path(to: Path) -> Path:
-    """Where the replies are kept, beside the table."""
+    """The file of the replies, beside the table."""
     return to.with_name(f"{to.stem}.replies.jsonl")
 
 

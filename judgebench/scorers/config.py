@@ -62,14 +62,14 @@ class SimpleConfig(ScorerConfig):
 
 
 class ReferencesConfig(ScorerConfig):
-    """What scorers have in common that compare an answer with references: its reference, or each
+    """The common keys of scorers that compare an answer with references: its reference, or each
     text of a list in its place, and those in `reference_columns`."""
 
     reference_columns: tuple[Annotated[str, Field(min_length=1)], ...] = ()
 
 
 class PairsConfig(ReferencesConfig):
-    """What scorers have in common that read an answer with each reference in turn: `references`
+    """The common keys of scorers that read an answer with each reference in turn: `references`
     says what the score against several is, `max` (the best of their scores) or `mean`."""
 
     references: Literal["max", "mean"] = "max"
@@ -83,8 +83,8 @@ class RougeConfig(PairsConfig):
 
 
 class SacrebleuConfig(ReferencesConfig):
-    """What sacrebleu computes; with `joint` several references by its own rule: BLEU counts what is
-    in any of them, TER divides by their mean length, chrF takes the best."""
+    """The metrics of sacrebleu; with `joint` several references by its own rule: BLEU counts what
+    is in any of them, TER divides by their mean length, chrF takes the best."""
 
     scorer: Literal["bleu", "chrf", "chrf++", "ter"]
     references: Literal["joint", "max", "mean"] = "joint"
@@ -146,7 +146,7 @@ class RadGraphConfig(PairsConfig):
 
 
 class WeighedConfig(ScorerConfig):
-    """What scorers have in common that ask a model (`backend`, with `settings`) how likely a text
+    """The common keys of scorers that ask a model (`backend`, with `settings`) how likely a text
     is: `of` the answer, of its reference, or of a column that the data keeps; of each text of a
     JSON list there, and their mean. `given` is what stands before it: nothing, the question as the
     turn of a chat, or any text with {question} in the question's place."""
@@ -175,8 +175,9 @@ class PerplexityConfig(WeighedConfig):
 
 
 class DrawnConfig(WeighedConfig):
-    """What the model's own completions say of a text: `samples` of up to `max_tokens` are drawn
-    with the `seed`, and behind every `stride` tokens it is asked whether the text comes next."""
+    """The scorer that compares a text with the model's own completions: `samples` of up to
+    `max_tokens` are drawn with the `seed`, and behind every `stride` tokens it is asked whether
+    the text comes next."""
 
     of: str = Field(default="reference", min_length=1)
     given: str = "question"
@@ -241,7 +242,7 @@ class ScorersConfig(RootModel[tuple[Any, ...]]):
 
 
 class FitConfig(Strict):
-    """How a judge follows from a score: thresholds are fitted to the human labels of the `metric`
+    """A judge that follows from a score: thresholds are fitted to the human labels of the `metric`
     (or of several), in `folds`, so that nothing is judged by what was learnt from it."""
 
     metric: tuple[Name, ...] = Field(min_length=1)

@@ -51,9 +51,9 @@ class Correlations(Shown):
 
 @dataclass(frozen=True)
 class Roles:
-    """Which columns are which: those that all others are held `against`, those that name the
-    `group` and the `system` of an item, those that are better when lower, to `flip`, and the scores
-    to look at, by default all numbers. In the last two `*` fits anything. Rows of the systems
+    """The roles of columns: those that all others are held `against`, those that name the `group`
+    and the `system` of an item, those that are better when lower, to `flip`, and the scores to
+    look at, by default all numbers. In the last two `*` fits anything. Rows of the systems
     `without` are left out."""
 
     against: Sequence[str] = ()

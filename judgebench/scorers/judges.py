@@ -240,7 +240,7 @@ def check_scorers(bench: Bench) -> None:
 
 
 def _entries(bench: Bench) -> list[ScorerEntry | FitEntry]:
-    """Where no texts are given, nothing is scored for comparison."""
+    """The scorers to run. Where no texts are given, nothing is scored for comparison."""
     entries = [e for e in bench.learning if isinstance(e, ScorerEntry | FitEntry)]
     return [e for e in entries if not (bench.dataset.textless and getattr(e, "beside", False))]
 

@@ -213,9 +213,10 @@ def relaxed_cross_entropy(
 
 
 def expected_occurrences(drawn: Sequence[Drawn], sizes: Mapping[int, int], draws: Draws) -> float:
-    """How often a target is expected in one completion of at most `draws.max_tokens` tokens: the
-    mean, over completions, of the sum over places of the probability that it comes next and ends in
-    time. `sizes` holds the tokens of each form of the target.
+    """The expected number of occurrences of a target in one completion of at most
+    `draws.max_tokens` tokens: the mean, over completions, of the sum over places of the
+    probability that it comes next and ends in time. `sizes` holds the tokens of each form of the
+    target.
 
     A place behind n tokens counts if the completion has got so far, whatever it went on with. So
     the mean is of expectations (Rao-Blackwell), and without bias where completions are drawn from

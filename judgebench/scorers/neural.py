@@ -60,9 +60,9 @@ _RECOMMENDED: Mapping[str, int] = {
 
 
 class TokenVectors:
-    """What an encoder, opened at the first text, sees of texts. `made` turns states (layers,
-    tokens, width) into vectors (tokens, width). A text is embedded once: the latest are held, up to
-    1 GiB."""
+    """The vectors of texts by an encoder that is opened at the first text. `made` turns states
+    (layers, tokens, width) into vectors (tokens, width). A text is embedded once: the latest are
+    held, up to 1 GiB."""
 
     def __init__(
         self, config: BertScoreConfig | MoverScoreConfig, beside: Path,

@@ -330,7 +330,7 @@ def _families_in_words(rows: Results) -> Iterator[str]:
 
 
 def _enough(rows: Results, members: str) -> str:
-    """Whether one of a family is enough, by how the members go with the humans."""
+    """True where one of a family is enough, by how the members go with the humans."""
     apart = [r for r in rows.select("alike", members=members) if r.estimate.value is not None]
     if not apart:
         return "; whether one of them is enough is seen beside the humans' scores"
@@ -440,8 +440,8 @@ def _runs_cell(key: str, estimate: Estimate) -> Cell:
 
 
 def _conclusions(numbers: Mapping[str, Mapping[str, Estimate]]) -> Iterator[str]:
-    """What a reader may do, as far as the intervals bear it out, and where the two ways to see
-    noise disagree."""
+    """The conclusions for a reader, as far as the intervals bear it out, and where the two ways to
+    see noise disagree."""
     ends = {name: {k: _ends(e) for k, e in by.items()} for name, by in numbers.items()}
     if unsure := [name for name, by in ends.items() if by["flips"][0] > _UNSURE]:
         yield (
@@ -511,7 +511,7 @@ def _strongest(table: Table) -> Table:
 
 
 def _columns_in_words(found: Correlations) -> Iterator[str]:
-    """What is no system, what so few can show, and how many columns show it."""
+    """Sentences on what is no system, what so few can show, and how many columns show it."""
     yield from found.references
     systems = {
         row.estimate.n for row in found.rows.select("correlation", "pearson", scope="system")

@@ -1,6 +1,5 @@
-"""What a scorer is, a number for an answer or why there is none; the references of an answer;
-scorers that read it with each reference in turn; and scores that are kept on disk.
-"""
+"""Scorers: a number for an answer, or the reason why there is none; the references of an answer;
+scorers that read it with each reference in turn; and scores that are kept on disk."""
 
 from __future__ import annotations
 
@@ -61,7 +60,8 @@ class Scorer(Protocol):
     def about(self) -> Mapping[str, Any]: ...
 
     def key(self, answer: Answer) -> Any:
-        """What is read of the answer, JSON-able: equal for two answers that get one score."""
+        """The key of what is read of the answer, JSON-able: equal for two answers that get one
+        score."""
         ...
 
     def score(self, answers: Sequence[Answer]) -> Sequence[Scored]:
@@ -111,14 +111,14 @@ def references_of(answer: Answer, columns: Sequence[str] = ()) -> tuple[str, ...
 
 
 def is_reference(text: str, references: Sequence[str]) -> bool:
-    """Whether the text is one of them, but for case and punctuation."""
+    """True where the text is one of them, but for case and punctuation."""
     said = normalise(text)
     return bool(said) and said in map(normalise, references)
 
 
 def reference_systems(texts: Iterable[tuple[str, str, Sequence[str]]]) -> Iterator[str]:
-    """What is to be said of each system whose answers are references, most of them at least.
-    `texts` are (system, text, references)."""
+    """Sentences on each system whose answers are references, most of them at least. `texts` are
+    (system, text, references)."""
     counts: dict[str, list[bool]] = defaultdict(list)
     for system, text, references in texts:
         counts[system].append(is_reference(text, references))
@@ -201,8 +201,8 @@ class PairScorer:
 def about_of(
     config: PairsConfig | SacrebleuConfig, answers: Sequence[Answer], *modules: str
 ) -> dict[str, Any]:
-    """What the scorers of pairs have in common. Raises MissingExtra where one of the `modules` is
-    not installed, and SetupError for a column of references that the data lacks."""
+    """The common description of scorers of pairs. Raises MissingExtra where one of the `modules`
+    is not installed, and SetupError for a column of references that the data lacks."""
     if lacking := [_PACKAGES.get(m, m) for m in modules if find_spec(m) is None]:
         raise MissingExtra(f"the scorer {config.scorer}", "semantic", " and ".join(lacking))
     about: dict[str, Any] = {"scorer": config.scorer, "references": config.references}

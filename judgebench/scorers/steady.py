@@ -50,7 +50,7 @@ Unit = tuple[str, str, str]  # system, question, group
 
 @dataclass(frozen=True, repr=False)
 class Consistency(Shown):
-    """How steady the scores of a table with so many answers are; the rows are those of above."""
+    """The steadiness of the scores of a table with so many answers; the rows are those of above."""
 
     presented_by = "judgebench.scorers.part:consistency_part"
 
@@ -61,7 +61,7 @@ class Consistency(Shown):
 
 @dataclass(frozen=True)
 class Repeats:
-    """What was scored several times. `rows` (units, runs) are those of the texts, -1 for none;
+    """The items scored several times. `rows` (units, runs) are those of the texts, -1 for none;
     `systems` and `questions` (units,) are codes."""
 
     runs: str
@@ -138,8 +138,8 @@ def _numbers(
 
 
 def steady_rows(study: Study, read: ScorersRead) -> Iterator[Row]:
-    """Where systems of a study answered several times, and where a stress test wrote answers
-    anew."""
+    """The steadiness where systems of a study answered several times, and where a stress test
+    wrote answers anew."""
     held: dict[Hashable, list[int]] = {}
     if study.clusters.n < len(study.answers):  # otherwise they need not be gone through
         for row, answer in enumerate(study.answers):

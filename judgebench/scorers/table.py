@@ -149,7 +149,7 @@ def score_table(
 
 
 def _roles(table: Columns, columns: Mapping[str, str]) -> Mapping[str, str]:
-    """Which column is what: as given, else by its name. Raises SetupError."""
+    """The role of each column: as given, else by its name. Raises SetupError."""
     allowed = ", ".join(ROLES)
     unknown = [role for role in columns if role not in ROLES]
     problems = [Problem("is no role", field="columns", found=r, allowed=allowed) for r in unknown]

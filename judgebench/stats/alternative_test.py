@@ -65,7 +65,8 @@ class DuelTerms:
 
 @dataclass(frozen=True)
 class AlternativeAnnotatorTest:
-    """Whom the judge wins against. All tuples are (annotators,), None for those not tested.
+    """The annotators against whom the judge wins. All tuples are (annotators,), None for those not
+    tested.
 
     `p_values` are as computed, `wins` what is left of them after Benjamini-Yekutieli.
     `winning_rate` and `passes` are None where no annotator could be tested; `reason` says why, or

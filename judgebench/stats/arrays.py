@@ -26,7 +26,7 @@ def check_codes(codes: IntArray, size: int, what: str, least: int = MISSING) -> 
 
 @dataclass(frozen=True)
 class Clusters:
-    """Which cluster each item belongs to: `codes` (items,) from 0 to `n` - 1.
+    """The cluster of each item: `codes` (items,) from 0 to `n` - 1.
 
     What the items of a cluster add up to is what whole clusters are resampled by. Raises
     ValueError where a code is out of range.

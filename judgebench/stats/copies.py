@@ -350,7 +350,7 @@ def leans_on(
 
 
 def _deviation(labels: IntArray, truth: FloatArray) -> FloatArray:
-    """Which label was given beyond what the probabilities of the true one, `truth` (items, k), let
+    """The labels given beyond what the probabilities of the true one, `truth` (items, k), let
     expect: (items, k); 0 where none was given."""
     given = labels >= 0
     return _without(truth * given[:, None], np.eye(truth.shape[1])[labels] * given[:, None])

@@ -204,8 +204,9 @@ PRECISION = 0.10  # the half-width of an interval from which on items are enough
 
 
 def more_for_precision(x: FloatArray, n: FloatArray, how_many: FloatArray) -> int:
-    """How many more items like these would bring the exact 95 % interval of the share of one
-    sample, `how_many` (U,), within PRECISION of it: 0 where it is. Raises ValueError without items.
+    """The number of further items like these that would bring the exact 95 % interval of the share
+    of one sample, `how_many` (U,), within PRECISION of it: 0 where it is. Raises ValueError
+    without items.
 
     >>> more_for_precision(np.array([1.0, 0.0]), np.ones(2), np.array([4.0, 9.0]))
     88

@@ -69,8 +69,8 @@ class Use:
 
 @dataclass(frozen=True)
 class Odd:
-    """Who uses the labels as nobody else does, by column. With `settled` False nothing shows who
-    of them is the odd one: two annotators alone, or as many on either side."""
+    """The annotators who use the labels as nobody else does, by column. With `settled` False
+    nothing shows who of them is the odd one: two annotators alone, or as many on either side."""
 
     uses: Mapping[int, Use]
     settled: bool = True

@@ -98,7 +98,7 @@ def bradley_terry(wins: FloatArray) -> FloatArray:
 
 
 def _reached(wins: FloatArray) -> NDArray[np.bool_]:
-    """Which systems each leads to over wins (..., S, S)."""
+    """The systems to which each leads over wins (..., S, S)."""
     S = wins.shape[-1]
     reached = (wins > 0) | np.eye(S, dtype=np.bool_)
     for _ in range(max(1, S - 1).bit_length()):
@@ -152,9 +152,9 @@ def elo(sides: IntArray, outcome: FloatArray, systems: int, seed: int = 0) -> Fl
 def rankings(
     wins: ClusterCounts, n_missing: int = 0, resampling: Resampling = DEFAULT_RESAMPLING
 ) -> tuple[list[list[Estimate]], Mapping[str, Estimate]]:
-    """How several sides, such as the humans and a judge, rank the systems on the same pairs, of
-    wins (sides, S, S): the log strengths of every system by each side, and the agreement of the
-    first and the last side's.
+    """The ranks by which several sides, such as the humans and a judge, order the systems on the
+    same pairs, of wins (sides, S, S): the log strengths of every system by each side, and the
+    agreement of the first and the last side's.
 
     The agreement is Kendall's `tau_b` and Spearman's rho, `spearman`, whose `n` counts the systems.
     All sides are resampled together, whole clusters, at most STRENGTH_RESAMPLES times.
@@ -249,8 +249,8 @@ def signs(scores: FloatArray, tolerance: float = TIE) -> FloatArray:
 
 
 def places_of(order: FloatArray) -> tuple[NDArray[np.int8], Flags]:
-    """How many of its tuple each item is above (tuples, k), and whether the signs are a weak order
-    (tuples,): with A > B, B > C and C > A they are none."""
+    """The number of items of its tuple that each item is above (tuples, k), and whether the signs
+    are a weak order (tuples,): with A > B, B > C and C > A they are none."""
     k = round((1 + (1 + 8 * order.shape[1]) ** 0.5) / 2)
     first, second = np.triu_indices(k, 1)
     above = np.zeros((len(order), k), dtype=np.int8)
@@ -296,7 +296,7 @@ def right_by_chance(truth: FloatArray, judged: FloatArray, groups: IntArray) -> 
 
 
 def _shapes(order: FloatArray) -> tuple[IntArray, Flags]:
-    """Where the levels of each tuple begin, as bits (tuples,), and whether it is a weak order."""
+    """The starts of the levels of each tuple, as bits (tuples,), and whether it is a weak order."""
     above, whole = places_of(order)
     steps = np.diff(np.sort(above, axis=1), axis=1) > 0
     return steps @ (1 << np.arange(steps.shape[1])), whole

@@ -1,4 +1,4 @@
-"""Which scorers say the same: correlations of all pairs, families, and functions of one another.
+"""Redundancy of scorers: correlations of all pairs, families, and functions of one another.
 
 `scores` is (items, m), a column for each scorer, NaN where it gave no score.
 """

@@ -242,8 +242,8 @@ def _count(share: Estimate) -> Estimate:
 
 
 def _first_half(severe: IntArray, clusters: IntArray, seed: int) -> Bools:
-    """Which items are in the first half (items,): every other cluster of a random order, those
-    with severe items for themselves."""
+    """The items of the first half (items,): every other cluster of a random order, those with
+    severe items for themselves."""
     rng = np.random.default_rng(seed)
     size = int(clusters.max()) + 1
     holds = np.bincount(clusters[severe == 1], minlength=size) > 0

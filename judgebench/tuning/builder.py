@@ -72,7 +72,7 @@ class Built:
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """How many were kept out for each reason, the most frequent first."""
+        """The number kept out for each reason, the most frequent first."""
         kinds = (item["reason"].split(":")[0] for item in self.left_out)
         return dict(Counter(kinds).most_common())
 
@@ -95,7 +95,7 @@ class Built:
 def build(
     run: Path, teacher: str, filters: Filters | None = None, metrics: Sequence[str] | None = None
 ) -> Built:
-    """What the judge `teacher` said in a run folder, item by item, with where it comes from.
+    """The labels of the judge `teacher` in a run folder, item by item, with where it comes from.
 
     Answers only: pairs, criteria and altered answers are passed over. Raises SetupError where there
     is no such run, judge or metric, where the judge learnt from human labels or is a control, where
@@ -175,7 +175,7 @@ def _unlabelled(verdict: Verdict | None, rubric: Rubric) -> str:
 
 
 def _filtered(items: Sequence[Item], reasons: Sequence[str], filters: Filters) -> Sequence[str]:
-    """Why each item is kept out, '' where it is not."""
+    """The reason why each item is kept out, '' where it is not."""
     found = list(reasons)
     texts = [f"{item['question']}\n{item['text']}" for item in items]
     for pattern in filters.irrelevant:

@@ -51,7 +51,7 @@ class RoundsConfig(Strict):
 
 
 class Learn(Strict):
-    """What all have in common."""
+    """The common keys."""
 
     name: Name
     seed: int = 0
@@ -188,7 +188,7 @@ _MODELS: dict[str, type[Learn]] = {
 
 
 class TuningConfig(Strict):
-    """How what is learnt is examined. Judges of each of the `folds` learn from the others.
+    """The examination of what is learnt. Judges of each of the `folds` learn from the others.
 
     `holdout_systems` are systems whose answers are also judged by a judge that learnt from none of
     theirs. `curve` are numbers of labels of which a learning curve is made.

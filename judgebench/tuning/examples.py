@@ -55,7 +55,7 @@ from judgebench.yaml_file import read_models
 
 @dataclass(frozen=True)
 class Block:
-    """What is learnt in one go, by the name of its stage."""
+    """The cases learnt in one go, by the name of their stage."""
 
     name: str
     train: TrainingSet
@@ -88,7 +88,7 @@ def blocks_of(train: TrainingSet, stages: Sequence[Stage], seed: int) -> Sequenc
 
 
 def described(blocks: Sequence[Block], seed: int) -> Mapping[str, Any]:
-    """What the facts of a training say of its blocks."""
+    """A description of a training's blocks from its facts."""
     sizes = [{"data": block.name, "n": len(block.train)} for block in blocks]
     return {"stages": sizes, "stages_seed": seed}
 
@@ -112,13 +112,13 @@ def joined(sets: Sequence[TrainingSet]) -> TrainingSet:
 def _split(
     found: TrainingSet, share: float, rng: np.random.Generator
 ) -> tuple[TrainingSet, TrainingSet]:
-    """That share of them at random, and the rest; both in their order."""
+    """A share of them at random, and the rest; both in their order."""
     drawn = rng.permutation(len(found)) < round(share * len(found))
     return found.only(np.flatnonzero(drawn)), found.only(np.flatnonzero(~drawn))
 
 
 class SilverLine(BaseModel):
-    """What is learnt of a line of `judgebench tune data`, or of a file of the same form; other keys
+    """The part of a line of `judgebench tune data`, or of a file of the same form; other keys
     (where the labels come from) are passed over."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -135,7 +135,7 @@ class SilverLine(BaseModel):
 
 @dataclass(frozen=True)
 class Silver:
-    """What a file holds: answers, and for each a label of some metrics and perhaps a reason."""
+    """The content of a file: answers, and for each a label of some metrics and perhaps a reason."""
 
     answers: Sequence[Answer]
     labels: Mapping[str, IntArray]  # by metric (answers,), -1 where there is none
@@ -377,7 +377,7 @@ class Examples(Learner):
 
 
 def _unfit(judge: LLMJudge) -> tuple[str, str] | None:
-    """Why this judge cannot be shown cases, and what could."""
+    """The reason why this judge cannot be shown cases, and what could."""
     if judge.prompt.reply not in ("json", "brackets", "likert"):
         return "gives reasons with its labels", "a prompt whose reply is json, brackets or likert"
     if judge.prompt.shows != "answer":
@@ -398,7 +398,7 @@ class _Cases:
     without_room: int = 0  # requests that are shown fewer
 
     def turns(self, part: Rubric, answer: Answer) -> Iterator[Message]:
-        """What is said before the question about `answer`: the farthest case first."""
+        """The turns before the question about `answer`: the farthest case first."""
         judge, told, room = self.judge, list[Message](), self._room(part, answer)
         for place in self._nearest(part, answer):
             user = judge.prompt.render(part, self.answers[place])[1]
@@ -411,7 +411,7 @@ class _Cases:
         return iter(told)
 
     def reply(self, part: Rubric, place: int) -> str:
-        """What the judge would say of a case; empty where it lacks a label."""
+        """The judge's reply to a case; empty where it lacks a label."""
         labels = {metric.id: self.labels[metric.id][place] or "" for metric in part.metrics}
         if not all(labels.values()):
             return ""
@@ -422,7 +422,7 @@ class _Cases:
             raise SetupError(Problem(str(error), field="thresholds")) from None
 
     def usage(self) -> Usage:
-        """What a request for the longest of some of the cases may use."""
+        """The tokens that a request for the longest of some cases may use."""
         some, judge = self.answers[:50], self.judge
         longest = max(sum(map(len, judge.prompt.render(p, a))) for p in judge.parts for a in some)
         prompt = (self.k + 1) * longest // CHARACTERS_A_TOKEN
@@ -466,7 +466,7 @@ def _text(answer: Answer) -> str:
 
 
 def _scores(answers: Sequence[Answer], kept: KeptVectors | None) -> Callable[[str], FloatArray]:
-    """How near each of the answers is to a text: by their vectors, or by words."""
+    """The nearness of each answer to a text: by their vectors, or by words."""
     texts = [_text(answer) for answer in answers]
     if kept is None:
         return WordSearch(texts).scores

@@ -41,7 +41,8 @@ class Adviser:
 
 @dataclass(frozen=True)
 class Panel:
-    """Who talks, how often, about the metrics of which rubric, and where that is kept."""
+    """The models that talk, how often, about the metrics of which rubric, and where that is
+    kept."""
 
     suggester: Adviser
     objector: Adviser
@@ -68,7 +69,7 @@ class Case:
 
 
 class Turn(BaseModel):
-    """What one of the two said, as a line of the file of all talks."""
+    """A turn of one of the two, as a line of the file of all talks."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -131,7 +132,7 @@ class Talk:
         }  # fmt: skip
 
     def awaits(self, n: int, of: int) -> bool:
-        """Whether the suggester (0) or the objector (1) is to speak next."""
+        """True where the suggester (0) or the objector (1) is to speak next."""
         open_ = self.outcome in ("no reply", "disputed")
         return open_ and len(self.turns) % 2 == n and len(self.turns) < 2 * of
 

@@ -35,7 +35,7 @@ _USUAL = {"rounds", "stages"}
 
 
 class Exported(BaseModel):
-    """What of manifest.json a judge is made of.
+    """The part of manifest.json of which a judge is made.
 
     `recipe` is its entry of bench.yaml, `about` what the learner told of itself, `needs` the
     signatures of the judges whose verdicts or settings it uses, by name. `seal` changes with every

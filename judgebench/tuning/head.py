@@ -33,9 +33,9 @@ _WORDS = "words.json"
 
 @dataclass(frozen=True)
 class Features:
-    """What a regression goes by: `of(answers, metric, folder)` are numbers (answers, width), dense
-    or sparse, a row of NaN where nothing is known; `without` says what the verdict on such an item
-    is. `fit` keeps in the folder what must be known of the answers that are learnt from."""
+    """The features of a regression: `of(answers, metric, folder)` are numbers (answers, width),
+    dense or sparse, a row of NaN where nothing is known; `without` says what the verdict on such
+    an item is. `fit` keeps in the folder what must be known of the answers that are learnt from."""
 
     about: Mapping[str, Any]  # what they depend on
     of: Callable[[Sequence[Answer], Metric, Path], Any]
@@ -51,7 +51,8 @@ def by_kind(metric: Metric) -> Sequence[Recipe]:
 
 
 def balanced(metric: Metric) -> Sequence[Recipe]:
-    """What a control is fitted by: one that never gave a rare label would be no rival."""
+    """The options by which a control is fitted: one that never gave a rare label would be no
+    rival."""
     return [Recipe(ordinal=False, strengths=(1.0,), balanced=True)]
 
 
@@ -123,7 +124,7 @@ def open_head(entry: BagOfWordsConfig | HeadConfig, bench: Bench, run: Path) -> 
 
 
 def has_sklearn() -> bool:
-    """Whether scikit-learn is installed."""
+    """True where scikit-learn is installed."""
     return find_spec("sklearn") is not None
 
 

@@ -275,7 +275,7 @@ class _Search:
 
 
 def _most_calls(entry: InstructionsConfig, held: int, each: int) -> int:
-    """How many calls a search takes at most, where an answer takes so many `each`."""
+    """The most calls that a search takes, where an answer takes so many `each`."""
     answers = held * (1 + entry.revisions) + entry.revisions * _FEW * (1 + entry.tries)
     return answers * each + entry.revisions * entry.tries
 

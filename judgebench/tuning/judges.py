@@ -73,8 +73,8 @@ def open_judges(bench: Bench, folder: RunFolder) -> Sequence[LearntJudge | Tuned
 
 
 def open_examination(bench: Bench, folder: RunFolder) -> Sequence[LearntJudge]:
-    """What `judgebench tune` adds: every judge that learns once more, on what it is scored on, from
-    fewer labels, and without the answers of a system."""
+    """The extension of `judgebench tune`: every judge that learns once more, on what it is scored
+    on, from fewer labels, and without the answers of a system."""
     if not (entries := _with_controls(bench)):
         message = "has no judge that learns: give one the key `learn`"
         raise SetupError(Problem(message, str(bench.file), field="judges"))
@@ -99,7 +99,7 @@ def open_examination(bench: Bench, folder: RunFolder) -> Sequence[LearntJudge]:
 
 @dataclass(frozen=True)
 class Examining:
-    """That what is learnt is also examined: an `Extend`."""
+    """An `Extend` by which what is learnt is also examined."""
 
     wing: str = "tuning"
     reads_texts: bool = False  # each way to learn says so of itself

@@ -83,8 +83,8 @@ class Lora(Learner):
     def examples(
         self, answer: Answer, labels: Mapping[str, str], reason: str = ""
     ) -> Iterator[Example]:
-        """What is learnt from an answer with these labels. Where the prompt asks for a reason, a
-        reply that has one is learnt whole."""
+        """The examples learnt from an answer with these labels. Where the prompt asks for a
+        reason, a reply that has one is learnt whole."""
         for request, reply in self.written(answer, labels, reason):
             # With a label comes what ends it: it tells the label from a longer one.
             spans = [(start, end + 1) for start, end in reply.spans.values()]
@@ -94,7 +94,7 @@ class Lora(Learner):
     def written(
         self, answer: Answer, labels: Mapping[str, str], reason: str = ""
     ) -> Iterator[tuple[Request, Written]]:
-        """What is asked about an answer, with the reply that has these labels: all of them, or one
+        """The request about an answer, with the reply that has these labels: all of them, or one
         for each that is weighed on its own. A metric without a label is left out of it."""
         judge = self._untuned
         request = judge.request(Task(answer))
@@ -143,7 +143,7 @@ def rows_of(train_on: TrainingSet) -> Iterator[Row]:
 
 
 def recipe_of(entry: LoraConfig) -> Recipe:
-    """What the keys of the entry say of the training."""
+    """The recipe of training in the keys of the entry."""
     rank = None if entry.rank == "full" else entry.rank
     rate = entry.learning_rate or (_RATE_OF_ALL if rank is None else _RATE)
     return Recipe(

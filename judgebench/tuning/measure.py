@@ -1,4 +1,4 @@
-"""What it is worth that judges learn, from a study.
+"""The worth of learning for judges, from a study.
 
 Rows `score` hold what a judge reaches out of fold, beside what it learnt from and the controls.
 Rows `gain` hold a judge beside its `baseline`, `who`: the judge it learnt from, or else the control
@@ -48,7 +48,7 @@ from judgebench.tuning.reading import Learnt
 
 @dataclass(frozen=True, repr=False)
 class Tuned(JudgesShown):
-    """What judges that learn are worth out of fold. `measure` describes the rows; `titles` are
+    """The worth of judges that learn, out of fold. `measure` describes the rows; `titles` are
     those of the metrics, `judges` the kinds of all judges of the study."""
 
     presented_by = "judgebench.tuning.part:tuning_part"
@@ -62,7 +62,7 @@ class Tuned(JudgesShown):
     collapsed: Mapping[str, str] = field(default_factory=dict)  # a sentence, by judge
 
     def curve(self, judge: str, metric: str, statistic: str) -> Mapping[int, Estimate]:
-        """What it reaches by how many answers it learnt from, with all of them last; empty where no
+        """The score by the number of answers it learnt from, with all of them last; empty where no
         curve was asked for."""
         about = {"judge": judge, "metric": metric}
         fewer = self.rows.select("otherwise", statistic, side="otherwise", kind="labels", **about)
@@ -122,8 +122,8 @@ def measure_tuning(study: Study) -> Tuned | None:
 def _rivals(
     one: Learnt, judges: Mapping[str, JudgeVerdicts], learning: Collection[str]
 ) -> list[JudgeVerdicts]:
-    """Whom it is to be better than: the judges it learnt from, else the controls; of a control, the
-    controls that are fitted otherwise."""
+    """The judges that it is to beat: the judges it learnt from, else the controls; of a control,
+    the controls that are fitted otherwise."""
     controls = [judge for judge in judges.values() if judge.kind == "control"]
     if judges[one.name].kind == "control":
         return [control for control in controls if control.name not in learning]
@@ -209,7 +209,7 @@ def _said(row: Row, found: Results, most: float) -> Row:
 
 
 def _kind(way: str) -> str:
-    """What a way to teach a judge otherwise is about."""
+    """The kind of another way to teach a judge."""
     if way.startswith("n") and way[1:].isdigit():
         return "labels"
     return "system" if way.startswith("without-") else way if way == "in-sample" else "other"

@@ -262,7 +262,7 @@ def _curve(found: Tuned, statistic: str) -> Table:
 
 
 def _folds(found: Tuned) -> Iterator[str]:
-    """How the folds were made, and what was left out of what is learnt."""
+    """A description of the folds, and of what was left out of what is learnt."""
     told = next((one.folds for one in found.taught if one.folds), None)
     if told is None:
         return
@@ -291,7 +291,7 @@ def _span(sizes: Sequence[int]) -> str:
 
 
 def _cells(found: Tuned) -> Table:
-    """What was learnt from and chosen in each fold."""
+    """The training data and the choice of each fold."""
     rows = []
     for one in found.taught:
         for cell, facts in one.facts.items():

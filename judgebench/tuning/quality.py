@@ -173,7 +173,7 @@ def in_words(measured: Results) -> Sequence[str]:
 
 
 def _text(item: Item) -> str:
-    """What is read of an item: not who wrote it."""
+    """The text read of an item: not who wrote it."""
     labels = " ".join(f"{metric}: {label}" for metric, label in item["labels"].items())
     return "\n".join([item.get("question", ""), item["text"], labels, item.get("rationale", "")])
 

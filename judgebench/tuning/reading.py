@@ -1,4 +1,4 @@
-"""What a run folder holds of judges that learnt."""
+"""The content of a run folder on judges that learnt."""
 
 from __future__ import annotations
 

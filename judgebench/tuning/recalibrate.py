@@ -1,4 +1,4 @@
-"""What other judges of the same run said, as features of a regression on human labels.
+"""The verdicts of other judges of the same run as features of a regression on human labels.
 
 With one judge this is matrix scaling of its log-probabilities (Guo, Pleiss, Sun and Weinberger,
 2017, "On calibration of modern neural networks", section 4.2), regularised as Kull et al. (2019,
@@ -49,7 +49,7 @@ def both_kinds(metric: Metric) -> Sequence[Recipe]:
 
 
 def verdicts(members: Mapping[str, str], run: RunFolder) -> Features:
-    """What `members` (signatures by name) said in the run.
+    """The verdicts of `members` (signatures by name) in the run.
 
     Of an item that none of them labelled nothing is known; where no reply came from any, the
     verdict is `failed`, so that it is judged again with them.

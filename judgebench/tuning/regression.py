@@ -27,7 +27,7 @@ _FREE = 10.0  # columns of thresholds are so large that their weights cost next 
 
 @dataclass(frozen=True)
 class Recipe:
-    """How it is fitted; `strengths` are scikit-learn's C, less being more regularised.
+    """The settings of the fit; `strengths` are scikit-learn's C, less being more regularised.
 
     `balanced`: rare labels count as much as common ones; the probabilities are then those of a
     world where all are as common.
@@ -39,7 +39,7 @@ class Recipe:
 
 
 class Regression(NamedTuple):
-    """What was fitted for a metric of `k` labels. `labels` (classes,) are the places of those that
+    """The fit for a metric of `k` labels. `labels` (classes,) are the places of those that
     occurred; the others get the probability 0. `weights` is (1, width) and `bias` (classes - 1,)
     for thresholds, else both have a row for each class."""
 

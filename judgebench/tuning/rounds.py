@@ -47,7 +47,7 @@ _ASKED = (Question("decision", "Is the proposed label right?", ("accept", "rejec
 
 @dataclass(frozen=True)
 class Revisions:
-    """What the talks of a judge came to, how many of those that wait are decided, and the page on
+    """The outcome of a judge's talks, how many of those that wait are decided, and the page on
     which the others are."""
 
     outcomes: Mapping[str, int]
@@ -117,7 +117,7 @@ _FOLDS = 3  # inside the rest, to find what the judge gets wrong
 
 
 class Decision(BaseModel):
-    """What a person decided of a proposal."""
+    """A person's decision on a proposal."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -247,7 +247,7 @@ class Rounds(Learner):
     def _wrong(
         self, train: TrainingSet, judged: TrainingSet, work: Work, *, unread: bool = False
     ) -> Iterator[Case]:
-        """Where the judge gives another label than is taught; or none, with `unread`."""
+        """The cases where the judge gives another label than is taught; or none, with `unread`."""
         found = self._verdicts(train, judged, work)
         for metric in judged.rubric.metrics:
             codes = judged.labels[metric.id].tolist()
@@ -257,14 +257,14 @@ class Rounds(Learner):
                     yield Case(answer, metric.id, metric.label_texts[code], said)
 
     def _right(self, taught: TrainingSet, judged: TrainingSet, work: Work) -> tuple[int, int]:
-        """How many labels people gave, and how many of them the judge gives too."""
+        """The number of labels that people gave, and of those that the judge gives too."""
         n = sum(int((found >= 0).sum()) for found in judged.labels.values())
         return n, n - sum(1 for _ in self._wrong(taught, judged, work, unread=True))
 
     def _verdicts(
         self, train: TrainingSet, judged: TrainingSet, work: Work
     ) -> Mapping[str, Verdict]:
-        """What it says of the judged answers once it is taught, by item; each is asked once."""
+        """Its verdicts on the judged answers once it is taught, by item; each is asked once."""
         key = content_hash([without_runtime(self._learner.describe()), train.hash])
         folder = self._home / _NESTED / key
         if not (folder / LEARNT).exists():
@@ -336,8 +336,8 @@ def _again(train: TrainingSet, passes: int) -> TrainingSet:
 
 
 def panel_of(name: str, config: RoundsConfig, bench: Bench, home: Path) -> Panel:
-    """Who talks about what the judge `name` gets wrong; what is said is kept in `home`. Raises
-    SetupError where one of the two is no language model of the benchmark."""
+    """The panel that talks about what the judge `name` gets wrong; what is said is kept in `home`.
+    Raises SetupError where one of the two is no language model of the benchmark."""
 
     def adviser(role: str, who: str) -> Adviser:
         judge = language_model(bench, who, f"judges.{name}.rounds.{role}")

@@ -40,9 +40,9 @@ MEMORY = "out of memory in training: lower tokens (it then goes on), context or 
 
 @dataclass(frozen=True)
 class Recipe:
-    """How to train: every block `epochs` times, in steps of `batch` examples. AdamW (Loshchilov and
-    Hutter 2019), whose learning rate rises over the first tenth of all steps and then falls, both
-    linearly.
+    """The settings of training: every block `epochs` times, in steps of `batch` examples. AdamW
+    (Loshchilov and Hutter 2019), whose learning rate rises over the first tenth of all steps and
+    then falls, both linearly.
 
     `rank` is that of the adapter (LoRA, Hu et al. 2021, on every linear layer), None to train all
     weights. `tokens` are computed side by side at most, which bounds the memory: a step whose
@@ -61,7 +61,7 @@ class Recipe:
 
     @property
     def about(self) -> Mapping[str, Any]:
-        """What the weights depend on: the passes only round."""
+        """The facts on which the weights depend: the passes only round."""
         return {key: value for key, value in asdict(self).items() if key != "tokens"}
 
 
@@ -211,7 +211,7 @@ class _Training:
         return torch.nn.functional.cross_entropy(chosen, tensor(targets), reduction="sum")
 
     def _finish(self) -> None:
-        """What was trained, whole or not at all."""
+        """Write the trained weights, whole or not at all."""
         adapted = self._recipe.rank is not None
         final = self._folder / (ADAPTER if adapted else MODEL)
         scratch = final.with_name(f".{final.name}.{os.getpid()}.tmp")
@@ -264,8 +264,8 @@ def _share(step: int, steps: int) -> float:
 
 
 def _shared(examples: Sequence[Example]) -> int:
-    """How many tokens at the beginning all texts share, short of the first that predicts a token
-    that is learnt; 0 for a single text."""
+    """The number of tokens at the beginning that all texts share, short of the first that predicts
+    a token that is learnt; 0 for a single text."""
     if len(examples) == 1:
         return 0
     first = min(one.places[0] for one in examples) - 1

@@ -124,7 +124,7 @@ class TunedJudge(ByLearner):
 
     @property
     def ahead(self) -> str:
-        """What it has yet to do, in words."""
+        """The work that is left, in words."""
         return f"{self.name}: was learnt elsewhere, judges the answers that it does not know"
 
     def cells(self, answers: IndexedAnswers, parents: Mapping[str, str]) -> IntArray:

@@ -108,7 +108,7 @@ def best_epoch(epochs: Sequence[Epoch]) -> int:
 
 
 def is_over(epochs: Sequence[Epoch], training: TrainingConfig) -> bool:
-    """Whether all epochs are done, or too many went without a better one."""
+    """True where all epochs are done, or too many went without a better one."""
     n = len(epochs)
     return n >= training.epochs or (n > 0 and n - 1 - best_epoch(epochs) >= training.patience)
 

@@ -137,8 +137,8 @@ def negative_term(question: str) -> str:
 
 
 def unfit(rewritten: str, of: ExamQuestion) -> str:
-    """Why a rewriting cannot stand, as a rule sees it, or an empty text: it is blank, it points to
-    options, or it holds the right answer, which the closed question did not."""
+    """The reason why a rewriting cannot stand, as a rule sees it, or an empty text: it is blank,
+    it points to options, or it holds the right answer, which the closed question did not."""
     if not rewritten:
         return "a rewriting is blank"
     if _POINTS.search(rewritten):
@@ -181,8 +181,8 @@ class QuestionWriter:
         self, name: str, shape: type[Shape], texts: Mapping[str, Mapping[str, str]],
         terms: WritingTerms,
     ) -> dict[str, Shape | str]:  # fmt: skip
-        """What the model says by the prompt `name` of the texts of each item: a reply of that shape
-        or why there is none that can be read. An item whose reply failed is missing.
+        """Ask the model by the prompt `name` of the texts of each item: a reply of that shape or
+        why there is none that can be read. An item whose reply failed is missing.
 
         Raises Interrupted after a Ctrl-C, and what `write_texts` raises; what came is kept.
         """

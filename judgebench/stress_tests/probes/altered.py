@@ -230,7 +230,8 @@ class AlteredAnswer:
 
     @property
     def made_by(self) -> str:
-        """Who altered it, in words: `altered by hand`, `altered by rule`, `altered by m:1a2b`."""
+        """The author of the alteration in words: `altered by hand`, `altered by rule`, `altered by
+        m:1a2b`."""
         return f"altered by {self.generator.removeprefix('by ')}"
 
     @property

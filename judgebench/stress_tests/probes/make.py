@@ -268,8 +268,8 @@ def drafts(recipe: Recipe, answers: Iterable[Answer], seed: int) -> list[Draft]:
 
 @dataclass(frozen=True)
 class Attacker:
-    """Who writes, and for what: `generator` is the signature of the model, `names` are those that a
-    rephrased answer must keep."""
+    """The writer of a set, and its purpose: `generator` is the signature of the model, `names` are
+    those that a rephrased answer must keep."""
 
     generator: str
     rubric: Rubric
