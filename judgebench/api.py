@@ -420,7 +420,7 @@ def tune(
     if not isinstance(bench, Study):
         from judgebench.runs.load import load_bench as load
 
-        extend = import_module("judgebench.tuning.judges").Examining()
+        extend = import_module("judgebench.tuning.judges").TuningExtension()
         loaded = load(Path(bench), extend=extend)
         bench = run(loaded, folder, budget=budget, show_progress=show_progress)
     return _found(bench, "tuning", "judge that learns")

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from scripted_judges import ScriptedBackend
 
 from judgebench.errors import BudgetSpent, SetupError
-from judgebench.models.contract import Message, Reply, Request, wind_down
+from judgebench.models.contract import Message, Reply, Request, drain
 from judgebench.models.openai_compatible import OpenAICompatible
 from judgebench.models.settings import BackendSettings
 from judgebench.progress import NoProgress
@@ -108,8 +108,8 @@ def test_a_stop_ends_what_only_waits() -> None:
     stop, kept = Stop(), list[str]()
     with Loopback([said("one"), status(429, Retry_After="1000000000")]) as server:
         backend = OpenAICompatible("m", BackendSettings(base_url=server.base_url, concurrency=1))
-        stop.then(partial(wind_down, backend))
-        stop.then(partial(wind_down, ScriptedBackend(lambda request: "")))  # it cannot
+        stop.then(partial(drain, backend))
+        stop.then(partial(drain, ScriptedBackend(lambda request: "")))  # it cannot
         todo, terms = {"a": "a", "b": "b", "c": "c"}, WritingTerms(stop=stop)
 
         def keep(draft: str, reply: Reply) -> None:

@@ -265,7 +265,7 @@ def writing(
     """The open model, and terms with progress, Ctrl-C and a budget that counts the `replies` that
     are kept already; a work that was interrupted ends the command."""
     from judgebench.models import open_backend
-    from judgebench.models.contract import wind_down
+    from judgebench.models.contract import drain
     from judgebench.progress import ProgressDisplay
     from judgebench.runs.stop import Budget, Interrupted, Stop, ctrl_c
     from judgebench.writer import WritingTerms, kept_replies
@@ -279,5 +279,5 @@ def writing(
         ProgressDisplay(ONE_SCREEN.console()) as display,
         ctrl_c(stop, display.say),
     ):
-        stop.then(partial(wind_down, backend))
+        stop.then(partial(drain, backend))
         yield backend, WritingTerms("", display, stop, limited, "settings.price")

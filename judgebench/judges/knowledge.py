@@ -19,7 +19,7 @@ from typing import Any
 from judgebench.errors import Problem, SetupError, raise_any
 from judgebench.judges.config import QUESTION, KnowledgeConfig
 from judgebench.judges.replies import json_object, object_schema, without_reasoning, work_of
-from judgebench.models.contract import FREE, Backend, Message, Reply, Request, wind_down
+from judgebench.models.contract import FREE, Backend, Message, Reply, Request, drain
 from judgebench.prompt import disarm, fence, fence_tag
 from judgebench.records import Lookup, content_hash
 from judgebench.retrieval.vectors import WORDS, Corpus, Library, read_corpus
@@ -87,7 +87,7 @@ class LookingUp:
     """A Backend that puts a judge's requests to `backend`, and its model's questions to `library`.
 
     One Reply comes back for each request: the verdict, with the usage, cost and latency of all
-    calls and what was looked up. A question where none is left is `unclear`. After `wind_down` or
+    calls and what was looked up. A question where none is left is `unclear`. After `drain` or
     `close` nothing more is asked, and requests that wait for their next call get no reply.
     """
 
@@ -175,10 +175,10 @@ class LookingUp:
         schema = form.schema(request.schema) if request.schema and left else request.schema
         return replace(request, messages=tuple(messages), schema=schema)
 
-    def wind_down(self) -> None:
-        """Start no other call; see `contract.wind_down`."""
+    def drain(self) -> None:
+        """Start no other call; see `contract.drain`."""
         self._stops += 1
-        wind_down(self._backend)
+        drain(self._backend)
 
     def close(self) -> None:
         self._stops += 1

@@ -35,7 +35,7 @@ from judgebench.models.contract import (
     Message,
     Reply,
     Request,
-    wind_down,
+    drain,
 )
 from judgebench.models.hosts import hosts_of
 from judgebench.prompt import Prompt, ReplyKind, fence, fence_tag, load_prompt
@@ -476,9 +476,9 @@ class LLMJudge:
         thoughts = self.config.settings.thinking_budget * len(self.parts)
         return (1 + self._both_orders) * (enough // 2 + thoughts) * self.rounds // n
 
-    def wind_down(self) -> None:
-        """Start no other call; see `contract.wind_down`."""
-        wind_down(self._backend)
+    def drain(self) -> None:
+        """Start no other call; see `contract.drain`."""
+        drain(self._backend)
 
     def close(self) -> None:
         self._backend.close()

@@ -243,7 +243,7 @@ class Learner(Protocol):
         message = "has no adapter that could be merged"
         raise SetupError(Problem(message, field="merged", allowed="learn: lora"))
 
-    def wind_down(self) -> None:
+    def drain(self) -> None:
         """Start no other call."""
         return
 
@@ -252,7 +252,7 @@ class Learner(Protocol):
         return
 
 
-def folds_told(material: Material) -> Mapping[str, Any]:
+def describe_folds(material: Material) -> Mapping[str, Any]:
     """A description of the folds for the manifest."""
     folds, labelled, cells = material.folds, material.labelled, material.cells
     others = [int((folds.of[labelled] != number).sum()) for number in range(len(cells))]
@@ -281,8 +281,8 @@ class ByLearner(JudgeOfWing):
         for verdict in verdicts:
             yield replace(verdict, judge=self.name, signature=self.signature)
 
-    def wind_down(self) -> None:
-        self.learner.wind_down()
+    def drain(self) -> None:
+        self.learner.drain()
 
     def close(self) -> None:
         self.learner.close()

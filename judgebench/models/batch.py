@@ -41,7 +41,7 @@ from judgebench.models.chat import (
     read_json,
     retry_after,
 )
-from judgebench.models.contract import Backend, Reply, Request, wind_down
+from judgebench.models.contract import Backend, Reply, Request, drain
 from judgebench.models.hosts import host_of, hosts_at, open_whatever
 from judgebench.models.settings import BackendSettings, Secrets
 from judgebench.models.transport import FEW_WORDS, Waits
@@ -320,10 +320,10 @@ class Batched:
                 [replace(p, message=scrub(p.message) + advice) for p in error.problems]
             ) from None
 
-    def wind_down(self) -> None:
+    def drain(self) -> None:
         """Wait no longer; what is submitted stays submitted."""
         self._stopped.set()
-        wind_down(self._backend)
+        drain(self._backend)
 
     def close(self) -> None:
         self._stopped.set()

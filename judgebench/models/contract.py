@@ -126,10 +126,10 @@ class Backend(Protocol):
         ...
 
 
-def wind_down(backend: Backend) -> None:
+def drain(backend: Backend) -> None:
     """Have a backend start no other call, where it has a method of this name: it then ends its
     streams once the calls in flight have. For any thread."""
-    act = getattr(backend, "wind_down", None)
+    act = getattr(backend, "drain", None)
     if act is not None:
         act()
 

@@ -76,8 +76,8 @@ class LiteLLM:
     def complete(self, requests: Iterable[Request]) -> Iterator[Reply]:
         return self._transport.stream(self._open, requests)
 
-    def wind_down(self) -> None:
-        self._transport.wind_down()
+    def drain(self) -> None:
+        self._transport.drain()
 
     def close(self) -> None:
         self._transport.close()

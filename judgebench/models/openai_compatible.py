@@ -97,8 +97,8 @@ class OpenAICompatible:
     def complete(self, requests: Iterable[Request]) -> Iterator[Reply]:
         return self._transport.stream(partial(self._open, self._attempt), requests)
 
-    def wind_down(self) -> None:
-        self._transport.wind_down()
+    def drain(self) -> None:
+        self._transport.drain()
 
     def close(self) -> None:
         self._transport.close()

@@ -93,7 +93,7 @@ class Calls:
         self._in_flight = 0
         self._replied = False
         self._probe: asyncio.Future[Completion] | None = None
-        self._winding_down = False
+        self._draining = False
         self._error: BaseException | None = None  # what ends the stream, once it is wound down
         self._tasks: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
@@ -125,12 +125,12 @@ class Calls:
         self.ended = self.ended or outcome is None
         return None if self.ended else outcome
 
-    def wind_down(self) -> None:
+    def drain(self) -> None:
         """Start no other call: the stream ends once those in flight have. For any thread."""
         if self._thread is None:
             self.end()
         else:
-            self._on_loop(partial(self._wind_down, None))
+            self._on_loop(partial(self._drain, None))
 
     def end(self) -> None:
         """End all calls, and the thread. For any thread, any number of times."""
@@ -175,14 +175,14 @@ class Calls:
                     task.cancel()
                 await asyncio.gather(*self._tasks, return_exceptions=True)
         except BaseException as error:
-            self._winding_down = True
+            self._draining = True
             self._finish(error)
 
-    def _wind_down(self, error: BaseException | None) -> None:
+    def _drain(self, error: BaseException | None) -> None:
         """Start no other call, and end the stream, with this error, once those in flight have."""
-        if self._winding_down:
+        if self._draining:
             return
-        self._winding_down, self._error = True, error
+        self._draining, self._error = True, error
         if error is not None and self._in_flight:
             longest = self._transport.settings.timeout_s
             _LOG.warning(
@@ -199,7 +199,7 @@ class Calls:
     def _start_ready(self) -> None:
         """Start what is ready, as far as the endpoint takes it now."""
         while not self.ended:
-            if self._winding_down:
+            if self._draining:
                 if not self._in_flight:
                     self._finish(self._error)
                 return
@@ -211,7 +211,7 @@ class Calls:
             try:
                 wait = self._pace.start(self._in_flight, self._ready[0].tokens)
             except EndpointDown as error:
-                self._wind_down(error)
+                self._drain(error)
                 return
             if wait > 0:
                 self._look_again_in(wait)
@@ -261,9 +261,9 @@ class Calls:
             # The foreign error underneath is dropped: it may hold the key.
             scrubbed = self._transport.secrets.scrubbed
             told = [replace(p, message=scrubbed(p.message)) for p in error.problems]
-            self._wind_down(SetupError(told))
+            self._drain(SetupError(told))
         except Exception as error:
-            self._wind_down(error)
+            self._drain(error)
 
     async def _completed(self, call: Call) -> Completion:
         """The outcome of a call, which is tried until an answer comes or it is lost."""
@@ -408,10 +408,10 @@ class Transport:
         """The reply of a call that was made elsewhere, so without a latency."""
         return replace(self.outcome(Call(request, 0, tries=1), done), latency=0.0)
 
-    def wind_down(self) -> None:
+    def drain(self) -> None:
         """Start no other call: every stream ends once its calls in flight have. For any thread."""
         for stream in self._open_streams():
-            stream.wind_down()
+            stream.drain()
 
     def close(self) -> None:
         """End every stream that is still open, from whatever thread; see `Stream.close`."""
@@ -491,7 +491,7 @@ class Stream(Iterator[Reply]):
     """Replies, each as it finishes. No more than `bound` requests are held at a time.
 
     Iterating raises SetupError where no request can succeed, and EndpointDown, after the replies
-    of all calls in flight. It is for one thread; `wind_down` and `close` are for any.
+    of all calls in flight. It is for one thread; `drain` and `close` are for any.
     """
 
     def __init__(self, calls: Calls, requests: Iterable[Request], bound: int) -> None:
@@ -528,9 +528,9 @@ class Stream(Iterator[Reply]):
                 return reply
         return None
 
-    def wind_down(self) -> None:
+    def drain(self) -> None:
         """Start no other call; the replies of those in flight still come. At any time."""
-        self._calls.wind_down()
+        self._calls.drain()
 
     def close(self) -> None:
         """End all work in flight, and the stream: whoever iterates, in whatever thread, gets no

@@ -28,7 +28,7 @@ from judgebench.data.guess import plain_name, roles_by_name
 from judgebench.errors import BudgetSpent, MissingExtra, Problem, SetupError, raise_any
 from judgebench.files import all_or_nothing, disk_errors, to_json, write_atomically
 from judgebench.models import open_backend
-from judgebench.models.contract import wind_down
+from judgebench.models.contract import drain
 from judgebench.models.encoder import find_beside
 from judgebench.models.hosts import check_hosts, hosts_of, weights_hosts
 from judgebench.progress import Progress
@@ -531,7 +531,7 @@ def _write_all(
     """Have a generator write on all of its tasks."""
     path = arguments_path(step.folder.path, generator.name)
     with closing(open_backend(generator.backend, generator.settings)) as backend:
-        step.stop.then(partial(wind_down, backend))
+        step.stop.then(partial(drain, backend))
         writer = ArgumentWriter(generator, backend, path, bench.config.seed)
         for entry in (entry for entry in bench.tasks if generator in entry.generators):
             task, name = entry.task.name, generator.name

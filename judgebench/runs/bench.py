@@ -144,8 +144,8 @@ class LearntJudge(Judge, Protocol):
         """(answers,): the number of what judges each answer, in whose order they are judged; -1
         for those that it does not judge."""
 
-    def wind_down(self) -> None:
-        """Start no other call; see `contract.wind_down`."""
+    def drain(self) -> None:
+        """Start no other call; see `contract.drain`."""
         return
 
 

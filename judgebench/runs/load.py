@@ -477,8 +477,8 @@ def _controls(
         chosen = tuple(control for control in chosen if control != "longest-answer")
     if config.controls is True and extension:
         chosen = (*(usual if dataset.labels else UNTAUGHT), *extension.controls)
-    sworn = {member for jury in juries for member in jury.jury}
-    names = dict.fromkeys((*chosen, *(c for c in ABOUT if c in sworn)))
+    jurors = {member for jury in juries for member in jury.jury}
+    names = dict.fromkeys((*chosen, *(c for c in ABOUT if c in jurors)))
     return control_judges(names, rubric, dataset.answers, dataset.labels, config.seed)
 
 

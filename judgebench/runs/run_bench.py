@@ -139,12 +139,12 @@ def run(
             try:
                 with ctrl_c(stop, shown.say), _cut_off(work):
                     lanes = _lanes(bench, answers, work, sharing)
-                    run_lanes(lanes, stop, shown, partial(_wind_down, bench))
+                    run_lanes(lanes, stop, shown, partial(_drain, bench))
                     if bench.learnt and shard is None:
                         learning = partial(_learn, bench, answers, work)
                         lane = {"judges that learn": learning}
                         with ctrl_c(stop, shown.say, PATIENCE_S):
-                            run_lanes(lane, stop, shown, partial(_wind_down, bench))
+                            run_lanes(lane, stop, shown, partial(_drain, bench))
             except (BudgetSpent, DiskFailed):
                 raise
             except JudgebenchError as error:
@@ -224,11 +224,11 @@ def _lanes(
     }
 
 
-def _wind_down(bench: Bench) -> None:
+def _drain(bench: Bench) -> None:
     for judge in bench.judges:  # their variants are asked by the same engines
-        judge.wind_down()
+        judge.drain()
     for learnt in bench.learnt:
-        learnt.wind_down()
+        learnt.drain()
 
 
 def with_learnt(bench: Bench, folder: RunFolder) -> Bench:

@@ -103,9 +103,9 @@ def run_lanes(
     lanes: Mapping[str, Callable[[], None]],
     stop: Stop,
     progress: Progress,
-    wind_down: Callable[[], None],
+    drain: Callable[[], None],
 ) -> None:
-    """Run every lane to its end. `wind_down` is called, again and again, after a stop: what waits
+    """Run every lane to its end. `drain` is called, again and again, after a stop: what waits
     to be asked is then no longer waited for.
 
     A lane that fails ends alone: its error is reported at once, the other lanes continue, and the
@@ -135,7 +135,7 @@ def run_lanes(
         while thread.is_alive():
             thread.join(_GLANCE_S)
             if stop.wanted:
-                wind_down()
+                drain()
     if stop.interrupted:
         raise Interrupted
     if errors:

@@ -26,7 +26,7 @@ from judgebench.learning.learnt import (
     Material,
     TrainingSet,
     bench_material,
-    folds_told,
+    describe_folds,
     verdict_of,
 )
 from judgebench.records import Answer, Verdict, without_runtime
@@ -137,7 +137,7 @@ def fitted_judges(
         LearntJudge(
             entry.name, Cuts(kept(entry.how), own.rubric, entry.hosts), own, own.cells, home,
             kind="control" if isinstance(entry.how, SimpleConfig) else "judge",
-            more={"folds": folds_told(own)},
+            more={"folds": describe_folds(own)},
         )
         for entry, own in _materials(bench, _with_controls(bench), gather)
     ]  # fmt: skip

@@ -69,10 +69,10 @@ def bench(
     system that nothing was learnt of, and with fewer labels. Safe to interrupt; rerun to resume.
     """
     from judgebench.cli.benchmark import Asked, benchmark
-    from judgebench.tuning.judges import Examining
+    from judgebench.tuning.judges import TuningExtension
 
     asked = Asked(bench, run, extent, output, local_only)
-    benchmark(asked, Examining())
+    benchmark(asked, TuningExtension())
 
 
 @app.command(epilog="Example: judgebench tune rounds runs/mine my-judge")

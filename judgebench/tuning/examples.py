@@ -364,9 +364,9 @@ class Examples(Learner):
             n = f"{cases.without_room:,} requests of {judge.name}"
             _LOG.warning("%s had no room for all of their %s examples", n, self._k)
 
-    def wind_down(self) -> None:
+    def drain(self) -> None:
         if self._judge is not None:
-            self._judge.wind_down()
+            self._judge.drain()
 
     def close(self) -> None:
         if self._judge is not None:

@@ -117,9 +117,9 @@ class Instructions(Learner):
         yield from (verdict.cost or 0.0 for verdict in read_verdicts(paths))
         yield from (line["cost"] or 0.0 for line in _proposals(folder / SEARCH).values())
 
-    def wind_down(self) -> None:
+    def drain(self) -> None:
         for judge in self._open.values():
-            judge.wind_down()
+            judge.drain()
 
     def close(self) -> None:
         for judge in self._open.values():

@@ -15,7 +15,7 @@ from judgebench.learning.learnt import (
     LearntJudge,
     Material,
     bench_material,
-    folds_told,
+    describe_folds,
 )
 from judgebench.prompt import load_prompt
 from judgebench.runs.bench import Bench, Extension, LearntEntry, Loaded
@@ -57,7 +57,7 @@ def open_judges(bench: Bench, folder: RunFolder) -> Sequence[LearntJudge | Tuned
     if not (entries := _with_controls(bench)):
         return tuned
     material = _material(bench)
-    told = folds_told(material)
+    told = describe_folds(material)
     judges = [
         LearntJudge(
             entry.name, learner_of(entry, bench, folder), own, own.cells,
@@ -98,7 +98,7 @@ def open_examination(bench: Bench, folder: RunFolder) -> Sequence[LearntJudge]:
 
 
 @dataclass(frozen=True)
-class Examining:
+class TuningExtension:
     """An `Extend` by which what is learnt is also examined."""
 
     wing: str = "tuning"

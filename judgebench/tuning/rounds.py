@@ -217,8 +217,8 @@ class Rounds(Learner):
     def merge(self, folder: Path, to: Path) -> None:
         self._learner.merge(folder, to)
 
-    def wind_down(self) -> None:
-        self._learner.wind_down()
+    def drain(self) -> None:
+        self._learner.drain()
 
     def close(self) -> None:
         self._learner.close()

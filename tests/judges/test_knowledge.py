@@ -307,7 +307,7 @@ def test_a_further_call_comes_before_a_new_answer() -> None:
     assert [request.key for request in backend.requests] == [f"{n}/0" for n in (0, 0, 1, 1, 2, 2)]
 
 
-@pytest.mark.parametrize("stop", [LLMJudge.wind_down, LLMJudge.close])
+@pytest.mark.parametrize("stop", [LLMJudge.drain, LLMJudge.close])
 def test_nothing_is_asked_after_a_stop(stop: Callable[[LLMJudge], None]) -> None:
     def script(request: Request) -> str:
         if len(backend.requests) == 3:
@@ -408,10 +408,10 @@ def test_ctrl_c_asks_nothing_more_and_the_next_run_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wound_down = threading.Event()
-    wind_down = LLMJudge.wind_down
+    drain = LLMJudge.drain
 
     def heard(judge: LLMJudge) -> None:
-        wind_down(judge)
+        drain(judge)
         wound_down.set()
 
     async def once_all_have_heard(request: Any, body: Body) -> Any:
@@ -424,7 +424,7 @@ def test_ctrl_c_asks_nothing_more_and_the_next_run_goes_on(
         asks = said(json.dumps({"reply": json.loads(ASKS)}))
         return asks if count < 3 else once_all_have_heard
 
-    monkeypatch.setattr(LLMJudge, "wind_down", heard)
+    monkeypatch.setattr(LLMJudge, "drain", heard)
     with Loopback(script) as server:
         known = KNOWLEDGE.replace("questions: 2", "questions: 9")
         bench, folder = alone(tmp_path, server.base_url, known), RunFolder(tmp_path / "r")

@@ -466,8 +466,8 @@ def test_winding_down_keeps_what_is_in_flight_and_drops_what_waits() -> None:
     reader = threading.Thread(target=lambda: replies.extend(stream))
     reader.start()
     assert until(lambda: len(endpoint.tries) == 8 and endpoint.in_flight == 4)
-    owner.wind_down()
-    owner.wind_down()
+    owner.drain()
+    owner.drain()
     go_on.set()
     reader.join(PATIENCE)
     assert not reader.is_alive()
@@ -475,7 +475,7 @@ def test_winding_down_keeps_what_is_in_flight_and_drops_what_waits() -> None:
     assert len(endpoint.tries) == 8
     assert endpoint.ended == 1
     unbegun = owner.stream(endpoint.opened, requests(5))
-    owner.wind_down()
+    owner.drain()
     assert list(unbegun) == []
     assert len(endpoint.tries) == 8
 

@@ -16,7 +16,7 @@ from judgebench.cli.app import app
 from judgebench.errors import SetupError
 from judgebench.runs.load import load_bench
 from judgebench.tuning.config import Learn, RoundsConfig, Stage
-from judgebench.tuning.judges import Examining
+from judgebench.tuning.judges import TuningExtension
 
 SYS = "  - {name: who-wrote-it, learn: by-system}"
 
@@ -65,7 +65,7 @@ def test_a_changed_label_is_another_judge(tmp_path: Path) -> None:
 def test_tune_examines(tmp_path: Path) -> None:
     more = "tuning: {folds: 4, curve: [8], holdout_systems: [model-x]}"
     bench = write_bench(tmp_path, SYS, more=more)
-    jb.run(load_bench(bench, extend=Examining()), tmp_path / "run")
+    jb.run(load_bench(bench, extend=TuningExtension()), tmp_path / "run")
     manifest = json.loads((tmp_path / "run" / "run.json").read_text())
     examined = {n: e for n, e in manifest["judges"].items() if e["kind"] == "tuning"}
     assert sorted(examined) == [

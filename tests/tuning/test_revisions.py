@@ -18,7 +18,7 @@ from judgebench.errors import SetupError
 from judgebench.runs import run_bench
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.load import load_bench
-from judgebench.tuning.judges import Examining
+from judgebench.tuning.judges import TuningExtension
 from judgebench.tuning.measure import measure_tuning
 from judgebench.tuning.rounds import revisions
 
@@ -52,7 +52,7 @@ def set_up(bench: Path, decide: str) -> None:
 
 
 def tune(bench: Path, run: Path) -> None:
-    loaded = load_bench(bench, run_folder=run, extend=Examining())
+    loaded = load_bench(bench, run_folder=run, extend=TuningExtension())
     run_bench.run(loaded, RunFolder(run))
     loaded.close()
 

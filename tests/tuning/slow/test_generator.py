@@ -23,7 +23,7 @@ from judgebench.runs.folder import RunFolder
 from judgebench.runs.load import load_bench
 from judgebench.runs.stop import Interrupted, Stop
 from judgebench.tuning.generator import read_pairs, tune_generator
-from judgebench.tuning.judges import Examining
+from judgebench.tuning.judges import TuningExtension
 from judgebench.tuning.train import Recipe
 
 pytestmark = [
@@ -133,7 +133,7 @@ def test_three_stages_and_their_shuffled_baseline(tmp_path: Path, tiny: Path) ->
     text = "".join(json.dumps(line) + "\n" for line in silver)
     (tmp_path / "silver.jsonl").write_text(text)
     run = tmp_path / "run"
-    loaded = load_bench(bench, run_folder=run, extend=Examining())
+    loaded = load_bench(bench, run_folder=run, extend=TuningExtension())
     jb.run(loaded, run)
     manifest = json.loads((run / "run.json").read_text())["judges"]
     facts = {}
