@@ -141,7 +141,7 @@ def test_loss_and_gradients_are_those_of_plain_passes_with_all_logits(
     training._half = False
     model = training._model.float()
     training._loss(some).backward()
-    found = {n: p.grad.clone() for n, p in training._named.items()}
+    found = {n: p.grad.clone() for n, p in training._trainer.weights.items()}
     model.zero_grad()
     total = 0.0
     for one in some:
@@ -151,7 +151,7 @@ def test_loss_and_gradients_are_those_of_plain_passes_with_all_logits(
             loss.backward(retain_graph=True)
             total += float(loss.detach())
     assert float(training._loss(some).detach()) == pytest.approx(total, rel=1e-5)
-    for name, weight in training._named.items():
+    for name, weight in training._trainer.weights.items():
         assert torch.allclose(found[name], weight.grad, atol=1e-4), name
     assert module._shared(some) == 20
     passes = module._passes(some, 100)
