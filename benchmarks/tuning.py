@@ -77,8 +77,8 @@ def trl(examples: list[Example], model: str, recipe: Recipe, folder: Path) -> fl
     from transformers import TrainerCallback
     from trl import SFTConfig, SFTTrainer
 
+    from judgebench.learning.trainer import has_bf16
     from judgebench.models.checkpoint import load
-    from judgebench.models.trainer import has_bf16
 
     half = has_bf16("cpu")
     base, tokenizer = load(model, dtype="bfloat16" if half else "float32", dense=True)

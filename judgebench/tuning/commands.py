@@ -124,7 +124,7 @@ def generator(
     As a generator of its bench.yaml, `backend: transformers:FOLDER`, beside the untuned one. Safe
     to interrupt; rerun to resume.
     """
-    from judgebench.models.trainer import Watch
+    from judgebench.learning.trainer import Watch
     from judgebench.progress import ProgressDisplay
     from judgebench.runs.stop import PATIENCE_S, Stop, ctrl_c
     from judgebench.tuning.config import LoraConfig

@@ -14,9 +14,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from judgebench.errors import Problem, SetupError
 from judgebench.files import to_json, write_atomically
+from judgebench.learning.trainer import Watch
 from judgebench.models.checkpoint import fetch, is_fetchable, merge
 from judgebench.models.contract import Message, Request
-from judgebench.models.trainer import Watch
 from judgebench.tuning.examples import Texts
 from judgebench.tuning.train import ADAPTER, MODEL, Recipe, train
 from judgebench.yaml_file import read_models

@@ -15,10 +15,10 @@ from judgebench.judges.judge import Task
 from judgebench.judges.llm import LLMJudge
 from judgebench.judges.replies import Written, written_reply
 from judgebench.learning.learnt import LEARNT, Learner, TrainingSet
+from judgebench.learning.trainer import Watch
 from judgebench.models.checkpoint import fetch, identify, identify_adapter, is_fetchable, merge
 from judgebench.models.contract import Request
 from judgebench.models.settings import BackendSettings
-from judgebench.models.trainer import Watch
 from judgebench.models.transformers_backend import TransformersBackend
 from judgebench.prompt import Prompt
 from judgebench.records import Answer, Verdict

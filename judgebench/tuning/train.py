@@ -23,9 +23,9 @@ from typing import Any
 
 from judgebench.errors import SetupError
 from judgebench.files import disk_errors, to_json, write_atomically
+from judgebench.learning.trainer import STATE, Trainer, Watch, has_bf16, memory_errors
 from judgebench.models.checkpoint import identify, import_peft, load, note_base
 from judgebench.models.encoder import length_buckets
-from judgebench.models.trainer import STATE, Trainer, Watch, has_bf16, memory_errors
 from judgebench.models.weighing import common_prefix
 from judgebench.records import content_hash
 from judgebench.tuning.examples import Example

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from judgebench.files import disk_errors, to_json, write_atomically
+from judgebench.learning.trainer import Trainer, Watch, has_bf16, memory_errors
 from judgebench.models.checkpoint import identify
 from judgebench.models.encoder import (
     Encoder,
@@ -32,7 +33,6 @@ from judgebench.models.encoder import (
     length_buckets,
     open_encoder,
 )
-from judgebench.models.trainer import Trainer, Watch, has_bf16, memory_errors
 from judgebench.progress import NoProgress, Progress
 from judgebench.ranking.proxy.evaluator import (
     MANIFEST,

@@ -14,10 +14,10 @@ from tiny_model import write_tiny_model
 
 import judgebench as jb
 from judgebench.errors import SetupError
+from judgebench.learning.trainer import Watch
 from judgebench.models import open_backend
 from judgebench.models.contract import Message, Request
 from judgebench.models.settings import BackendSettings
-from judgebench.models.trainer import Watch
 from judgebench.progress import NoProgress
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.load import load_bench

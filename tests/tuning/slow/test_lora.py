@@ -21,6 +21,7 @@ from tiny_model import write_tiny_model
 import judgebench as jb
 from judgebench.errors import RunError, SetupError
 from judgebench.judges.judge import Task
+from judgebench.learning.trainer import Watch, memory_errors
 from judgebench.models.checkpoint import (
     ChatEncoder,
     identify,
@@ -31,7 +32,6 @@ from judgebench.models.checkpoint import (
     with_adapter,
 )
 from judgebench.models.settings import BackendSettings
-from judgebench.models.trainer import Watch, memory_errors
 from judgebench.models.transformers_backend import TransformersBackend
 from judgebench.models.weighing import ReplyTokens, label_texts
 from judgebench.prompt import load_prompt
@@ -210,7 +210,7 @@ import torch
 torch.set_num_threads(1)
 sys.path[:0] = sys.argv[3:]
 from test_lora import QUICK, examples
-from judgebench.models.trainer import Watch
+from judgebench.learning.trainer import Watch
 from judgebench.tuning.train import train
 print("begins", flush=True)
 train([examples(60), examples(30, 1)], sys.argv[1], QUICK, Path(sys.argv[2]), Watch(every_s=0))
