@@ -80,9 +80,9 @@ class Tab:
         await self.until("Page.loadEventFired", before)
 
     async def reload(self, expression: str, value: str) -> None:
-        """Reload until the expression has that value, 20 times at most: a busy browser hands what a
+        """Reload until the expression has that value, 100 times at most: a busy browser hands what a
         page keeps to the next one a moment later."""
-        for _ in range(20):
+        for _ in range(100):
             before = len(self.events)
             await self.call("Page.reload")
             await self.until("Page.loadEventFired", before)
