@@ -80,8 +80,8 @@ class Tab:
         await self.until("Page.loadEventFired", before)
 
     async def reload(self, expression: str, value: str) -> None:
-        """Reload until the expression has that value, 100 times at most: a busy browser hands what a
-        page keeps to the next one a moment later."""
+        """Reload until the expression has that value, 100 times at most: a busy browser hands what
+        a page keeps to the next one a moment later."""
         for _ in range(100):
             before = len(self.events)
             await self.call("Page.reload")
