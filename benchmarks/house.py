@@ -21,8 +21,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from endpoint import RUBRIC, Endpoint
-
 REPO = Path(__file__).resolve().parents[1]
 SMALL = 100  # lines
 QUESTION_WORDS = {
@@ -95,6 +93,8 @@ def entered(step: Callable[[], Any], package: Path) -> tuple[Any, list[str]]:
 
 def ways_of_a_verdict(root: Path, package: Path) -> Iterator[tuple[str, list[str]]]:
     """The files that verdicts enter at each step: judged by an endpoint, opened, decided on."""
+    from endpoint import RUBRIC, Endpoint
+
     import judgebench as jb
     from judgebench.progress import NoProgress
     from judgebench.runs.folder import RunFolder
