@@ -248,13 +248,13 @@ def the_writer(by: str, replies: Path, local_only: bool) -> JudgeConfig:
 
 
 @contextmanager
-def stoppable(told: str, by: type[KeyboardInterrupt] = KeyboardInterrupt) -> Iterator[None]:
-    """A work that its user may stop: what is `told` then goes to standard error, and the command
-    ends."""
+def stoppable(message: str, by: type[KeyboardInterrupt] = KeyboardInterrupt) -> Iterator[None]:
+    """Run work that its user may stop: the message then goes to standard error, and the command
+    ends with the exit code of Ctrl-C."""
     try:
         yield
     except by:
-        typer.echo(told, err=True)
+        typer.echo(message, err=True)
         raise typer.Exit(INTERRUPTED) from None
 
 
@@ -272,9 +272,9 @@ def writing(
 
     paid, stop = [reply.cost or 0.0 for reply in kept_replies(replies).values()], Stop()
     limited = Budget(budget, sum(paid), max(paid, default=0.0))
-    told = f"Stopped. Replies so far are kept in {replies}; rerun to resume."
+    message = f"Stopped. Replies so far are kept in {replies}; rerun to resume."
     with (
-        stoppable(told, by=Interrupted),
+        stoppable(message, by=Interrupted),
         closing(open_backend(model.backend, model.settings)) as backend,
         ProgressDisplay(ONE_SCREEN.console()) as display,
         ctrl_c(stop, display.say),

@@ -28,7 +28,7 @@ from judgebench.errors import Problem, SetupError, raise_any, shorten
 from judgebench.records import content_hash
 
 Item = Mapping[str, Any]
-FILLED_IN = ("reviewer", "remark")  # beside the answers, by whoever reviews
+FILLED_IN = ("reviewer", "remark")  # beside the answers, by the reviewer
 
 
 @dataclass(frozen=True)
@@ -176,7 +176,7 @@ def read_filled(
         others = [column for column in table.columns if column and column not in known]
         allowed = ", ".join(known)
         problems += missing_columns(table, needed)
-        # Whoever writes the table anew would lose them.
+        # Writing the table anew would lose them.
         problems += [Problem(message, table.file, 1, x, "", allowed) for x in others if known]
         for line, row in filled_rows(table) if not problems else ():
             problems += [replace(x, file=table.file, line=line) for x in check(line, row)]

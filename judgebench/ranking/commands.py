@@ -69,8 +69,8 @@ def run(
         if not folder.manifest():
             confirm_keys(loaded.file, [g for entry in loaded.tasks for g in entry.generators])
         kept = f"Results so far are kept in {folder.path}"
-        told = f"Stopped. {kept}. To resume, rerun:\n  {this_command()}"
-        with stoppable(told, by=Interrupted), ProgressDisplay(console) as display:
+        message = f"Stopped. {kept}. To resume, rerun:\n  {this_command()}"
+        with stoppable(message, by=Interrupted), ProgressDisplay(console) as display:
             rank_all(loaded, folder, display, budget)
         if not report_and_print(folder.path, output):
             raise typer.Exit(1)

@@ -120,8 +120,8 @@ def score(
     if to:
         _check_target(to, answers)
     columns = columns_of(role, "--role")
-    told = f"Stopped. Scores so far are kept in {kept}. To resume, rerun."
-    with stoppable(told), ProgressDisplay(console) as display:
+    message = f"Stopped. Scores so far are kept in {kept}. To resume, rerun."
+    with stoppable(message), ProgressDisplay(console) as display:
         found = score_table(answers, asked, columns, kept, display)
     if to:
         write_atomically(to, found.to_frame().to_csv(index=False).encode())

@@ -120,8 +120,8 @@ def make(
         confirm_keys(file, [model])
     writer, checker = (models[file] if file else None for file in (by, second))
     order = SetOrder(writer, checker, seed, sample)
-    told = f"Stopped. Answers so far are kept in {target}."
-    with ProgressDisplay(ONE_SCREEN.console()) as display, stoppable(told):
+    message = f"Stopped. Answers so far are kept in {target}."
+    with ProgressDisplay(ONE_SCREEN.console()) as display, stoppable(message):
         found = make_set(recipe, answers, whole, target, order, display)
     _tell(found, target)
 
