@@ -26,7 +26,7 @@ $(VENV)/$(MARK): $(VENV)/pyvenv.cfg pyproject.toml
 
 $(VENV)/$(MARK)-dev: $(VENV)/$(MARK)
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
-	$(BIN)/python -m pip install --quiet --group dev
+	$(BIN)/python -m pip install --quiet --no-compile --editable '.[embedded,providers,parquet]' --group dev
 	$(BIN)/python -m pip install --quiet --no-deps --group axe
 	@touch $@
 
@@ -114,7 +114,7 @@ test-ray: $(VENV)/$(MARK)-ray ## A local Ray cluster, a worker of which is kille
 $(BENCH)/$(MARK): pyproject.toml
 	$(PYTHON) -m venv --clear $(BENCH)
 	$(BENCH)/bin/python -m pip install --quiet --upgrade "pip>=25.1"
-	$(BENCH)/bin/python -m pip install --quiet --no-compile --editable '.[embedded]' --group bench
+	$(BENCH)/bin/python -m pip install --quiet --no-compile --editable '.[embedded,providers]' --group bench
 	@touch $@
 
 # Scripts that name a heavy engine run only where its environment exists: make test-slow installs it.

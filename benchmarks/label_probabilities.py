@@ -12,7 +12,7 @@ the same model rates how serious medical queries are, beside crowd workers' labe
 JSON, by raw label probabilities, and by probabilities calibrated in both ways. An accuracy no
 better than `constant-majority` says that the judge tells nothing about an answer.
 
-    pip install 'judgebench[transformers]'
+    pip install 'judgebench-eval[transformers]'
     python benchmarks/label_probabilities.py --data-folder DATA/medical-safety-crowd
 """
 
@@ -251,9 +251,7 @@ def main() -> None:
     given = parser.parse_args()
     missing = [name for name in ("torch", "transformers", "outlines") if not find_spec(name)]
     if missing:
-        sys.exit(
-            f"this benchmark needs {', '.join(missing)}: pip install 'judgebench[transformers]'"
-        )
+        sys.exit(f"this needs {', '.join(missing)}: pip install 'judgebench-eval[transformers]'")
     import torch
 
     if given.threads:

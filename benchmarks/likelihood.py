@@ -6,7 +6,7 @@ weighed behind every `--stride` tokens of each: once by the tree whose branches 
 without such trees does it (and one more that tells the completion's own probabilities). Both are
 timed in turn on the same completions, in seconds of processor time; they must say the same.
 
-    pip install 'judgebench[transformers]'
+    pip install 'judgebench-eval[transformers]'
     python benchmarks/likelihood.py
 """
 

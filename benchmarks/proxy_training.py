@@ -10,7 +10,7 @@ which all take turns.
 judgebench trains without dropout of attention weights, which bars fused kernels. What comes of
 that, and what of batches of like length, the row of a Trainer without this dropout tells apart.
 
-    pip install 'judgebench[proxy]'
+    pip install 'judgebench-eval[proxy]'
     python benchmarks/proxy_training.py --data-folder DATA
 """
 
@@ -195,7 +195,7 @@ def main() -> None:
     missing = [name for name in ("torch", "transformers", "accelerate") if not find_spec(name)]
     if missing:
         extras = "transformers" if "accelerate" in missing else "proxy"
-        sys.exit(f"this benchmark needs {', '.join(missing)}: pip install 'judgebench[{extras}]'")
+        sys.exit(f"this needs {', '.join(missing)}: pip install 'judgebench-eval[{extras}]'")
     import torch
 
     if given.threads:

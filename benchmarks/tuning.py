@@ -9,7 +9,7 @@ Then both adapters are given the same unseen prompts: the loss says whether they
 Each training is a process of its own, whose peak memory the system tells; the clock runs from the
 loaded model to the last step.
 
-    pip install 'judgebench[tuning]' trl
+    pip install 'judgebench-eval[tuning]' trl
     python benchmarks/tuning.py
 """
 
@@ -189,7 +189,7 @@ def main() -> None:
     given = parser.parse_args()
     missing = [name for name in ("torch", "peft", "trl", "datasets") if not find_spec(name)]
     if missing:
-        print(f"left out: needs {', '.join(missing)} (pip install 'judgebench[tuning]' trl)")
+        print(f"left out: needs {', '.join(missing)} (pip install 'judgebench-eval[tuning]' trl)")
         return
     model = str(fetch(given.model)) if given.model == "smollm2" else given.model
     if given.only:

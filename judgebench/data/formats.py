@@ -24,7 +24,6 @@ from pydantic_core import from_json
 
 from judgebench.data.cells import Cell, Nested, Paths, RawRow, Steps, dig, scalar_text
 from judgebench.data.findings import Findings
-from judgebench.errors import MissingExtra
 from judgebench.files import check_unpacked
 
 Quoting = Literal["standard", "none"]
@@ -477,12 +476,10 @@ def read_workbook(
     """The header and the rows of a sheet, by default the only one that holds anything.
 
     A formula is the value that was stored with it; without one it is an error, except in the
-    columns `unread`, known once the header is. Raises MissingExtra without openpyxl.
+    columns `unread`, known once the header is.
     """
-    try:
-        import openpyxl
-    except ImportError as error:
-        raise MissingExtra("an .xlsx file", "xlsx", "openpyxl") from error
+    import openpyxl
+
     try:
         # Values and formulas are two views of a file: a value that was never stored shows as none.
         content = BytesIO(data.read())

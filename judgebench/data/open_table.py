@@ -37,7 +37,7 @@ from judgebench.data.formats import (
     read_workbook,
 )
 from judgebench.data.spec import FileSpec, Format, columns_of
-from judgebench.errors import SetupError
+from judgebench.errors import MissingExtra, SetupError
 from judgebench.features import contributed
 from judgebench.files import ReadRows, check_unpacked, is_named_pipe, open_bytes
 
@@ -372,9 +372,11 @@ def _object_cell(value: Any) -> Cell:
 
 
 def _read_parquet(data: IO[bytes], paths: Paths, file: str, findings: Findings) -> Iterator[RawRow]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError:
+        raise MissingExtra("a Parquet file", "parquet", "pyarrow") from None
     try:
         # An unpacked gzip stream cannot be searched backwards quickly, so it is held whole.
         source = pa.BufferReader(data.read()) if isinstance(data, gzip.GzipFile) else data

@@ -58,7 +58,7 @@ def _part(name: str) -> Any:
 
 KINDS = (
     BackendKind(
-        "litellm", "MODEL", "any provider that litellm knows",
+        "litellm", "MODEL", "any provider that litellm knows (extra providers)",
         "litellm_backend:LiteLLM", REMOTE, remote=True, keys="litellm_backend:lacks_keys",
     ),
     BackendKind(

@@ -265,7 +265,7 @@ def _litellm() -> Any:
     try:
         import litellm
     except ImportError:
-        raise MissingExtra("a litellm backend", "all", "litellm") from None
+        raise MissingExtra("a litellm backend", "providers", "litellm") from None
     litellm.suppress_debug_info = True
     # These say what a server sent, wherever litellm reads a field of another type than expected.
     warnings.filterwarnings("ignore", message="Pydantic serializer warnings")

@@ -303,9 +303,7 @@ def test_sheets_and_formulas(rubric: Rubric, tmp_path: Path) -> None:
     assert told["Labels"].message == "the workbook has no sheet of this name"
 
 
-def test_formulas_that_nobody_reads_and_a_missing_package(
-    rubric: Rubric, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_formulas_that_nobody_reads(rubric: Rubric, tmp_path: Path) -> None:
     book = openpyxl.Workbook()
     for row in (["item_id", "text", "n"], ["a", "one", "=1+1"]):
         book.worksheets[0].append(row)
@@ -313,12 +311,18 @@ def test_formulas_that_nobody_reads_and_a_missing_package(
     spec = "files:\n  - {path: a.xlsx, items: {item_id: item_id, text: text}}\n"
     (tmp_path / "data.yaml").write_text(spec)
     assert texts(load_data(tmp_path / "data.yaml", rubric)) == {"a": "one"}
-    monkeypatch.setitem(sys.modules, "openpyxl", None)  # as where it is not installed
+
+
+def test_parquet_without_its_package(
+    rubric: Rubric, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.parquet").write_bytes(b"PAR1")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)  # as where it is not installed
     with pytest.raises(MissingExtra) as caught:
-        load_data(tmp_path / "data.yaml", rubric)
+        load_data(tmp_path / "a.parquet", rubric)
     assert str(caught.value) == (
-        "an .xlsx file needs the package openpyxl, which is not installed: "
-        "pip install 'judgebench[xlsx]'"
+        "a Parquet file needs the package pyarrow, which is not installed: "
+        "pip install 'judgebench-eval[parquet]'"
     )
 
 

@@ -122,7 +122,7 @@ def test_an_eval_log_needs_inspect_ai_and_says_so(
         jb.import_file(FILES / "inspect.eval", tmp_path)
     assert str(error.value) == (
         "Reading an .eval log needs the package inspect-ai, which is not installed: "
-        "pip install 'judgebench[inspect]'"
+        "pip install 'judgebench-eval[inspect]'"
     )
 
 

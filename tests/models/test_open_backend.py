@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pydantic import ValidationError
 
-from judgebench.errors import SetupError
+from judgebench.errors import MissingExtra, SetupError
 from judgebench.models import KINDS, open_backend
 from judgebench.models.settings import BackendSettings
 
@@ -19,6 +20,16 @@ def test_unknown_spec_lists_what_is_allowed(spec: str) -> None:
     with pytest.raises(SetupError) as caught:
         open_backend(spec)
     assert all(kind.spelling in str(caught.value) for kind in KINDS)
+
+
+def test_a_provider_without_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "litellm", None)  # as where it is not installed
+    with pytest.raises(MissingExtra) as caught:
+        open_backend("litellm:openai/gpt-4o")
+    assert str(caught.value) == (
+        "a litellm backend needs the package litellm, which is not installed: "
+        "pip install 'judgebench-eval[providers]'"
+    )
 
 
 def test_address_in_the_settings_or_in_the_spec() -> None:

@@ -39,7 +39,7 @@ def test_the_extra_that_is_missing_is_named(
     scorer = scorer_config(how).scorer
     assert str(error.value) == (
         f"the scorer {scorer} needs the package {named}, which is not installed: "
-        "pip install 'judgebench[semantic]'"
+        "pip install 'judgebench-eval[semantic]'"
     )
 
 

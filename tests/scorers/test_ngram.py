@@ -213,7 +213,7 @@ def test_a_missing_library_is_named(
         opened(how)
     assert str(error.value) == (
         f"the scorer {how} needs the package {package}, which is not installed: "
-        "pip install 'judgebench[scorers]'"
+        "pip install 'judgebench-eval[scorers]'"
     )
 
 

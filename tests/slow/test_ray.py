@@ -24,7 +24,7 @@ from judgebench.runs.run_bench import Engine, Sharing, run
 
 pytestmark = pytest.mark.ray
 
-ray = pytest.importorskip("ray", reason="pip install 'judgebench[ray]'")
+ray = pytest.importorskip("ray", reason="pip install 'judgebench-eval[ray]'")
 
 
 TWO_WORKERS = Sharing(engine="ray", workers=2)
