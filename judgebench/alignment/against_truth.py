@@ -47,8 +47,13 @@ from judgebench.studies.truth import Labels
 from judgebench.words import counted
 
 
-def scores(study: Study, judge: JudgeVerdicts, metric: Metric) -> Iterator[Row]:
-    """Every statistic of one judge on one metric; three ways where it failed on some items."""
+def scores(
+    study: Study,
+    judge: JudgeVerdicts,
+    metric: Metric,
+    statistics: Iterable[Declared] = tuple(STATISTICS.values()),
+) -> Iterator[Row]:
+    """The statistics of one judge on one metric; three ways where it failed on some items."""
     truth, judged, clusters = paired_labels(study, judge, metric)
     failures = int(((truth >= 0) & (judged < 0)).sum())
     policies: tuple[FailurePolicy, ...] = ("left_out", "worst", "best")
@@ -57,7 +62,7 @@ def scores(study: Study, judge: JudgeVerdicts, metric: Metric) -> Iterator[Row]:
         filled = fill_failures(truth, judged, policy, k, ordinal)
         counts = ClusterCounts(confusion_by_cluster(truth, filled, clusters, k))
         missing = failures if policy == "left_out" else 0
-        for declared in STATISTICS.values():
+        for declared in statistics:
             estimate = score_of(study, declared, metric, counts, missing)
             yield Row("score", declared.key, estimate, judge.name, metric.id, {"failures": policy})
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -212,17 +211,17 @@ def _asked(study: Study) -> tuple[str, ...]:
 
 
 def accuracies(study: Study) -> Iterator[Row]:
-    """The accuracy of every judge, and the human ceiling, of each metric: the rows of an alignment
+    """The accuracy of every judge, and of the annotators, of each metric: the rows of an alignment
     with them, taken from one where it stands beside the study, else without the cost of others."""
-    found = study.beside.get(ALIGNED)
+    found, only = study.beside.get(ALIGNED), (STATISTICS["accuracy"],)
     if isinstance(found, Results):
-        yield from found.select("score", "accuracy", failures="left_out")
-        yield from found.select("ceiling", "accuracy", who="all")
+        yield from found.select("score", "accuracy")
+        yield from found.select("ceiling", "accuracy")
         return
     for metric in study.rubric.metrics:
         for judge in study.judges:
-            yield from islice(scores(study, judge, metric), 1)
-        yield from (row for row in islice(ceiling(study, metric), 1) if row["who"] == "all")
+            yield from scores(study, judge, metric, only)
+        yield from ceiling(study, metric, only)
 
 
 def _rows(study: Study, judges: Sequence[JudgeSummary]) -> Iterator[Row]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any, Literal
@@ -197,7 +197,9 @@ def _pooled_agreement(study: Study) -> Iterator[Row]:
         yield Row("agreement", key, estimate, "", "all", {"who": "all"})
 
 
-def ceiling(study: Study, metric: Metric) -> Iterator[Row]:
+def ceiling(
+    study: Study, metric: Metric, statistics: Iterable[Declared] = tuple(STATISTICS.values())
+) -> Iterator[Row]:
     """Each annotator against the truth of the others in the bar: what a colleague would reach.
 
     `all` are those in the bar; who is clearly worse than the others is not.
@@ -205,16 +207,16 @@ def ceiling(study: Study, metric: Metric) -> Iterator[Row]:
     humans = study.humans[metric.id]
     if study.config.rule == "each":
         pairs = vote_pairs_by_cluster(humans.made.values, humans.clusters, len(metric.labels))
-        for row in _ceiling_scores(study, "all", metric, pairs, 0):
+        for row in _ceiling_scores(study, "all", metric, pairs, 0, statistics):
             yield replace(row, estimate=_of_pairs(row.estimate))
         return
     counts = {a: _against_others(study, metric, a) for a in humans.ratings.annotators}
     if makers := [counts[a] for a in humans.in_bar()]:
-        pooled = np.sum([c for c, _ in makers], axis=0)
-        yield from _ceiling_scores(study, "all", metric, pooled, sum(m for _, m in makers))
+        pooled, missing = np.sum([c for c, _ in makers], axis=0), sum(m for _, m in makers)
+        yield from _ceiling_scores(study, "all", metric, pooled, missing, statistics)
     for annotator, (own, missing) in counts.items():
         if not is_slot(annotator):
-            yield from _ceiling_scores(study, annotator, metric, own, missing)
+            yield from _ceiling_scores(study, annotator, metric, own, missing, statistics)
 
 
 def _against_others(study: Study, metric: Metric, annotator: str) -> tuple[FloatArray, int]:
@@ -227,10 +229,11 @@ def _against_others(study: Study, metric: Metric, annotator: str) -> tuple[Float
 
 
 def _ceiling_scores(
-    study: Study, annotator: str, metric: Metric, counts: FloatArray, missing: int
-) -> Iterator[Row]:
+    study: Study, annotator: str, metric: Metric, counts: FloatArray, missing: int,
+    statistics: Iterable[Declared],
+) -> Iterator[Row]:  # fmt: skip
     shared = ClusterCounts(counts)
-    for declared in STATISTICS.values():
+    for declared in statistics:
         if "ceiling" not in declared.shown or declared.formula is None or not declared.fits(metric):
             continue
         estimate = cluster_bootstrap(

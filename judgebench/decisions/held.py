@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -52,24 +53,36 @@ def _first(which: Bools, names: Sequence[str]) -> str:
 
 
 NOT_ASKED = "The judge was asked about no item that anybody else labelled"
-_CHECK = "Check whether these labels were in its prompt, its examples or what it was trained on"
+_CHECK = "Check whether these labels were in its prompt, its examples or what it was trained on."
 _CHECK_PEOPLE = (
-    "Check whether one saw the labels of the other, or one file was read under two names"
+    "Check whether one saw the labels of the other, or one file was read under two names."
 )
 NOT_LABELLED = "No item has a human label on this metric"
+_BY_TWO = "Have two annotators label the same items."
+
+
+class Obstacle(NamedTuple):
+    """A reason why nothing can be decided, or not in favour of a judge; and what to do about it."""
+
+    why: str
+    advice: str
+
+
+_NOBODY_ASKED = Obstacle(NOT_ASKED, "Have the judge label the items that annotators labelled.")
+_NOBODY_LABELLED = Obstacle(NOT_LABELLED, "Have annotators label it.")
 
 
 @dataclass(frozen=True)
 class Measured:
     """One judge on one metric: counts and conditions.
 
-    `gate` says why nothing can be decided, and is empty as a rule. `basis` says how many answers,
+    `gate` says why nothing can be decided, and is None as a rule. `basis` says how many answers,
     questions and annotators the conditions rest on.
     """
 
     counts: StudyCounts | None
     conditions: tuple[Condition, ...]
-    gate: str
+    gate: Obstacle | None
     basis: str = ""
 
 
@@ -133,7 +146,7 @@ class Held:
         test."""
         asked = self.study.asked(judge, self.metric)
         if not asked[self.rows].any():
-            return Measured(None, (), NOT_ASKED if len(self.rows) else NOT_LABELLED)
+            return Measured(None, (), _NOBODY_ASKED if len(self.rows) else _NOBODY_LABELLED)
         judged = self._judged(judge)
         counts = study_counts(self.side, judged, asked[self.rows], self._controls)
         found = findings(counts, self.rule, counts.how_many[None, :])
@@ -179,79 +192,94 @@ class Held:
             if side.clusters.n >= self.rule.questions
         }
 
-    def derived(self, judge: JudgeVerdicts) -> str:
-        """Say why a judge's labels cannot be taken for its own judgements; empty where they can.
+    def derived(self, judge: JudgeVerdicts) -> Obstacle | None:
+        """Say why a judge's labels cannot be taken for its own judgements; None where they can.
         Places in a list are nobody whose labels could be copied."""
         if any(map(is_slot, self.names)) or judge.name in self.rule.independent:
-            return ""
+            return None
         why = why_derived(self._judged(judge), self.side, self.names)
-        return f"{why}. {_CHECK}" if why else ""
+        return Obstacle(why, _CHECK) if why else None
 
     @cached_property
-    def copied(self) -> str:
-        """Say why the annotators' labels cannot all be taken for their own; empty where they
+    def copied(self) -> Obstacle | None:
+        """Say why the annotators' labels cannot all be taken for their own; None where they
         can."""
         made, humans = self.humans.made, self.humans
         if any(map(is_slot, self.names)):
-            return ""
+            return None
         why = why_copied(made.values, made.annotators, humans.clusters, self.rule.independent)
-        return f"{why}. {_CHECK_PEOPLE}" if why else ""
+        return Obstacle(why, _CHECK_PEOPLE) if why else None
 
-    def _incomplete(self, judge: JudgeVerdicts, asked: Bools) -> str:
+    def _incomplete(self, judge: JudgeVerdicts, asked: Bools) -> Obstacle | None:
         """Say why the numbers rest on a part of the run that need not be like the rest, or
-        empty."""
+        None."""
         if self.study.damage:
-            return "Files of the run are damaged, and what is left need not be like what is lost"
+            return Obstacle(
+                "Files of the run are damaged, and what is left need not be like what is lost",
+                "Restore the files, or run the benchmark again.",
+            )
         asked = asked[self.study.answers.of_kind(self.metric, self.study.rubric)]
         if self.study.unfinished and not (asked.all() or judge.asked_in_part):
-            return (
+            return Obstacle(
                 f"The run is unfinished: the judge has {asked.sum():,} of {len(asked):,} verdicts, "
-                "and the first need not be like the others"
+                "and the first need not be like the others",
+                "Run the benchmark again: it resumes where it stopped.",
             )
-        return ""
+        return None
 
-    def _gate(self, counts: StudyCounts, asked: Bools) -> str:
-        """Say why nothing can be known at all, whatever the numbers are; empty where something can.
+    def _gate(self, counts: StudyCounts, asked: Bools) -> Obstacle | None:
+        """Say why nothing can be known at all, whatever the numbers are; None where something can.
 
         `asked` (items,) says about which of all items the judge was asked.
         """
         if counts.how_many @ counts.asked[:, 1] == counts.total_asked:
-            return f"The judge gave no label on any of {counts.total_asked:,} labelled items"
+            why = f"The judge gave no label on any of {counts.total_asked:,} labelled items"
+            return Obstacle(why, "Read why: verdicts.csv of a report has a reason for each.")
         if not counts.items.any():
-            return NO_TRUTH[:1].upper() + NO_TRUTH[1:]
+            why = NO_TRUTH[:1].upper() + NO_TRUTH[1:]
+            return Obstacle(why, "Have annotators label items that the judge was asked about.")
         if not counts.pairs.any() and self.rule.assist.annotators > 1:
-            return self._no_pairs(asked)
-        if (counts.items.sum(axis=0) > 0).sum() == 1:
-            return (
-                "Annotators gave every item the same label: agreement on it says nothing of a judge"
-            )
+            return Obstacle(*self._no_pairs(asked))
         by_two = (counts.pairs > 0).any(axis=(1, 2))
         known = by_two if by_two.any() else counts.items.any(axis=1)
-        questions = int(counts.how_many @ known)
-        if questions < self.rule.questions:
+        questions, required = int(counts.how_many @ known), self.rule.questions
+        if questions < required:
             who = "two annotators" if by_two.any() else "an annotator"
-            return (
-                f"Only {questions} questions were labelled by {who}; at least "
-                f"{self.rule.questions} are required"
+            labelled = counted(questions, "question was", "questions were")
+            return Obstacle(
+                f"Only {labelled} labelled by {who}; at least {required} are required",
+                f"Have {who} label at least {required - questions} more.",
             )
-        return ""
+        if (counts.items.sum(axis=0) > 0).sum() == 1:
+            return Obstacle(
+                "The reference label is the same on every item: agreement on it says nothing of a "
+                "judge",
+                "Add items to which annotators give another label.",
+            )
+        return None
 
-    def _no_pairs(self, asked: Bools) -> str:
-        """Say why no annotator can be compared with others on any item."""
+    def _no_pairs(self, asked: Bools) -> tuple[str, str]:
+        """Say why no annotator can be compared with others on any item, and what to do."""
         ratings = self.humans.ratings
         if not _labelled_by_two(ratings).any():
-            return "No item was labelled by two annotators: there is no human to compare with"
+            why = "No item was labelled by two annotators: there is no human to compare with"
+            return why, "Have a second annotator label the same items."
         by_two = _labelled_by_two(ratings.of(self.names))
         if not by_two.any():
             left_out = [name for name in ratings.annotators if name not in self.names]
             names = ", ".join(left_out[:3]) + (" and others" if len(left_out) > 3 else "")
             return (
                 f"Too few annotators are left to compare with: without {names}, no item was "
-                "labelled by two annotators"
+                "labelled by two annotators",
+                _BY_TWO,
             )
         if not (by_two & asked[ratings.rows]).any():
-            return "The judge was asked about no item that two annotators labelled"
-        return "With one annotator left out, the others give no truth on any item"
+            why = "The judge was asked about no item that two annotators labelled"
+            return why, "Have the judge label these items."
+        return (
+            "With one annotator left out, the others give no reference label on any item",
+            "Have a third annotator label the same items.",
+        )
 
 
 def _labelled_by_two(ratings: Ratings) -> Bools:

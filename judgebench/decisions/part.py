@@ -23,6 +23,7 @@ from judgebench.decisions.result import (
     percent,
     why,
 )
+from judgebench.decisions.standing import LOOKS, standings
 from judgebench.decisions.words import (
     STATES,
     bound_text,
@@ -35,12 +36,6 @@ from judgebench.results.part import Block, Drawing, Intervals, Lane, Part
 from judgebench.results.tables import DASH, NO_REASON, Cell, Look, Table, format_number
 from judgebench.words import counted, listed
 
-OUTCOME_LOOKS: Mapping[Outcome, Look] = {
-    Outcome.REPLACE: "good",
-    Outcome.ASSIST: "fair",
-    Outcome.DO_NOT_USE: "bad",
-    Outcome.CANT_TELL: "unclear",
-}
 _MOST_ON_ONE_LINE = 2  # judges, whose outcome and accuracy share a line
 _NARROW = 8  # characters of a name on a line, where there are many judges
 _ROOM = 26  # lines of a screen for bars, the table and sentences
@@ -131,7 +126,7 @@ def _held_against(decisions: Decisions, metric: str) -> Iterator[str]:
 
 
 def _cell(outcome: Outcome | None, beside: str = "") -> Cell | None:
-    return Cell(outcome.value + beside, look=OUTCOME_LOOKS[outcome]) if outcome else None
+    return Cell(outcome.value + beside, look=LOOKS[outcome]) if outcome else None
 
 
 def _sentences(decisions: Decisions, room: int) -> Iterator[str]:
@@ -214,7 +209,7 @@ def decisions_part(decisions: Decisions) -> Part:
     paper = (paper_table(decisions),) if outcomes else ()
     return Part(
         "decisions", title, decisions.results, blocks, decisions.notes, facts, screen, paper,
-        decisions.collapsed, own_file=True,
+        decisions.collapsed, own_file=True, standings=tuple(standings(decisions)),
     )  # fmt: skip
 
 

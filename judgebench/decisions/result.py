@@ -127,10 +127,11 @@ class InCamp:
 class Decision:
     """The decision on one judge and one metric.
 
-    `reason` is a sentence to act on, and `numbers` what it rests on. `replace` and `assist` are
-    the conditions; either may be empty where nothing could be computed, and `reason` then says
-    why. `more` is None where the decision is clear. Where annotators fall into `camps`, no single
-    bar exists, and each is decided against apart.
+    `reason` is a sentence to act on, and `numbers` what it rests on; `advice` says what else must
+    be known or done before anybody acts on it. `replace` and `assist` are the conditions; either
+    may be empty where nothing could be computed, and `reason` then says why. `more` is None where
+    the decision is clear. Where annotators fall into `camps`, no single bar exists, and each is
+    decided against apart.
     """
 
     judge: str
@@ -142,6 +143,7 @@ class Decision:
     assist: tuple[Condition, ...] = ()
     more: MoreData | None = None
     camps: tuple[InCamp, ...] = ()
+    advice: str = ""
 
     def condition_rows(self) -> Iterator[Row]:
         """Every condition, then how much more data is needed."""
@@ -163,7 +165,7 @@ class Decision:
 
     def row(self) -> Row:
         """The outcome as a row without a number."""
-        reason = " ".join(part for part in (self.reason, self.numbers) if part)
+        reason = " ".join(filter(None, (self.reason, self.advice, self.numbers)))
         keys = {"outcome": self.outcome.value}
         return Row("decision", "", Estimate(None, reason=reason), self.judge, self.metric, keys)
 
@@ -258,13 +260,24 @@ class Decisions(Shown):
         """The share of answers to which a judge gives the label of the truth."""
         return self.beside.find("accuracy", "score", judge=judge, metric=metric)
 
+    def worst_accuracy(self, judge: str, metric: str) -> Estimate:
+        """The same where every answer without a label counts as wrong."""
+        about = {"judge": judge, "metric": metric}
+        worst = self.beside.select("score", "accuracy", failures="worst", **about)
+        return worst[0].estimate if worst else self.accuracy(judge, metric)
+
     def ceiling(self, metric: str) -> Estimate:
         """The accuracy of one annotator against the others."""
         return self.beside.find("accuracy", "ceiling", metric=metric, who="all")
 
+    def annotators(self, metric: str) -> dict[str, Estimate]:
+        """The accuracy of each annotator against the others, by name."""
+        rows = self.beside.select("ceiling", "accuracy", metric=metric)
+        return {row["who"]: row.estimate for row in rows if row["who"] != "all"}
+
     def best_control(self, metric: str) -> Row:
         """The accuracy of the most accurate control judge; of no judge where there is none."""
-        rows = self.beside.select("score", "accuracy", metric=metric)
+        rows = self.beside.select("score", "accuracy", metric=metric, failures="left_out")
         known = [r for r in rows if r.judge not in self.judges and r.estimate.value is not None]
         return max(known, key=lambda r: r.estimate.value or 0.0, default=_NO_CONTROL)
 
@@ -302,7 +315,7 @@ class Decisions(Shown):
 
 def why(d: Decision) -> str:
     """Say why a decision is as it is, and what data it needs."""
-    return " ".join(filter(None, (d.reason or NO_REASON, more_sentence(d))))
+    return " ".join(filter(None, (d.reason or NO_REASON, d.advice, more_sentence(d))))
 
 
 def more_sentence(decision: Decision) -> str:

@@ -26,7 +26,7 @@ from judgebench.decisions.beside import (
 )
 from judgebench.decisions.conditions import assist_conditions, findings, stress_conditions
 from judgebench.decisions.counts import HumanSide, StudyCounts, study_counts
-from judgebench.decisions.held import Held, Measured
+from judgebench.decisions.held import Held, Measured, Obstacle
 from judgebench.decisions.kinds import KINDS
 from judgebench.decisions.result import (
     Condition,
@@ -42,6 +42,7 @@ from judgebench.decisions.result import (
 from judgebench.decisions.rule import DecisionRule, rule_for
 from judgebench.decisions.triage import triage_curves
 from judgebench.decisions.words import (
+    AGREE_FIRST,
     IN_SIGHT,
     NO_QUESTIONS,
     NOT_KNOWN_BLIND,
@@ -298,7 +299,7 @@ def _notes(study: Study, rule: DecisionRule, stress: Results | None, tried: int)
             "one. To spend less, choose on one half of the questions and decide on the other."
         )
     if made and not study.knows_questions:
-        yield f"{NO_QUESTIONS}."
+        yield ". ".join(NO_QUESTIONS)
     if made > 1 and len(metrics) > 1 and not rule.family:
         yield (
             f"{len(metrics)} metrics are decided, each with its own chance of error: up to "
@@ -332,7 +333,7 @@ def decisions(
             assist = assist_conditions(curves, *about) if metric.kind == "ordinal" else ()
             measured = bar.measure(judge, stressed)
             in_camps = tuple(_in_camp(camp, camp.measure(judge, stressed)) for camp in camps)
-            guard = "", False
+            guard: tuple[Obstacle | None, bool] = None, False
             if not measured.gate:
                 guard = _guard(study, bar, judge, measured.conditions, in_camps)
             yield _decided(study, about, measured, assist, in_camps, guard)
@@ -341,20 +342,21 @@ def decisions(
 def _guard(
     study: Study, bar: Held, judge: JudgeVerdicts, conditions: Sequence[Condition],
     camps: Sequence[InCamp],
-) -> tuple[str, bool]:  # fmt: skip
-    """Say why the judge can neither replace nor assist, whatever its numbers; empty where it may.
+) -> tuple[Obstacle | None, bool]:  # fmt: skip
+    """Say why the judge can neither replace nor assist, whatever its numbers; None where it may.
     And whether it fails all the same: no guard saves it from that. Beside annotators who may be
     copies of each other it fails only by what does not rest on how often these agree."""
     if study.config.blind == "no":
-        return f"{IN_SIGHT}: agreement with them shows nothing", _fails(conditions)
+        return Obstacle(*IN_SIGHT), _fails(conditions)
     if camps:
-        return camps_sentence(camps), all(c.outcome is Outcome.DO_NOT_USE for c in camps)
+        divided = Obstacle(camps_sentence(camps), AGREE_FIRST)
+        return divided, all(c.outcome is Outcome.DO_NOT_USE for c in camps)
     if bar.copied:
         conditions = [c for c in conditions if not KINDS[c.key].of_agreement]
     why = bar.copied or bar.derived(judge)
     replaces = outcome_of(conditions, ()) is Outcome.REPLACE
     if replaces and not why and not study.knows_questions:
-        why = NO_QUESTIONS
+        why = Obstacle(*NO_QUESTIONS)
     return why, _fails(conditions)
 
 
@@ -370,24 +372,29 @@ def _in_camp(camp: Held, found: Measured) -> InCamp:
 
 def _decided(
     study: Study, about: tuple[str, str, DecisionRule], found: Measured,
-    assist: tuple[Condition, ...], camps: tuple[InCamp, ...], guard: tuple[str, bool],
+    assist: tuple[Condition, ...], camps: tuple[InCamp, ...], guard: tuple[Obstacle | None, bool],
 ) -> Decision:  # fmt: skip
     judge, metric, rule = about
-    if found.counts is None:
-        return Decision(judge, metric, Outcome.CANT_TELL, f"{found.gate}.")
     guarded, fails = guard
     more, outcome = None, Outcome.DO_NOT_USE if guarded else outcome_of(found.conditions, assist)
-    if why := found.gate or ("" if fails else guarded):
-        more = MoreData(reason=f"Nothing to plan from: {why}")
-        reason, numbers, outcome = f"{why}.", "", Outcome.CANT_TELL
+    stop = found.gate or (None if fails else guarded)
+    if found.counts is None and stop:
+        return Decision(judge, metric, Outcome.CANT_TELL, f"{stop.why}.", advice=stop.advice)
+    assert found.counts is not None
+    if stop:
+        more = MoreData(reason=f"Nothing to plan from: {stop.why}")
+        reason, numbers, outcome, advice = f"{stop.why}.", "", Outcome.CANT_TELL, stop.advice
     else:
         reason, numbers = reason_for(outcome, found.conditions, assist)
-        reason = f"{reason} {guarded}." if guarded else reason
+        advice = f"{guarded.why}. {guarded.advice}" if guarded else ""
         if outcome is Outcome.REPLACE and study.config.blind == "unknown":
-            reason += f" {NOT_KNOWN_BLIND}"
+            advice = NOT_KNOWN_BLIND
         if outcome is Outcome.ASSIST and not found.counts.pairs.any():
-            reason += f" {OF_ONE}"
+            advice = OF_ONE
         numbers = f"{numbers} · {found.basis}"
-    if outcome is Outcome.CANT_TELL and more is None:
-        more = more_data(found.counts, rule, found.conditions, study.resampling.seed)
-    return Decision(judge, metric, outcome, reason, numbers, found.conditions, assist, more, camps)
+        if outcome is Outcome.CANT_TELL:
+            more = more_data(found.counts, rule, found.conditions, study.resampling.seed)
+    conditions = found.conditions
+    return Decision(
+        judge, metric, outcome, reason, numbers, conditions, assist, more, camps, advice
+    )

@@ -27,12 +27,17 @@ STATES = (
     f"{State.NOT_MET.value.capitalize()}: the whole interval lies on the wrong side. "
     f"{State.UNCLEAR.value.capitalize()}: neither."
 )
-IN_SIGHT = "Labels were made in sight of a model's label"
+IN_SIGHT = (
+    "Labels were made in sight of a model's label: agreement with them shows nothing",
+    "Have items labelled without sight of any model's label.",
+)
 NO_QUESTIONS = (
     "No column says which items belong to the same question, so that intervals may be too narrow "
-    "for REPLACE: add a column `question` or `group`, or declare with --independent-items (or "
-    "`truth: {independent_items: true}`) that each item is a question of its own"
+    "for REPLACE",
+    "Add a column `question` or `group`, or declare with --independent-items (or `truth: "
+    "{independent_items: true}`) that each item is a question of its own.",
 )
+AGREE_FIRST = "Agree on how to read the labels, then label again."
 NOT_KNOWN_BLIND = (
     "It is not known whether the labels were made without sight of any model's label; declare it "
     "with --blind yes or `truth: {blind: yes}`."

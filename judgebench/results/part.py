@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from judgebench.records import Estimate
 from judgebench.results.rows import Results
-from judgebench.results.tables import Table
+from judgebench.results.tables import Look, Table
 
 LaneKind = Literal["judge", "control", "human"]
 # What a dark cell of a heat map means: near to the humans, far from them, or a signed error.
@@ -93,6 +93,33 @@ class Card:
 
 
 @dataclass(frozen=True, slots=True)
+class Standing:
+    """One judge on one metric in a line: an outcome, the shares that it is read beside, a sentence
+    why and a sentence what to do next.
+
+    `judge` and `metric` are as they are shown. `accuracy`, `humans` (one annotator against the
+    others), `annotators` (each of them by name) and `baseline` are shares of answers with the
+    reference label. Of a judge the `failures`, answers without a label, count as wrong. A judge
+    that is within `margin` of the annotators is as good as one. `numbers` are those behind `why`.
+    """
+
+    judge: str
+    metric: str
+    outcome: str
+    look: Look
+    accuracy: Estimate
+    failures: int
+    humans: Estimate
+    annotators: Mapping[str, Estimate]
+    baseline: Estimate
+    baseline_name: str
+    margin: float
+    why: str
+    next: str
+    numbers: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Block:
     """A heading with what stands under it: sentences, tables, figures, cards to browse.
 
@@ -124,6 +151,7 @@ class Part:
     are what a reader asks first (outcomes, answers, rubric, judges, date): heading and what is
     said. `screen` is what a terminal shows of it unless everything is asked for, `paper` the tables
     that a paper would show, and `files` are tables of texts beside it, each a CSV file.
+    `standings` hold an outcome each, by metric and then by judge.
     """
 
     key: str
@@ -137,6 +165,7 @@ class Part:
     urgent: tuple[str, ...] = ()
     files: Files = field(default_factory=dict)
     own_file: bool = False
+    standings: tuple[Standing, ...] = ()
 
 
 def incomplete(part: Part, gaps: tuple[str, ...]) -> Part:

@@ -26,9 +26,9 @@ def test_labels_made_in_sight_of_a_model_show_nothing() -> None:
 
 
 def test_where_nobody_says_so_it_is_said_beside_replace() -> None:
-    assert "declare it with --blind yes" in decided(HUMANS, GOOD).reason
-    assert "--blind" not in decided(HUMANS, GOOD, blind="yes").reason
-    assert "--blind" not in decided(HUMANS, noisy(TRUE, 0.35, 9)).reason
+    assert "declare it with --blind yes" in decided(HUMANS, GOOD).advice
+    assert "--blind" not in decided(HUMANS, GOOD, blind="yes").advice
+    assert "--blind" not in decided(HUMANS, noisy(TRUE, 0.35, 9)).advice
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_without_a_question_column_nobody_is_replaced_until_items_are_declared_i
         assert any("No column says" in note for note in made.notes) is not declared
     assert outcomes[True].outcome is Outcome.REPLACE
     assert outcomes[False].outcome is Outcome.CANT_TELL
-    assert "add a column `question` or `group`" in outcomes[False].reason
+    assert "Add a column `question` or `group`" in outcomes[False].advice
     grouped = jb.study(labels.assign(question=labels.item_id + "?"), verdicts, rubric=rubric)
     assert jb.decide(grouped).decisions[0].outcome is Outcome.REPLACE
 
@@ -176,7 +176,7 @@ def test_no_guard_saves_a_judge_that_fails() -> None:
     )
     found = decided(HUMANS, copied)
     assert found.outcome is Outcome.DO_NOT_USE
-    assert "its labels may be derived in part" in found.reason
+    assert "its labels may be derived in part" in found.advice
 
 
 def test_a_copy_that_does_not_fail_is_not_decided() -> None:

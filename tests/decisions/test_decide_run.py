@@ -246,8 +246,8 @@ THREE = {"h0": "a" * 40, "h1": "b" * 40, "h2": "c" * 40}
     ("humans", "judge", "reason", "ties"),
     [
         ({"h": TRUE}, TRUE, "No item was labelled by two annotators", "upper"),
-        (THREE, "b" * 40, "the others give no truth on any item.", "none"),
-        ({"h0": "a" * 100, "h1": "a" * 100}, "a" * 100, "gave every item the same label", "upper"),
+        (THREE, "b" * 40, "the others give no reference label on any item.", "none"),
+        ({"h0": "a" * 100, "h1": "a" * 100}, "a" * 100, "label is the same on every item", "upper"),
         (HUMANS, "." * 400, "no label on any of 400 labelled items", "upper"),
         (
             {"h0": "abc", "h1": "abc", "h2": "aba"}, "abc",

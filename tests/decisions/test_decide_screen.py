@@ -25,7 +25,7 @@ def decided(
 ) -> Decisions:
     """Decisions by hand: judge, metric, outcome, reason; all with the same accuracy."""
     scores = [
-        Row("score", "accuracy", Estimate(value, n=9), judge, metric)
+        Row("score", "accuracy", Estimate(value, n=9), judge, metric, {"failures": "left_out"})
         for metric in dict.fromkeys(metric for _, metric, *_ in made)
         for judge, value in [*((j, 0.75) for j in judges), ("random", 0.5), ("prior", 0.625)]
     ]

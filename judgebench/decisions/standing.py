@@ -1,0 +1,119 @@
+"""One line for each decision: the outcome, the numbers to read it beside, why, and what to do next.
+
+Everything in it is taken from the decision; nothing is measured here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from judgebench.decisions.result import (
+    AT_SEVERE,
+    NO_FILTER,
+    Condition,
+    Decision,
+    Decisions,
+    MoreData,
+    Outcome,
+    State,
+    percent,
+)
+from judgebench.decisions.words import threshold_text
+from judgebench.results.part import Standing
+from judgebench.results.tables import NO_REASON, Look
+from judgebench.stats.thresholds import Choice
+from judgebench.words import counted
+
+LOOKS: Mapping[Outcome, Look] = {
+    Outcome.REPLACE: "good",
+    Outcome.ASSIST: "fair",
+    Outcome.DO_NOT_USE: "bad",
+    Outcome.CANT_TELL: "unclear",
+}
+
+
+def standings(decisions: Decisions) -> Iterator[Standing]:
+    """A line for each decision, the judges of a metric after each other.
+
+    >>> import judgebench as jb
+    >>> first = next(standings(jb.decide(jb.open_run("runs/small"))))
+    >>> first.judge, first.outcome
+    ('my-judge', "CAN'T TELL")
+    """
+    for d in decisions.decisions:
+        accuracy = decisions.worst_accuracy(d.judge, d.metric)
+        baseline = decisions.best_control(d.metric)
+        yield Standing(
+            judge=d.judge, metric=decisions.titles[d.metric], outcome=d.outcome.value,
+            look=LOOKS[d.outcome], accuracy=accuracy,
+            failures=decisions.accuracy(d.judge, d.metric).n_missing,
+            humans=decisions.ceiling(d.metric), annotators=decisions.annotators(d.metric),
+            baseline=baseline.estimate, baseline_name=baseline.judge,
+            margin=decisions.rule.replace.humans.margin,
+            why=d.reason or NO_REASON, next=next_step(decisions, d), numbers=d.numbers,
+        )  # fmt: skip
+
+
+def next_step(decisions: Decisions, d: Decision) -> str:
+    """Say in a sentence what to do now."""
+    if d.outcome is Outcome.REPLACE:
+        watch = "Let it label answers such as these, and have people label some of them blind."
+        return d.advice or watch
+    if d.outcome is Outcome.ASSIST:
+        return _as_filter(decisions, d)
+    if d.outcome is Outcome.CANT_TELL:
+        return d.advice or _label_more(d.more)
+    return _improve(decisions, d)
+
+
+def _label_more(more: MoreData | None) -> str:
+    if more is None or more.items is None:
+        reason = (more.reason if more else "") or NO_REASON
+        return f"{reason[:1].upper()}{reason[1:].rstrip('.')}."
+    severe = "" if more.severe is None else f", {more.severe:,} of them severe"
+    if more.few_questions and more.questions:
+        answers = counted(more.items, "answer")
+        return f"Label {counted(more.questions, 'more question')} ({answers}{severe})."
+    return f"Label about {counted(more.items, 'more answer')}{severe}."
+
+
+def _as_filter(decisions: Decisions, d: Decision) -> str:
+    """Say which answers people read, how many these are and what is missed."""
+    expected = {c.key: percent(c.estimate.value) for c in d.assist}
+    which = "the answers that it labels severe"
+    if not any(AT_SEVERE in c.title for c in d.assist):
+        same = (c for c in decisions.curves if (c.judge, c.metric) == (d.judge, d.metric))
+        which = next((_above(c.signal, c.choice) for c in same if c.choice), which)
+    sent, missed = expected.get("sent", ""), expected.get("missed", "")
+    return (
+        f"Use it as a filter: people read {which}, about {sent} of new answers, which misses "
+        f"{missed} of the severe ones."
+    )
+
+
+def _above(signal: str, choice: Choice) -> str:
+    return f"the answers whose {signal} is at least {threshold_text(choice.threshold)}"
+
+
+def _improve(decisions: Decisions, d: Decision) -> str:
+    """Say where to look first: at a baseline that does better, at unreadable replies, at misses."""
+    accuracy = decisions.worst_accuracy(d.judge, d.metric).value
+    baseline = decisions.best_control(d.metric)
+    failed = next((c for c in d.replace if c.key == "failures" and _fails(c)), None)
+    if failed:
+        share = percent(failed.estimate.value)
+        return f"Make its replies readable first: {share} of the answers have no label."
+    better = baseline.estimate.value
+    if accuracy is not None and better is not None and better >= accuracy:
+        return (
+            f"See its worst misses; the baseline {baseline.judge}, which understands nothing, is "
+            f"right on {percent(better)}."
+        )
+    may_sort = (c.estimate.value for c in d.assist if c.key == "sent" and c.missing != NO_FILTER)
+    sent = next(may_sort, None)
+    filtered = f"; as a filter it would send about {percent(sent)} of new answers to people"
+    return f"See its worst misses{'' if sent is None else filtered}."
+
+
+def _fails(c: Condition) -> bool:
+    return c.state is State.NOT_MET

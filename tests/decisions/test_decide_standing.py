@@ -1,0 +1,108 @@
+"""One line for each decision: outcome, the numbers beside it, one reason, one next step."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+from decide_case import HUMANS, TRUE, noisy
+from decide_report_case import JUDGES, make_decisions
+
+import judgebench as jb
+from judgebench.decisions.result import Decision, MoreData, Outcome
+from judgebench.results.part import Standing
+
+RUBRIC = jb.Rubric.from_labels({"harm": ["a", "b", "c"]})
+
+
+def standing(judge: str, humans: dict[str, str] = HUMANS, **truth: object) -> Standing:
+    """Of one judge, written as one character an item; a dot is a reply that cannot be read."""
+    items = [f"i{i}" for i in range(len(judge))]
+    labels = pd.concat(
+        pd.DataFrame({"item_id": items[: len(row)], "annotator": who, "harm": list(row)})
+        for who, row in humans.items()
+    )
+    labels = labels.assign(group=labels.item_id)
+    verdicts = pd.DataFrame({"item_id": items, "judge": "j", "harm": list(judge)})
+    verdicts["harm"] = verdicts.harm.replace(".", "I would rather not say.")
+    with pytest.warns() if "." in judge else pytest.MonkeyPatch.context():
+        study = jb.study(labels, verdicts, rubric=RUBRIC, truth={"blind": "yes", **truth})
+    (found,) = jb.decide(study).part.standings
+    return found
+
+
+def test_unreadable_replies_count_as_wrong_beside_an_outcome() -> None:
+    silent = "".join("." if i % 10 < 7 else label for i, label in enumerate(TRUE))
+    found = standing(silent)
+    assert found.outcome == Outcome.DO_NOT_USE
+    assert found.failures == 280
+    assert f"{found.accuracy:.2f}".startswith("0.30 ")
+    assert found.next == "Make its replies readable first: 70 % of the answers have no label."
+
+
+def test_the_numbers_are_those_of_the_alignment() -> None:
+    labels = pd.concat(
+        pd.DataFrame({"item_id": range(400), "group": range(400), "annotator": who, "harm": [*row]})
+        for who, row in HUMANS.items()
+    )
+    verdicts = pd.DataFrame({"item_id": range(400), "judge": "j", "harm": [*noisy(TRUE, 0.3, 9)]})
+    study = jb.study(labels, verdicts, rubric=RUBRIC)
+    (found,) = jb.decide(study).part.standings
+    aligned = jb.align(study)
+    assert found.accuracy == aligned.score("accuracy", "j", "harm")
+    assert found.humans == aligned.ceiling("accuracy", "harm")
+    assert found.annotators == {a: aligned.ceiling("accuracy", "harm", a) for a in HUMANS}
+    assert (found.baseline_name, found.baseline) == aligned.best_control("accuracy", "harm")
+    assert found.margin == 0.05
+
+
+def test_a_judge_that_a_baseline_matches_is_told_so() -> None:
+    found = standing(TRUE.replace("c", "a").replace("b", "a"))
+    assert "which understands nothing, is right on" in found.next
+
+
+def test_readme_tables_do_not_say_that_annotators_agreed() -> None:
+    found = standing("ac", {"Ann": "a", "Bob": "b"})
+    assert found.outcome == Outcome.CANT_TELL
+    assert found.why == (
+        "Only 1 question was labelled by two annotators; at least 10 are required."
+    )
+    assert found.next == "Have two annotators label at least 9 more."
+
+
+def test_each_reason_is_of_one_judge_and_one_metric_and_has_a_next_step() -> None:
+    made = make_decisions()
+    found = made.part.standings
+    assert len(found) == len(made.decisions)
+    for one, d in zip(found, made.decisions, strict=True):
+        assert (one.judge, one.metric) == (d.judge, made.titles[d.metric])
+        assert one.next.endswith(".")
+        assert not re.search(r"\d to \d", one.why)
+        assert JUDGES.keys() & set(one.why.split()) == set()
+
+
+def test_the_next_step_of_an_unclear_decision_is_how_much_to_label() -> None:
+    def next_of(more: MoreData) -> str:
+        d = Decision("smollm2-135m", "empathy", Outcome.CANT_TELL, "Too few.", more=more)
+        (one,) = replace(make_decisions(), decisions=(d,)).part.standings
+        return one.next
+
+    assert next_of(MoreData(items=120, severe=14)) == (
+        "Label about 120 more answers, 14 of them severe."
+    )
+    few = MoreData(items=120, severe=14, questions=60, questions_now=30, answers_now=60)
+    assert next_of(few) == "Label 60 more questions (120 answers, 14 of them severe)."
+    assert next_of(MoreData(reason="even so nothing ends clear")) == "Even so nothing ends clear."
+
+
+def test_a_filter_is_said_with_what_it_sends_and_what_it_misses() -> None:
+    humans = {f"h{i}": noisy(3 * TRUE, 0.04, i) for i in range(3)}
+    found = standing(3 * TRUE.replace("a", "b"), humans)
+    assert found.outcome == Outcome.ASSIST
+    assert re.fullmatch(
+        r"Use it as a filter: people read .*, about \d+ % of new answers, which misses \d+ % of "
+        r"the severe ones\.",
+        found.next,
+    )
