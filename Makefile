@@ -26,7 +26,7 @@ $(VENV)/$(MARK): $(VENV)/pyvenv.cfg pyproject.toml
 
 $(VENV)/$(MARK)-dev: $(VENV)/$(MARK)
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
-	$(BIN)/python -m pip install --quiet --no-compile --editable '.[embedded,providers,parquet]' --group dev
+	$(BIN)/python -m pip install --quiet --no-compile --editable '.[embedded,providers,parquet,figures]' --group dev
 	$(BIN)/python -m pip install --quiet --no-deps --group axe
 	@touch $@
 

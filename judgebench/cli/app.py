@@ -11,7 +11,7 @@ import warnings
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import typer
 
@@ -25,6 +25,7 @@ from judgebench.cli.options import (
     DataFolder,
     EngineOption,
     Extent,
+    Group,
     LocalOnly,
     RubricOption,
     RunOption,
@@ -40,9 +41,24 @@ from judgebench.features import wings
 # a report holds a date.
 _UNHEEDED = ("MPLBACKEND", "SOURCE_DATE_EPOCH")
 
+
+class _Front(Group):
+    """All commands; one whose feature was taken out is not shown."""
+
+    sections: ClassVar = {
+        "Start": ("decide", "init", "check", "demo"),
+        "Judge": ("run", "compare", "stress"),
+        "Labels": ("annotate", "import"),
+        "Report": ("report", "align"),
+    }
+    rest = "More"
+
+
 app = Commands(
     "Can this LLM judge replace, or assist, your human annotators?\n\n"
-    "Start with `judgebench demo`, then `judgebench init FILE` with answers or labels of your own."
+    "Labels and verdicts in two tables: judgebench decide LABELS VERDICTS\n\n"
+    "Answers that a model is to judge: judgebench init FILE, then judgebench run",
+    _Front,
 )
 
 

@@ -7,18 +7,20 @@ command that takes an `Output` has --verbose, --quiet and --json.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, get_type_hints
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 
 from judgebench.errors import Problem, raise_any
 
 INTERRUPTED = 130  # exit code after Ctrl-C
+_WIDEST = 120  # characters of a line of help
 
 # The same thing has the same name, the same word for its value and the same help everywhere.
 BenchPath = Annotated[
@@ -281,13 +283,41 @@ class _Command(TyperCommand):
                     formatter.write_dl(found)
 
 
+class Group(TyperGroup):
+    """Commands, each with the first sentence of its help, under the headings of `sections`."""
+
+    sections: Mapping[str, Sequence[str]] = {}
+    rest = "Commands"  # heading of all others
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        before = {name for names in self.sections.values() for name in names}
+        others = [name for name in self.commands if name not in before]
+        width = max(map(len, self.commands))
+        for title, names in {**self.sections, self.rest: others}.items():
+            present = [self.commands[name] for name in names if name in self.commands]
+            with formatter.section(title):
+                formatter.write_dl([(str(c.name).ljust(width), _summary(c.help)) for c in present])
+        records = [param.get_help_record(ctx) for param in self.get_params(ctx)]
+        with formatter.section("Options"):
+            formatter.write_dl([record for record in records if record])
+
+
+def _summary(help: str | None) -> str:
+    first = re.split(r"(?<=[.?])\s", inspect.cleandoc(help or ""), maxsplit=1)[0]
+    return " ".join(first.split())
+
+
 class Commands(typer.Typer):
     """A group of commands of judgebench, such as `judgebench rank`."""
 
-    def __init__(self, help: str = "") -> None:
+    def __init__(self, help: str = "", cls: type[Group] = Group) -> None:
         super().__init__(
+            cls=cls,
             no_args_is_help=True,
-            context_settings={"help_option_names": ["-h", "--help"]},
+            context_settings={
+                "help_option_names": ["-h", "--help"],
+                "max_content_width": _WIDEST,  # else as wide as the terminal
+            },
             pretty_exceptions_enable=False,  # they would print what the code holds
             rich_markup_mode=None,  # rich alone would take a quarter of a second to import
             help=help,

@@ -73,6 +73,7 @@ def align(
     run: RunOrFiles = None,
     files: Files = NO_FILES,
     truth: Truth = AS_IN_THE_RUN,
+    design: Design = AS_DESIGNED,
     as_judge: AsJudge = None,
     rule: DecisionRuleOption = None,
     allow_incomplete: AllowIncomplete = False,
@@ -82,16 +83,13 @@ def align(
     """Compare judges and annotators, from a run folder or from files, and print the tables."""
     from judgebench import api
 
-    study = open_study(run, files, truth.given, as_judge or (), allow_incomplete)
+    given = {**truth.given, **design.given}
+    study = open_study(run, files, given, as_judge or (), allow_incomplete)
     show(api.analyse(study, rule, every=every), study.name, output, page_of(run))
 
 
 def report(
     run: RunOrFiles = None,
-    to: Annotated[
-        Path | None,
-        typer.Option(metavar="FOLDER", help="Where to write. Default: RUN/report."),
-    ] = None,
     files: Files = NO_FILES,
     truth: Truth = AS_IN_THE_RUN,
     design: Design = AS_DESIGNED,
@@ -99,6 +97,10 @@ def report(
     rule: DecisionRuleOption = None,
     allow_incomplete: AllowIncomplete = False,
     every: Every = False,
+    to: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Where to write. Default: RUN/report."),
+    ] = None,
     figures: Figures = False,
     output: Output = ONE_SCREEN,
 ) -> None:

@@ -31,6 +31,11 @@ commands = Commands()
 def decide(
     run: RunOrFiles = None,
     files: Files = NO_FILES,
+    truth: Truth = AS_IN_THE_RUN,
+    design: Design = AS_DESIGNED,
+    as_judge: AsJudge = None,
+    rule: DecisionRuleOption = None,
+    allow_incomplete: AllowIncomplete = False,
     require: Annotated[
         list[str] | None,
         typer.Option(
@@ -38,11 +43,6 @@ def decide(
             help=f"The exit code is {UNMET} if this is not reached. Repeatable.",
         ),
     ] = None,
-    rule: DecisionRuleOption = None,
-    as_judge: AsJudge = None,
-    truth: Truth = AS_IN_THE_RUN,
-    design: Design = AS_DESIGNED,
-    allow_incomplete: AllowIncomplete = False,
     output: Output = ONE_SCREEN,
 ) -> None:
     """Decide for each metric whether a judge can replace annotators, assist them, or neither.

@@ -13,10 +13,12 @@ import unicodedata
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, partial
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 
+from judgebench.errors import MissingExtra
 from judgebench.records import Estimate
 from judgebench.results.part import Drawing, Figure, HeatMap, Intervals, Lane, Scale
 from judgebench.results.tables import DASH, Cell
@@ -55,7 +57,10 @@ _KINDS: Mapping[str, str] = {"judge": "Judge", "control": "control judge", "huma
 
 
 def drawn(figures: Iterable[Figure], formats: Sequence[str] = PAGE) -> dict[str, dict[str, bytes]]:
-    """File name without its ending -> format -> content, for each figure."""
+    """File name without its ending -> format -> content, for each figure; a page does without
+    them where matplotlib is not installed. Raises MissingExtra where they are files."""
+    if formats == PAGE and find_spec("matplotlib") is None:
+        return {}
     found: dict[str, dict[str, bytes]] = {}
     for figure in figures:
         name = slug(figure.key)
@@ -206,6 +211,7 @@ def described(figure: Figure) -> str:
 
 def save_figure(draw: Callable[[], Any], formats: Sequence[str] = PAGE) -> dict[str, bytes]:
     """The figure that `draw` makes, drawn once and saved in these formats."""
+    _check_installed()
     import matplotlib as mpl
     from matplotlib.layout_engine import ConstrainedLayoutEngine
     from matplotlib.text import Text
@@ -246,13 +252,20 @@ def slug(text: str) -> str:
 
 
 def new_figure(width: float, height: float) -> Any:
-    """A figure, in inches, that no global state holds on to, so that none is left open."""
+    """A figure, in inches, that no global state holds on to, so that none is left open. Raises
+    MissingExtra without matplotlib."""
+    _check_installed()
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, height))
     FigureCanvasAgg(figure)
     return figure
+
+
+def _check_installed() -> None:
+    if find_spec("matplotlib") is None:
+        raise MissingExtra("a figure", "figures", "matplotlib")
 
 
 def new_panels(

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from judgebench.features import WINGS, Named, contributed, wings
-from judgebench.files import ReadRows
 
 if TYPE_CHECKING:
     import yaml
 
+    from judgebench.files import ReadRows
     from judgebench.progress import Progress
     from judgebench.results.shown import Shown
     from judgebench.runs.bench import Bench, BenchConfig, LearntEntry, LearntJudge

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
 from judgebench.cli.options import (
     EVERYTHING,
@@ -17,6 +16,7 @@ from judgebench.cli.options import (
     Commands,
     DataFolder,
     Extent,
+    Group,
     LocalOnly,
     RunDir,
     RunOption,
@@ -25,7 +25,7 @@ from judgebench.cli.options import (
 from judgebench.cli.show import ONE_SCREEN, Output, echo_each
 
 
-class _Tune(TyperGroup):
+class _Tune(Group):
     """`judgebench tune FILE` is short for `judgebench tune bench FILE`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -36,9 +36,9 @@ class _Tune(TyperGroup):
 
 app = Commands(
     "Make a better judge of human labels, and learn what it is worth on answers it never saw.\n\n"
-    "`judgebench tune FILE` is short for `judgebench tune bench FILE`."
+    "`judgebench tune FILE` is short for `judgebench tune bench FILE`.",
+    _Tune,
 )
-app.info.cls = _Tune
 commands = Commands()
 commands.add_typer(app, name="tune")
 

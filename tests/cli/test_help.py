@@ -85,3 +85,30 @@ def test_the_module_is_the_command_and_shells_are_completed() -> None:
 
     assert python("-V").startswith("judgebench ")
     assert "completion" in python("--show-completion", "bash")
+
+
+def test_commands_stand_in_groups_and_no_summary_is_cut(
+    call, monkeypatch: pytest.MonkeyPatch
+) -> None:  # type: ignore[no-untyped-def]
+    shown = {}
+    for width in (60, 80, 110):
+        monkeypatch.setenv("COLUMNS", str(width))
+        _, shown[width], _ = call("--help")
+        lines = shown[width].splitlines()
+        assert "..." not in shown[width].partition("Start:")[2]
+        assert width - 20 < max(map(len, lines)) <= width
+        headings = [line[:-1] for line in lines if line and line[0] != " " and line[-1] == ":"]
+        assert headings == ["Start", "Judge", "Labels", "Report", "More", "Options"]
+    below = {re.split(r"\s+", line)[1] for line in shown[110].splitlines() if line[:2] == "  "}
+    assert set(get_command(app).commands) <= below
+    start = shown[80].partition("Start:\n")[2].partition("\n\n")[0]
+    named = re.findall(r"^  (\w+)", start, re.MULTILINE)
+    assert named == [name for name in ("decide", "init", "check", "demo") if name in named]
+
+
+def test_what_decide_align_and_report_share_stands_in_the_same_order() -> None:
+    names = [name for name in ("decide", "align", "report") if f"judgebench {name}" in EVERY]
+    options = {n: [p.opts[0] for p in EVERY[f"judgebench {n}"].params] for n in names}
+    shared = set.intersection(*map(set, options.values()))
+    assert {"--labels", "--truth", "--blind", "--as-judge", "--rule", "--json"} <= shared
+    assert len({tuple(o for o in found if o in shared) for found in options.values()}) == 1

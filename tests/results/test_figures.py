@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from part_case import UNDEFINED, hostile_part, make_part
 
 from judgebench.alignment import Alignment
+from judgebench.errors import MissingExtra
 from judgebench.results.figure import (
     EVERY_FORMAT,
     described,
@@ -152,3 +153,13 @@ def test_pyplot_is_left_alone() -> None:
 
     drawn(figures_of([make_part()]))
     assert pyplot.get_fignums() == []
+
+
+def test_without_matplotlib_a_page_has_no_drawings_and_files_name_what_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)  # as where it is not installed
+    figures = list(figures_of([make_part()]))
+    assert drawn(figures) == {}
+    with pytest.raises(MissingExtra, match=r"pip install 'judgebench-eval\[figures\]'"):
+        drawn(figures, EVERY_FORMAT)
