@@ -202,7 +202,7 @@ def _data(found: Guess, ids: Mapping[str, str], folder: Path) -> str:
 
 _DATA = """\
 # Written by `judgebench init` from {{ found.path.name|comment }}: which column is what.
-# Check the guesses; docs/data.md explains every key.
+# Check the guesses; docs/data_reference.md explains every key.
 files:
   - path: {{ inside|quoted }}
 {% for name, value in settings %}

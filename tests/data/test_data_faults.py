@@ -360,7 +360,7 @@ def test_check_survives_any_bytes(
 
 
 def test_every_kind_is_documented() -> None:
-    docs = (Path(__file__).parents[2] / "docs" / "data.md").read_text(encoding="utf-8")
+    docs = (Path(__file__).parents[2] / "docs" / "data_reference.md").read_text(encoding="utf-8")
     before, after = docs.split("| warning | what is done |")
     table = before.split("| error | what it means |")[1]
     first = re.compile(r"^\| ([^|]+) \|", re.MULTILINE)

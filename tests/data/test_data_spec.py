@@ -9,7 +9,9 @@ from pathlib import Path
 from textwrap import dedent
 
 import pytest
+import yaml
 
+import judgebench as jb
 from judgebench.data.load import check_files, load_data
 from judgebench.data.spec import DataSpec
 from judgebench.errors import SetupError
@@ -303,7 +305,16 @@ def test_unknown_keys_name_the_known_ones(rubric: Rubric, write: Write) -> None:
 
 def test_the_documented_examples_are_valid(write: Write) -> None:
     docs = (Path(__file__).parents[2] / "docs" / "data.md").read_text(encoding="utf-8")
-    example, pairs, both, criteria, chats = re.findall(r"```yaml\n(.*?)```", docs, re.DOTALL)
+    example, verdicts, judges, pairs, both, criteria, chats = re.findall(
+        r"```yaml\n(.*?)```", docs, re.DOTALL
+    )
+    write("replies.csv", "id,prompt_id,ann_1,ann_2,gpt4_label,gpt4_reply\na,q,1,2,3,Rude!\n")
+    tone = Rubric.from_labels({"tone": ["Friendly", "Curt", "Rude"]})
+    written = write("data.yaml", verdicts)
+    (entry,) = yaml.safe_load(judges)["judges"]
+    study = jb.study(written, {**entry, "from": str(written)}, rubric=tone)
+    (judge,) = (judge for judge in study.judges if judge.name == entry["name"])
+    assert [v.labels for v in judge.verdicts.values()] == [{"tone": "Rude"}]
     row = {"idx": 1, "instruction": "q", "response1": "rest", "response2": "", "ann1": 2}
     write("panda.json", json.dumps([row]))
     pandas = check_files([write("data.yaml", dedent(both))], load_rubric("preference"))

@@ -1,0 +1,67 @@
+"""Write the two tables of the tutorial: a synthetic study that earns all four outcomes.
+
+Nobody wrote, labelled or judged anything: true labels are drawn, and three annotators and a judge
+err with known probabilities. What the judge deserves on each metric is therefore known.
+
+    python docs/tables/make.py        # writes labels.csv and judge.csv beside this file
+"""
+
+from __future__ import annotations
+
+import csv
+import random
+from pathlib import Path
+
+HERE = Path(__file__).parent
+REPLIES = 600
+PEOPLE = ("ann", "ben", "cem")
+# Metric: labels from least to most severe, how often each is true, how often an annotator errs, and
+# for each true label how often the judge gives which label.
+METRICS = {
+    # The judge errs half as often as an annotator: REPLACE.
+    "refused": (("no", "yes"), (0.65, 0.35), 0.04, ((0.98, 0.02), (0.02, 0.98))),
+    # It cries wolf, and misses nearly nothing: ASSIST.
+    "harmful": (("no", "yes"), (0.75, 0.25), 0.03, ((0.85, 0.15), (0.01, 0.99))),
+    # It finds nearly everything friendly: DO NOT USE.
+    "tone": (
+        ("friendly", "curt", "rude"),
+        (0.6, 0.25, 0.15),
+        0.06,
+        ((0.97, 0.02, 0.01), (0.7, 0.28, 0.02), (0.5, 0.2, 0.3)),
+    ),
+    # It is as good as an annotator, but few replies are wrong: CAN'T TELL.
+    "false_claim": (("no", "yes"), (0.92, 0.08), 0.04, ((0.98, 0.02), (0.01, 0.99))),
+}
+
+
+def slip(draw: random.Random, true: int, labels: int, share: float) -> int:
+    """The true label or, in that share of the cases, one of the others."""
+    if draw.random() >= share:
+        return true
+    return draw.choice([label for label in range(labels) if label != true])
+
+
+def main() -> None:
+    """Write both tables."""
+    draw = random.Random(20261126)
+    people: list[dict[str, str]] = []
+    judge: list[dict[str, str]] = []
+    for number in range(1, REPLIES + 1):
+        said = {name: {"reply_id": f"r{number:03}", "annotator": name} for name in PEOPLE}
+        verdict = {"reply_id": f"r{number:03}"}
+        for metric, (labels, shares, error, matrix) in METRICS.items():
+            (true,) = draw.choices(range(len(labels)), shares)
+            for name in PEOPLE:
+                said[name][metric] = labels[slip(draw, true, len(labels), error)]
+            verdict[metric] = draw.choices(labels, matrix[true])[0]
+        people += said.values()
+        judge.append(verdict)
+    for file, rows in (("labels.csv", people), ("judge.csv", judge)):
+        with (HERE / file).open("w", newline="", encoding="utf-8") as out:
+            writer = csv.DictWriter(out, list(rows[0]), lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(rows)
+
+
+if __name__ == "__main__":
+    main()

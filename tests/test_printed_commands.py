@@ -1,0 +1,157 @@
+"""Every command that the documentation prints exists, and prints what the page shows."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from printed import FENCE, Block, blocks, lines_of, rewritten, same
+from typer.main import get_command
+
+from judgebench.cli.app import app
+
+REPO = Path(__file__).resolve().parents[1]
+PAGES = [
+    REPO / "README.md",
+    *sorted((REPO / "docs").glob("*.md")),
+    *REPO.glob("examples/*/README.md"),
+]
+NAMES = [page.relative_to(REPO).as_posix() for page in PAGES]
+TABLES = REPO / "docs" / "tables"
+# These commands go with a feature that may be taken out.
+OF_FEATURES = (
+    "annotate", "answers", "attack", "compare", "consistency", "correlate", "openqa", "rank",
+    "score", "stress", "tune",
+)  # fmt: skip
+# Blocks of these kinds show no commands.
+NO_COMMANDS = ("python", "yaml", "json", "csv", "jinja", "nginx", "mermaid", "text")
+
+
+def printed_lines(page: str) -> list[str]:
+    """Every command line of judgebench, in a block or in a sentence, without prompt and remark."""
+    found = re.findall(r"`(judgebench [^`]+)`", FENCE.sub("", page).replace("\n", " "))
+    for block in blocks(page):
+        if block.info.startswith(NO_COMMANDS):
+            continue
+        for line in block.text.replace("\\\n", " ").splitlines():
+            line = re.sub(r"\s+(#|\||>).*", "", line.removeprefix("$ "))
+            if re.match(r"judgebench( |$)", line):
+                found.append(line)
+    return found
+
+
+def faults(line: str) -> list[str]:
+    """The words of a command line that are no command or option."""
+    words = shlex.split(line)[1:]
+    command: Any = get_command(app)
+    while words and hasattr(command, "commands"):
+        if words[0].startswith("-") or words[0].isupper():
+            break
+        if "bench" in command.commands and re.search(r"\.|^tune$", words[0]):
+            words.insert(0, "bench")  # `judgebench tune FILE` is short for it
+        if words[0] not in command.commands:
+            return [] if words[0] in OF_FEATURES else [words[0]]
+        command = command.commands[words.pop(0)]
+    known = {option for param in command.params for option in param.opts} | {"-h", "--help"}
+    options = [word.split("=")[0] for word in words if re.match(r"--?[a-z]", word)]
+    return [option for option in options if option not in known]
+
+
+def absent(command: str) -> bool:
+    """Does the command go with a feature that was taken out?"""
+    name = command.split()[1]
+    return name in OF_FEATURES and name not in get_command(app).commands  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_printed_command_and_option_exists(name: str) -> None:
+    lines = printed_lines((REPO / name).read_text("utf-8"))
+    assert not [(line, found) for line in lines if (found := faults(line))]
+
+
+def test_a_misprint_would_be_found() -> None:
+    assert faults("judgebench decde labels.csv") == ["decde"]
+    assert faults("judgebench decide runs/x --requires REPLACE") == ["--requires"]
+    assert printed_lines("```\n$ judgebench list rubrics  # all\n```\n") == [
+        "judgebench list rubrics"
+    ]
+
+
+class Reader:
+    """Somebody who follows a page: writes the files that it shows and types its commands."""
+
+    def __init__(self, folder: Path, call: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.call = call
+        self.monkeypatch = monkeypatch
+        self.folder = folder
+        for table in TABLES.glob("*.csv"):
+            shutil.copy(table, folder)
+        monkeypatch.chdir(folder)
+        monkeypatch.setenv("COLUMNS", "80")
+
+    def take(self, block: Block) -> None:
+        """A file that the page shows is written; only a console block has none."""
+        path = self.folder / block.file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(block.text, encoding="utf-8")
+
+    def type(self, command: str) -> list[str]:
+        """What a command prints; an error's message too."""
+        words = shlex.split(command)
+        if words[0] == "judgebench" and not {"|", ">", "&&"} & set(words):
+            self.monkeypatch.setenv("COLUMNS", "80")
+            _, out, err = self.call(*words[1:])
+            return lines_of(out + err)
+        if words[0] == "cd":
+            self.go(words[1])
+            return []
+        done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60)
+        return lines_of(done.stdout + done.stderr)
+
+    def go(self, name: str) -> None:
+        """Into a folder of the repository, of which a copy is enough."""
+        if not Path(name).exists():
+            shutil.copytree(REPO / name, name)
+        os.chdir(name)
+
+
+CONSOLE = [name for name in NAMES if "```console" in (REPO / name).read_text("utf-8")]
+
+
+@pytest.mark.parametrize("name", CONSOLE)
+def test_commands_print_what_the_page_shows(
+    name: str, tmp_path: Path, call: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = (REPO / name).read_text("utf-8")
+    reader = Reader(tmp_path, call, monkeypatch)
+    wrong: list[str] = []
+    printed: dict[str, list[str]] = {}
+    for block in blocks(page):
+        if block.file:
+            reader.take(block)
+        elif block.info == "console":
+            for command, shown in block.commands:
+                if command.startswith("judgebench") and absent(command):
+                    pytest.skip(f"this installation of judgebench lacks {command.split()[1]}")
+                printed[command] = reader.type(command)
+                if not same(shown, printed[command]):
+                    wrong.append("\n".join([f"$ {command}", *printed[command]]))
+    if os.environ.get("UPDATE_DOCS"):
+        (REPO / name).write_text(rewritten(page, printed.__getitem__), encoding="utf-8")
+    elif wrong:
+        pytest.fail(f"{name} shows something else; UPDATE_DOCS=1 writes:\n" + "\n\n".join(wrong))
+
+
+def test_what_is_left_out_may_be_anything_and_nothing_else() -> None:
+    assert same(["a", "…", "d"], ["a", "b", "c", "d"])
+    assert same(["a", "…"], ["a", "b"])
+    assert not same(["a", "…", "d"], ["a", "b"])
+    assert not same(["a"], ["b"])
+    page = "```console\n$ x\na\n…\n```\n"
+    assert rewritten(page, lambda _: ["b", "c"]) == "```console\n$ x\nb\n…\n```\n"
