@@ -684,9 +684,8 @@ def run(
     from judgebench.progress import NoProgress, ProgressDisplay
     from judgebench.results.screen import Screen
     from judgebench.runs import run_bench
-    from judgebench.runs.bench import Bench, default_run_folder
-    from judgebench.runs.folder import RunFolder
-    from judgebench.runs.run_bench import batched
+    from judgebench.runs.bench import Bench
+    from judgebench.runs.run_bench import batched, place_of
 
     to = Path(folder) if folder else None
     shown = ProgressDisplay(Screen()) if show_progress else nullcontext(NoProgress())
@@ -697,7 +696,9 @@ def run(
                 raise SetupError(Problem(message, field="judges" if judges else "batch"))
             return open_run(run_section(to, progress, budget))
         loaded = bench if isinstance(bench, Bench) else load_bench(bench)
-        found = RunFolder(to or default_run_folder(loaded.config))
+        found, notice = place_of(loaded, to)
+        if notice:
+            warnings.warn(notice, stacklevel=2)
         try:
             others = judges_from(judges, loaded.rubric, loaded.names)
             asked = batched(loaded, found, budget) if batch else loaded

@@ -31,6 +31,7 @@ from judgebench.studies.verdicts import suspicions
 from judgebench.words import counted
 from judgebench.yaml_file import load_with_lines, load_yaml
 
+UNREACHABLE = "unreachable"  # the kind of a problem of a server, not of a file
 _MOST_PEOPLE = 50  # that are listed
 
 
@@ -210,7 +211,9 @@ def _check_endpoint(outcome: Outcome, file: str, judge: LLMJudge, connect: bool)
     if connect and address and not unset:
         model = str(backend_fact(judge.describe(), "model"))
         if fault := unreachable(str(address), model, settings):
-            outcome.errors.append(Problem(f"{address} {fault}", file, None, where))
+            outcome.errors.append(
+                Problem(f"{address} {fault}", file, None, where, kind=UNREACHABLE)
+            )
         else:
             outcome.facts.append(f"{where}: {address} answers")
 

@@ -295,14 +295,16 @@ def test_a_server_is_asked_only_with_connect(
     assert check_all([file], "medical-safety").errors == []
 
 
-def test_an_address_where_nobody_listens_is_an_error_with_connect(tmp_path: Path) -> None:
+def test_an_address_where_nobody_listens_is_an_error_with_connect(call, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     with socket.socket() as free:  # taken, and nobody listens
         free.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
         (problem,) = check_all(
             [bench(tmp_path, LABELS, judges=judge(url))], "medical-safety", connect=True
         ).errors
+        code, out, _ = call("check", tmp_path / "bench.yaml", "--connect")
     assert f"judges.j: {url} no server answers: " in str(problem)
+    assert (code, "no server answers" in out) == (1, True)  # no file is to be fixed
 
 
 def test_a_run_warns_before_anything_is_judged(call, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]

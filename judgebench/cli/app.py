@@ -190,7 +190,7 @@ def check(
     ] = False,
 ) -> None:
     """Report every problem in files, with file and row. Calls no model."""
-    from judgebench.checks import check_all
+    from judgebench.checks import UNREACHABLE, check_all
 
     console = ONE_SCREEN.console()
     if connect:
@@ -201,7 +201,7 @@ def check(
     show_problems(console, outcome.warnings, "warning")
     show_problems(console, outcome.errors, "error")
     if outcome.errors:
-        raise typer.Exit(2)
+        raise typer.Exit(1 if {e.kind for e in outcome.errors} == {UNREACHABLE} else 2)
     console.print("No errors.")
 
 

@@ -46,10 +46,8 @@ class Asked:
 
 def benchmark(asked: Asked, extend: Extend | None = None, sharing: Sharing | None = None) -> None:
     """Judge what has no verdict yet, with what a wing adds; then write and print the report."""
-    from judgebench.runs.bench import default_run_folder
-    from judgebench.runs.folder import RunFolder
     from judgebench.runs.load import check_local, load_bench
-    from judgebench.runs.run_bench import batched
+    from judgebench.runs.run_bench import batched, place_of
 
     console, stopped, failed = asked.output.console(), None, False
     if asked.local_only:
@@ -62,8 +60,10 @@ def benchmark(asked: Asked, extend: Extend | None = None, sharing: Sharing | Non
         extend=extend,
     )
     try:
-        folder = RunFolder(asked.run or default_run_folder(bench.config))
+        folder, notice = place_of(bench, asked.run)
         show_problems(console, bench.warnings, "warning")
+        if notice:
+            console.print(f"! {notice}.", soft_wrap=True)
         if asked.extent.dry_run:
             _print_forecast(console, bench, folder)
             return

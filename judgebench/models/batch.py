@@ -417,7 +417,7 @@ class Batched:
 
     def _patiently(self, act: Callable[[], T]) -> T:
         """Return the result of `act`, tried again after faults that may pass. Raises EndpointDown
-        where they last for `down_for_s`, and SetupError where there never was a server."""
+        where they last for `down_for_s`, and where there never was a server."""
 
         def may_pass(error: BaseException) -> bool:
             absent = isinstance(error, UnreachableError) and not self._answered
@@ -430,10 +430,10 @@ class Batched:
                 reraise=True,
             )(act)  # fmt: skip
         except TransientError as error:
-            if not may_pass(error):
-                raise SetupError(str(error)) from None
-            down = f"{self._where} has failed for {self._settings.down_for_s:g} s"
             said = self._secrets.scrubbed(str(error))
+            if not may_pass(error):
+                raise EndpointDown(said) from None
+            down = f"{self._where} has failed for {self._settings.down_for_s:g} s"
             raise EndpointDown(f"{down}; rerun to collect its batches: {said}") from None
         self._answered = True
         return found

@@ -474,11 +474,11 @@ class Transport:
         return self.pace.last_answer == -math.inf
 
     def gave_up(self, call: Call, error: TransientError) -> Completion:
-        """The outcome of a call that is lost. Raises SetupError where no endpoint was ever there,
-        and EndpointDown where it answers nobody."""
+        """The outcome of a call that is lost. Raises EndpointDown where no endpoint was ever there,
+        and where it answers nobody."""
         said = str(error)
         if isinstance(error, UnreachableError) and self._never_reached:
-            raise SetupError(said)
+            raise EndpointDown(self.secrets.scrubbed(said))
         if isinstance(error, RateLimitedError) and self.pace.last_answer < call.limited_since:
             raise EndpointDown(
                 f"{self.where} has answered nothing but this for "

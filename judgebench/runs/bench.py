@@ -204,6 +204,7 @@ class Bench:
     learnt: tuple[LearntJudge, ...] = ()  # these judges, once a run folder is known
     extension: Extension | None = None  # `dataset` then holds the answers beside the study too
     variants: tuple[Variant, ...] = ()
+    limited: bool = False  # the first answers only were asked for
 
     @property
     def names(self) -> set[str]:

@@ -178,6 +178,7 @@ def load_bench(
         controls=_controls(config, rubric, dataset, juries, extension),
         extension=extension,
         variants=tuple(extension.variants(opened)) if extension else (),
+        limited=limit is not None,
     )
     try:
         for kind in learnings() if learning else ():

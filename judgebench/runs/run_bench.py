@@ -39,7 +39,7 @@ from judgebench.models.contract import Backend
 from judgebench.progress import NoProgress, OneAtATime, Progress, backend_warnings_to
 from judgebench.records import Answer, Verdict, content_hash
 from judgebench.rubric import Rubric
-from judgebench.runs.bench import Bench, Variant
+from judgebench.runs.bench import Bench, Variant, default_run_folder
 from judgebench.runs.folder import RunFolder, Shard
 from judgebench.runs.forecast import budget_of
 from judgebench.runs.judging import Bundles, Ledger, Work, judge_answers, tasks_of, write_controls
@@ -158,6 +158,21 @@ def run(
                 _derive(bench, answers, work, manifest)
     if shard:
         _finish_shards(bench, folder, answers, shown)
+
+
+def place_of(bench: Bench, folder: Path | None = None) -> tuple[RunFolder, str]:
+    """The run folder (default: runs/NAME). Where that holds more answers than the first ones that
+    were asked for, it stays as it is: then one beside it, and a sentence that says so."""
+    found, own = RunFolder(folder or default_run_folder(bench.config)), len(bench.answers)
+    noted = found.manifest().get("answers", {}) if bench.limited else {}
+    there = noted.get("n", 0) - len(found.ids_beside() if noted else ())
+    if there <= own:
+        return found, ""
+    beside = found.path.with_name(f"{found.path.resolve().name}-{own}-answers")
+    return RunFolder(beside), (
+        f"{found.path} holds a run on {there:,} answers and was left as it is: this one, on "
+        f"{own:,}, is in {beside}"
+    )
 
 
 @contextmanager

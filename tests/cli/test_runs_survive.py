@@ -113,8 +113,8 @@ def test_what_a_judge_said_before_it_died_is_kept(call, place: Path) -> None:  #
 
 def test_without_any_judge_that_is_done_there_is_no_report(call, place: Path) -> None:  # type: ignore[no-untyped-def]
     code, _, err = call("run", write(place, remote(nobody_listens())), "--run", "run")
-    assert code == 2
-    assert "no server answers" in err
+    assert code == 1
+    assert "stopped: no server answers" in err
     assert not (place / "run" / "report").exists()
 
 
@@ -129,37 +129,65 @@ def test_python_is_told_which_judges_are_left_out(place: Path) -> None:
 # --- a smaller report beside a larger one --------------------------------------------------------
 
 
+def files_of(folder: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("command", ["run", "stress"])
+def test_fewer_answers_never_change_what_is_decided_on_more(
+    call,  # type: ignore[no-untyped-def]
+    place: Path,
+    command: str,
+) -> None:
+    if command == "stress":
+        pytest.importorskip("judgebench.stress_tests")
+    bench = write(place, GOOD)
+    assert call("run", bench, "--run", "run")[0] == 0
+    before, decided = files_of(place / "run"), call("decide", "run", "--json")
+    code, out, err = call(command, bench, "--run", "run", "--limit", 5)
+    assert (code, err) == (0, "")
+    assert (
+        "! run holds a run on 12 answers and was left as it is: this one, on 5, is in "
+        "run-5-answers."
+    ) in out
+    assert "Report: run-5-answers/report/report.html" in out
+    assert files_of(place / "run") == before
+    assert call("decide", "run", "--json") == decided
+    assert len(jb.open_run("run-5-answers").answers) == 5
+    code, out, _ = call(command, bench, "--run", "run-5-answers", "--limit", 5)
+    assert (code, "was left as it is" in out) == (0, False)
+    code, out, _ = call("run", bench, "--run", "run-5-answers")  # more answers: it grows
+    assert (code, len(jb.open_run("run-5-answers").answers)) == (0, ITEMS)
+    assert "was left as it is" not in out
+
+
+def test_python_leaves_a_run_on_more_answers_alone_too(place: Path) -> None:
+    write(place, GOOD)
+    assert len(jb.run("bench.yaml", "run").answers) == ITEMS
+    with pytest.warns(UserWarning, match="run holds a run on 12 answers and was left as it is"):
+        study = jb.run(jb.load_bench("bench.yaml", limit=3), "run")
+    assert (len(study.answers), len(jb.open_run("run").answers)) == (3, ITEMS)
+
+
 @pytest.mark.long
-def test_a_run_on_fewer_answers_leaves_the_larger_report_alone(
+def test_a_report_on_fewer_answers_leaves_the_larger_one_alone(
     call,  # type: ignore[no-untyped-def]
     place: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     bench = write(place, GOOD)
     assert call("run", bench, "--run", "run")[0] == 0
-    before = {p: p.read_bytes() for p in (place / "run" / "report").rglob("*") if p.is_file()}
-    code, out, _ = call("run", bench, "--run", "run", "--limit", 5)
-    assert code == 0
-    assert "Report: run/report-5-answers/report.html" in out
-    assert (
-        "! run/report holds the report of 12 answers and was left as it is: this one, of 5, is in "
-        "run/report-5-answers."
-    ) in out
-    assert {p: p.read_bytes() for p in before} == before
+    assert call("run", bench, "--run", "few", "--limit", 5)[0] == 0
+    before = files_of(place / "run" / "report")
     told = "run/report holds the report of 12 answers and was left as it is: this one, of 5, is in"
-    code, out, _ = call("report", "run", "--to", "run/report")
+    code, out, _ = call("report", "few", "--to", "run/report")
     assert code == 0
     assert f"! {told} run/report-5-answers." in out
+    assert files_of(place / "run" / "report") == before
     monkeypatch.chdir(place / "run" / "report")
     with pytest.warns(UserWarning, match="^. holds the report of 12 answers"):
-        written = jb.report(jb.open_run(place / "run"), ".")
+        written = jb.report(jb.open_run(place / "few"), ".")
     assert written["html"] == place / "run" / "report-5-answers" / "report.html"
-    monkeypatch.chdir(place)
-    assert "run/report-5-answers/report.html" in out
-    code, out, err = call("run", bench, "--run", "run")
-    assert (code, err) == (0, "")
-    assert "Report: run/report/report.html" in out
-    assert "was left as it is" not in out
 
 
 @pytest.mark.long

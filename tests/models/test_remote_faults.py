@@ -692,7 +692,7 @@ def test_a_server_that_does_not_listen(opener: Opener) -> None:
     if isinstance(backend, LiteLLM):  # litellm does not tell this from a broken connection
         assert only(backend).finish == "failed"
     else:
-        with pytest.raises(SetupError, match="no server answers"):
+        with pytest.raises(EndpointDown, match="no server answers"):
             only(backend)
 
 

@@ -367,7 +367,7 @@ def test_a_server_that_never_answered_is_told_early() -> None:
         raise UnreachableError("no server answers at http://x/v1")
 
     endpoint = Endpoint(play)
-    with pytest.raises(SetupError, match="no server answers"):
+    with pytest.raises(EndpointDown, match="no server answers"):
         asked(endpoint, 1000, concurrency=8, max_retries=20)
     assert len(endpoint.tries) < 200
 
