@@ -207,7 +207,7 @@ def figure_rows(title: str, figures: Sequence[Figure]) -> Iterator[list[str]]:
 
 
 def crowd_rows(study: Study) -> Iterator[list[str]]:
-    """How often a label of the crowd, and the crowd's truth, is the expert's."""
+    """How often a label of the crowd, and the crowd's reference label, is the expert's."""
     (expert,) = (judge for judge in study.judges if judge.name == "expert")
     for metric in study.rubric.metrics:
         humans = study.humans[metric.id]
@@ -339,11 +339,11 @@ def tables(folder: Path, runs: Path) -> str:
         *figure_rows("XSTest", list(xstest_figures(sets[0], x))),
         *figure_rows("MT-bench", list(mtbench_figures(sets[1]))),
     ]
-    decided = "set | metric | judge | answers | no label | accuracy | best control | human ceiling"
+    decided = "set | metric | judge | answers | no label | accuracy | best baseline | human ceiling"
     decided += " | gap to an annotator, required | decision"
     ties = [
         [f"tied votes: {said}", *row[1:3], *row[-2:]]
-        for ties, said in (("none", "no truth"), ("lower", "first"), ("upper", "tie"))
+        for ties, said in (("none", "no reference label"), ("lower", "first"), ("upper", "tie"))
         for row in decision_rows("", mtbench(sets[1], ties=ties), (CONSISTENT,))
     ]
     unsafe = [alternative_row(
@@ -358,7 +358,7 @@ def tables(folder: Path, runs: Path) -> str:
         table("The authors' figures", "set | source | figures | the same | differences", figures),
         table(
             "The expert and the crowd",
-            "metric | a crowd label is the expert's | the crowd's truth is | items tied",
+            "metric | a crowd label is the expert's | the crowd's reference label is | items tied",
             crowd_rows(c),
         ),
         table("Decisions", decided, [
@@ -377,7 +377,7 @@ def tables(folder: Path, runs: Path) -> str:
         ),
         table(
             "MT-bench: what a tied majority means",
-            "truth | metric | judge | gap to an annotator, required | decision", ties,
+            "reference labels | metric | judge | gap to an annotator, required | decision", ties,
         ),
         table(
             "The Alternative Annotator Test",

@@ -118,7 +118,7 @@ def test_a_constant_judge_passes_the_alternative_annotator_test(tables: Tables) 
 def test_what_a_tied_vote_means_decides(tables: Tables) -> None:
     rows = tables["MT-bench: what a tied majority means"]
     made = {(row[0], row[1]): row[-1].strip("*") for row in rows}
-    assert made["tied votes: no truth", "First turn"] == "CAN'T TELL"
+    assert made["tied votes: no reference label", "First turn"] == "CAN'T TELL"
     assert made["tied votes: tie", "First turn"] == "REPLACE"
     assert {made[key] for key in made if key[1] == "Second turn"} == {"CAN'T TELL"}
 
