@@ -24,6 +24,7 @@ PAGES = [
 ]
 NAMES = [page.relative_to(REPO).as_posix() for page in PAGES]
 TABLES = REPO / "docs" / "tables"
+LOG = REPO / "tests" / "importers" / "files" / "lm-eval-choices.jsonl"
 # These commands go with a feature that may be taken out.
 OF_FEATURES = (
     "annotate", "answers", "attack", "compare", "consistency", "correlate", "openqa", "rank",
@@ -92,6 +93,7 @@ class Reader:
         self.folder = folder
         for table in TABLES.glob("*.csv"):
             shutil.copy(table, folder)
+        shutil.copy(LOG, folder / "samples_library.jsonl")
         monkeypatch.chdir(folder)
         monkeypatch.setenv("COLUMNS", "80")
 
@@ -116,8 +118,9 @@ class Reader:
 
     def go(self, name: str) -> None:
         """Into a folder of the repository, of which a copy is enough."""
-        if not Path(name).exists():
-            shutil.copytree(REPO / name, name)
+        folder = Path(name).parts[0]
+        if not Path(folder).exists():
+            shutil.copytree(REPO / folder, folder)
         os.chdir(name)
 
 

@@ -257,7 +257,9 @@ def decision_rows(
             continue
         of = found[found.metric == decision.metric]
         accuracy = of[of.statistic == "accuracy"]
-        (ceiling,) = accuracy[accuracy.analysis == "ceiling"].itertuples()
+        (ceiling,) = accuracy[
+            (accuracy.analysis == "ceiling") & (accuracy.who == "all")
+        ].itertuples()
         scores = accuracy[accuracy.analysis == "score"].set_index("judge")
         score, best = scores.loc[decision.judge], scores.loc[controls].value.max()
         gap = of[(of.judge == decision.judge) & (of.statistic == "humans_accuracy")].iloc[0]
