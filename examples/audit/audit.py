@@ -257,10 +257,8 @@ def decision_rows(
             continue
         of = found[found.metric == decision.metric]
         accuracy = of[of.statistic == "accuracy"]
-        (ceiling,) = accuracy[
-            (accuracy.analysis == "ceiling") & (accuracy.who == "all")
-        ].itertuples()
-        scores = accuracy[accuracy.analysis == "score"].set_index("judge")
+        (ceiling,) = accuracy[accuracy.who == "all"].itertuples()
+        scores = accuracy[accuracy.failures == "left_out"].set_index("judge")
         score, best = scores.loc[decision.judge], scores.loc[controls].value.max()
         gap = of[(of.judge == decision.judge) & (of.statistic == "humans_accuracy")].iloc[0]
         yield [
