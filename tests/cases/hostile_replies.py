@@ -151,7 +151,7 @@ _LIKERT = {
 }
 OUT_OF_FORM: list[tuple[JudgeReply, str, str]] = [
     *(("json", what, text) for what, text in _JSON.items()),
-    *(("rationale", what, text) for what, text in _JSON.items()),
+    *(("rationale", what, text) for what, text in list(_JSON.items())[::3]),  # one reader of both
     *(("brackets", what, text) for what, text in _BRACKETS.items()),
     *(("result", what, text) for what, text in _RESULT.items()),
     *(("likert", what, text) for what, text in _LIKERT.items()),

@@ -25,10 +25,9 @@ from judgebench.runs.load import load_bench
 
 ITEMS = 12
 SAYS = {"solves_problem": "Fully", "politeness": "Polite", "channel": "Phone"}
-FILES = [
-    "run.json", "rubric.json", "answers.jsonl", "labels.jsonl",
-    "verdicts-good.jsonl", "verdicts-both.jsonl", "verdicts-prior.jsonl",
-]  # fmt: skip
+FILES = ["run.json", "rubric.json", "answers.jsonl", "labels.jsonl"]
+# Of a judge, a jury and a control, which are read alike: each damage befalls one of them, in turn.
+VERDICTS = ["verdicts-good.jsonl", "verdicts-both.jsonl", "verdicts-prior.jsonl"]
 Damage = Callable[[Path, Path], object]
 
 
@@ -80,8 +79,8 @@ NOTHING_LEFT = [
 ]
 CASES = [
     (file, damage)
-    for file in FILES
-    for damage in DAMAGES
+    for n, damage in enumerate(DAMAGES)
+    for file in (*FILES, VERDICTS[n % 3])
     if (file, damage) != ("rubric.json", "of another run")  # which is the same
 ]
 
@@ -250,8 +249,10 @@ def test_damaged_lines_are_counted(damaged) -> None:  # type: ignore[no-untyped-
 # --- repaired ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("file", FILES)
-@pytest.mark.parametrize("damage", ["deleted", "empty", "halved in a line", "a bad byte"])
+@pytest.mark.parametrize(
+    ("file", "damage"),
+    [c for c in CASES if c[1] in ("deleted", "empty", "halved in a line", "a bad byte")],
+)
 def test_a_resumed_run_repairs_its_folder_and_says_so(
     file: str,
     damage: str,

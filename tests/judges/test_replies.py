@@ -414,33 +414,42 @@ def test_no_reply_raises_or_earns_a_label_outside_the_rubric(kind, text, one) ->
     check(kind, text, ONE if one or kind == "result" else TWO)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+NESTED = [
+    "[" * 100_000,
+    "{" * 100_000,
+    '{"a":' * 100_000,
+    '{"bias":' * 100_000,
+    "[[" * 50_000 + "]]" * 50_000,
+    '{"bias": ' + "[" * 100_000 + "]" * 100_000 + "}",
+    '{"bias": ' + '{"a":' * 450 + "1" + "}" * 450 + "}",
+    '{"bias": ' + '{"a":' * 700 + "1" + "}" * 700 + ', "bias": ' + "[" * 700 + "]" * 700 + "}",
+    *(
+        '{"bias": ' + "[" * n + "]" * n + ', "bias": ' + "[" * n + "]" * n + "}"
+        for n in (300, 500, 800, 900, 950, 980)
+    ),
+    "{ " * 50_000,
+    '{"bias": "' + "\\" * 50_001,
+]
+LONG = [
+    "-" * 50_000,
+    " " * 50_000,
+    "Empathy: " + "=" * 50_000,
+    "[RESULT]" + " " * 50_000,
+    "[RESULT]" * 10_000,
+    "[RESULT] " + "1" * 50_000 + "x",
+    "\n" * 50_000,
+]
+# JSON is read by one reader whatever it holds: each text in one of its kinds and in one other.
+SHOWN = [
+    *((kind, text) for n, text in enumerate(NESTED)
+      for kind in (("json", "rationale", "likert")[n % 3], ("brackets", "result")[n % 2])),
+    *((kind, text) for n, text in enumerate(LONG)
+      for kind in ("brackets", "result", ("json", "rationale", "likert")[n % 3])),
+]  # fmt: skip
+
+
 @pytest.mark.parametrize(
-    "text",
-    [
-        "[" * 100_000,
-        "{" * 100_000,
-        '{"a":' * 100_000,
-        '{"bias":' * 100_000,
-        "[[" * 50_000 + "]]" * 50_000,
-        '{"bias": ' + "[" * 100_000 + "]" * 100_000 + "}",
-        '{"bias": ' + '{"a":' * 450 + "1" + "}" * 450 + "}",
-        '{"bias": ' + '{"a":' * 700 + "1" + "}" * 700 + ', "bias": ' + "[" * 700 + "]" * 700 + "}",
-        *(
-            '{"bias": ' + "[" * n + "]" * n + ', "bias": ' + "[" * n + "]" * n + "}"
-            for n in (300, 500, 800, 900, 950, 980)
-        ),
-        "-" * 50_000,
-        " " * 50_000,
-        "Empathy: " + "=" * 50_000,
-        "[RESULT]" + " " * 50_000,
-        "[RESULT]" * 10_000,
-        "[RESULT] " + "1" * 50_000 + "x",
-        "\n" * 50_000,
-        "{ " * 50_000,
-        '{"bias": "' + "\\" * 50_001,
-    ],
-    ids=lambda text: f"{text[:20]!r}x{len(text)}",
+    ("kind", "text"), SHOWN, ids=lambda x: x if x in KINDS else f"{x[:20]!r}x{len(x)}"
 )
 def test_no_reply_is_too_deep_or_too_long(kind, text: str) -> None:
     check(kind, text, ONE if kind == "result" else TWO)
