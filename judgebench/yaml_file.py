@@ -238,18 +238,22 @@ def _problems(
         if _SECRET.search(f"{where} {found}"):  # a key where its variable's name belongs
             found = ""
         message = item["msg"].removeprefix("Value error, ")
+        message = message.replace("Input should be ", "must be ", 1)
         allowed = ""
         if item["type"] == "extra_forbidden":
-            found = str(item["loc"][-1])
-            known, near = _known_keys(model, item["loc"])
-            message, allowed = f"is not a known key{near}", ", ".join(known)
+            known = _known_keys(model, item["loc"])
+            near = _near(str(item["loc"][-1]), known)
+            message, found = f"is not a known key{near}", ""
+            allowed = "" if near else ", ".join(known)
+        if item["type"] == "literal_error":
+            message += _near(str(item["input"]), re.findall("'(.+?)'", message), 0.85)
         if item["type"] == "string_type" and isinstance(item["input"], int | float | date):
             message = "must be text: put it in quotes"  # bare No, 1.0 and 2026-01-01 are none
         if item["type"] in ("tuple_type", "list_type"):
             message = "must be a list"
         line = _line(node, item["loc"])
         problems.append(Problem(message, file, line, where, found, allowed, item["type"]))
-    return problems
+    return sorted(problems, key=lambda problem: problem.line or 0)
 
 
 def _first_causes(error: ValidationError) -> Iterator[ErrorDetails]:
@@ -301,19 +305,20 @@ def _entry(node: yaml.Node | None, part: int | str) -> tuple[yaml.Node, yaml.Nod
     return None
 
 
-def _known_keys(model: type[BaseModel], loc: tuple[int | str, ...]) -> tuple[list[str], str]:
-    """The keys allowed at `loc`, the most similar one first, and a question for it; none where
-    that is a union."""
+def _known_keys(model: type[BaseModel], loc: tuple[int | str, ...]) -> list[str]:
+    """The keys allowed at `loc`; none where that is a union."""
     here: Any = model
     for part in loc[:-1]:
         if isinstance(part, int):
             continue
         here = getattr(here, "model_fields", {}).get(part)
         here = _inner_model(getattr(here, "annotation", None))
-    fields = [field.alias or name for name, field in getattr(here, "model_fields", {}).items()]
-    near = get_close_matches(str(loc[-1]), fields, n=1)
-    guess = f"; did you mean {near[0]!r}?" if near else ""
-    return [*near, *(f for f in fields if f not in near)], guess
+    return [field.alias or name for name, field in getattr(here, "model_fields", {}).items()]
+
+
+def _near(written: str, known: Sequence[str], cutoff: float = 0.6) -> str:
+    near = get_close_matches(written, known, n=1, cutoff=cutoff)
+    return f"; did you mean {near[0]!r}?" if near else ""
 
 
 def _inner_model(annotation: Any) -> Any:

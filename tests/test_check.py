@@ -315,3 +315,22 @@ def test_a_run_warns_before_anything_is_judged(call, tmp_path: Path) -> None:  #
     code, out, _ = call("check", path)
     assert code == 0
     assert f"warning: {path}: {SUSPICION}" in out
+
+
+def test_a_hundred_like_problems_are_one_with_three_values_and_a_count(
+    call,  # type: ignore[no-untyped-def]
+    tmp_path: Path,
+) -> None:
+    odd = [f"{'wordy ' * 12}{i}" for i in range(40)]
+    rows = [f"i{i},ann,{odd[i % 40]}" for i in range(120)]
+    (tmp_path / "labels.csv").write_text("\n".join(["item_id,annotator,politeness", *rows]) + "\n")
+    code, out, _ = call("check", tmp_path / "labels.csv", "--rubric", "support-tone")
+    told = [line for line in out.splitlines() if line.startswith("error: ")]
+    assert code == 2
+    assert (
+        "labels.csv:2: politeness: is not a label of politeness (100 times, rows 2-101)" in told[0]
+    )
+    assert "and 37 more; allowed: " in told[0]
+    assert told[0].count("…") == 3  # of which each is cut in the middle
+    assert "and 20 more unknown_label errors, the last in row 121" in told[1]
+    assert len(told) == 2

@@ -3,14 +3,21 @@ from __future__ import annotations
 import re
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import pytest
 from hostile_files import yaml_bombs
 from pydantic import BaseModel, ConfigDict, Field
 
 from judgebench.errors import SetupError
-from judgebench.yaml_file import load_model, load_with_lines, load_yaml, parse_yaml, validate
+from judgebench.yaml_file import (
+    load_model,
+    load_with_lines,
+    load_yaml,
+    parse_with_lines,
+    parse_yaml,
+    validate,
+)
 
 
 class Strict(BaseModel):
@@ -146,11 +153,14 @@ def test_a_number_in_place_of_a_text_is_refused_where_no_file_says_how_it_is_wri
         validate({"name": "x", "version": 1, "parts": []}, Whole)
 
 
-def test_an_unknown_key_is_answered_with_the_allowed_ones_the_nearest_first(tmp_path: Path) -> None:
-    found = problems(write(tmp_path, GOOD.replace("weight", "wieght") + "verison: 2\n"))
-    assert found["parts.0.wieght"].found == "wieght"
-    assert found["parts.0.wieght"].allowed == "weight, title"
-    assert found["verison"].allowed == "version, name, parts, best"
+def test_an_unknown_key_is_answered_with_the_nearest_or_else_with_those_allowed(
+    tmp_path: Path,
+) -> None:
+    found = problems(write(tmp_path, GOOD.replace("weight", "wieght") + "colour: 2\n"))
+    assert found["parts.0.wieght"].message == "is not a known key; did you mean 'weight'?"
+    assert found["parts.0.wieght"].allowed == ""
+    assert found["colour"].message == "is not a known key"
+    assert found["colour"].allowed == "name, version, parts, best"
 
 
 def test_without_a_file_there_is_no_line() -> None:
@@ -290,3 +300,25 @@ def test_of_very_many_problems_the_first_hundred_are_told(tmp_path: Path) -> Non
 def test_an_alias_may_be_used_often(tmp_path: Path) -> None:
     text = "a: &a {x: [1, 2, 3]}\nb: [" + "*a, " * 1000 + "]\n"
     assert load_yaml(write(tmp_path, text))["b"] == [{"x": [1, 2, 3]}] * 1000
+
+
+def test_each_slip_of_a_file_gets_its_suggestion_in_the_order_of_lines() -> None:
+    text = "name: x\nrul: a\ntruth:\n  ties: uper\n  rulle: median\n"
+    value, node = parse_with_lines(text, "b.yaml")
+
+    class Truth(Strict):
+        ties: Literal["lower", "upper"] = "lower"
+        rule: str = ""
+
+    class Bench(Strict):
+        name: str
+        rule: str = ""
+        truth: Truth
+
+    with pytest.raises(SetupError) as caught:
+        validate(value, Bench, "b.yaml", node)
+    assert list(map(str, caught.value.problems)) == [
+        "b.yaml:2: rul: is not a known key; did you mean 'rule'?",
+        "b.yaml:4: truth.ties: must be 'lower' or 'upper'; did you mean 'upper'?; found 'uper'",
+        "b.yaml:5: truth.rulle: is not a known key; did you mean 'rule'?",
+    ]

@@ -33,7 +33,15 @@ from judgebench.cli.options import (
     WorkersOption,
 )
 from judgebench.cli.score import align, report
-from judgebench.cli.show import ONE_SCREEN, Output, entries, guarded_streams, show_problems, told
+from judgebench.cli.show import (
+    ONE_SCREEN,
+    Output,
+    entries,
+    guarded_streams,
+    problem_lines,
+    show_problems,
+    told,
+)
 from judgebench.errors import DamagedRun, JudgebenchError, RunError, SetupError
 from judgebench.features import wings
 
@@ -197,7 +205,7 @@ def check(
         confirm_keys_of(files, data_folder)
     outcome = check_all(files, rubric, data_folder, connect)
     for line in outcome.facts:
-        console.print(line)
+        console.print(line, soft_wrap=True)
     show_problems(console, outcome.warnings, "warning")
     show_problems(console, outcome.errors, "error")
     if outcome.errors:
@@ -260,6 +268,7 @@ def main() -> None:
     warnings.formatwarning = lambda message, *_, **__: "".join(
         f"warning: {line}\n" for line in entries(str(message).splitlines())
     )
+    warnings.simplefilter("once", UserWarning)
     for name in _UNHEEDED:
         os.environ.pop(name, None)
     with guarded_streams():
@@ -276,7 +285,7 @@ def _exit_code() -> int | str | None:
     except SystemExit as ended:
         return ended.code
     except SetupError as error:
-        _say(*(f"error: {problem}" for problem in error.problems))
+        _say(*problem_lines(error.problems, "error"))
         if isinstance(error, DamagedRun) and error.usable:
             _say("To go on with what is left: --allow-incomplete")
         return 2

@@ -134,18 +134,23 @@ def entries(lines: Iterable[str]) -> Iterator[str]:
 
 
 def show_problems(console: Console, problems: Sequence[Problem], word: str) -> None:
-    """Every problem on a line of its own; beyond 50 of one kind, the rest is counted."""
+    """Every problem as `problem_lines` words it."""
+    for line in entries(problem_lines(problems, word)):
+        console.print(line, soft_wrap=True)
+
+
+def problem_lines(problems: Sequence[Problem], word: str) -> Iterator[str]:
+    """A line for all problems that are alike; beyond 50 of one kind, the rest is counted."""
+    from judgebench.data.findings import counted_once
+
     shown: dict[str, int] = {}
-    told = []
-    for problem in problems:
+    for problem in counted_once(problems):
         shown[problem.kind] = shown.get(problem.kind, 0) + 1
         if shown[problem.kind] <= MOST_PROBLEMS_SHOWN:
-            told.append(f"{word}: {problem}")
-    for line in entries(told):
-        console.print(line, soft_wrap=True)
+            yield f"{word}: {problem}"
     for kind, count in shown.items():
         if count > MOST_PROBLEMS_SHOWN:
-            console.print(f"{word}: … and {count - MOST_PROBLEMS_SHOWN} more of the kind {kind!r}")
+            yield f"{word}: … and {count - MOST_PROBLEMS_SHOWN} more of the kind {kind!r}"
 
 
 # What stands for a character in an encoding that lacks it. Of others their number is written.

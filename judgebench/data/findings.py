@@ -43,6 +43,7 @@ _LISTED = 100  # errors of one kind in one file that are listed; the rest is cou
 NEAR_AMONG = 5_000  # names among which the nearest is looked up
 _LONGEST_NAME = 200  # characters
 _FOUND = 3  # things found that one line on many rows names
+_LONGEST_FOUND = 40  # characters of one of them
 _RANGES = 12  # stretches of rows that a warning names
 
 
@@ -159,17 +160,22 @@ def counted_once(problems: Iterable[Problem]) -> list[Problem]:
     """
     alike: dict[Problem, list[Problem]] = {}
     counts: dict[Problem, _Count] = {}
-    for problem in problems:
+    for problem in dict.fromkeys(problems):
         key = replace(problem, line=None, found="")
         alike.setdefault(key, []).append(problem)
         counts.setdefault(key, _Count()).add(problem.line)
     return [
         first if not others or first.line is None else replace(
             first, message=f"{first.message} ({counts[key]})",
-            found=some(dict.fromkeys(p.found for p in (first, *others) if p.found), _FOUND),
+            found=some(dict.fromkeys(_brief(p.found) for p in (first, *others) if p.found), _FOUND),
         )
         for key, (first, *others) in alike.items()
     ]  # fmt: skip
+
+
+def _brief(found: str) -> str:
+    half = _LONGEST_FOUND // 2
+    return found if len(found) <= _LONGEST_FOUND else f"{found[:half]}…{found[1 - half :]}"
 
 
 def nearest(name: str, options: Sequence[str], cutoff: float = 0.6) -> str:

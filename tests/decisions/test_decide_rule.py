@@ -73,8 +73,9 @@ def test_every_wrong_key_of_a_bar_is_reported_with_its_line(tmp_path: Path) -> N
     with pytest.raises(SetupError) as caught:
         load_rule(path)
     assert [str(problem).split("ours.yaml", 1)[1] for problem in caught.value.problems] == [
-        ":1: replace.humans.bar: Input should be 'typical', 'average' or 'best'; found 'typcal'",
-        ":1: replace.severe.margin: Input should be less than or equal to 1; found 2",
-        ":2: rare: Input should be greater than or equal to 1; found 0",
+        ":1: replace.humans.bar: must be 'typical', 'average' or 'best'; did you mean "
+        "'typical'?; found 'typcal'",
+        ":1: replace.severe.margin: must be less than or equal to 1; found 2",
+        ":2: rare: must be greater than or equal to 1; found 0",
         ":3: independent: must be a list; found 'my-judge'",
     ]

@@ -271,7 +271,7 @@ judges:
     said = [str(problem).removeprefix(str(bench)) for problem in jb.check([bench]).errors]
     assert [problem.split(";")[0].split(": ", 1)[1] for problem in said] == [
         "fit: must hold a mapping", "stem: is not a known key",
-        "fit.folds: Input should be greater than or equal to 2",
+        "fit.folds: must be greater than or equal to 2",
     ]  # fmt: skip
 
 

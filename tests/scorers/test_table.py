@@ -111,7 +111,7 @@ def test_every_problem_of_the_scorers_at_once() -> None:
         jb.score(frame(), ["rouge", {"scorer": "chrf", "references": "all"}, "ter", "ter"])
     first, second, third = str(error.value).splitlines()
     assert first.startswith("scorer: is no scorer; found rouge; allowed: column, ")
-    assert second.startswith("references: Input should be 'joint', 'max' or 'mean'; found 'all'")
+    assert second.startswith("references: must be 'joint', 'max' or 'mean'; found 'all'")
     assert third == "scorers: two scorers have this name: give one another `name`; found ter"
     with pytest.raises(jb.SetupError) as error:
         jb.score(frame(), [{"scorer": "length", "name": "points"}])

@@ -26,7 +26,7 @@ def test_every_unsound_line_is_said(tmp_path: Path) -> None:
     said = str(caught.value)
     assert f"{path}:2: target: String should have at least 1 character" in said
     assert f"{path}:3: messages: Field required" in said
-    assert f"{path}:4: messages.0.role: Input should be 'system', 'user' or 'assistant'" in said
+    assert f"{path}:4: messages.0.role: must be 'system', 'user' or 'assistant'" in said
     path.write_text("")
     with pytest.raises(SetupError, match="holds no pair to learn from"):
         read_pairs(path)
@@ -40,4 +40,4 @@ def test_a_rank_is_a_number_or_full(
     code, _, err = call("tune", "generator", "p", "--model", "m", "--to", tmp_path, "--rank", "big")
     assert code == 2
     assert "rank" in err
-    assert "Input should be 'full'" in err
+    assert "must be 'full'" in err

@@ -152,5 +152,5 @@ def test_what_is_wrong_is_said(tmp_path: Path, bench: Path) -> None:
     with pytest.raises(SetupError, match=r"rounds\.suggester: is no language model of this bench"):
         tune(bench, run)
     bench.write_text(text.replace("exchanges: 1", "exchanges: 0"))
-    with pytest.raises(SetupError, match=r"rounds\.exchanges: Input should be greater than or eq"):
+    with pytest.raises(SetupError, match=r"rounds\.exchanges: must be greater than or eq"):
         tune(bench, run)
