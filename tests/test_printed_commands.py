@@ -105,7 +105,7 @@ class Reader:
 
     def type(self, command: str) -> list[str]:
         """What a command prints; an error's message too."""
-        words = shlex.split(command)
+        words = shlex.split(command.replace("\\\n", " "))
         if words[0] == "judgebench" and not {"|", ">", "&&"} & set(words):
             self.monkeypatch.setenv("COLUMNS", "80")
             _, out, err = self.call(*words[1:])
@@ -156,5 +156,5 @@ def test_what_is_left_out_may_be_anything_and_nothing_else() -> None:
     assert same(["a", "…"], ["a", "b"])
     assert not same(["a", "…", "d"], ["a", "b"])
     assert not same(["a"], ["b"])
-    page = "```console\n$ x\na\n…\n```\n"
-    assert rewritten(page, lambda _: ["b", "c"]) == "```console\n$ x\nb\n…\n```\n"
+    page = "```console\n$ x \\\n  y\na\n…\n```\n"
+    assert rewritten(page, lambda _: ["b", "c"]) == page.replace("a\n", "b\n")

@@ -47,8 +47,8 @@ def main() -> None:
     people: list[dict[str, str]] = []
     judge: list[dict[str, str]] = []
     for number in range(1, REPLIES + 1):
-        said = {name: {"reply_id": f"r{number:03}", "annotator": name} for name in PEOPLE}
-        verdict = {"reply_id": f"r{number:03}"}
+        said = {name: {"id": f"r{number:03}", "annotator": name} for name in PEOPLE}
+        verdict = {"id": f"r{number:03}"}
         for metric, (labels, shares, error, matrix) in METRICS.items():
             (true,) = draw.choices(range(len(labels)), shares)
             for name in PEOPLE:

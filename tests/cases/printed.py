@@ -14,6 +14,7 @@ from dataclasses import dataclass
 FENCE = re.compile(r"^```([^\n`]*)\n(.*?)^```[ \t]*$", re.DOTALL | re.MULTILINE)
 TITLE = re.compile(r'title="([^"]+)"')
 LEFT_OUT = "…"
+GOES_ON = "\0"  # where a command is continued on the next line
 
 
 @dataclass(frozen=True)
@@ -34,9 +35,9 @@ class Block:
     def commands(self) -> list[tuple[str, list[str]]]:
         """Each command of a console block with the lines under it."""
         found: list[tuple[str, list[str]]] = []
-        for line in self.text.splitlines():
+        for line in self.text.replace("\\\n", GOES_ON).splitlines():
             if line.startswith("$ "):
-                found.append((line[2:], []))
+                found.append((line[2:].replace(GOES_ON, "\\\n"), []))
             else:
                 found[-1][1].append(line)
         return found
