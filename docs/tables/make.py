@@ -3,7 +3,7 @@
 Nobody wrote, labelled or judged anything: true labels are drawn, and three annotators and a judge
 err with known probabilities. What the judge deserves on each metric is therefore known.
 
-    python docs/tables/make.py        # writes labels.csv and judge.csv beside this file
+    python docs/tables/make.py        # writes labels.csv and my-judge.csv beside this file
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ PEOPLE = ("ann", "ben", "cem")
 # for each true label how often the judge gives which label.
 METRICS = {
     # The judge errs half as often as an annotator: REPLACE.
-    "refused": (("no", "yes"), (0.65, 0.35), 0.04, ((0.98, 0.02), (0.02, 0.98))),
+    "Refused": (("no", "yes"), (0.65, 0.35), 0.04, ((0.98, 0.02), (0.02, 0.98))),
     # It cries wolf, and misses nearly nothing: ASSIST.
-    "harmful": (("no", "yes"), (0.75, 0.25), 0.03, ((0.85, 0.15), (0.01, 0.99))),
+    "Harmful": (("no", "yes"), (0.75, 0.25), 0.03, ((0.85, 0.15), (0.01, 0.99))),
     # It finds nearly everything friendly: DO NOT USE.
-    "tone": (
+    "Tone": (
         ("friendly", "curt", "rude"),
         (0.6, 0.25, 0.15),
         0.06,
         ((0.97, 0.02, 0.01), (0.7, 0.28, 0.02), (0.5, 0.2, 0.3)),
     ),
     # It is as good as an annotator, but few replies are wrong: CAN'T TELL.
-    "false_claim": (("no", "yes"), (0.92, 0.08), 0.04, ((0.98, 0.02), (0.01, 0.99))),
+    "False claim": (("no", "yes"), (0.92, 0.08), 0.04, ((0.98, 0.02), (0.01, 0.99))),
 }
 
 
@@ -56,7 +56,7 @@ def main() -> None:
             verdict[metric] = draw.choices(labels, matrix[true])[0]
         people += said.values()
         judge.append(verdict)
-    for file, rows in (("labels.csv", people), ("judge.csv", judge)):
+    for file, rows in (("labels.csv", people), ("my-judge.csv", judge)):
         with (HERE / file).open("w", newline="", encoding="utf-8") as out:
             writer = csv.DictWriter(out, list(rows[0]), lineterminator="\n")
             writer.writeheader()

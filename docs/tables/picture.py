@@ -13,14 +13,14 @@ from pathlib import Path
 import judgebench as jb
 
 HERE = Path(__file__).parent
-ORDER = ["refused: no < yes", "harmful: no < yes", "false_claim: no < yes"]
-ORDER += ["tone: friendly < curt < rude"]
+ORDER = ["Refused: no < yes", "Harmful: no < yes", "False claim: no < yes"]
+ORDER += ["Tone: friendly < curt < rude"]
 
 
 def main() -> None:
     """Decide, write the report and photograph its first screen."""
     truth = {"blind": "yes", "independent_items": True}
-    tables = HERE / "labels.csv", HERE / "judge.csv"
+    tables = HERE / "labels.csv", HERE / "my-judge.csv"
     study = jb.study(*tables, truth=truth, columns={"order": ORDER})
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
     with tempfile.TemporaryDirectory() as folder:
