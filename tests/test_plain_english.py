@@ -88,3 +88,32 @@ def test_the_list_finds_what_it_should() -> None:
     old = "The key 'x' stands twice. Labels are slow and dear.\nREPLACE asks that he is told."
     assert len(found_in(old)) == 5
     assert not found_in("They are told apart. Default: one per GPU. REPLACE requires a verdict.")
+
+
+# What the documentation calls by the field's word; keys of files and printed output keep theirs.
+TERMS = {
+    r"\btruths?\b": "reference label",
+    r"\bcontrol judges?\b|\bbest control\b": "baseline",
+    r"\bcamps?\b": "annotator subgroups",
+    r"\b(early|planned|the|each|any|a) looks?\b(?! (like|at\b))": "interim analysis",
+    r"\bsettl(e|es|ed|ing) (a |the )?(disagreements?|labels?|one)\b": "adjudicate",
+    r"\bground floor\b|\bwings?\b": "base, feature",
+}
+
+
+def prose(page: str) -> str:
+    """The page without blocks, code in sentences and links."""
+    without = re.sub(r"^```.*?^```", "", page, flags=re.DOTALL | re.MULTILINE)
+    return re.sub(r"`[^`]*`|\]\([^)]*\)", "", without)
+
+
+def test_the_documentation_uses_the_terms_of_the_field() -> None:
+    found = []
+    for path in [REPO / "README.md", *sorted((REPO / "docs").glob("*.md"))]:
+        text = prose(path.read_text(encoding="utf-8"))
+        found += [
+            f"{path.name}: {text[match.start() - 40 : match.end() + 30]!r}: write {words!r}"
+            for pattern, words in TERMS.items()
+            for match in re.finditer(pattern, text, re.I)
+        ]
+    assert not found, "\n".join(found)
