@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from judgebench.annotation.lead import Collected
     from judgebench.checks import Outcome
     from judgebench.comparison.result import Comparison
+    from judgebench.data.understand import Understood
     from judgebench.decisions.result import Decisions
     from judgebench.decisions.rule import DecisionRule
     from judgebench.judges.control import ControlJudge
@@ -52,24 +53,30 @@ Truth = TruthConfig | Mapping[str, Any] | str
 
 
 def study(
-    labels: Given,
+    labels: Given | Understood,
     verdicts: Given | Sequence[Given | Mapping[str, Any]] | Mapping[str, Any] | None = None,
     answers: Given | None = None,
     *,
-    rubric: Rubric | str | Path,
+    rubric: Rubric | str | Path | None = None,
     truth: Truth = TruthConfig(),
     resampling: Resampling = DEFAULT_RESAMPLING,
     as_judges: AsJudges = (),
+    columns: Mapping[str, str | Sequence[str]] = {},
 ) -> Study:
-    """The study of human labels and judges' verdicts, with control judges fitted.
+    """The study of human labels and judges' verdicts, with baselines fitted.
 
-    Labels have the columns `item_id`, `annotator`, `metric` and `label`, or one column per metric
-    instead of the last two; verdicts have `judge` in place of `annotator`, and optionally `status`,
-    `raw` and probabilities (`probability_LABEL`; in wide tables `probability_METRIC_LABEL`). A
-    verdict that is no label of the metric counts as unreadable or refused; a blank cell and an item
-    without a row count as failed. `answers` (`item_id`, `text`, `question`, …) may be left out; a
-    column `question` or `group` of the labels then says which items belong together, and without it
-    each item is a group of its own.
+    Without a rubric the tables are understood by their columns and cells, whatever these are
+    called, and what was understood stands under every result. `columns` names what cannot be
+    guessed: columns of `annotators`, of the `item`, of the `question`, the `judge`, and the `order`
+    of labels: `{"annotators": ["Huber", "Silva"], "order": "Safe < Unsure < Unsafe"}`.
+
+    With a rubric, labels have the columns `item_id`, `annotator`, `metric` and `label`, or one
+    column per metric instead of the last two; verdicts have `judge` in place of `annotator`, and
+    optionally `status`, `raw` and probabilities (`probability_LABEL`; in wide tables
+    `probability_METRIC_LABEL`). A verdict that is no label of the metric counts as unreadable or
+    refused; a blank cell and an item without a row count as failed. `answers` (`item_id`, `text`,
+    `question`, …) may be left out; a column `question` or `group` of the labels then says which
+    items belong together, and without it each item is a group of its own.
 
     A column `made_blind` of the labels (`yes` or `no`) says whether they were made without sight of
     any model's label, unless `truth` does.
@@ -100,7 +107,9 @@ def study(
     ['my-judge']
     """
     from judgebench.data.findings import REPEATED
+    from judgebench.data.guess import Hints
     from judgebench.data.load import WHOLE_REPLY, read_given
+    from judgebench.data.understand import Understood, understand_given
     from judgebench.judges.control import control_judges, usual_controls
     from judgebench.judges.recorded import (
         annotators_as_judges,
@@ -112,9 +121,16 @@ def study(
     from judgebench.runs.judging import tasks_of
     from judgebench.studies.verdicts import suspicions
 
-    whole = rubric if isinstance(rubric, Rubric) else load_rubric(rubric)
-    entries = verdict_entries(verdicts, labels)
-    given = read_given(labels, [source for _, source in entries], answers, whole)
+    known = labels if isinstance(labels, Understood) else None
+    if rubric is None and known is None:
+        known = understand_given(labels, verdicts, answers, Hints.given(columns))
+    tables: tuple[Any, Any, Any] = labels, verdicts, answers
+    if known:
+        tables = known.labels, known.entries, known.answers
+        rubric = known.rubric
+    whole = rubric if isinstance(rubric, Rubric) else load_rubric(str(rubric))
+    entries = verdict_entries(tables[1], tables[0])
+    given = read_given(tables[0], [source for _, source in entries], tables[2], whole)
     used = {label.metric for label in given.labels}.union(*(v.metrics for v in given.verdicts))
     measured = whole.only([m.id for m in whole.metrics if m.id in used or WHOLE_REPLY in used])
     rows = indexed(given.answers)
@@ -147,7 +163,11 @@ def study(
         *(_judged(judge, "control", judge.verdicts()) for judge in controls),
     ]
     by_name = sorted(judges, key=lambda judge: judge.name)  # as in a run folder
-    return replace(found, judges=tuple(by_name), notes=(*notes, *found.notes))
+    guessed = (f"Understood: {line}." for line in (known.lines if known else ()))
+    return replace(found, judges=tuple(by_name), notes=(*guessed, *notes, *found.notes))
+
+
+_study = study  # where a parameter has this name
 
 
 def _judged(
@@ -233,10 +253,17 @@ def align(study: Study) -> Alignment:
 
 
 def decide(
-    study: Study, rule: DecisionRule | str | Path | None = None, *, looks: Sequence[float] = ()
+    study: Study | Given,
+    verdicts: Given | Sequence[Given] | None = None,
+    rule: DecisionRule | str | Path | None = None,
+    *,
+    answers: Given | None = None,
+    columns: Mapping[str, str | Sequence[str]] = {},
+    looks: Sequence[float] = (),
 ) -> Decisions:
     """Decide whether each judge can replace the annotators, assist them, or neither, metric by
-    metric.
+    metric: of a study, or of tables of labels, verdicts and answers, which are understood as in
+    `study`.
 
     `rule` is a YAML file or a shipped rule. Where the study has a stress test, it counts.
 
@@ -254,6 +281,11 @@ def decide(
     from judgebench.decisions.run import decide as decide_study
     from judgebench.runs.wing import analyses
 
+    if not isinstance(study, Study):
+        study = _study(study, verdicts, answers, columns=columns)
+    elif verdicts is not None or answers is not None:
+        message = "a study holds its verdicts already: give the rule as `rule=`"
+        raise SetupError(Problem(message, field="verdicts"))
     chosen = rule_for(rule, study.rubric)
     found = analyses(study, "stress")
     return decide_study(study, chosen, found["stress"].results if found else None, looks)

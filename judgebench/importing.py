@@ -18,6 +18,7 @@ from judgebench.data.guess import MOST_LABELS, ordered
 from judgebench.data.importers import read_log
 from judgebench.data.importers.log import Row, Tables, as_judge, tables
 from judgebench.data.load import load_data
+from judgebench.data.understand import EXAMPLE, metric_ids, stem_of
 from judgebench.errors import Problem, SetupError, shorten, some
 from judgebench.files import all_or_nothing, to_line, write_atomically
 from judgebench.judges.config import JUDGE_NAME
@@ -26,15 +27,12 @@ from judgebench.runs.load import load_bench
 from judgebench.starter import (
     BENCH,
     DATA,
-    EXAMPLE,
     LABELS,
     RUBRIC,
     bench_text,
     csv_text,
     filled,
-    metric_ids,
     rubric_text,
-    stem_of,
 )
 from judgebench.words import counted
 

@@ -6,10 +6,8 @@ import csv
 import io
 import os
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -17,16 +15,23 @@ from typing import Any
 import yaml
 from jinja2 import Environment, StrictUndefined
 
-from judgebench.data.guess import NAMES, Guess, guess, keys_of
+from judgebench.data.guess import Guess, Hints
+from judgebench.data.understand import (
+    EXAMPLE,
+    ONLY_ONE,
+    JudgeTable,
+    Understood,
+    metric_ids,
+    stem_of,
+    understand_files,
+)
 from judgebench.errors import shorten, some
 from judgebench.files import all_or_nothing, write_atomically
-from judgebench.rubric import normalise
+from judgebench.rubric import Metric
 
 BENCH, DATA, RUBRIC = "bench.yaml", "data.yaml", "rubric.yaml"
-LABELS, ANSWERS = "labels-template.csv", "answers-template.csv"
+LABELS = "labels-template.csv"
 _MOST_NAMED = 50  # columns that are not read
-_ITEM = ("question", "text", "system", "reference", "group")
-EXAMPLE = {"Quality": ("Good", "Acceptable", "Poor")}  # where the file holds no labels
 
 
 @dataclass(frozen=True, repr=False)
@@ -42,42 +47,59 @@ class Started:
         return "\n".join([*self.found, *(f"Wrote {path}" for path in self.files), "Next:", *steps])
 
 
-def init(file: str | Path, to: str | Path | None = None) -> Started:
-    """Write the files of a benchmark from a file of answers, labels or both, as `judgebench check`
-    passes them: into the folder `to`, by default the file's own.
+def init(
+    files: str | Path | Sequence[str | Path],
+    to: str | Path | None = None,
+    columns: Mapping[str, str | Sequence[str]] = {},
+) -> Started:
+    """Write the files of a benchmark from tables of answers, human labels and verdicts, as
+    `judgebench check` passes them: into the folder `to`, by default that of the first.
 
-    Which label is worse than which cannot be guessed: metrics are written without an order of
-    severity, and a comment in the rubric says how to state it.
+    Which label is worse than which cannot be guessed: unless `columns` gives the `order`, metrics
+    are written without an order of severity, and a comment in the rubric says how to state it. The
+    other keys of `columns` are as in `study`.
 
-    Raises SetupError where the file cannot be read as it is, or a file would be overwritten;
-    nothing is written then.
+    Raises SetupError where a file cannot be understood, or one would be overwritten; nothing is
+    written then.
 
     >>> import judgebench as jb
     >>> [path.name for path in jb.init("answers.csv", "mine").files]
     ['bench.yaml', 'data.yaml', 'rubric.yaml', 'labels-template.csv']
     """
-    found = guess(Path(file))
-    folder = Path(to) if to is not None else found.path.parent
-    names = [BENCH, DATA, RUBRIC, LABELS, *([ANSWERS] if found.needs_answers else [])]
+    paths = [files] if isinstance(files, str | Path) else files
+    found = understand_files([Path(path) for path in paths], Hints.given(columns))
+    return save(found, Path(to) if to is not None else found.found.path.parent)
+
+
+def save(found: Understood, folder: Path) -> Started:
+    """Write what was understood of tables as the files of a benchmark. Raises SetupError."""
+    lacking = found.lacks_labels
+    names = [BENCH, DATA, RUBRIC, *([LABELS] if lacking else [])]
     paths = [folder / name for name in names]
-    ids = metric_ids(found.metrics or EXAMPLE)
+    source = found.found.path
     with all_or_nothing(folder, paths):
-        rubric = rubric_text(stem_of(found.path), found.path.name, found.metrics, ids)
-        write_atomically(folder / RUBRIC, rubric.encode())
-        write_atomically(folder / DATA, _data(found, ids, folder).encode())
-        if found.needs_answers:
-            rows = ([*key, f"Write the answer of {' '.join(key)} here."] for key in keys_of(found))
-            write_atomically(folder / ANSWERS, csv_text([*found.key, "text"], rows).encode())
-        judges = [
-            f"{{name: {_quoted(name)}, column: {{{_quoted(ids[metric])}: {_quoted(column)}}}}}"
-            for name, (column, metric) in found.judges.items()
-        ]
-        write_atomically(folder / BENCH, bench_text(found.path, [DATA], judges).encode())
-        rows = ([item, "your-name", *[""] * len(ids)] for item in _items(folder / BENCH))
+        metrics = found.rubric.metrics if found.found.metrics else ()
         write_atomically(
-            folder / LABELS, csv_text(["item_id", "annotator", *ids.values()], rows).encode()
+            folder / RUBRIC, _rubric_text(source.name, stem_of(source), metrics).encode()
         )
+        write_atomically(folder / DATA, _data(found, folder).encode())
+        judges = [entry for judge in found.judges for entry in _entries(judge)]
+        write_atomically(folder / BENCH, bench_text(source, [DATA], judges).encode())
+        items = _items(folder / BENCH)
+        ids = [metric.id for metric in found.rubric.metrics]
+        rows = ([item, "your-name", *[""] * len(ids)] for item in items)
+        if lacking:
+            table = csv_text(["item_id", "annotator", *ids], rows)
+            write_atomically(folder / LABELS, table.encode())
     return Started(tuple(paths), tuple(_in_words(found)), tuple(_next_steps(found, folder)))
+
+
+def _entries(judge: JudgeTable) -> Iterator[str]:
+    """The judges of a table as entries of bench.yaml."""
+    columns = ", ".join(f"{_quoted(m)}: {_quoted(c)}" for m, c in judge.columns.items())
+    where = f"column: {{{columns}}}" if columns else f"from: {DATA}"
+    for name in judge.names:
+        yield f"{{name: {_quoted(name)}, {where}}}"
 
 
 def _items(bench: Path) -> list[str]:
@@ -107,45 +129,51 @@ def _quoted(text: str) -> str:
     return str(dumped).rstrip("\n")
 
 
-def stem_of(path: Path) -> str:
-    """The file's name as the name of a benchmark and a rubric."""
-    return re.sub("[^A-Za-z0-9_-]+", "-", path.name.split(".")[0]).strip("-_")[:60] or "mine"
-
-
-def metric_ids(metrics: Iterable[str]) -> dict[str, str]:
-    """The id of each metric by what the file calls it; no two ids or titles are the same."""
-    titles = {title: normalise(title) for title in metrics}
-    taken, numbers = set(titles.values()), Counter[str]()
-    ids: dict[str, str] = {}
-    used = {*NAMES, "silver"} - {"metric", "label"}  # columns that are never of labels
-    for title, plain in titles.items():
-        slug = re.sub("[^a-z0-9]+", "_", plain).strip("_")
-        slug = slug if slug[:1].isalpha() else f"metric_{slug}".rstrip("_")
-        found_id = slug
-        while found_id in used or (found_id in taken and found_id != plain):
-            numbers[slug] += 1
-            found_id = f"{slug}_{numbers[slug] + 1}"
-        used.add(found_id)
-        ids[title] = found_id
-    return ids
-
-
 def rubric_text(
     name: str, source: str, metrics: Mapping[str, Sequence[str]], ids: Mapping[str, str]
 ) -> str:
     """The rubric of these metrics and labels, in which no label is worse than another yet. Without
     metrics it is an example."""
-    return filled(_RUBRIC, name=name, source=source, metrics=metrics, ids=ids, example=EXAMPLE)
+    listed = [
+        {"id": ids[t], "title": t, "kind": "nominal", "labels": labels}
+        for t, labels in metrics.items()
+    ]
+    return filled(
+        _RUBRIC, name=name, source=source, metrics=listed, example=_example(), only_one=ONLY_ONE
+    )
+
+
+def _rubric_text(source: str, name: str, metrics: Sequence[Metric]) -> str:
+    kinds = {True: "preference", False: ""}
+    listed = [
+        {
+            "id": m.id,
+            "title": m.title,
+            "kind": kinds[m.preference] or m.kind,
+            "labels": m.label_texts,
+        }
+        for m in metrics
+    ]
+    return filled(
+        _RUBRIC, name=name, source=source, metrics=listed, example=_example(), only_one=ONLY_ONE
+    )
+
+
+def _example() -> list[dict[str, Any]]:
+    ids = metric_ids(EXAMPLE)
+    return [{"id": ids[t], "title": t, "kind": "nominal", "labels": x} for t, x in EXAMPLE.items()]
 
 
 _RUBRIC = """\
 # Written by judgebench from {{ source|comment }}.
 #
+{% if not metrics or metrics|selectattr("kind", "equalto", "nominal")|list %}
 # ORDER THE LABELS. Which label is worse than which cannot be guessed. Until you say so,
 # every metric is nominal: its labels have no order, and severe answers are not looked for.
 # Where one label is worse than another, sort the labels from the least to the most severe
 # and write `kind: ordinal`.
 #
+{% endif %}
 # Delete metrics that are none, such as a column that describes the item. A label that gives
 # no grade, as "not applicable", goes from `labels` to `abstain: not applicable`; several
 # go to `abstain: [not applicable, cannot tell]`.
@@ -157,18 +185,25 @@ name: {{ name|quoted }}
 version: "1"
 instructions: Give each answer one label for each metric. # as the annotators read it
 metrics:
-{% for title, labels in (metrics or example).items() %}
-{% set question = "Which label does the answer deserve for " ~ title ~ "?" %}
-  - id: {{ ids[title]|quoted }}
-    title: {{ title|quoted }}
+{% for metric in metrics or example %}
+{% set question = "Which label does the answer deserve for " ~ metric.title ~ "?" %}
+  - id: {{ metric.id|quoted }}
+    title: {{ metric.title|quoted }}
     question: {{ question|quoted }} # as the annotators were asked
+{% if metric.kind == "nominal" %}
     kind: nominal # ordinal, once the labels are in order of severity
     labels: # not in order of severity yet
-{% for text in labels %}
+{% elif metric.kind == "ordinal" %}
+    kind: ordinal
+    labels: # from the least to the most severe
+{% else %}
+    kind: {{ metric.kind }} # of the first or the second response
+{% endif %}
+{% for text in metric.labels if metric.kind != "preference" %}
       - text: {{ text|quoted }}
 {% endfor %}
-{% if labels|length < 2 %}
-      - text: (write the other labels here) # the file has one label only
+{% if metric.labels|length < 2 %}
+      - text: {{ only_one }} # the file has one label only
 {% endif %}
 {% endfor %}
 """
@@ -185,110 +220,43 @@ def filled(template: str, **values: Any) -> str:
     return environment.from_string(template).render(values)
 
 
-def _data(found: Guess, ids: Mapping[str, str], folder: Path) -> str:
+def _data(found: Understood, folder: Path) -> str:
     """The data.yaml, which says what each column is."""
-    inside = Path(os.path.relpath(found.path.absolute(), folder.absolute())).as_posix()
-    if inside.startswith("../.."):
-        inside = found.path.absolute().as_posix()
-    entries: Mapping[str, Mapping[str, str]] = found.columns if found.metrics else {}
-    if "metric" in found.roles:  # annotators and metrics are in the rows
-        entries = {"": {}}
+    spec = found.as_spec()
+    for file in spec["files"]:
+        file["path"] = _from(folder, Path(file["path"]))
+    dumped = yaml.safe_dump(
+        spec, sort_keys=False, allow_unicode=True, width=100, default_flow_style=None
+    )
+    guessed = [
+        f"{r} (column {c})" for r, c in found.found.roles.items() if r in found.found.by_content
+    ]
+    names = ", ".join(found.tables)
     return filled(
-        _DATA, found=found, ids=ids, inside=inside, settings=_settings(found), entries=entries,
-        item_id=_item_id(found), items=_ITEM, column=partial(_column, found),
-        annotator=partial(_annotator, found), unused=_unused(found),
+        _DATA, names=names, spec=dumped, guessed=guessed, unused=list(_unused(found.found))
     )  # fmt: skip
 
 
+def _from(folder: Path, path: Path) -> str:
+    """The path as a file in the folder writes it."""
+    inside = Path(os.path.relpath(path.absolute(), folder.absolute())).as_posix()
+    return path.absolute().as_posix() if inside.startswith("../..") else inside
+
+
 _DATA = """\
-# Written by `judgebench init` from {{ found.path.name|comment }}: which column is what.
+# Written by judgebench from {{ names|comment }}: which column is what.
 # Check the guesses; docs/data_reference.md explains every key.
-files:
-  - path: {{ inside|quoted }}
-{% for name, value in settings %}
-    {{ name }}: {{ value|quoted }}
-{% endfor %}
-{% macro labels(who, columns) %}
-annotator: {{ annotator(who) }}
-{% if "metric" in found.roles %}
-metric: {{ column("metric") }}
-label: {{ column("label") }}
-{% else %}
-metrics: # id in rubric.yaml: column
-{% for metric, name in columns.items() %}
-  {{ ids[metric]|quoted }}: {{ name|quoted }}
-{% endfor %}
+{% if guessed %}
+# Guessed from content, not from names: {{ guessed|join(", ")|comment }}
 {% endif %}
-{% endmacro %}
-{% if found.needs_answers %}
-    labels:
-{% for who, columns in entries.items() %}
-      - item_id: {{ item_id }}
-        {{ labels(who, columns)|trim|indent(8) }}
-{% endfor %}
-  # The file holds no answers. Write them into this table, or name the file that has
-  # them here.
-  - path: answers-template.csv
-    items: {item_id: {{ item_id.split(" #")[0] }}, text: text}
-{% else %}
-    items:
-      - item_id: {{ item_id }}
-{% for role in items if role in found.roles %}
-        {{ role }}: {{ column(role) }}
-{% endfor %}
-{% if found.blank_texts %}
-        if_empty: keep # an empty text is an answer too; with skip such rows are no items
-{% endif %}
-{% if entries %}
-        labels:
-{% endif %}
-{% for who, columns in entries.items() %}
-          - {{ labels(who, columns)|trim|indent(12) }}
-{% endfor %}
-{% endif %}
-{% if found.strays %}
-spellings: # cells that are no label; null means blank
-{% endif %}
-{% for metric, texts in found.strays.items() %}
-  {{ ids[metric]|quoted }}: { {%- for text in texts %}
-{{ text|quoted }}: null{{ "" if loop.last else ", " }}
-{%- endfor %}}
-{% endfor %}
-{% if found.unused %}
+{{ spec }}
+{%- if unused %}
 # Columns that are not read:
 {% endif %}
 {% for column in unused %}
 #   {{ column|comment }}
 {% endfor %}
 """
-
-
-def _settings(found: Guess) -> Iterator[tuple[str, str]]:
-    """The settings by which the file is read, where not as usual."""
-    for name in ("quoting", "sheet"):
-        if value := getattr(found.source, name):
-            yield name, value
-
-
-def _annotator(found: Guess, who: str) -> str:
-    if who or "annotator" not in found.roles:
-        about = "" if who else " # no column says who labelled"
-        return f"{{value: {_quoted(who or 'annotator')}}}{about}"
-    return _column(found, "annotator")
-
-
-def _item_id(found: Guess) -> str:
-    if "item_id" in found.roles:
-        return _column(found, "item_id")
-    if not found.key:
-        return "{row: true} # no columns distinguish the items: each row is one"
-    columns = ", ".join(map(_quoted, found.key))
-    return f"{{hash_of: [{columns}]}} # no column alone distinguishes the items"
-
-
-def _column(found: Guess, role: str) -> str:
-    guessed = " # guessed from its content" if role in found.by_content else ""
-    return f"{_quoted(found.roles[role])}{guessed}"
 
 
 def bench_text(path: Path, data: Sequence[str], judges: Sequence[str] = ()) -> str:
@@ -328,26 +296,21 @@ truth:
 """
 
 
-def _in_words(found: Guess) -> Iterator[str]:
+def _in_words(found: Understood) -> Iterator[str]:
     """Describe what the columns were taken for."""
-    for name, value in _settings(found):
-        yield f"read with `{name}: {value}`"
-    for role, column in found.roles.items():
-        guessed = ", guessed from its content" if role in found.by_content else ""
+    seen = found.found
+    yield from found.lines
+    for name in ("quoting", "sheet"):
+        if value := getattr(seen.source, name, None):
+            yield f"read with `{name}: {value}`"
+    for role, column in seen.roles.items():
+        guessed = ", guessed from its content" if role in seen.by_content else ""
         yield f"{role}: column {column!r}{guessed}"
-    if "item_id" not in found.roles:
-        yield f"item_id: {' and '.join(map(repr, found.key)) or 'each row is an item'}"
-    for metric, labels in found.metrics.items():
-        people = [who for who, columns in found.columns.items() if who and metric in columns]
-        by = f" by {some(people)}" if people else ""
-        yield f"metric {metric!r}{by}: {', '.join(labels)}"
-    for metric, texts in found.strays.items():
+    for metric, texts in seen.strays.items():
         yield f"no labels of {metric!r}, read as blank: {some(texts)}"
-    for name, (column, metric) in found.judges.items():
-        yield f"judge {name!r}: verdicts on {metric!r} in column {column!r}"
-    if not found.metrics:
+    if not seen.metrics:
         yield "no column looks like labels: the rubric holds an example to replace"
-    for column in _unused(found):
+    for column in _unused(seen):
         yield f"not read: column {column}"
 
 
@@ -359,28 +322,34 @@ def _unused(found: Guess) -> Iterator[str]:
         yield f"… and {more:,} more"
 
 
-def _next_steps(found: Guess, folder: Path) -> list[str]:
-    names = {"bench": BENCH, "data": DATA, "rubric": RUBRIC, "labels": LABELS, "answers": ANSWERS}
+def _next_steps(found: Understood, folder: Path) -> list[str]:
+    names = {"bench": BENCH, "data": DATA, "rubric": RUBRIC, "labels": LABELS}
     paths = {name: folder / file for name, file in names.items()}
-    return filled(_NEXT_STEPS, found=found, **paths).splitlines()
+    nominal = [m.title for m in found.rubric.metrics if m.kind == "nominal" and not m.preference]
+    return filled(
+        _NEXT_STEPS, found=found, seen=found.found, nominal=nominal, **paths
+    ).splitlines()  # fmt: skip
 
 
 _NEXT_STEPS = """\
-{% if found.metrics %}
+{% if not seen.metrics %}
+In {{ rubric }}, replace the example by your metrics and labels.
+{% elif nominal %}
 In {{ rubric }}, sort the labels from the least to the most severe and write `kind: ordinal`: \
 their order cannot be guessed.
-{% else %}
-In {{ rubric }}, replace the example by your metrics and labels.
 {% endif %}
-{% if found.needs_answers %}
-Write the answers into {{ answers }}, or name their file in {{ data }}.
+{% if found.lacks_labels %}
+Collect labels: `judgebench annotate init` makes a study of {{ bench }}; or have annotators fill \
+copies of {{ labels }} and add these to `data` in {{ bench }}.
 {% endif %}
-{% if not found.metrics or "annotator" not in found.roles %}
-Have annotators fill copies of {{ labels }} and add these to `data` in {{ bench }}.
-{% endif %}
-{% if not found.judges %}
+{% if not found.judges and seen.has_texts %}
 In {{ bench }}, name the judges.
+{% elif not found.judges %}
+Give a judge's verdicts as well; or, for a judge that reads the answers, name their file in \
+{{ data }}: the tables hold none.
 {% endif %}
 judgebench check {{ bench }}
+{% if found.judges or seen.has_texts %}
 judgebench run {{ bench }}{{ "" if found.judges else " --dry-run" }}
+{% endif %}
 """

@@ -150,7 +150,7 @@ def look(
             labels = pd.DataFrame(labels_on(store, due.screens))
         asked = rubric or Rubric.model_validate(store.meta["rubric"])
         decided = api.decide(
-            api.study(labels, verdicts, answers, rubric=asked), rule, looks=due.shares
+            api.study(labels, verdicts, answers, rubric=asked), rule=rule, looks=due.shares
         )
         typer.echo("\n".join(keep_look(store, due, decided)))
 

@@ -19,6 +19,7 @@ from judgebench import __version__
 from judgebench.cli.benchmark import Asked, benchmark, confirm_keys_of
 from judgebench.cli.options import (
     EVERYTHING,
+    NOT_NAMED,
     BatchOption,
     BenchPath,
     Commands,
@@ -27,6 +28,7 @@ from judgebench.cli.options import (
     Extent,
     Group,
     LocalOnly,
+    Named,
     RubricOption,
     RunOption,
     ShardOption,
@@ -124,28 +126,30 @@ def run(
     benchmark(asked, sharing=Sharing(own, engine, workers))
 
 
-@app.command(epilog="Example: judgebench init answers.csv --to mine")
+@app.command(epilog="Example: judgebench init labels.xlsx gpt4.xlsx --to mine")
 def init(
-    file: Annotated[
-        Path,
+    files: Annotated[
+        list[Path],
         typer.Argument(
             metavar="FILE",
-            help="Answers, human labels or both: CSV, TSV, JSON, JSONL or Parquet.",
+            help="Tables of answers, human labels and verdicts: CSV, TSV, JSON, JSONL, Parquet or "
+            "Excel.",
         ),
     ],
     to: Annotated[
         Path | None,
         typer.Option(metavar="FOLDER", help="Where to write. Default: the folder of FILE."),
     ] = None,
+    named: Named = NOT_NAMED,
 ) -> None:
-    """Write a bench.yaml, a data.yaml, a rubric and a template for labels from a file's columns.
+    """Write a bench.yaml, a data.yaml and a rubric from the columns of tables.
 
     The files pass `judgebench check` at once. Which label is worse than which cannot be guessed:
     the rubric says how to state it. Nothing is overwritten.
     """
     from judgebench.starter import init as init_from
 
-    typer.echo(init_from(file, to))
+    typer.echo(init_from(files, to, named.given))
 
 
 @app.command(name="import", epilog="Example: judgebench import logs/library.eval --to library")

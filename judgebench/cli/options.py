@@ -28,9 +28,13 @@ BenchPath = Annotated[
     typer.Argument(metavar="BENCH", help="A bench.yaml, or the name of a shipped example."),
 ]
 RunDir = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder, such as runs/demo.")]
-RunOrFiles = Annotated[
-    Path | None,
-    typer.Argument(metavar="RUN", help="A run folder, such as runs/demo; or give --labels."),
+RunOrTables = Annotated[
+    list[Path] | None,
+    typer.Argument(
+        metavar="RUN|TABLE",
+        help="A run folder, such as runs/demo; or tables: labels.xlsx gpt4.xlsx. Their columns are "
+        "understood, whatever they are called.",
+    ),
 ]
 VerdictsOption = Annotated[
     list[Path] | None,
@@ -145,6 +149,66 @@ DecisionRuleOption = Annotated[
 
 
 @dataclass(frozen=True)
+class Named:
+    """The columns of tables that are named, where they are not to be guessed."""
+
+    annotators: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN,COLUMN", help="Of tables: the columns of annotators, one for each."
+        ),
+    ] = None
+    judge: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN|NAME",
+            help="Of tables: the column of a judge's verdicts; or the name of the judge.",
+        ),
+    ] = None
+    item: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN", help="Of tables: the column of item ids; or several: id,system."
+        ),
+    ] = None
+    question: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Of tables: the column that says which items answer the same question.",
+        ),
+    ] = None
+    order: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="LABELS",
+            help="Of tables: labels from the least to the most severe, such as "
+            "'Safe < Unsure < Unsafe', after 'METRIC: ' if there are several. Repeatable.",
+        ),
+    ] = None
+
+    @property
+    def given(self) -> dict[str, list[str]]:
+        """The columns that are named, as `jb.study` takes them."""
+        texts = {name: getattr(self, name) for name in ("annotators", "judge", "item", "question")}
+        found = {name: text.split(",") for name, text in texts.items() if text}
+        return {**found, **({"order": self.order} if self.order else {})}
+
+
+@dataclass(frozen=True)
+class Tables(Named):
+    """As `Named`, and the folder that keeps what was understood."""
+
+    save: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Of tables: also write what was understood as a bench.yaml, data.yaml and rubric.",
+        ),
+    ] = None
+
+
+@dataclass(frozen=True)
 class Files:
     """Files that are scored in place of a run folder."""
 
@@ -240,6 +304,7 @@ class Extent:
 
 
 NO_FILES, AS_IN_THE_RUN, AS_DESIGNED, EVERYTHING = Files(), Truth(), Design(), Extent()
+NOT_NAMED, AS_GUESSED = Named(), Tables()
 
 
 def columns_of(given: Sequence[str] | None, option: str) -> dict[str, str]:

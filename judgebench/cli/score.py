@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import sys
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,6 +11,7 @@ import typer
 
 from judgebench.cli.options import (
     AS_DESIGNED,
+    AS_GUESSED,
     AS_IN_THE_RUN,
     NO_FILES,
     AllowIncomplete,
@@ -19,27 +21,30 @@ from judgebench.cli.options import (
     Every,
     Figures,
     Files,
-    RunOrFiles,
+    RunOrTables,
+    Tables,
     Truth,
 )
 from judgebench.cli.show import ONE_SCREEN, Output, echo_each, show
 from judgebench.errors import Problem, SetupError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
+    from judgebench.data.understand import Understood
     from judgebench.results.shown import Shown
     from judgebench.studies.study import Study
 
 
 def open_study(
-    run: Path | None,
+    run: Sequence[Path] | Path | None,
     files: Files = NO_FILES,
     truth: Mapping[str, object] = {},
     as_judges: Sequence[str] = (),
     allow_incomplete: bool = False,
+    named: Tables = AS_GUESSED,
 ) -> Study:
-    """A run as a study, from its folder alone, or a study of files; `truth` are keys of a
+    """A run as a study, from its folder alone, or a study of tables; `truth` are keys of a
     TruthConfig.
 
     Raises SetupError where neither or both are given.
@@ -47,30 +52,92 @@ def open_study(
     from judgebench import api
 
     people = dict.fromkeys(as_judges, files.expected)
-    if run is not None:
-        of_files = replace(files, expected="items") if as_judges else files
-        if replace(of_files, verdicts=of_files.verdicts or None) != NO_FILES:
-            raise SetupError(Problem("give either a run folder or files", found=str(run)))
-        return api.open_run(run, truth=truth, as_judges=people, allow_incomplete=allow_incomplete)
-    if files.labels is None:
-        raise SetupError(Problem("give a run folder, or --labels and --rubric with --verdicts"))
+    paths = [run] if isinstance(run, Path) else list(run or ())
+    of_files = replace(files, expected="items") if as_judges else files
+    given = replace(of_files, verdicts=of_files.verdicts or None) != NO_FILES
+    if len(paths) == 1 and not paths[0].is_file():
+        if given or named != AS_GUESSED:
+            raise SetupError(Problem("give either a run folder or tables", found=str(paths[0])))
+        return api.open_run(
+            paths[0], truth=truth, as_judges=people, allow_incomplete=allow_incomplete
+        )
+    if not paths and files.labels is None:
+        raise SetupError(Problem("give a run folder, or tables: labels.xlsx gpt4.xlsx"))
+    if paths and files.labels is not None:
+        raise SetupError(Problem("give tables either as arguments or with --labels"))
     if files.rubric is None:
-        hint = f"`judgebench init {files.labels}` writes a rubric from the labels"
-        raise SetupError(Problem(f"give the --rubric of these labels; {hint}"))
-    verdicts = [{"verdicts": path, "expected": files.expected} for path in files.verdicts or ()]
+        found = replace(_understood(paths, files, named), expected=files.expected)
+        return api.study(found, truth=truth, as_judges=people)
+    labels, *others = [*paths, *([files.labels] if files.labels else [])]
+    verdicts = [
+        {"verdicts": path, "expected": files.expected}
+        for path in (*others, *(files.verdicts or ()))
+    ]
     return api.study(
-        files.labels, verdicts, files.answers, rubric=files.rubric, truth=truth, as_judges=people
+        labels, verdicts, files.answers, rubric=files.rubric, truth=truth, as_judges=people
     )
 
 
-def page_of(run: Path | None) -> Mapping[str, Path]:
+def _understood(paths: Sequence[Path], files: Files, named: Tables) -> Understood:
+    """The tables as they are understood, which is said on standard error; where a terminal can
+    answer, the order of labels is asked for."""
+    from judgebench.data.guess import Hints
+    from judgebench.data.understand import understand_files, understand_given
+    from judgebench.starter import save
+
+    def understand(columns: Mapping[str, Sequence[str]]) -> Understood:
+        hints = Hints.given(columns)
+        if files.labels is None and len(paths) and not (files.verdicts or files.answers):
+            return understand_files(paths, hints)
+        labels, *verdicts = [*paths, *([files.labels] if files.labels else [])]
+        return understand_given(labels, [*verdicts, *(files.verdicts or ())], files.answers, hints)
+
+    try:
+        found = understand(named.given)
+        echo_each(found.lines, err=True)
+        if orders := list(_asked(found)):
+            found = understand({**named.given, "order": [*(named.order or ()), *orders]})
+    except SetupError as error:
+        raise SetupError([_with_flag(problem) for problem in error.problems]) from None
+    if named.save is not None:
+        echo_each((f"Wrote {path}" for path in save(found, named.save).files), err=True)
+    return found
+
+
+def _with_flag(problem: Problem) -> Problem:
+    """The problem, which names the option that settles it."""
+    known = {field.name for field in fields(Tables)}
+    return replace(problem, field=f"--{problem.field}") if problem.field in known else problem
+
+
+def _asked(found: Understood) -> Iterator[str]:
+    """The order of each metric's labels, where a person at a terminal knows it."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return
+    for metric in found.rubric.metrics:
+        if metric.kind != "nominal" or metric.preference:
+            continue
+        listed = "  ".join(f"{i} {text}" for i, text in enumerate(metric.label_texts, start=1))
+        typer.echo(f"{metric.title}: {listed}", err=True)
+        question = "Numbers from the least to the most severe, such as 1 3 2 (Enter: no order)"
+        given = str(typer.prompt(question, default="", show_default=False, err=True)).split()
+        places = [int(n) - 1 for n in given if n.isdecimal()]
+        if sorted(places) == list(range(len(metric.labels))):
+            yield f"{metric.title}: " + " < ".join(metric.label_texts[i] for i in places)
+        elif given:
+            typer.echo("These are not all numbers, each once: taken as no order.", err=True)
+
+
+def page_of(run: Sequence[Path] | None) -> Mapping[str, Path]:
     """The page of the run's report, once there is one."""
-    page = (run or Path()) / "report" / "report.html"
-    return {"html": page} if run and page.is_file() else {}
+    pages = (folder / "report" / "report.html" for folder in run or ())
+    page = next((page for page in pages if page.is_file()), None)
+    return {"html": page} if page else {}
 
 
 def align(
-    run: RunOrFiles = None,
+    run: RunOrTables = None,
+    named: Tables = AS_GUESSED,
     files: Files = NO_FILES,
     truth: Truth = AS_IN_THE_RUN,
     design: Design = AS_DESIGNED,
@@ -84,12 +151,13 @@ def align(
     from judgebench import api
 
     given = {**truth.given, **design.given}
-    study = open_study(run, files, given, as_judge or (), allow_incomplete)
+    study = open_study(run, files, given, as_judge or (), allow_incomplete, named)
     show(api.analyse(study, rule, every=every), study.name, output, page_of(run))
 
 
 def report(
-    run: RunOrFiles = None,
+    run: RunOrTables = None,
+    named: Tables = AS_GUESSED,
     files: Files = NO_FILES,
     truth: Truth = AS_IN_THE_RUN,
     design: Design = AS_DESIGNED,
@@ -108,9 +176,10 @@ def report(
     from judgebench import api
 
     study = open_study(
-        run, files, {**truth.given, **design.given}, as_judge or (), allow_incomplete
+        run, files, {**truth.given, **design.given}, as_judge or (), allow_incomplete, named
     )
-    folder = to or (run and run / "report")
+    of_run = run[0] / "report" if run and not run[0].is_file() else None
+    folder = to or of_run
     if folder is None:
         raise SetupError(Problem("say where to write the report of files", field="--to"))
     _report(study, api.analyse(study, rule, every=every), folder, output, figures)

@@ -236,9 +236,8 @@ class Paths:
 
     def look(self, value: Any) -> None:
         """See which paths lead anywhere in an object."""
-        if len(self._found) == len(self._asked):
-            return
-        for name, steps in self._asked.items():
+        asked = self._asked if len(self._found) < len(self._asked) else {}
+        for name, steps in asked.items():
             if name not in self._found and dig(value, steps, self) is not self:
                 self._found[name] = steps
         if self._seen < _LOOKED_AT:

@@ -8,13 +8,13 @@ from __future__ import annotations
 import re
 from array import array
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from judgebench.data.cells import Cell, Nested, clean, number_in
 from judgebench.data.findings import Findings, nearest
 from judgebench.data.formats import BETWEEN, LIST_NAME
 from judgebench.data.gather import Collected
-from judgebench.data.open_table import DataTable, open_table
+from judgebench.data.open_table import DataTable, frame_table, open_table
 from judgebench.data.spec import (
     FileLabelSpec,
     FileSpec,
@@ -92,8 +92,30 @@ _VERDICT = re.compile(r"(?<![ _.-])[ _.-]*+(?:label|verdict|rating|score|annotat
 # What programs write where there is no value; garbage is what is told apart by that name.
 _NO_LABELS = frozenset(("garbage", "n/a", "#n/a", "nan"))
 _NUMBERED = re.compile("[ _.-]?[1-9A-Ba-b]$")
-_SECOND = "another response of the row: labels that compare them need `pair`, see docs/data.md"
+_SECOND = "another response of the row, which is shown beside the first"
 _MOST_STRAYS = 0.02  # of the cells of a column of numbers
+# Labels that somebody computed from those of the annotators.
+_SUMMARY = re.compile(
+    r"(?<![a-z])(?:majority|consensus|final|gold|adjudicated|agg(?:regated?)?|mode|median|mean|avg|"
+    r"average|agreed|agreement|resolved|merged|truth)(?![a-z])"
+)
+# Programs that label, beside language models.
+_PROGRAM = re.compile(
+    r"(?<![a-z])(?:str_?match|regexp?|keywords?|classifier|rules?|heuristic)(?![a-z])"
+)
+_TITLE = re.compile("(?:dr|prof|mrs?|ms|nurse)[.]?", re.IGNORECASE)
+_PERSON_NAME = re.compile(
+    r"(?:(?:dr|prof|mr|mrs|ms|nurse)[.]? ?)?[^\W\d_]+(?:[ .'-][^\W\d_]+){0,2}[.]?(?: ?[0-9]{1,2})?"
+    r"|\S+@\S+",
+    re.IGNORECASE,
+)
+# What is judged of an answer; no surname, though it may head a column of labels.
+_QUALITY = re.compile(
+    r"harm|risk|tone|bias|style|grammar|overall|clarity|safe|correct|relevant|fluent|helpful|ok|good|"
+    r"better|quality|q|question|item|task|part|level|stars?|opinion|split|toxic|refusal|refused|"
+    r"complete|compliance|label|labels|rating|score|grade|verdict|value|winner|answer|response|"
+    r".*(?:ness|ity|ance|ence|ency|tion|sion|cy|ism|ful|able|ible|ive|ous)"
+)
 # What describes an item or a row and is no judgement of it.
 _DESCRIBES = frozenset((
     "language", "lang", "locale", "topic", "split", "date", "time", "timestamp", "created_at",
@@ -101,6 +123,36 @@ _DESCRIBES = frozenset((
     "age", "url", "comment", "comments", "note", "notes", "email", "name", "batch", "round",
     "specialty", "department", "duration", "turn", "row", "index", "category",
 ))  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Hints:
+    """The columns that somebody names, where they need not be guessed.
+
+    `annotators` and `judge` are columns of labels and of verdicts; a `judge` that is no column is
+    the name of the judge of a file. `order` has the labels of a metric from the least to the
+    most severe: "Safe < Unsure < Unsafe", after "METRIC: " where there are several.
+    """
+
+    annotators: tuple[str, ...] = ()
+    judge: tuple[str, ...] = ()
+    item: tuple[str, ...] = ()
+    question: tuple[str, ...] = ()
+    order: tuple[str, ...] = ()
+
+    @classmethod
+    def given(cls, columns: Mapping[str, str | Sequence[str]]) -> Hints:
+        """Those of a mapping, in which one column may stand alone. Raises SetupError."""
+        known = [one.name for one in fields(cls)]
+        raise_any([
+            Problem("is not known here", "", None, "columns", key, ", ".join(known))
+            for key in columns
+            if key not in known
+        ])  # fmt: skip
+        return cls(**{k: (v,) if isinstance(v, str) else tuple(v) for k, v in columns.items()})
+
+
+NO_HINTS = Hints()
 
 
 @dataclass(frozen=True)
@@ -126,6 +178,8 @@ class Guess:
     blank_texts: bool = False
     judges: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     strays: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    pair: tuple[str, ...] = ()
+    look: Look | None = field(default=None, repr=False, compare=False)
 
     @property
     def path(self) -> Path:
@@ -137,9 +191,11 @@ class Guess:
         return "text" in self.roles
 
     @property
-    def needs_answers(self) -> bool:
-        """True where a judge would have nothing to read, nor verdicts of its own."""
-        return not self.has_texts and not self.judges
+    def responses(self) -> list[str]:
+        """The columns of the several responses of a row; none where it has one."""
+        text = self.roles.get("text", "")
+        others = [column for column, why in self.unused.items() if why == _SECOND]
+        return sorted([text, *others], key=plain_name) if others else []
 
 
 @dataclass
@@ -227,20 +283,80 @@ def ordered(values: Collection[str]) -> tuple[str, ...]:
         return tuple(values)
 
 
-def guess(path: Path) -> Guess:
-    """Guess what the columns of a file hold, read as it is or, where that is an error, with the
-    setting that makes most of it. Raises SetupError with every problem of the file, and where
-    nothing says which item a row is about."""
+@dataclass(frozen=True)
+class Look:
+    """The columns of a table, and the roles that their names and cells give them."""
+
+    source: FileSpec
+    columns: Mapping[str, _Column]
+    roles: dict[str, str]
+    by_content: frozenset[str]
+    table: Any = None  # a DataFrame in place of the file
+
+    @property
+    def usable(self) -> dict[str, _Column]:
+        """The columns that hold something, and no lists."""
+        return {n: c for n, c in self.columns.items() if c.filled and not c.holds_lists}
+
+    @property
+    def like_labels(self) -> list[str]:
+        """The columns without a role whose cells look like labels."""
+        rest = (name for name in self.usable if name not in self.roles.values())
+        return [name for name in rest if not self.columns[name].why_no_labels]
+
+    def shared(self, column: str, other: Look, theirs: str) -> float:
+        """The share of the different values of a column that another table's column holds too."""
+        own = np.unique(np.array(self.columns[column].codes))
+        return float(np.isin(own, np.array(other.columns[theirs].codes)).mean()) if len(own) else 0
+
+    def rows(self) -> Iterator[dict[str, str]]:
+        """The cells of each row that are not blank, by column."""
+        return _rows(_table(self.source, Findings(), self.table))
+
+
+def guess(
+    path: Path, table: Any = None, hints: Hints = NO_HINTS, judged: Collection[str] = ()
+) -> Guess:
+    """Guess what the columns of a file, or of a DataFrame in its place, hold: read as it is or,
+    where that is an error, with the setting that makes most of it. `judged` are columns in which
+    judges stand in other tables, which people share only if they are metrics.
+
+    Raises SetupError with every problem of the file, and where nothing says which item a row is
+    about."""
+    return with_settings(path, lambda source: _guess(source, table, hints, judged), _richness)
+
+
+def look_at(path: Path, table: Any = None, item: Sequence[str] = ()) -> Look:
+    """The look of a table, read with the setting that makes most of it. Raises SetupError."""
+    return with_settings(
+        path,
+        lambda source: _look(source, table, item),
+        lambda found: (len(found.like_labels), len(found.roles)),
+    )
+
+
+Seen = TypeVar("Seen")
+
+
+def with_settings(
+    path: Path, read: Callable[[FileSpec], Seen], worth: Callable[[Seen], Any]
+) -> Seen:
+    """What is read of a file as it is or, where that is an error, with the best of the settings
+    that the error asks for. Raises SetupError where none will do."""
     try:
-        return _guess(FileSpec.model_construct(path=str(path)))
+        return read(FileSpec.model_construct(path=str(path)))
     except SetupError as error:
         found = []
         for setting in _settings(error.problems):
             with suppress(SetupError):
-                found.append(_guess(FileSpec.model_construct(path=str(path), **setting)))
+                found.append(read(FileSpec.model_construct(path=str(path), **setting)))
         if not found:
             raise
-    return max(found, key=lambda one: (bool(one.metrics) + one.has_texts, len(one.roles)))
+    return max(found, key=worth)
+
+
+def _richness(one: Guess) -> tuple[int, int]:
+    return 2 * bool(one.metrics) + one.has_texts, len(one.roles)
 
 
 def _settings(problems: Sequence[Problem]) -> Iterator[dict[str, Any]]:
@@ -252,32 +368,60 @@ def _settings(problems: Sequence[Problem]) -> Iterator[dict[str, Any]]:
             yield from ({"sheet": name} for name in problem.allowed.split(BETWEEN))
 
 
-def _guess(source: FileSpec) -> Guess:
+def _look(source: FileSpec, frame: Any = None, item: Sequence[str] = ()) -> Look:
     findings = Findings()
-    table = _table(source, findings)
+    table = _table(source, findings, frame)
+    columns = _columns(table)
+    if table.nested and any("{}" in about.values for about in columns.values()):
+        inside = FileLabelSpec.model_construct(
+            item_id=IdSource(row=True), metrics={path: path for path in table.nested}
+        )
+        deep = source.model_copy(update={"labels": (inside,)})
+        columns = _columns(_table(deep, findings))
+    raise_any(findings.errors)
+    found = Look(source, columns, {}, frozenset(), frame)
+    usable, roles = found.usable, found.roles
+    roles |= roles_by_name(usable)
+    if len(item) == 1 and item[0] in columns:
+        roles |= {"item_id": item[0]}
+    named = frozenset(roles)
+    _texts_by_content(usable, roles)
+    if "item_id" not in roles and (which := _ids(usable, roles)):
+        roles["item_id"] = which
+    if "system" not in roles and (which := _system(usable, roles)):
+        roles["system"] = which
+    return replace(found, by_content=frozenset(roles) - named)
+
+
+def _columns(table: DataTable) -> dict[str, _Column]:
     columns = {name: _Column() for name in table.columns if name}
     for cells in _rows(table):
         for name, about in columns.items():
             about.add(cells.get(name, ""))
-    raise_any(findings.errors)
-    usable = {
-        name: about for name, about in columns.items() if about.filled and not about.holds_lists
-    }
-    roles = roles_by_name(usable)
-    named = frozenset(roles)
-    _texts_by_content(usable, roles)
-    if "item_id" not in roles and (found := _ids(usable, roles)):
-        roles["item_id"] = found
-    if "system" not in roles and (which := _system(usable, roles)):
-        roles["system"] = which
-    key, who = _key(source, usable, roles)
+    return columns
+
+
+def _guess(
+    source: FileSpec, frame: Any = None, hints: Hints = NO_HINTS, judged: Collection[str] = ()
+) -> Guess:
+    look = _look(source, frame, hints.item)
+    columns, usable, roles = look.columns, look.usable, look.roles
+    pair = pair_of_columns(usable)
+    if pair and roles.get("system") in pair:
+        del roles["system"]
+    named = frozenset(roles) - look.by_content
+    key, who = _key(source, usable, roles, pair, hints.item)
     if who:
         roles["annotator"] = who
     by_content = frozenset(roles) - named
+    if pair:
+        key = tuple(c for c in key if c not in pair)
     if "item_id" in roles and key != (roles["item_id"],):
         roles.setdefault("group", roles["item_id"])  # what is the same for several items
         del roles["item_id"]
-    metrics, unused = _metrics(source, columns, roles)
+    if hints.question and hints.question[0] in columns:
+        roles["group"] = hints.question[0]
+    metrics, unused = _metrics(look, pair)
     if "text" not in roles and not metrics:
         raise SetupError(
             Problem("holds neither texts to judge nor labels", source.path, found=some(columns))
@@ -286,15 +430,18 @@ def _guess(source: FileSpec) -> Guess:
     people, judges = {"": {name: name for name in metrics}}, dict[str, tuple[str, str]]()
     if not {"annotator", "metric"} & roles.keys():
         short = [name for name in columns if len(name) <= _LONGEST_NAME]
-        of_models = {name for name in short if is_like_a_model(name)} - set(roles.values())
+        of_models = {name for name in short if name in hints.judge or is_like_a_program(name)}
+        of_models -= {*roles.values(), *pair, *hints.annotators}
         made = {name: labels for name, labels in metrics.items() if name not in of_models}
-        made, people = _people(made)
+        made, people = _people(made, hints.annotators, judged)
         _check_few(made, source)
         if judges := _judges({name: columns[name] for name in of_models}, made, people):
             metrics = made
             unused = {name: why for name, why in unused.items() if name not in of_models}
         else:
-            metrics, people = _people(metrics)
+            metrics, people = _people(metrics, hints.annotators, judged)
+        metrics, summed = _without_summaries(metrics, people)
+        unused |= summed
     _check_few(metrics, source)
     strays = {}
     for metric, labels in metrics.items():
@@ -304,7 +451,24 @@ def _guess(source: FileSpec) -> Guess:
             dict.fromkeys(t for t in texts if normalise(t) not in _normal(labels))
         ):
             strays[metric] = some_strays
-    return Guess(source, roles, by_content, metrics, people, unused, key, blank, judges, strays)
+    return Guess(
+        source, roles, by_content, metrics, people, unused, key, blank, judges, strays, pair, look
+    )
+
+
+def pair_of_columns(columns: Mapping[str, _Column]) -> tuple[str, ...]:
+    """The two columns that name the responses which each row compares; none where there are not."""
+    plain = {plain_name(name): name for name in columns}
+    for first, second in _PAIRS:
+        if {first, second} <= plain.keys():
+            pair = plain[first], plain[second]
+            return pair if max(columns[c].longest for c in pair) <= LONGEST_LABEL else ()
+    return ()
+
+
+def is_like_a_program(column: str) -> bool:
+    """True where a column of labels is named like a language model or another program."""
+    return is_like_a_model(column) or bool(_PROGRAM.search(plain_name(column)))
 
 
 def _check_few(metrics: Mapping[str, Sequence[str]], source: FileSpec) -> None:
@@ -327,7 +491,11 @@ def _judges(
     spelt = {metric: _normal(labels) for metric, labels in metrics.items()}
     made_by = Counter(metric for own in people.values() for metric in own)
     for name, about in sorted(columns.items()):
-        fits = [m for m, labels in spelt.items() if len(about.values.keys() & labels) > 1]
+        fits = [
+            metric
+            for metric, labels in spelt.items()
+            if len(about.values.keys() & labels) > 1 or about.values.keys() <= labels
+        ]
         named = [metric for metric in fits if plain_name(metric) in plain_name(name)]
         if fits:
             metric = max(named or fits, key=made_by.__getitem__)
@@ -346,14 +514,11 @@ def _normal(labels: Iterable[str]) -> set[str]:
     return set(map(normalise, labels))
 
 
-def keys_of(found: Guess) -> list[tuple[str, ...]]:
-    """The different cells of the columns by which items are known, in their order."""
-    rows = _rows(_table(found.source, Findings()))
-    return list(dict.fromkeys(tuple(cells.get(c, "") for c in found.key) for cells in rows))
-
-
-def _table(source: FileSpec, findings: Findings) -> DataTable:
-    table = open_table(Path(source.path), findings, source)
+def _table(source: FileSpec, findings: Findings, frame: Any = None) -> DataTable:
+    if frame is None:
+        table = open_table(Path(source.path), findings, source)
+    else:
+        table = frame_table(frame, source.path, findings)
     if table is None:
         raise SetupError(findings.errors)
     return table
@@ -449,7 +614,11 @@ def _ids(columns: Mapping[str, _Column], roles: Mapping[str, str]) -> str:
 
 
 def _key(
-    source: FileSpec, columns: Mapping[str, _Column], roles: Mapping[str, str]
+    source: FileSpec,
+    columns: Mapping[str, _Column],
+    roles: Mapping[str, str],
+    pair: tuple[str, ...],
+    wanted: tuple[str, ...],
 ) -> tuple[tuple[str, ...], str]:
     """The columns by which an item is known, none where each row is one, and the column of the
     annotators where no name says it.
@@ -457,28 +626,53 @@ def _key(
     An item has one text. It has one row, but for annotators and metrics. Raises SetupError where no
     columns will do.
     """
-    ids = tuple(roles[r] for r in ("item_id", "system") if r in roles)
-    candidates = [ids[:1], ids] if "item_id" in roles else []
-    if "text" in roles:
-        candidates += [tuple(roles[r] for r in ("question", "text", "system") if r in roles), ()]
+    if wanted and all(name in columns for name in wanted):
+        who = "" if "annotator" in roles else _annotator(columns, roles, wanted)
+        rows = len(columns[wanted[0]].codes)
+        return wanted, who if _combinations(columns, *wanted) <= _MOST_ITEMS * rows else ""
     about = [roles[r] for r in _OF_ITEMS if r in roles] if "text" in roles else []
-    for key in candidates:
-        if not key:
-            return key, ""
+    by = [roles[r] for r in ("annotator", "metric") if r in roles]
+    keys = [  # an item has one text
+        key
+        for key in _candidates(columns, roles, pair)
+        if not key or _combinations(columns, *key, *about) == _combinations(columns, *key)
+    ]
+    for key in filter(None, keys):
         items, rows = _combinations(columns, *key), len(columns[key[0]].codes)
-        if _combinations(columns, *key, *about) > items:  # an item of several texts
-            continue
-        if items == rows or {"annotator", "metric"} & roles.keys():
+        if items == rows or (by and (not pair or _combinations(columns, *key, *by) == rows)):
             return key, ""
+    for key in () if by else filter(None, keys):
+        items, rows = _combinations(columns, *key), len(columns[key[0]].codes)
         if items <= _MOST_ITEMS * rows and (who := _annotator(columns, roles, key)):
             return key, who
-    if ids and "item_id" in roles:
+    if () in keys:
+        return (), ""
+    if "item_id" in roles:
         message = "several rows are about the same item, and no column says who labelled it"
         allowed = f"a column {', '.join(NAMES['annotator'][:3])}, …"
     else:
         message = "no column says which item a row is about"
         allowed = f"a column {', '.join(NAMES['item_id'])}"
-    raise SetupError(Problem(message, source.path, 1, found=some(columns), allowed=allowed))
+    raise SetupError(Problem(message, source.path, 1, "item", some(columns), allowed))
+
+
+def _candidates(
+    columns: Mapping[str, _Column], roles: Mapping[str, str], pair: tuple[str, ...]
+) -> list[tuple[str, ...]]:
+    """The columns by which items may be known, the likeliest first."""
+    if pair:  # of a question or an item; there may be several turns
+        first = next((roles[r] for r in ("group", "item_id", "question") if r in roles), None)
+        free = [c for c in _free(columns, roles) if c not in pair and columns[c].repeats]
+        return [(first, *pair), *((first, *pair, c) for c in free)] if first else []
+    ids = tuple(roles[r] for r in ("item_id", "system") if r in roles)
+    found = [ids[:1], ids] if "item_id" in roles else []
+    if "item_id" not in roles and "text" not in roles and "group" in roles:
+        found += [tuple(roles[r] for r in ("group", "system") if r in roles)]
+    if "text" in roles:
+        found += [tuple(roles[r] for r in ("question", "text", "system") if r in roles), ()]
+    elif "item_id" not in roles and "question" in roles:
+        found += [tuple(roles[r] for r in ("question", "system") if r in roles)]
+    return found
 
 
 def _annotator(columns: Mapping[str, _Column], roles: Mapping[str, str], key: Sequence[str]) -> str:
@@ -525,14 +719,15 @@ def _free(columns: Mapping[str, _Column], roles: Mapping[str, str]) -> list[str]
 
 
 def _metrics(
-    source: FileSpec, columns: Mapping[str, _Column], roles: Mapping[str, str]
+    look: Look, pair: tuple[str, ...]
 ) -> tuple[dict[str, tuple[str, ...]], dict[str, str]]:
     """The labels of each metric, and why the other columns are not read."""
-    rest = {c: about for c, about in columns.items() if c not in roles.values()}
+    source, columns, roles = look.source, look.columns, look.roles
+    rest = {c: about for c, about in columns.items() if c not in (*roles.values(), *pair)}
     if "metric" in roles:
         spelt: dict[str, str] = {}
         found: dict[str, dict[str, str]] = {}
-        for cells in _rows(_table(source, Findings())):
+        for cells in look.rows():
             metric, label = cells.get(roles["metric"]), cells.get(roles["label"])
             if normalise(label or "") in _NO_LABELS:
                 continue
@@ -560,24 +755,92 @@ def _metrics(
 
 def _people(
     labels: Mapping[str, tuple[str, ...]],
+    named: Sequence[str] = (),
+    judged: Collection[str] = (),
 ) -> tuple[dict[str, tuple[str, ...]], dict[str, dict[str, str]]]:
     """Metrics, and the column of each by annotator, where columns are named by both: `tone_rater1`
-    and `tone_rater2`, `rater1_tone`, `rating_1`. Their labels are those of all columns."""
+    and `tone_rater2`, `rater1_tone`, `rating_1`, or by surnames alone. Their labels are those of
+    all columns. The columns `named` are annotators of one metric."""
     found: dict[str, dict[str, str]] = {}
-    for name in (name for name in labels if len(name) <= _LONGEST_NAME):
+    for name in () if named else (name for name in labels if len(name) <= _LONGEST_NAME):
         match = next(filter(None, (form.fullmatch(name) for form in _BY_PEOPLE)), None)
         if match and match["who"]:
             who = f"annotator-{match['who']}" if match["who"].isdigit() else match["who"]
             found.setdefault(match["metric"] or "Label", {})[who] = name
     several = {metric: people for metric, people in found.items() if len(people) > 1}
+    left = [n for n in labels if all(n not in people.values() for people in several.values())]
+    for group in [] if named else _same_labels(labels, left):
+        if not judged or not {*map(plain_name, group)} & {*judged}:
+            metric, people = _by_names(group)
+            several.setdefault(metric, {}).update(people)
+    if named:
+        metric, people = _by_names(named)
+        several[metric] = {who or column: column for who, column in people.items()}
+        labels = {name: labels[name] for name in named}
     spelt: dict[str, dict[str, str]] = {}
     columns: dict[str, dict[str, str]] = {}
-    named = {name: (metric, who) for metric, p in several.items() for who, name in p.items()}
+    places = {name: (metric, who) for metric, p in several.items() for who, name in p.items()}
     for name, texts in labels.items():
-        metric, who = named.get(name, (name, ""))
+        metric, one = places.get(name, (name, ""))
         spelt.setdefault(metric, {}).update((normalise(text), text) for text in texts)
-        columns.setdefault(who, {})[metric] = name
+        columns.setdefault(one, {})[metric] = name
     return {metric: ordered(known.values()) for metric, known in spelt.items()}, columns
+
+
+def _same_labels(labels: Mapping[str, tuple[str, ...]], names: Sequence[str]) -> list[list[str]]:
+    """Groups of columns that hold the same labels and are headed with what may be people."""
+    groups: list[list[str]] = []
+    for name in names:
+        own = _normal(labels[name])
+        for group in groups:
+            others = _normal(text for other in group for text in labels[other])
+            if len(own & others) >= max(2, len(own) - 1):
+                group.append(name)
+                break
+        else:
+            groups.append([name])
+    people = ([n for n in group if not _SUMMARY.search(plain_name(n))] for group in groups)
+    return [group for group in people if len(group) > 1 and all(_by_names(group)[1])]
+
+
+def _by_names(columns: Sequence[str]) -> tuple[str, dict[str, str]]:
+    """The metric that columns of annotators share in their names, and the column of each name; the
+    name is empty where what is left of a column's name is nobody's."""
+    words = [re.split(r"[ _:/()-]+|(?<=\w)[.](?=\w)", name.strip(" )")) for name in columns]
+    shared = [w for w in words[0] if all(w in other for other in words)]
+    same = [w for w in shared if not _TITLE.fullmatch(w)]
+    rest = [" ".join(w for w in own if w not in same) for own in words]
+    title = next((w for w in same if not _is_role(w)), "Label")
+    who = [w if _PERSON_NAME.fullmatch(w) and not _is_quality(w) else "" for w in rest]
+    return title, dict(zip(who, columns, strict=True))
+
+
+def _is_role(word: str) -> bool:
+    return plain_name(word) in (*NAMES["label"], *NAMES["annotator"], "labels", "by", "of")
+
+
+def _is_quality(text: str) -> bool:
+    """True where a word of the text is what answers are judged by, or what describes them."""
+    words = plain_name(text).split("_")
+    return any(_QUALITY.fullmatch(re.sub("[0-9]+$", "", w)) or w in _DESCRIBES for w in words)
+
+
+def _without_summaries(
+    metrics: Mapping[str, tuple[str, ...]], people: dict[str, dict[str, str]]
+) -> tuple[dict[str, tuple[str, ...]], dict[str, str]]:
+    """The metrics without columns that sum up the labels of annotators beside them, such as
+    `majority_label`, which leave `people`; and why these are not read."""
+    summed = {}
+    of_people = {
+        text for who, own in people.items() if who for m in own for text in _normal(metrics[m])
+    }
+    for metric in list(people.get("", ())):
+        if _SUMMARY.search(plain_name(metric)) and of_people & _normal(metrics[metric]):
+            summed[metric] = "it seems to sum up the labels of the annotators"
+            del people[""][metric]
+    if not people.get("", True):
+        del people[""]
+    return {m: labels for m, labels in metrics.items() if m not in summed}, summed
 
 
 _ANSWER = ("item_id", "text", "question", "system", "reference", "group")

@@ -35,6 +35,7 @@ from judgebench.data.pairs import KnownPairs, WantedPairs, known_pairs
 from judgebench.data.row_reader import read_table
 from judgebench.data.spec import (
     DataSpec,
+    Described,
     FileSpec,
     FileVerdictSpec,
     IdSource,
@@ -193,8 +194,11 @@ def is_yaml(path: Path) -> bool:
 
 
 def read_into(gathered: Collected, source: Any, name: str) -> None:
-    """Read one more file or DataFrame into what was gathered; `name` names a DataFrame."""
-    if isinstance(source, str | Path):
+    """Read one more file, DataFrame or described table into what was gathered; `name` names a
+    DataFrame."""
+    if isinstance(source, Described):
+        _read_spec(source.spec, "", Path(), gathered, source.frame)
+    elif isinstance(source, str | Path):
         folder = gathered.source.folder if gathered.source else None
         _read_paths([Path(source)], folder, gathered)
     else:
@@ -235,7 +239,9 @@ def _tasks(path: Path, table: DataTable, findings: Findings) -> DataTable | None
     return named_table(str(path), rows, findings, header=0)
 
 
-def _read_spec(spec: DataSpec, file: str, folder: Path, gathered: Collected) -> None:
+def _read_spec(
+    spec: DataSpec, file: str, folder: Path, gathered: Collected, frame: Any = None
+) -> None:
     spec = resolve(spec, gathered.rubric, gathered.findings, file)
     gathered.ignore_unknown |= spec.labels_for_unknown_items == "ignore"
     source = gathered.source
@@ -243,8 +249,12 @@ def _read_spec(spec: DataSpec, file: str, folder: Path, gathered: Collected) -> 
         spec = of_verdicts(spec)
     for one in spec.files:
         path = folder / one.path
-        _note_source(one.path, path, gathered)
-        if table := open_table(path, gathered.findings, one):
+        if frame is None:
+            _note_source(one.path, path, gathered)
+            table = open_table(path, gathered.findings, one)
+        else:
+            table = frame_table(frame, one.path, gathered.findings)
+        if table:
             _read_as(one, table, stem(path), gathered)
 
 
@@ -467,7 +477,9 @@ def _read_verdicts(
     gathered.known_pairs = pairs
     for file in source.files:
         read_into(gathered, file, "verdicts")
-    file = str(source.files[0]) if isinstance(source.files[0], str | Path) else "verdicts"
+    first = source.files[0]
+    first = first.spec.files[0].path if isinstance(first, Described) else first
+    file = str(first) if isinstance(first, str | Path) else "verdicts"
     judges: dict[str, dict[str, list[tuple[str, Said]]]] = {}
     for key, said in gathered.verdicts.items():
         judges.setdefault(key.annotator, {}).setdefault(key.item_id, []).append((key.metric, said))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, BeforeValidator, Field, model_validator
@@ -283,6 +284,14 @@ class DataSpec(Strict):
     files: tuple[FileSpec, ...] = Field(min_length=1)
     spellings: dict[str, Spellings] = Field(default_factory=dict)
     labels_for_unknown_items: Literal["error", "ignore"] = "error"
+
+
+@dataclass(frozen=True)
+class Described:
+    """Files, or a DataFrame in place of the one file, and what they hold."""
+
+    spec: DataSpec
+    frame: Any = None
 
 
 def columns_of(file: FileSpec) -> Iterator[tuple[str, Holds]]:

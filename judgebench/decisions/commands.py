@@ -8,6 +8,7 @@ import typer
 
 from judgebench.cli.options import (
     AS_DESIGNED,
+    AS_GUESSED,
     AS_IN_THE_RUN,
     NO_FILES,
     AllowIncomplete,
@@ -16,7 +17,8 @@ from judgebench.cli.options import (
     DecisionRuleOption,
     Design,
     Files,
-    RunOrFiles,
+    RunOrTables,
+    Tables,
     Truth,
 )
 from judgebench.cli.score import open_study, page_of
@@ -26,10 +28,11 @@ commands = Commands()
 
 
 @commands.command(
-    epilog="Example: judgebench decide runs/demo --require REPLACE:scientific_consensus"
+    epilog="Example: judgebench decide labels.xlsx gpt4.xlsx --order 'Safe < Unsure < Unsafe'"
 )
 def decide(
-    run: RunOrFiles = None,
+    run: RunOrTables = None,
+    named: Tables = AS_GUESSED,
     files: Files = NO_FILES,
     truth: Truth = AS_IN_THE_RUN,
     design: Design = AS_DESIGNED,
@@ -54,9 +57,9 @@ def decide(
     from judgebench.decisions.result import demands, unreached
 
     study = open_study(
-        run, files, {**truth.given, **design.given}, as_judge or (), allow_incomplete
+        run, files, {**truth.given, **design.given}, as_judge or (), allow_incomplete, named
     )
-    decisions = api.decide(study, rule)
+    decisions = api.decide(study, rule=rule)
     asked = demands(require or (), decisions)
     missed = unreached(asked, decisions)
     beside = {"not_reached": [str(demand) for demand in missed]} if asked else {}

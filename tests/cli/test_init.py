@@ -13,7 +13,7 @@ import yaml
 
 import judgebench as jb
 
-NAMES = ["bench.yaml", "data.yaml", "labels-template.csv", "rubric.yaml"]
+NAMES = ["bench.yaml", "data.yaml", "rubric.yaml"]
 Rows = Sequence[Sequence[str]]
 
 
@@ -83,10 +83,7 @@ def test_a_wide_file_of_answers_and_labels(start, tmp_path: Path) -> None:  # ty
     assert [label["text"] for label in harm["labels"]] == ["none", "mild", "severe"]
     assert [label["text"] for label in tone["labels"]] == ["1", "2", "10"]  # by size, not as texts
     assert harm["kind"] == "nominal"
-    assert found["labels-template.csv"] == [
-        ["item_id", "annotator", "harm_level", "tone_1_10"],
-        *([item, "your-name", "", ""] for item in ("a1", "a2", "a3")),
-    ]
+    assert "labels-template.csv" not in found  # people have labelled
     assert "not read: column 'Language': its name says that it is no label" in out
     assert "sort the labels from the least to the most severe" in out
     assert "their order cannot be guessed" in out
@@ -105,7 +102,7 @@ def test_the_rubric_says_that_the_order_of_labels_is_left_to_people(start, tmp_p
     bench.close()
 
 
-def test_a_wide_file_of_labels_alone_gets_a_table_for_the_answers(start, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_where_there_are_no_texts_none_are_invented(start, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     rows = [("item", "coder", "tone"), ("x", "a", "good"), ("x", "b", "bad"), ("y", "a", "good")]
     out, found = start(table(tmp_path / "labels.tsv", rows, "\t"))
     assert found["data.yaml"]["files"] == [
@@ -113,10 +110,12 @@ def test_a_wide_file_of_labels_alone_gets_a_table_for_the_answers(start, tmp_pat
             "path": "labels.tsv",
             "labels": [{"item_id": "item", "annotator": "coder", "metrics": {"tone": "tone"}}],
         },
-        {"path": "answers-template.csv", "items": {"item_id": "item", "text": "text"}},
     ]
-    assert [row[0] for row in found["answers-template.csv"]] == ["item", "x", "y"]
-    assert f"Write the answers into {tmp_path / 'answers-template.csv'}" in out
+    bench = jb.load_bench(tmp_path / "bench.yaml")
+    assert [answer.text for answer in bench.dataset.answers] == ["", ""]
+    bench.close()
+    assert sorted(path.name for path in tmp_path.iterdir()) == [*NAMES[:2], "labels.tsv", NAMES[2]]
+    assert "Give a judge's verdicts as well; or, for a judge that reads the answers" in out
 
 
 def test_a_long_file_of_labels(start, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
@@ -205,7 +204,7 @@ def test_columns_may_be_named_by_annotators(
         assert [list(entry["metrics"].values()) for entry in entries] == [[first], [second]]
         (one,) = found["rubric.yaml"]["metrics"]
         assert [label["text"] for label in one["labels"]] == ["good", "bad", "awful"]
-        assert f"metric {metric!r} by {', '.join(who)}: good, bad, awful" in out
+        assert f"2 annotators in the columns {first}, {second}; metric {metric} with labels" in out
     else:
         assert {m["title"] for m in found["rubric.yaml"]["metrics"]} == {first, second}
 
@@ -217,7 +216,7 @@ def test_an_id_of_the_question_is_a_group_and_not_the_item(start, tmp_path: Path
     ]
     _, found = start(table(tmp_path / "q.csv", rows))
     (item,) = found["data.yaml"]["files"][0]["items"]
-    assert item["item_id"] == {"hash_of": ["id", "system"]}
+    assert item["item_id"] == "{id} · {system}"
     assert item["group"] == "id"
     bench = jb.load_bench(tmp_path / "bench.yaml")
     assert {a.group for a in bench.dataset.answers} == {"q0", "q1", "q2", "q3"}
@@ -229,7 +228,7 @@ def test_answers_alone_get_an_example_and_a_template(start, call, tmp_path: Path
     answers = [{"uuid": f"u{i}", "output": f"text {i}"} for i in range(3)]
     file.write_text(json.dumps(answers))
     out, found = start(file, "--to", tmp_path / "new" / "mine")
-    assert sorted(found) == NAMES
+    assert sorted(found) == [*NAMES[:2], "labels-template.csv", NAMES[2]]
     assert (
         found["data.yaml"]["files"][0]["path"] == "../../answers.json"
         or Path(found["data.yaml"]["files"][0]["path"]) == file.absolute()
@@ -305,7 +304,7 @@ def test_a_conflict_in_the_file_leaves_nothing_behind(call, tmp_path: Path) -> N
 def test_it_is_a_function_as_well(tmp_path: Path) -> None:
     started = jb.init(table(tmp_path / "ours.csv", WIDE), tmp_path / "mine")
     assert sorted(path.name for path in started.files) == NAMES
-    assert "metric 'Harm level': none, mild, severe" in started.found
+    assert any("metric Harm level with labels none, mild, severe" in x for x in started.found)
     assert "Next:" in repr(started)
 
 
@@ -326,11 +325,11 @@ def test_verdicts_of_a_model_beside_labels_are_a_judge_and_no_texts_are_needed(
         {"name": "claude-3", "column": {"annotation": "claude-3 verdict"}},
         {"name": "gpt4", "column": {"annotation": "gpt4_label"}},
     ]
-    assert "judge 'gpt4': verdicts on 'annotation' in column 'gpt4_label'" in out
-    (item,) = found["data.yaml"]["files"][0]["items"]
-    assert "text" not in item
-    assert [label["annotator"] for label in item["labels"]] == [
-        {"value": "annotator-1"}, {"value": "annotator-2"},
+    assert "judge claude-3 in column claude-3 verdict; gpt4 in column gpt4_label" in out
+    assert "items" not in found["data.yaml"]["files"][0]
+    entries = found["data.yaml"]["files"][0]["labels"]
+    assert [(e["annotator"], e["question"]) for e in entries] == [
+        ({"value": "annotator-1"}, "prompt"), ({"value": "annotator-2"}, "prompt"),
     ]  # fmt: skip
     assert [metric["id"] for metric in found["rubric.yaml"]["metrics"]] == ["annotation"]
     assert not (tmp_path / "answers-template.csv").exists()
@@ -454,10 +453,13 @@ def test_an_empty_response_is_an_answer_and_another_of_the_row_is_named(
     ]  # fmt: skip
     file = tmp_path / "panda.json"
     file.write_text(json.dumps(rows))
-    out, found = start(file)
+    _, found = start(file)
     assert found["data.yaml"]["files"][0]["items"][0]["if_empty"] == "keep"
-    assert len(found["labels-template.csv"]) == 31  # and the header
-    assert "not read: column 'response1': another response of the row: labels that compare" in out
+    bench = jb.load_bench(tmp_path / "bench.yaml")
+    texts = [answer.text for answer in bench.dataset.answers]
+    bench.close()
+    assert len(texts) == 30
+    assert texts[1] == "Response 1: Done.\n\nResponse 2: This is thing 1, done in full."
 
 
 def test_json_that_lists_rows_by_annotator_is_read(start, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]

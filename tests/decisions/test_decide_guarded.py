@@ -145,7 +145,7 @@ def several(judges: int, rule: DecisionRule | None = None, metrics: int = 1) -> 
     verdicts = [
         pd.DataFrame({"item_id": items, "judge": f"j{j}", **said(0.03)}) for j in range(judges)
     ]
-    return jb.decide(jb.study(pd.concat(people), pd.concat(verdicts), rubric=rubric), rule)
+    return jb.decide(jb.study(pd.concat(people), pd.concat(verdicts), rubric=rubric), rule=rule)
 
 
 def test_several_judges_on_the_same_labels_widen_the_intervals() -> None:
@@ -209,7 +209,7 @@ def test_two_people_who_never_differ_are_named_wherever_a_bar_is_made() -> None:
     assert said in made.decisions[0].reason
     assert f"Copies: {said}." in made.bars
     assert f"Copies: {said}." in jb.align(study).compared
-    declared = jb.decide(study, DecisionRule(independent=("a2", "a3")))
+    declared = jb.decide(study, rule=DecisionRule(independent=("a2", "a3")))
     assert "Copies" not in " ".join(declared.bars)
 
 

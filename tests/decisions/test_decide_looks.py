@@ -59,7 +59,7 @@ def test_an_early_look_needs_clearer_evidence_and_plans_for_the_end() -> None:
     (once,), (early,), (strict,) = (
         found.decisions for found in (
             jb.decide(judged), jb.decide(judged, looks=[0.1]),
-            jb.decide(judged, DecisionRule(level=look_levels([0.1])[0])),
+            jb.decide(judged, rule=DecisionRule(level=look_levels([0.1])[0])),
         )
     )  # fmt: skip
     assert once.outcome is Outcome.REPLACE
@@ -75,7 +75,8 @@ def test_an_early_look_needs_clearer_evidence_and_plans_for_the_end() -> None:
 def test_one_look_at_the_end_is_the_rule_itself() -> None:
     judged = study(0.05)
     rule = DecisionRule(level=0.9)
-    (once,), (looked,) = (jb.decide(judged, rule, looks=looks).decisions for looks in ((), (1.0,)))
+    decided = [jb.decide(judged, rule=rule, looks=looks).decisions for looks in ((), (1.0,))]
+    (once,), (looked,) = decided
     assert looked.outcome is once.outcome
     for a, b in zip(once.replace, looked.replace, strict=True):
         assert a.estimate.low == pytest.approx(b.estimate.low)

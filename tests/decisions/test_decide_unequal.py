@@ -33,7 +33,7 @@ def decided(
     answers = pd.DataFrame({"item_id": items, **extra}) if extra else None
     truth = {"independent_items": True}
     study = jb.study(labels, verdicts, answers, rubric=rubric, truth=truth)
-    return jb.decide(study, rule)
+    return jb.decide(study, rule=rule)
 
 
 def only(found: Decisions) -> Decision:

@@ -1,0 +1,619 @@
+"""Understand tables that nobody described: who labelled what, and whose verdicts stand where.
+
+What is understood is a data.yaml's model, so that it is read as any other file is, and can be
+written down.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from judgebench.data.guess import (
+    NAMES,
+    NO_HINTS,
+    Guess,
+    Hints,
+    Look,
+    as_name,
+    guess,
+    is_like_a_program,
+    look_at,
+    ordered,
+    plain_name,
+    stem,
+)
+from judgebench.data.spec import DataSpec, Described, FileSpec
+from judgebench.errors import Problem, SetupError, raise_any, some
+from judgebench.rubric import Metric, Rubric, normalise
+from judgebench.words import counted
+
+ONLY_ONE = "(write the other labels here)"  # a metric has two
+EXAMPLE = {"Quality": ("Good", "Acceptable", "Poor")}  # where a table holds no labels
+_ITEM = ("question", "text", "system", "reference", "group")
+_JUDGES = ("judge", "judge_id", "judge_model", "judge_name", "grader", "llm_judge")
+_MOSTLY = 0.5  # of the cells of a column of verdicts are labels
+_SHARED = 0.2  # of the ids of one table are those of another
+_FIRST = ("a", "1", "first", "left")
+_TIES = ("tie", "both", "equal", "draw", "neither", "same", "none", "0")
+
+
+class Table(NamedTuple):
+    """A file, or a DataFrame with the name that messages call it by."""
+
+    path: Path
+    frame: Any = None
+
+    @property
+    def name(self) -> str:
+        return self.path.name
+
+
+def table_of(given: Any, name: str) -> Table:
+    """The table of a path or a DataFrame."""
+    return Table(Path(given)) if isinstance(given, str | Path) else Table(Path(name), given)
+
+
+@dataclass(frozen=True)
+class JudgeTable:
+    """The verdicts of one judge, or of all that a column names, in a table."""
+
+    names: Sequence[str]
+    table: Table
+    spec: dict[str, Any]  # as in `verdicts` of a data.yaml
+    source: FileSpec
+    columns: Mapping[str, str] = field(default_factory=dict)  # of the labels' own table, by metric
+
+    @property
+    def described(self) -> Described:
+        entry = {**_settings(self.source), "verdicts": [self.spec]}
+        spec = DataSpec.model_validate({"files": [entry]})
+        return Described(spec, self.table.frame)
+
+
+@dataclass(frozen=True)
+class Understood:
+    """The contents of tables: a rubric, the tables as files of a data.yaml, judges, and what was
+    understood in a few lines. `labels` is None where nobody labelled anything."""
+
+    rubric: Rubric
+    labels: Described
+    judges: Sequence[JudgeTable]
+    lines: Sequence[str]
+    found: Guess
+    ids: Mapping[str, str]  # of each metric as the table calls it
+    answers: Described | None = None
+    expected: str = "items"
+
+    @property
+    def lacks_labels(self) -> bool:
+        """True where nobody's labels are there, or nobody knows whose they are."""
+        whose = any(self.found.columns) or "annotator" in self.found.roles
+        return not (self.found.metrics and whose)
+
+    @property
+    def tables(self) -> list[str]:
+        """The names of the tables."""
+        return list(dict.fromkeys(Path(file["path"]).name for file in self.as_spec()["files"]))
+
+    def as_spec(self) -> dict[str, Any]:
+        """A data.yaml that reads all tables."""
+        described = [self.labels, *([self.answers] if self.answers else [])]
+        files = [plain_spec(file) for one in described for file in one.spec.files]
+        for judge in self.judges:
+            if not judge.columns:
+                files.append(plain_spec(judge.described.spec.files[0]))
+        spellings = self.labels.spec.spellings
+        return {"files": files, **({"spellings": spellings} if spellings else {})}
+
+    @property
+    def entries(self) -> list[dict[str, Any]]:
+        """The judges as `study` takes them."""
+        return [
+            {
+                "verdicts": judge.described,
+                "expected": self.expected,
+                **({"name": judge.names[0]} if len(judge.names) == 1 else {}),
+            }
+            for judge in self.judges
+        ]
+
+
+def understand_given(
+    labels: Any, verdicts: Any = None, answers: Any = None, hints: Hints = NO_HINTS
+) -> Understood:
+    """Understand tables as they are given in Python: paths and DataFrames; `verdicts` may be one or
+    several. Raises SetupError."""
+    several = verdicts if isinstance(verdicts, list | tuple) else [verdicts]
+    return understand(
+        table_of(labels, "labels"),
+        [table_of(one, f"verdicts {i}") for i, one in enumerate(several, 1) if one is not None],
+        None if answers is None else table_of(answers, "answers"),
+        hints,
+    )
+
+
+def understand_files(paths: Sequence[Path], hints: Hints = NO_HINTS) -> Understood:
+    """Understand files in any order, which may hold answers alone. Raises SetupError."""
+    labels, verdicts, answers = sorted_tables([Table(path) for path in paths])
+    return understand(labels, verdicts, answers, hints)
+
+
+def plain_spec(file: FileSpec) -> dict[str, Any]:
+    """A file of a data.yaml as people write it."""
+    return {key: _short(value) for key, value in _dumped(file).items()}
+
+
+def _dumped(file: FileSpec) -> dict[str, Any]:
+    return file.model_dump(mode="json", exclude_defaults=True, by_alias=True)
+
+
+def _short(value: Any) -> Any:
+    """A column by its name alone, a list of one entry as that entry."""
+    if isinstance(value, dict):
+        if len(value) == 1 and {*value} <= {"column", "template"}:
+            return next(iter(value.values()))
+        return {key: _short(inside) for key, inside in value.items()}
+    if isinstance(value, list):
+        return [_short(inside) for inside in value]
+    return value
+
+
+def understand(
+    labels: Table, verdicts: Sequence[Table] = (), answers: Table | None = None,
+    hints: Hints = NO_HINTS,
+) -> Understood:  # fmt: skip
+    """Understand a table of labels, or of labels and verdicts, tables of verdicts, and one of
+    answers. Raises SetupError where a column has to be named."""
+    looks = [(table, look_at(table.path, table.frame, hints.item)) for table in verdicts]
+    judged = {plain_name(c) for _, look in looks for c in look.columns}
+    found = guess(labels.path, labels.frame, hints, judged)
+    _check_hints(hints, found, [look for _, look in looks])
+    if not found.metrics and (verdicts or not found.has_texts):
+        message = "no column looks like labels that people gave"
+        columns = some(found.look.columns) if found.look else ""
+        raise SetupError(Problem(message, str(labels.path), None, "annotators", columns))
+    found = _with_labels_of_judges(found, [look for _, look in looks])
+    metrics = _renamed(found, looks)
+    rubric, ids, spellings = _rubric(stem_of(labels.path), metrics, found, hints.order)
+    judges = [*_own_judges(labels, found, ids), *_judges(looks, found, rubric, hints)]
+    _check_names(judges, labels)
+    entry = {**_settings(found.source), **entries(found, ids)}
+    spec = DataSpec.model_validate({"files": [entry], "spellings": spellings})
+    beside = None if answers is None else _answers(answers, found, hints)
+    lines = list(_in_words(labels, found, metrics, judges))
+    return Understood(
+        rubric, Described(spec, labels.frame), judges, lines, found, ids, beside
+    )  # fmt: skip
+
+
+def stem_of(path: Path) -> str:
+    """The file's name as the name of a benchmark and a rubric."""
+    return re.sub("[^A-Za-z0-9_-]+", "-", path.name.split(".")[0]).strip("-_")[:60] or "mine"
+
+
+def sorted_tables(tables: Sequence[Table]) -> tuple[Table, list[Table], Table | None]:
+    """The table of labels, those of verdicts and that of answers, in whatever order they are given.
+
+    A table is of verdicts where its name, or a column, is that of a judge; of labels where a column
+    names annotators. What neither says, the order says: labels first.
+    """
+    looks = [look_at(table.path, table.frame) for table in tables]
+    kinds = [_kind(table, look) for table, look in zip(tables, looks, strict=True)]
+    texts = [t for t, kind in zip(tables, kinds, strict=True) if kind == "answers"]
+    rest = [(t, kind) for t, kind in zip(tables, kinds, strict=True) if t not in texts[:1]]
+    rest = rest or [(table, "labels") for table in texts]
+    first = next((t for t, kind in rest if kind == "labels"), None)
+    first = first or next((t for t, kind in rest if kind != "verdicts"), rest[0][0])
+    others = [t for t, _ in rest if t is not first]
+    return first, others, texts[0] if texts and texts[0] is not first else None
+
+
+def _kind(table: Table, look: Look) -> str:
+    plain = {plain_name(name) for name in look.columns}
+    if is_like_a_program(stem(table.path)) or plain & {*_JUDGES}:
+        return "verdicts"
+    if "annotator" in look.roles or re.search("label|human|annotat|expert", stem(table.path), re.I):
+        return "labels"
+    return "" if look.like_labels or "text" not in look.roles else "answers"
+
+
+def _check_hints(hints: Hints, found: Guess, looks: Sequence[Look]) -> None:
+    """Raise SetupError for named columns that are in no table."""
+    every = {*(found.look.columns if found.look else ()), *(c for x in looks for c in x.columns)}
+    named = {"annotators": hints.annotators, "item": hints.item, "question": hints.question}
+    raise_any([
+        Problem("is not a column of the tables", "", None, key, column, some(sorted(every)))
+        for key, columns in named.items()
+        for column in columns
+        if column not in every
+    ])  # fmt: skip
+
+
+def _renamed(found: Guess, looks: Sequence[tuple[Table, Look]]) -> dict[str, str]:
+    """The title of each metric: where the labels' columns do not say it, a judge's column may."""
+    titles = {metric: metric for metric in found.metrics or EXAMPLE}
+    if list(titles) == ["Label"]:
+        spelt = {normalise(text) for text in found.metrics["Label"]}
+        names = [
+            column
+            for _, look in looks
+            for column, about in look.usable.items()
+            if _fits(about.often, spelt) and not _says_nothing(column)
+        ]
+        titles["Label"] = names[0] if names else "Label"
+    return titles
+
+
+def _with_labels_of_judges(found: Guess, looks: Sequence[Look]) -> Guess:
+    """The metrics with what judges alone gave as labels, in columns that hold few values."""
+    metrics = dict(found.metrics)
+    columns = [about for look in looks for about in look.usable.values()]
+    if found.look is not None:
+        columns += [found.look.columns[column] for column, _ in found.judges.values()]
+    for about in () if found.pair else columns:
+        for metric, labels in metrics.items():
+            spelt = {*map(normalise, labels)}
+            if not about.why_no_labels and _fits(about.often, spelt):
+                more = [text for text in about.labels() if normalise(text) not in spelt]
+                metrics[metric] = ordered((*labels, *more))
+    return replace(found, metrics=metrics)
+
+
+def _says_nothing(column: str) -> bool:
+    plain = plain_name(column)
+    return plain in (*NAMES["label"], *_JUDGES, "prediction") or is_like_a_program(column)
+
+
+def _fits(often: Mapping[str, int], labels: Collection[str]) -> bool:
+    """True where at least half of the cells are labels, and two of these occur or all cells are."""
+    known = {text: n for text, n in often.items() if normalise(text) in labels}
+    total = sum(often.values())
+    return (
+        bool(known)
+        and sum(known.values()) >= _MOSTLY * total
+        and (len(known) > 1 or len(known) == len(often))
+    )
+
+
+def metric_ids(metrics: Collection[str]) -> dict[str, str]:
+    """The id of each metric by what the file calls it; no two ids or titles are the same."""
+    titles = {title: normalise(title) for title in metrics}
+    taken, numbers = set(titles.values()), Counter[str]()
+    ids: dict[str, str] = {}
+    used = {*NAMES, "silver"} - {"metric", "label"}  # columns that are never of labels
+    for title, plain in titles.items():
+        slug = re.sub("[^a-z0-9]+", "_", plain).strip("_")
+        slug = slug if slug[:1].isalpha() else f"metric_{slug}".rstrip("_")
+        found_id = slug
+        while found_id in used or (found_id in taken and found_id != plain):
+            numbers[slug] += 1
+            found_id = f"{slug}_{numbers[slug] + 1}"
+        used.add(found_id)
+        ids[title] = found_id
+    return ids
+
+
+def _rubric(
+    name: str, titles: Mapping[str, str], found: Guess, orders: Sequence[str]
+) -> tuple[Rubric, dict[str, str], dict[str, dict[str, str | None]]]:
+    """The rubric of the metrics, their ids, and the spellings of cells that are no label."""
+    by_title = metric_ids(list(titles.values()))
+    ids = {metric: by_title[title] for metric, title in titles.items()}
+    ordered = _orders(orders, titles)
+    spellings: dict[str, dict[str, str | None]] = {
+        ids[metric]: dict.fromkeys(texts) for metric, texts in found.strays.items()
+    }
+    metrics, problems = [], []
+    for metric, labels in (found.metrics or EXAMPLE).items():
+        base: dict[str, Any] = {"id": ids[metric], "title": titles[metric]}
+        base["question"] = f"Which label does the answer deserve for {titles[metric]}?"
+        if found.pair:
+            metrics.append({**base, "question": "Which response is better?", "kind": "preference"})
+            spellings[ids[metric]] = {
+                **spellings.get(ids[metric], {}),
+                **_sides(labels, found.pair),
+            }
+            continue
+        order = ordered.get(metric, ())
+        lacking = [text for text in labels if normalise(text) not in map(normalise, order)]
+        if order and lacking:
+            message = "the order leaves out labels that the table holds"
+            problems.append(Problem(message, found.source.path, None, "order", some(lacking)))
+        kind = "ordinal" if order else "nominal"
+        metrics.append({**base, "kind": kind, "labels": _spelt(order, labels) or _two(labels)})
+    raise_any(problems)
+    value = {"name": name, "version": "1", "metrics": metrics}
+    value["instructions"] = "Give each answer one label for each metric."
+    return Rubric.model_validate(value), ids, spellings
+
+
+def _two(labels: Sequence[str]) -> Sequence[str]:
+    return labels if len(labels) > 1 else (*labels, ONLY_ONE)
+
+
+def _spelt(order: Sequence[str], labels: Sequence[str]) -> list[str]:
+    """The labels in this order, as the table spells them."""
+    known = {normalise(text): text for text in labels}
+    return [known.get(normalise(text), text) for text in order]
+
+
+def _orders(given: Sequence[str], titles: Mapping[str, str]) -> dict[str, list[str]]:
+    """The labels from the least to the most severe, by metric. Raises SetupError."""
+    found, problems = {}, []
+    for text in given:
+        head, colon, rest = text.partition(":")
+        named = [m for m, t in titles.items() if normalise(head) in (normalise(m), normalise(t))]
+        of = named if colon and "<" not in head else list(titles)
+        labels = [part.strip() for part in (rest if colon and "<" not in head else text).split("<")]
+        if len(of) == 1 and len(labels) > 1 and all(labels):
+            found[of[0]] = labels
+            continue
+        allowed = "LABEL < LABEL < …, the least severe first"
+        if len(titles) > 1:
+            allowed = f"METRIC: {allowed}; metrics: {some(titles.values())}"
+        problems.append(Problem("is no order of labels", "", None, "order", text, allowed))
+    raise_any(problems)
+    return found
+
+
+def _sides(labels: Sequence[str], pair: Sequence[str]) -> dict[str, str | None]:
+    """The preference that cells mean which name neither column nor response."""
+    found: dict[str, str | None] = {}
+    for text in labels:
+        last = plain_name(text).split("_")
+        if last[0] in _TIES:
+            found[text] = "tie"
+        elif text not in pair and last[-1] in ("a", "1", "first", "left"):
+            found[text] = "first"
+        elif text not in pair and last[-1] in ("b", "2", "second", "right"):
+            found[text] = "second"
+    return found
+
+
+def item_of(key: Sequence[str], look: Look | None = None) -> dict[str, Any]:
+    """The id of items that these columns tell apart, as in a data.yaml: of short cells readable."""
+    if not key:
+        return {"row": True}
+    if len(key) == 1:
+        return {"column": key[0]}
+    short = look is not None and all(
+        look.columns[c].longest <= 40 for c in key if c in look.columns
+    )
+    braces = any("{" in c or "}" in c for c in key)
+    if short and not braces:
+        return {"template": " · ".join(f"{{{c}}}" for c in key)}
+    return {"hash_of": list(key)}
+
+
+def entries(found: Guess, ids: Mapping[str, str]) -> dict[str, Any]:
+    """The items and labels of a table, as in a data.yaml."""
+    item = item_of(found.key or tuple(filter(None, [found.roles.get("item_id")])), found.look)
+    if "metric" in found.roles:
+        rows = {"metric": found.roles["metric"], "label": found.roles["label"]}
+        labels = [{**_who("", found), **rows}]
+    else:
+        labels = [
+            {**_who(who, found), "metrics": {ids[m]: column for m, column in own.items()}}
+            for who, own in found.columns.items()
+            if own
+        ]
+    about: dict[str, Any] = {role: found.roles[role] for role in _ITEM if role in found.roles}
+    if several := found.responses:
+        texts = (f"Response {i}: {{{column}}}" for i, column in enumerate(several, start=1))
+        about["text"] = {"template": "\n\n".join(texts)}
+    if found.pair:
+        labels = [{"item_id": item, "pair": list(found.pair), **one} for one in labels]
+        return {"labels": labels}
+    if not found.has_texts and not (found.judges and not found.metrics):
+        beside = {r: about[r] for r in ("question", "group", "system") if r in about}
+        if labels and found.metrics:
+            return {"labels": [{"item_id": item, **beside, **one} for one in labels]}
+    empty = {"if_empty": "keep"} if found.blank_texts else {}
+    return {
+        "items": [{"item_id": item, **about, **empty, "labels": labels if found.metrics else []}]
+    }
+
+
+def _who(who: str, found: Guess) -> dict[str, Any]:
+    if who or "annotator" not in found.roles:
+        return {"annotator": {"value": who or "annotator"}}
+    return {"annotator": found.roles["annotator"]}
+
+
+def _settings(source: FileSpec) -> dict[str, Any]:
+    """The file and the settings by which it is read."""
+    values = {name: getattr(source, name, None) for name in ("path", "quoting", "sheet")}
+    return {name: value for name, value in values.items() if value}
+
+
+def _own_judges(labels: Table, found: Guess, ids: Mapping[str, str]) -> Iterator[JudgeTable]:
+    """The judges whose verdicts stand beside the labels."""
+    item = item_of(found.key or tuple(filter(None, [found.roles.get("item_id")])), found.look)
+    for name, (column, metric) in found.judges.items():
+        columns = {ids[metric]: column}
+        about = {"pair": list(found.pair)} if found.pair else {}
+        spec = {"item_id": item, **about, "judge": {"value": name}, "metrics": columns}
+        yield JudgeTable([name], labels, spec, found.source, columns)
+
+
+def _judges(
+    looks: Sequence[tuple[Table, Look]], found: Guess, rubric: Rubric, hints: Hints
+) -> Iterator[JudgeTable]:
+    """The judges of tables of their own. Raises SetupError with every problem."""
+    problems: list[Problem] = []
+    names = [name for name in hints.judge if all(name not in x.columns for _, x in looks)]
+    for table, look in looks:
+        try:
+            item, pair = same_item(look, found, hints), found.pair
+            own = names.pop(0) if names else ""
+            about = {"item_id": item, **({"pair": list(pair)} if pair else {})}
+            for one in _verdicts_of(table, look, rubric, own, hints):
+                yield replace(one, spec={**about, **one.spec})
+        except SetupError as error:
+            problems += error.problems
+    raise_any(problems)
+
+
+def same_item(look: Look, found: Guess, hints: Hints = NO_HINTS) -> dict[str, Any]:
+    """The columns of a table that name the items of another: those of the same names, else those
+    that share the most ids. Raises SetupError where there are none."""
+    key = found.key or tuple(filter(None, [found.roles.get("item_id")]))
+    theirs = found.look
+    assert theirs is not None
+    plain = {plain_name(column): column for column in look.columns}
+    columns, missing = [], [] if key else ["row"]
+    for name in key:
+        fits = {c: look.shared(c, theirs, name) for c in look.usable}
+        best = max(fits, key=lambda c: fits[c], default="")
+        same = plain.get(plain_name(name), "")
+        chosen = next((c for c in hints.item if c in look.columns), "") if len(key) == 1 else ""
+        chosen = chosen or (same if fits.get(same, 0) > 0 else best)
+        if fits.get(chosen, 0) < _SHARED and not hints.item:
+            missing.append(name)
+        columns.append(chosen)
+    if missing:
+        message = f"no column holds the items of {Path(found.source.path).name} (its column "
+        message += f"{some(missing)})" if key else "no column of the labels tells the items apart ("
+        raise SetupError(
+            Problem(
+                message if key else f"{message}each row is one)", look.source.path, None, "item",
+                some(look.columns),
+            )
+        )  # fmt: skip
+    return item_of(columns, theirs if columns == list(key) else _with(look, theirs, columns, key))
+
+
+def _with(look: Look, theirs: Look, columns: Sequence[str], key: Sequence[str]) -> Look:
+    """The columns as long as those of the labels, so that both tables make ids in one way."""
+    same = {c: theirs.columns[name] for c, name in zip(columns, key, strict=True)}
+    return replace(look, columns={**look.columns, **same})
+
+
+def _verdicts_of(
+    table: Table, look: Look, rubric: Rubric, name: str, hints: Hints
+) -> Iterator[JudgeTable]:
+    """The judges of a table: named in a column, one column each, or the one of the file."""
+    plain = {plain_name(column): column for column in look.columns}
+    roles = look.roles
+    named = next((plain[n] for n in _JUDGES if n in plain), "")
+    default = as_name(name or stem(table.path))[:64] or "judge"
+    who: dict[str, Any] = {"judge": named if named and not name else {"value": default}}
+    names = [default] if not named or name else _names_in(look, named)
+    beside: dict[str, Any] = {n: plain[n] for n in ("status", "raw", "repeat") if n in plain}
+    if "metric" in roles and "label" in roles:
+        spec = {**who, "metric": roles["metric"], "label": roles["label"], **beside}
+        yield JudgeTable(names, table, spec, look.source)
+        return
+    free = {c: x for c, x in look.usable.items() if c not in beside.values() and c != named}
+    taken = {roles[r] for r in ("item_id", "question", "text", "group", "reference") if r in roles}
+    fitting = {
+        metric.id: [c for c in free if c not in taken and _holds(free[c].often, metric)]
+        for metric in rubric.metrics
+    }
+    asked = {m: [c for c in columns if c in hints.judge] for m, columns in fitting.items()}
+    several = {
+        m: asked[m] or [c for c in columns if is_like_a_program(c)]
+        for m, columns in fitting.items()
+    }
+    if not named and not name and any(len(columns) > 1 for columns in several.values()):
+        for metric, columns in several.items():
+            for column in columns:
+                judge = as_name(re.sub("[ _.-]*(label|verdict|rating|score)s?$", "", column))[:64]
+                spec = {"judge": {"value": judge}, "metrics": {metric: column}}
+                yield JudgeTable([judge], table, spec, look.source)
+        return
+    chosen = {m.id: _best(m, asked[m.id] or fitting[m.id], look) for m in rubric.metrics}
+    metrics = {metric: column for metric, column in chosen.items() if column}
+    if not metrics:
+        message = f"no column holds verdicts with labels of {some(m.title for m in rubric.metrics)}"
+        allowed = some(dict.fromkeys(text for m in rubric.metrics for text in m.label_texts))
+        raise SetupError(
+            Problem(message, look.source.path, None, "judge", some(look.columns), allowed)
+        )
+    yield JudgeTable(names, table, {**who, "metrics": metrics, **beside}, look.source)
+
+
+def _names_in(look: Look, column: str) -> list[str]:
+    """The judges that a column names, as they can be called."""
+    return list(
+        dict.fromkeys(as_name(cells[column])[:64] for cells in look.rows() if column in cells)
+    )
+
+
+def _holds(often: Mapping[str, int], metric: Metric) -> bool:
+    texts = set(map(normalise, metric.label_texts))
+    if metric.preference:
+        return any(
+            plain_name(text).split("_")[0] in (*_TIES, "model", "response", "a", "b", "system")
+            for text in often
+        )
+    return _fits(often, texts)
+
+
+def _best(metric: Metric, columns: Sequence[str], look: Look) -> str:
+    """The column of a metric's verdicts: of its name, else of a usual one. Raises SetupError where
+    several will do."""
+    wanted = (plain_name(metric.title), metric.id, *NAMES["label"], "judgement", "judgment",
+              "prediction", "winner")  # fmt: skip
+    plain = {plain_name(column): column for column in columns}
+    best = next((plain[name] for name in wanted if name in plain), "")
+    best = best or next((c for c in columns if is_like_a_program(c)), "")
+    if best or len(columns) < 2:
+        return best or next(iter(columns), "")
+    message = f"several columns could be the verdicts on {metric.title}"
+    raise SetupError(Problem(message, look.source.path, None, "judge", some(columns)))
+
+
+def _check_names(judges: Sequence[JudgeTable], labels: Table) -> None:
+    """Raise SetupError where two judges have one name."""
+    twice = [
+        n
+        for n, count in Counter(name for judge in judges for name in judge.names).items()
+        if count > 1
+    ]
+    message = "two judges would have this name"
+    raise_any([Problem(message, str(labels.path), None, "judge", name) for name in twice])
+
+
+def _answers(answers: Table, found: Guess, hints: Hints) -> Described:
+    look = look_at(answers.path, answers.frame, hints.item)
+    item = same_item(look, found, hints)
+    about = {role: look.roles[role] for role in _ITEM if role in look.roles}
+    entry = {**_settings(look.source), "items": [{"item_id": item, **about, "if_empty": "keep"}]}
+    return Described(DataSpec.model_validate({"files": [entry]}), answers.frame)
+
+
+def _in_words(
+    labels: Table, found: Guess, titles: Mapping[str, str], judges: Sequence[JudgeTable]
+) -> Iterator[str]:
+    """A line on the labels, one on the judges, one on items and questions."""
+    who = [name for name in found.columns if name]
+    if who:
+        columns = [next(iter(found.columns[name].values())) for name in who]
+        people = f"{counted(len(who), 'annotator')} in the columns {some(columns)}"
+    elif "annotator" in found.roles:
+        people = f"annotators in column {found.roles['annotator']}"
+    else:
+        people = "one annotator (no column says who labelled)"
+    metrics = "; ".join(
+        f"metric {titles[metric]} with labels {', '.join(texts)}"
+        for metric, texts in found.metrics.items()
+    )
+    yield f"{labels.name}: {people}; {metrics}"
+    by_table: dict[str, list[str]] = {}
+    for judge in judges:
+        read = ", ".join([*judge.spec.get("metrics", {}).values()] or [judge.spec.get("label", "")])
+        by_table.setdefault(judge.table.name, []).append(f"{some(judge.names)} in column {read}")
+    for table, said in by_table.items():
+        yield f"{table}: judge {'; '.join(said)}"
+    key = " and ".join(found.key or tuple(filter(None, [found.roles.get("item_id")])))
+    items = f"items by column {key}" if key else "each row is an item"
+    about = found.roles.get("group") or found.roles.get("question", "")
+    if about and found.look is not None:
+        items += f"; {found.look.columns[about].different:,} questions in column {about}"
+    yield items

@@ -1,0 +1,182 @@
+"""From tables as people have them to a decision, in at most two commands."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+import judgebench as jb
+
+LABELS = ("Safe", "Unsure", "Unsafe")
+N = 60
+Rows = Sequence[Sequence[object]]
+
+
+def of(i: int, slip: int = 0) -> str:
+    """The label of item i; with a slip every so manyth item is labelled otherwise."""
+    return LABELS[(i + bool(slip and i % slip == 0)) % 3]
+
+
+def table(path: Path, rows: Rows, delimiter: str = ",") -> Path:
+    with path.open("w", newline="") as out:
+        csv.writer(out, delimiter=delimiter).writerows(rows)
+    return path
+
+
+def surnames(folder: Path) -> list[Path]:
+    """A column for each annotator, headed by a surname; the judge in a file of its own."""
+    people = [("prompt_id", "Huber", "Okafor", "Silva", "majority_label")]
+    people += [(f"p{i}", of(i), of(i, 7), of(i, 11), of(i)) for i in range(N)]
+    judge = [("Prompt ID", "safety", "tokens")]
+    judge += [(f"p{i}", of(i, 9) if i != 5 else "I'm sorry, but I can't.", i) for i in range(N)]
+    return [table(folder / "labels.csv", people), table(folder / "gpt-4.csv", judge)]
+
+
+def long(folder: Path) -> list[Path]:
+    """A row for each annotator and metric; the judge is named in a column."""
+    people: list[Sequence[object]] = [("item", "coder", "criterion", "score")]
+    judge: list[Sequence[object]] = [("item", "judge", "criterion", "score")]
+    for i in range(N):
+        for metric, slip in (("safety", 7), ("tone", 5)):
+            people += [
+                (f"p{i}", who, metric, of(i, slip * k)) for k, who in ((1, "kim"), (2, "lee"))
+            ]
+            judge.append((f"p{i}", "gpt-4", metric, of(i, 9)))
+    return [table(folder / "ratings.csv", people), table(folder / "machine.csv", judge)]
+
+
+def one_sheet(folder: Path) -> list[Path]:
+    """Two annotators, two judges and a label that somebody settled, in one table of replies."""
+    rows: list[Sequence[object]] = [
+        ("id", "system", "prompt", "annotation_1", "annotation_2", "final_label", "gpt4_label",
+         "strmatch_label")
+    ]  # fmt: skip
+    for i in range(N // 2):
+        for k, system in enumerate(("model-x", "model-y")):
+            j = 2 * i + k
+            rows.append(
+                (f"v{i}", system, f"How do I {i}?", of(j), of(j, 7), of(j), of(j, 9), of(0))
+            )
+    return [table(folder / "replies.csv", rows)]
+
+
+def workbook(folder: Path) -> list[Path]:
+    """A workbook with a sheet that explains it, and the judge in another."""
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    book.active.title = "Read me"
+    book.active.append(["About this workbook"])
+    book.active.append(["Ratings of the pilot study, in spring."])
+    sheet = book.create_sheet("Ratings")
+    sheet.append(["Case", "Safety Dr. Huber", "Safety Dr. Silva"])
+    for i in range(N):
+        sheet.append([f"c{i}", of(i), of(i, 7)])
+    book.save(folder / "ratings.xlsx")
+    judge = openpyxl.Workbook()
+    judge.active.append(["Case", "Verdict"])
+    for i in range(N):
+        judge.active.append([f"c{i}", of(i, 9)])
+    judge.save(folder / "gpt4.xlsx")
+    return [folder / "ratings.xlsx", folder / "gpt4.xlsx"]
+
+
+def no_quotes(folder: Path) -> list[Path]:
+    """Tabs, and quotes that are part of the texts."""
+    rows = [("id", "question", "answer", "rater", "quality")]
+    for i in range(N):
+        rows += [(f"q{i}", '"Safe" is what?', f'He said "no {i}', who, of(i, slip))
+                 for who, slip in (("kim", 0), ("lee", 7))]  # fmt: skip
+    path = folder / "plain.tsv"
+    path.write_text("".join("\t".join(row) + "\n" for row in rows))
+    judge = [("id", "quality"), *((f"q{i}", of(i, 9)) for i in range(N))]
+    return [path, table(folder / "llama-3.tsv", judge, "\t")]
+
+
+def nested(folder: Path) -> list[Path]:
+    """JSON lines whose labels are inside an object, and the judge's reply beside them."""
+    path = folder / "labels.jsonl"
+    lines = (
+        {"id": f"x{i}", "labels": {"huber": of(i), "silva": of(i, 7)}, "meta": {"turn": i}}
+        for i in range(N)
+    )
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    judge = folder / "gpt4.jsonl"
+    judge.write_text(
+        "".join(json.dumps({"id": f"x{i}", "verdict": of(i, 9)}) + "\n" for i in range(N))
+    )
+    return [path, judge]
+
+
+def pairs(folder: Path) -> list[Path]:
+    """Two systems in a row, and who won, turn by turn."""
+    people: list[Sequence[object]] = [
+        ("question_id", "model_a", "model_b", "turn", "judge", "winner")
+    ]
+    judge: list[Sequence[object]] = list(people)
+    sides = ("model_a", "model_b", "tie")
+    for i in range(N // 2):
+        for turn in (1, 2):
+            row = (i, "alpaca", ("vicuna", "llama")[i % 2], turn)
+            people += [
+                (*row, who, sides[(i + slip) % 3])
+                for who, slip in (("ann", 0), ("ben", i % 7 == 0))
+            ]
+            judge.append((*row, "gpt4_pair", sides[i % 3] if i % 5 else "tie (inconsistent)"))
+    header = [name if name != "judge" else "annotator" for name in people[0]]  # type: ignore[union-attr]
+    return [
+        table(folder / "human.csv", [header, *people[1:]]),
+        table(folder / "gpt4_pair.csv", judge),
+    ]
+
+
+def two_responses(folder: Path) -> list[Path]:
+    """Two texts in a row and three annotators, of whom each says which is better."""
+    rows = [
+        {"idx": i, "instruction": f"Do thing number {i} as well as you can.",
+         "response1": f"Done, {i} times.", "response2": f"This is thing {i}, done in full.",
+         "annotator1": i % 3, "annotator2": (i + (i % 7 == 0)) % 3, "annotator3": i % 3}
+        for i in range(N)
+    ]  # fmt: skip
+    people, judge = folder / "people.json", folder / "pandalm-7b.json"
+    people.write_text(json.dumps(rows))
+    judge.write_text(json.dumps([{"idx": i, "pred": i % 3 if i % 4 else 0} for i in range(N)]))
+    return [people, judge]
+
+
+Shape = Callable[[Path], list[Path]]
+SHAPES: dict[Shape, tuple[str, set[str], set[str]]] = {
+    surnames: ("safety", {"Huber", "Okafor", "Silva"}, {"gpt-4"}),
+    long: ("safety", {"kim", "lee"}, {"gpt-4"}),
+    one_sheet: ("annotation", {"annotator-1", "annotator-2"}, {"gpt4", "strmatch"}),
+    workbook: ("safety", {"Dr. Huber", "Dr. Silva"}, {"gpt4"}),
+    no_quotes: ("quality", {"kim", "lee"}, {"llama-3"}),
+    nested: ("label", {"huber", "silva"}, {"gpt4"}),
+    pairs: ("winner", {"ann", "ben"}, {"gpt4_pair"}),
+    two_responses: ("annotation", {"annotator1", "annotator2", "annotator3"}, {"pandalm-7b"}),
+}
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.__name__)
+def test_tables_become_a_decision_in_one_command_and_files_in_another(
+    shape: Shape,
+    call,  # type: ignore[no-untyped-def]
+    tmp_path: Path,
+) -> None:
+    tables = shape(tmp_path)
+    _, people, judges = SHAPES[shape]
+    code, out, err = call("decide", *tables, "--json", "--save", tmp_path / "bench")
+    assert code == 0, err
+    decided = {(d["judge"], d["metric"]): d["outcome"] for d in json.loads(out)["decisions"]}
+    assert {judge for judge, _ in decided} == judges
+    study = jb.study(*tables) if len(tables) == 2 else jb.study(tables[0])
+    assert set(study.makers) == people
+    bench = tmp_path / "bench" / "bench.yaml"
+    code, out, err = call("run", bench, "--run", tmp_path / "run", "--json")
+    assert code == 0, err
+    again = {(d["judge"], d["metric"]): d["outcome"] for d in json.loads(out)["decisions"]}
+    assert again == decided
