@@ -202,6 +202,8 @@ def sorted_tables(tables: Sequence[Table]) -> tuple[Table, list[Table], Table | 
     A table is of verdicts where its name, or a column, is that of a judge; of labels where a column
     names annotators. What neither says, the order says: labels first.
     """
+    if len(tables) == 1:
+        return tables[0], [], None
     looks = [look_at(table.path, table.frame) for table in tables]
     kinds = [_kind(table, look) for table, look in zip(tables, looks, strict=True)]
     texts = [t for t, kind in zip(tables, kinds, strict=True) if kind == "answers"]
@@ -605,6 +607,11 @@ def _in_words(
         for metric, texts in found.metrics.items()
     )
     yield f"{labels.name}: {people}; {metrics}"
+    if is_like_a_program(stem(labels.path)) and not who:
+        yield (
+            f"{labels.name} is named like a judge, and its labels are taken for those of people: "
+            "give the table of human labels as well"
+        )
     by_table: dict[str, list[str]] = {}
     for judge in judges:
         read = ", ".join([*judge.spec.get("metrics", {}).values()] or [judge.spec.get("label", "")])

@@ -122,13 +122,11 @@ def test_a_report_of_files(files: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ((), "give a run folder, or --labels and --rubric with --verdicts"),
-        (
-            ("--labels", "labels.csv"),
-            "`judgebench init labels.csv` writes a rubric from the labels",
-        ),
-        (("runs/demo", *GIVEN), "give either a run folder or files; found runs/demo"),
-        (("runs/demo", "--expected", "rows"), "give either a run folder or files"),
+        ((), "give a run folder, or tables: labels.xlsx gpt4.xlsx"),
+        (("labels.csv", *GIVEN), "give tables either as arguments or with --labels"),
+        (("runs/demo", *GIVEN), "give either a run folder or tables; found runs/demo"),
+        (("runs/demo", "--expected", "rows"), "give either a run folder or tables"),
+        (("labels.csv", "gpt4.csv", "--item", "nr"), "--item: is not a column of the tables"),
         ((*GIVEN, "--verdicts", "no.csv"), "no.csv: cannot be read: No such file or directory"),
     ],
 )
