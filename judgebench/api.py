@@ -164,7 +164,8 @@ def study(
     ]
     by_name = sorted(judges, key=lambda judge: judge.name)  # as in a run folder
     guessed = (f"Understood: {line}." for line in (known.lines if known else ()))
-    return replace(found, judges=tuple(by_name), notes=(*guessed, *notes, *found.notes))
+    name = known.rubric.name if known else found.name
+    return replace(found, name=name, judges=tuple(by_name), notes=(*guessed, *notes, *found.notes))
 
 
 _study = study  # where a parameter has this name

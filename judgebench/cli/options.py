@@ -196,8 +196,8 @@ class Named:
 
 
 @dataclass(frozen=True)
-class Tables(Named):
-    """As `Named`, and the folder that keeps what was understood."""
+class Files(Named):
+    """Files that are scored in place of a run folder."""
 
     save: Annotated[
         Path | None,
@@ -206,11 +206,6 @@ class Tables(Named):
             help="Of tables: also write what was understood as a bench.yaml, data.yaml and rubric.",
         ),
     ] = None
-
-
-@dataclass(frozen=True)
-class Files:
-    """Files that are scored in place of a run folder."""
 
     labels: Annotated[
         Path | None,
@@ -304,7 +299,7 @@ class Extent:
 
 
 NO_FILES, AS_IN_THE_RUN, AS_DESIGNED, EVERYTHING = Files(), Truth(), Design(), Extent()
-NOT_NAMED, AS_GUESSED = Named(), Tables()
+NOT_NAMED = Named()
 
 
 def columns_of(given: Sequence[str] | None, option: str) -> dict[str, str]:

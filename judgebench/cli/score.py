@@ -11,7 +11,6 @@ import typer
 
 from judgebench.cli.options import (
     AS_DESIGNED,
-    AS_GUESSED,
     AS_IN_THE_RUN,
     NO_FILES,
     AllowIncomplete,
@@ -21,18 +20,19 @@ from judgebench.cli.options import (
     Every,
     Figures,
     Files,
+    Named,
     RunOrTables,
-    Tables,
     Truth,
 )
 from judgebench.cli.show import ONE_SCREEN, Output, echo_each, show
-from judgebench.errors import Problem, SetupError
+from judgebench.errors import Problem, SetupError, some
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from judgebench.data.understand import Understood
     from judgebench.results.shown import Shown
+    from judgebench.rubric import Metric
     from judgebench.studies.study import Study
 
 
@@ -42,7 +42,7 @@ def open_study(
     truth: Mapping[str, object] = {},
     as_judges: Sequence[str] = (),
     allow_incomplete: bool = False,
-    named: Tables = AS_GUESSED,
+    output: Output = ONE_SCREEN,
 ) -> Study:
     """A run as a study, from its folder alone, or a study of tables; `truth` are keys of a
     TruthConfig.
@@ -56,7 +56,7 @@ def open_study(
     of_files = replace(files, expected="items") if as_judges else files
     given = replace(of_files, verdicts=of_files.verdicts or None) != NO_FILES
     if len(paths) == 1 and not paths[0].is_file():
-        if given or named != AS_GUESSED:
+        if given:
             raise SetupError(Problem("give either a run folder or tables", found=str(paths[0])))
         return api.open_run(
             paths[0], truth=truth, as_judges=people, allow_incomplete=allow_incomplete
@@ -66,7 +66,7 @@ def open_study(
     if paths and files.labels is not None:
         raise SetupError(Problem("give tables either as arguments or with --labels"))
     if files.rubric is None:
-        found = replace(_understood(paths, files, named), expected=files.expected)
+        found = replace(_understood(paths, files, output), expected=files.expected)
         return api.study(found, truth=truth, as_judges=people)
     labels, *others = [*paths, *([files.labels] if files.labels else [])]
     verdicts = [
@@ -78,35 +78,49 @@ def open_study(
     )
 
 
-def _understood(paths: Sequence[Path], files: Files, named: Tables) -> Understood:
-    """The tables as they are understood, which is said on standard error; where a terminal can
-    answer, the order of labels is asked for."""
+def _understood(paths: Sequence[Path], files: Files, output: Output) -> Understood:
+    """The tables as they are understood, which is said first; where a terminal can answer, the
+    order of labels is asked for."""
     from judgebench.data.guess import Hints
     from judgebench.data.understand import understand_files, understand_given
     from judgebench.starter import save
 
     def understand(columns: Mapping[str, Sequence[str]]) -> Understood:
         hints = Hints.given(columns)
-        if files.labels is None and len(paths) and not (files.verdicts or files.answers):
+        if paths and not (files.verdicts or files.answers):
             return understand_files(paths, hints)
         labels, *verdicts = [*paths, *([files.labels] if files.labels else [])]
         return understand_given(labels, [*verdicts, *(files.verdicts or ())], files.answers, hints)
 
+    console = output.console()
     try:
-        found = understand(named.given)
-        echo_each(found.lines, err=True)
+        found = understand(files.given)
+        for line in found.lines:
+            console.print(line, soft_wrap=True, highlight=False)
         if orders := list(_asked(found)):
-            found = understand({**named.given, "order": [*(named.order or ()), *orders]})
+            found = understand({**files.given, "order": [*(files.order or ()), *orders]})
+        elif unordered := [m.title for m in found.rubric.metrics if _is_unordered(m)]:
+            console.print(
+                f"No order of the labels of {some(unordered)} is known, so severe labels are not "
+                "looked for: --order 'LABEL < LABEL < LABEL', least severe first",
+                soft_wrap=True,
+            )
+        if files.save is not None:
+            for path in save(found, files.save).files:
+                console.print(f"Wrote {path}", soft_wrap=True)
+        console.print()
     except SetupError as error:
         raise SetupError([_with_flag(problem) for problem in error.problems]) from None
-    if named.save is not None:
-        echo_each((f"Wrote {path}" for path in save(found, named.save).files), err=True)
     return found
+
+
+def _is_unordered(metric: Metric) -> bool:
+    return metric.kind == "nominal" and not metric.preference
 
 
 def _with_flag(problem: Problem) -> Problem:
     """The problem, which names the option that settles it."""
-    known = {field.name for field in fields(Tables)}
+    known = {field.name for field in fields(Named)}
     return replace(problem, field=f"--{problem.field}") if problem.field in known else problem
 
 
@@ -115,7 +129,7 @@ def _asked(found: Understood) -> Iterator[str]:
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return
     for metric in found.rubric.metrics:
-        if metric.kind != "nominal" or metric.preference:
+        if not _is_unordered(metric):
             continue
         listed = "  ".join(f"{i} {text}" for i, text in enumerate(metric.label_texts, start=1))
         typer.echo(f"{metric.title}: {listed}", err=True)
@@ -137,7 +151,6 @@ def page_of(run: Sequence[Path] | None) -> Mapping[str, Path]:
 
 def align(
     run: RunOrTables = None,
-    named: Tables = AS_GUESSED,
     files: Files = NO_FILES,
     truth: Truth = AS_IN_THE_RUN,
     design: Design = AS_DESIGNED,
@@ -151,13 +164,12 @@ def align(
     from judgebench import api
 
     given = {**truth.given, **design.given}
-    study = open_study(run, files, given, as_judge or (), allow_incomplete, named)
+    study = open_study(run, files, given, as_judge or (), allow_incomplete, output)
     show(api.analyse(study, rule, every=every), study.name, output, page_of(run))
 
 
 def report(
     run: RunOrTables = None,
-    named: Tables = AS_GUESSED,
     files: Files = NO_FILES,
     truth: Truth = AS_IN_THE_RUN,
     design: Design = AS_DESIGNED,
@@ -176,7 +188,7 @@ def report(
     from judgebench import api
 
     study = open_study(
-        run, files, {**truth.given, **design.given}, as_judge or (), allow_incomplete, named
+        run, files, {**truth.given, **design.given}, as_judge or (), allow_incomplete, output
     )
     of_run = run[0] / "report" if run and not run[0].is_file() else None
     folder = to or of_run

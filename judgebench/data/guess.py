@@ -78,6 +78,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "metric": ("metric", "metric_name", "criterion", "criteria", "dimension", "aspect", "measure"),
     "label": ("label", "rating", "score", "grade", "verdict", "value", "annotation"),
 }  # fmt: skip
+JUDGES = ("judge", "judge_id", "judge_model", "judge_name", "grader", "llm_judge")
 _OF_ITEMS = ("question", "text", "system", "reference", "group")
 _PERSON = "(?:annotator|rater|coder|labell?er|reviewer|expert|evaluator)"
 _BY_PEOPLE = [
@@ -304,6 +305,10 @@ class Look:
         rest = (name for name in self.usable if name not in self.roles.values())
         return [name for name in rest if not self.columns[name].why_no_labels]
 
+    def different(self, column: str) -> list[str]:
+        """The different cells of a column, in their order."""
+        return list(dict.fromkeys(row[column] for row in self.rows() if column in row))
+
     def shared(self, column: str, other: Look, theirs: str) -> float:
         """The share of the different values of a column that another table's column holds too."""
         own = np.unique(np.array(self.columns[column].codes))
@@ -382,6 +387,9 @@ def _look(source: FileSpec, frame: Any = None, item: Sequence[str] = ()) -> Look
     found = Look(source, columns, {}, frozenset(), frame)
     usable, roles = found.usable, found.roles
     roles |= roles_by_name(usable)
+    judge = next((name for name in usable if plain_name(name) in JUDGES), "")
+    if judge and "annotator" not in roles and judge not in roles.values():
+        roles["annotator"] = judge
     if len(item) == 1 and item[0] in columns:
         roles |= {"item_id": item[0]}
     named = frozenset(roles)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from judgebench.data.guess import (
+    JUDGES,
     NAMES,
     NO_HINTS,
     Guess,
@@ -35,7 +36,6 @@ from judgebench.words import counted
 ONLY_ONE = "(write the other labels here)"  # a metric has two
 EXAMPLE = {"Quality": ("Good", "Acceptable", "Poor")}  # where a table holds no labels
 _ITEM = ("question", "text", "system", "reference", "group")
-_JUDGES = ("judge", "judge_id", "judge_model", "judge_name", "grader", "llm_judge")
 _MOSTLY = 0.5  # of the cells of a column of verdicts are labels
 _SHARED = 0.2  # of the ids of one table are those of another
 _FIRST = ("a", "1", "first", "left")
@@ -216,10 +216,12 @@ def sorted_tables(tables: Sequence[Table]) -> tuple[Table, list[Table], Table | 
 
 
 def _kind(table: Table, look: Look) -> str:
-    plain = {plain_name(name) for name in look.columns}
-    if is_like_a_program(stem(table.path)) or plain & {*_JUDGES}:
+    who = look.roles.get("annotator", "")
+    if is_like_a_program(stem(table.path)) or (
+        plain_name(who) in JUDGES and all(map(is_like_a_program, look.different(who)))
+    ):
         return "verdicts"
-    if "annotator" in look.roles or re.search("label|human|annotat|expert", stem(table.path), re.I):
+    if who or re.search("label|human|annotat|expert", stem(table.path), re.I):
         return "labels"
     return "" if look.like_labels or "text" not in look.roles else "answers"
 
@@ -268,7 +270,7 @@ def _with_labels_of_judges(found: Guess, looks: Sequence[Look]) -> Guess:
 
 def _says_nothing(column: str) -> bool:
     plain = plain_name(column)
-    return plain in (*NAMES["label"], *_JUDGES, "prediction") or is_like_a_program(column)
+    return plain in (*NAMES["label"], *JUDGES, "prediction") or is_like_a_program(column)
 
 
 def _fits(often: Mapping[str, int], labels: Collection[str]) -> bool:
@@ -454,7 +456,7 @@ def _judges(
             item, pair = same_item(look, found, hints), found.pair
             own = names.pop(0) if names else ""
             about = {"item_id": item, **({"pair": list(pair)} if pair else {})}
-            for one in _verdicts_of(table, look, rubric, own, hints):
+            for one in _verdicts_of(table, look, rubric, found, hints, own):
                 yield replace(one, spec={**about, **one.spec})
         except SetupError as error:
             problems += error.problems
@@ -497,12 +499,12 @@ def _with(look: Look, theirs: Look, columns: Sequence[str], key: Sequence[str]) 
 
 
 def _verdicts_of(
-    table: Table, look: Look, rubric: Rubric, name: str, hints: Hints
+    table: Table, look: Look, rubric: Rubric, found: Guess, hints: Hints, name: str
 ) -> Iterator[JudgeTable]:
     """The judges of a table: named in a column, one column each, or the one of the file."""
     plain = {plain_name(column): column for column in look.columns}
     roles = look.roles
-    named = next((plain[n] for n in _JUDGES if n in plain), "")
+    named = next((plain[n] for n in JUDGES if n in plain), "")
     default = as_name(name or stem(table.path))[:64] or "judge"
     who: dict[str, Any] = {"judge": named if named and not name else {"value": default}}
     names = [default] if not named or name else _names_in(look, named)
@@ -537,14 +539,14 @@ def _verdicts_of(
         raise SetupError(
             Problem(message, look.source.path, None, "judge", some(look.columns), allowed)
         )
-    yield JudgeTable(names, table, {**who, "metrics": metrics, **beside}, look.source)
+    sides = {m: _sides([*free[c].often], found.pair) for m, c in metrics.items() if found.pair}
+    spec = {**who, "metrics": metrics, **beside, **({"spellings": sides} if sides else {})}
+    yield JudgeTable(names, table, spec, look.source)
 
 
 def _names_in(look: Look, column: str) -> list[str]:
     """The judges that a column names, as they can be called."""
-    return list(
-        dict.fromkeys(as_name(cells[column])[:64] for cells in look.rows() if column in cells)
-    )
+    return list(dict.fromkeys(as_name(text)[:64] for text in look.different(column)))
 
 
 def _holds(often: Mapping[str, int], metric: Metric) -> bool:
@@ -598,8 +600,8 @@ def _in_words(
     if who:
         columns = [next(iter(found.columns[name].values())) for name in who]
         people = f"{counted(len(who), 'annotator')} in the columns {some(columns)}"
-    elif "annotator" in found.roles:
-        people = f"annotators in column {found.roles['annotator']}"
+    elif (column := found.roles.get("annotator", "")) and found.look:
+        people = f"{counted(len(found.look.different(column)), 'annotator')} in column {column}"
     else:
         people = "one annotator (no column says who labelled)"
     metrics = "; ".join(

@@ -8,7 +8,6 @@ import typer
 
 from judgebench.cli.options import (
     AS_DESIGNED,
-    AS_GUESSED,
     AS_IN_THE_RUN,
     NO_FILES,
     AllowIncomplete,
@@ -18,7 +17,6 @@ from judgebench.cli.options import (
     Design,
     Files,
     RunOrTables,
-    Tables,
     Truth,
 )
 from judgebench.cli.score import open_study, page_of
@@ -32,7 +30,6 @@ commands = Commands()
 )
 def decide(
     run: RunOrTables = None,
-    named: Tables = AS_GUESSED,
     files: Files = NO_FILES,
     truth: Truth = AS_IN_THE_RUN,
     design: Design = AS_DESIGNED,
@@ -57,7 +54,7 @@ def decide(
     from judgebench.decisions.result import demands, unreached
 
     study = open_study(
-        run, files, {**truth.given, **design.given}, as_judge or (), allow_incomplete, named
+        run, files, {**truth.given, **design.given}, as_judge or (), allow_incomplete, output
     )
     decisions = api.decide(study, rule=rule)
     asked = demands(require or (), decisions)

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betainc
+from scipy.special import betainc, gammaln
 
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray, ratio, value_counts
 from judgebench.stats.intervals import mean_difference
@@ -246,6 +247,20 @@ def _one_hot(labels: IntArray, k: int) -> NDArray[np.int64]:
     return np.asarray(labels[:, None] == np.arange(k), dtype=np.int64)
 
 
+def fisher_greater(table: list[list[int]]) -> float:
+    """The one-sided p of Fisher's exact test, that the first cell is so large by chance: the upper
+    tail of the hypergeometric distribution (scipy.stats would take a second to import)."""
+
+    def log_choose(n: int, k: Any) -> Any:
+        return gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
+
+    (a, b), (c, d) = table
+    row, column, n = a + b, a + c, a + b + c + d
+    k = np.arange(a, min(row, column) + 1)
+    terms = log_choose(row, k) + log_choose(n - row, column - k) - log_choose(n, column)
+    return float(np.exp(terms).sum())
+
+
 def collapsed_label(judged: IntArray, truth: IntArray) -> int:
     """The label that is nearly all that a judge gives, -1 where there is none or that is no fault.
 
@@ -258,8 +273,6 @@ def collapsed_label(judged: IntArray, truth: IntArray) -> int:
     >>> collapsed_label(np.zeros(100, dtype=np.int64), truth), collapsed_label(truth, truth)
     (0, -1)
     """
-    from scipy.stats import fisher_exact
-
     label = int(np.bincount(judged, minlength=1).argmax())
     own, true = judged == label, truth == label
     if not len(own) or own.mean() < NEARLY_ALL or true.mean() >= NEARLY_ALL:
@@ -267,5 +280,5 @@ def collapsed_label(judged: IntArray, truth: IntArray) -> int:
     table = [[int((o & t).sum()) for o in (own, ~own)] for t in (true, ~true)]
     (_, fewer), (more, _) = table
     clear = own.all() or (mcnemar_mid_p(more, fewer) or 0.0) < FALSELY
-    apart = fisher_exact(table, alternative="greater").pvalue <= FALSELY
+    apart = fisher_greater(table) <= FALSELY
     return label if clear and not apart else -1

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import fisher_exact
 
 from judgebench.stats.arrays import Clusters
-from judgebench.stats.label_use import odd_ones, uses, uses_apart
+from judgebench.stats.label_use import fisher_greater, odd_ones, uses, uses_apart
 
 
 def world(seed: int, n: int, skill, shares, flipped=(), overlap: float = 1.0, group: int = 1):  # type: ignore[no-untyped-def]
@@ -151,3 +154,10 @@ def test_those_apart_are_compared_on_the_same_systems() -> None:
     assert not same.uses
     first = uses_apart(ratings, clusters, 2, bad.astype(int))[0]
     assert first.others[1] == pytest.approx(first.own[1], abs=0.1)
+
+
+@given(st.lists(st.integers(0, 30), min_size=4, max_size=4))
+def test_the_chance_of_so_large_a_cell_is_that_of_fishers_exact_test(cells: list[int]) -> None:
+    table = [cells[:2], cells[2:]]
+    expected = fisher_exact(table, alternative="greater").pvalue
+    assert fisher_greater(table) == pytest.approx(expected, abs=1e-10)
