@@ -11,6 +11,7 @@ import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,6 +54,11 @@ def alike(texts: Sequence[str]) -> IntArray:
     >>> alike(["Call a doctor.", "call a doctor", "Call a nurse."]).tolist()
     [0, 0, 1]
     """
+    return _alike(tuple(texts)).copy()
+
+
+@lru_cache(maxsize=1)  # a run asks for its folds where it is checked, made and examined
+def _alike(texts: tuple[str, ...]) -> IntArray:
     words = [words_of(text) for text in texts]
     keys = [_key(text, found) for text, found in zip(texts, words, strict=True)]
     first = {key: place for place, key in reversed(list(enumerate(keys)))}

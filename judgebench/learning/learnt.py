@@ -56,7 +56,7 @@ class TrainingSet:
     def __len__(self) -> int:
         return len(self.answers)
 
-    @property
+    @cached_property
     def hash(self) -> str:
         """Of all that can be learnt from."""
         keys = [[answer.item_id, answer.content_hash, answer.system] for answer in self.answers]

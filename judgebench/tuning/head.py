@@ -33,12 +33,13 @@ _WORDS = "words.json"
 
 @dataclass(frozen=True)
 class Features:
-    """The features of a regression: `of(answers, metric, folder)` are numbers (answers, width),
-    dense or sparse, a row of NaN where nothing is known; `without` says what the verdict on such
-    an item is. `fit` keeps in the folder what must be known of the answers that are learnt from."""
+    """The features of a regression: `of(answers, metrics, folder)` are, by metric, numbers
+    (answers, width), dense or sparse, a row of NaN where nothing is known; `without` says what the
+    verdict on such an item is. `fit` keeps in the folder what must be known of the answers that are
+    learnt from, and `of` may read it once for several blocks of answers."""
 
     about: Mapping[str, Any]  # what they depend on
-    of: Callable[[Sequence[Answer], Metric, Path], Any]
+    of: Callable[[Sequence[Answer], Sequence[Metric], Path], Mapping[str, Any]]
     fit: Callable[[Sequence[Answer], Path], None] = lambda answers, folder: None
     close: Callable[[], None] = lambda: None
     without: Callable[[str], Status] = lambda item_id: Status.UNPARSED
@@ -76,8 +77,9 @@ class Head(Learner):
     def fit(self, train: TrainingSet, folder: Path, work: Work) -> Mapping[str, Any]:
         facts = {}
         self._features.fit(train.answers, folder)
+        every = self._features.of(train.answers, train.rubric.metrics, folder)
         for metric in train.rubric.metrics:
-            X = self._features.of(train.answers, metric, folder)
+            X = every[metric.id]
             known = ~np.isnan(np.asarray(X.sum(axis=1)).ravel())
             rows = np.flatnonzero(known & (train.labels[metric.id] >= 0))
             if not len(rows):
@@ -96,11 +98,8 @@ class Head(Learner):
             with np.load(folder / f"{metric.id}.npz") as held:
                 fitted[metric] = Regression(**{**held, "k": int(held["k"])})
         while block := list(islice(coming, _AT_ONCE)):
-            answers = [task.answer for task in block]
-            found = {
-                metric.id: regression.probabilities(self._features.of(answers, metric, folder))
-                for metric, regression in fitted.items()
-            }
+            X = self._features.of([task.answer for task in block], [*fitted], folder)
+            found = {m.id: learnt.probabilities(X[m.id]) for m, learnt in fitted.items()}
             for row, task in enumerate(block):
                 shares = {m: None if np.isnan(p[row]).any() else p[row] for m, p in found.items()}
                 verdict = verdict_of(task, self._rubric, shares)
@@ -131,28 +130,42 @@ def has_sklearn() -> bool:
 def words() -> Features:
     """The words, and pairs of words, of question and text: how often each occurs, against how many
     answers have it (tf-idf, as scikit-learn computes it)."""
-    return Features({"features": "tf-idf of words and pairs of words"}, _words_of, _fit_words)
+    found = _Words()
+    return Features({"features": "tf-idf of words and pairs of words"}, found.of, found.fit)
 
 
-def _fit_words(answers: Sequence[Answer], folder: Path) -> None:
-    found = {}
-    for field in _FIELDS:
-        texts, vectors = [getattr(answer, field) for answer in answers], _tf_idf()
-        if any(map(vectors.build_analyzer(), texts)):
-            weights = vectors.fit(texts).idf_.tolist()
-            found[field] = dict(zip(vectors.get_feature_names_out(), weights, strict=True))
-    write_atomically(folder / _WORDS, to_json(found).encode())
+class _Words:
+    """Weights of words by field. Those of the folder that was used last are held in memory."""
 
+    def __init__(self) -> None:
+        self._folder, self._vectors = Path(), dict[str, Any]()
 
-def _words_of(answers: Sequence[Answer], metric: Metric, folder: Path) -> Any:
-    import scipy.sparse
+    def fit(self, answers: Sequence[Answer], folder: Path) -> None:
+        self._folder, self._vectors = folder, {}
+        for field in _FIELDS:
+            texts, vectors = [getattr(answer, field) for answer in answers], _tf_idf()
+            if any(map(vectors.build_analyzer(), texts)):
+                self._vectors[field] = vectors.fit(texts)
+        weights = {
+            field: dict(zip(vectors.get_feature_names_out(), vectors.idf_.tolist(), strict=True))
+            for field, vectors in self._vectors.items()
+        }
+        write_atomically(folder / _WORDS, to_json(weights).encode())
 
-    parts = [scipy.sparse.csr_array((len(answers), 1))]  # there may be no word at all
-    for field, weights in json.loads((folder / _WORDS).read_bytes()).items():
-        vectors = _tf_idf(list(weights))
-        vectors.idf_ = np.array(list(weights.values()))
-        parts.append(vectors.transform([getattr(answer, field) for answer in answers]))
-    return scipy.sparse.hstack(parts, "csr")
+    def of(
+        self, answers: Sequence[Answer], metrics: Sequence[Metric], folder: Path
+    ) -> Mapping[str, Any]:
+        import scipy.sparse
+
+        if folder != self._folder:
+            self._folder, self._vectors = folder, {}
+            for field, weights in json.loads((folder / _WORDS).read_bytes()).items():
+                self._vectors[field] = _tf_idf(list(weights))
+                self._vectors[field].idf_ = np.array(list(weights.values()))
+        parts = [scipy.sparse.csr_array((len(answers), 1))]  # there may be no word at all
+        for field, vectors in self._vectors.items():
+            parts.append(vectors.transform([getattr(answer, field) for answer in answers]))
+        return dict.fromkeys((m.id for m in metrics), scipy.sparse.hstack(parts, "csr"))
 
 
 def _tf_idf(vocabulary: Sequence[str] | None = None) -> Any:
@@ -165,7 +178,10 @@ def vectors(encoder: str, folder: Path) -> Features:
     """The vectors of question and text, side by side. Raises what finding an encoder raises."""
     kept = KeptVectors(encoder, folder)
 
-    def of(answers: Sequence[Answer], metric: Metric, folder: Path) -> FloatArray:
-        return np.hstack([kept.of([getattr(a, field) for a in answers]) for field in _FIELDS])
+    def of(
+        answers: Sequence[Answer], metrics: Sequence[Metric], folder: Path
+    ) -> Mapping[str, FloatArray]:
+        X = np.hstack([kept.of([getattr(a, field) for a in answers]) for field in _FIELDS])
+        return dict.fromkeys((metric.id for metric in metrics), X)
 
     return Features({"encoder": kept.about}, of, close=kept.close)

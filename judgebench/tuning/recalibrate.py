@@ -55,14 +55,18 @@ def verdicts(members: Mapping[str, str], run: RunFolder) -> Features:
     verdict is `failed`, so that it is judged again with them.
     """
 
-    def of(answers: Sequence[Answer], metric: Metric, folder: Path) -> FloatArray:
-        about, parts, known = indexed(answers), [], np.zeros(len(answers), np.bool_)
-        for name, signature in members.items():
-            found = run.latest_verdicts(name, signature)
-            label = found.label_indices(metric, about)
-            parts.append(columns_of(label, found.label_probabilities(metric, about)))
-            known |= label >= 0
-        return np.where(known[:, None], np.hstack(parts), np.nan)
+    def of(
+        answers: Sequence[Answer], metrics: Sequence[Metric], folder: Path
+    ) -> Mapping[str, FloatArray]:
+        about, every = indexed(answers), [run.latest_verdicts(*one) for one in members.items()]
+        features = {}
+        for metric in metrics:
+            labels = [found.label_indices(metric, about) for found in every]
+            shares = [found.label_probabilities(metric, about) for found in every]
+            known: NDArray[np.bool_] = np.max(labels, axis=0) >= 0
+            X = np.hstack([columns_of(*one) for one in zip(labels, shares, strict=True)])
+            features[metric.id] = np.where(known[:, None], X, np.nan)
+        return features
 
     def without(item_id: str) -> Status:
         said = [run.latest_verdicts(*member).get(item_id) for member in members.items()]

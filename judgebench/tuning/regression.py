@@ -10,7 +10,7 @@ negative. Of two labels both are what scikit-learn fits.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -73,6 +73,8 @@ def fitted(X: Any, y: IntArray, k: int, recipe: Recipe) -> Iterator[Regression]:
         constant = Regression(k, labels, np.zeros((1, width)), np.zeros(1))
         yield from (constant for _ in recipe.strengths)
         return
+    X, weights_of = _condensed(X)
+    narrow = X.shape[1]
     if recipe.ordinal:
         X, code = _by_threshold(X, code)
     weighted = "balanced" if recipe.balanced else None
@@ -82,9 +84,34 @@ def fitted(X: Any, y: IntArray, k: int, recipe: Recipe) -> Iterator[Regression]:
         # work where other processes work too.
         with threadpool_limits(1):
             model.set_params(C=C).fit(X, code)
-        weights, more = np.split(model.coef_.copy(), [width], axis=1)
+        weights, more = np.split(model.coef_.copy(), [narrow], axis=1)
         apart = np.append(0, _FREE * more[0]) if recipe.ordinal else 0
-        yield Regression(k, labels, weights, model.intercept_ + apart)
+        yield Regression(k, labels, weights_of(weights), model.intercept_ + apart)
+
+
+def _condensed(X: Any) -> tuple[Any, Callable[[FloatArray], FloatArray]]:
+    """Sparse features in fewer columns, and the way from the weights of these to those of all.
+
+    A penalty of squares makes the weights of features that occur in one row alone proportional to
+    their values there, so that one column, of their norm, stands for all of a row: the regression
+    is the same. Most pairs of words occur once.
+    """
+    import scipy.sparse
+
+    if not scipy.sparse.issparse(X):
+        return X, lambda weights: weights
+    width, rows_with = X.shape[1], np.bincount(X.indices, minlength=X.shape[1])
+    often, once = np.flatnonzero(rows_with > 1), np.flatnonzero(rows_with == 1)
+    rare = X[:, once]
+    norm = np.sqrt(np.asarray(rare.multiply(rare).sum(axis=1)).ravel())
+    share = rare.multiply(1 / np.where(norm, norm, 1)[:, None]).tocsr()
+
+    def whole(weights: FloatArray) -> FloatArray:
+        found = np.zeros((len(weights), width))
+        found[:, often], found[:, once] = weights[:, : len(often)], weights[:, len(often) :] @ share
+        return found
+
+    return scipy.sparse.hstack([X[:, often], scipy.sparse.diags_array(norm)], "csr"), whole
 
 
 def _by_threshold(X: Any, code: IntArray) -> tuple[Any, IntArray]:

@@ -76,10 +76,14 @@ def test_laws_of_proportional_odds(k: int, seed: int, C: float) -> None:
 
 def test_sparse_features_are_the_same_features() -> None:
     X, y = drawn(100, 3)
+    held_once = np.diag(np.linspace(0.2, 2.0, 100)) @ np.eye(100)[:, :80]
+    X = np.hstack([X, held_once, np.zeros((100, 2)), held_once[:, ::2]])
     for ordinal in (True, False):
-        dense = one(X, y, 3, ordinal=ordinal).probabilities(X)
-        sparse = one(csr_array(X), y, 3, ordinal=ordinal).probabilities(csr_array(X))
-        assert sparse == pytest.approx(dense, abs=1e-3)
+        dense = one(X, y, 3, ordinal=ordinal)
+        sparse = one(csr_array(X), y, 3, ordinal=ordinal)
+        assert sparse.weights == pytest.approx(dense.weights, abs=1e-3)
+        assert sparse.probabilities(csr_array(X)) == pytest.approx(dense.probabilities(X), abs=1e-3)
+        assert (sparse.weights[:, 83:85] == 0).all()
 
 
 def test_of_one_label_it_is_the_constant() -> None:
