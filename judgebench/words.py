@@ -43,6 +43,11 @@ def wrapped(text: str, width: int) -> str:
     return "\n".join(lines)
 
 
+def longest_word(text: str) -> int:
+    """The room that the longest piece of a text needs which `wrapped` does not cut of itself."""
+    return max(_room(piece or "") for piece in _BREAKS.split(printable(text)))
+
+
 def _room(text: str) -> int:
     return sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
 

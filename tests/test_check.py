@@ -110,7 +110,7 @@ def test_the_listing_names_what_can_be_used() -> None:
 
 # --- a benchmark ---------------------------------------------------------------------------------
 
-RULE = "median; of an even number, the more severe of the middle two"
+RULE = "ties go to the more severe label"
 
 
 def bench(folder: Path, labels: str, judges: str = "[]", more: str = "") -> Path:
@@ -142,8 +142,8 @@ def test_a_benchmark_says_who_makes_the_truth_and_counts_no_blank_as_a_label(
         "a benchmark of 3 answers with 3 human labels, 0 judges and 5 control judges"
     )
     assert found.facts[1] == (
-        "3 answers and 3 human labels; the truth is made by ann, bob and gpt-4 (which is named "
-        f"like a model): {RULE}."
+        "3 answers and 3 human labels. Reference labels: the median of ann, bob and gpt-4 (which "
+        f"is named like a model); {RULE}."
     )
     told = [str(problem).removeprefix(f"{tmp_path}/") for problem in found.warnings]
     assert f"bench.yaml: {SUSPICION}" in told
@@ -154,7 +154,7 @@ def test_a_model_left_out_of_the_truth_is_no_warning(tmp_path: Path) -> None:
     path = bench(tmp_path, LABELS, more="truth: {annotators: [ann, bob], ties: lower}\n")
     found = check_all([path], "medical-safety")
     assert not [p for p in found.warnings if p.kind == "model_in_truth"]
-    assert "the truth is made by ann and bob: median; of an even number, the less" in found.facts[1]
+    assert "the median of ann and bob; ties go to the less severe label." in found.facts[1]
 
 
 def test_data_files_say_who_would_make_the_truth(tmp_path: Path) -> None:
@@ -162,8 +162,8 @@ def test_data_files_say_who_would_make_the_truth(tmp_path: Path) -> None:
     files = [tmp_path / "answers.csv", tmp_path / "labels.csv"]
     found = check_all(files, "support-tone")
     assert (
-        "unless a bench.yaml says otherwise: 3 answers and 3 human labels; the truth is made by "
-        f"ann, bob and gpt-4 (which is named like a model): {RULE}."
+        "unless a bench.yaml says otherwise: 3 answers and 3 human labels. Reference labels: the "
+        f"median of ann, bob and gpt-4 (which is named like a model); {RULE}."
     ) in found.facts
     assert SUSPICION in map(str, found.warnings)
 

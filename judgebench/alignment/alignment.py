@@ -24,7 +24,7 @@ from judgebench.alignment.caveats import (
     data_notes,
     judge_notes,
     model_notes,
-    rows_in_words,
+    size_in_words,
 )
 from judgebench.alignment.comparisons import comparisons, rankings
 from judgebench.alignment.probabilities import probability_results
@@ -38,8 +38,6 @@ from judgebench.stats.arrays import FloatArray
 from judgebench.studies.study import JudgeKind, JudgeVerdicts, Study
 from judgebench.studies.truth import Labels
 from judgebench.studies.verdicts import status_counts, trained_on, was_asked
-
-_LOOKED_AT = 20  # clusters that tell whether each is one question
 
 ALIGNED = "align"  # the key in Study.beside of the results of an alignment made before
 
@@ -105,14 +103,13 @@ class Alignment(Shown):
     n_answers: int
     n_labels: int
     notes: tuple[str, ...]  # counted warnings and caveats, one sentence each
-    rows: tuple[str, ...] = ()  # how many answers, pairs and criteria, in words
-    n_questions: int = 0
-    asked: tuple[str, ...] = ("question",)  # or groups, which hold several questions each
+    size: str = ""  # how many answers, pairs and criteria, to how many questions
     run: str = ""  # when the judges ran and with what, where that is known
     compared: tuple[str, ...] = ()  # who makes the truth by which rule; then who is in the bar
     gaps: tuple[str, ...] = ()  # what the run folder lacks
     collapsed: tuple[str, ...] = ()  # a sentence for each judge that gives nearly one label
     files: Files = field(default_factory=dict)  # of a report, beside its numbers
+    outcomes: Mapping[tuple[str, str], str] = field(default_factory=dict)  # by judge and metric
 
     @property
     def results(self) -> Results:
@@ -191,23 +188,12 @@ def align(study: Study) -> Alignment:
             *rate_notes(study, found.select("rate")),
             *([cut_short] if len(listed) < differing else ()),
         ),
-        rows=tuple(rows_in_words(study)),
-        n_questions=study.clusters.n,
-        asked=_asked(study),
+        size=size_in_words(study),
         run=study.run,
         gaps=study.gaps,
         collapsed=tuple(collapsed(study).values()),
         files={"verdicts.csv": partial(verdict_rows, study)},
     )
-
-
-def _asked(study: Study) -> tuple[str, ...]:
-    """The name of a cluster, by the first of them, in the singular and if need be the plural."""
-    rows = np.flatnonzero(study.clusters.codes < _LOOKED_AT)[: 10 * _LOOKED_AT].tolist()
-    codes = study.clusters.codes[rows].tolist()
-    questions = {(code, study.answers[row].question) for row, code in zip(rows, codes, strict=True)}
-    alone = len(questions) == len(set(codes))
-    return ("question",) if alone else ("group of questions", "groups of questions")
 
 
 def accuracies(study: Study) -> Iterator[Row]:

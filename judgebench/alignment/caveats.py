@@ -29,6 +29,7 @@ from judgebench.words import counted, listed
 MOST_NAMED = 12
 _BARS = {"typical": "", "average": ", who all count the same", "best": ", the best most of all"}
 _MOST = 8  # annotators of a bar that are named
+_LOOKED_AT = 20  # clusters that tell whether each is one question
 _FEW = 30  # items in common; fewer never show a copy
 _MANY = 300  # with whom nobody else can be compared: people who are right 99 times in 100 differ
 _COPIED = "one of them may be copied"
@@ -40,24 +41,47 @@ def rows_in_words(study: Study) -> list[str]:
     return [counted(n, kind, SEVERAL[kind]) for kind, n in about.items()]
 
 
-def compared_with(study: Study) -> str:
-    """`66 answers and 1,370 human labels; the truth is made by Ann and Ben: median; of an even
-    number, the more severe of the middle two.`
+def headline(study: Study) -> str:
+    """`xstest · 2,250 answers to 450 questions · 2 annotators · 1 metric`."""
+    makers = named(study.makers, judge_names(study))
+    if not any(map(is_slot, study.makers)):
+        makers = [counted(len(study.makers), "annotator")]
+    metrics = counted(len(study.rubric.metrics), "metric")
+    return " · ".join((study.name, size_in_words(study), listed(makers), metrics))
 
-    Where metrics have several rules, each is followed by the metrics that it holds for.
-    """
+
+def size_in_words(study: Study) -> str:
+    """`2,250 answers to 450 questions`; to groups where a cluster holds several questions."""
+    rows = np.flatnonzero(study.clusters.codes < _LOOKED_AT)[: 10 * _LOOKED_AT].tolist()
+    codes = study.clusters.codes[rows].tolist()
+    questions = {(code, study.answers[row].question) for row, code in zip(rows, codes, strict=True)}
+    alone = len(questions) == len(set(codes))
+    asked = ("question",) if alone else ("group of questions", "groups of questions")
+    return f"{listed(rows_in_words(study))} to {counted(study.clusters.n, *asked)}"
+
+
+def compared_with(study: Study) -> str:
+    """`66 answers and 1,370 human labels. Reference labels: the median of Ann and Ben; ties go to
+    the more severe label.`"""
     said = listed([*rows_in_words(study), counted(study.n_labels, "human label")])
+    return " ".join(filter(None, (f"{said}.", reference_labels(study))))
+
+
+def reference_labels(study: Study) -> str:
+    """Say who makes the reference labels by which rule; where metrics have several rules, each is
+    followed by the metrics that it holds for. Empty where nobody labelled."""
     if not study.makers:
-        return f"{said}."
+        return ""
+    who, config = listed(named(study.makers, judge_names(study))), study.config
     rules: dict[str, list[str]] = {}
     for metric in study.rubric.metrics:
-        rules.setdefault(study.config.in_words(metric), []).append(metric.title)
-    words = [f"{rule} ({listed(titles)})" for rule, titles in rules.items()]
-    rule = "; ".join(words) if len(words) > 1 else next(iter(rules))
-    who = listed(named(study.makers, judge_names(study)))
-    said = f"{said}; the truth is made by {who}: {rule}."
+        rules.setdefault(config.in_words(metric), []).append(metric.title)
+    words = "; ".join(f"{rule} ({listed(titles)})" for rule, titles in rules.items())
+    said = f"Reference labels by {who}: {words}."
+    if len(rules) == 1:
+        said = f"Reference labels: {config.in_words(study.rubric.metrics[0], who)}."
     if study.n_adjudicated:
-        count = "are the truth there" if study.config.adjudicated else "do not count"
+        count = "are the reference there" if config.adjudicated else "do not count"
         said += f" Adjudicated labels, on {counted(study.n_adjudicated, 'item')}, {count}."
     return said
 
@@ -164,7 +188,7 @@ def _line(humans: Humans, kind: BarKind) -> str:
     labelled = (a for a, any_label in zip(humans.makers, rated, strict=True) if any_label)
     left_out = [a for a in labelled if a not in names]
     if len(names) == 2:
-        line += "; two cannot be told apart, so that a judge has to reach each of them"
+        line += "; with only two annotators, the judge must match both"
     for who in left_out:
         points = -100 * bar.gap.value[humans.makers.index(who)]
         line += f"; {who} is left out of the bar (agrees {points:.0f} points less with the others)"

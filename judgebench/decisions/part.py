@@ -4,9 +4,8 @@ decisions at a glance, for a terminal and for a paper."""
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import partial
 from itertools import groupby
 
@@ -15,7 +14,6 @@ from judgebench.decisions.kinds import KINDS
 from judgebench.decisions.result import (
     NO_FILTER,
     Condition,
-    Decision,
     Decisions,
     Outcome,
     State,
@@ -33,161 +31,21 @@ from judgebench.decisions.words import (
 from judgebench.records import Estimate
 from judgebench.results.layout import Contents, Layout
 from judgebench.results.part import Block, Drawing, Intervals, Lane, Part
-from judgebench.results.tables import DASH, NO_REASON, Cell, Look, Table, format_number
-from judgebench.words import counted, listed
-
-_MOST_ON_ONE_LINE = 2  # judges, whose outcome and accuracy share a line
-_NARROW = 8  # characters of a name on a line, where there are many judges
-_ROOM = 26  # lines of a screen for bars, the table and sentences
-_LEAST_ROOM = 8
-_LINE = 96  # characters
-_NUMBER = re.compile(r"(?<![\w-])\d[\d,]*(?:\.\d+)?(?![\w-])")
-_MOST_BARS = 3
+from judgebench.results.tables import DASH, NO_REASON, Cell, Look, Table
+from judgebench.words import listed
 
 
 def screen_blocks(decisions: Decisions) -> Iterator[Block]:
-    """Show what was compared, the outcomes with the agreement of each judge, and why not REPLACE;
-    nothing where nothing was decided."""
-    if decisions.decisions:
-        bars, table = decisions.bars[:_MOST_BARS], _table(decisions)
-        more = len(decisions.bars) - len(bars)
-        bars = (*bars, f"… and {counted(more, 'more bar')}, for other metrics.") if more else bars
-        yield Block(text=tuple(filter(None, (decisions.compared, *bars))), tables=(table,))
-        rows = sum(1 + row[1].text.count("\n") for row in table.rows)
-        _, *judges, _, _ = table.columns
-        narrow = len(judges) > _MOST_ON_ONE_LINE  # then a name takes several lines
-        heading = max(1 + len(judge) // _NARROW for judge in judges) if narrow else 1
-        room = _ROOM + 1 - rows - heading - sum(map(_lines, (decisions.compared, *bars)))
-        yield Block("Why not REPLACE", tuple(_sentences(decisions, max(_LEAST_ROOM, room))))
-
-
-def _table(decisions: Decisions) -> Table:
-    """Metrics down; judges across, outcome and accuracy; then what the accuracy is held against."""
-    made = {(d.judge, d.metric): d.outcome for d in decisions.decisions}
-    judges, metrics = _judges(decisions), _metrics(decisions)
-    between = " " if len(judges) <= _MOST_ON_ONE_LINE else "\n"
-    controls = {decisions.best_control(metric).judge for metric in metrics} - {""}
-    rows = [
-        (
-            decisions.titles[metric],
-            *(
-                _cell(
-                    made.get((judge, metric)),
-                    between + format_number(decisions.accuracy(judge, metric).value),
-                )
-                for judge in judges
-            ),
-            *_held_against(decisions, metric),
-        )
-        for metric in metrics
-    ]
-    said = "The number: how often the judge gives the label of the truth (accuracy)"
-    strongest = f" ({listed(sorted(controls))})" if controls else ""
-    return Layout(
-        "decide_screen",
-        "May the judge replace the annotators?",
-        ("Metric",),
-        (
-            f"{said}, beside the best control judge{strongest} and one annotator against the "
-            "others.",
-        ),
-        (*judges, "Best control", "Human ceiling"),
-    ).listing(rows)
-
-
-def paper_table(decisions: Decisions) -> Table:
-    """A line for each judge and metric: outcome, accuracy, what the accuracy is held against."""
-    judges = _judges(decisions)
-    rows = (
-        (
-            d.judge, decisions.titles[d.metric], d.outcome.value,
-            decisions.accuracy(d.judge, d.metric), *_held_against(decisions, d.metric),
-        )
-        for d in sorted(decisions.decisions, key=lambda d: judges.index(d.judge))
-    )  # fmt: skip
-    note = (
-        "Accuracy: share of the answers to which the judge gives the label of the human truth. "
-        "Best control: the most accurate control judge. Human ceiling: one annotator "
-        "against the others."
-    )
-    return Layout(
-        "main",
-        "May the judges replace the annotators?",
-        ("Judge", "Metric"),
-        (note,),
-        ("Outcome", "Accuracy", "Best control", "Human ceiling"),
-    ).listing(rows)
-
-
-def _held_against(decisions: Decisions, metric: str) -> Iterator[str]:
-    """The accuracy of the best control judge and the human ceiling."""
-    for held in (decisions.best_control(metric).estimate, decisions.ceiling(metric)):
-        yield format_number(held.value)
+    """Show who was compared, a line for each judge and metric, and whether labels are blind."""
+    special = (bar for bar in decisions.bars if ";" in bar or not bar.startswith("Bar"))
+    yield Block(text=tuple(filter(None, (decisions.compared, *special))))
+    said = f"Labels made without sight of a judge: {decisions.blind}"
+    declare = " (--blind yes|no)" if decisions.blind == "unknown" else ""
+    yield Block(text=(f"{said}{declare}.",), standings=tuple(standings(decisions)))
 
 
 def _cell(outcome: Outcome | None, beside: str = "") -> Cell | None:
     return Cell(outcome.value + beside, look=LOOKS[outcome]) if outcome else None
-
-
-def _sentences(decisions: Decisions, room: int) -> Iterator[str]:
-    """One for what is not REPLACE; decisions with the same words in one sentence.
-
-    Where there is not room for all, it is left out how much more data is needed, and then decisions
-    whose words differ in their numbers alone share a sentence.
-    """
-    every = [d for d in decisions.decisions if d.outcome is not Outcome.REPLACE]
-    for words, alike in (
-        (why, str),
-        (_short_reason, str),
-        (_short_reason, partial(_NUMBER.sub, "#")),
-    ):
-        groups: dict[tuple[Outcome, str], list[Decision]] = {}
-        for d in every:
-            groups.setdefault((d.outcome, alike(words(d))), []).append(d)
-        found = {_sentence(decisions, same, words): len(same) for same in groups.values()}
-        if sum(map(_lines, found)) <= room:
-            break
-    left = len(every)
-    for sentence, count in found.items():
-        if _lines(sentence) <= room:
-            room -= _lines(sentence)
-            left -= count
-            yield sentence
-    if left:
-        yield f"… and {counted(left, 'more decision')}, for other reasons."
-
-
-def _short_reason(d: Decision) -> str:
-    return d.reason or NO_REASON
-
-
-def _lines(sentence: str) -> int:
-    return 1 + len(sentence) // _LINE
-
-
-def _sentence(
-    decisions: Decisions, same: Sequence[Decision], words: Callable[[Decision], str]
-) -> str:
-    """A sentence on what decisions have in common; a number that differs as `26 to 42`."""
-    found = [_NUMBER.findall(words(d)) for d in same]
-    by_size = partial(sorted, key=lambda number: float(number.replace(",", "")))
-    spread = iter([list(dict.fromkeys(by_size(n))) for n in zip(*found, strict=True)])
-
-    def number(_: re.Match[str]) -> str:
-        one = next(spread)
-        return one[0] if len(one) == 1 else f"{one[0]} to {one[-1]}"
-
-    reason = _NUMBER.sub(number, words(same[0]))
-    return f"{same[0].outcome.value} for {_which(decisions, same)}. {reason}"
-
-
-def _which(decisions: Decisions, same: Sequence[Decision]) -> str:
-    """`Tone and Bias (judge-1); Tone (judge-2)`."""
-    by_judge = sorted(same, key=lambda d: list(decisions.judges).index(d.judge))
-    return "; ".join(
-        f"{listed([decisions.titles[d.metric] for d in made])} ({judge})"
-        for judge, made in groupby(by_judge, lambda d: d.judge)
-    )
 
 
 NO_DECISIONS = "There is no judge with human labels to compare it with: nothing was decided."
@@ -205,11 +63,10 @@ def decisions_part(decisions: Decisions) -> Part:
     counts = Counter(d.outcome for d in decisions.decisions)
     outcomes = tuple(f"{outcome.value} {counts[outcome]}" for outcome in Outcome if counts[outcome])
     facts = (("Outcomes", outcomes),) if outcomes else ()
-    screen = tuple(screen_blocks(decisions)) or blocks[:1]
-    paper = (paper_table(decisions),) if outcomes else ()
+    screen = tuple(screen_blocks(decisions)) if outcomes else blocks[:1]
     return Part(
-        "decisions", title, decisions.results, blocks, decisions.notes, facts, screen, paper,
-        decisions.collapsed, own_file=True, standings=tuple(standings(decisions)),
+        "decisions", title, decisions.results, blocks, decisions.notes, facts, screen,
+        urgent=decisions.collapsed, own_file=True, headline=decisions.headline,
     )  # fmt: skip
 
 
@@ -218,13 +75,13 @@ def _opening(decisions: Decisions) -> Iterator[Block]:
         yield Block("Decisions", (NO_DECISIONS,), lead=True, on_screen=True)
         return
     table = _decision_table(decisions)
-    yield Block("Decisions", decisions.bars, (table,), lead=True, on_screen=True)
+    yield Block("Decisions", decisions.bars, (table,), lead=True)
     reasons = tuple(
         f"{d.outcome.value} for {decisions.titles[d.metric]} ({d.judge}). {why(d)}"
         + (f"\n  {d.numbers}" if d.numbers else "")
         for d in decisions.decisions
     )
-    yield Block("Why", reasons, lead=True, on_screen=True)
+    yield Block("Why", reasons, lead=True)
 
 
 def _evidence(decisions: Decisions) -> Iterator[Block]:

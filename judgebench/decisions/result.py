@@ -211,8 +211,8 @@ class Decisions(Shown):
 
     `beside` are the rows of the bars, accuracies, juries, error correlations and alternative tests.
     `compared` says in a sentence what the judges were compared with, and `bars` whose agreement
-    they are held against. `blind` says whether the labels are known to be made without sight of
-    any model's label.
+    they are held against. `blind` (yes, no, unknown) says whether the labels were made without
+    sight of any model's label. `headline` says in a line what was studied.
     """
 
     presented_by = "judgebench.decisions.part:decisions_part"
@@ -229,7 +229,8 @@ class Decisions(Shown):
     bars: tuple[str, ...] = ()
     gaps: tuple[str, ...] = ()
     collapsed: tuple[str, ...] = ()  # a sentence for each judge that gives nearly one label
-    blind: bool = False
+    blind: str = "unknown"
+    headline: str = ""
 
     @property
     def titles(self) -> Mapping[str, str]:
@@ -436,7 +437,7 @@ def unreached(required: Sequence[Demand], decisions: Decisions) -> list[Demand]:
             d.metric == demand.metric
             and demand.judge in ("", d.judge)
             and d.outcome in _SATISFIED_BY[demand.outcome]
-            and (decisions.blind or demand.outcome is not Outcome.REPLACE)
+            and (decisions.blind == "yes" or demand.outcome is not Outcome.REPLACE)
             for d in decisions.decisions
         )
 

@@ -14,9 +14,10 @@ from judgebench.alignment.alignment import accuracies
 from judgebench.alignment.caveats import (
     bar_lines,
     collapsed,
-    compared_with,
     constant_note,
+    headline,
     maker_notes,
+    reference_labels,
 )
 from judgebench.decisions.beside import (
     alternative_tests,
@@ -243,11 +244,12 @@ def decide(
         study.name, study.rubric, rule, made, curves,
         beside, {judge.name: judge.kind for judge in study.real_judges},
         (*look_note, *_notes(study, rule, stress, tried)),
-        compared_with(study),
+        reference_labels(study),
         tuple(bar_lines(study, kind, rule.independent)),
         study.gaps,
         tuple(collapsed(study).values()),
-        study.config.blind == "yes",
+        study.config.blind,
+        headline(study),
     )  # fmt: skip
 
 

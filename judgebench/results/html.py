@@ -26,10 +26,10 @@ from judgebench.results.part import (
     Passage,
     blocks_of,
     caveats,
-    opening,
+    one_screen,
     report_title,
 )
-from judgebench.results.tables import Table, footnotes
+from judgebench.results.tables import Cell, Table, footnotes
 from judgebench.words import printable
 
 _HERE = Path(__file__).parent
@@ -52,13 +52,25 @@ def to_html(parts: Sequence[Part], name: str, images: Sequence[bytes] = ()) -> s
 
 
 def fragment(part: Part) -> str:
-    """The opening of a part on a screen, as a piece of a page; for notebooks."""
+    """The first thing that a part shows on a screen, as a piece of a page; for notebooks."""
     plain: Any = _environment().get_template("tables.html.jinja").module
     return "".join(
-        "".join(plain.plain(table) for table in block.tables)
+        "".join(plain.plain(table) for table in (*_outcomes(block), *block.tables))
         + "".join(Markup("<p>{}</p>").format(printable(said)) for said in block.text)
-        for block in opening(part)
+        for block in one_screen([part])
     )
+
+
+def _outcomes(block: Block) -> Iterator[Table]:
+    """The standings of a block as a table."""
+    if block.standings:
+        columns = ("Metric", "Judge", "Outcome", "Shares", "Why", "Next")
+        rows = (
+            (one.metric, one.judge, one.outcome, one.shares, one.why, one.next)
+            for one in block.standings
+        )
+        cells = tuple(tuple(map(Cell, row)) for row in rows)
+        yield Table("outcomes", "Can the judge replace the annotators?", columns, cells, stubs=2)
 
 
 def _environment() -> Environment:

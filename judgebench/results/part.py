@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from judgebench.records import Estimate
 from judgebench.results.rows import Results
-from judgebench.results.tables import Look, Table
+from judgebench.results.tables import DASH, Look, Table
 
 LaneKind = Literal["judge", "control", "human"]
 # What a dark cell of a heat map means: near to the humans, far from them, or a signed error.
@@ -118,16 +118,26 @@ class Standing:
     next: str
     numbers: str = ""
 
+    @property
+    def shares(self) -> str:
+        """`judge 0.79  humans 0.96  best baseline 0.50`; a dash where one is undefined."""
+        shown = {"judge": self.accuracy, "humans": self.humans, "best baseline": self.baseline}
+        return "  ".join(f"{name} {_two_digits(e):<4}" for name, e in shown.items()).rstrip()
+
+
+def _two_digits(e: Estimate) -> str:
+    return DASH if e.value is None else f"{e.value:.2f}"
+
 
 @dataclass(frozen=True, slots=True)
 class Block:
     """A heading with what stands under it: sentences, tables, figures, cards to browse.
 
     `lead` blocks stand before the caveats in every format, and the first of them in the head of a
-    page; the terminal shows the tables and sentences of blocks that are `on_screen`; a `folded`
-    block of a page is closed until it is opened, and belongs to the heading before it. `cards`, in
-    their order, stand in the page alone, figures in the page and in files of their own. Tables
-    without rows are left out, and so is a block in which nothing is left.
+    page; the terminal shows standings, tables and sentences of blocks that are `on_screen`; a
+    `folded` block of a page is closed until it is opened, and belongs to the heading before it.
+    `cards`, in their order, stand in the page alone, figures in the page and in files of their own.
+    Tables without rows are left out, and so is a block in which nothing is left.
     """
 
     heading: str = ""
@@ -135,6 +145,7 @@ class Block:
     tables: tuple[Table, ...] = ()
     figures: tuple[Figure, ...] = ()
     cards: tuple[Card, ...] = ()
+    standings: tuple[Standing, ...] = ()
     lead: bool = False
     on_screen: bool = False
     folded: bool = False
@@ -151,7 +162,7 @@ class Part:
     are what a reader asks first (outcomes, answers, rubric, judges, date): heading and what is
     said. `screen` is what a terminal shows of it unless everything is asked for, `paper` the tables
     that a paper would show, and `files` are tables of texts beside it, each a CSV file.
-    `standings` hold an outcome each, by metric and then by judge.
+    `headline` says in a line what was studied.
     """
 
     key: str
@@ -165,7 +176,12 @@ class Part:
     urgent: tuple[str, ...] = ()
     files: Files = field(default_factory=dict)
     own_file: bool = False
-    standings: tuple[Standing, ...] = ()
+    headline: str = ""
+
+    @property
+    def standings(self) -> tuple[Standing, ...]:
+        """An outcome each, by metric and then by judge."""
+        return tuple(one for block in self.screen for one in block.standings)
 
 
 def incomplete(part: Part, gaps: tuple[str, ...]) -> Part:

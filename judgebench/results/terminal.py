@@ -4,15 +4,25 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import groupby
 
 from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from judgebench.results.part import Block, Part, blocks_of, caveats, one_screen, opening, urgent
+from judgebench.results.part import (
+    Block,
+    Part,
+    Standing,
+    blocks_of,
+    caveats,
+    one_screen,
+    urgent,
+)
 from judgebench.results.tables import Cell, Footnotes, Table, footnotes, split_columns
-from judgebench.words import printable, wrapped
+from judgebench.words import longest_word, printable, wrapped
 
 # Widths of the stubs and of the other columns before they are folded; the first that fits is used.
 _FOLDS = ((28, 22), (22, 14), (20, 10))
@@ -20,42 +30,82 @@ _BESIDE = 3  # what padding and the line between columns take
 _STUB = 22  # the widths in a table that is printed in several blocks of columns
 _COLOURS: Mapping[str, str] = {"good": "green", "fair": "cyan", "bad": "red", "unclear": "yellow"}
 _VALUE = 14  # of a value over its interval
+_LINE = 100  # of sentences
+_WORD = 24  # that is never broken
+_SHARES = 55  # of an outcome and its numbers
+_MOST_SAID = (4, 24)  # outcomes whose next steps, and whose reasons, are printed
 
 
 def print_parts(
     parts: Sequence[Part], console: Console, name: str = "", *, everything: bool = True
 ) -> None:
-    """Print the blocks that are meant for a screen, and all caveats; unless `everything` is asked
-    for, what the parts show first, on one screen, and the urgent caveats."""
-    if name:
-        console.print(Text(printable(name), style="bold"))
-    on_screen = [block for block in blocks_of(parts) if block.on_screen]
-    for block in on_screen if everything else one_screen(parts):
-        _print_block(block, console)
+    """Print what the parts show first, on one screen, and the urgent caveats; where `everything` is
+    asked for, after it all blocks that are meant for a screen, and all caveats."""
+    title = next((part.headline for part in parts if part.headline), name)
+    if title:
+        _print_wrapped(title, console, style="bold")
+    first = one_screen(parts)
+    every = [b for b in blocks_of(parts) if b.on_screen and b not in first] if everything else []
+    for block in (*first, *every):
+        _print_block(block, console, everything)
     if notes := caveats(parts) if everything else urgent(parts):
         console.print()
     for note in notes:
         console.print(Text(f"! {printable(note)}", style="yellow"))
 
 
-def _print_block(block: Block, console: Console) -> None:
+def as_text(part: Part, width: int = 100) -> str:
+    """The first thing that a part has to say on a screen, without colours, and its caveats."""
+    out = io.StringIO()
+    console = Console(file=out, width=width, no_color=True, force_terminal=False)
+    print_parts([replace(part, urgent=tuple(caveats([part])))], console, everything=False)
+    return out.getvalue().strip("\n")
+
+
+def _print_block(block: Block, console: Console, everything: bool) -> None:
     if block.text and block.heading:
         console.print(Text(f"\n{printable(block.heading)}", style="bold"))
+    if block.standings:
+        _print_standings(block.standings, console, everything)
+        console.print()
     for sentence in block.text:
         console.print(Text(printable(sentence)))
     for table in block.tables:
         print_table(table, console)
 
 
-def as_text(part: Part, width: int = 100) -> str:
-    """The first thing that a part has to say on a screen, without colours, and its caveats."""
-    out = io.StringIO()
-    console = Console(file=out, width=width, no_color=True, force_terminal=False)
-    for block in opening(part):
-        _print_block(block, console)
-    for note in caveats([part]):
-        console.print(Text(f"! {printable(note)}"))
-    return out.getvalue().strip("\n")
+def _print_standings(standings: Sequence[Standing], console: Console, everything: bool) -> None:
+    """Group by metric: a line of numbers for each judge, and under it why and what to do next. With
+    many of them the next step, and with very many the reason, is left to `everything`."""
+    longest = max(cell_len(printable(one.judge)) for one in standings)
+    start = 2 + longest + 2 if 2 + longest + 2 + _SHARES <= console.width else 4
+    few, many = (len(standings) <= most or everything for most in _MOST_SAID)
+    for metric, same in groupby(standings, key=lambda one: one.metric):
+        console.print()
+        _print_wrapped(metric, console, style="bold")
+        for one in same:
+            _print_numbers(one, console, start)
+            after = f"Next: {one.next[:1].lower()}{one.next[1:]}"
+            for text in filter(None, (one.why * many, one.numbers * everything, after * few)):
+                _print_wrapped(text, console, start if few else 4)
+
+
+def _print_numbers(one: Standing, console: Console, start: int) -> None:
+    """The name, the outcome and the numbers on a line; the name on its own where it is long."""
+    outcome = Text(f"{one.outcome:<10}", style=_COLOURS.get(one.look, "")) + Text(f"  {one.shares}")
+    name = printable(one.judge)
+    if 2 + cell_len(name) + 2 > start:
+        _print_wrapped(name, console, 2)
+        name = ""
+    numbers = Text(f"  {name}{' ' * (start - 2 - cell_len(name))}") + outcome
+    console.print(numbers, no_wrap=len(numbers) <= console.width)
+
+
+def _print_wrapped(text: str, console: Console, indent: int = 0, style: str = "") -> None:
+    """Whole words in lines that begin at the same place, short enough to be read."""
+    room = min(console.width, _LINE) - indent
+    for line in wrapped(text, max(20, room)).split("\n"):
+        console.print(Text(" " * indent + line, style=style))
 
 
 def print_table(table: Table, console: Console) -> None:
@@ -99,8 +149,10 @@ def _columns(table: Table, notes: Footnotes, stub: int, value: int) -> list[list
     """Heading and cells of each column, folded at these widths."""
     found = []
     for i, heading in enumerate(table.columns):
-        room = stub if i < table.stubs else value
-        head = Text(wrapped(heading, min(room, _VALUE) if i >= table.stubs else room))
+        words = [longest_word(text) for text in (heading, *(row[i].value for row in table.rows))]
+        room = max(stub if i < table.stubs else value, min(_WORD, max(words)))
+        narrow = max(min(room, _VALUE), min(_WORD, words[0])) if i >= table.stubs else room
+        head = Text(wrapped(heading, narrow))
         cells = (_cell(row[i], notes.mark(row[i]), room) for row in table.rows)
         found.append([head, *cells])
     return found

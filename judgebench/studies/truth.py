@@ -82,28 +82,24 @@ class TruthConfig(BaseModel):
         """The rule for ties on `metric`."""
         return self.ties or ("upper" if metric.kind == "ordinal" else "none")
 
-    def in_words(self, metric: Metric) -> str:
-        """The rule that holds for `metric`, as a report states it."""
-        first = "the adjudicated label; without one, " if self.adjudicated else ""
-        return first + self._rule_in_words(metric)
-
-    def _rule_in_words(self, metric: Metric) -> str:
+    def in_words(self, metric: Metric, who: str = "") -> str:
+        """The rule that holds for `metric`, of these annotators: `the median of Ann and Ben; ties
+        go to the more severe label`."""
+        first = "the adjudicated label, and without one " if self.adjudicated else ""
+        of = f" of {who}" if who else ""
         if self.rule == "each":
-            return "every annotator separately"
+            return f"{first}every label{of}, one by one"
         ordinal, ties = metric.kind == "ordinal", self.ties_of(metric)
-        lower, upper = (
-            ("less severe", "more severe") if ordinal else ("first listed", "last listed")
-        )
-        tie = {"lower": f"the {lower}", "upper": f"the {upper}", "none": "neither"}[ties]
-        if self.rule == "median" and ordinal:
-            return f"median; of an even number, {tie} of the middle two"
+        lower, upper = ("less severe", "more severe") if ordinal else ("first", "last listed")
+        tied = {
+            "lower": f"ties go to the {lower} label",
+            "upper": f"ties go to the {upper} label",
+            "none": "ties leave an item without a reference label",
+        }[ties]
         if self.rule == "dawid_skene":
-            words = "most probable label (Dawid-Skene)", "equally probable"
-        else:
-            words = "majority", "tied"
-        if ties == "none":
-            return f"{words[0]}; {words[1]} labels leave an item without a truth"
-        return f"{words[0]}; of {words[1]} labels, {tie}"
+            return f"{first}the most probable label{of} (Dawid-Skene); {tied}"
+        measure = "median" if self.rule == "median" and ordinal else "majority"
+        return f"{first}the {measure}{of}; {tied}"
 
     def choose(self, annotators: Iterable[str]) -> tuple[str, ...]:
         """Those of `annotators` who make the truth, sorted.

@@ -56,8 +56,8 @@ def test_partial_overlap_says_which_items_the_terms_of_agreement_rest_on() -> No
 def test_a_model_or_judge_in_the_truth_is_told_wherever_the_truth_is() -> None:
     found = aligned({"ann": "abca", "llm-1": "abca", "m": "abca"}, {"m": "abca"})
     told = (
-        "the truth is made by ann, llm-1 (which is named like a model) and m (which has the name "
-        "of a judge): median; of an even number, the more severe of the middle two."
+        "Reference labels: the median of ann, llm-1 (which is named like a model) and m (which has "
+        "the name of a judge); ties go to the more severe label."
     )
     assert told in found.compared[0]
     assert told in str(found.part.blocks[0].text)
@@ -109,9 +109,8 @@ def test_several_rules_name_their_metrics() -> None:
     human = [*labels({"ann": "ab"}), *labels({"ann": "xy"}, "kind")]
     found = align("x", two, items, human, [], resampling=FEW)
     assert found.compared == (
-        "2 answers and 4 human labels; the truth is made by ann: median; of an even number, the "
-        "more severe of the middle two (Harm); majority; tied labels leave an item without a "
-        "truth (Kind).",
+        "2 answers and 4 human labels. Reference labels by ann: the median; ties go to the more "
+        "severe label (Harm); the majority; ties leave an item without a reference label (Kind).",
         "Bar: ann.",
     )
 

@@ -77,8 +77,8 @@ def test_a_report_says_first_what_was_judged_by_whom_and_when(place: Path) -> No
         assert sum(counts) == len(rubric().metrics)
         assert found["Answers"] == ("24 answers to 7 questions",)
         assert found["Human labels"][0].endswith(
-            "human labels; the truth is made by annotator-1, annotator-2 and annotator-3: median; "
-            "of an even number, the more severe of the middle two."
+            "human labels. Reference labels: the median of annotator-1, annotator-2 and "
+            "annotator-3; ties go to the more severe label."
         )
         assert found["Rubric"] == (f"medical-safety, version 1: {len(rubric().metrics)} metrics",)
     run, tables = facts

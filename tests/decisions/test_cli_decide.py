@@ -52,13 +52,11 @@ def test_every_metric_and_judge_has_an_outcome_with_its_reason(call, run_folder:
     code, out, _ = call("decide", run_folder, "--as-judge", "expert", "--as-judge", "trainee", "-v")
     assert code == 0
     told = " ".join(out.split())
-    assert (
-        "REPLACE for Politeness (expert). If annotators and judge do not share errors, it agrees"
-        in told
-    )
+    assert "expert REPLACE judge 0.9" in told
+    assert "If annotators and judge do not share errors, it agrees" in told
     assert "agreement gap +0." in told
-    assert "DO NOT USE for Politeness (trainee). It agrees with annotators " in told
-    assert "DO NOT USE for Politeness (says-polite)." in told
+    assert "trainee DO NOT USE judge 0." in told
+    assert "says-polite DO NOT USE judge 0." in told
     assert "! 3 candidates for one place: intervals are of 98.33 %" in out
     assert "! There was no stress test" in out
 
@@ -143,18 +141,15 @@ def test_a_pattern_puts_several_annotators_in_the_judges_place(call, run_folder:
     found = json.loads(out)
     assert {d["judge"] for d in found["decisions"]} == {"cem", "expert", "trainee", "says-polite"}
     (truth,) = found["truth"]
-    assert truth.endswith(
-        "the truth is made by ann and bob: median; of an even number, the more severe of the "
-        "middle two."
-    )
+    assert truth.endswith("the median of ann and bob; ties go to the more severe label.")
 
 
 def test_with_two_annotators_in_the_judges_place_too_few_are_left(call, run_folder: Path) -> None:  # type: ignore[no-untyped-def]
     code, out, _ = call("decide", run_folder, "--as-judge", "ann", "--as-judge", "bob", "-v")
     assert code == 0
     assert (
-        "CAN'T TELL for Politeness (ann). Too few annotators are left to compare with: without "
-        "ann, bob, expert and others, no item was labelled by two annotators."
+        "Too few annotators are left to compare with: without ann, bob, expert and others, no item "
+        "was labelled by two annotators."
     ) in " ".join(out.split())
 
 

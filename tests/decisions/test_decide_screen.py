@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
+import pytest
 from decide_report_case import make_decisions
 from rich.console import Console
 
-from judgebench.decisions.result import Decision, Decisions, MoreData, Outcome
+from judgebench.decisions.result import Decision, Decisions, Outcome
 from judgebench.records import Estimate
+from judgebench.results.part import Block
 from judgebench.results.rows import Results, Row
 from judgebench.results.shown import to_json
+from judgebench.results.tables import Cell, Table
 from judgebench.results.terminal import print_parts
 
 SHORT = "It agrees with annotators 42 points less often than they agree with each other."
@@ -54,75 +58,64 @@ def words(text: str) -> str:
     return " ".join(text.split())
 
 
-def test_outcome_accuracy_best_control_and_ceiling_stand_in_one_row() -> None:
+def test_outcome_and_the_numbers_to_read_it_by_stand_in_one_line() -> None:
     made = [("one", "bias", Outcome.REPLACE, "fine"), ("two", "bias", Outcome.DO_NOT_USE, SHORT)]
-    text = screen(decided(made))
-    (row,) = [line for line in text.splitlines() if "│" in line]
-    cells = [cell.strip() for cell in row.split("│")]
-    assert cells == ["Possibility of Bias", "REPLACE 0.750", "DO NOT USE 0.750", "0.625", "0.875"]
-    assert "the best control judge (prior)" in words(text)
-    assert "9 answers.\nBar: ann and ben.\n" in text
-    assert f"DO NOT USE for Possibility of Bias (two). {SHORT}" in words(text)
-    assert "REPLACE for Possibility of Bias (one)" not in text
+    text = screen(decided(made), width=80)
+    assert "\nPossibility of Bias\n  one  REPLACE     judge 0.75  humans 0.88  best" in text
+    assert "\n  two  DO NOT USE  judge 0.75  humans 0.88  best baseline 0.62\n" in text
+    assert f"{SHORT} Next: see its worst misses." in words(text)
+    assert "9 answers.\n" in text
+    assert text.endswith("Labels made without sight of a judge: unknown (--blind yes|no).\n")
 
 
-def test_four_judges_fit_one_table_at_100_columns() -> None:
-    judges = dict.fromkeys(("gpt-4o-2024-08-06", "llama-3-70b-instruct", "small", "jury"), "judge")
+def test_a_bar_that_is_all_annotators_is_not_repeated_and_any_other_is() -> None:
+    made = decided([("one", "bias", Outcome.DO_NOT_USE, SHORT)])
+    assert "Bar" not in screen(made)
+    left_out = "Bar: ann; kim is left out of the bar (agrees 40 points less with the others)."
+    assert left_out in screen(replace(made, bars=(left_out,)))
+
+
+@pytest.mark.parametrize("width", [60, 80, 200])
+def test_many_judges_and_metrics_stay_readable_at_any_width(width: int) -> None:
+    judges = dict.fromkeys(("gpt-4o-2024-08-06", "a" * 40, "small", "jury"), "judge")
     made = [
-        (judge, metric, Outcome.CANT_TELL, SHORT)
-        for metric in ("bias", "empathy")
+        (judge, metric, Outcome.CANT_TELL, SHORT.replace("42", str(40 + i)))
+        for i, metric in enumerate(("bias", "empathy", "grammaticality"))
         for judge in judges
     ]
-    text = screen(decided(made, judges))
-    assert max(map(len, text.splitlines())) <= 100
-    assert "continued" not in text
-    assert text.count("CAN'T TELL") == 8 + 1  # one sentence for all
+    text = screen(decided(made, judges), width)
+    assert max(map(len, text.splitlines())) <= width
+    assert text.count("judge 0.75  humans 0.88  best baseline 0.62") == len(made)
+    assert all(words(text).count(reason) == len(judges) for *_, reason in made)
+    assert not re.search(r"\d to \d", text)
 
 
-def test_nothing_is_explained_where_all_is_replace() -> None:
-    text = screen(decided([("one", "bias", Outcome.REPLACE, "fine")]))
-    assert "Why not REPLACE" not in text
+def test_verbose_adds_numbers_and_next_steps_and_drops_nothing() -> None:
+    made = make_decisions()
+    made = replace(made, decisions=made.decisions[:8])
+
+    def shown(everything: bool) -> str:
+        out = io.StringIO()
+        console = Console(file=out, width=100, color_system=None)
+        print_parts([made.part], console, everything=everything)
+        return out.getvalue()
+
+    brief, whole = shown(False), shown(True)
+    said = [" ".join(s.why.split()) for s in made.part.standings]
+    assert all(reason in words(whole) for reason in said)
+    assert all(reason in words(brief) for reason in said)
+    assert "required ≥" in whole
+    assert "required ≥" not in brief
 
 
-def test_the_same_words_stand_in_one_sentence() -> None:
-    made = [
-        ("one", "bias", Outcome.DO_NOT_USE, SHORT),
-        ("one", "empathy", Outcome.DO_NOT_USE, SHORT),
-        ("two", "bias", Outcome.DO_NOT_USE, SHORT),
-        ("two", "empathy", Outcome.CANT_TELL, ""),
-    ]
-    text = words(screen(decided(made)))
-    which = "Possibility of Bias and Empathy (one); Possibility of Bias (two)"
-    assert f"DO NOT USE for {which}. {SHORT}" in text
-    assert "CAN'T TELL for Empathy (two). no reason was given" in text
-
-
-def test_where_room_is_short_numbers_are_given_as_a_range_and_the_rest_is_counted() -> None:
-    metrics = [metric.id for metric in make_decisions().rubric.metrics]
-    made = [
-        (judge, metric, Outcome.DO_NOT_USE, SHORT.replace("42", str(20 + 10 * i + 3 * j)))
-        for i, metric in enumerate(metrics)
-        for j, judge in enumerate(JUDGES)
-    ]
-    made[0] = ("one", metrics[0], Outcome.CANT_TELL, "A long story. " * 200)
-    text = words(screen(decided(made)))
-    assert "It agrees with annotators 23 to 93 points less often" in text
-    assert "… and 1 more decision, for other reasons." in text
-    assert "A long story" not in text
-
-
-def test_what_more_data_would_settle_is_said_where_there_is_room() -> None:
-    few = decided([("one", "bias", Outcome.CANT_TELL, "Too few to tell.")])
-    (made,) = few.decisions
-    few = replace(few, decisions=(replace(made, more=MoreData(items=88)),))
-    assert "Too few to tell. About 88 more answers" in words(screen(few))
-
-
-def test_more_bars_than_fit_are_counted() -> None:
-    made = [("one", "bias", Outcome.DO_NOT_USE, SHORT)]
-    bars = tuple(f"Bar for {i}: ann." for i in range(5))
-    text = screen(replace(decided(made), bars=bars))
-    assert "Bar for 2: ann.\n… and 2 more bars, for other metrics.\n" in text
+def test_no_word_of_a_table_is_broken() -> None:
+    made = replace(make_decisions(), judges={}, decisions=())
+    table = Table("t", "T", ("Consistency", *"abcdefgh"), ((Cell("Scientific consensus"),) * 9,))
+    part = replace(made.part, screen=(Block(tables=(table,)),))
+    out = io.StringIO()
+    print_parts([part], Console(file=out, width=80, color_system=None), everything=False)
+    assert "Consistency" in out.getvalue()
+    assert out.getvalue().count("consensus") >= 9
 
 
 def test_json_has_no_number_that_json_cannot_write() -> None:

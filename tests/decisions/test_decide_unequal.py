@@ -46,7 +46,7 @@ def test_a_careless_annotator_does_not_lower_the_bar_and_is_named() -> None:
     found = decided(ratings[:, 1:], ratings[:, 0])
     assert only(found).outcome is Outcome.DO_NOT_USE
     (bar,) = found.bars
-    assert bar.startswith("Bar: dr-lee and dr-roy; two cannot be told apart")
+    assert bar.startswith("Bar: dr-lee and dr-roy; with only two annotators, the judge must")
     assert "; kim is left out of the bar (agrees 4" in bar
     assert bar.endswith("points less with the others).")
     rows = found.results.select("bar", "gap")
@@ -101,9 +101,9 @@ def test_a_copy_of_an_annotator_is_flagged_until_it_is_declared() -> None:
     assert found.outcome is Outcome.CANT_TELL
     assert found.reason == (
         "The judge gives the labels of dr-roy on almost all items where another annotator differs: "
-        "they may be copied or leaked. Check whether these labels were in its prompt, its examples "
-        "or what it was trained on."
+        "they may be copied or leaked."
     )
+    assert found.advice.startswith("Check whether these labels were in its prompt")
     declared = only(decided(ratings, ratings[:, 1], DecisionRule(independent=("m",))))
     assert declared.outcome is not Outcome.CANT_TELL
 

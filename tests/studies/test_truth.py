@@ -292,30 +292,29 @@ def test_a_tie_of_nominal_labels_is_left_undecided_unless_ties_are_stated(rule: 
 @pytest.mark.parametrize(
     ("config", "metric", "words"),
     [
-        ({}, SOLVES, "median; of an even number, the more severe of the middle two"),
-        ({"ties": "lower"}, SOLVES, "median; of an even number, the less severe of the middle two"),
-        ({"ties": "none"}, SOLVES, "median; of an even number, neither of the middle two"),
-        ({}, CHANNEL, "majority; tied labels leave an item without a truth"),
-        ({"ties": "upper"}, CHANNEL, "majority; of tied labels, the last listed"),
+        ({}, SOLVES, "the median; ties go to the more severe label"),
+        ({"ties": "lower"}, SOLVES, "the median; ties go to the less severe label"),
+        ({"ties": "none"}, SOLVES, "the median; ties leave an item without a reference label"),
+        ({}, CHANNEL, "the majority; ties leave an item without a reference label"),
+        ({"ties": "upper"}, CHANNEL, "the majority; ties go to the last listed label"),
         (
             {"rule": "majority", "ties": "none"},
             SOLVES,
-            "majority; tied labels leave an item without a truth",
+            "the majority; ties leave an item without a reference label",
         ),
-        ({"rule": "majority"}, SOLVES, "majority; of tied labels, the more severe"),
+        ({"rule": "majority"}, SOLVES, "the majority; ties go to the more severe label"),
         (
             {"rule": "dawid_skene"},
             SOLVES,
-            "most probable label (Dawid-Skene); of equally probable labels, the more severe",
+            "the most probable label (Dawid-Skene); ties go to the more severe label",
         ),
         (
             {"rule": "dawid_skene", "ties": "none"},
             CHANNEL,
-            "most probable label (Dawid-Skene); equally probable labels leave an item without a "
-            "truth",
+            "the most probable label (Dawid-Skene); ties leave an item without a reference label",
         ),
-        ({"rule": "each"}, SOLVES, "every annotator separately"),
-        ({"rule": "each"}, CHANNEL, "every annotator separately"),
+        ({"rule": "each"}, SOLVES, "every label, one by one"),
+        ({"rule": "each"}, CHANNEL, "every label, one by one"),
     ],
 )
 def test_the_rule_in_words(config, metric, words) -> None:
