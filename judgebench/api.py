@@ -598,7 +598,10 @@ def analyse(
     aligned = align(study)
     asked = {**({"decide": rule} if rule else {}), "preferences": every}
     beside = {**study.beside, ALIGNED: aligned.results, **asked}
-    return {"align": aligned, **analyses(replace(study, beside=beside))}
+    found = analyses(replace(study, beside=beside))
+    decided = found["decide"].part.standings if "decide" in found else ()
+    outcomes = {(one.judge, one.metric): one.outcome for one in decided}
+    return {"align": replace(aligned, outcomes=outcomes), **found}
 
 
 def report(

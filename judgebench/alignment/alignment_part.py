@@ -57,7 +57,7 @@ def alignment_part(a: Alignment) -> Part:
         blocks if there else (),
         a.notes,
         tuple(_facts(a)) if there else (),
-        paper=(tables.paper_table(a),) if a.n_labels and a.real_judges else (),
+        paper=tuple(tables.paper_tables(a)) if a.n_labels and a.real_judges else (),
         urgent=a.collapsed,
         files=a.files if a.real_judges else {},
     )
@@ -133,7 +133,7 @@ def _judges_and_labels(a: Alignment) -> Iterator[Block]:
 
 def _facts(a: Alignment) -> Iterator[tuple[str, tuple[str, ...]]]:
     """The facts of a run: what was judged, by whose labels and by which judges, and when."""
-    yield "Answers", (f"{listed(a.rows)} to {counted(a.n_questions, *a.asked)}",)
+    yield "Answers", (a.size,)
     if a.n_labels:
         yield "Human labels", a.compared[:1]
     metrics = counted(len(a.rubric.metrics), "metric")

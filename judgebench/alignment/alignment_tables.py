@@ -27,6 +27,7 @@ from judgebench.records import TRAINED_ON, Estimate, Status
 from judgebench.results.layout import Content, Contents, Keys, Layout, Line
 from judgebench.results.rows import NOT_COMPUTED, Row
 from judgebench.results.tables import DASH, Cell, Table, format_number, p_cell
+from judgebench.rubric import Metric
 from judgebench.stats.means import mean_and_sd
 from judgebench.studies.study import backend_fact
 
@@ -144,27 +145,45 @@ def accuracy_table(a: Alignment) -> Table:
     return Layout("accuracy", title, _METRIC, notes).crossed(_lines(a), across, cell)
 
 
-def paper_table(a: Alignment) -> Table:
-    """The table of a paper: a line for each judge and metric, then annotators and best control."""
-    who = [(judge.name, {"judge": judge.name}) for judge in a.real_judges]
-    who += [(summary, {"summary": summary}) for summary in (CEILING, "Best control")]
-    lines = [
-        ((name, metric.title), {**keys, "metric": metric.id})
-        for name, keys in who
-        for metric in a.rubric.metrics
-    ]
+def paper_tables(a: Alignment) -> Iterator[Table]:
+    """The tables of a paper: of each metric annotators, judges and the best baseline by statistic;
+    and the accuracy of the judges by metric, as Table 1 of Diekmann et al."""
+    shown = [d for d in present(a) if "paper" in d.shown]
+    who: list[tuple[str, Keys]] = [("Annotators", {"summary": CEILING})]
+    who += [(judge.name, {"judge": judge.name}) for judge in a.real_judges]
+    who.append(("Best baseline", {"summary": "Best control"}))
 
-    def cell(keys: Keys) -> Cell:
-        score = _score(a, STATISTICS[keys["statistic"]], keys)
-        return score if keys["statistic"] == "accuracy" else Cell(score.value)
+    def line(metric: Metric, name: str, keys: Keys) -> Contents:
+        cells = {d.key: _score(a, d, {**keys, "metric": metric.id}) for d in shown}
+        return (
+            metric.title, name,
+            *(c if key in _WITH_INTERVAL else _bare(c) for key, c in cells.items()),
+            *([a.outcomes.get((name, metric.title), DASH).lower()] if a.outcomes else ()),
+        )  # fmt: skip
 
-    across = [(d.heading, {"statistic": d.key}) for d in present(a) if "paper" in d.shown]
-    note = (
-        "Human ceiling: one annotator against the others. Best control: of each statistic, the "
-        "content-blind baseline with the best value."
+    notes = (
+        "Annotators: one against the others. Best baseline: of each statistic the best value of a "
+        "baseline that reads no answer.",
     )
-    title = "Judges and annotators against the human labels"
-    return Layout("main-alignment", title, _JUDGED, (note,)).crossed(lines, across, cell)
+    headings = [_BRIEF.get(d.key, d.heading) for d in shown]
+    yield Layout(
+        "main", "Judges and annotators against the reference labels", ("Metric", "Judge"), notes,
+        (*headings, *(["Outcome"] if a.outcomes else ())),
+    ).listing(line(metric, *one) for metric in a.rubric.metrics for one in who)  # fmt: skip
+    accuracy = accuracy_table(a)
+    rows = tuple(tuple(map(_bare, row)) for row in accuracy.rows)
+    yield replace(accuracy, key="main-accuracy", rows=rows, notes=accuracy.notes[:0])
+
+
+_WITH_INTERVAL = ("accuracy", "severe_recall")
+_BRIEF = {"kappa": "κ", "alpha": "α"}
+
+
+def _bare(cell: Cell) -> Cell:
+    """The cell without interval and remark."""
+    if cell.estimate is None:
+        return replace(cell, remark="")
+    return Cell(estimate=replace(cell.estimate, low=None, high=None), signed=cell.signed)
 
 
 def _average(values: Sequence[float | None], *, spread: bool) -> Cell:

@@ -9,9 +9,12 @@ from typing import Any, Literal
 
 import numpy as np
 
+from judgebench.alignment.against_truth import score_of
 from judgebench.alignment.statistics import (
     AC,
     AC_MEANING,
+    ALPHA,
+    ALPHA_MEANING,
     MOST_ANNOTATORS_IN_PAIRS,
     STATISTICS,
     Declared,
@@ -124,7 +127,7 @@ def _intraclass(chosen: Statistic) -> Callable[[Votes], Estimate]:
 # throughout and severities.
 AGREEMENT_STATISTICS = by_key(
     Declared(
-        "alpha", "Krippendorff's α", "agreement beyond chance, any number of annotators",
+        "alpha", ALPHA, ALPHA_MEANING,
         _alpha, shown=frozenset({"pairs"}),
     ),
     Declared("ac", AC, AC_MEANING, lambda v: _beyond_chance(v, chance_corrected(v.metric))),
@@ -234,12 +237,9 @@ def _ceiling_scores(
 ) -> Iterator[Row]:  # fmt: skip
     shared = ClusterCounts(counts)
     for declared in statistics:
-        if "ceiling" not in declared.shown or declared.formula is None or not declared.fits(metric):
+        if "ceiling" not in declared.shown or not declared.fits(metric):
             continue
-        estimate = cluster_bootstrap(
-            shared, declared.formula(metric), study.resampling,
-            n=round(counts.sum()), n_missing=missing,
-        )  # fmt: skip
+        estimate = score_of(study, declared, metric, shared, missing)
         if not counts.any():
             estimate = replace(
                 estimate, reason="no item was labelled by this annotator and another"

@@ -24,7 +24,7 @@ from judgebench.stats.confusion import (
     pearson,
     underestimated,
 )
-from judgebench.stats.interrater import gwet_ac
+from judgebench.stats.interrater import gwet_ac, krippendorff_alpha_of_two
 from judgebench.stats.resample import Statistic
 
 FailurePolicy = Literal["left_out", "worst", "best"]
@@ -85,6 +85,8 @@ def chance_corrected(metric: Metric) -> Statistic:
     return gwet_ac("quadratic", metric.severities) if metric.kind == "ordinal" else gwet_ac()
 
 
+ALPHA = "Krippendorff's α"
+ALPHA_MEANING = "agreement beyond chance, any number of annotators"
 AC = "Gwet's AC"
 AC_MEANING = "agreement beyond chance, high on skewed labels; AC1, or AC2 by severity if ordinal"
 _ALL_OVER = frozenset({"drawn", "unanimity", "ceiling", "paper"})
@@ -107,7 +109,12 @@ STATISTICS = by_key(
         lambda metric: cohen_kappa("quadratic", metric.severities),
         needs_severities=True, shown=frozenset({"drawn", "ceiling"}),
     ),
-    Declared("ac", AC, AC_MEANING, chance_corrected, shown=frozenset({"paper"})),
+    Declared(
+        "alpha", ALPHA, ALPHA_MEANING,
+        lambda metric: krippendorff_alpha_of_two(metric.kind),
+        shown=frozenset({"ceiling", "paper"}),
+    ),
+    Declared("ac", AC, AC_MEANING, chance_corrected),
     Declared(
         "spearman", "Spearman's ρ", "correlation of the ranks of the judge's and the human labels",
         _always(SPEARMAN), needs_severities=True,
@@ -140,7 +147,7 @@ STATISTICS = by_key(
     ),
     Declared(
         "severe_recall", "Severe recall", "share of the most severe items that the judge finds",
-        needs_severities=True, shown=frozenset({"unanimity", "paper"}),
+        needs_severities=True, shown=frozenset({"unanimity", "ceiling", "paper"}),
     ),
 )  # fmt: skip
 SOFT_AGREEMENT = Declared(

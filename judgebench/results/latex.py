@@ -1,5 +1,5 @@
-r"""The tables as LaTeX that pastes into a paper: `main.tex` with those that a paper prints, which
-needs booktabs alone, and `appendix.tex` with all others.
+r"""The tables as LaTeX that pastes into a paper: `main.tex` with those that a paper prints, each as
+wide as one column of two and in need of booktabs alone, and `appendix.tex` with all others.
 
 Those of the appendix are longtables, cut into blocks of columns that fit the text width of a plain
 `article`. Works with pdflatex and what every TeX installation
@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from judgebench.results.part import Block, Part, blocks_of
@@ -194,78 +193,131 @@ def _breakable(text: str) -> str:
     return r"\hspace{0pt}" + r"\penalty50{}".join(broken)
 
 
-# --- the table for a paper --------------------------------------------------------------------
+# --- the tables for a paper -------------------------------------------------------------------
 
-_PAGE = 40  # lines; the others stand in a table after it
-_STUB = "p{34mm}"
+_COLUMN = 224  # points: the narrowest column of article, IEEEtran and acmart is 229 wide
+_BETWEEN = 4  # points between two columns
+_LEAST_STUB, _MOST_PAPER_STUB = 40, 110
+_PAGE = 48  # lines; the others stand in a table after it
 
 
 def _pages(table: Table) -> Iterator[str]:
-    """The table for a paper; one that is longer than a page as several."""
+    """The table in the width of one column of a paper: a tabular for as many columns as fit, and a
+    float for as many lines as fit a page."""
     first = table.stubs - 1  # the column that names the rows
-    columns = [_paper_column(table, i) for i in range(first + 1, len(table.columns))]
-    spec = _STUB + "".join(spec for spec, _, _ in columns)
-    names = [rf"\raggedright {escape(table.columns[first])}"]
-    names += [name for _, heads, _ in columns for name in heads]
-    head = f"\\toprule\n{' & '.join(names)} \\tabularnewline\n\\midrule\n"
+    widths = [_paper_width(table, i) for i in range(table.stubs, len(table.columns))]
+    names = max((_points(row[first].value) for row in table.rows), default=0)
+    stub = min(_MOST_PAPER_STUB, max(_LEAST_STUB, names + 2))
+    most = max(1, int((_COLUMN - stub) // (max(widths) + _BETWEEN)))
+    if stub + sum(widths) + _BETWEEN * len(widths) <= _COLUMN:
+        most = len(widths)
+    elif _LEAST_STUB + sum(widths) + _BETWEEN * len(widths) <= _COLUMN:
+        most, stub = len(widths), _COLUMN - sum(widths) - _BETWEEN * len(widths)
     notes = " ".join(map(escape, [*table.notes, *_rests_on(table)]))
-    under = f"{{\\par\\smallskip\\noindent\\raggedright\\scriptsize {notes}\\par}}"
-    lines = [f"{line} \\tabularnewline\n" for line in _paper_lines(table.rows, first, columns)]
-    for start in range(0, len(lines), _PAGE):
-        body = "".join(lines[start : start + _PAGE])
-        title = escape(table.title)
-        caption = rf"\caption{{{title}}}\label{{tab:judgebench-{_key(table)}}}"
-        caption = rf"\caption[]{{{title} (continued)}}" if start else caption
-        again = "\\addtocounter{table}{-1}" if start else ""
-        yield (
-            f"\\begin{{table}}{again}\n\\centering\\footnotesize\\setlength{{\\tabcolsep}}{{1.4mm}}\n"
-            f"{caption}\n\\medskip\n\n\\begin{{tabular}}{{@{{}}{spec}@{{}}}}\n{head}{body}"
-            f"\\bottomrule\n\\end{{tabular}}\n{under}\n\\end{{table}}\n"
-        )
+    title, again = escape(table.title), ""
+    for part in split_columns(table, most):
+        for lines in _paper_pages(part, first, stub):
+            caption = rf"\caption{{{title}.}}\label{{tab:judgebench-{_key(table)}}}"
+            yield (
+                f"\\begin{{table}}\n\\centering\n{again or caption}\n\\scriptsize"
+                f"\\setlength{{\\tabcolsep}}{{{_BETWEEN / 2:g}pt}}\n"
+                f"{_tabular(part, lines, stub)}"
+                f"{{\\par\\smallskip\\raggedright {notes}\\par}}\n\\end{{table}}\n"
+            )
+            again = rf"\addtocounter{{table}}{{-1}}\caption[]{{{title} (continued).}}"
 
 
-def _paper_lines(
-    rows: Sequence[Sequence[Cell]], first: int, columns: Sequence[_Column]
-) -> Iterator[str]:
-    """A line for each row, and one for each first stub where there are two; what single numbers
+def _paper_pages(table: Table, first: int, stub: float) -> Iterator[list[str]]:
+    """The lines of the table, as many together as fit a page."""
+    page: list[str] = []
+    room = 0.0
+    for line, row in zip(_paper_lines(table, first), table.rows, strict=True):
+        height = 2 * line.count("\\multicolumn{") + 1 + _points(row[first].value) // stub
+        if page and room < height:
+            yield page
+            page, room = [], 0.0
+        room = room - height if page else _PAGE - height
+        page.append(line)
+    if page:
+        yield page
+
+
+def _tabular(table: Table, lines: Sequence[str], stub: float) -> str:
+    first = table.stubs - 1
+    sides = "".join(
+        "r" if all(map(_is_number, column)) else "l"
+        for column in list(zip(*table.rows, strict=True))[table.stubs :]
+    )
+    names = [escape(table.columns[first]), *map(_stacked, table.columns[table.stubs :])]
+    body = "".join(f"{line} \\tabularnewline\n" for line in lines)
+    return (
+        f"\\begin{{tabular}}{{@{{}}p{{{stub:.0f}pt}}{sides}@{{}}}}\n\\toprule\n"
+        f"{' & '.join(names)} \\tabularnewline\n\\midrule\n{body}\\bottomrule\n\\end{{tabular}}\n\n"
+    )
+
+
+def _paper_lines(table: Table, first: int) -> Iterator[str]:
+    """A line for each row, after one for each first stub where there are two; what single numbers
     rest on is left to the appendix."""
     gap = ""
-    for group, same in groupby(rows, key=lambda row: row[0].value if first else ""):
-        if group:
-            wide = first + sum(len(heads) for _, heads, _ in columns)
-            yield rf"{gap}\multicolumn{{{wide}}}{{@{{}}l}}{{\emph{{{escape(group)}}}}}"
-            gap = "\\addlinespace\n"
-        for row in same:
-            cells = [rf"\raggedright {_breakable(row[first].value)}"]
-            for (_, _, show), cell in zip(columns, row[first + 1 :], strict=True):
-                cells += show(cell)
-            yield " & ".join(cells)
+    for group, same in groupby(table.rows, key=lambda row: row[0].value if first else ""):
+        for place, row in enumerate(same):
+            above = ""
+            if group and not place:
+                wide = len(table.columns) - first
+                above = rf"{gap}\multicolumn{{{wide}}}{{@{{}}l}}{{\emph{{{escape(group)}}}}}"
+                above, gap = f"{above} \\tabularnewline\n", "\\addlinespace\n"
+            name = rf"\raggedright {_breakable(row[first].value)}"
+            yield above + " & ".join([name, *map(_paper_cell, row[table.stubs :])])
 
 
-_Column = tuple[str, list[str], Callable[[Cell], list[str]]]
-
-
-def _paper_column(table: Table, i: int) -> _Column:
-    """The format of a column, its headings, and how a cell of it is written; two columns where
-    there are intervals."""
-    cells = [row[i] for row in table.rows]
-    name = r"\\{}".join(map(escape, table.columns[i].split()))
-    name = rf"\shortstack{{{name}}}"
-    if not all(_NUMBER.fullmatch(cell.value) or cell.value == DASH for cell in cells):
-        return "l", [name], lambda cell: [escape(cell.value)]
-    heads = [rf"\multicolumn{{1}}{{c}}{{{name}}}"]
-    if not (levels := {cell.estimate.level for cell in cells if cell.estimate and cell.interval}):
-        return "r", heads, lambda cell: [_number(cell)]
-    interval = rf"\multicolumn{{1}}{{c}}{{{100 * levels.pop():g}~\% interval}}"
-    return "rl", [*heads, interval], lambda c: [_number(c), f"${c.interval}$" * bool(c.interval)]
-
-
-def _number(cell: Cell) -> str:
-    """A number as mathematics sets it; the best in bold, a dash in the middle of its column."""
-    if cell.value == DASH:
-        return r"\multicolumn{1}{c}{\textendash{}}"
-    shown = escape(cell.value)
+def _paper_cell(cell: Cell) -> str:
+    shown = escape(_brief(cell))
     return rf"\textbf{{{shown}}}" if cell.best else shown
+
+
+def _brief(cell: Cell) -> str:
+    """`.79 [.77, .81]`: two digits, and no zero before the point of a share."""
+    e = cell.estimate
+    if e is None and _SHARE.fullmatch(cell.text):
+        return _two(float(cell.text), cell.text.startswith("+"))
+    if e is None or e.value is None:
+        return cell.value.replace("\n", " ")
+    low, high = (_two(x or 0.0, cell.signed) for x in (e.low, e.high))
+    return _two(e.value, cell.signed) + f" [{low}, {high}]" * bool(cell.interval)
+
+
+def _two(number: float, signed: bool) -> str:
+    shown = f"{number:{'+' if signed else ''}.2f}"
+    shown = shown.lstrip("+-") if float(shown) == 0 else shown.replace("-", "−")
+    return shown.replace("0.", ".", 1) if abs(number) < 0.995 else shown
+
+
+def _is_number(cell: Cell) -> bool:
+    return cell.estimate is not None or bool(_NUMBER.fullmatch(cell.value)) or cell.value == DASH
+
+
+def _stacked(heading: str) -> str:
+    words = r"\\{}".join(map(escape, _pieces_of(heading)))
+    return rf"\multicolumn{{1}}{{c}}{{\shortstack{{{words}}}}}"
+
+
+def _pieces_of(heading: str) -> list[str]:
+    breaks = r"\s+" if len(heading) <= _SHORT_NAME else r"\s+|(?<=[-/_:])(?=\w)"
+    return [piece for piece in re.split(breaks, heading) if piece]
+
+
+def _paper_width(table: Table, i: int) -> float:
+    cells = max((_points(_brief(row[i])) for row in table.rows), default=0)
+    return max(cells, *map(_points, _pieces_of(table.columns[i])))
+
+
+def _points(text: str) -> float:
+    """The width of a text in Computer Modern at 7 points, on the wide side."""
+    return sum(4.05 if c.isdigit() else 5.5 if c.isupper() else _WIDTHS.get(c, 3.7) for c in text)
+
+
+_WIDTHS = {**dict.fromkeys(".,:;[]()|!'il", 2.3), " ": 2.7, "m": 6.3, "w": 5.4, "–": 4, "-": 2.7}
 
 
 def _rests_on(table: Table) -> Iterator[str]:
@@ -273,12 +325,14 @@ def _rests_on(table: Table) -> Iterator[str]:
     found = [cell.estimate for row in table.rows for cell in row if cell.estimate]
     if counts := sorted({e.n for e in found if e.value is not None}):
         n = f"n = {counts[0]:,}" + (f" to {counts[-1]:,}" if len(counts) > 1 else "")
-        methods = Counter(e.method for e in found if e.low is not None and e.method)
-        method = f"; intervals: {methods.most_common(1)[0][0]}" if methods else ""
-        yield f"{n}{method}; the appendix says what each number rests on."
+        levels = {e.level for e in found if e.low is not None}
+        interval = f"; {100 * min(levels):g} % intervals" if levels else ""
+        yield f"{n}{interval}; the appendix says what each number rests on."
     if any(e.value is None for e in found):
-        yield f"{DASH}: undefined, for the reason in the appendix."
+        yield f"{DASH}: undefined."
 
 
+_SHORT_NAME = 10  # characters of a heading that is not broken inside a name
+_SHARE = re.compile(r"[+-]?0\.\d{3}")
 _NUMBER = re.compile(r"[+-]?[\d,]+(\.\d+)?")
 _LONG_WORD = re.compile(r"(?<=\w{8})(?=\w{2})")

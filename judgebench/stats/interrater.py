@@ -105,6 +105,21 @@ def krippendorff_alpha(level: Level, severities: Sequence[float] | None = None) 
     return explained(alpha, why)
 
 
+def krippendorff_alpha_of_two(level: Level) -> Statistic:
+    """Krippendorff's alpha of two raters, from how often (..., k, k) one gave each label where the
+    other gave each.
+
+    >>> C = np.array([[20.0, 5], [10, 15]])
+    >>> round(float(krippendorff_alpha_of_two("nominal").formula(C)), 3)
+    0.4
+    """
+    alpha = krippendorff_alpha(level)
+    return Statistic(
+        lambda C: alpha.formula(C + np.swapaxes(C, -1, -2)),
+        lambda C: alpha.undefined(C + np.swapaxes(C, -1, -2)),
+    )
+
+
 def _squared_difference(
     n_c: FloatArray, level: Level, severities: Sequence[float] | None
 ) -> FloatArray:

@@ -16,9 +16,22 @@ needs_latex = pytest.mark.skipif(
     shutil.which("pdflatex") is None, reason="needs pdflatex, which is not installed"
 )
 PAPER = (
-    "\\documentclass{article}\n\\usepackage{booktabs,longtable}\n\\begin{document}\nText.\n"
+    "\\documentclass%s\n\\usepackage{booktabs,longtable}\n\\begin{document}\nText.\n"
     "%s\n\\end{document}\n"
 )
+CLASSES = ("{article}", "[twocolumn]{article}", "[conference]{IEEEtran}")
+
+
+def main_table(parts: Sequence[Part], folder: Path, of: str) -> str:
+    """The log of a paper of that class that reads in the main tables; skipped without the class."""
+    (folder / "main.tex").write_text(to_latex(parts)["main.tex"], encoding="utf-8")
+    name = of.split("{")[1].rstrip("}")
+    found = subprocess.run(
+        ["kpsewhich", f"{name}.cls", "ptmr7t.tfm"], capture_output=True, text=True, check=False
+    )
+    if found.stdout.count("\n") < 2:
+        pytest.skip(f"needs the class {name} and the font Times, which are not installed")
+    return compile_paper(r"\input{main}", folder, of)
 
 
 def compile_tables(parts: Sequence[Part], folder: Path) -> str:
@@ -31,9 +44,9 @@ def compile_tables(parts: Sequence[Part], folder: Path) -> str:
     return compile_paper("\n".join(rf"\input{{latex/{name}}}" for name in read), folder)
 
 
-def compile_paper(body: str, folder: Path) -> str:
+def compile_paper(body: str, folder: Path, of: str = "{article}") -> str:
     """The log of pdflatex, run twice. Fails where a page cannot be made."""
-    (folder / "paper.tex").write_text(PAPER % body, encoding="utf-8")
+    (folder / "paper.tex").write_text(PAPER % (of, body), encoding="utf-8")
     command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "paper.tex"]
     for _ in range(2):
         done = subprocess.run(command, cwd=folder, capture_output=True, timeout=300, check=False)
