@@ -25,6 +25,7 @@ PAGES = [
 NAMES = [page.relative_to(REPO).as_posix() for page in PAGES]
 TABLES = REPO / "docs" / "tables"
 LOG = REPO / "tests" / "importers" / "files" / "lm-eval-choices.jsonl"
+JUDGEBENCH: Any = get_command(app)
 # These commands go with a feature that may be taken out.
 OF_FEATURES = (
     "annotate", "answers", "attack", "compare", "consistency", "correlate", "openqa", "rank",
@@ -50,7 +51,7 @@ def printed_lines(page: str) -> list[str]:
 def faults(line: str) -> list[str]:
     """The words of a command line that are no command or option."""
     words = shlex.split(line)[1:]
-    command: Any = get_command(app)
+    command = JUDGEBENCH
     while words and hasattr(command, "commands"):
         if words[0].startswith("-") or words[0].isupper():
             break
@@ -67,7 +68,7 @@ def faults(line: str) -> list[str]:
 def absent(command: str) -> bool:
     """Does the command go with a feature that was taken out?"""
     name = command.split()[1]
-    return name in OF_FEATURES and name not in get_command(app).commands  # type: ignore[attr-defined]
+    return name in OF_FEATURES and name not in JUDGEBENCH.commands
 
 
 @pytest.mark.parametrize("name", NAMES)
