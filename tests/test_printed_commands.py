@@ -110,7 +110,7 @@ class Reader:
         if words[0] == "judgebench" and not {"|", ">", "&&"} & set(words):
             self.monkeypatch.setenv("COLUMNS", "80")
             _, out, err = self.call(*words[1:])
-            return lines_of(out + err)
+            return lines_of(err + out)  # what is said while it works comes first
         if words[0] == "cd":
             self.go(words[1])
             return []
@@ -129,6 +129,7 @@ CONSOLE = [name for name in NAMES if "```console" in (REPO / name).read_text("ut
 
 
 @pytest.mark.parametrize("name", CONSOLE)
+@pytest.mark.filterwarnings("ignore::UserWarning")
 def test_commands_print_what_the_page_shows(
     name: str, tmp_path: Path, call: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -136,9 +137,12 @@ def test_commands_print_what_the_page_shows(
     reader = Reader(tmp_path, call, monkeypatch)
     wrong: list[str] = []
     printed: dict[str, list[str]] = {}
+    names: dict[str, object] = {"__name__": "page"}
     for block in blocks(page):
         if block.file:
             reader.take(block)
+        elif block.info == "python" and name == "docs/tutorial.md":
+            exec(compile(block.text, name, "exec"), names)
         elif block.info == "console":
             for command, shown in block.commands:
                 if command.startswith("judgebench") and absent(command):
