@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar, get_type_hints
+from typing import Annotated, Any, ClassVar, Literal, TypeVar, get_type_hints
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -346,7 +346,7 @@ class _Command(TyperCommand):
 class Group(TyperGroup):
     """Commands, each with the first sentence of its help, under the headings of `sections`."""
 
-    sections: Mapping[str, Sequence[str]] = {}
+    sections: ClassVar[Mapping[str, Sequence[str]]] = {}
     rest = "Commands"  # heading of all others
 
     def format_options(self, ctx: Any, formatter: Any) -> None:

@@ -434,6 +434,11 @@ def _guess(
         raise SetupError(
             Problem("holds neither texts to judge nor labels", source.path, found=some(columns))
         )
+    raise_any([
+        Problem(unused.get(name, "is no column of labels"), source.path, None, "annotators", name)
+        for name in hints.annotators
+        if name not in metrics
+    ])  # fmt: skip
     blank = "text" in roles and 0 in columns[roles["text"]].codes
     people, judges = {"": {name: name for name in metrics}}, dict[str, tuple[str, str]]()
     if not {"annotator", "metric"} & roles.keys():
@@ -519,7 +524,12 @@ def as_name(text: str) -> str:
 
 
 def _normal(labels: Iterable[str]) -> set[str]:
-    return set(map(normalise, labels))
+    return set(map(plain_label, labels))
+
+
+def plain_label(text: str) -> str:
+    """A label as its spellings are compared: `2.0` is the code 2 beside blank cells."""
+    return normalise(re.sub(r"\A(-?\d+)\.0+\Z", r"\1", text))
 
 
 def _table(source: FileSpec, findings: Findings, frame: Any = None) -> DataTable:
@@ -797,24 +807,31 @@ def _people(
 
 def _same_labels(labels: Mapping[str, tuple[str, ...]], names: Sequence[str]) -> list[list[str]]:
     """Groups of columns that hold the same labels and are headed with what may be people."""
-    groups: list[list[str]] = []
-    for name in names:
+    groups: list[tuple[set[str], list[str]]] = []
+    for name in names if len(names) <= _MOST_METRICS else ():
         own = _normal(labels[name])
-        for group in groups:
-            others = _normal(text for other in group for text in labels[other])
-            if len(own & others) >= max(2, len(own) - 1):
-                group.append(name)
-                break
-        else:
-            groups.append([name])
-    people = ([n for n in group if not _SUMMARY.search(plain_name(n))] for group in groups)
-    return [group for group in people if len(group) > 1 and all(_by_names(group)[1])]
+        like = (g for g in groups if len(own & g[0]) >= max(2, len(own) - 1))
+        known, group = next(like, (set[str](), list[str]()))
+        if not group:
+            groups.append((known, group))
+        known |= own
+        group.append(name)
+    apart: dict[tuple[int, tuple[str, ...]], list[str]] = {}
+    for place, (_, group) in enumerate(groups):  # of one metric each, where names say several
+        for name in (n for n in group if not _SUMMARY.search(plain_name(n))):
+            of = tuple(w for w in _words(name) if _is_quality(w) and not _is_role(w))
+            apart.setdefault((place, of), []).append(name)
+    return [group for group in apart.values() if len(group) > 1 and all(_by_names(group)[1])]
+
+
+def _words(name: str) -> list[str]:
+    return re.split(r"[ _:/()-]+|(?<=\w\w)[.](?=\w\w)", name.strip(" )"))
 
 
 def _by_names(columns: Sequence[str]) -> tuple[str, dict[str, str]]:
     """The metric that columns of annotators share in their names, and the column of each name; the
     name is empty where what is left of a column's name is nobody's."""
-    words = [re.split(r"[ _:/()-]+|(?<=\w)[.](?=\w)", name.strip(" )")) for name in columns]
+    words = [*map(_words, columns)]
     shared = [w for w in words[0] if all(w in other for other in words)]
     same = [w for w in shared if not _TITLE.fullmatch(w)]
     rest = [" ".join(w for w in own if w not in same) for own in words]

@@ -25,6 +25,7 @@ from judgebench.data.guess import (
     is_like_a_program,
     look_at,
     ordered,
+    plain_label,
     plain_name,
     stem,
 )
@@ -38,7 +39,7 @@ EXAMPLE = {"Quality": ("Good", "Acceptable", "Poor")}  # where a table holds no 
 _ITEM = ("question", "text", "system", "reference", "group")
 _MOSTLY = 0.5  # of the cells of a column of verdicts are labels
 _SHARED = 0.2  # of the ids of one table are those of another
-_FIRST = ("a", "1", "first", "left")
+_LABEL = re.compile(r"[^\s.,;!?]+(?: [^\s.,;!?]+){0,3}")  # and no sentence
 _TIES = ("tie", "both", "equal", "draw", "neither", "same", "none", "0")
 
 
@@ -170,9 +171,11 @@ def understand(
     """Understand a table of labels, or of labels and verdicts, tables of verdicts, and one of
     answers. Raises SetupError where a column has to be named."""
     looks = [(table, look_at(table.path, table.frame, hints.item)) for table in verdicts]
+    if hints != NO_HINTS:
+        own = look_at(labels.path, labels.frame, hints.item)
+        _check_hints(hints, [own, *(look for _, look in looks)])
     judged = {plain_name(c) for _, look in looks for c in look.columns}
     found = guess(labels.path, labels.frame, hints, judged)
-    _check_hints(hints, found, [look for _, look in looks])
     if not found.metrics and (verdicts or not found.has_texts):
         message = "no column looks like labels that people gave"
         columns = some(found.look.columns) if found.look else ""
@@ -226,9 +229,9 @@ def _kind(table: Table, look: Look) -> str:
     return "" if look.like_labels or "text" not in look.roles else "answers"
 
 
-def _check_hints(hints: Hints, found: Guess, looks: Sequence[Look]) -> None:
+def _check_hints(hints: Hints, looks: Sequence[Look]) -> None:
     """Raise SetupError for named columns that are in no table."""
-    every = {*(found.look.columns if found.look else ()), *(c for x in looks for c in x.columns)}
+    every = {column for look in looks for column in look.columns}
     named = {"annotators": hints.annotators, "item": hints.item, "question": hints.question}
     raise_any([
         Problem("is not a column of the tables", "", None, key, column, some(sorted(every)))
@@ -242,7 +245,7 @@ def _renamed(found: Guess, looks: Sequence[tuple[Table, Look]]) -> dict[str, str
     """The title of each metric: where the labels' columns do not say it, a judge's column may."""
     titles = {metric: metric for metric in found.metrics or EXAMPLE}
     if list(titles) == ["Label"]:
-        spelt = {normalise(text) for text in found.metrics["Label"]}
+        spelt = {plain_label(text) for text in found.metrics["Label"]}
         names = [
             column
             for _, look in looks
@@ -261,9 +264,15 @@ def _with_labels_of_judges(found: Guess, looks: Sequence[Look]) -> Guess:
         columns += [found.look.columns[column] for column, _ in found.judges.values()]
     for about in () if found.pair else columns:
         for metric, labels in metrics.items():
-            spelt = {*map(normalise, labels)}
+            spelt = {*map(plain_label, labels)}
             if not about.why_no_labels and _fits(about.often, spelt):
-                more = [text for text in about.labels() if normalise(text) not in spelt]
+                more = [
+                    text
+                    for text in about.labels()
+                    if plain_label(text) not in spelt
+                    and about.often[text] > 1
+                    and _LABEL.fullmatch(text)
+                ]
                 metrics[metric] = ordered((*labels, *more))
     return replace(found, metrics=metrics)
 
@@ -275,7 +284,7 @@ def _says_nothing(column: str) -> bool:
 
 def _fits(often: Mapping[str, int], labels: Collection[str]) -> bool:
     """True where at least half of the cells are labels, and two of these occur or all cells are."""
-    known = {text: n for text, n in often.items() if normalise(text) in labels}
+    known = {text: n for text, n in often.items() if plain_label(text) in labels}
     total = sum(often.values())
     return (
         bool(known)
@@ -534,7 +543,7 @@ def _verdicts_of(
     chosen = {m.id: _best(m, asked[m.id] or fitting[m.id], look) for m in rubric.metrics}
     metrics = {metric: column for metric, column in chosen.items() if column}
     if not metrics:
-        message = f"no column holds verdicts with labels of {some(m.title for m in rubric.metrics)}"
+        message = "no column holds verdicts with the labels of the annotators"
         allowed = some(dict.fromkeys(text for m in rubric.metrics for text in m.label_texts))
         raise SetupError(
             Problem(message, look.source.path, None, "judge", some(look.columns), allowed)
@@ -550,7 +559,7 @@ def _names_in(look: Look, column: str) -> list[str]:
 
 
 def _holds(often: Mapping[str, int], metric: Metric) -> bool:
-    texts = set(map(normalise, metric.label_texts))
+    texts = set(map(plain_label, metric.label_texts))
     if metric.preference:
         return any(
             plain_name(text).split("_")[0] in (*_TIES, "model", "response", "a", "b", "system")
@@ -598,7 +607,7 @@ def _in_words(
     """A line on the labels, one on the judges, one on items and questions."""
     who = [name for name in found.columns if name]
     if who:
-        columns = [next(iter(found.columns[name].values())) for name in who]
+        columns = [column for name in who for column in found.columns[name].values()]
         people = f"{counted(len(who), 'annotator')} in the columns {some(columns)}"
     elif (column := found.roles.get("annotator", "")) and found.look:
         people = f"{counted(len(found.look.different(column)), 'annotator')} in column {column}"
@@ -617,12 +626,13 @@ def _in_words(
     by_table: dict[str, list[str]] = {}
     for judge in judges:
         read = ", ".join([*judge.spec.get("metrics", {}).values()] or [judge.spec.get("label", "")])
-        by_table.setdefault(judge.table.name, []).append(f"{some(judge.names)} in column {read}")
+        columns = "columns" if ", " in read else "column"
+        by_table.setdefault(judge.table.name, []).append(f"{some(judge.names)} in {columns} {read}")
     for table, said in by_table.items():
         yield f"{table}: judge {'; '.join(said)}"
     key = " and ".join(found.key or tuple(filter(None, [found.roles.get("item_id")])))
     items = f"items by column {key}" if key else "each row is an item"
     about = found.roles.get("group") or found.roles.get("question", "")
-    if about and found.look is not None:
+    if about and about != key and found.look is not None:
         items += f"; {found.look.columns[about].different:,} questions in column {about}"
     yield items

@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 import judgebench as jb
@@ -180,3 +181,85 @@ def test_tables_become_a_decision_in_one_command_and_files_in_another(
     assert code == 0, err
     again = {(d["judge"], d["metric"]): d["outcome"] for d in json.loads(out)["decisions"]}
     assert again == decided
+
+
+def test_several_metrics_of_several_people_in_columns(tmp_path: Path) -> None:
+    yes, n = ("yes", "no"), 40
+    people = [("id", "A.M. safe", "K.L. safe", "A.M. helpful", "K.L. helpful")]
+    people += [(i, yes[i % 2], yes[(i + (i % 9 == 0)) % 2], yes[i // 2 % 2], yes[i // 2 % 2])
+               for i in range(n)]  # fmt: skip
+    judge = [("id", "safe", "helpful"), *((i, yes[i % 2], yes[i // 2 % 2]) for i in range(n))]
+    found = jb.study(table(tmp_path / "p.csv", people), table(tmp_path / "j.csv", judge))
+    assert found.makers == ("A.M.", "K.L.")
+    assert [metric.id for metric in found.rubric.metrics] == ["safe", "helpful"]
+    assert [judge.name for judge in found.judges if judge.kind == "judge"] == ["j"]
+
+
+def test_criteria_with_the_same_scale_are_metrics_and_a_code_may_be_a_float(tmp_path: Path) -> None:
+    people = [("item", "rater", "fluency", "coherence")]
+    people += [
+        (i, who, 1 + i % 3, 1 + (i + k) % 3) for i in range(30) for k, who in enumerate("ab")
+    ]
+    judge = pd.DataFrame({"item": range(30), "fluency": [1 + i % 3 for i in range(30)]})
+    judge["coherence"] = [float("nan") if i == 4 else 1 + i % 3 for i in range(30)]  # 1.0, 2.0
+    with pytest.warns(UserWarning, match=r"a number with \.0"):
+        found = jb.study(
+            pd.DataFrame(people[1:], columns=people[0]), judge.astype({"coherence": str}),
+            columns={"order": ["fluency: 1 < 2 < 3"], "judge": "gpt-4"},
+        )  # fmt: skip
+    assert [(m.id, m.kind) for m in found.rubric.metrics] == [
+        ("fluency", "ordinal"), ("coherence", "nominal"),
+    ]  # fmt: skip
+    (real,) = (judge for judge in found.judges if judge.kind == "judge")
+    assert (real.name, real.verdicts["7"].labels["coherence"]) == ("gpt-4", "2")
+
+
+def test_the_order_of_two_tables_does_not_matter_where_names_say_what_they_are(
+    call,  # type: ignore[no-untyped-def]
+    tmp_path: Path,
+) -> None:
+    labels, judge = surnames(tmp_path)
+    said = [call("decide", *tables, "--json")[1] for tables in ((labels, judge), (judge, labels))]
+    assert json.loads(said[0])["decisions"] == json.loads(said[1])["decisions"]
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (("--item", "nr"), "--item: is not a column of the tables; found nr; allowed: "),
+        (("--order", "Safe < Unsafe"), "--order: the order leaves out labels that the table holds"),
+        (("--order", "Safe"), "--order: is no order of labels; found Safe; allowed: LABEL <"),
+        (("--annotators", "Huber,Meier"), "--annotators: is not a column of the tables"),
+    ],
+)
+def test_what_cannot_be_understood_is_one_error_with_the_option_that_settles_it(
+    call,  # type: ignore[no-untyped-def]
+    tmp_path: Path,
+    options: tuple[str, ...],
+    expected: str,
+) -> None:
+    code, _, err = call("decide", *surnames(tmp_path), *options, "--save", tmp_path / "bench")
+    assert code == 2
+    assert expected in err
+    assert err.count("error:") == 1
+    assert not (tmp_path / "bench").exists()
+
+
+def test_tables_without_a_common_item_name_both(call, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    labels, _ = surnames(tmp_path)
+    other = table(tmp_path / "gpt-4.csv", [("id", "verdict"), ("z1", "Safe"), ("z2", "Unsafe")])
+    code, _, err = call("decide", labels, other)
+    assert code == 2
+    assert (
+        "gpt-4.csv: --item: no column holds the items of labels.csv (its column prompt_id)" in err
+    )
+
+
+def test_the_order_makes_a_metric_ordinal_and_columns_may_be_named(tmp_path: Path) -> None:
+    labels, judge = surnames(tmp_path)
+    columns = {"annotators": ["Huber", "Silva"], "order": "Safe < Unsure < Unsafe"}
+    with pytest.warns(UserWarning, match="counted as unread"):
+        found = jb.study(labels, judge, columns=columns)
+    assert found.makers == ("Huber", "Silva")
+    assert found.rubric.metrics[0].most_severe == "Unsafe"
+    assert any("gpt-4.csv: judge gpt-4 in column safety" in note for note in found.notes)
