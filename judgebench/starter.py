@@ -269,8 +269,8 @@ _BENCH = """\
 # Written by judgebench from {{ source|comment }}.
 # docs/bench.md explains every key.
 name: {{ name|quoted }} # names the run folder: runs/{{ name }}
-rubric: rubric.yaml # order the labels there
-data: [{{ data }}] # further files of labels go here, such as a filled labels-template.csv
+rubric: rubric.yaml # the order of labels
+data: [{{ data }}] # further files of labels go here
 
 # Who is compared with the annotators.
 {% if judges %}

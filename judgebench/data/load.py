@@ -21,7 +21,7 @@ import judgebench
 from judgebench.data.answer_file import AnswerFile
 from judgebench.data.findings import Findings
 from judgebench.data.gather import Collected, Said, VerdictSource, report_lacking
-from judgebench.data.guess import recognise, stem
+from judgebench.data.guess import stem
 from judgebench.data.importers import read_log
 from judgebench.data.importers.log import tables
 from judgebench.data.open_table import (
@@ -32,6 +32,7 @@ from judgebench.data.open_table import (
     reader_of_wing,
 )
 from judgebench.data.pairs import KnownPairs, WantedPairs, known_pairs
+from judgebench.data.recognise import recognise
 from judgebench.data.row_reader import read_table
 from judgebench.data.spec import (
     DataSpec,

@@ -29,6 +29,7 @@ from judgebench.data.guess import (
     plain_name,
     stem,
 )
+from judgebench.data.recognise import probability_columns
 from judgebench.data.spec import DataSpec, Described, FileSpec
 from judgebench.errors import Problem, SetupError, raise_any, some
 from judgebench.rubric import Metric, Rubric, normalise
@@ -518,11 +519,15 @@ def _verdicts_of(
     who: dict[str, Any] = {"judge": named if named and not name else {"value": default}}
     names = [default] if not named or name else _names_in(look, named)
     beside: dict[str, Any] = {n: plain[n] for n in ("status", "raw", "repeat") if n in plain}
+    own = {column.casefold(): column for column in look.columns}
+    if shares := probability_columns(own, rubric, {"metric", "label"} <= roles.keys()):
+        beside["probabilities"] = shares
     if "metric" in roles and "label" in roles:
         spec = {**who, "metric": roles["metric"], "label": roles["label"], **beside}
         yield JudgeTable(names, table, spec, look.source)
         return
-    free = {c: x for c, x in look.usable.items() if c not in beside.values() and c != named}
+    aside = {named, *shares, *(plain[n] for n in ("status", "raw", "repeat") if n in plain)}
+    free = {column: about for column, about in look.usable.items() if column not in aside}
     taken = {roles[r] for r in ("item_id", "question", "text", "group", "reference") if r in roles}
     fitting = {
         metric.id: [c for c in free if c not in taken and _holds(free[c].often, metric)]
@@ -607,8 +612,8 @@ def _in_words(
     """A line on the labels, one on the judges, one on items and questions."""
     who = [name for name in found.columns if name]
     if who:
-        columns = [column for name in who for column in found.columns[name].values()]
-        people = f"{counted(len(who), 'annotator')} in the columns {some(columns)}"
+        headed = [column for name in who for column in found.columns[name].values()]
+        people = f"{counted(len(who), 'annotator')} in the columns {some(headed)}"
     elif (column := found.roles.get("annotator", "")) and found.look:
         people = f"{counted(len(found.look.different(column)), 'annotator')} in column {column}"
     else:
