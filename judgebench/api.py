@@ -250,6 +250,12 @@ def align(study: Study) -> Alignment:
     """
     from judgebench.alignment import align as compare
 
+    if not isinstance(study, Study):
+        message = (
+            "give a study, such as jb.study(labels, verdicts, rubric=...) makes of DataFrames or "
+            "files, or jb.open_run(folder)"
+        )
+        raise SetupError(Problem(message, field="align", found=f"a {type(study).__name__}"))
     return compare(study)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -38,6 +38,9 @@ from judgebench.stats.arrays import FloatArray
 from judgebench.studies.study import JudgeKind, JudgeVerdicts, Study
 from judgebench.studies.truth import Labels
 from judgebench.studies.verdicts import status_counts, trained_on, was_asked
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 ALIGNED = "align"  # the key in Study.beside of the results of an alignment made before
 
@@ -115,6 +118,32 @@ class Alignment(Shown):
     def results(self) -> Results:
         """Every number of the alignment."""
         return self.found
+
+    def table(self) -> pd.DataFrame:
+        """Judges by statistics, as a paper shows them: of each metric the annotators, every judge
+        and of each statistic the best baseline. Failures are left out, undefined numbers are NaN.
+
+        >>> import judgebench as jb
+        >>> table = jb.align(jb.open_run("runs/small")).table()
+        >>> table.loc["Empathy"].index.to_list()
+        ['annotators', 'my-judge', 'best baseline']
+        >>> table.columns.to_list()[:2]
+        ['accuracy', 'balanced_accuracy']
+        """
+        import pandas as pd
+
+        keys = [key for key in STATISTICS if self.results.select("score", key)]
+        lines: dict[tuple[str, str], list[float | None]] = {}
+        for metric in self.rubric.metrics:
+            best = [self.best_control(key, metric.id) for key in keys]
+            lines[metric.title, "annotators"] = [self.ceiling(k, metric.id).value for k in keys]
+            for judge in self.real_judges:
+                scores = [self.score(key, judge.name, metric.id).value for key in keys]
+                lines[metric.title, judge.name] = scores
+            lines[metric.title, "best baseline"] = [one[1].value if one else None for one in best]
+        index = pd.MultiIndex.from_tuples(lines, names=["metric", "judge"])
+        frame = pd.DataFrame([*lines.values()], index, keys, dtype=float)
+        return frame if len(self.rubric.metrics) > 1 else frame.droplevel("metric")
 
     def records(self) -> dict[str, list[Any]]:
         """Every number, and who made the truth."""

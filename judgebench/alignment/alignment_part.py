@@ -11,10 +11,10 @@ from judgebench.alignment import alignment_figures as figures
 from judgebench.alignment import alignment_tables as tables
 from judgebench.alignment.alignment import Alignment, Disagreement, JudgeSummary
 from judgebench.alignment.caveats import MOST_NAMED
-from judgebench.records import TRAINED_ON, Status, Verdict
+from judgebench.records import TRAINED_ON, Estimate, Status, Verdict
 from judgebench.results.answer_texts import reasons_of, texts_of
 from judgebench.results.layout import Layout
-from judgebench.results.part import Block, Card, Drawing, Part
+from judgebench.results.part import Block, Card, Drawing, Part, Standing
 from judgebench.results.tables import DASH, Cell, Look, Table
 from judgebench.rubric import Metric
 from judgebench.studies.study import JudgeKind, backend_fact
@@ -60,7 +60,23 @@ def alignment_part(a: Alignment) -> Part:
         paper=tuple(tables.paper_tables(a)) if a.n_labels and a.real_judges else (),
         urgent=a.collapsed,
         files=a.files if a.real_judges else {},
+        accuracies=tuple(_accuracies(a)) if a.n_labels else (),
     )
+
+
+def _accuracies(a: Alignment) -> Iterator[Standing]:
+    """Each judge beside annotators and the best baseline, without an outcome."""
+    for metric in a.rubric.metrics:
+        rows = a.results.select("ceiling", "accuracy", metric=metric.id)
+        people = {row["who"]: row.estimate for row in rows if row["who"] != "all"}
+        name, best = a.best_control("accuracy", metric.id) or ("", Estimate(None, reason=""))
+        for judge in a.real_judges:
+            own = a.score("accuracy", judge.name, metric.id, "worst")
+            missing = a.score("accuracy", judge.name, metric.id).n_missing
+            yield Standing(
+                judge.name, metric.title, "", "none", own, missing,
+                a.ceiling("accuracy", metric.id), people, best, name, 0.0, "", "",
+            )  # fmt: skip
 
 
 def _blocks(a: Alignment) -> Iterator[Block]:

@@ -14,13 +14,22 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, partial
 from importlib.util import find_spec
+from itertools import groupby
 from typing import Any
 
 import numpy as np
 
 from judgebench.errors import MissingExtra
 from judgebench.records import Estimate
-from judgebench.results.part import Drawing, Figure, HeatMap, Intervals, Lane, Scale
+from judgebench.results.part import (
+    Drawing,
+    Figure,
+    HeatMap,
+    Intervals,
+    Lane,
+    Scale,
+    Standing,
+)
 from judgebench.results.tables import DASH, Cell
 from judgebench.words import wrapped
 
@@ -50,6 +59,8 @@ _SHAPES = ("o", "s", "D", "^", "v", "P", "X", "p", "h")
 _GREY = "#767676"
 _WARN = "#8a4b00"
 _LINES = ("-", "--", ":", "-.")  # of the bounds
+_OUTCOMES = {"good": "#1a7f4b", "fair": "#0b5cad", "bad": "#b3261e", "unclear": "#6b7280"}
+_KEY = "#333333"  # of a judge in a legend, whatever its outcome
 # All grow evenly darker to the dark end, so that steps are told apart without colours too. The
 # controls stay pale: they are there to compare with.
 _MAPS: Mapping[Scale, str] = {"good": "Blues", "bad": "OrRd", "signed": "PuOr"}
@@ -155,6 +166,63 @@ def draw_intervals(shown: Intervals) -> Any:
     figure.suptitle(wrapped(shown.title, 62), x=0.02, ha="left", fontsize=10)
     figure.legend(loc="outside lower left", ncols=across)
     return figure
+
+
+def plot_standings(standings: Sequence[Standing]) -> Any:
+    """A row for each judge, the metrics after each other: its share with the interval, a dot for
+    each annotator, a bar for the best baseline, and shaded what is as good as an annotator."""
+    rows = [
+        (metric, one)
+        for metric, same in groupby(standings, key=lambda one: one.metric)
+        for one in (None, *same)
+    ]
+    names = [metric if one is None else one.judge for metric, one in rows]
+    _check_installed()
+    import matplotlib.pyplot as plt
+
+    with plt.rc_context(_STYLE):
+        size = (6.8, 1.25 + 0.27 * len(rows))
+        figure, axes = plt.subplots(figsize=size, layout="constrained")
+        for y, (_, one) in enumerate(rows):
+            if one is not None:
+                _draw_standing(axes, y, one)
+        axes.set_yticks(range(len(names)), [wrapped(name, 34) for name in names])
+        for label, (_, one) in zip(axes.get_yticklabels(), rows, strict=True):
+            label.set_fontweight("normal" if one else "bold")
+        axes.set(xlim=(0, 1.02), ylim=(len(rows) - 0.4, -0.6))
+        axes.set_xlabel("Share of answers with the reference label")
+        axes.tick_params(axis="y", length=0)
+        axes.spines["left"].set_visible(False)
+        axes.grid(axis="x", color="#e3e3e3", linewidth=0.6)
+        axes.set_axisbelow(True)
+        handles = {text: mark for mark, text in zip(*axes.get_legend_handles_labels(), strict=True)}
+        figure.legend(
+            handles.values(), handles.keys(), loc="outside lower center", ncols=len(handles)
+        )
+    return axes
+
+
+def _draw_standing(axes: Any, y: int, one: Standing) -> None:
+    humans, own, best = one.humans.value, one.accuracy.value, one.baseline.value
+    colour = _OUTCOMES.get(one.look, _COLOURS[0])
+    if humans is not None and one.margin:
+        label = f"annotators less {one.margin:g}, or better"
+        shade: dict[str, Any] = {"color": _COLOURS[2], "alpha": 0.15, "linewidth": 0}
+        axes.barh(y, 1 - humans + one.margin, 0.86, humans - one.margin, label=label, **shade)
+    known = [e.value for e in one.annotators.values() if e.value is not None]
+    look: dict[str, Any] = {"linestyle": "none", "color": _GREY, "markersize": 4.5, "alpha": 0.8}
+    axes.plot(known, [y] * len(known), marker="o", label="annotator", **look)
+    if best is not None:
+        bar: dict[str, Any] = {"marker": "|", "markersize": 11, "markeredgewidth": 2.2}
+        axes.plot([best], [y], linestyle="none", color="#b98900", label="best baseline", **bar)
+    if own is not None:
+        shape: dict[str, Any] = {"marker": "D", "markersize": 5.5, "elinewidth": 2.2}
+        axes.errorbar(own, y, xerr=whisker(one.accuracy), color=colour, **shape, zorder=4)
+        key: dict[str, Any] = {"marker": "D", "markersize": 5.5, "color": _KEY, "linewidth": 2.2}
+        axes.plot([], [], label="judge, with interval", **key)
+    said = "  ".join(filter(None, (DASH if own is None else f"{own:.2f}", one.outcome)))
+    at_right = axes.get_yaxis_transform()
+    axes.text(1.01, y, said, va="center", color=colour, transform=at_right, fontsize=SMALL)
 
 
 def looks_of(lanes: Sequence[Lane]) -> Mapping[str, dict[str, Any]]:

@@ -162,7 +162,8 @@ class Part:
     are what a reader asks first (outcomes, answers, rubric, judges, date): heading and what is
     said. `screen` is what a terminal shows of it unless everything is asked for, `paper` the tables
     that a paper would show, and `files` are tables of texts beside it, each a CSV file.
-    `headline` says in a line what was studied.
+    `headline` says in a line what was studied; `accuracies` are lines without an outcome, to plot
+    where no standings are.
     """
 
     key: str
@@ -177,6 +178,7 @@ class Part:
     files: Files = field(default_factory=dict)
     own_file: bool = False
     headline: str = ""
+    accuracies: tuple[Standing, ...] = ()
 
     @property
     def standings(self) -> tuple[Standing, ...]:

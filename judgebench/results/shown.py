@@ -9,12 +9,14 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from judgebench.errors import SetupError
 from judgebench.features import Named
 from judgebench.results.part import LaneKind, Part, caveats, incomplete
 from judgebench.results.rows import Results
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 
 class Shown:
@@ -51,6 +53,22 @@ class Shown:
         """The JSON of these findings, by key: a mapping for each number, null where it is
         undefined."""
         return {self.part.key: [row.plain() for row in self.results]}
+
+    def plot(self) -> Axes:
+        """The accuracy of each judge with its interval, beside annotators and the best baseline, as
+        axes of matplotlib. Raises SetupError where nothing of this kind was measured.
+
+        >>> import judgebench as jb
+        >>> axes = jb.decide(jb.open_run("runs/small")).plot()
+        >>> axes.get_xlabel()
+        'Share of answers with the reference label'
+        """
+        from judgebench.results.figure import plot_standings
+
+        if not (lines := self.part.standings or self.part.accuracies):
+            raise SetupError("there is nothing to plot: no judge was compared with annotators")
+        axes: Axes = plot_standings(lines)
+        return axes
 
     def __str__(self) -> str:
         from judgebench.results.terminal import as_text

@@ -6,6 +6,7 @@ import io
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
+from typing import Any
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -57,7 +58,8 @@ def print_parts(
 def as_text(part: Part, width: int = 100) -> str:
     """The first thing that a part has to say on a screen, without colours, and its caveats."""
     out = io.StringIO()
-    console = Console(file=out, width=width, no_color=True, force_terminal=False)
+    plain: dict[str, Any] = {"no_color": True, "force_terminal": False, "force_jupyter": False}
+    console = Console(file=out, width=width, **plain)  # in a notebook, too, text is only returned
     print_parts([replace(part, urgent=tuple(caveats([part])))], console, everything=False)
     return out.getvalue().strip("\n")
 

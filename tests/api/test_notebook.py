@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import shutil
 from pathlib import Path
 
+import pytest
 from notebook import run_notebook
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 
-def test_the_notebook_runs_and_shows_decisions_numbers_and_a_plot(tmp_path: Path) -> None:
+def test_the_notebook_runs_in_a_kernel_and_shows_each_result_once(tmp_path: Path) -> None:
+    pytest.importorskip("nbclient", reason="needs nbclient")
+    pytest.importorskip("ipykernel", reason="needs ipykernel")
     shutil.copytree(EXAMPLES / "demo", tmp_path / "demo")
     notebook = run_notebook(EXAMPLES / "notebook.ipynb", tmp_path)
-    outputs = [out for cell in notebook["cells"] for out in cell.get("outputs", ())]
-    shown = [out["data"] for out in outputs if "data" in out]
-    assert "DO NOT USE" in shown[0]["text/plain"]
-    assert "<table" in shown[0]["text/html"]
-    assert any("humans_accuracy" in data["text/plain"] for data in shown)
-    assert any("annotator-3" in data["text/plain"] for data in shown)
-    assert "image/png" in shown[-1]
+    code = [cell["outputs"] for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    for outputs in code:
+        shown = [out for out in outputs if out["output_type"] != "stream"]
+        assert len(shown) == 1
+        assert not [out for out in outputs if out.get("name") == "stdout"]
+    data = [next(out["data"] for out in outputs if "data" in out) for outputs in code]
+    assert "DO NOT USE  judge 0." in "".join(data[0]["text/plain"])
+    assert "".join(data[0]["text/html"]).count("DO NOT USE") >= 1
+    assert "humans_accuracy" in "".join(data[1]["text/plain"])
+    assert "annotator-3" in "".join(data[3]["text/plain"])
+    picture = base64.b64decode(data[4]["image/png"])
+    assert picture.startswith(b"\x89PNG")
+    assert len(picture) > 10_000
 
 
 def test_the_outputs_in_the_file_are_those_of_its_cells() -> None:
@@ -28,3 +38,4 @@ def test_the_outputs_in_the_file_are_those_of_its_cells() -> None:
     code = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
     assert [cell["execution_count"] for cell in code] == list(range(1, len(code) + 1))
     assert all(cell["outputs"] for cell in code)
+    assert "image/png" in code[-1]["outputs"][-1]["data"]

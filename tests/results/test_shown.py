@@ -1,0 +1,77 @@
+"""Findings as a table, as a plot and as text, in a notebook too."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+from matplotlib import pyplot as plt
+
+import judgebench as jb
+from judgebench.alignment import Alignment
+from judgebench.errors import SetupError
+from judgebench.results.part import Part
+from judgebench.results.rows import Results
+from judgebench.results.shown import Shown
+
+
+def test_the_table_has_judges_by_statistics_with_the_numbers_of_the_rows(
+    realistic: Alignment,
+) -> None:
+    table = realistic.table()
+    judges = [judge.name for judge in realistic.real_judges]
+    for metric in realistic.rubric.metrics:
+        of_metric = table.loc[metric.title]
+        assert of_metric.index.to_list() == ["annotators", *judges, "best baseline"]
+        for key in ("accuracy", "kappa", "alpha", "severe_recall"):
+            value = realistic.score(key, judges[0], metric.id).value
+            shown = of_metric.loc[judges[0], key]
+            assert math.isnan(shown) if value is None else shown == value
+        assert (
+            of_metric.loc["annotators", "accuracy"]
+            == realistic.ceiling("accuracy", metric.id).value
+        )
+    one = replace(
+        realistic, rubric=realistic.rubric.model_copy(update={"metrics": [metric]})
+    ).table()
+    assert one.index.to_list() == ["annotators", *judges, "best baseline"]
+
+
+def test_the_plot_is_axes_with_a_row_for_each_judge_and_metric(realistic: Alignment) -> None:
+    axes = realistic.plot()
+    names = [label.get_text().replace("\n", "") for label in axes.get_yticklabels()]
+    metrics, judges = len(realistic.rubric.metrics), len(realistic.real_judges)
+    assert len(names) == metrics * (1 + judges)
+    assert realistic.real_judges[0].name.replace("\n", "") in names
+    legend = [text.get_text() for text in axes.figure.legends[0].get_texts()]
+    assert legend == ["annotator", "best baseline", "judge, with interval"]
+    assert axes.figure in map(plt.figure, plt.get_fignums())  # so that a notebook shows it
+    plt.close(axes.figure)
+
+
+class Bare(Shown):
+    """Findings of nothing."""
+
+    @property
+    def part(self) -> Part:  # type: ignore[override]
+        return Part("bare", "nothing", Results())
+
+
+def test_what_cannot_be_plotted_says_so() -> None:
+    with pytest.raises(SetupError, match="nothing to plot"):
+        Bare().plot()
+
+
+def test_text_is_returned_and_not_printed_in_a_notebook(
+    realistic: Alignment, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
+    assert "Accuracy" in str(realistic)
+    assert capsys.readouterr().out == ""
+
+
+def test_a_table_given_to_align_is_told_what_align_wants() -> None:
+    with pytest.raises(SetupError, match=r"jb\.study\(labels, verdicts.*found a DataFrame"):
+        jb.align(pd.DataFrame({"item_id": ["a"]}))  # type: ignore[arg-type]
