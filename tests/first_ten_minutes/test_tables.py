@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import csv
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import pandas as pd
@@ -263,3 +267,23 @@ def test_the_order_makes_a_metric_ordinal_and_columns_may_be_named(tmp_path: Pat
     assert found.makers == ("Huber", "Silva")
     assert found.rubric.metrics[0].most_severe == "Unsafe"
     assert any("gpt-4.csv: judge gpt-4 in column safety" in note for note in found.notes)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no pseudo-terminals there")
+def test_a_person_at_a_terminal_is_asked_for_the_order(tmp_path: Path) -> None:
+    ours, theirs = os.openpty()
+    command = [sys.executable, "-m", "judgebench", "decide", *surnames(tmp_path), "--json"]
+    ran = subprocess.Popen(command, stdin=theirs, stderr=theirs, stdout=subprocess.PIPE, text=True)
+    os.close(theirs)
+    os.write(ours, b"3 1 2\n")
+    said = b""
+    with suppress(OSError):  # of a terminal whose other end is closed
+        while part := os.read(ours, 1 << 16):
+            said += part
+    out, _ = ran.communicate(timeout=60)
+    os.close(ours)
+    assert ran.returncode == 0, said
+    assert b"safety: 1 Safe  2 Unsure  3 Unsafe" in said
+    (decided,) = json.loads(out)["decisions"]
+    keys = {condition["key"] for condition in decided["conditions"]}
+    assert "severe_items" in keys  # as of ordinal metrics
