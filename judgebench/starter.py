@@ -67,7 +67,7 @@ def init(
     ['bench.yaml', 'data.yaml', 'rubric.yaml', 'labels-template.csv']
     """
     paths = [files] if isinstance(files, str | Path) else files
-    found = understand_files([Path(path) for path in paths], Hints.given(columns))
+    found = understand_files([Path(path) for path in paths], Hints.given(columns), labelled=False)
     return save(found, Path(to) if to is not None else found.found.path.parent)
 
 

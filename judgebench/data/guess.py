@@ -441,7 +441,10 @@ def _guess(
     if not {"annotator", "metric"} & roles.keys():
         short = [name for name in columns if len(name) <= _LONGEST_NAME]
         of_models = {name for name in short if name in hints.judge or is_like_a_program(name)}
-        of_models -= {*roles.values(), *pair, *hints.annotators}
+        texts = [c for c, about in usable.items() if about.mean >= _LONG_TEXT]
+        about_one = {c for c in columns if any(t in c and t != c for t in texts)}
+        judged = {*judged, *map(plain_name, about_one)}  # of several texts in a row
+        of_models -= {*roles.values(), *pair, *hints.annotators, *about_one}
         made = {name: labels for name, labels in metrics.items() if name not in of_models}
         made, people = _people(made, hints.annotators, judged)
         _check_few(made, source)
@@ -695,7 +698,7 @@ def _annotator(columns: Mapping[str, _Column], roles: Mapping[str, str], key: Se
     found = [
         c
         for c in _free(columns, roles)
-        if columns[c].repeats
+        if 2 * columns[c].different <= columns[c].filled  # people label more than one item
         and _combinations(columns, c, *key) == columns[c].filled == len(columns[c].codes)
     ]
     return min(found, key=lambda c: columns[c].different, default="")

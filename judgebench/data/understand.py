@@ -139,10 +139,13 @@ def understand_given(
     )
 
 
-def understand_files(paths: Sequence[Path], hints: Hints = NO_HINTS) -> Understood:
-    """Understand files in any order, which may hold answers alone. Raises SetupError."""
+def understand_files(
+    paths: Sequence[Path], hints: Hints = NO_HINTS, *, labelled: bool = True
+) -> Understood:
+    """Understand files in any order, which are `labelled` or may hold answers alone. Raises
+    SetupError."""
     labels, verdicts, answers = sorted_tables([Table(path) for path in paths])
-    return understand(labels, verdicts, answers, hints)
+    return understand(labels, verdicts, answers, hints, labelled=labelled)
 
 
 def plain_spec(file: FileSpec) -> dict[str, Any]:
@@ -167,7 +170,7 @@ def _short(value: Any) -> Any:
 
 def understand(
     labels: Table, verdicts: Sequence[Table] = (), answers: Table | None = None,
-    hints: Hints = NO_HINTS,
+    hints: Hints = NO_HINTS, *, labelled: bool = True,
 ) -> Understood:  # fmt: skip
     """Understand a table of labels, or of labels and verdicts, tables of verdicts, and one of
     answers. Raises SetupError where a column has to be named."""
@@ -177,7 +180,7 @@ def understand(
         _check_hints(hints, [own, *(look for _, look in looks)])
     judged = {plain_name(c) for _, look in looks for c in look.columns}
     found = guess(labels.path, labels.frame, hints, judged)
-    if not found.metrics and (verdicts or not found.has_texts):
+    if not found.metrics and (verdicts or labelled):
         message = "no column looks like labels that people gave"
         columns = some(found.look.columns) if found.look else ""
         raise SetupError(Problem(message, str(labels.path), None, "annotators", columns))
