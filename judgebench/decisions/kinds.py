@@ -145,6 +145,7 @@ KINDS: Mapping[str, Kind] = {
             "agrees {points} less often than annotators on answers of {rival}",
             number="+.3f",
             of_labels=False,
+            of_agreement=True,
         ),
         Kind(
             "robustness",

@@ -152,10 +152,12 @@ def _condition_figures(decisions: Decisions) -> Iterator[Intervals]:
 
 
 def _kind_title(c: Condition) -> str:
-    """The title of a condition, without the control judge or the probe of one decision."""
+    """The title of a condition, without the baseline, system or probe of one decision."""
     title = c.title.split(", ")[0] if c.key == "robustness" else c.title
-    if c.rival:
-        title = f"{title.split(', judge minus')[0]}, judge minus the strongest control"
+    if c.key == "systems":
+        title = KINDS[c.key].title.format(rival="the system on which it is lowest")
+    elif c.rival:
+        title = f"{title.split(', judge minus')[0]}, judge minus the strongest baseline"
     return title[:1].upper() + title[1:]
 
 

@@ -324,11 +324,11 @@ def more_sentence(decision: Decision) -> str:
 
     Empty where it is clear or its reason says it already.
     """
-    more, said = decision.more, decision.reason.rstrip(".")
+    more, said = decision.more, decision.reason.rstrip(". ")
     if more is None or (said and said.lower() in more.reason.lower()):
         return ""
     if more.items is None:
-        reason = (more.reason or NO_REASON).rstrip(".")
+        reason = (more.reason or NO_REASON).rstrip(". ")
         return f"More data: {reason[0].lower()}{reason[1:]}."
     severe = "" if more.severe is None else f", {more.severe:,} of them severe,"
     labels = "" if more.labels is None else f"{more.labels:,} "

@@ -347,7 +347,8 @@ def _guard(
 ) -> tuple[Obstacle | None, bool]:  # fmt: skip
     """Say why the judge can neither replace nor assist, whatever its numbers; None where it may.
     And whether it fails all the same: no guard saves it from that. Beside annotators who may be
-    copies of each other it fails only by what does not rest on how often these agree."""
+    copies of each other it fails only by what does not rest on how often these agree: copies seem
+    to agree more than people can, overall and on the answers of each system."""
     if study.config.blind == "no":
         return Obstacle(*IN_SIGHT), _fails(conditions)
     if camps:

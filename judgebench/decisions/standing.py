@@ -69,7 +69,7 @@ def next_step(decisions: Decisions, d: Decision) -> str:
 def _label_more(more: MoreData | None) -> str:
     if more is None or more.items is None:
         reason = (more.reason if more else "") or NO_REASON
-        return f"{reason[:1].upper()}{reason[1:].rstrip('.')}."
+        return f"{reason[:1].upper()}{reason[1:].rstrip('. ')}."
     severe = "" if more.severe is None else f", {more.severe:,} of them severe"
     if more.few_questions and more.questions:
         answers = counted(more.items, "answer")

@@ -133,7 +133,7 @@ def _uncertainty(conditions: Sequence[Condition]) -> str:
         for c in items
     ]
     parts += dict.fromkeys(
-        c.estimate.reason.rstrip(".") for c in conditions if c.estimate.value is None
+        c.estimate.reason.rstrip(". ") for c in conditions if c.estimate.value is None
     )
     text = "; ".join(parts)
     return f"{text[:1].upper()}{text[1:]}." if text else ""
@@ -171,7 +171,7 @@ def _measured(c: Condition) -> str:
     e, kind = c.estimate, KINDS[c.key]
     name, spec = filled(kind.name, c), kind.number
     if e.value is None:
-        return f"{name} undefined: {e.reason.rstrip('.')}"
+        return f"{name} undefined: {e.reason.rstrip('. ')}"
     required = "> 0" if _beats_controls(c) else f"{'≥' if c.at_least else '≤'} {c.bound:{spec}}"
     explained = (c.bound > 0 and kind.positive_bound) or c.missing
     missing = f" ({explained})" if explained and not kind.is_count else ""

@@ -103,10 +103,10 @@ def _besides(cell: Cell, usual: tuple[str, str]) -> str:
     parts = [cell.remark]
     if cell.estimate:
         shown = [p for p, u in zip(_basis(cell.estimate), usual, strict=True) if p != u]
-        parts += [*shown, cell.estimate.reason.rstrip(".")]
+        parts += [*shown, cell.estimate.reason]
         if cell.estimate.value is None:
             parts = [cell.remark, f"undefined: {cell.estimate.reason or NO_REASON}", *shown]
-    return "; ".join(part.rstrip(".") for part in parts if part)
+    return "; ".join(part.rstrip(". ") for part in parts if part)
 
 
 def _basis(estimate: Estimate) -> tuple[str, str]:

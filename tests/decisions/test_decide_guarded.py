@@ -8,6 +8,7 @@ import pytest
 from decide_case import HUMANS, TRUE, condition, decided, noisy
 
 import judgebench as jb
+from judgebench.decisions.kinds import KINDS
 from judgebench.decisions.result import Decisions, Outcome, State
 from judgebench.decisions.rule import DecisionRule
 
@@ -191,6 +192,7 @@ def test_people_who_copy_each_other_do_not_make_an_honest_judge_fail() -> None:
     assert found.outcome is Outcome.CANT_TELL
     assert "h1 and h2 gave the same labels" in found.reason
     assert decided(twins, "a" * len(TRUE)).outcome is Outcome.DO_NOT_USE
+    assert KINDS["systems"].of_agreement  # copies agree on the answers of each system, too
 
 
 def test_two_people_who_never_differ_are_named_wherever_a_bar_is_made() -> None:

@@ -347,6 +347,21 @@ def test_conditions_of_one_kind_share_a_figure_with_their_bound() -> None:
                 assert lanes[DECIDED.titles[d.metric], d.judge] == c.estimate
 
 
+def test_the_figure_of_the_systems_says_that_it_is_judge_minus_annotator() -> None:
+    lowest = Estimate(-0.2, -0.3, -0.1, "bootstrap", 40)
+    of_one = Condition(
+        "systems", "agreement with the others on answers of x, judge minus annotator",
+        State.NOT_MET, lowest, -0.05, True, rival="x",
+    )  # fmt: skip
+    decision = replace(DECIDED.decisions[0], replace=(of_one,), assist=())
+    part = replace(DECIDED, decisions=(decision,)).part
+    (title,) = [f.title for b in part.blocks for f in b.figures if f.key == "condition_systems"]
+    assert title == (
+        "Agreement with the others on answers of the system on which it is lowest, judge minus "
+        "annotator"
+    )
+
+
 def test_figures_have_plain_names_one_for_each_judge_and_signal() -> None:
     figures = [f for block in DECIDED.part.blocks for f in block.figures]
     triage = [f.key for f in figures if isinstance(f, Drawing) and f.key != "decisions"]

@@ -55,3 +55,8 @@ def test_a_value_that_rounds_to_zero_has_no_sign() -> None:
     assert Cell(estimate=Estimate(-0.0001), signed=True).value == "0.000"
     assert Cell(estimate=Estimate(0.25), signed=True).value == "+0.250"
     assert math.isclose(float(Cell(estimate=Estimate(-0.25)).value), -0.25)
+
+
+def test_a_reason_with_a_stop_and_a_space_has_one_stop_only() -> None:
+    cell = Cell(estimate=Estimate(None, n=3, reason="No item has one. "))
+    assert cell.provenance == "undefined: No item has one; n = 3, 0 missing"
