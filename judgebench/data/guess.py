@@ -184,6 +184,11 @@ class Guess:
         return Path(self.source.path)
 
     @property
+    def by(self) -> tuple[str, ...]:
+        """The columns by which items are known; none where each row is one."""
+        return self.key or tuple(filter(None, [self.roles.get("item_id")]))
+
+    @property
     def has_texts(self) -> bool:
         """True where there is something to judge."""
         return "text" in self.roles
@@ -441,8 +446,8 @@ def _guess(
     if not {"annotator", "metric"} & roles.keys():
         short = [name for name in columns if len(name) <= _LONGEST_NAME]
         of_models = {name for name in short if name in hints.judge or is_like_a_program(name)}
-        texts = [c for c, about in usable.items() if about.mean >= _LONG_TEXT]
-        about_one = {c for c in columns if any(t in c and t != c for t in texts)}
+        long = [c for c, about in usable.items() if about.mean >= _LONG_TEXT]
+        about_one = {c for c in columns if any(text in c and text != c for text in long)}
         judged = {*judged, *map(plain_name, about_one)}  # of several texts in a row
         of_models -= {*roles.values(), *pair, *hints.annotators, *about_one}
         made = {name: labels for name, labels in metrics.items() if name not in of_models}

@@ -668,7 +668,7 @@ class _RowReader:
         reading = said.labels.of(metric, text)
         if reading.kind in ERRORS:
             self._note(
-                "unread_verdict", f"is not a label of {metric.id}: counted as unread", row, column
+                "unread_verdict", f"is not a label of {metric.id}: counted as unparsed", row, column
             )
             return None, text
         if reading.kind and reading.label is not None:

@@ -189,10 +189,12 @@ def understand(
     rubric, ids, spellings = _rubric(stem_of(labels.path), metrics, found, hints.order)
     judges = [*_own_judges(labels, found, ids), *_judges(looks, found, rubric, hints)]
     _check_names(judges, labels)
-    entry = {**_settings(found.source), **entries(found, ids)}
+    entry = {**_settings(found.source), **entries(found, ids, answers is not None)}
     spec = DataSpec.model_validate({"files": [entry], "spellings": spellings})
     beside = None if answers is None else _answers(answers, found, hints)
     lines = list(_in_words(labels, found, metrics, judges))
+    if answers is not None and beside:
+        lines.insert(1, f"{answers.name}: the answers")
     return Understood(
         rubric, Described(spec, labels.frame), judges, lines, found, ids, beside
     )  # fmt: skip
@@ -407,9 +409,10 @@ def item_of(key: Sequence[str], look: Look | None = None) -> dict[str, Any]:
     return {"hash_of": list(key)}
 
 
-def entries(found: Guess, ids: Mapping[str, str]) -> dict[str, Any]:
-    """The items and labels of a table, as in a data.yaml."""
-    item = item_of(found.key or tuple(filter(None, [found.roles.get("item_id")])), found.look)
+def entries(found: Guess, ids: Mapping[str, str], beside: bool = False) -> dict[str, Any]:
+    """The items and labels of a table, as in a data.yaml; its labels alone where the answers stand
+    `beside` it."""
+    item = item_of(found.by, found.look)
     if "metric" in found.roles:
         rows = {"metric": found.roles["metric"], "label": found.roles["label"]}
         labels = [{**_who("", found), **rows}]
@@ -423,17 +426,14 @@ def entries(found: Guess, ids: Mapping[str, str]) -> dict[str, Any]:
     if several := found.responses:
         texts = (f"Response {i}: {{{column}}}" for i, column in enumerate(several, start=1))
         about["text"] = {"template": "\n\n".join(texts)}
-    if found.pair:
-        labels = [{"item_id": item, "pair": list(found.pair), **one} for one in labels]
-        return {"labels": labels}
-    if not found.has_texts and not (found.judges and not found.metrics):
-        beside = {r: about[r] for r in ("question", "group", "system") if r in about}
-        if labels and found.metrics:
-            return {"labels": [{"item_id": item, **beside, **one} for one in labels]}
+    if found.pair or beside or not found.has_texts:
+        with_them = {"pair": list(found.pair)} if found.pair else {}
+        if not (found.pair or beside):
+            with_them = {r: about[r] for r in ("question", "group", "system") if r in about}
+        return {"labels": [{"item_id": item, **with_them, **one} for one in labels]}
     empty = {"if_empty": "keep"} if found.blank_texts else {}
-    return {
-        "items": [{"item_id": item, **about, **empty, "labels": labels if found.metrics else []}]
-    }
+    labels = labels if found.metrics else []
+    return {"items": [{"item_id": item, **about, **empty, "labels": labels}]}
 
 
 def _who(who: str, found: Guess) -> dict[str, Any]:
@@ -450,7 +450,7 @@ def _settings(source: FileSpec) -> dict[str, Any]:
 
 def _own_judges(labels: Table, found: Guess, ids: Mapping[str, str]) -> Iterator[JudgeTable]:
     """The judges whose verdicts stand beside the labels."""
-    item = item_of(found.key or tuple(filter(None, [found.roles.get("item_id")])), found.look)
+    item = item_of(found.by, found.look)
     for name, (column, metric) in found.judges.items():
         columns = {ids[metric]: column}
         about = {"pair": list(found.pair)} if found.pair else {}
@@ -479,7 +479,7 @@ def _judges(
 def same_item(look: Look, found: Guess, hints: Hints = NO_HINTS) -> dict[str, Any]:
     """The columns of a table that name the items of another: those of the same names, else those
     that share the most ids. Raises SetupError where there are none."""
-    key = found.key or tuple(filter(None, [found.roles.get("item_id")]))
+    key = found.by
     theirs = found.look
     assert theirs is not None
     plain = {plain_name(column): column for column in look.columns}
@@ -625,6 +625,8 @@ def _in_words(
         f"metric {titles[metric]} with labels {', '.join(texts)}"
         for metric, texts in found.metrics.items()
     )
+    if not found.metrics:
+        people, metrics = "no labels", f"answers in column {found.roles['text']}"
     yield f"{labels.name}: {people}; {metrics}"
     if is_like_a_program(stem(labels.path)) and not who:
         yield (
@@ -638,7 +640,7 @@ def _in_words(
         by_table.setdefault(judge.table.name, []).append(f"{some(judge.names)} in {columns} {read}")
     for table, said in by_table.items():
         yield f"{table}: judge {'; '.join(said)}"
-    key = " and ".join(found.key or tuple(filter(None, [found.roles.get("item_id")])))
+    key = " and ".join(found.by)
     items = f"items by column {key}" if key else "each row is an item"
     about = found.roles.get("group") or found.roles.get("question", "")
     if about and about != key and found.look is not None:

@@ -132,7 +132,7 @@ def test_one_data_yaml_is_enough_to_decide(  # type: ignore[no-untyped-def]
     for file in (published, *(REPO / "examples" / "audit" / "xstest").glob("*.yaml")):
         (tmp_path / file.name).write_bytes(file.read_bytes())
     data, rubric = tmp_path / "data.yaml", tmp_path / "rubric.yaml"
-    with pytest.warns(UserWarning, match=r"gpt4_label: .* counted as unread \(11 times"):
+    with pytest.warns(UserWarning, match=r"gpt4_label: .* counted as unparsed \(11 times"):
         code, out, _ = call("decide", "--labels", data, "--verdicts", data, "--rubric", rubric)
     assert code == 0
     assert "the truth is made by annotator-1 and annotator-2" in out

@@ -227,6 +227,27 @@ def test_the_order_of_two_tables_does_not_matter_where_names_say_what_they_are(
     assert json.loads(said[0])["decisions"] == json.loads(said[1])["decisions"]
 
 
+def test_answers_in_a_table_of_their_own_say_what_the_questions_are(
+    call,  # type: ignore[no-untyped-def]
+    tmp_path: Path,
+) -> None:
+    text = "A long answer to the question, which is number {} of all."
+    people = [("item", "reply", "Huber", "Silva")]
+    people += [(f"p{i}", text.format(i), of(i), of(i, 7)) for i in range(N)]
+    answers = [("item", "prompt", "reply", "model")]
+    answers += [(f"p{i}", f"What of {i // 2}?", text.format(i), f"m{i % 2}") for i in range(N)]
+    judge = [("item", "verdict"), *((f"p{i}", of(i, 9)) for i in range(N))]
+    tables = (table(tmp_path / "gpt-4o.csv", judge), table(tmp_path / "a.csv", answers),
+              table(tmp_path / "people.csv", people))  # fmt: skip
+    code, out, err = call("decide", *tables)
+    assert code == 0, err
+    assert "a.csv: the answers" in out
+    assert f"{N} answers to {N // 2} questions" in out
+    code, out, err = call("init", *tables, "--to", tmp_path / "mine")
+    assert (code, err) == (0, "")
+    assert call("check", tmp_path / "mine" / "bench.yaml")[0] == 0
+
+
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
@@ -262,7 +283,7 @@ def test_tables_without_a_common_item_name_both(call, tmp_path: Path) -> None:  
 def test_the_order_makes_a_metric_ordinal_and_columns_may_be_named(tmp_path: Path) -> None:
     labels, judge = surnames(tmp_path)
     columns = {"annotators": ["Huber", "Silva"], "order": "Safe < Unsure < Unsafe"}
-    with pytest.warns(UserWarning, match="counted as unread"):
+    with pytest.warns(UserWarning, match="counted as unparsed"):
         found = jb.study(labels, judge, columns=columns)
     assert found.makers == ("Huber", "Silva")
     assert found.rubric.metrics[0].most_severe == "Unsafe"
