@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from rich.progress import TaskID
 
 _REDRAW_S = 0.1  # redrawing a bar costs more than many a verdict
+# Without a terminal a line is printed after so many seconds, later after a share of those so far.
+_SAY_S, _SAY_SHARE = 5.0, 0.1
 
 
 class Progress(Protocol):
@@ -97,6 +99,8 @@ class _Bar:
     note: str = ""
     statuses: Counter[Status] = field(default_factory=Counter)
     drawn: float = 0.0
+    began: float = field(default_factory=lambda: time.monotonic())
+    said: float = 0.0  # seconds after it began
 
     def add(self, what: Verdict | str) -> None:
         if isinstance(what, str):
@@ -165,6 +169,10 @@ class ProgressDisplay:
         if now - tally.drawn >= _REDRAW_S:
             tally.drawn = now
             self._draw(tally)
+        after = now - tally.began
+        if not self._console.is_terminal and after - tally.said >= max(_SAY_S, _SAY_SHARE * after):
+            tally.said = after
+            self.say(f"{name}: {tally.done:,} of {tally.total:,} after {after:.0f} s")
 
     def say(self, message: str) -> None:
         self._console.print(message, highlight=False, markup=False, soft_wrap=True)

@@ -42,3 +42,18 @@ def test_a_terminal_sees_a_bar_and_the_time_left() -> None:
     assert "4/4" in text, "asking again must not move the bar"
     assert "left" in text
     assert "4/4" not in shown(terminal=False)
+
+
+def test_without_a_terminal_a_line_is_printed_every_few_seconds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seconds = iter(range(1000))
+    monkeypatch.setattr("judgebench.progress.time.monotonic", lambda: float(next(seconds)))
+    out = io.StringIO()
+    with ProgressDisplay(Console(file=out, width=80)) as display:
+        display.start("tiny", total=400, done=0)
+        for _ in range(400):
+            display.advance("tiny", verdict())
+    told = [line for line in out.getvalue().splitlines() if " after " in line]
+    assert told[:3] == [f"tiny: {n} of 400 after {n} s" for n in (5, 10, 15)]
+    assert 20 < len(told) < 40  # fewer as time goes by

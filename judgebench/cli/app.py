@@ -10,6 +10,7 @@ import sys
 import warnings
 from contextlib import suppress
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
@@ -44,7 +45,7 @@ from judgebench.cli.show import (
     show_problems,
     told,
 )
-from judgebench.errors import DamagedRun, JudgebenchError, RunError, SetupError
+from judgebench.errors import DamagedRun, JudgebenchError, MissingExtra, RunError, SetupError
 from judgebench.features import wings
 
 # Of libraries, which stop at a value that they cannot read. No window is opened, and no file of
@@ -93,9 +94,14 @@ def demo(
     run: RunOption = None,
     output: Output = ONE_SCREEN,
 ) -> None:
-    """Judge a synthetic set with a small embedded model. Start here."""
+    """Judge a synthetic set with a small embedded model, which takes about two minutes.
+
+    Needs the extra `embedded`, and downloads the weights (92 MB) once.
+    """
     from judgebench.models.checkpoint import fetch as fetch_weights
 
+    if find_spec("xllamacpp") is None:  # before anything is downloaded
+        raise MissingExtra("the demo", "embedded", "xllamacpp")
     output.console().print("The demo's answers and labels are synthetic, not clinically reviewed.")
     fetch_weights("smollm2")
     benchmark(Asked(Path("demo"), run, output=output))
