@@ -792,10 +792,11 @@ def score(
 
 
 def check(
-    files: Sequence[str | Path], rubric: str | Path = "medical-safety", *, connect: bool = False
+    files: Sequence[str | Path], rubric: str | Path | None = None, *, connect: bool = False
 ) -> Outcome:
-    """Every problem in files of any kind, with file and row. Calls no model; with `connect` it asks
-    the servers of a benchmark's judges for the list of their models.
+    """Every problem in files of any kind, with file and row. Tables are checked against `rubric`,
+    or else as their columns are understood. Calls no model; with `connect` it asks the servers of a
+    benchmark's judges for the list of their models.
 
     >>> import judgebench as jb
     >>> print(jb.check(["bench.yaml"]))
@@ -809,4 +810,5 @@ def check(
     """
     from judgebench.checks import check_all
 
-    return check_all([Path(file) for file in files], str(rubric), connect=connect)
+    named = None if rubric is None else str(rubric)
+    return check_all([Path(file) for file in files], named, connect=connect)

@@ -15,7 +15,10 @@ from judgebench.alignment.caveats import (
     odd_uses,
     overlap_lines,
 )
-from judgebench.data.load import check_files
+from judgebench.data.guess import guess
+from judgebench.data.load import check_files, is_yaml
+from judgebench.data.spec import DataSpec, Described
+from judgebench.data.understand import understand_files
 from judgebench.errors import Problem, SetupError
 from judgebench.features import Named, wings
 from judgebench.judges.llm import LLMJudge
@@ -29,9 +32,10 @@ from judgebench.studies.study import Humans, backend_fact, study_of
 from judgebench.studies.truth import TruthConfig
 from judgebench.studies.verdicts import suspicions
 from judgebench.words import counted
-from judgebench.yaml_file import load_with_lines, load_yaml
+from judgebench.yaml_file import load_model, load_with_lines, load_yaml
 
 UNREACHABLE = "unreachable"  # the kind of a problem of a server, not of a file
+USUAL_RUBRIC = "medical-safety"  # of sets of altered answers
 _MOST_PEOPLE = 50  # that are listed
 
 
@@ -50,26 +54,33 @@ class Outcome:
 
 
 def check_all(
-    files: Sequence[Path], rubric: str, data_folder: Path | None = None, connect: bool = False
+    files: Sequence[Path],
+    rubric: str | None = None,
+    data_folder: Path | None = None,
+    connect: bool = False,
 ) -> Outcome:
-    """Read every file as what it is; data files together, against `rubric`. Raises nothing for
-    what a file holds. With `connect` the servers of a benchmark's judges are asked for the list of
-    their models."""
-    outcome, data = Outcome(), []
+    """Read every file as what it is; data files together, against `rubric` or else a rubric among
+    the files; without any, as their columns are understood. Raises nothing for what a file holds.
+    With `connect` the servers of a benchmark's judges are asked for the list of their models."""
+    outcome, data = Outcome(), list[Path]()
     for path in files:
         try:
             kind = _kind(path)
             if kind is _BENCH:
                 _check_bench(outcome, path, data_folder, connect)
             elif kind:
-                outcome.facts.append(f"{path}: {kind.check(path, rubric)}")
+                outcome.facts.append(f"{path}: {kind.check(path, rubric or USUAL_RUBRIC)}")
+                rubric = rubric or (str(path) if kind.check is _check_rubric else None)
             else:
                 data.append(path)
         except SetupError as error:
             outcome.errors += [replace(p, file=p.file or str(path)) for p in error.problems]
     if data:
         try:
-            _check_data(outcome, data, load_rubric(rubric), data_folder)
+            if rubric is None:
+                _check_understood(outcome, data)
+            else:
+                _check_data(outcome, data, load_rubric(rubric), data_folder)
         except SetupError as error:
             outcome.errors += error.problems
     return outcome
@@ -98,8 +109,36 @@ def _kind(path: Path) -> FileKind | None:
     raise SetupError(Problem(f"is none of: {known}", str(path), found=found))
 
 
+def _check_understood(outcome: Outcome, files: Sequence[Path]) -> None:
+    """Check tables of which nobody said what their columns hold, and files that say it but for the
+    labels of each metric."""
+    for path in filter(is_yaml, files):
+        named = counted(len(load_model(path, DataSpec).files), "data file")
+        outcome.facts.append(f"{path}: names {named}; what they hold is checked with --rubric")
+    tables = [path for path in files if not is_yaml(path)]
+    holds = {path: _labels_in(path) for path in tables}
+    if not any(holds.values()):
+        if tables:
+            _check_data(outcome, tables, load_rubric(USUAL_RUBRIC), None)  # of which no label is
+        return
+    answers = [path for path, labels in holds.items() if labels == 0][:1]
+    known = [path for path in tables if holds[path] or path in answers]
+    found = understand_files(known)
+    outcome.facts += found.lines
+    described = [one for one in (found.labels, found.answers) if one]
+    _check_data(outcome, [*described, *(p for p in tables if p not in known)], found.rubric, None)
+
+
+def _labels_in(path: Path) -> int | None:
+    """The number of metrics whose labels a table holds; None where it cannot be read."""
+    try:
+        return len(guess(path).metrics)
+    except SetupError:
+        return None
+
+
 def _check_data(
-    outcome: Outcome, files: Sequence[Path], rubric: Rubric, folder: Path | None
+    outcome: Outcome, files: Sequence[Path | Described], rubric: Rubric, folder: Path | None
 ) -> None:
     report = check_files(files, rubric, folder=folder)
     outcome.warnings += report.warnings

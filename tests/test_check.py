@@ -334,3 +334,36 @@ def test_a_hundred_like_problems_are_one_with_three_values_and_a_count(
     assert told[0].count("…") == 3  # of which each is cut in the middle
     assert "and 20 more unknown_label errors, the last in row 121" in told[1]
     assert len(told) == 2
+
+
+def test_without_a_rubric_tables_are_checked_as_their_columns_are_understood(
+    call,  # type: ignore[no-untyped-def]
+    tmp_path: Path,
+) -> None:
+    rows = [f"i{i},{who},{'Safe' if i % 3 else 'Unsafe'}" for i in range(12) for who in ("A", "B")]
+    table = tmp_path / "labels.csv"
+    table.write_text("\n".join(["item_id,annotator,Safety", *rows, "i12,A,"]) + "\n")
+    code, out, _ = call("check", table)
+    assert code == 0
+    assert "labels.csv: annotators in column annotator; metric Safety with labels" in out
+    assert "24 human labels, 1 blank cells" in out
+    assert "warning: " in out
+    assert "row 26" in out
+    table.write_text("item_id,annotator,Safety\na,A\n")
+    code, out, _ = call("check", table)
+    assert (code, "error: " in out) == (2, True)
+
+
+def test_a_rubric_among_the_files_is_the_one_that_labels_are_held_against(tmp_path: Path) -> None:
+    text = (shipped_folder("rubrics") / "support-tone.yaml").read_text("utf-8")
+    (tmp_path / "ours.yaml").write_text(text)
+    (tmp_path / "labels.csv").write_text("item_id,annotator,politeness\na,ann,Civil\n")
+    files = [tmp_path / "labels.csv", tmp_path / "ours.yaml"]
+    assert [p.message for p in check_all(files).errors] == ["is not a label of politeness"]
+    spec = (
+        "files: [{path: labels.csv, labels: [{item_id: i, annotator: annotator, metrics: {x: y}}]}]"
+    )
+    (tmp_path / "data.yaml").write_text(spec)
+    found = check_all([tmp_path / "data.yaml"])
+    assert (found.errors, len(found.facts)) == ([], 1)
+    assert "names 1 data file; what they hold is checked with --rubric" in found.facts[0]

@@ -30,9 +30,9 @@ from judgebench.cli.options import (
     Group,
     LocalOnly,
     Named,
-    RubricOption,
     RunOption,
     ShardOption,
+    StudyRubric,
     WorkersOption,
 )
 from judgebench.cli.score import align, report
@@ -189,7 +189,7 @@ def import_(
     typer.echo(import_file(file, to, replies_as_verdicts=replies_as_verdicts))
 
 
-@app.command(epilog="Example: judgebench check answers.csv labels.csv --rubric medical-safety")
+@app.command(epilog="Example: judgebench check answers.csv labels.csv")
 def check(
     files: Annotated[
         list[Path],
@@ -198,7 +198,7 @@ def check(
             help="YAML files of any kind, prompts, data files, sets of altered answers.",
         ),
     ],
-    rubric: RubricOption = "medical-safety",
+    rubric: StudyRubric = None,
     data_folder: DataFolder = None,
     connect: Annotated[
         bool,
@@ -207,7 +207,11 @@ def check(
         ),
     ] = False,
 ) -> None:
-    """Report every problem in files, with file and row. Calls no model."""
+    """Report every problem in files, with file and row. Calls no model.
+
+    Tables are checked against --rubric, or a rubric among the files; without any, as their columns
+    are understood, which is said.
+    """
     from judgebench.checks import UNREACHABLE, check_all
 
     console = ONE_SCREEN.console()

@@ -152,7 +152,7 @@ class CheckReport:
 
 
 def check_files(
-    paths: Sequence[Path], rubric: Rubric, *, folder: Path | None = None
+    paths: Sequence[Path | Described], rubric: Rubric, *, folder: Path | None = None
 ) -> CheckReport:
     """Read the files as `load_data` would and report; never raises for their contents.
 
@@ -160,13 +160,19 @@ def check_files(
     plain files beside them one more; counts are then summed. Labels without any answers are
     checked too, except for their items.
     """
-    specs = [path for path in paths if is_yaml(path)]
-    plain = [path for path in paths if not is_yaml(path)]
-    groups = [[path] for path in specs] + [plain] if len(specs) > 1 else [paths]
+    specs = [path for path in paths if isinstance(path, Path) and is_yaml(path)]
+    plain = [path for path in paths if path not in specs]
+    groups: Sequence[Sequence[Path | Described]] = [paths]
+    if len(specs) > 1:
+        groups = [*([path] for path in specs), plain]
     sets = []
     for group in filter(None, groups):
         sets.append(Collected(rubric, rubric, Findings()))
-        _read_paths(group, folder, sets[-1])
+        for source in group:
+            if isinstance(source, Path):
+                _read_paths([source], folder, sets[-1])
+            else:
+                read_into(sets[-1], source, "")
         sets[-1].settle()
     metrics = {m.id: dict.fromkeys(m.options, 0) for m in rubric.metrics}
     annotators: Counter[str] = Counter()

@@ -128,8 +128,7 @@ def test_check_counts_errors_and_fails(call, tmp_path: Path) -> None:  # type: i
     labels.write_text("item_id,annotator,politeness\ni0,a,Rude\ni0,a,Gruff\n")
     code, out, _ = call("check", labels, tmp_path / "missing.csv", "--rubric", "support-tone")
     assert code == 2
-    assert "labels.csv:2" in out
-    assert "labels.csv:3" in out
+    assert "labels.csv:2: politeness: is not a label of politeness (2 times, rows 2-3)" in out
     assert "missing.csv" in out
 
 
