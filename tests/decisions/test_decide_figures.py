@@ -72,6 +72,8 @@ def test_the_line_is_the_curve_and_the_corner_is_the_rule() -> None:
     (line,) = [x for x in axes.lines if x.get_drawstyle() == "steps-post"]
     expected = [(p.sent.value, p.caught.value) for p in curve.points]
     assert list(zip(*line.get_data(), strict=True)) == expected
+    (chance,) = [x for x in axes.lines if x.get_label() == "sent at random"]
+    assert [list(x) for x in chance.get_data()] == [[0, 1], [0, 1]]
     (corner,) = axes.patches
     assert corner.get_bbox().bounds == pytest.approx((0, 0.8, 0.4, 0.2))
     assert curve.choice is not None

@@ -96,6 +96,15 @@ def test_no_better_than_a_control_is_no_failure_where_annotators_are_not_either(
     assert condition(poor, "controls_accuracy").state is State.NOT_MET
 
 
+def test_worse_than_a_control_that_annotators_beat_is_a_failure_by_itself() -> None:
+    true = ("a" * 19 + "c") * 30
+    humans = {f"h{i}": noisy(true, 0.02, i) for i in range(3)}
+    found = decided(humans, noisy(true, 0.10, 9), controls={"constant": "a" * len(true)})
+    assert condition(found, "humans_accuracy").state is State.UNCLEAR
+    assert condition(found, "controls_accuracy").state is State.NOT_MET
+    assert found.reason == "It does no better than the control judge constant."
+
+
 def test_a_worse_judge_that_filters_well_assists() -> None:
     found = decided(HUMANS, noisy(TRUE, 0.35, 9), curves=[GOOD_FILTER])
     assert found.outcome is Outcome.ASSIST

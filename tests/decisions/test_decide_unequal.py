@@ -57,6 +57,9 @@ def test_a_careless_annotator_does_not_lower_the_bar_and_is_named() -> None:
     shares = found.results.select("bar", "share", who="kim")
     assert sum(row.estimate.value or 0 for row in shares) == pytest.approx(1)
     assert (rows[3].estimate.value or 0) < -0.05
+    (figure,) = [f for b in found.part.blocks for f in b.figures if f.key == "bar"]
+    ((_, lanes),) = figure.lines
+    assert [lane.name for lane in lanes] == ["kim (left out)", "m"]
 
 
 def test_a_random_annotator_beside_three_experts_does_not_lower_it_either() -> None:

@@ -18,7 +18,7 @@ from judgebench.files import to_line
 from judgebench.records import Status, Usage, Verdict, add_known
 from judgebench.runs.verdict_log import FiledVerdicts, plain_verdict
 from judgebench.studies.answers import indexed
-from judgebench.studies.verdicts import label_indices, label_probabilities, status_counts
+from judgebench.studies.verdicts import label_indices, label_probabilities, replaced, status_counts
 
 ITEMS = answers(5)
 METRICS = (metric(), metric("nominal", "xyz", id="tone"))
@@ -105,6 +105,7 @@ def test_the_last_line_of_an_answer_as_it_stands_is_its_verdict(files) -> None:
 def test_only_what_is_there_is_in_it(tmp_path: Path) -> None:
     found = filed(write(tmp_path / "v.jsonl", [of(1)]))
     assert "i1" in found
+    assert "i0" in filed(write(tmp_path / "first.jsonl", [of(0)]))
     for missing in ("i0", "elsewhere", 3):
         assert missing not in found
         with pytest.raises(KeyError):
@@ -198,3 +199,21 @@ def test_probabilities_of_another_shape_are_damage(tmp_path: Path, probabilities
     with pytest.raises(SetupError, match="its probabilities are no numbers") as caught:
         filed(path)
     assert (caught.value.problems[0].file, caught.value.problems[0].line) == (str(path), 2)
+
+
+@pytest.mark.parametrize(
+    ("models", "said"),
+    [
+        ({"a": 9}, ""),
+        ({"a + b": 5}, "came from 2 models (a 5, b 5): "),
+        ({"a, engine 1": 4, "a, engine 2": 3}, "the engine of its model changed during the run "
+         "(a, engine 1 4, a, engine 2 3)."),
+        ({"a, engine 1": 4, "b, engine 1": 3}, "came from 2 models (a, engine 1 4, b, engine 1 3)"),
+        ({x: 9 - n for n, x in enumerate("abcd")}, "came from 4 models (a 9, b 8, c 7, d 6): "),
+        ({x: 9 - n for n, x in enumerate("abcde")}, "came from 5 models (a 9, b 8, c 7, d 6, …)"),
+    ],
+)  # fmt: skip
+def test_a_model_or_an_engine_that_changed_is_named(models: dict[str, int], said: str) -> None:
+    found = replaced("m", models)
+    assert said in found
+    assert bool(found) == bool(said)

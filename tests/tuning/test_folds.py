@@ -8,7 +8,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from judgebench.errors import SetupError
-from judgebench.learning.folds import components, folds_of
+from judgebench.learning.folds import alike_texts, components, folds_of
 from judgebench.records import Answer
 from judgebench.studies.answers import indexed
 
@@ -77,3 +77,10 @@ def test_too_few_questions() -> None:
     answers = [Answer(f"i{n}", f"text {n}", question=f"q{n % 3}?") for n in range(9)]
     with pytest.raises(SetupError, match="is more than the 3 groups of questions"):
         folds_of(indexed(answers), 5)
+
+
+def test_answers_without_a_text_share_it_with_nobody() -> None:
+    texts = ["", "Call a doctor.", "", "call a doctor", "Rest.", ""]
+    found = alike_texts(indexed([Answer(f"i{n}", text) for n, text in enumerate(texts)]))
+    assert len(set(found.tolist())) == 5
+    assert found[1] == found[3]
