@@ -345,7 +345,7 @@ def test_without_a_rubric_tables_are_checked_as_their_columns_are_understood(
     table.write_text("\n".join(["item_id,annotator,Safety", *rows, "i12,A,"]) + "\n")
     code, out, _ = call("check", table)
     assert code == 0
-    assert "labels.csv: annotators in column annotator; metric Safety with labels" in out
+    assert "annotators in column annotator; metric Safety with labels" in out
     assert "24 human labels, 1 blank cells" in out
     assert "warning: " in out
     assert "row 26" in out
