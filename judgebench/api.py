@@ -621,8 +621,8 @@ def report(
     """Write the report of a study, a comparison, correlations or consistency: report.html,
     results.csv, tables.md and LaTeX tables, and of a study decisions.csv and verdicts.csv.
 
-    Of a study with `every` analysis, see `analyse`. Figures are inside the page; with `figures`
-    they are also files, PNG and PDF in `plots/`.
+    Of a study with `every` analysis, see `analyse`. With `figures` they are drawn in the page and
+    as files, PNG and PDF in `plots/`.
 
     Returns the path of each file. Where `folder` holds the report of more answers, it stays as it
     is: the files go into a folder beside it, and a warning says so. Raises DiskFailed where one

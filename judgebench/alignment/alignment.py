@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from judgebench.alignment.against_truth import (
     by_unanimity,
@@ -27,16 +25,16 @@ from judgebench.alignment.caveats import (
     size_in_words,
 )
 from judgebench.alignment.comparisons import comparisons, rankings
+from judgebench.alignment.items import items_of
 from judgebench.alignment.probabilities import probability_results
-from judgebench.alignment.statistics import MOST_DISAGREEMENTS, STATISTICS
-from judgebench.records import TRAINED_ON, Answer, Estimate, Status, Usage, Verdict
+from judgebench.alignment.statistics import STATISTICS
+from judgebench.records import TRAINED_ON, Estimate, Status, Usage
+from judgebench.results.items import Items
 from judgebench.results.part import Files
 from judgebench.results.rows import Results, Row
 from judgebench.results.shown import Shown
-from judgebench.rubric import Metric, Rubric
-from judgebench.stats.arrays import FloatArray
+from judgebench.rubric import Rubric
 from judgebench.studies.study import JudgeKind, JudgeVerdicts, Study
-from judgebench.studies.truth import Labels
 from judgebench.studies.verdicts import status_counts, trained_on, was_asked
 
 if TYPE_CHECKING:
@@ -60,17 +58,6 @@ class JudgeSummary:
     usage: Usage
     cost: float | None
     about: Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class Disagreement:
-    """One item on which at least one judge differs from the truth in at least one metric."""
-
-    answer: Answer
-    truth: Mapping[str, str]  # metric -> label, where there is one
-    human: Mapping[str, Mapping[str, str]]  # metric -> annotator -> label
-    verdicts: Mapping[str, Verdict]  # judge -> verdict; controls left out
-    distance: float  # summed severity distance over judges and metrics, for sorting
 
 
 @dataclass(frozen=True, repr=False)
@@ -102,7 +89,6 @@ class Alignment(Shown):
     annotators: tuple[str, ...]  # who makes the truth
     judges: tuple[JudgeSummary, ...]
     found: Results
-    disagreements: tuple[Disagreement, ...]
     n_answers: int
     n_labels: int
     notes: tuple[str, ...]  # counted warnings and caveats, one sentence each
@@ -113,6 +99,8 @@ class Alignment(Shown):
     collapsed: tuple[str, ...] = ()  # a sentence for each judge that gives nearly one label
     files: Files = field(default_factory=dict)  # of a report, beside its numbers
     outcomes: Mapping[tuple[str, str], str] = field(default_factory=dict)  # by judge and metric
+    items: Callable[[], Items] | None = None  # every item, for a report's page
+    blind: str = ""  # whether labels are known to be made without sight of any model's label
 
     @property
     def results(self) -> Results:
@@ -194,11 +182,7 @@ def align(study: Study) -> Alignment:
     rubric = study.rubric
     judges = tuple(_summary(judge, study) for judge in study.judges)
     found = Results(tuple(_rows(study, judges)))
-    listed, differing = disagreements(study)
     labelled = any(len(humans.ratings.rows) for humans in study.humans.values())
-    cut_short = (
-        f"{differing} answers show a disagreement; the {len(listed)} farthest from it are listed."
-    )
     return Alignment(
         name=study.name,
         rubric=rubric,
@@ -207,7 +191,6 @@ def align(study: Study) -> Alignment:
         compared=(compared_with(study), *bar_lines(study)),
         judges=judges,
         found=found,
-        disagreements=tuple(listed),
         n_answers=len(study.answers),
         n_labels=study.n_labels,
         notes=(
@@ -215,13 +198,14 @@ def align(study: Study) -> Alignment:
             *study.notes,
             *((*data_notes(study), *model_notes(study)) if labelled else ()),
             *rate_notes(study, found.select("rate")),
-            *([cut_short] if len(listed) < differing else ()),
         ),
         size=size_in_words(study),
         run=study.run,
         gaps=study.gaps,
         collapsed=tuple(collapsed(study).values()),
         files={"verdicts.csv": partial(verdict_rows, study)},
+        items=partial(items_of, study),
+        blind=study.config.blind,
     )
 
 
@@ -271,45 +255,6 @@ def _summary(judge: JudgeVerdicts, study: Study) -> JudgeSummary:
         judge.name, judge.kind, judge.signature, len(judge.verdicts) - own, statuses,
         judge.usage, judge.cost, judge.about or {},
     )  # fmt: skip
-
-
-# --- disagreements --------------------------------------------------------------------------------
-
-
-def disagreements(study: Study) -> tuple[list[Disagreement], int]:
-    """The items farthest from the truth, and how many differ at all."""
-    real = study.real_judges
-    distance = np.zeros(len(study.answers))
-    for judge in real:
-        for metric in study.rubric.metrics:
-            truth = np.where(study.due(judge, metric), study.humans[metric.id].truth, -1)
-            distance += _distance(metric, truth, study.judged(judge, metric))
-    rows = np.argsort(-distance, kind="stable")[: int((distance > 0).sum())]
-    listed = rows[:MOST_DISAGREEMENTS].tolist()
-    return [_disagreement(study, row, real, float(distance[row])) for row in listed], len(rows)
-
-
-def _disagreement(
-    study: Study, row: int, judges: Sequence[JudgeVerdicts], distance: float
-) -> Disagreement:
-    answer = study.answers[row]
-    of_all = [(metric, study.humans[metric.id]) for metric in study.rubric.metrics]
-    truth = {m.id: m.label_texts[h.truth[row]] for m, h in of_all if h.truth[row] >= 0}
-    human = {m.id: {a: m.label_texts[i] for a, i in h.ratings.given(row)} for m, h in of_all}
-    verdicts = {j.name: j.verdicts[answer.item_id] for j in judges if answer.item_id in j.verdicts}
-    return Disagreement(answer, truth, human, verdicts, distance)
-
-
-def _distance(metric: Metric, truth: Labels, judged: Labels) -> FloatArray:
-    """The distance of a judge from the truth, item by item: severity steps; 1 for a nominal label
-    that differs or a label that is missing; 0 where there is no truth."""
-    known, given = truth >= 0, judged >= 0
-    if metric.kind == "ordinal":
-        severity = np.array(metric.severities, dtype=np.float64)
-        apart = np.abs(severity[truth] - severity[judged])
-    else:
-        apart = (truth != judged).astype(np.float64)
-    return np.where(known, np.where(given, apart, 1.0), 0.0)
 
 
 # --- verdicts.csv ---------------------------------------------------------------------------------

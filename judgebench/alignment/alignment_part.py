@@ -1,40 +1,29 @@
-"""The presentation of an alignment: sentences, tables, figures and the list of disagreements."""
+"""The presentation of an alignment: sentences, tables and figures."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from judgebench.alignment import alignment_figures as figures
 from judgebench.alignment import alignment_tables as tables
-from judgebench.alignment.alignment import Alignment, Disagreement, JudgeSummary
+from judgebench.alignment.alignment import Alignment, JudgeSummary
 from judgebench.alignment.caveats import MOST_NAMED
-from judgebench.records import TRAINED_ON, Estimate, Status, Verdict
-from judgebench.results.answer_texts import reasons_of, texts_of
+from judgebench.records import TRAINED_ON, Estimate, Status
 from judgebench.results.layout import Layout
-from judgebench.results.part import Block, Card, Drawing, Part, Standing
-from judgebench.results.tables import DASH, Cell, Look, Table
-from judgebench.rubric import Metric
+from judgebench.results.part import Asks, Block, Card, Drawing, Part, Standing
 from judgebench.studies.study import JudgeKind, backend_fact
 from judgebench.words import counted, listed
 
-_MOST_UNFOLDED = 2  # judges whose confusion matrices are shown at once
 NO_LABELS = "Without human labels nothing says how often the judges are right."
 _KINDS: Mapping[JudgeKind, tuple[str, str]] = {
     "judge": ("judge", "judges"),
     "jury": ("jury", "juries"),
     "calibration": ("calibrated judge", "calibrated judges"),
     "control": ("control judge", "control judges"),
-}
-# How a judge's label stands to the human truth: sign, words to filter by, look of the cell.
-_DIRECTIONS: Mapping[str, tuple[str, str, Look]] = {
-    "severe": ("▲", "judge more severe", "bad"),
-    "mild": ("▼", "judge less severe", "bad"),
-    "other": ("≠", "different, no order", "bad"),
-    "missing": ("✕", "no label from the judge", "unclear"),
-    "flipped": ("⇄", "judge says otherwise in the other order", "unclear"),
 }
 
 
@@ -44,10 +33,10 @@ def alignment_part(a: Alignment) -> Part:
     said = () if a.n_labels else (tables.label_use_table(a),)
     compared = (*describe(a), *_verdicts_read(a), *(() if a.n_labels else (NO_LABELS,)))
     blocks = (
-        Block("What was compared", compared, said, on_screen=True),
+        Block("What was compared", compared, said, on_screen=True, asks="sure"),
         *measured,
-        Block("Judges", tables=(tables.judges_table(a),)),
-        Block("Settings of the judges", cards=tuple(_settings(a)), folded=True),
+        Block("The judges", tuple(_models(a)), (tables.judges_table(a),), asks="what_if"),
+        Block("Settings of the judges", cards=tuple(_settings(a)), folded=True, asks="what_if"),
     )
     there = a.judges or a.n_labels
     return Part(
@@ -61,6 +50,7 @@ def alignment_part(a: Alignment) -> Part:
         urgent=a.collapsed,
         files=a.files if a.real_judges else {},
         accuracies=tuple(_accuracies(a)) if a.n_labels else (),
+        items=a.items,
     )
 
 
@@ -80,8 +70,17 @@ def _accuracies(a: Alignment) -> Iterator[Standing]:
 
 
 def _blocks(a: Alignment) -> Iterator[Block]:
+    asked: Mapping[Asks, Iterator[Block]] = {
+        "sure": _how_sure(a), "people": _people(a),
+        "wrong": _where_it_goes_wrong(a), "what_if": _what_if(a),
+    }  # fmt: skip
+    for asks, blocks in asked.items():
+        yield from (replace(block, asks=asks) for block in blocks)
+
+
+def _how_sure(a: Alignment) -> Iterator[Block]:
     statistics = tables.present(a)
-    yield Block("Summary", tables=(tables.standing_table(a),))
+    yield Block("Agreement with the reference labels", tables=(tables.standing_table(a),))
     yield Block(tables=(tables.accuracy_table(a),), on_screen=True)
     if any(declared.key == "severe_recall" for declared in statistics):
         yield Block("Severe labels", tables=(tables.severe_table(a),), on_screen=True)
@@ -92,36 +91,29 @@ def _blocks(a: Alignment) -> Iterator[Block]:
         if "drawn" in d.shown
         and any(row.estimate.value is not None for row in a.results.select("score", d.key))
     ]
-    yield Block("Alignment with the human labels", figures=tuple(lanes for _, lanes in drawn))
-    yield Block("Every judge and control", figures=tuple(heat for heat, _ in drawn), folded=True)
     every = tuple(tables.score_table(a, declared) for declared in statistics)
     yield Block("Every statistic", tables=every, folded=True)
-    failed = {declared.key: tables.failures_table(a, declared) for declared in statistics}
-    if accuracy := failed.pop("accuracy", None):
-        yield Block("Missing verdicts", tables=(accuracy,), on_screen=True)
-    others = tuple(failed.values())
-    yield Block("Missing verdicts, counted three ways", tables=others, folded=True)
-    yield Block("Unanimous and split items", tables=tuple(tables.unanimity_tables(a)), folded=True)
-    yield from _judges_and_labels(a)
-    yield Block("The annotators", tables=(tables.agreement_table(a),), on_screen=True)
-    yield Block("Pairs of annotators", tables=tuple(tables.pairs_tables(a)), folded=True)
-    ceilings = tuple(tables.ceiling_table(a, d) for d in statistics if "ceiling" in d.shown)
-    yield Block("Human ceilings", tables=ceilings, folded=True)
+    lanes = tuple(one for figure in drawn for one in figure)
+    yield Block("Every statistic as a figure", figures=lanes, folded=True)
     yield Block("Judges against each other", tables=(tables.ranking_table(a),))
     compared = (tables.comparison_table(a),)
     yield Block("Pairs of judges on the same items", tables=compared, folded=True)
-    yield _disagreement_block(a)
 
 
-def _judges_and_labels(a: Alignment) -> Iterator[Block]:
+def _people(a: Alignment) -> Iterator[Block]:
+    statistics = tables.present(a)
+    yield Block("Agreement of the annotators", tables=(tables.agreement_table(a),), on_screen=True)
+    yield Block("Pairs of annotators", tables=tuple(tables.pairs_tables(a)), folded=True)
+    ceilings = tuple(tables.ceiling_table(a, d) for d in statistics if "ceiling" in d.shown)
+    yield Block("Each annotator against the others", tables=ceilings, folded=True)
+    yield Block("Labels of each annotator", tables=(tables.annotator_labels_table(a),), folded=True)
+
+
+def _where_it_goes_wrong(a: Alignment) -> Iterator[Block]:
     if a.real_judges:
         drawn = tuple(figures.confusion_figures(a))
-        few = len(a.real_judges) <= _MOST_UNFOLDED
-        shown, rest = (drawn, ()) if few else (drawn[:1], drawn[1:])
-        yield Block("Confusion matrices", figures=shown)
-        yield Block("Confusion matrices of the other judges", figures=rest, folded=True)
         counts = tuple(tables.confusion_tables(a))
-        yield Block("Confusion matrices in numbers", tables=counts, folded=True)
+        yield Block("Label by label", tables=counts, figures=drawn)
     yield Block("Label use", tables=(tables.label_use_table(a),), folded=True)
     title = "Labels of the human truth"
     said = (
@@ -130,39 +122,49 @@ def _judges_and_labels(a: Alignment) -> Iterator[Block]:
     )
     bars = Drawing("label_distribution", title, partial(figures.draw_distribution, a))
     yield Block(title, (said,), (tables.distribution_table(a),), (bars,))
-    yield Block("Labels of each annotator", tables=(tables.annotator_labels_table(a),), folded=True)
+    yield Block("Unanimous and split items", tables=tuple(tables.unanimity_tables(a)))
+    if probabilities := tuple(tables.probability_tables(a)):
+        shown = tuple(figures.reliability_figures(a))
+        said = "Of the judges that gave a probability for every label."
+        yield Block("Probabilities", (said,), probabilities[:1], shown)
+        yield Block("More on probabilities", tables=probabilities[1:], folded=True)
+
+
+def _what_if(a: Alignment) -> Iterator[Block]:
+    failed = {d.key: tables.failures_table(a, d) for d in tables.present(a)}
+    if accuracy := failed.pop("accuracy", None):
+        yield Block("Missing verdicts", tables=(accuracy,), on_screen=True)
+    others = tuple(failed.values())
+    yield Block("Missing verdicts, counted three ways", tables=others, folded=True)
     if rates := tuple(tables.rate_tables(a)):
         said = (
             "How often each label would be given if humans labelled every answer that the judge "
             "labelled."
         )
         yield Block("True rates of the labels", (said,), rates, tuple(figures.rate_figures(a)))
-    if probabilities := tuple(tables.probability_tables(a)):
-        drawn = tuple(figures.reliability_figures(a))
-        said = "Of the judges that gave a probability for every label."
-        yield Block("Probabilities", (said,), probabilities[:1], drawn)
-        yield Block("More on probabilities", tables=probabilities[1:], folded=True)
 
 
 # --- facts ---------------------------------------------------------------------------------------
 
 
-def _facts(a: Alignment) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """The facts of a run: what was judged, by whose labels and by which judges, and when."""
-    yield "Answers", (a.size,)
+def _facts(a: Alignment) -> Iterator[str]:
+    """A few words each: what was judged, by whose labels, how these were made, and when."""
+    yield a.size
     if a.n_labels:
-        yield "Human labels", a.compared[:1]
-    metrics = counted(len(a.rubric.metrics), "metric")
-    yield "Rubric", (f"{a.rubric.name}, version {a.rubric.version}: {metrics}",)
-    real = tuple(f"{judge.name}: {_what_judged(judge)}" for judge in a.real_judges)
-    if len(real) > MOST_NAMED:
-        real = (*real[:MOST_NAMED], f"{len(real) - MOST_NAMED:,} others")
-    if a.controls or a.n_labels:
-        real = (*real, f"{counted(len(a.controls), *_KINDS['control'])} beside them")
-    if real:
-        yield "Judges", real
+        yield counted(len(a.annotators), "annotator")
+    yield counted(len(a.rubric.metrics), "metric")
+    if a.n_labels:
+        yield f"labels made without sight of a judge: {a.blind}"
     if a.run:
-        yield "Run", (a.run,)
+        yield a.run
+
+
+def _models(a: Alignment) -> Iterator[str]:
+    """`gpt-4: gpt-4-0613, openai`, of every judge that is no control judge."""
+    real = a.real_judges
+    yield from (f"{judge.name}: {_what_judged(judge)}" for judge in real[:MOST_NAMED])
+    if len(real) > MOST_NAMED:
+        yield f"{len(real) - MOST_NAMED:,} others"
 
 
 def _what_judged(judge: JudgeSummary) -> str:
@@ -192,11 +194,8 @@ def describe(a: Alignment) -> list[str]:
         f"{counted(len(a.rubric.metrics), 'metric')}.",
         f"{listed(found)}.",
     ]
-    if a.n_labels:
-        listed_ones = counted(len(a.disagreements), "answer")
-        said.append(f"{listed_ones} listed on which a judge differs from the human truth.")
-        if not kinds["control"]:
-            said.append("There is no control judge, so no judge can be called good by this report.")
+    if a.n_labels and not kinds["control"]:
+        said.append("There is no control judge, so no judge can be called good by this report.")
     return said
 
 
@@ -214,7 +213,7 @@ def _verdicts_read(a: Alignment) -> Iterator[str]:
             yield f"{said}; {own:,} answers skipped: trained on them" if own else said
 
 
-# --- cards ----------------------------------------------------------------------------------------
+# --- settings ------------------------------------------------------------------------------------
 
 
 def _settings(a: Alignment) -> Iterator[Card]:
@@ -231,102 +230,3 @@ def flat(about: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]
             yield from flat(value, f"{prefix}{key}.")
         else:
             yield f"{prefix}{key}", value
-
-
-def _disagreement_block(a: Alignment) -> Block:
-    how = (
-        "Items on which at least one judge differs from the human truth, the farthest first "
-        "(severity steps, summed over judges and metrics; 1 for a nominal label that differs and "
-        "for one that is missing). ▲ more severe than the human truth, ▼ less severe, "
-        "≠ different, ✕ no label."
-    )
-    cards = tuple(_card(a, found) for found in a.disagreements)
-    if any(metric.of == "pair" for metric in a.rubric.metrics):
-        how += " ⇄ the judge said otherwise when the two responses stood in the other order."
-    return Block("Disagreements", (how,) if cards else (), cards=cards)
-
-
-def _card(a: Alignment, d: Disagreement) -> Card:
-    about = [f"answer by {d.answer.system}"] if d.answer.system and not d.answer.responses else []
-    metrics = [metric for metric in a.rubric.metrics if metric.of == d.answer.kind]
-    ids = {metric.id for metric in metrics}
-    judges = [j.name for j in a.real_judges if not ids.isdisjoint(j.about.get("metrics", ids))]
-    people = sorted({who for labels in d.human.values() for who in labels})
-    directions = {(j, m.id): _directions(d, j, m) for j in judges for m in metrics}
-    grid = Table(
-        "labels", "Labels", ("Metric", "Human truth", *people, *judges),
-        tuple(
-            (
-                Cell(metric.title),
-                Cell(d.truth.get(metric.id, DASH), best=True),
-                *(Cell(d.human.get(metric.id, {}).get(who, DASH)) for who in people),
-                *(_verdict_cell(d, j, metric, directions[j, metric.id]) for j in judges),
-            )
-            for metric in metrics
-        ),
-    )  # fmt: skip
-    return Card(
-        d.answer.item_id,
-        (*about, f"distance {d.distance:g}"),
-        texts_of(d.answer, [_preferred(d, metrics, place) for place in (0, 1)]),
-        tuple(why for j, v in d.verdicts.items() for why in reasons_of(j, v, d.answer, a.rubric)),
-        grid,
-        tuple(
-            {"Judge": judge, "Metric": a.title(metric), "Direction": words}
-            for (judge, metric), found in directions.items()
-            for _, words, _ in found
-        ),
-    )
-
-
-def _directions(d: Disagreement, judge: str, metric: Metric) -> list[tuple[str, str, Look]]:
-    """The directions in which a judge's label differs from the truth, and to what the judge said of
-    the same pair in the other order."""
-    flipped = "flipped" * _flipped(d.verdicts.get(judge), metric)
-    return [_DIRECTIONS[found] for found in (_direction(d, judge, metric), flipped) if found]
-
-
-def _direction(d: Disagreement, judge: str, metric: Metric) -> str:
-    """The direction in which a judge's label differs from the truth: empty, severe, mild, other or
-    missing."""
-    truth, verdict = d.truth.get(metric.id), d.verdicts.get(judge)
-    if truth is None or verdict is None:
-        return ""
-    label, order = verdict.labels.get(metric.id), metric.label_texts
-    if label is None or label in metric.abstain:
-        return "missing"
-    if label == truth:
-        return ""
-    if metric.kind != "ordinal" or label not in order or truth not in order:
-        return "other"
-    return "severe" if order.index(label) > order.index(truth) else "mild"
-
-
-def _verdict_cell(
-    d: Disagreement, judge: str, metric: Metric, differs: Sequence[tuple[str, str, Look]]
-) -> Cell:
-    if (verdict := d.verdicts.get(judge)) is None:
-        return Cell("not judged", look="unclear")
-    ended = "no label" if verdict.status is Status.OK else verdict.status.value
-    text = verdict.labels.get(metric.id, ended)
-    if not differs:
-        return Cell(text)
-    signs, words, looks = zip(*differs, strict=True)
-    return Cell(" ".join((*signs, text)), remark="; ".join(words), look=looks[0])
-
-
-def _flipped(verdict: Verdict | None, metric: Metric) -> bool:
-    """True where a judge said otherwise of a pair when the two stood in the other order."""
-    said = {metric.of_row(one) for one in (verdict.shown if verdict else ())} - {""}
-    return metric.of == "pair" and len(said) > 1
-
-
-def _preferred(d: Disagreement, metrics: Sequence[Metric], place: int) -> str:
-    """Name those who prefer that response of a pair: `preferred by ann and judge m`."""
-    found = []
-    for metric in (m for m in metrics if m.preference):
-        label = metric.label_texts[place]
-        who = [name for name, said in d.human.get(metric.id, {}).items() if said == label]
-        who += [f"judge {j}" for j, v in d.verdicts.items() if v.labels.get(metric.id) == label]
-        found += [f"preferred by {listed(who)}"] * bool(who)
-    return "; ".join(found)

@@ -36,8 +36,6 @@ FEW_LABELS = 10
 """Of an annotator with fewer labels on a metric, a Dawid-Skene model knows next to nothing."""
 MOST_ANNOTATORS_IN_PAIRS = 12
 """Beyond this many annotators nobody reads a table of pairs any more."""
-MOST_DISAGREEMENTS = 2000
-"""How many items on which judge and humans differ are listed, the farthest apart first."""
 
 
 @dataclass(frozen=True)

@@ -132,7 +132,7 @@ AllowIncomplete = Annotated[
 ]
 Figures = Annotated[
     bool,
-    typer.Option("--figures", help="Also write each figure of the page as files: PNG and PDF."),
+    typer.Option("--figures", help="Also draw figures: in the page, and as PNG and PDF files."),
 ]
 Every = Annotated[
     bool,

@@ -69,10 +69,10 @@ def comparison_part(c: Comparison) -> Part:
     fell = sum(one.fell for one in c.decisions)
     changed = sum(one.differs for one in c.decisions)
     facts = (
-        ("Answers", (f"{c.n_answers:,} compared",)),
-        ("Decisions", (f"{changed} changed, {fell} of them to less",)),
-        ("Verdicts", (f"{counted(len(c.flips.results.rows), 'label')} changed",)),
-        ("Runs", tuple(f"{side}: {run}" for side, run in zip("AB", c.runs, strict=True))),
+        f"{c.n_answers:,} answers compared",
+        f"{counted(changed, 'decision')} changed, {fell} of them to less",
+        f"{counted(len(c.flips.results.rows), 'label')} changed",
+        *(f"{side}: {run}" for side, run in zip("AB", c.runs, strict=True)),
     )
     paper = (_main_table(c, (_AS_WRONG, _SEVERE, _CHANGED, "Decision")),)
     return Part("comparison", TITLE, c.results, blocks, c.notes, facts, screen, paper)

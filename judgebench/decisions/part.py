@@ -4,7 +4,6 @@ decisions at a glance, for a terminal and for a paper."""
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import partial
 from itertools import groupby
@@ -21,7 +20,7 @@ from judgebench.decisions.result import (
     percent,
     why,
 )
-from judgebench.decisions.standing import LOOKS, standings
+from judgebench.decisions.standing import LOOKS, answer, standings
 from judgebench.decisions.words import (
     STATES,
     bound_text,
@@ -60,13 +59,11 @@ def decisions_part(decisions: Decisions) -> Part:
     """The part of the decisions; its rows also stand in decisions.csv."""
     blocks = (*_opening(decisions), *_evidence(decisions))
     title = "may these judges replace the annotators?"
-    counts = Counter(d.outcome for d in decisions.decisions)
-    outcomes = tuple(f"{outcome.value} {counts[outcome]}" for outcome in Outcome if counts[outcome])
-    facts = (("Outcomes", outcomes),) if outcomes else ()
-    screen = tuple(screen_blocks(decisions)) if outcomes else blocks[:1]
+    screen = tuple(screen_blocks(decisions)) if decisions.decisions else blocks[:1]
     return Part(
-        "decisions", title, decisions.results, blocks, decisions.notes, facts, screen,
+        "decisions", title, decisions.results, blocks, decisions.notes, (), screen,
         urgent=decisions.collapsed, own_file=True, headline=decisions.headline,
+        answer=answer(decisions),
     )  # fmt: skip
 
 
@@ -74,8 +71,9 @@ def _opening(decisions: Decisions) -> Iterator[Block]:
     if not decisions.decisions:
         yield Block("Decisions", (NO_DECISIONS,), lead=True, on_screen=True)
         return
-    table = _decision_table(decisions)
-    yield Block("Decisions", decisions.bars, (table,), lead=True)
+    table, title = _decision_table(decisions), "May the judge replace the annotators?"
+    figures = (Drawing("decisions", title, partial(draw_matrix, decisions)),)
+    yield Block("Decisions", decisions.bars, (table,), figures, lead=True)
     reasons = tuple(
         f"{d.outcome.value} for {decisions.titles[d.metric]} ({d.judge}). {why(d)}"
         + (f"\n  {d.numbers}" if d.numbers else "")
@@ -86,28 +84,23 @@ def _opening(decisions: Decisions) -> Iterator[Block]:
 
 def _evidence(decisions: Decisions) -> Iterator[Block]:
     if decisions.decisions:
-        conditions = tuple(_condition_figures(decisions))
-        yield Block("What the decisions rest on", (STATES,))
-        figures = tuple(_bar_figure(decisions))
-        yield Block(
-            "Who sets the bar", tables=(_bar_table(decisions),), figures=figures, folded=True
-        )
-        yield Block("Every condition as a figure", figures=conditions, folded=True)
-        title = "May the judge replace the annotators?"
-        drawing = Drawing("decisions", title, partial(draw_matrix, decisions))
-        yield Block("The decisions as a figure", figures=(drawing,), folded=True)
-    for number, judge in enumerate(_judges(decisions), start=1):
-        table = _conditions_table(decisions, judge, number)
-        yield Block(table.title, tables=(table,), folded=True)
-    yield Block("How much more data is needed", tables=(_more_data_table(decisions),))
+        judges = enumerate(_judges(decisions), start=1)
+        tables = tuple(_conditions_table(decisions, judge, n) for n, judge in judges)
+        figures = tuple(_condition_figures(decisions))
+        title = "What the decisions rest on"
+        yield Block(title, (STATES,), tables, figures, asks="sure")
+        beside, said = tuple(_bar_figure(decisions)), decisions.bars
+        yield Block("Who sets the bar", said, (_bar_table(decisions),), beside, asks="people")
+    more = (_more_data_table(decisions),)
+    yield Block("How much more data is needed", tables=more, asks="sure")
     curves, drawings = (_triage_table(decisions),), tuple(triage_drawings(decisions))
-    yield Block("Triage: which answers to send to humans", tables=curves)
-    yield Block("Every triage threshold as a figure", figures=drawings, folded=True)
+    title = "Triage: which answers to send to humans"
+    yield Block(title, tables=curves, figures=drawings, asks="what_if")
     juries = (_jury_table(decisions), _correlations_table(decisions))
-    yield Block("What a jury is worth", tables=juries, folded=True)
+    yield Block("What a jury is worth", tables=juries, asks="what_if")
     test = _alternative_test_table(decisions)
-    yield Block("The Alternative Annotator Test", tables=(test,), folded=True)
-    yield Block("The rule of the decisions", tuple(decisions.rule.in_words()))
+    yield Block("The Alternative Annotator Test", tables=(test,), asks="sure")
+    yield Block("The rule of the decisions", tuple(decisions.rule.in_words()), asks="sure")
 
 
 def _judges(decisions: Decisions) -> list[str]:

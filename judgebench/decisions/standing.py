@@ -5,7 +5,7 @@ Everything in it is taken from the decision; nothing is measured here.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from judgebench.decisions.result import (
     AT_SEVERE,
@@ -22,7 +22,7 @@ from judgebench.decisions.words import threshold_text
 from judgebench.results.part import Standing
 from judgebench.results.tables import NO_REASON, Look
 from judgebench.stats.thresholds import Choice
-from judgebench.words import counted
+from judgebench.words import counted, listed
 
 LOOKS: Mapping[Outcome, Look] = {
     Outcome.REPLACE: "good",
@@ -30,6 +30,14 @@ LOOKS: Mapping[Outcome, Look] = {
     Outcome.DO_NOT_USE: "bad",
     Outcome.CANT_TELL: "unclear",
 }
+
+_WORDS: Mapping[Outcome, str] = {
+    Outcome.REPLACE: "Yes",
+    Outcome.ASSIST: "As a filter only",
+    Outcome.DO_NOT_USE: "No",
+    Outcome.CANT_TELL: "Not known yet",
+}
+_MOST_NAMED = 4  # decisions in a sentence
 
 
 def standings(decisions: Decisions) -> Iterator[Standing]:
@@ -64,6 +72,31 @@ def next_step(decisions: Decisions, d: Decision) -> str:
     if d.outcome is Outcome.CANT_TELL:
         return d.advice or _label_more(d.more)
     return _improve(decisions, d)
+
+
+def answer(decisions: Decisions) -> str:
+    """Say whether the judges can replace the annotators, in a sentence for each outcome: `Yes:
+    gpt-4 on Tone. No: 7 of 8 pairs of judge and metric.`"""
+    made = decisions.decisions
+    if len(made) == 1:
+        return f"{_WORDS[made[0].outcome]}. {made[0].reason}"
+    found = [(word, [d for d in made if d.outcome is o]) for o, word in _WORDS.items()]
+    said = [f"{word}: {_which(decisions, same)}." for word, same in found if same]
+    alone = next((word for word, same in found if len(same) == len(made)), "")
+    judges, metrics = ({getattr(d, about) for d in made} for about in ("judge", "metric"))
+    who = [f"for all {len(judges)} judges"] * (len(judges) > 1)
+    where = [f"on all {len(metrics)} metrics"] * (len(metrics) > 1)
+    return f"{alone}, {' '.join((*who, *where))}." if alone else " ".join(said)
+
+
+def _which(decisions: Decisions, same: Sequence[Decision]) -> str:
+    """`gpt-4 on Tone and Bias`, judge after judge; their number where they are more than a few."""
+    if len(same) > _MOST_NAMED:
+        return f"{len(same)} of {len(decisions.decisions)} pairs of judge and metric"
+    by_judge: dict[str, list[str]] = {}
+    for d in same:
+        by_judge.setdefault(d.judge, []).append(decisions.titles[d.metric])
+    return "; ".join(f"{judge} on {listed(metrics)}" for judge, metrics in by_judge.items())
 
 
 def _label_more(more: MoreData | None) -> str:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from judgebench.records import Answer, Part, Showing, Status, Verdict
-from judgebench.results.part import Mark, Passage
+from judgebench.results.items import Mark, Passage, Texts
 from judgebench.rubric import Rubric
 
-Texts = tuple[tuple[str, Passage], ...]
 # Characters of a reply or a rationale that a page shows.
 MOST_SHOWN = 4000
 _PLACES = ("First response", "Second response")
@@ -23,10 +22,8 @@ def asked_of(answer: Answer) -> Texts:
     return (("Question", answer.question),)
 
 
-def texts_of(answer: Answer, remarks: Sequence[str] = ("", "")) -> Texts:
+def texts_of(answer: Answer) -> Texts:
     """The whole answer: one text, two responses, or a conversation; with what it is checked by.
-
-    `remarks` stand in the headings of the two responses.
 
     >>> texts_of(Answer("1", "Yes.", question="Is it safe?"))
     (('Question', 'Is it safe?'), ('Answer', 'Yes.'))
@@ -34,8 +31,8 @@ def texts_of(answer: Answer, remarks: Sequence[str] = ("", "")) -> Texts:
     found = [*asked_of(answer)]
     if answer.responses:
         pieces = [
-            (", ".join(filter(None, (place, part.name and f"by {part.name}", remark))), part.text)
-            for place, part, remark in zip(_PLACES, answer.responses, remarks, strict=True)
+            (f"{place}, by {part.name}" if part.name else place, part.text)
+            for place, part in zip(_PLACES, answer.responses, strict=True)
         ]
         found.append(("Responses", _pieces("column", pieces)))
     elif answer.is_conversation:

@@ -68,10 +68,8 @@ _KINDS: Mapping[str, str] = {"judge": "Judge", "control": "control judge", "huma
 
 
 def drawn(figures: Iterable[Figure], formats: Sequence[str] = PAGE) -> dict[str, dict[str, bytes]]:
-    """File name without its ending -> format -> content, for each figure; a page does without
-    them where matplotlib is not installed. Raises MissingExtra where they are files."""
-    if formats == PAGE and find_spec("matplotlib") is None:
-        return {}
+    """File name without its ending -> format -> content, for each figure. Raises MissingExtra
+    without matplotlib."""
     found: dict[str, dict[str, bytes]] = {}
     for figure in figures:
         name = slug(figure.key)

@@ -1,51 +1,78 @@
 """One self-contained page: no request leaves it, and all text in it is shown, never run.
 
-Four walls stand between an answer's text and the page: Jinja escapes every value, the cards are
-JSON that a script shows with `textContent` only, figures are images, in which nothing runs, and
-the page's own policy lets run only the one script whose hash it names.
+Four walls stand between an answer's text and the page: Jinja escapes every value, items are JSON
+that a script shows with `textContent` only, figures that somebody drew are images, in which nothing
+runs, and the page's own policy lets run only the one script whose hash it names.
 """
 
 from __future__ import annotations
 
 import re
 from base64 import b64encode
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from jinja2 import Environment
 from markupsafe import Markup
 
 from judgebench.people.page import json_for_page, page_environment, page_script, script_hash
+from judgebench.records import Estimate
 from judgebench.results.figure import described
+from judgebench.results.items import HEADINGS, Items, Passage
 from judgebench.results.part import (
-    HEADINGS,
+    Asks,
     Block,
     Card,
+    Intervals,
     Part,
-    Passage,
+    Standing,
     blocks_of,
     caveats,
     one_screen,
     report_title,
+    urgent,
 )
+from judgebench.results.strip import lane_strip, limits_of, standing_strip
 from judgebench.results.tables import Cell, Table, footnotes
-from judgebench.words import printable
+from judgebench.words import listed, printable
 
 _HERE = Path(__file__).parent
+_QUESTIONS: Mapping[Asks, str] = {
+    "sure": "How sure is this?", "people": "Who are the annotators?",
+    "wrong": "Where does it go wrong?", "what_if": "What if?",
+}  # fmt: skip
+_MOST_NAMED = 3  # judges in a title
+_MISSES = "worst misses"
 
 
 def to_html(parts: Sequence[Part], name: str, images: Sequence[bytes] = ()) -> str:
-    """The whole page; `images` are the SVG of every figure, in the order of `figures_of`."""
+    """The whole page; `images` are the SVG of every figure, in the order of `figures_of`, where
+    they are to stand in it."""
     script = page_script(_HERE / "page.js")
     sources = (f"data:image/svg+xml;base64,{b64encode(image).decode()}" for image in images)
-    leading = _sections(blocks_of(parts, lead=True), sources)
-    following = [(part.key, _sections(blocks_of([part], lead=False), sources)) for part in parts]
+    sections = [
+        (block, _section(block, sources))
+        for lead in (True, False)
+        for block in blocks_of(parts, lead=lead)
+    ]
+    shown = [(block, section) for block, section in sections if _there(section)]
+    items = next((part.items() for part in parts if part.items), None)
+    standings = [standing for part in parts for standing in part.standings]
+    said = blocks_of([part for part in parts if part.standings], lead=True)  # by the standings
+    open_at_once = [] if standings else _opened(parts)
     return _environment().get_template("page.html.jinja").render(
-        title=report_title(parts, name), name=name, about=parts[0].title if parts else "",
+        title=_title(parts, name, standings),
         facts=[fact for part in parts for fact in part.facts],
-        leading=leading, following=following, notes=caveats(parts),
-        before_use="Read this before you rely on them" if leading else "Read this first",
+        answers=[part.answer for part in parts if part.answer],
+        groups=_groups(standings, items),
+        urgent=[note.partition(": ")[::2] for note in urgent(parts)], notes=caveats(parts),
+        first=[section for block, section in shown if block in open_at_once],
+        questions=_questions(parts, [x for x in shown if x[0] not in (*open_at_once, *said)]),
+        items=json_for_page(items.data()) if items else None,
+        n_items=len(items.ids) if items else 0,
         style=Markup((_HERE / "page.css").read_text(encoding="utf-8")),
         script=Markup(script), script_hash=script_hash(script),
     )  # fmt: skip
@@ -77,7 +104,13 @@ def _environment() -> Environment:
     environment = page_environment(_HERE, printable)
     environment.filters["breakable"] = _breakable
     environment.globals["footnotes"] = footnotes
+    environment.globals |= {"lane_strip": lane_strip, "number": _number}
     return environment
+
+
+def _number(estimate: Estimate) -> str:
+    cell = Cell(estimate=estimate)
+    return f"{cell.value} {cell.interval}"
 
 
 def _breakable(text: str) -> Markup:
@@ -85,16 +118,89 @@ def _breakable(text: str) -> Markup:
     return Markup("<wbr>").join(re.split(r"(?<=[/:_.@-])(?=\w)", printable(text)))
 
 
-def _sections(blocks: Sequence[Block], sources: Iterator[str]) -> list[dict[str, Any]]:
-    """The content of blocks for the template; figures have no source where none were drawn."""
-    return [
-        {
-            "block": block, "number": number, "n_cards": len(block.cards),
-            "figures": [(described(figure), next(sources, "")) for figure in block.figures],
-            "cards": json_for_page(_cards(block.cards)) if block.cards else None,
-        }
-        for number, block in enumerate(blocks, start=1)
-    ]  # fmt: skip
+def _title(parts: Sequence[Part], name: str, standings: Sequence[Standing]) -> str:
+    """`Can gpt-4 or string-match replace the annotators of xstest?`"""
+    judges = list(dict.fromkeys(standing.judge for standing in standings))
+    if not judges:
+        return report_title(parts, name)
+    who = listed(judges).replace(" and ", " or ") if len(judges) <= _MOST_NAMED else ""
+    of = f" of {name}" if name and name != "study" else ""
+    return f"Can {who or f'any of {len(judges)} judges'} replace the annotators{of}?"
+
+
+def _groups(standings: Sequence[Standing], items: Items | None) -> Iterator[tuple[str, list[Any]]]:
+    """Each metric, and of each of its judges the standing, its plot, and its next step in three
+    pieces, of which the second is a link to the items on which the judge is farthest off."""
+    there = items is not None
+    for metric, same in groupby(standings, lambda standing: standing.metric):
+        yield metric, [(x, standing_strip(x), _next_step(x, there), _misses(x)) for x in same]
+
+
+def _misses(standing: Standing) -> str:
+    return f"#misses-{quote(standing.metric, safe='')}={quote(standing.judge, safe='')}"
+
+
+def _next_step(standing: Standing, with_items: bool) -> tuple[str, str, str]:
+    """The words before the link, those of the link, and those after it."""
+    before, link, after = standing.next.partition(_MISSES)
+    if not with_items:
+        return standing.next, "", ""
+    return (before, link, after) if link else (f"{before} ", f"See its {_MISSES}", ".")
+
+
+def _opened(parts: Sequence[Part]) -> list[Block]:
+    """The blocks that a page without decisions shows at once."""
+    return [*blocks_of(parts, lead=True)] or [b for b in blocks_of(parts[:1]) if b.heading][:1]
+
+
+def _questions(
+    parts: Sequence[Part], shown: Sequence[tuple[Block, dict[str, Any]]]
+) -> Iterator[tuple[str, str, list[list[dict[str, Any]]]]]:
+    """Anchor, heading and folds of each question that a reader asks; then of each other part."""
+    for asks, heading in _QUESTIONS.items():
+        yield (
+            f"q-{asks}",
+            heading,
+            _folds(section for block, section in shown if block.asks == asks),
+        )
+    for part in parts:
+        own = [b for b in blocks_of([part]) if not b.asks]
+        heading = part.title[:1].upper() + part.title[1:]
+        yield part.key, heading, _folds(section for block, section in shown if block in own)
+
+
+def _folds(sections: Iterable[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+    """Sections that open together: one with a heading, and what belongs to it."""
+    found: list[list[dict[str, Any]]] = []
+    for section in sections:
+        block = section["block"]
+        if not found or (block.heading and not block.folded):
+            found.append([])
+        found[-1].append(section)
+    return found
+
+
+def _section(block: Block, sources: Iterator[str]) -> dict[str, Any]:
+    """The content of a block for the template. Intervals need no image: they are drawn as rows of a
+    table."""
+    drawn = [(figure, next(sources, "")) for figure in block.figures]
+    return {
+        "block": block,
+        "figures": [(described(figure), source) for figure, source in drawn if source],
+        "intervals": [
+            (figure, limits_of(figure))
+            for figure, source in drawn
+            if isinstance(figure, Intervals) and not source
+        ],
+        "n_cards": len(block.cards),
+        "cards": json_for_page(_cards(block.cards)) if block.cards else None,
+    }
+
+
+def _there(section: dict[str, Any]) -> bool:
+    """True where more is left than figures that are not drawn."""
+    block: Block = section["block"]
+    return any((block.text, block.tables, block.cards, section["figures"], section["intervals"]))
 
 
 def _cards(cards: Sequence[Card]) -> dict[str, Any]:

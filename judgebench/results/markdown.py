@@ -19,7 +19,7 @@ _LIST_OR_RULE = re.compile(r"^(\d+(?=[.)])|(?=[-+=]))")
 def to_markdown(parts: Sequence[Part], name: str) -> str:
     """The whole report: lead blocks, caveats, all other blocks."""
     lines = [f"# {escape(report_title(parts, name))}", ""]
-    facts = [f"{heading}: {'; '.join(said)}" for part in parts for heading, said in part.facts]
+    facts = [fact for part in parts for fact in part.facts]
     lines += [*bullets(facts), ""] if facts else []
     for block in blocks_of(parts, lead=True):
         lines += _block_lines(block)

@@ -12,9 +12,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from judgebench.records import Estimate
+from judgebench.results.items import Items, Passage
 from judgebench.results.rows import Results
 from judgebench.results.tables import DASH, Look, Table
 
+# What a block answers, in the order in which a reader asks it; empty: what the part is about.
+Asks = Literal["", "sure", "people", "wrong", "what_if"]
 LaneKind = Literal["judge", "control", "human"]
 # What a dark cell of a heat map means: near to the humans, far from them, or a signed error.
 Scale = Literal["good", "bad", "signed"]
@@ -68,11 +71,6 @@ class Drawing:
 
 
 Figure = Intervals | HeatMap | Drawing
-# What a stretch of text is: plain, deleted or inserted; or the heading of what follows it, which is
-# a turn of a conversation or a column beside others.
-Mark = Literal["", "del", "ins", "turn", "column"]
-HEADINGS: tuple[Mark, ...] = ("turn", "column")
-Passage = str | Sequence[tuple[Mark, str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,9 +133,10 @@ class Block:
 
     `lead` blocks stand before the caveats in every format, and the first of them in the head of a
     page; the terminal shows standings, tables and sentences of blocks that are `on_screen`; a
-    `folded` block of a page is closed until it is opened, and belongs to the heading before it.
-    `cards`, in their order, stand in the page alone, figures in the page and in files of their own.
-    Tables without rows are left out, and so is a block in which nothing is left.
+    `folded` block of a page belongs to the heading before it, and `asks` says under which question
+    it stands. `cards`, in their order, stand in the page alone; of the figures, a page shows
+    intervals and, where they are asked for as files, all. Tables without rows are left out, and so
+    is a block in which nothing is left.
     """
 
     heading: str = ""
@@ -149,6 +148,7 @@ class Block:
     lead: bool = False
     on_screen: bool = False
     folded: bool = False
+    asks: Asks = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,11 +159,11 @@ class Part:
     `title` stands after the name of the study in the report's title: "judges against human labels".
     `notes` are the caveats; those that are `urgent` come first, and stand on any screen. `results`
     are the rows behind it; with `own_file` they also stand in a CSV file that `key` names. `facts`
-    are what a reader asks first (outcomes, answers, rubric, judges, date): heading and what is
-    said. `screen` is what a terminal shows of it unless everything is asked for, `paper` the tables
-    that a paper would show, and `files` are tables of texts beside it, each a CSV file.
-    `headline` says in a line what was studied; `accuracies` are lines without an outcome, to plot
-    where no standings are.
+    are a few words each on what was compared (answers, annotators, metrics, date), `headline` says
+    in a line what was studied, and `answer` in a sentence what came out; `accuracies` are lines
+    without an outcome, to plot where no standings are. `items` makes the list of every item.
+    `screen` is what a terminal shows of it unless everything is asked for, `paper` the tables that
+    a paper would show, and `files` are tables of texts beside it, each a CSV file.
     """
 
     key: str
@@ -171,7 +171,7 @@ class Part:
     results: Results
     blocks: tuple[Block, ...] = ()
     notes: tuple[str, ...] = ()
-    facts: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    facts: tuple[str, ...] = ()
     screen: tuple[Block, ...] = ()
     paper: tuple[Table, ...] = ()
     urgent: tuple[str, ...] = ()
@@ -179,6 +179,8 @@ class Part:
     own_file: bool = False
     headline: str = ""
     accuracies: tuple[Standing, ...] = ()
+    answer: str = ""
+    items: Callable[[], Items] | None = None
 
     @property
     def standings(self) -> tuple[Standing, ...]:

@@ -15,7 +15,7 @@ from typing import Any
 
 from judgebench.data.columns import is_run, to_csv
 from judgebench.files import disk_errors, write_atomically
-from judgebench.results.figure import EVERY_FORMAT, PAGE, drawn
+from judgebench.results.figure import EVERY_FORMAT, drawn
 from judgebench.results.html import to_html
 from judgebench.results.latex import to_latex
 from judgebench.results.markdown import to_markdown
@@ -67,7 +67,7 @@ def write_report(
     is the old one or the new one, never half of either.
     """
     written: dict[str, Path] = {}
-    for key, inside, content in _files(parts, name, EVERY_FORMAT if figures else PAGE):
+    for key, inside, content in _files(parts, name, EVERY_FORMAT if figures else ()):
         path = folder / inside
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, content)
@@ -89,7 +89,7 @@ def _files(
     yield "markdown", "tables.md", to_markdown(parts, name).encode()
     for file, text in to_latex(parts).items():
         yield f"latex/{file}", f"latex/{file}", text.encode()
-    figures = drawn(figures_of(parts), formats)
+    figures = drawn(figures_of(parts), formats) if formats else {}
     images = [saved.pop("svg") for saved in figures.values()]
     yield "html", "report.html", to_html(parts, name, images).encode()
     for stem, saved in figures.items():

@@ -129,6 +129,7 @@ LEAST_LOG = -690.0
 LEAST_ITEMS = 20  # in each half
 MOST_FITTED = 50_000  # one number is known well enough from so many
 BOUNDS = (0.05, 20.0)
+_PRECISION = 1e-9  # of ln T
 
 
 class TemperatureScaling(NamedTuple):
@@ -167,19 +168,18 @@ def fitted_temperature(p: FloatArray, truth: IntArray) -> float:
 
     The loss is convex in 1 / T (Guo et al. 2017, section 4.2), so there is one minimum.
     """
-    from scipy.optimize import minimize_scalar
-
     z = np.log(np.maximum(p, LEAST_PROBABILITY))
-    of_truth = z[np.arange(len(z)), truth]
-
-    def loss(log_t: float) -> float:
-        scaled = z / np.exp(log_t)
-        top = scaled.max(axis=1)
-        log_sum = top + np.log(np.exp(scaled - top[:, None]).sum(axis=1))
-        return float((log_sum - of_truth / np.exp(log_t)).mean())
-
-    found = minimize_scalar(loss, bounds=np.log(BOUNDS), method="bounded", options={"xatol": 1e-6})
-    return float(np.exp(found.x))
+    of_truth = z[np.arange(len(z)), truth].mean()
+    low, high = np.log(BOUNDS)
+    while (
+        high - low > _PRECISION
+    ):  # the slope of the loss, in 1 / T, is below 0 where T is too high
+        middle = (low + high) / 2
+        scaled = z / np.exp(middle)
+        e = np.exp(scaled - scaled.max(axis=1, keepdims=True))
+        expected = ((e * z).sum(axis=1) / e.sum(axis=1)).mean()
+        low, high = (low, middle) if expected < of_truth else (middle, high)
+    return float(np.exp(low))
 
 
 def temperature_scaling(

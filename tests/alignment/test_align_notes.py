@@ -1,4 +1,4 @@
-"""What a reader must not overlook, and the list of disagreements."""
+"""What a reader must not overlook."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from align_case import FEW, agreed, aligned, answers, labels, metric, only, rubr
 from aligned import align
 from rich.console import Console
 
-from judgebench.alignment.statistics import MOST_DISAGREEMENTS
 from judgebench.results.part import caveats
 from judgebench.results.terminal import print_parts
 from judgebench.studies.truth import TruthConfig
@@ -194,33 +193,3 @@ def test_a_judge_that_a_control_matches_is_named(judge: str, control: str, told:
     found = aligned({"ann": "abc"}, {"m": judge}, controls={"random": control})
     note = "m is no more accurate than a control judge, which understands nothing, on Harm."
     assert (note in found.notes) == told
-
-
-def test_disagreements_stand_the_farthest_apart_first() -> None:
-    found = aligned({"ann": "aaaa.", "bob": "aaaa."}, {"m": "abc.c", "k": "aaacc"},
-                    controls={"random": "ccccc"})  # fmt: skip
-    listed = {d.answer.item_id: d for d in found.disagreements}
-    # i3: m has no label (1) and k is two steps off; i2: m is two steps off; i1: m is one
-    assert list(listed) == ["i3", "i2", "i1"]
-    assert [d.distance for d in found.disagreements] == [3, 2, 1]
-    worst = listed["i3"]
-    assert worst.truth == {"harm": "a"}
-    assert worst.human == {"harm": {"ann": "a", "bob": "a"}}
-    assert set(worst.verdicts) == {"m", "k"}  # no control
-    assert worst.verdicts["k"].labels == {"harm": "c"}
-
-
-def test_distance_is_in_severity_and_1_on_a_nominal_metric() -> None:
-    for measured, expected in ((metric(severities=(0, 1, 10)), 10), (metric("nominal"), 1)):
-        (one,) = aligned({"ann": "a"}, {"m": "c"}, measured=measured).disagreements
-        assert one.distance == expected
-
-
-def test_a_long_list_of_disagreements_is_cut_and_told() -> None:
-    n = MOST_DISAGREEMENTS + 1
-    items = answers(n)
-    human, judge = labels({"ann": "a" * n}), verdicts("m", "b" * (n - 1) + "c", items)
-    found = align("x", rubric(), items, human, [judge], resampling=FEW)
-    assert len(found.disagreements) == MOST_DISAGREEMENTS
-    assert found.disagreements[0].answer.item_id == f"i{n - 1}"
-    assert any(note.startswith(f"{n} answers show a disagreement") for note in found.notes)

@@ -1,9 +1,10 @@
-"""What is shown of an alignment: its tables, sentences, figures and cards."""
+"""What is shown of an alignment: its tables, sentences, figures and items."""
 
 from __future__ import annotations
 
 import re
 import statistics
+from collections import Counter
 from dataclasses import replace
 from functools import cache
 
@@ -23,9 +24,9 @@ from judgebench.alignment.alignment_figures import (
 from judgebench.alignment.alignment_part import describe
 from judgebench.alignment.statistics import STATISTICS
 from judgebench.records import Answer, Estimate, HumanLabel, Status, Verdict
-from judgebench.results.answer_texts import MOST_SHOWN
 from judgebench.results.figure import drawn
-from judgebench.results.part import Block, Card, figures_of
+from judgebench.results.items import SIGNS
+from judgebench.results.part import Block, figures_of
 from judgebench.results.rows import Results, Row
 from judgebench.results.tables import DASH, Table, footnotes
 from judgebench.rubric import Rubric, load_rubric
@@ -444,13 +445,13 @@ def test_a_handful_of_answers_is_no_error(n: int) -> None:
     assert list(drawn(reliability_figures(found))) == ["reliability_1"]
 
 
-# --- figures and cards ----------------------------------------------------------------------------
+# --- figures and items ----------------------------------------------------------------------------
 
 
 def test_what_is_drawn(tiny: Alignment, hostile: Alignment) -> None:
     assert [figure.key for figure in figures_of([tiny.part])] == [
-        "judges_and_controls_accuracy", "judges_and_controls_weighted_kappa",
-        "heat_map_accuracy", "heat_map_weighted_kappa", "confusion_1_m", "label_distribution",
+        "heat_map_accuracy", "judges_and_controls_accuracy", "heat_map_weighted_kappa",
+        "judges_and_controls_weighted_kappa", "confusion_1_m", "label_distribution",
     ]  # fmt: skip
     assert {key for key, d in STATISTICS.items() if "drawn" in d.shown} == {
         "accuracy", "weighted_kappa",
@@ -458,46 +459,41 @@ def test_what_is_drawn(tiny: Alignment, hostile: Alignment) -> None:
     assert len(drawn(confusion_figures(hostile))) == 2
 
 
-def cards(a: Alignment) -> dict[str, Card]:
-    return {card.title: card for card in block(a, "Disagreements").cards}
+def test_every_block_answers_a_question_of_a_reader(realistic: Alignment) -> None:
+    asked = [block.asks for block in realistic.part.blocks]
+    assert list(dict.fromkeys(asked)) == ["sure", "people", "wrong", "what_if"]
 
 
-def test_a_card_shows_what_everybody_said_and_how_it_differs(realistic: Alignment) -> None:
-    shown, order = cards(realistic), realistic.rubric.metrics[3].label_texts
-    assert list(shown) == [d.answer.item_id for d in realistic.disagreements]
-    for d in realistic.disagreements:
-        card = shown[d.answer.item_id]
-        assert dict(card.texts)["Answer"] == d.answer.text
-        for row, m in zip(card.grid.rows, realistic.rubric.metrics, strict=True):
-            assert row[1].text == d.truth.get(m.id, DASH)
-            assert [c.text for c in row[2:5]] == [d.human[m.id].get(who, DASH) for who in "ABC"]
-            for judge, cell in zip(d.verdicts, row[5:], strict=True):
-                label = d.verdicts[judge].labels.get(m.id)
-                assert (label or d.verdicts[judge].status.value) in cell.text
-        truth = d.truth.get("extent_of_harm")
-        milder = {
-            judge
-            for judge, verdict in d.verdicts.items()
-            if (label := verdict.labels.get("extent_of_harm")) and truth
-            and order.index(label) < order.index(truth)
-        }  # fmt: skip
-        title = "Extent of Possible Harm"
-        assert milder == {
-            facet["Judge"]
-            for facet in card.facets
-            if (facet["Metric"], facet["Direction"]) == (title, "judge less severe")
+def test_every_item_stands_with_what_everybody_said(realistic: Alignment) -> None:
+    assert realistic.items
+    items, judge = realistic.items(), "smollm2-135m"
+    assert len(items.ids) == realistic.n_answers
+    for said, m in zip(items.said, realistic.rubric.metrics, strict=True):
+        assert (said.title, tuple(said.labels)) == (m.title, m.label_texts)
+        signs = (said.reference, *said.annotators.values(), *said.judges.values())
+        assert {len(one) for one in signs} == {len(items.ids)}
+        assert set(said.judges) == {one.name for one in realistic.real_judges}
+        counted = {
+            (row["human_label"], row["label"]): row.estimate.value
+            for row in realistic.results.select("confusion", judge=judge, metric=m.id)
         }
+        pairs = Counter(
+            (m.label_texts[int(human)], m.label_texts[int(label)] if label >= "0" else "")
+            for human, label in zip(said.reference, said.judges[judge], strict=True)
+            if human >= "0"
+        )
+        assert {pair: count for pair, count in counted.items() if count} == dict(pairs)
 
 
-def test_raw_replies_are_kept_for_failures_only_and_cut(realistic: Alignment) -> None:
-    d = next(d for d in realistic.disagreements if d.verdicts["smollm2-135m"].status != "ok")
-    long = replace(d.verdicts["smollm2-135m"], raw="x" * 5000)
-    verdicts = {**d.verdicts, "smollm2-135m": long}
-    changed = replace(realistic, disagreements=(replace(d, verdicts=verdicts),))
-    folded = dict(cards(changed)[d.answer.item_id].folded)
-    (raw,) = [text for heading, text in folded.items() if heading.startswith("smollm2-135m")]
-    assert raw == "x" * MOST_SHOWN + "\n[cut; the reply has 5000 characters]"
-    assert not any(heading.startswith("Meta-Llama") for heading in folded)
+def test_a_judge_without_a_label_is_shown_with_the_reason() -> None:
+    found = aligned({"ann": "aabc"}, {"m": "ab.c"})
+    assert found.items
+    items = found.items()
+    (said,) = items.said
+    assert said.judges == {"m": f"01{SIGNS['unparsed']}2"}
+    folded = [folded for _, folded in items.texts]
+    assert [len(one) for one in folded] == [0, 0, 1, 0]
+    assert folded[2][0][0].startswith("m gave no usable verdict (unparsed)")
 
 
 def test_the_settings_of_each_judge_can_be_read(realistic: Alignment) -> None:

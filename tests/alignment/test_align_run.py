@@ -55,7 +55,7 @@ def said(judge: str, row: str, **more) -> list[Verdict]:
 
 
 def same(one: Alignment, two: Alignment) -> bool:
-    return (one.results, one.disagreements) == (two.results, two.disagreements)
+    return one.results == two.results
 
 
 def test_the_shipped_weights_are_reported_to_be_weak_however_they_are_run(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,48 +14,42 @@ from browser import Tab, browse, needs_browser
 from page_reader import Page
 from shown_case import TEXTS, answers, rubric, shown_study
 
-from judgebench.records import Status, Verdict
+from judgebench.records import Showing, Status, Verdict
 from judgebench.results.answer_texts import MOST_SHOWN, reasons_of, texts_of
 from judgebench.results.html import to_html
-from judgebench.results.part import Card
+from judgebench.results.items import Texts
 
 HOSTILE_TEXTS = [f"{text} \u202e\u2028" for text in HOSTILE[:4]]
 
 
+Shown = Mapping[str, tuple[Texts, Texts]]
+
+
 @pytest.fixture(scope="module")
-def cards() -> dict[str, Card]:
-    (block,) = [b for b in shown_study().part.blocks if b.heading == "Disagreements"]
-    return {card.title: card for card in block.cards}
+def shown() -> Shown:
+    """By item the texts that are shown and those that are folded."""
+    make = shown_study().items
+    assert make
+    items = make()
+    return dict(zip(items.ids, items.texts, strict=True))
 
 
-def test_a_pair_shows_both_responses_and_who_prefers_which(cards: dict[str, Card]) -> None:
-    texts = dict(cards["pair"].texts)
+def test_a_pair_shows_both_responses_and_who_wrote_them(shown: Shown) -> None:
+    texts = dict(shown["pair"][0])
     assert list(texts) == ["Question", "Responses"]
     assert texts["Responses"] == [
         ("column", f"First response, by {TEXTS[0]}"), ("", TEXTS[2]),
-        ("column", f"Second response, by {TEXTS[1]}, preferred by ann and bob"), ("", TEXTS[3]),
+        ("column", f"Second response, by {TEXTS[1]}"), ("", TEXTS[3]),
     ]  # fmt: skip
-    assert cards["pair"].about == ("distance 1",)
 
 
-def test_the_judges_that_prefer_a_response_are_named_too() -> None:
-    found = shown_study()
-    (pair,) = [d for d in found.disagreements if d.answer.item_id == "pair"]
-    said = {"m": replace(pair.verdicts["m"], labels={"preference": "first"}, shown=())}
-    changed = replace(found, disagreements=(replace(pair, verdicts=said),))
-    (block,) = [b for b in changed.part.blocks if b.heading == "Disagreements"]
-    headings = [text for mark, text in dict(block.cards[0].texts)["Responses"] if mark == "column"]
-    assert headings[0].endswith("preferred by judge m")
-    assert not [f for f in block.cards[0].facets if "other order" in f["Direction"]]
-
-
-def test_a_conversation_is_shown_turn_by_turn(cards: dict[str, Card]) -> None:
+def test_a_conversation_is_shown_turn_by_turn(shown: Shown) -> None:
     by_id = {answer.item_id: answer for answer in answers()}
     for item_id, heading, n in (
         ("after-3", "Conversation before it", 3), ("after-8", "Conversation before it", 8),
         ("whole", "Conversation", 4),
     ):  # fmt: skip
-        texts = dict(cards[item_id].texts)
+        texts = dict(shown[item_id][0])
         stretches = [
             one for turn in by_id[item_id].turns for one in (("turn", turn.role), ("", turn.text))
         ]
@@ -63,8 +58,8 @@ def test_a_conversation_is_shown_turn_by_turn(cards: dict[str, Card]) -> None:
         assert ("Answer" in texts) == (item_id != "whole")
 
 
-def test_a_criterion_is_shown_with_its_points_and_tags(cards: dict[str, Card]) -> None:
-    assert cards["hb1#c2"].texts == (
+def test_a_criterion_is_shown_with_its_points_and_tags(shown: Shown) -> None:
+    assert shown["hb1#c2"][0] == (
         ("Question", TEXTS[0]), ("Answer", TEXTS[3]),
         ("Criterion c2 (-5 points; tags: accuracy, emergency)", TEXTS[2]),
     )  # fmt: skip
@@ -73,40 +68,21 @@ def test_a_criterion_is_shown_with_its_points_and_tags(cards: dict[str, Card]) -
     assert texts_of(replace(bare, metadata={}))[-1] == ("Criterion c2", TEXTS[2])
 
 
-def test_the_table_of_a_card_has_the_metrics_of_its_kind(cards: dict[str, Card]) -> None:
-    shown = {title: [row[0].text for row in card.grid.rows] for title, card in cards.items()}
-    assert shown == {
-        "pair": ["Preference"], "after-3": ["Quality"], "after-8": ["Quality"],
-        "whole": ["Quality"], "hb1#c2": ["Met"],
+def test_a_metric_is_marked_where_it_is_not_about_an_item() -> None:
+    make = shown_study().items
+    assert make
+    items = make()
+    about = {
+        said.title: [x for x, sign in zip(items.ids, said.reference, strict=True) if sign != "/"]
+        for said in items.said
+    }
+    assert about == {
+        "Preference": ["pair"], "Quality": ["after-3", "after-8", "whole"], "Met": ["hb1#c2"],
     }  # fmt: skip
 
 
-def test_a_judge_of_other_rows_has_no_column() -> None:
-    found = shown_study()
-    grader = replace(found.judges[0], name="grader", about={"metrics": ["quality"]})
-    changed = replace(found, judges=(*found.judges, grader))
-    (block,) = [b for b in changed.part.blocks if b.heading == "Disagreements"]
-    columns = {card.title: card.grid.columns[4:] for card in block.cards}
-    assert columns["pair"] == columns["hb1#c2"] == ("m",)
-    assert columns["whole"] == ("m", "grader")
-
-
-def test_a_flipped_pair_is_marked_and_can_be_filtered(cards: dict[str, Card]) -> None:
-    assert cards["pair"].grid.rows[0][-1].text == "≠ ⇄ tie"
-    flipped = {"Direction": "judge says otherwise in the other order"}
-    found = [
-        title
-        for title, card in cards.items()
-        if any(flipped.items() <= f.items() for f in card.facets)
-    ]
-    assert found == ["pair"]
-    html = to_html([shown_study().part], "x")
-    said = "⇄ the judge said otherwise when the two responses stood in the other order"
-    assert said in Page(html).words
-
-
-def test_the_reasons_of_a_judge_are_folded_and_complete(cards: dict[str, Card]) -> None:
-    ((heading, stretches),) = cards["pair"].folded
+def test_the_reasons_of_a_judge_are_folded_and_complete(shown: Shown) -> None:
+    ((heading, stretches),) = shown["pair"][1]
     assert heading == "m: its rationale, what it looked up, how it was shown"
     assert stretches == [
         ("column", "Rationale"), ("", f"First I read both. {TEXTS[0]}"),
@@ -116,19 +92,17 @@ def test_the_reasons_of_a_judge_are_folded_and_complete(cards: dict[str, Card]) 
         ("column", "The second response shown first"),
         ("", "Preference: first as shown, so second as listed above"),
     ]  # fmt: skip
-    ((_, in_a_list),) = cards["whole"].folded
+    ((_, in_a_list),) = shown["whole"][1]
     assert in_a_list[-2:] == [("column", "Shown as number 3 of 4"), ("", "Quality: good")]
 
 
 def test_a_pair_left_without_a_label_says_why() -> None:
-    found = shown_study()
-    (pair,) = [d for d in found.disagreements if d.answer.item_id == "pair"]
+    pair = answers()[0]
     why = "preference: no label (inconsistent): first, then second"
-    said = {"m": replace(pair.verdicts["m"], labels={}, reason=why)}
-    changed = replace(found, disagreements=(replace(pair, verdicts=said),))
-    (block,) = [b for b in changed.part.blocks if b.heading == "Disagreements"]
-    assert block.cards[0].grid.rows[0][-1].text == "✕ ⇄ no label"
-    assert block.cards[0].folded[0][1][-2:] == [("column", "Both together"), ("", why)]
+    orders = tuple(Showing(place, 2, {"preference": "first"}) for place in (0, 1))
+    said = Verdict("pair", pair.content_hash, "m", "s", Status.OK, reason=why, shown=orders)
+    ((_, stretches),) = reasons_of("m", said, pair, rubric())
+    assert stretches[-2:] == [("column", "Both together"), ("", why)]
 
 
 def test_a_verdict_without_reasons_has_nothing_to_unfold() -> None:
@@ -163,14 +137,14 @@ def test_hostile_texts_stay_data_in_every_new_place() -> None:
         "application/json", None,
     ]  # fmt: skip
     assert not set(page.scripts[0]) & set("<>&")
-    shown = {card["title"]: card for card in json.loads(page.scripts[0])["cards"]}
-    ((_, responses),) = [one for one in shown["pair"]["texts"] if one[0] == "Responses"]
-    assert [text for mark, text in responses if not mark] == HOSTILE_TEXTS[2:]
+    data = json.loads(page.scripts[0])
+    texts = dict(zip(data["ids"], data["texts"], strict=True))
+    (responses,) = [x for title, x in texts["pair"] if data["strings"][title] == "Responses"]
+    assert [data["strings"][x] for mark, x in responses if not mark] == HOSTILE_TEXTS[2:]
     headings = [
-        heading
-        for card in shown.values()
-        for title, stretches in (*card["texts"], *card["folded"])
-        for heading in (title, *(text for mark, text in stretches if mark))
+        data["strings"][heading]
+        for title, x in (one for of in (*data["texts"], *data["folded"].values()) for one in of)
+        for heading in (title, *(at for mark, at in (x if isinstance(x, list) else []) if mark))
     ]
     assert any(HOSTILE[0] in heading for heading in headings)
     assert not [heading for heading in headings if "\u202e" in heading]
@@ -186,6 +160,8 @@ def test_turns_fold_hostile_texts_do_not_run_and_the_page_fits_a_telephone(tmp_p
     every, seen = f"{of_turns}.length)", f"{of_turns}.filter((p) => p.checkVisibility()).length)"
 
     async def visit(tab: Tab) -> dict[str, Any]:
+        await tab.value("for (const row of document.querySelectorAll('.row')) row.open = true")
+        await tab.sees("document.querySelectorAll('.rows article').length", 5)
         found = {"turns": await tab.value(every), "visible": await tab.value(seen)}
         await tab.value("for (const d of document.querySelectorAll('details')) d.open = true")
         found["unfolded"] = await tab.value(seen)
@@ -195,7 +171,7 @@ def test_turns_fold_hostile_texts_do_not_run_and_the_page_fits_a_telephone(tmp_p
             fits = "document.documentElement.scrollWidth <= innerWidth"
             found[f"fits {width}"] = await tab.value(fits)
         found["title"] = await tab.value("document.title")
-        foreign = "document.querySelectorAll('.cards :is(script, img, svg)').length"
+        foreign = "document.querySelectorAll('.rows :is(script, img, svg)').length"
         found["foreign"] = await tab.value(foreign)
         found["complaints"] = tab.complaints()
         return found
@@ -215,7 +191,7 @@ def test_what_a_metric_is_not_about_is_not_missing() -> None:
     found = shown_study()
     said = "1 pair, 3 answers, 1 criterion and 10 human labels"
     assert found.compared[0].startswith(said)
-    assert dict(found.part.facts)["Answers"][0].startswith("1 pair, 3 answers and 1 criterion to ")
+    assert found.part.facts[0].startswith("1 pair, 3 answers and 1 criterion to ")
     missing = {
         row.metric: (row.estimate.n, row.estimate.n_missing)
         for row in found.results.select("agreement", "all_agree", who="all")

@@ -6,6 +6,7 @@ import sys
 import warnings
 import xml.etree.ElementTree as ET
 from dataclasses import replace
+from pathlib import Path
 from typing import get_args
 
 import pytest
@@ -27,6 +28,7 @@ from judgebench.results.figure import (
 )
 from judgebench.results.part import HeatMap, Intervals, Scale, figures_of
 from judgebench.results.tables import Cell
+from judgebench.results.write import write_report
 
 SIGNATURES = {"png": b"\x89PNG", "pdf": b"%PDF", "svg": b"<?xml"}
 
@@ -155,11 +157,11 @@ def test_pyplot_is_left_alone() -> None:
     assert pyplot.get_fignums() == []
 
 
-def test_without_matplotlib_a_page_has_no_drawings_and_files_name_what_to_install(
-    monkeypatch: pytest.MonkeyPatch,
+def test_without_matplotlib_files_name_what_to_install_and_a_page_needs_none(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)  # as where it is not installed
     figures = list(figures_of([make_part()]))
-    assert drawn(figures) == {}
+    assert write_report([make_part()], tmp_path)["html"].is_file()
     with pytest.raises(MissingExtra, match=r"pip install 'judgebench-eval\[figures\]'"):
         drawn(figures, EVERY_FORMAT)

@@ -2,19 +2,25 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
+from itertools import pairwise
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 from page_reader import Page
-from part_case import hostile_part, make_part
+from part_case import estimate, hostile_part, make_part
 
 from judgebench.alignment import Alignment
+from judgebench.records import Estimate
 from judgebench.results.figure import drawn
 from judgebench.results.html import fragment, to_html
-from judgebench.results.part import Block, Card, Part, figures_of
+from judgebench.results.part import Block, Card, Part, Standing, figures_of
 from judgebench.results.rows import Results
+from judgebench.results.strip import standing_strip
+from judgebench.results.tables import Look
 from judgebench.words import printable
 
 HOSTILE_NAME = "x</title><script>document.title='pwned'</script>"
@@ -42,7 +48,6 @@ def test_every_element_is_closed_and_ids_are_unique() -> None:
         ids = [attrs["id"] for _, attrs in page.elements if "id" in attrs]
         assert len(ids) == len(set(ids))
         links = {attrs["href"] for tag, attrs in page.elements if tag == "a"}
-        assert links
         assert links <= {f"#{i}" for i in ids}
 
 
@@ -73,7 +78,7 @@ def test_nothing_is_asked_of_anybody() -> None:
     for html in (plain(), hostile()):
         page = Page(html)
         for tag, attrs in page.elements:
-            assert tag not in ("link", "iframe", "object", "embed", "base", "svg")
+            assert tag not in ("link", "iframe", "object", "embed", "base")
             assert not set(attrs) & {"srcset", "action", "background", "ping"}
             assert (attrs.get("src") or "data:image/svg+xml;base64,").startswith("data:image/svg+")
             assert (attrs.get("href") or "#").startswith("#")
@@ -99,7 +104,7 @@ def test_hostile_text_is_shown_as_it_is() -> None:
     words = "".join("".join(Page(hostile()).text).split())
     part = hostile_part()
     (table,) = part.blocks[1].tables
-    for text in (HOSTILE_NAME, *part.notes, *table.columns, table.title, *table.notes):
+    for text in (HOSTILE_NAME, *part.notes, *table.columns, *table.notes):
         assert "".join(printable(text).split()) in words
 
 
@@ -129,13 +134,23 @@ def test_what_a_number_rests_on_is_a_touch_away_and_under_its_table() -> None:
     assert "[0.400, 0.600]" in page.words
 
 
-def test_lead_blocks_come_first_then_each_caveat_once_then_the_others() -> None:
+def test_what_leads_comes_first_then_each_caveat_once_then_the_others() -> None:
     words = Page(plain()).words
     assert words.count("Read this.") == 1
-    order = [words.index(text) for text in ("Scores of judge-1", "Read this.", "One sentence.")]
+    order = [words.index(text) for text in ("0.500", "Read this.", "One sentence.")]
     assert order == sorted(order)
     assert "No rows" not in plain()
     assert "<details><summary>Folded</summary>" in plain()
+
+
+def test_all_but_what_the_page_is_about_is_folded_under_the_question_that_it_answers() -> None:
+    part = make_part()
+    asked = replace(part, blocks=tuple(replace(b, asks="wrong") for b in part.blocks if not b.lead))
+    page = page_of(replace(part, blocks=(*part.blocks[1:2],)), asked)
+    before, _, after = page.partition("<h2>Where does it go wrong?</h2>")
+    assert "Scores of judge-1" in before
+    assert '<details class="fold"><summary>Figures</summary>' in after
+    assert "<h2>What if?</h2>" not in page
 
 
 def test_cards_survive_as_json() -> None:
@@ -168,3 +183,59 @@ def test_a_notebook_shows_a_table_without_a_page(tiny: Alignment) -> None:
     assert "<script>document" not in shown
     assert "<table>" in tiny._repr_html_()
     assert Page(to_html([replace(tiny.part, blocks=())], tiny.name)).open == []
+
+
+JUDGED: Mapping[str, Any] = {
+    "metric": "Tone", "failures": 0, "humans": estimate(0.9), "margin": 0.05,
+    "annotators": {"ann": estimate(0.88), "bob": estimate(0.92)}, "baseline": estimate(0.5),
+    "baseline_name": "prior",
+}  # fmt: skip
+
+
+def standing(judge: str, value: float, outcome: str = "DO NOT USE", **more: Any) -> Standing:
+    look: Look = "bad" if outcome == "DO NOT USE" else "good"
+    about = {"why": f"Why {judge}.", "next": "See its worst misses.", "accuracy": estimate(value)}
+    return Standing(judge, outcome=outcome, look=look, **{**JUDGED, **about, **more})
+
+
+def test_the_first_screen_has_outcome_plot_reason_and_next_step_of_each_judge() -> None:
+    part = replace(
+        make_part(),
+        screen=(Block(standings=(standing("m", 0.7), standing("k", 0.9, "REPLACE"))),),
+        answer="In part.", facts=("9 answers", "2 annotators"),
+    )  # fmt: skip
+    html = to_html([part], "tones")
+    assert "<title>Can m or k replace the annotators of tones?</title>" in html
+    words = Page(html.partition("<details")[0]).words
+    for said in ("9 answers · 2 annotators", "In part.", "Tone", "DO NOT USE", "Why k.", "REPLACE"):
+        assert said in words
+    plots = [a for tag, a in Page(html).elements if tag == "svg" and a.get("class") == "strip"]
+    assert [a["aria-label"] for a in plots] == [
+        "m, Tone: 0.700 [0.600, 0.800]; annotators 0.900; best baseline prior 0.500",
+        "k, Tone: 0.900 [0.800, 1.000]; annotators 0.900; best baseline prior 0.500",
+    ]
+    assert "href" not in html.partition("</main>")[0].partition("<main>")[2]  # nothing to browse
+
+
+def test_a_title_names_three_judges_at_most_and_no_study_without_a_name() -> None:
+    many = tuple(standing(f"judge-{i}", 0.5) for i in range(5))
+    for standings, name, title in (
+        (many, "x", "Can any of 5 judges replace the annotators of x?"),
+        (many[:1], "study", "Can judge-0 replace the annotators?"),
+    ):
+        html = to_html([replace(make_part(), screen=(Block(standings=standings),))], name)
+        assert f"<h1>{title}</h1>" in html
+
+
+@given(st.lists(st.floats(0, 1) | st.none(), min_size=3, max_size=3))
+def test_numbers_of_a_plot_do_not_lie_on_each_other(values: list[float | None]) -> None:
+    """Of baseline and annotators below the line, each 34 pixels wide, on 300 pixels."""
+    judge, humans, base = (Estimate(None) if x is None else Estimate(x) for x in values)
+    plot = standing_strip(standing("m", 0.5, accuracy=judge, humans=humans, baseline=base))
+    found = re.findall(r'<text class="(?:base|person)" x="([\d.]+)%" y="54" dx="(-?\d+)" '
+                       r'text-anchor="(\w+)"', plot)  # fmt: skip
+    assert len(found) == sum(x is not None for x in values[1:])
+    shift = {"start": 0, "middle": -13, "end": -26}
+    edges = sorted(3 * float(x) + int(dx) + shift[anchor] for x, dx, anchor in found)
+    assert all(later - earlier >= 26 for earlier, later in pairwise(edges))
+    assert all(-1 <= edge <= 300 - 25 for edge in edges)

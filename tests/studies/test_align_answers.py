@@ -49,10 +49,12 @@ def test_an_item_id_stands_for_one_answer() -> None:
         indexed([*answers(3), answers(3)[1]])
 
 
-def test_answers_are_gone_through_and_again_only_where_judges_and_humans_differ() -> None:
+def test_answers_are_gone_through_and_read_again_only_for_the_list_of_every_item() -> None:
     items = Counted(answers(6))
     judges = [verdicts("m", "aabbcc", items.items), verdicts("k", "aabbca", items.items)]
     found = align("x", rubric(), items, labels({"ann": "aabbcc"}), judges, resampling=FEW)
-    assert [d.answer.item_id for d in found.disagreements] == ["i5"]
     assert items.passes == 3, "for ids and hashes, for repeats, for groups"
-    assert items.single == 1 + 6, "where they differ, and the questions of the first clusters"
+    assert items.single == 6, "the questions of the first clusters"
+    assert found.items is not None
+    assert len(list(found.items().texts)) == 6
+    assert items.passes > 3
