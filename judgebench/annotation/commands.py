@@ -16,7 +16,6 @@ from judgebench.cli.options import (
 )
 from judgebench.cli.show import AsJson, Output, echo_each, show
 from judgebench.errors import Problem, SetupError
-from judgebench.files import all_or_nothing, write_atomically
 
 app = Commands("Collect human labels with a small web app: blind, balanced, on your own machine.")
 commands = Commands()
@@ -64,6 +63,7 @@ def agreed(
     without an error, fewer than 5 % are wrong (95 %).
     """
     from judgebench import api
+    from judgebench.files import all_or_nothing, write_atomically
 
     if (to is None) == (count is None):
         raise SetupError(Problem("give either --to or --count"))

@@ -22,7 +22,6 @@ from judgebench.cli.options import (
     Seed,
 )
 from judgebench.cli.show import ONE_SCREEN, Output, echo_each
-from judgebench.files import write_atomically
 from judgebench.shipped import find_file
 from judgebench.words import counted
 
@@ -154,6 +153,7 @@ def review(path: SetPath, rubric: RubricOption = "medical-safety") -> None:
     first. `reviewed: true` under `stress` in a bench.yaml, or `judgebench stress --reviewed`,
     counts accepted violations only.
     """
+    from judgebench.files import write_atomically
     from judgebench.rubric import load_rubric
     from judgebench.stress_tests.probes.review import write_review
     from judgebench.stress_tests.probes.sets import read_set
