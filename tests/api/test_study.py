@@ -138,6 +138,7 @@ def test_labels_may_stand_alone() -> None:
     study = jb.study(LABELS, rubric=TONE)
     assert all(one.kind == "control" for one in study.judges)
     assert study.n_labels == 5
+    assert study.only(np.arange(1)).n_labels == 2
 
 
 def test_truth_by_its_rule_or_by_some_keys() -> None:

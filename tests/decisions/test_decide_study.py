@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
+import pytest
 from cluster_case import apart
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import judgebench as jb
 from judgebench.decisions.counts import HumanSide, StudyCounts, study_counts
+from judgebench.decisions.result import Outcome
 from judgebench.stats.arrays import Clusters
 
 # items        0        1        2         3
@@ -97,3 +101,17 @@ def test_the_order_of_items_does_not_matter(judged: list[int], order: list[int])
     )  # fmt: skip
     for name in ("pairs", "judge_pairs", "annotator_pairs", "items", "judge_items", "severe"):
         np.testing.assert_allclose(_sum(one, name), _sum(other, name))
+
+
+@pytest.mark.filterwarnings("ignore:m was asked about 1 of 2 items")
+def test_a_judge_that_was_asked_only_where_annotators_disagree_is_not_decided() -> None:
+    labels = pd.DataFrame(
+        {"item_id": ["a", "a", "b", "b"], "annotator": ["Ann", "Bob"] * 2,
+         "tone": ["Kind", "Rude", "Rude", "Rude"]}
+    )  # fmt: skip
+    rows = pd.DataFrame({"item_id": ["a"], "judge": "m", "tone": ["Kind"]})
+    entry = {"name": "m", "verdicts": rows, "expected": "rows"}
+    rubric = jb.Rubric.from_labels({"tone": ["Kind", "Rude"]})
+    (found,) = jb.decide(jb.study(labels, entry, rubric=rubric, truth={"ties": "none"})).decisions
+    assert found.outcome is Outcome.CANT_TELL
+    assert found.reason.startswith("No item that the judge was asked about has a")

@@ -45,6 +45,7 @@ def test_a_careless_annotator_does_not_lower_the_bar_and_is_named() -> None:
     ratings = crowd([0.15, 0.03, 0.03, 0.45])
     found = decided(ratings[:, 1:], ratings[:, 0])
     assert only(found).outcome is Outcome.DO_NOT_USE
+    assert found.judges == {"m": "judge"}  # and none of the controls
     (bar,) = found.bars
     assert bar.startswith("Bar: dr-lee and dr-roy; with only two annotators, the judge must")
     assert "; kim is left out of the bar (agrees 4" in bar

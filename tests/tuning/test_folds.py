@@ -84,3 +84,8 @@ def test_answers_without_a_text_share_it_with_nobody() -> None:
     found = alike_texts(indexed([Answer(f"i{n}", text) for n, text in enumerate(texts)]))
     assert len(set(found.tolist())) == 5
     assert found[1] == found[3]
+
+
+def test_nothing_has_no_components() -> None:
+    none = np.zeros(0, np.int64)
+    assert components(none, none).tolist() == []
