@@ -124,6 +124,7 @@ def test_an_item_without_a_row_is_a_failure_unless_it_is_said_that_only_rows_wer
     with pytest.warns(UserWarning, match="m was asked about 2 of 3 items; the others do not count"):
         study = jb.study(LABELS, entry, rubric=TONE)
     assert study.asked(judge(study)).tolist() == [True, True, False]
+    assert study.n_judged == 2  # the controls were asked about all
     assert study.notes == ("In the data: m was asked about 2 of 3 items; the others do not count.",)
     assert jb.align(study).score("accuracy", "m", "tone").n_missing == 0
 
