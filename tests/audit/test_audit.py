@@ -135,7 +135,7 @@ def test_one_data_yaml_is_enough_to_decide(  # type: ignore[no-untyped-def]
     with pytest.warns(UserWarning, match=r"gpt4_label: .* counted as unparsed \(11 times"):
         code, out, _ = call("decide", "--labels", data, "--verdicts", data, "--rubric", rubric)
     assert code == 0
-    assert "the truth is made by annotator-1 and annotator-2" in out
+    assert "Reference labels by annotator-1 and annotator-2" in out
     assert "found 20 of 206 severe answers" in " ".join(out.split())
 
 
