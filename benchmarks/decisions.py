@@ -394,7 +394,7 @@ def side_of(found: Draw) -> tuple[HumanSide, Bar]:
 def study(
     found: Draw, side: HumanSide, rng: np.random.Generator, more: Mapping[str, IntArray] = {}
 ) -> StudyCounts:
-    """The study's counts with a constant for each label, another control judge, and the labels
+    """The study's counts with a constant for each label, another baseline, and the labels
     (items,) of `more`."""
     truth = side.truth
     shares = np.bincount(truth[truth >= 0], minlength=found.k) / (truth >= 0).sum()
@@ -797,7 +797,7 @@ class Graded:
 
     `of` is what the score follows, with a normal error of the standard deviation `spread`: the
     place of the true label among `places`; the answer's `length`, which the label follows too, so
-    that a control judge is as good; the severity of `another` metric, of four levels, each of
+    that a baseline is as good; the severity of `another` metric, of four levels, each of
     which makes the severe label of this one likelier by 3 points; or `nothing`. Only a score that
     follows the label closely is `good` for anything: else REPLACE is wrong.
     """
@@ -979,7 +979,7 @@ def looks_table(results: Iterable[tuple[World, NDArray[np.bool_]]]) -> Iterator[
 COVERED = {
     "humans_accuracy": "judge minus annotator",
     "humans_balanced_accuracy": "… balanced",
-    "controls_accuracy": "judge minus best control",
+    "controls_accuracy": "judge minus best baseline",
     "severe_recall": "severe recall (exact)",
     "severe_gap": "severe recall, judge minus annotator",
 }

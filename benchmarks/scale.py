@@ -7,7 +7,7 @@ memory that it ever held.
 
     read           the data set is read and checked
     run            `judgebench run`, to the report: one judge
-    run, controls  the same with the control judges beside it
+    run, controls  the same with the baselines beside it
     resume         the finished run again: seconds until the judge has started
 
 The limits for a million: 500 MB, time in line, and a resume that starts in under 20 s. Half of the

@@ -181,7 +181,7 @@ def _judged(
 
 def _differ(names: Sequence[str]) -> None:
     """Raises SetupError where two judges have one name."""
-    message = "two judges have this name, or a control judge has it"
+    message = "two judges have this name, or a baseline has it"
     twice = (name for name, count in Counter(names).items() if count > 1)
     raise_any([Problem(message, field="verdicts", found=name) for name in twice])
 
@@ -800,8 +800,8 @@ def check(
 
     >>> import judgebench as jb
     >>> print(jb.check(["bench.yaml"]))
-    bench.yaml: a benchmark of 24 answers with 188 human labels, 1 judge and 5 control judges
-    24 answers and 188 human labels; the truth is made by annotator-1, annotator-2 and ...
+    bench.yaml: a benchmark of 24 answers with 188 human labels, 1 judge and 5 baselines
+    24 answers and 188 human labels. Reference labels: the median of annotator-1, ...
     Bar: annotator-1, annotator-2 and annotator-3.
     Overlap: 24 of 24 items with a label have two or more.
       scientific_consensus, annotator-1: Aligned with consensus 14 (67 %), ...

@@ -142,7 +142,8 @@ def test_names_are_unique_and_no_controls(told: Told, other: str) -> None:
     judges = f"judges:\n  - {{name: a, backend: SCRIPT}}\n  - {{name: {other}, backend: SCRIPT}}\n"
     (line,) = told(HEAD + judges)
     assert (
-        line == f"bench.yaml: judges: two judges have this name, or a control has it; found {other}"
+        line
+        == f"bench.yaml: judges: two judges have this name, or a baseline has it; found {other}"
     )
 
 

@@ -124,7 +124,7 @@ def test_both_stand_side_by_side_and_empty_texts_are_no_judge(
     accuracy = {row.judge: row.estimate.value for row in rows}
     assert accuracy["m"] == pytest.approx(1 / 3)
     assert accuracy["batch"] == accuracy["free"] == 1
-    assert "1 judge, 2 calibrated judges and 1 control judge." in describe(found)
+    assert "1 judge, 2 calibrated judges and 1 baseline." in describe(found)
 
 
 def test_another_set_of_answers_is_another_batch(tmp_path: Path, backend: ScriptedBackend) -> None:

@@ -126,7 +126,8 @@ def bench(folder: Path, labels: str, judges: str = "[]", more: str = "") -> Path
 
 LABELS = "item_id,annotator,politeness\na,ann,Polite\na,gpt-4,Polite\nb,ann,Impolite\nb,bob,\n"
 SUSPICION = (
-    "'gpt-4' makes the truth and is named like a model; if it is no person, leave it out with "
+    "'gpt-4' makes the reference labels and is named like a model; if it is no person, leave it "
+    "out with "
     "`truth: {annotators: [ann, bob]}` or compare it with "
     "`judges: [{name: gpt-4, verdicts: FILE}]` (`column: COLUMN` where its labels have a column of "
     "their own)"
@@ -139,7 +140,7 @@ def test_a_benchmark_says_who_makes_the_truth_and_counts_no_blank_as_a_label(
     found = check_all([bench(tmp_path, LABELS)], "medical-safety")
     assert found.errors == []
     assert found.facts[0].endswith(
-        "a benchmark of 3 answers with 3 human labels, 0 judges and 5 control judges"
+        "a benchmark of 3 answers with 3 human labels, 0 judges and 5 baselines"
     )
     assert found.facts[1] == (
         "3 answers and 3 human labels. Reference labels: the median of ann, bob and gpt-4 (which "

@@ -112,7 +112,7 @@ def _severe_recall(study: Study, metric: Metric, counts: ClusterCounts, missing:
     sample = severe[:, -1], severe.sum(axis=1), counts.how_many.astype(np.float64)
     estimate = exact_share(*sample, study.resampling.level)
     if estimate.n == 0:
-        reason = f'no item that the judge labelled has the truth "{metric.most_severe}"'
+        reason = f'no item that the judge labelled has the reference label "{metric.most_severe}"'
         return replace(estimate, reason=reason, n_missing=missing)
     reason = ""
     if more := more_for_precision(*sample):
@@ -202,7 +202,7 @@ def label_rates(study: Study, judge: JudgeVerdicts, metric: Metric) -> Iterator[
     labels alone would be needed for as narrow an interval as `ppi` has (`labels_saved`).
 
     Only that of the human labels, with a reason, where all these answers have one; nothing for a
-    control judge or a metric without human labels. Under the rule `each`, the truth is the median
+    baseline or a metric without human labels. Under the rule `each`, the truth is the median
     (or majority).
     """
     truth = study.humans[metric.id].truth
@@ -247,4 +247,4 @@ def rate_notes(study: Study, rates: Iterable[Row]) -> Iterator[str]:
         "those that the judge labelled; hard or easy answers picked out for humans would bias them."
     )
     if study.config.rule == "each":
-        yield "For these rates, the median (or majority) of the human labels is the truth."
+        yield "For these rates, the median (or majority) of the labels is the reference label."

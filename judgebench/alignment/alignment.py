@@ -144,7 +144,7 @@ class Alignment(Shown):
 
     @property
     def controls(self) -> list[JudgeSummary]:
-        """The control judges."""
+        """The baselines."""
         return [judge for judge in self.judges if judge.kind == "control"]
 
     def title(self, metric: str) -> str:
@@ -162,11 +162,11 @@ class Alignment(Shown):
         return self.results.find(statistic, "score", failures=failures, **keys)
 
     def ceiling(self, statistic: str, metric: str, annotator: str = "all") -> Estimate:
-        """An annotator, or all of them pooled, against the truth of the others."""
+        """An annotator, or all of them pooled, against the reference labels of the others."""
         return self.results.find(statistic, "ceiling", metric=metric, who=annotator)
 
     def best_control(self, statistic: str, metric: str) -> tuple[str, Estimate] | None:
-        """The control judge nearest to the ideal value; None where no control has a value."""
+        """The baseline nearest to the ideal value; None where no control has a value."""
         found = [(c.name, self.score(statistic, c.name, metric)) for c in self.controls]
         defined = [(e.value, name, e) for name, e in found if e.value is not None]
         shortfall = STATISTICS[statistic].shortfall

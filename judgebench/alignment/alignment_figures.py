@@ -30,7 +30,7 @@ _RATE_KINDS: Mapping[str, LaneKind] = {"human": "human", "ppi": "judge", "verdic
 
 def score_figures(a: Alignment, declared: Declared) -> tuple[Figure, Figure]:
     """One statistic as a heat map of every judge and control, and as intervals of the judges beside
-    the best control and the human ceiling."""
+    the best baseline and the human ceiling."""
     table, key = score_table(a, declared), declared.key
     kinds: list[LaneKind] = ["judge" for _ in a.real_judges]
     kinds += ["control" for _ in a.controls]
@@ -40,7 +40,7 @@ def score_figures(a: Alignment, declared: Declared) -> tuple[Figure, Figure]:
     for metric in a.rubric.metrics:
         lanes = [Lane(j.name, "judge", a.score(key, j.name, metric.id)) for j in a.real_judges]
         if best := a.best_control(key, metric.id):
-            lanes.append(Lane("Best control", "control", best[1]))
+            lanes.append(Lane("Best baseline", "control", best[1]))
         if "human" in kinds:
             lanes.append(Lane(CEILING, "human", a.ceiling(key, metric.id)))
         lines.append((metric.title, tuple(lanes)))
@@ -74,7 +74,7 @@ def confusion_figures(a: Alignment) -> Iterator[Figure]:
     with_labels = set(a.results.values("judge", "confusion"))
     real = [judge for judge in a.real_judges if judge.name in with_labels]
     for number, judge in enumerate(real, start=1):
-        title = f"{judge.name} beside the human truth; framed where both agree"
+        title = f"{judge.name} beside the reference label; framed where both agree"
         key = f"confusion_{number}_{slug(judge.name)[:40]}"
         yield Drawing(key, title, partial(draw_confusions, a, judge.name, title))
 
@@ -87,7 +87,7 @@ def reliability_figures(a: Alignment) -> Iterator[Figure]:
 
 
 def draw_distribution(a: Alignment) -> Any:
-    """The share of each label in the human truth, least severe first; a second bar of a metric only
+    """The share of each label in the truth, least severe first; a second bar of a metric only
     where blank cells make a difference."""
     bars: dict[tuple[str, ...], tuple[str, list[tuple[str, float]]]] = {}
     for metric in a.rubric.metrics:
@@ -108,7 +108,7 @@ def draw_distribution(a: Alignment) -> Any:
         _stacked_bar(axes, y, shares)
     axes.set_yticks(range(len(bars)), [name for name, _ in bars.values()])
     axes.set(ylim=(len(bars) - 0.4, -0.6), xlim=(0, 1), ylabel="Metric")
-    axes.set_xlabel("Share of the items with a human truth; light to dark in the rubric's order")
+    axes.set_xlabel("Share of items with a reference label; light to dark in the rubric's order")
     return figure
 
 
@@ -170,7 +170,7 @@ def _matrix(axes: Any, counts: Any, metric: Metric) -> None:
     columns = [*labels, "No label"]
     axes.set_xticks(range(len(columns)), [wrapped(c, 13) for c in columns], fontsize=SMALL)
     axes.set_yticks(range(len(labels)), [wrapped(c, 18) for c in labels], fontsize=SMALL)
-    axes.set(xlabel="Label of the judge", ylabel="Human truth")
+    axes.set(xlabel="Label of the judge", ylabel="Reference label")
     axes.set_title(wrapped(metric.title, 40), loc="left", fontsize=9)
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)

@@ -23,7 +23,7 @@ _KINDS: Mapping[JudgeKind, tuple[str, str]] = {
     "judge": ("judge", "judges"),
     "jury": ("jury", "juries"),
     "calibration": ("calibrated judge", "calibrated judges"),
-    "control": ("control judge", "control judges"),
+    "control": ("baseline", "baselines"),
 }
 
 
@@ -115,7 +115,7 @@ def _where_it_goes_wrong(a: Alignment) -> Iterator[Block]:
         counts = tuple(tables.confusion_tables(a))
         yield Block("Label by label", tables=counts, figures=drawn)
     yield Block("Label use", tables=(tables.label_use_table(a),), folded=True)
-    title = "Labels of the human truth"
+    title = "Reference labels"
     said = (
         "Least severe label first. On a metric where nearly all items share one label, a "
         "judge that always gives it looks accurate."
@@ -195,7 +195,7 @@ def describe(a: Alignment) -> list[str]:
         f"{listed(found)}.",
     ]
     if a.n_labels and not kinds["control"]:
-        said.append("There is no control judge, so no judge can be called good by this report.")
+        said.append("There is no baseline, so no judge can be called good by this report.")
     return said
 
 

@@ -70,7 +70,7 @@ def _lines(a: Alignment) -> list[Line]:
 def _judged(judges: Sequence[JudgeSummary]) -> list[tuple[str, Keys]]:
     """A column for each judge; controls are told apart by a word and not only by their place."""
     return [
-        (f"{j.name} (control)" if j.kind == "control" else j.name, {"judge": j.name})
+        (f"{j.name} (baseline)" if j.kind == "control" else j.name, {"judge": j.name})
         for j in judges
     ]
 
@@ -79,7 +79,7 @@ def _judged(judges: Sequence[JudgeSummary]) -> list[tuple[str, Keys]]:
 
 
 def standing_table(a: Alignment) -> Table:
-    """In how many metrics each judge is more accurate than the best control and the humans."""
+    """In how many metrics each judge is more accurate than the best baseline and the humans."""
     rows = []
     for judge in a.real_judges:
         above, clearly, reached = [], [], []
@@ -105,10 +105,10 @@ def standing_table(a: Alignment) -> Table:
         (
             "A count of metrics, failures left out: a reading aid, not a test. "
             "A metric on which one of the two is undefined is not counted.",
-            "The best control is picked after the fact, which favours it.",
+            "The best baseline is picked after the fact, which favours it.",
         ),
         (
-            "Metrics above the best control",
+            "Metrics above the best baseline",
             "… with the whole interval",
             "Metrics at or above the human ceiling",
             "Verdicts that failed",
@@ -117,12 +117,12 @@ def standing_table(a: Alignment) -> Table:
 
 
 def accuracy_table(a: Alignment) -> Table:
-    """Metrics down; judges across, then their average and spread, best control, human ceiling.
+    """Metrics down; judges across, then their average and spread, best baseline, human ceiling.
 
     The layout of Table 1 of Diekmann et al., with what is needed to read it put beside it.
     """
     judges = _judged(a.real_judges)
-    summaries = [*(("Average", "StdDev") if len(judges) > 1 else ()), "Best control", CEILING]
+    summaries = [*(("Average", "StdDev") if len(judges) > 1 else ()), "Best baseline", CEILING]
 
     def cell(keys: Keys) -> Cell:
         metric, summary = keys["metric"], keys.get("summary")
@@ -132,12 +132,12 @@ def accuracy_table(a: Alignment) -> Table:
         return _score(a, STATISTICS["accuracy"], keys)
 
     averaged = (
-        "Average and StdDev (of a sample) are over the judges' point values, controls and "
+        "Average and StdDev (of a sample) are over the judges' point values, baselines and "
         "undefined values left out; they describe these judges and have no interval."
     )
     notes = (
         averaged if len(judges) > 1 else "",
-        "Best control: the control judge with the highest accuracy on that metric, named "
+        "Best baseline: the baseline with the highest accuracy on that metric, named "
         "in its mark. Human ceiling: one annotator against the others.",
     )
     title = "Accuracy against the human labels, failures left out"
@@ -151,7 +151,7 @@ def paper_tables(a: Alignment) -> Iterator[Table]:
     shown = [d for d in present(a) if "paper" in d.shown]
     who: list[tuple[str, Keys]] = [("Annotators", {"summary": CEILING})]
     who += [(judge.name, {"judge": judge.name}) for judge in a.real_judges]
-    who.append(("Best baseline", {"summary": "Best control"}))
+    who.append(("Best baseline", {"summary": "Best baseline"}))
 
     def line(metric: Metric, name: str, keys: Keys) -> Contents:
         cells = {d.key: _score(a, d, {**keys, "metric": metric.id}) for d in shown}
@@ -196,24 +196,24 @@ def _average(values: Sequence[float | None], *, spread: bool) -> Cell:
 
 
 def _score(a: Alignment, declared: Declared, keys: Keys) -> Cell:
-    """The score of a judge; where the keys name none, of the best control or the human ceiling."""
+    """The score of a judge; where the keys name none, of the best baseline or the human ceiling."""
     key, metric, remark = declared.key, keys["metric"], ""
     if "judge" in keys:
         found = a.score(key, keys["judge"], metric, keys.get("failures", "left_out"))
     elif keys["summary"] == CEILING:
         found = a.ceiling(key, metric)
     else:
-        none = "", Estimate(None, reason="no control judge has a value")
+        none = "", Estimate(None, reason="no baseline has a value")
         remark, found = a.best_control(key, metric) or none
     return Cell(estimate=found, remark=remark, signed=declared.signed)
 
 
 def score_table(a: Alignment, declared: Declared) -> Table:
-    """One statistic: metrics down; every judge, every control and the human ceiling across."""
+    """One statistic: metrics down; every judge, every baseline and the human ceiling across."""
     across = _judged([*a.real_judges, *a.controls])
     if a.results.select("ceiling", declared.key):
         across.append((CEILING, {"summary": CEILING}))
-    title = f"{declared.heading}: judges beside the control judges, failures left out"
+    title = f"{declared.heading}: judges beside the baselines, failures left out"
     layout = Layout(f"{declared.key}-left_out", title, _METRIC, (_meaning(declared),))
     return layout.crossed(_lines(a), across, partial(_score, a, declared))
 
@@ -236,12 +236,13 @@ def severe_table(a: Alignment) -> Table:
         "Do the judges find the most severe answers? Severe recall, failures left out",
         ("Metric", "Most severe label"),
         (
-            "Severe recall: share of the items with that human truth to which the judge gives it.",
-            "Best control: the control judge with the highest recall, named in its mark.",
+            "Severe recall: share of the items with that reference label to which the judge "
+            "gives it.",
+            "Best baseline: the baseline with the highest recall, named in its mark.",
         ),
         ("Such items",),
     )
-    across = [*_judged(a.real_judges), ("Best control", {"summary": "Best control"})]
+    across = [*_judged(a.real_judges), ("Best baseline", {"summary": "Best baseline"})]
     return layout.crossed(lines, across, partial(_score, a, STATISTICS["severe_recall"]))
 
 
@@ -280,7 +281,8 @@ def unanimity_tables(a: Alignment) -> Iterator[Table]:
             ("Metric", "Items on which"),
             (
                 _meaning(declared),
-                "Items with a label of those who make the truth. Where they differ, one truth is a "
+                "Items with a label of those who make the reference labels. Where they differ, "
+                "one reference label is a "
                 "poor yardstick: soft agreement asks how many of them the judge agrees with.",
             ),
             ("Items",),
@@ -339,7 +341,7 @@ def label_use_table(a: Alignment) -> Table:
     ]
     judges = [judge.name for judge in a.real_judges]
     humans = judges[:1] if a.n_labels else []
-    across = [("Human truth", {"judge": name, "side": "human_label"}) for name in humans]
+    across = [("Reference label", {"judge": name, "side": "human_label"}) for name in humans]
     across += [(name, {"judge": name, "side": "label"}) for name in judges]
     note = "A judge that gives one label nearly always looks accurate where that label is common."
     title = "How often each judge gives each label"
@@ -359,7 +361,7 @@ def ceiling_table(a: Alignment, declared: Declared) -> Table:
     """One statistic of each annotator against the truth of the others, all pooled last."""
     who = set(a.results.values("who", "ceiling", declared.key))
     across = [(name, {"who": name}) for name in sorted(who - {"all"})]
-    title = f"Human ceiling ({declared.heading}): each annotator against the truth of the others"
+    title = f"Human ceiling ({declared.heading}): each annotator against the others"
     signed = [declared.key] if declared.signed else []
     return Layout(f"{declared.key}-ceiling", title, _METRIC).crossed(
         _lines(a) if who else [],
@@ -446,7 +448,7 @@ def annotator_labels_table(a: Alignment) -> Table:
 
 
 def distribution_table(a: Alignment) -> Table:
-    """The share of each label in the human truth, under each policy for blank cells."""
+    """The share of each label in the reference label, under each policy for blank cells."""
     policies = a.results.values("blanks", "distribution")
     lines = [
         (
@@ -461,10 +463,10 @@ def distribution_table(a: Alignment) -> Table:
         found = a.results.select("distribution", "count", **keys)
         return _share(found[0].estimate) if found else None
 
-    note = "Counts of items with a truth, and their share. Nominal metrics have no severity."
+    note = "Counts of items with a reference label, and shares. Nominal metrics have no severity."
     across = [(words, {"blanks": b}) for b, words in BLANKS.items() if b in policies]
     return Layout(
-        "distribution", "Labels of the human truth", ("Metric", "Label"), (note,), ("Severity",)
+        "distribution", "Reference labels", ("Metric", "Label"), (note,), ("Severity",)
     ).crossed(lines if across else [], across, cell)
 
 
@@ -484,7 +486,7 @@ def judges_with_rates(a: Alignment) -> list[str]:
 
 
 def rate_tables(a: Alignment) -> Iterator[Table]:
-    """A table for each judge of which some answers have no human truth."""
+    """A table for each judge of which some answers have no reference label."""
     for number, judge in enumerate(judges_with_rates(a), start=1):
         lines = [
             (
@@ -551,7 +553,7 @@ def probability_tables(a: Alignment) -> Iterator[Table]:
     ]
     measured.insert(1, ("Brier, label alone", "brier", "label"))
     yield table(
-        "probabilities", "Label probabilities against the human truth", measured,
+        "probabilities", "Label probabilities against the reference labels", measured,
         "Brier, label alone: of the judge's label taken as a certainty. A judge that says the "
         "base rates of every answer has skill 0.",
         "Brier score = reliability - resolution + uncertainty. Chance lifts reliability, "
@@ -642,7 +644,7 @@ def comparison_table(a: Alignment) -> Table:
         (
             (
                 a.title(row.metric),
-                f"{row.judge} − {row['who']}{' (control)' if row['who'] in controls else ''}",
+                f"{row.judge} − {row['who']}{' (baseline)' if row['who'] in controls else ''}",
                 Cell(estimate=row.estimate, signed=True),
             ),
             {"judge": row.judge, "metric": row.metric, "who": row["who"]},
@@ -651,7 +653,7 @@ def comparison_table(a: Alignment) -> Table:
     ]
     notes = (
         "Difference: accuracy of the first minus that of the second, on items to which both "
-        "gave a label. Of the controls, the one that comes nearest to the judge; all are in "
+        "gave a label. Of the baselines, the one that comes nearest to the judge; all are in "
         "results.csv.",
         "McNemar's mid-p takes items as independent; the permutation test flips the sign of "
         "whole questions; Holm's correction is over all pairs of the metric.",
@@ -732,7 +734,7 @@ def judges_table(a: Alignment) -> Table:
 
 def _usage(judge: JudgeSummary) -> tuple[str, ...]:
     """Calls, tokens, cost and how the engine enforces the form of a reply; a dash where no model
-    was called, as for a control judge."""
+    was called, as for a baseline."""
     usage, form = judge.usage, backend_fact(judge.about, "structured")
     unknown = "unknown" if usage.calls else DASH
     return (

@@ -210,13 +210,13 @@ def data_notes(study: Study) -> Iterator[str]:
         found = humans[metric.id]
         about = study.answers.of_kind(metric, rubric)
         if without := int((about & (found.truth < 0)).sum()):
-            # Labels of those who make the truth, and yet none.
+            # Labels of those who make the reference labels, and yet none.
             rated = (found.made.values >= 0).any(axis=1)
             tied = int((rated & (found.truth[found.made.rows] < 0)).sum())
             which = "" if tied == without else f", {tied} of them"
             said = f"{which} because their labels are tied" if tied else ""
             all_of_them = f"{study.n_about(metric)} {SEVERAL[metric.of]}"
-            yield f"{metric.title}: {without} of {all_of_them} have no human truth{said}."
+            yield f"{metric.title}: {without} of {all_of_them} have no reference label{said}."
         if found.ratings.abstained:
             yield f"{metric.title}: {found.ratings.abstained} human labels are abstentions."
     blank = {m.title: int(humans[m.id].ratings.blank.sum()) for m in rubric.metrics}
@@ -342,7 +342,8 @@ def constant_note(study: Study) -> Iterator[str]:
         found = [(study.humans[m.id].most_common, m) for m in study.rubric.metrics]
         if said := [f"{m.label_texts[label]!r} on {m.title}" for label, m in found if label >= 0]:
             yield (
-                f"The control {MAJORITY} always says {listed(said)}: the constant that agrees most "
+                f"The baseline {MAJORITY} always says {listed(said)}: the constant that agrees "
+                "most "
                 "with these very labels, which favours it."
             )
 
@@ -363,7 +364,7 @@ def judge_notes(study: Study, found: Results) -> Iterator[str]:
                 )
         if beaten := [m.title for m in metrics if _no_better(found, name, controls, m)]:
             yield (
-                f"{name} is no more accurate than a control judge, which understands nothing, "
+                f"{name} is no more accurate than a baseline, which understands nothing, "
                 f"on {', '.join(beaten)}."
             )
 
@@ -400,7 +401,7 @@ def model_notes(study: Study) -> Iterator[str]:
     reasons = {m.id: why_no_model(humans[m.id].made.values) for m in rubric.metrics}
     for reason in dict.fromkeys(filter(None, reasons.values())):
         which = _titles(m for m in rubric.metrics if reasons[m.id] == reason)
-        yield f"No Dawid-Skene model on {which}: {reason}. The truth there is the majority."
+        yield f"No Dawid-Skene model on {which}: {reason}: the majority there."
     fitted = [m for m in rubric.metrics if not reasons[m.id]]
     if few := [m for m in fitted if _few_labels(humans[m.id])]:
         counts = ", ".join(f"{m.title} {_few_labels(humans[m.id])}" for m in few)

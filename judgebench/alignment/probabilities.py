@@ -47,7 +47,8 @@ Source = Literal["probabilities", "label", "annotator", "base_rates", "gain"]
 TRUTH_STATISTICS = by_key(
     Declared(
         "brier", "Brier score",
-        "squared distance from the truth, summed over labels; 0 is best, 2 worst", best="lower",
+        "squared distance from the reference label, summed over labels; 0 is best, 2 worst",
+        best="lower",
     ),
     Declared(
         "brier_skill", "Skill",
@@ -65,7 +66,8 @@ TRUTH_STATISTICS = by_key(
         best="lower",
     ),
     Declared(
-        "log_loss", "Log loss", "-ln of the probability of the truth, the mean in nats; 0 is best",
+        "log_loss", "Log loss",
+        "-ln of the probability of the reference label, the mean in nats; 0 is best",
         best="lower",
     ),
     Declared(

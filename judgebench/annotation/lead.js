@@ -145,7 +145,7 @@
       return born("p", "note", `– for ${where.join("; ")}: ${reason}.`);
     }));
     $("agreed").replaceChildren(
-      table(["Metric", "Krippendorff's α (ticks: 0, 0.5, 1)", "Pairs of equal labels (ticks: 0, 0.5, 1)"], metrics.map((metric) => [
+      table(["Metric", "Krippendorff's α (ticks: 0, 0.5, 1)", "Observed agreement (ticks: 0, 0.5, 1)"], metrics.map((metric) => [
         title(metric), cell(find(metric, "alpha"), -0.25), cell(find(metric, "observed"), 0),
       ])),
     );

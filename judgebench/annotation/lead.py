@@ -413,7 +413,7 @@ def keep_look(store: Store, look: Look, decided: Any) -> Sequence[str]:
     what data would settle each judge's metrics."""
     titles, n = decided.titles, len(look.screens)
     said = [
-        f"Look {len(look.shares)}, at {n:,} of {look.of:,} items, with intervals of "
+        f"Interim analysis {len(look.shares)}, at {n:,} of {look.of:,} items, with intervals of "
         f"{100 * decided.rule.level:.4g} %."
     ]
     plans = defaultdict[str, dict[str, list[str]]](lambda: defaultdict(list))

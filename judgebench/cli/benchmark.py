@@ -99,7 +99,7 @@ def _judge(
         counted(bench.dataset.n_labels, "human label"),
         counted(bench.n_judges, "judge"),
         counted(len(bench.juries), "jury", "juries"),
-        counted(len(bench.controls), "control judge"),
+        counted(len(bench.controls), "baseline"),
     ]
     if bench.calibrations:
         parts.insert(-1, counted(len(bench.calibrations), "calibrated judge"))
@@ -134,7 +134,7 @@ def _say_no_judge(console: Console, bench: Bench, folder: RunFolder) -> None:
     """Say what can be done about a benchmark without a judge."""
     run = shlex.quote(str(folder.path))
     console.print(
-        f"! {bench.file.name} names no judge: this report is about annotators and control judges "
+        f"! {bench.file.name} names no judge: this report is about annotators and baselines "
         "alone. To compare a judge,\n"
         "  - add an entry under `judges:`, such as {name: NAME, backend: BACKEND};\n"
         "  - or, if its verdicts are in a file: {name: NAME, verdicts: FILE};\n"

@@ -246,7 +246,7 @@ class Truth:
         typer.Option(
             "--annotator",
             metavar="NAME",
-            help="Whose labels make the truth: a name or a pattern. Repeatable.",
+            help="Whose labels make the reference labels: a name or a pattern. Repeatable.",
         ),
     ] = None
 

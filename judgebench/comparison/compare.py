@@ -194,7 +194,7 @@ def _settings(pair: Pair) -> tuple[tuple[str, str, str], ...]:
 
 def decisions(studies: tuple[Study, Study], base: Study, pairs: Sequence[Pair]) -> list[Changed]:
     """The decisions on each pair of judges on the answers of `base`, whose human labels and
-    control judges serve for both; nothing where nothing decides.
+    baselines serve for both; nothing where nothing decides.
 
     Each side keeps its own stress test.
     """

@@ -131,7 +131,7 @@ def left_out_rows(left_out: LeftOut, judge: str = "") -> Iterator[Row]:
 
 
 def pairs_of(a: Study, b: Study, named: tuple[str, str] = ("", "")) -> list[Pair]:
-    """The judges to compare: those named, else every judge that is in both, control judges left
+    """The judges to compare: those named, else every judge that is in both, baselines left
     out, else the only judge of each.
 
     Raises SetupError where a named judge is not there, or where nothing says who is compared with
@@ -260,12 +260,15 @@ def truth_line(
     if labels:
         return (
             f"The human labels of A and B are not the same: both are scored against those of "
-            f"{holder}. Answers with other labels: {labels}; with another truth: {truth or 'none'}."
+            f"{holder}. Answers with other labels: {labels}; with another reference label: "
+            f"{truth or 'none'}."
         )
     if truth:
         return (
-            "The human labels of A and B are the same, and the rule that makes the truth of them "
-            f"is not: both are scored by that of {holder}. Answers with another truth: {truth}."
+            "The human labels of A and B are the same, and the rule that makes the reference "
+            "labels of them "
+            f"is not: both are scored by that of {holder}. Answers with another reference label: "
+            f"{truth}."
         )
     return "Both are scored against the same human labels."
 

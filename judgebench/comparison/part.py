@@ -318,7 +318,7 @@ def _flips_shown(c: Comparison) -> tuple[tuple[str, ...], tuple[Table, ...]]:
     table = Layout(
         "comparison_flips", "Labels that changed", ("Answer", *_stubs(c)),
         ("Those that A had right and B has wrong come first. A dash is no label.",),
-        ("Label of A", "Label of B", "Truth", "Right"),
+        ("Label of A", "Label of B", "Reference label", "Right"),
     ).listing(lines)  # fmt: skip
     return (cut,), (table,)
 

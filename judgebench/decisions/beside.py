@@ -2,7 +2,7 @@
 Annotator Test.
 
 By itself the test is passed by a judge that always gives the common label: its guard is a paired
-test against every control judge. docs/decide_alternative_test.md shows the trap.
+test against every baseline. docs/decide_alternative_test.md shows the trap.
 """
 
 from __future__ import annotations
@@ -90,14 +90,14 @@ def rare_labels(study: Study, metric: Metric, rule: DecisionRule) -> Iterator[st
         if not estimable(questions, rule.rare, severe)[label] and questions[label]:
             answers = int((truth == label).sum())
             yield (
-                f'{metric.title}: "{text}" is the truth of {answers} of {len(known):,} answers, '
-                "too few to estimate agreement on it: it counts in plain and not in balanced "
-                "agreement. If it is no judgement, list it under `abstain` in the rubric."
+                f'{metric.title}: "{text}" is the reference label of {answers} of {len(known):,} '
+                "answers, too few to estimate agreement on it: it counts in plain and not in "
+                "balanced agreement. If it is no judgement, list it under `abstain` in the rubric."
             )
 
 
 _VOTERS = ("judge", "calibration")  # a jury among them would give its members a second vote
-_Guard = tuple[bool | None, str]  # whether every control is beaten, None without any; why not
+_Guard = tuple[bool | None, str]  # whether every baseline is beaten, None without any; why not
 _VOTE = TruthConfig(rule="median")  # majority where the metric is nominal
 
 
@@ -182,7 +182,7 @@ def _test(
     scores = metric.severities if metric.kind == "ordinal" and not balanced else None
     reason = ""
     if len(named) < 2:
-        reason = f"the test needs two named annotators; the truth is made by {len(named)}"
+        reason = f"the test needs two named annotators; reference labels are made by {len(named)}"
         if humans.has_places:
             reason += " and by places in a list, which are not people"
     advantage = Estimate(None, reason=reason, level=study.resampling.level)
@@ -212,7 +212,7 @@ def _test(
 def _guard(right: Outcomes, judge: str, controls: Sequence[str], level: float, seed: int) -> _Guard:
     """Is the judge more accurate than each control, on the items that both labelled?"""
     if not controls:
-        return None, "there is no control judge to beat"
+        return None, "there is no baseline to beat"
     p = {c: mcnemar_clustered(right.pair(judge, c), "greater", seed=seed) for c in controls}
     unbeaten = ", ".join(c for c, shown in p.items() if shown is None or shown > level)
     return not unbeaten, f"not shown to be more accurate than {unbeaten}" * bool(unbeaten)

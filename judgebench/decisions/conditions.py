@@ -37,9 +37,9 @@ from judgebench.stats.intervals import (
 from judgebench.stats.thresholds import Point
 
 NO_OVERLAP = "on no item can an annotator be compared with others"
-NO_TRUTH = "no item that the judge was asked about has a human truth"
-NO_CONTROL = "there is no control judge to compare with"
-NO_SEVERE = "no item has a severe label as its truth"
+NO_TRUTH = "no item that the judge was asked about has a reference label"
+NO_CONTROL = "there is no baseline to compare with"
+NO_SEVERE = "no item has a severe label as its reference label"
 _WORST_AND_BEST = "; a missing label is wrong for the lower limit and right for the upper one"
 LATENT_CLASSES = "likelihood ratio of two latent classes (Dawid and Skene, 1979)"
 _LEAST_ROOT = 1e-3  # from which its sign is more than rounding
@@ -195,7 +195,7 @@ def _controls(
     rival = np.where(np.isnan(decisive), np.inf, decisive).argmin(axis=0)
     at = (rival, np.arange(len(how_many)))
     name = counts.controls[rival[0]] if found else "control"
-    about = "which labels the items the same" if same[at][0] else "the strongest control"
+    about = "which labels the items the same" if same[at][0] else "the strongest baseline"
     excused = worse[at][0] and not failed[at][0]
     return Finding(
         key=f"controls_{measure}",

@@ -122,7 +122,7 @@ def study_counts(
 ) -> StudyCounts:
     """Count one judge's labels `judged` (items,) of the items it was `asked` about (items,).
 
-    `controls` holds each control judge's labels (items,). What the judge was not asked about is
+    `controls` holds each baseline's labels (items,). What the judge was not asked about is
     left out of everything.
     """
     k, both = humans.k, asked[:, None] & (humans.own >= 0) & (humans.others >= 0)

@@ -130,7 +130,7 @@ class Held:
 
     @cached_property
     def _controls(self) -> dict[str, IntArray]:
-        """The control judges, if there are any, and a constant for each label: beside these
+        """The baselines, if there are any, and a constant for each label: beside these
         annotators the strongest need not be the one that is the strongest beside all."""
         controls, n = self.study.controls, len(self.rows)
         labels = enumerate(self.metric.label_texts if controls else ())

@@ -381,7 +381,7 @@ def _alternative_test_table(decisions: Decisions) -> Table:
         )  # fmt: skip
     return Layout(
         "alternative_test",
-        "The Alternative Annotator Test, and whether every control is beaten too",
+        "The Alternative Annotator Test, and whether every baseline is beaten too",
         ("Judge", "Metric"),
         (
             f"Published: the test of Calderon et al. (2025), ε = {rule.epsilon:g}, with all "
@@ -391,7 +391,7 @@ def _alternative_test_table(decisions: Decisions) -> Table:
             "at least as close to the other annotators as one of them.",
             "Balanced (judgebench's own): the annotators in the bar, the share of equal labels, "
             "and every label of the others' majority weighs the same. Guarded: passes, and "
-            f"is more accurate than every control (one-sided permutation test at {rule.guard:g}). "
+            f"is more accurate than every baseline (one-sided permutation test at {rule.guard:g}). "
             "Where a label is rare, a judge that never gives it passes the published test.",
         ),
         ("Variant", "Annotators", "Winning rate", "Advantage", "Passes", "Guarded"),

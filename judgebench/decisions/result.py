@@ -25,7 +25,7 @@ MORE_DATA = (
 )  # fmt: skip
 AT_SEVERE = "where humans read what the judge labels severe"
 NO_FILTER = "every threshold sends all answers to humans"
-_NO_CONTROL = Row("score", "accuracy", Estimate(None, reason="there is no control judge"))
+_NO_CONTROL = Row("score", "accuracy", Estimate(None, reason="there is no baseline"))
 _ALIKE = 0.05  # shares of simulated studies that a small study cannot tell apart
 
 
@@ -52,7 +52,7 @@ class Condition:
 
     `key` is stable, the key of one of KINDS: sent and missed are those of ASSIST, all others of
     REPLACE. `title` says what `estimate` is;
-    `rival` is the control judge that it is a difference from, or the system that it is about, if
+    `rival` is the baseline that it is a difference from, or the system that it is about, if
     any. It must lie above `bound` where `at_least`, else below it. `missing` says in numbers or
     words what keeps an unclear condition from being clear.
     """
@@ -223,7 +223,7 @@ class Decisions(Shown):
     decisions: tuple[Decision, ...]
     curves: tuple[TriageCurve, ...] = ()
     beside: Results = field(default_factory=Results)
-    judges: Mapping[str, str] = field(default_factory=dict)  # name -> kind, controls left out
+    judges: Mapping[str, str] = field(default_factory=dict)  # name -> kind, baselines left out
     notes: tuple[str, ...] = ()
     compared: str = ""
     bars: tuple[str, ...] = ()
@@ -277,7 +277,7 @@ class Decisions(Shown):
         return {row["who"]: row.estimate for row in rows if row["who"] != "all"}
 
     def best_control(self, metric: str) -> Row:
-        """The accuracy of the most accurate control judge; of no judge where there is none."""
+        """The accuracy of the most accurate baseline; of no judge where there is none."""
         rows = self.beside.select("score", "accuracy", metric=metric, failures="left_out")
         known = [r for r in rows if r.judge not in self.judges and r.estimate.value is not None]
         return max(known, key=lambda r: r.estimate.value or 0.0, default=_NO_CONTROL)

@@ -84,7 +84,7 @@ class PlanRule(Strict):
 
 class AlternativeTestRule(Strict):
     """The Alternative Annotator Test: how much worse than an annotator the judge may be, and the
-    one-sided level at which it must beat every control judge.
+    one-sided level at which it must beat every baseline.
 
     Calderon et al. (2025) advise an `epsilon` of 0.2 where the annotators are experts, 0.15 for
     trained and 0.1 for crowd workers.
@@ -153,11 +153,12 @@ class DecisionRule(Strict):
             )
         if rule.humans.distance is not None:
             yield (
-                f"is at most {rule.humans.distance:.2f} levels further from the truth of others "
+                f"is at most {rule.humans.distance:.2f} levels further from the reference label "
+                "of others "
                 "than an annotator is, where a metric has more than two levels"
             )
         if measures := " and ".join(words[m] for m in rule.controls):
-            yield f"agrees with the truth ({measures}) more often than every control judge"
+            yield f"agrees with the reference labels ({measures}) more often than every baseline"
         if rule.severe is not None:
             yield (
                 f"finds at least {rule.severe.recall:.2f} of the severe answers, with at least "

@@ -235,9 +235,10 @@ def decide(
     beside = Results((*bar_rows(study, kind), *accuracies(study), *jury_rows(study), *tests))
     made = tuple(decisions(study, final, curves, stress, rule.level))
     look_note = [
-        f"This is look {len(looks)}, at {100 * share:.0f} % of the planned answers: its "
-        f"intervals are of {100 * rule.level:.7g} %, so that a false REPLACE at any look stays "
-        "as rare as at one look at the end. How much more data is needed is said for the end."
+        f"This is interim analysis {len(looks)}, at {100 * share:.0f} % of the planned answers: "
+        "its "
+        f"intervals are of {100 * rule.level:.7g} %, so that a false REPLACE at any analysis stays "
+        "as rare as with one at the end. How much more data is needed is said for the end."
         for share in looks[-1:]
     ]
     return Decisions(
@@ -318,7 +319,7 @@ def decisions(
     study: Study, rule: DecisionRule, curves: Sequence[TriageCurve] = (),
     stress: Results | None = None, level: float | None = None,
 ) -> Iterator[Decision]:  # fmt: skip
-    """One for each metric and each judge that is not a control judge, in that order.
+    """One for each metric and each judge that is not a baseline, in that order.
 
     `level` is that of a look, and more data is planned for the rule's own: the end.
     """

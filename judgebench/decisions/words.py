@@ -43,7 +43,8 @@ NOT_KNOWN_BLIND = (
     "with --blind yes or `truth: {blind: yes}`."
 )
 OF_ONE = (
-    "One annotator's labels are taken for the truth: what that annotator misses, nobody knows, and "
+    "One annotator's labels are taken as the reference labels: what that annotator misses, "
+    "nobody knows, and "
     "more severe answers than expected may be missed."
 )
 _SHARED = "If annotators and judge do not share errors,"
@@ -120,7 +121,7 @@ def _uncertainty(conditions: Sequence[Condition]) -> str:
     items = [c for c in known if KINDS[c.key].is_count]
     beaten = [c for c in known if _beats_controls(c) and c.missing]
     others = [c for c in known if c not in items and c not in beaten]
-    no_better = (f"the judge does no better than the control judge {c.rival}" for c in beaten)
+    no_better = (f"the judge does no better than the baseline {c.rival}" for c in beaten)
     parts = [f"{said}; nor do the annotators" for said in dict.fromkeys(no_better)]
     if others:
         clauses = _clauses(dict.fromkeys(filled(KINDS[c.key].open, c) for c in others))
@@ -150,8 +151,8 @@ def camps_sentence(camps: Sequence[InCamp]) -> str:
     who = "; ".join(listed(camp.names) for camp in camps)
     each = "; ".join(f"by {listed(camp.names)} alone, {camp.outcome.value}" for camp in camps)
     return (
-        f"The annotators are in {count} camps that agree within and differ across ({who}), so that "
-        f"no single bar exists. Decided {each}"
+        f"The annotators form {count} subgroups that agree within and differ across ({who}), so "
+        f"that no single bar exists. Decided {each}"
     )
 
 

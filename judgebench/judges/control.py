@@ -1,4 +1,4 @@
-"""Control judges: content-blind baselines, which any real judge must beat.
+"""Baselines: content-blind baselines, which any real judge must beat.
 
 Where a control learns from human labels, the questions are cut into two halves and each half is
 judged by what the other half's labels say, so that no control sees the labels it is scored on. Only

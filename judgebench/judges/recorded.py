@@ -1,5 +1,5 @@
 """A judge whose verdicts somebody has (they are looked up, and no model is called), and annotators
-in a judge's place, held against the truth of the others.
+in a judge's place, held against the reference labels of the others.
 
 What cannot be read is never taken for an item that the judge was not asked about: a text that is no
 label is `unparsed`, a refusal `refused`, a blank cell or an item without a row `failed`.
@@ -316,7 +316,7 @@ def truth_of_others(
         return truth
     others = [a for a in truth.choose({x.annotator for x in labels}) if a not in names]
     if not others:
-        message = "leaves no annotator to make the truth"
+        message = "leaves no annotator to make the reference labels"
         raise SetupError(Problem(message, field="as_judges", found=", ".join(names)))
     return truth.model_copy(update={"annotators": tuple(others)})
 

@@ -577,8 +577,8 @@ def _ranking(found: Compared, judge: str, used: Flags, resampling: Resampling) -
 
 ALL = "all criteria"  # as a tag
 MOST_CRITERIA = 30  # of those that several items have
-_NO_CRITERION = "no such criterion has a truth and a label of the judge"
-_NO_SCORE = "no item has a truth and a label of the judge on every criterion"
+_NO_CRITERION = "no such criterion has a reference label and a label of the judge"
+_NO_SCORE = "no item has a reference label and a label of the judge on every criterion"
 
 
 @dataclass(frozen=True)
@@ -601,7 +601,7 @@ class _Criteria:
 
 
 def criterion_rows(study: Study, metric: Metric) -> Iterator[Row]:
-    """Of every judge, over the criteria that have a human truth."""
+    """Of every judge, over the criteria that have a reference label."""
     found = _criteria(study)
     truth = study.humans[metric.id].truth[found.rows]
     human = np.where(truth < 0, -1, truth == 0)

@@ -549,7 +549,7 @@ def _write_all(
 
 
 def make_control_cases(bench: RankBench, step: RankingStep) -> Mapping[str, Any]:
-    """Write the arguments of every control case; what the manifest says of the retrieval."""
+    """Write the arguments of every baseline case; what the manifest says of the retrieval."""
     retriever, run = None, step.folder.path
     if bench.proxy.passages is not None:
         from judgebench.ranking.proxy.passages import PassageRetriever

@@ -64,7 +64,7 @@ _KEY = "#333333"  # of a judge in a legend, whatever its outcome
 # All grow evenly darker to the dark end, so that steps are told apart without colours too. The
 # controls stay pale: they are there to compare with.
 _MAPS: Mapping[Scale, str] = {"good": "Blues", "bad": "OrRd", "signed": "PuOr"}
-_KINDS: Mapping[str, str] = {"judge": "Judge", "control": "control judge", "human": "humans"}
+_KINDS: Mapping[str, str] = {"judge": "Judge", "control": "baseline", "human": "humans"}
 
 
 def drawn(figures: Iterable[Figure], formats: Sequence[str] = PAGE) -> dict[str, dict[str, bytes]]:

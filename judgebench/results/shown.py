@@ -95,7 +95,7 @@ class JudgesShown(Shown):
         return sorted(self.judges, key=self.is_control)
 
     def is_control(self, judge: str) -> bool:
-        """True for a control judge."""
+        """True for a baseline."""
         return self.judges.get(judge) == "control"
 
     def lane(self, judge: str) -> LaneKind:
@@ -103,8 +103,8 @@ class JudgesShown(Shown):
         return "control" if self.is_control(judge) else "judge"
 
     def shown_name(self, judge: str) -> str:
-        """The name, with `(control)` after it where it is one."""
-        return f"{judge} (control)" if self.is_control(judge) else judge
+        """The name, with `(baseline)` after it where it is one."""
+        return f"{judge} (baseline)" if self.is_control(judge) else judge
 
 
 def to_json(found: Mapping[str, Shown], name: str, **beside: Any) -> str:

@@ -166,7 +166,7 @@ class Extension:
     `answers` are the study's, those of the data among them; `beside` are judged too and have no
     part in the study. `lines` describe the latter, each with its `item_id`, and `rejected` what was
     not judged; both are kept in the run folder. `about` stands in the manifest under the wing's
-    name, `settings` under its key of bench.yaml. `controls` are added to the usual control judges,
+    name, `settings` under its key of bench.yaml. `controls` are added to the usual baselines,
     `learnt` makes more judges that learn. `counted` and `told` are said when the run begins:
     `139 altered answers`.
     """
@@ -248,7 +248,7 @@ class Bench:
         parts = [
             f"{counts}{beside} with {counted(self.dataset.n_labels, 'human label')}",
             counted(self.n_judges, "judge"),
-            counted(len(self.controls), "control judge"),
+            counted(len(self.controls), "baseline"),
         ]
         return f"a benchmark of {listed(parts)}"
 

@@ -210,7 +210,7 @@ def judge_answers(judge: Judge, bundles: Bundles, work: Work) -> None:
 
 
 def write_controls(control: ControlJudge, answers: IndexedAnswers, work: Work) -> None:
-    """Bring a control judge's verdicts up to date, on the answers that it was fitted on."""
+    """Bring a baseline's verdicts up to date, on the answers that it was fitted on."""
     path = work.folder.verdict_path(control.name)
     with work.writers.add(VerdictWriter(path)) as writer:
         ledger = Ledger(answers, control.signature)
@@ -230,7 +230,7 @@ def write_controls(control: ControlJudge, answers: IndexedAnswers, work: Work) -
             writer.write_lines(b"".join(lines), len(lines))
 
 
-_LINES = 10_000  # of control judges, written together
+_LINES = 10_000  # of baselines, written together
 _NAMELESS = b'{"item_id":"","content_hash":"",'
 
 

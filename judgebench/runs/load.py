@@ -96,7 +96,7 @@ def load_bench(
     file = bench_file(path)
     gather = Gathered(str(file))
     config, node = read_config(file, gather, data_needed=extend is None and arguments is None)
-    if arguments is not None:  # control judges learn from human labels, and here are none
+    if arguments is not None:  # baselines learn from human labels, and here are none
         config = config.model_copy(update={"controls": ()})
     whole = gather("rubric", load_rubric, config.rubric, relative_to=file.parent)
     rubric = whole and gather(
@@ -308,7 +308,7 @@ def _judge_configs(
     names.update(c for c in ABOUT if c in names)
     for name, count in names.items():
         if count > 1:
-            message = "two judges have this name, or a control has it"
+            message = "two judges have this name, or a baseline has it"
             gather.tell("judges", Problem(message, found=name))
     able = (JudgeConfig, RecordedConfig)
     asked = {spec.name for spec in specs if isinstance(spec, able)}

@@ -225,7 +225,7 @@ def _lanes(
     """A lane for each remote judge, and one for all engines inside this process."""
     lanes: dict[str, Callable[[], None]] = {}
     if work.shard is None:
-        lanes["control judges"] = partial(_controls, bench, answers, work)
+        lanes["baselines"] = partial(_controls, bench, answers, work)
     if sharing.engine == "ray":
         return {**lanes, "ray": partial(_judge_on_ray, bench, answers, work, sharing.workers)}
     remote = [judge for judge in bench.judges if kind_of(judge.config.backend).remote]

@@ -166,7 +166,7 @@ TESTED: Mapping[Level, Coefficient] = {
 TESTS: Mapping[Level, tuple[str, ...]] = {
     "pooled": ("p",), "within": ("p",), "system": ("p", "Williams' p"),
 }  # fmt: skip
-BESIDE = ("best control", "best scorer")
+BESIDE = ("best baseline", "best scorer")
 MEDIAN = "the median annotator"
 SIGNIFICANT = 0.05
 _SHUFFLED = "the mean over shuffled scores, or by count"
@@ -193,7 +193,7 @@ class BesideHumans(Shown):
         return sorted(rows, key=strength, reverse=True)
 
     def beats_controls(self, judge: str, metric: str, level: Level = "pooled") -> bool:
-        """True where it is shown to go with the humans more than the best control does."""
+        """True where it is shown to go with the humans more than the best baseline does."""
         about = {"judge": judge, "metric": metric, "scope": level, "beside": BESIDE[0]}
         low = self.rows.find(TESTED[level], "difference", **about).low
         p = self.rows.find("p_holm", test=TESTS[level][0], **about).value

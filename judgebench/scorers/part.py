@@ -52,10 +52,11 @@ _SIGNATURES = Layout(
 CEILING = "Median annotator beside the others"
 _TURNED = (
     "Scores that are better when higher are turned: a positive coefficient means that the scorer "
-    "goes with the humans, who are taken by the mean severity of those who make the truth."
+    "goes with the humans, who are taken by the mean severity of those who make the reference "
+    "labels."
 )
 _CONTROLS = (
-    "A scorer beats the controls (bold) where the interval of the difference to the best one lies "
+    "A scorer beats the baselines (bold) where the interval of the difference to the best one lies "
     "above 0 and a permutation test (Holm, over scorers and metrics) is significant. A control, "
     "and a scorer whose direction nobody declared, counts in the direction in which it does best."
 )
@@ -112,7 +113,7 @@ def _worth(found: BesideHumans, metric: str, title: str) -> Iterator[str]:
     """Sentences on the worth of the scorers of one metric."""
     scorers, groups = found.held(metric, "judge"), found.humans[metric].mean.groups.n
     if not scorers or scorers[0].estimate.value is None:
-        reason = scorers[0].estimate.reason if scorers else "there is no scorer but controls"
+        reason = scorers[0].estimate.reason if scorers else "there is no scorer but baselines"
         yield f"{title}: nothing can be said; {reason}."
         return
     best, control = scorers[0], _best_control(found, metric, "pooled")
@@ -123,7 +124,7 @@ def _worth(found: BesideHumans, metric: str, title: str) -> Iterator[str]:
     if better:
         verb = "goes" if len(better) == 1 else "go"
         names = listed([_with_rho(row) for row in better])
-        yield f"{title}: {names} {verb} with the humans more than the best control, {control}."
+        yield f"{title}: {names} {verb} with the humans more than the best baseline, {control}."
     elif line is not None and abs(most.estimate.value or 0.0) < line:
         yield (
             f"No scorer tells {title}: every |rho| is below {format_number(line)}, which chance "
@@ -132,17 +133,17 @@ def _worth(found: BesideHumans, metric: str, title: str) -> Iterator[str]:
         )
     elif control:
         yield (
-            f"{title}: no scorer is shown to go with the humans more than the best control, "
+            f"{title}: no scorer is shown to go with the humans more than the best baseline, "
             f"{control}; the strongest is {_with_rho(best)}."
         )
     else:
-        yield f"{title}: {_with_rho(best)} goes with the humans most; there is no control."
+        yield f"{title}: {_with_rho(best)} goes with the humans most; there is no baseline."
     within = _best_control(found, metric, "within")
     lost = [row.judge for row in better if not found.beats_controls(row.judge, metric, "within")]
     if within and lost:
         yield (
             f"{title}: within questions, which is where systems are compared, {listed(lost)} "
-            f"{'is' if len(lost) == 1 else 'are'} not shown to beat the best control, {within}."
+            f"{'is' if len(lost) == 1 else 'are'} not shown to beat the best baseline, {within}."
         )
 
 
@@ -160,7 +161,7 @@ def _with_rho(row: Row) -> str:
 
 
 def _level(found: BesideHumans, level: Level) -> Table:
-    """Every coefficient at one level, and one of them beside the best control and scorer."""
+    """Every coefficient at one level, and one of them beside the best baseline and scorer."""
     compared = [
         heading for beside in BESIDE
         for heading in (f"Minus the {beside}", *(f"{test}, {beside}" for test in TESTS[level]))
@@ -173,7 +174,7 @@ def _level(found: BesideHumans, level: Level) -> Table:
         ):
             of = found.rows.select("association", judge=first.judge, **about)
             of += found.rows.select("chance", judge=first.judge, **about)
-            name = f"{first.judge} (control)" if first["kind"] == "control" else first.judge
+            name = f"{first.judge} (baseline)" if first["kind"] == "control" else first.judge
             cells = [_cell(row) for row in of] + [Cell(DASH)] * (len(TITLES) + 1 - len(of))
             rows.append((Cell(title), Cell(name), *cells, *_compared(found, first, level)))
         if ceiling := found.rows.select("ceiling", who=MEDIAN, **about):
@@ -186,7 +187,7 @@ def _level(found: BesideHumans, level: Level) -> Table:
 
 
 def _compared(found: BesideHumans, of: Row, level: Level) -> list[Cell]:
-    """The differences to the best control and to the best scorer, with p values."""
+    """The differences to the best baseline and to the best scorer, with p values."""
     cells = []
     for beside in BESIDE:
         keys = {"judge": of.judge, "metric": of.metric, "scope": level, "beside": beside}

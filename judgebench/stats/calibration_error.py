@@ -54,7 +54,7 @@ from judgebench.stats.resample import (
 
 # A probability below it counts as this in logarithms: 36 nats is the most that one item can cost.
 LEAST_PROBABILITY = float(np.finfo(np.float64).eps)
-NO_ITEM = "no item has both a truth and label probabilities"
+NO_ITEM = "no item has both a reference label and label probabilities"
 
 
 def one_hot(labels: IntArray, k: int) -> FloatArray:
@@ -408,7 +408,8 @@ def _of_likeliest(p: FloatArray, q: FloatArray) -> tuple[FloatArray, FloatArray]
 
 
 ONE_TRUTH = (
-    "all items have the same truth, so there is no uncertainty that a skill score could explain"
+    "all items have the same reference label, so there is no uncertainty that a skill score "
+    "could explain"
 )
 
 

@@ -26,7 +26,7 @@ from judgebench.stats.arrays import (
 )
 from judgebench.stats.resample import Statistic, explained, where_empty
 
-NO_ITEM = "no item has both a truth and a label of the judge"
+NO_ITEM = "no item has both a reference label and a label of the judge"
 ONE_SEVERITY = (
     "all labels in use have the same severity, so chance-corrected agreement is undefined"
 )
@@ -106,7 +106,7 @@ def cohen_kappa(
             return NO_ITEM
         if (C.sum(axis=-1) + C.sum(axis=-2) > 0).sum() == 1:
             return (
-                "truth and judge hold one label only (the same), "
+                "reference and judge hold one label only (the same), "
                 "so chance-corrected agreement is undefined"
             )
         return ONE_SEVERITY
@@ -163,7 +163,7 @@ def recall(label: int) -> Statistic:
     def undefined(C: FloatArray) -> str:
         if not C.any():
             return NO_ITEM
-        return "" if C[label].any() else "no item has this label as its truth"
+        return "" if C[label].any() else "no item has this label as its reference label"
 
     return Statistic(formula, undefined, is_proportion=True)
 
@@ -233,7 +233,7 @@ def _association(formula: Callable[[FloatArray], FloatArray]) -> Statistic:
             return NO_ITEM
         used = np.count_nonzero(C.sum(axis=-1)), np.count_nonzero(C.sum(axis=-2))
         one = "label" if min(used) == 1 else "severity"
-        return f"truth or judge holds one {one} only, so no correlation is defined"
+        return f"reference or judge holds one {one} only, so no correlation is defined"
 
     return explained(formula, why)
 

@@ -215,7 +215,7 @@ def why_no_model(ratings: IntArray) -> str:
     """
     rated = ratings >= 0
     given, most = ratings[rated], rated.sum(axis=1).max(initial=0)
-    few = "no item has three labels, so that errors and truth cannot be distinguished"
+    few = "no item has three labels, so that errors and true labels cannot be distinguished"
     return first_reason({
         "there is no label": not given.size,
         "only one label was ever given": (given == given[:1]).all(),

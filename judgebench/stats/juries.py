@@ -33,7 +33,7 @@ FOLDS = 5
 MOST_MEMBERS = 5
 MOST_SUBSETS = 1000
 MOST_GROUPS = 1000  # of clusters
-NO_COMMON_ITEM = "no item with a truth was labelled by every judge"
+NO_COMMON_ITEM = "no item with a reference label was labelled by every judge"
 NO_ERRORS = "no two judges err on some items and not on others: no correlation is defined"
 ONE_CLUSTER = "there is one cluster only: nothing can be held out"
 

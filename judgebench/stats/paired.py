@@ -157,7 +157,7 @@ Alternative = Literal["two-sided", "greater"]
 _MOST_EXACT = 1 << 20  # sums that are listed one by one; beyond that they are drawn
 _CHUNK = 1 << 22  # binomial draws at once: 32 MiB
 _ROUNDING = 1e-9  # what rounding changes in a sum, as a share of its terms
-NO_SHARED_TRUTH = "no item has a truth and a label of both"
+NO_SHARED_TRUTH = "no item has a reference label and a label of both"
 _FIRST, _SECOND, _ALIKE = range(3)  # the columns of `discordance_by_cluster`
 
 

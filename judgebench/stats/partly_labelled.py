@@ -3,7 +3,7 @@
 Counts of one label are C (..., 3, 2). Rows are the truth: another label, this label, none known.
 Columns are the judge's label: another, this one. A rate is a smooth function of their sums, so
 its variance is that of a sum over clusters of each item's influence on it. In formulas Y is 1
-where the human truth is the label and F where the judge's label is, both else 0; humans labelled
+where the truth is the label and F where the judge's label is, both else 0; humans labelled
 n of the judged items and left N.
 """
 

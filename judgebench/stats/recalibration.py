@@ -227,7 +227,8 @@ def _cannot_fit(p: FloatArray, truth: IntArray) -> str:
     few = f"half of the questions hold {len(p)} usable items, and {LEAST_ITEMS} are needed"
     return first_reason({
         few: len(p) < LEAST_ITEMS,
-        "half of the questions hold one label only as their truth": (truth == truth[:1]).all(),
+        "half of the questions hold one label only as their reference "
+        "label": (truth == truth[:1]).all(),
         "all probabilities are 0 or 1, which no temperature changes": ((p == 0) | (p == 1)).all(),
     })  # fmt: skip
 

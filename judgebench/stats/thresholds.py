@@ -165,7 +165,7 @@ def why_no_choice(signal: FloatArray, severe: IntArray, clusters: IntArray) -> s
         f"{2 * LEAST_CLUSTERS} are needed to choose a threshold on each half"
     )
     return first_reason({
-        "no item has a truth": not len(severe),
+        "no item has a reference label": not len(severe),
         NO_SEVERE: not (severe == 1).any(),
         "every item is severe: there is nothing to sort out": (severe == 1).all(),
         "there is no verdict: everything goes to humans": not len(given),

@@ -295,7 +295,7 @@ def stress_notes(stress: StressResult) -> Iterator[str]:
         beaten = [m.title for m in demanded if _matched_by_control(stress, judge, m)]
         if beaten:
             yield (
-                f"{judge} tells no more violations from their parents than a control judge, "
+                f"{judge} tells no more violations from their parents than a baseline, "
                 f"which understands nothing, on {', '.join(beaten)}."
             )
         tricks = [

@@ -118,8 +118,7 @@ def detection_table(stress: StressResult, statistic: str, side: Side) -> Table:
         lines.append(((which, reached), {side: name, "metric": metric.id}))
     return Layout(
         f"stress_{statistic}-{side}",
-        f"Violations, {heading.lower()}, by {side}: judges beside the control judges, "
-        "failures left out",
+        f"Violations, {heading.lower()}, by {side}: judges beside the baselines, failures left out",
         (side.capitalize(), "Must reach"),
         (f"{heading}: {meaning}.", _MORE if statistic == "detected" else ""),
     ).crossed(lines, _judges(stress), cell)
@@ -207,7 +206,7 @@ def flips_table(stress: StressResult, most: int | None = None) -> Table:
         ("Probe", "Bias (CALM)"),
         (
             "Flip rate: share of pairs in which the label of at least one metric differs; worst "
-            "over the judges, controls left out. 1 minus it is the robustness rate of Ye et al. "
+            "over the judges, baselines left out. 1 minus it is the robustness rate of Ye et al. "
             "(2024), from whom the names of the biases are.",
         ),
     ).crossed(lines, _judges(stress), cell)

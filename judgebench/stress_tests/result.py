@@ -31,7 +31,7 @@ class Miss:
 
     item: AlteredAnswer
     missed_by: tuple[str, ...]
-    verdicts: Mapping[str, Verdict]  # judge -> verdict on the violation; controls left out
+    verdicts: Mapping[str, Verdict]  # judge -> verdict on the violation; baselines left out
     of_parent: Mapping[str, Verdict]  # judge -> verdict on the sound parent
 
 
@@ -180,7 +180,7 @@ class Pairs:
 
     @property
     def real_judges(self) -> list[JudgeVerdicts]:
-        """The judges without the control judges."""
+        """The judges without the baselines."""
         return [judge for judge in self.judges if judge.kind != "control"]
 
     def labels(self, variant: VariantVerdicts) -> Labels:

@@ -34,11 +34,11 @@ from judgebench.stats.paired import (
 from judgebench.stress_tests.result import EVERY, Pairs, VariantVerdicts
 from judgebench.studies.truth import Labels
 
-NO_TRUTH = "no item that was asked again has a human truth"
+NO_TRUTH = "no item that was asked again has a reference label"
 NO_REPEAT = "no item has two verdicts with a label"
 ONE_PASS, PER_METRIC, HUMANS = "one pass", "per metric", "humans"
 TOO_FEW_METRICS = "the rubric has fewer than two ordinal metrics: there is no pair to correlate"
-NO_TRUTH_ON_ALL = "no item with all labels has a human truth on every ordinal metric"
+NO_TRUTH_ON_ALL = "no item with all labels has a reference label on every ordinal metric"
 THE_HUMANS = "these are the humans themselves"
 
 
@@ -210,7 +210,7 @@ def _consistency(
     pairs: Pairs, ratings: Labels, truth: Labels, clusters: Clusters, k: int
 ) -> dict[str, Estimate]:
     """Agreement of an item's verdicts, and the accuracy of their majority minus that of the first
-    verdict, on items with a truth."""
+    verdict, on items with a reference label."""
     items, asked = ratings.shape
     votes = vote_pairs_by_cluster(ratings, clusters, k)
     n, possible = round(votes.sum()), items * asked * (asked - 1) // 2

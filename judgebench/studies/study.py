@@ -28,7 +28,7 @@ from judgebench.studies.verdicts import (
 
 T = TypeVar("T")
 RECORDED = "recorded verdicts"  # how a judge is described whose verdicts somebody has
-# The control judge that always gives the most common label.
+# The baseline that always gives the most common label.
 MAJORITY: Literal["constant-majority"] = "constant-majority"
 JudgeKind = Literal["judge", "jury", "calibration", "control"]
 JUDGE_KINDS: tuple[JudgeKind, ...] = get_args(JudgeKind)
@@ -100,7 +100,7 @@ class Humans:
 
     @property
     def made(self) -> Ratings:
-        """The ratings of those who make the truth."""
+        """The ratings of those who make the reference labels."""
         return self.ratings.of(self.makers)
 
     @property
@@ -209,7 +209,7 @@ class Humans:
 class Study:
     """Answers with their human labels and the verdicts of judges.
 
-    `clusters` are those of the items. `judges` holds control judges too. `notes` are sentences that
+    `clusters` are those of the items. `judges` holds baselines too. `notes` are sentences that
     every report repeats. `run` says when the judges ran and with what; it is empty without a run
     folder. `beside` holds, by the name of a wing, what that wing read from the run folder for
     itself. `damage` and `unfinished` are sentences on what that folder lacks, because files of it
@@ -247,7 +247,7 @@ class Study:
 
     @property
     def controls(self) -> list[JudgeVerdicts]:
-        """The control judges."""
+        """The baselines."""
         return [judge for judge in self.judges if judge.kind == "control"]
 
     @property

@@ -69,7 +69,7 @@ class TruthConfig(BaseModel):
     def _one_truth(self) -> TruthConfig:
         if self.adjudicated and self.rule == "each":
             raise ValueError(
-                "'adjudicated' needs a rule that makes one truth, which 'each' does not"
+                "'adjudicated' needs a rule that makes one reference label, which 'each' does not"
             )
         return self
 
@@ -111,7 +111,7 @@ class TruthConfig(BaseModel):
         if ADJUDICATED in self.annotators or names == {ADJUDICATED}:
             message = (
                 "is no annotator: an adjudicated label settles what annotators said of an item; "
-                "`adjudicated: true` makes it the item's truth"
+                "`adjudicated: true` makes it the item's reference label"
             )
             raise SetupError(Problem(message, "", None, "truth.annotators", ADJUDICATED))
         everybody = sorted(names - {ADJUDICATED})

@@ -123,7 +123,8 @@ def suspicions(
     leave_out = f"leave it out with `truth: {{annotators: {listed}}}` or " if others else ""
     for name, why in found.items():
         yield Problem(
-            f"{name!r} makes the truth and {why}; if it is no person, {leave_out}compare it with "
+            f"{name!r} makes the reference labels and {why}; if it is no person, "
+            f"{leave_out}compare it with "
             f"`judges: [{{name: {name}, verdicts: FILE}}]` (`column: COLUMN` where its labels have "
             "a column of their own)",
             file,

@@ -144,7 +144,7 @@ def _signature(folder: RunFolder, teacher: str) -> str:
     }
     entry = to_json(judges[teacher])  # a jury names the signatures of its members
     if any(signature in entry for signature in fitted):
-        message = "is fitted to the human labels of the run, or a control: no teacher"
+        message = "is fitted to the human labels of the run, or a baseline: no teacher"
         raise SetupError(Problem(message, str(folder.path), None, "judge", teacher))
     return str(judges[teacher]["signature"])
 

@@ -85,7 +85,7 @@ The recipe:
 
 ## What it is worth
 
-Measured out of fold, beside the control judges: judges with this recipe, scored on answers whose
+Measured out of fold, beside the baselines: judges with this recipe, scored on answers whose
 questions and texts they had not learnt from. This judge learnt from all labels, so it has no
 figures of its own on these answers. On other data, measure again.
 
@@ -257,7 +257,7 @@ def _study(bench: Bench, run: RunFolder) -> Study:
 
 
 def _scores(study: Study, name: str) -> Iterator[dict[str, Any]]:
-    """Out of fold, of the judge and of the control judges."""
+    """Out of fold, of the judge and of the baselines."""
     judges = sorted(study.judges, key=lambda judge: judge.name != name)
     for judge in (j for j in judges if j.name == name or j.kind == "control"):
         for metric in (m for m in study.rubric.metrics if judge.judges(m)):

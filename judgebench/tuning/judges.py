@@ -43,7 +43,7 @@ from judgebench.tuning.tuned import TunedEntry, TunedJudge
 
 FOLDER = "tuning"  # in a run folder: what was learnt
 CONTROLS = (BySystemConfig, BagOfWordsConfig)
-NO_SKLEARN = "The control bag-of-words is left out: it needs scikit-learn (the extra `tuning`)."
+NO_SKLEARN = "The baseline bag-of-words is left out: it needs scikit-learn (the extra `tuning`)."
 
 
 def open_judges(bench: Bench, folder: RunFolder) -> Sequence[LearntJudge | TunedJudge]:

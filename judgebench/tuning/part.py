@@ -78,14 +78,14 @@ def _flat(found: Tuned, metric: str, statistic: str) -> Mapping[str, float]:
     needed = [name for one in found.taught for name in one.needs]
     shown = {name: values[name] for name in (*needed, "constant-majority") if name in values}
     controls = [value for name, value in values.items() if found.is_control(name)]
-    return {**shown, **({"best control judge": max(controls)} if controls else {})}
+    return {**shown, **({"best baseline": max(controls)} if controls else {})}
 
 
 _STUBS = ("Metric", "Judge")
 _MOST_SAID = 200  # characters of a fact
 _DRAWN = ("accuracy", "balanced_accuracy")
 _BRIEF = (
-    "Metric", "Judge", "Baseline", "Out of fold", "Without folds", "Best control", "Difference",
+    "Metric", "Judge", "Baseline", "Out of fold", "Without folds", "Best baseline", "Difference",
     "Gain",
 )  # fmt: skip
 _SHOWN = {
@@ -94,14 +94,14 @@ _SHOWN = {
 _ABOUT_GAINS = (
     "Out of fold: no answer is judged by what was learnt from it, from another answer to its "
     "question, or from one that says nearly the same. The baseline is the judge that it learnt "
-    "from, or else the control judge that is the strongest by that statistic; the mark names it. "
+    "from, or else the baseline that is the strongest by that statistic; the mark names it. "
     "That it is the strongest on these answers favours it.",
     "A gain is shown where the interval lies above 0 and a permutation test is significant, "
     "whether missing labels are left out or count as wrong. Holm's correction is over judges, "
     "metrics and all controls, as the strongest is picked afterwards.",
 )
 _ABOUT_BASELINES = (
-    "Baseline: the judge that it learnt from; where there is none, the strongest control."
+    "Baseline: the judge that it learnt from; where there is none, the strongest baseline."
 )
 _ABOUT_CURVES = (
     "A gain is shown where the interval of the last column lies above 0; nothing is corrected for "
@@ -120,7 +120,7 @@ def tuning_part(found: Tuned) -> Part:
     rows = found.rows.select("gain", side="difference", failures="left_out")
     brief = tuple(_summary(found, key) for key in _DRAWN)
     gains = Layout("tuning_gains", "Difference to the baseline", _STUBS, _ABOUT_GAINS, absent=None)
-    title = "Judges that learnt, out of fold, beside what they learnt from and controls"
+    title = "Judges that learnt, out of fold, beside what they learnt from and baselines"
     reached = Layout("tuning_scores", title, _STUBS, absent=None)
     shown = tuple(
         _table(found, layout, of, lambda row: _title(row.statistic))
@@ -183,12 +183,12 @@ def _summary(found: Tuned, key: str) -> Table:
 
 def _baseline(found: Tuned, row: Row) -> str:
     """Its name, and how it became one where nothing came before."""
-    return f"{'strongest control: ' * (found.lane(row['who']) == 'control')}{row['who']}"
+    return f"{'strongest baseline: ' * (found.lane(row['who']) == 'control')}{row['who']}"
 
 
 def _narrow(table: Table) -> Table:
     """As wide as a screen: no intervals and names, and no control: that is beside the decisions."""
-    kept = [place for place, column in enumerate(_BRIEF) if column != "Best control"]
+    kept = [place for place, column in enumerate(_BRIEF) if column != "Best baseline"]
 
     def bare(row: tuple[Cell, ...], place: int) -> Cell:
         value = row[place].value

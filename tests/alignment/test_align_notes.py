@@ -18,7 +18,7 @@ from judgebench.studies.truth import TruthConfig
 def test_missing_truth_abstentions_and_blanks_are_counted() -> None:
     found = aligned({"ann": "ab.?__", "bob": "aa.???"})
     assert found.notes == (
-        "Harm: 4 of 6 answers have no human truth.",
+        "Harm: 4 of 6 answers have no reference label.",
         "Harm: 4 human labels are abstentions.",
         "Blank human cells, taken as no label: Harm 2.",
     )
@@ -29,10 +29,10 @@ def test_tied_nominal_labels_are_undecided_and_counted() -> None:
     humans = {"ann": "aab.", "bob": "abc."}
     found = aligned(humans, measured=metric("nominal"))
     assert found.notes[0] == (
-        "Harm: 3 of 4 answers have no human truth, 2 of them because their labels are tied."
+        "Harm: 3 of 4 answers have no reference label, 2 of them because their labels are tied."
     )
     stated = aligned(humans, measured=metric("nominal"), ties="upper")
-    assert stated.notes[0] == "Harm: 1 of 4 answers have no human truth."
+    assert stated.notes[0] == "Harm: 1 of 4 answers have no reference label."
 
 
 def test_partial_overlap_says_which_items_the_terms_of_agreement_rest_on() -> None:
@@ -62,7 +62,7 @@ def test_a_model_or_judge_in_the_truth_is_told_wherever_the_truth_is() -> None:
     assert told in str(found.part.blocks[0].text)
     assert found.records()["truth"] == [found.compared[0]]
     fix = "leave it out with `truth: {annotators: [ann]}` or compare it with "
-    notes = [note for note in found.notes if "makes the truth" in note]
+    notes = [note for note in found.notes if "makes the reference labels" in note]
     assert [note.partition(" makes")[0] for note in notes] == ["'llm-1'", "'m'"]
     assert all(fix in note for note in notes)
 
@@ -168,7 +168,7 @@ def test_the_constant_control_follows_the_truth_and_says_what_it_says() -> None:
         assert (score.value, score.n) == (right, 5)
         (note,) = [note for note in found.notes if "constant-majority" in note]
         assert note == (
-            f"The control constant-majority always says {label!r} on Harm: the constant that "
+            f"The baseline constant-majority always says {label!r} on Harm: the constant that "
             "agrees most with these very labels, which favours it."
         )
 
@@ -191,5 +191,5 @@ def test_a_label_that_a_judge_never_gives_is_named_where_that_is_no_chance() -> 
 )
 def test_a_judge_that_a_control_matches_is_named(judge: str, control: str, told: bool) -> None:
     found = aligned({"ann": "abc"}, {"m": judge}, controls={"random": control})
-    note = "m is no more accurate than a control judge, which understands nothing, on Harm."
+    note = "m is no more accurate than a baseline, which understands nothing, on Harm."
     assert (note in found.notes) == told

@@ -33,7 +33,7 @@ from judgebench.rubric import Rubric, load_rubric
 from judgebench.stats.resample import Resampling
 from judgebench.studies.study import JudgeVerdicts
 
-CONTROL = " (control)"
+CONTROL = " (baseline)"
 
 
 def all_tables(a: Alignment) -> list[Table]:
@@ -158,10 +158,10 @@ def test_no_judge_stands_without_the_controls(realistic: Alignment, tiny: Alignm
     for statistic in ("accuracy", "severity_error", "severe_recall"):
         columns = table(realistic, f"{statistic}-left_out").columns
         assert all(f"{judge.name}{CONTROL}" in columns for judge in realistic.controls)
-    assert table(realistic, "accuracy").columns[-2:] == ("Best control", tables.CEILING)
-    assert table(realistic, "severe").columns[-1] == "Best control"
-    assert "no control judge" in describe(tiny)[-1]
-    assert not any("no control judge" in sentence for sentence in describe(realistic))
+    assert table(realistic, "accuracy").columns[-2:] == ("Best baseline", tables.CEILING)
+    assert table(realistic, "severe").columns[-1] == "Best baseline"
+    assert "no baseline" in describe(tiny)[-1]
+    assert not any("no baseline" in sentence for sentence in describe(realistic))
 
 
 def test_three_ways_are_shown_where_verdicts_are_missing_and_only_there(
@@ -259,7 +259,7 @@ def test_each_part_has_a_row_with_its_items_and_controls_are_told_apart() -> Non
     humans = {"ann": "aabbcca.", "bob": "aabbac.."}
     found = aligned(humans, {"m": "aabacc.a"}, controls={"const": "aaaaaaaa"})
     t = table(found, "unanimity-accuracy")
-    assert t.columns == ("Metric", "Items on which", "Items", "m", "const (control)")
+    assert t.columns == ("Metric", "Items on which", "Items", "m", "const (baseline)")
     assert [[cell.value for cell in row] for row in t.rows] == [
         ["Harm", tables.PARTS["unanimous"], "5", "0.800", "0.400"],
         ["Harm", tables.PARTS["split"], "1", "1.000", "0.000"],
@@ -505,7 +505,7 @@ def test_the_settings_of_each_judge_can_be_read(realistic: Alignment) -> None:
 
 def test_label_use_counts_the_same_items_for_humans_and_judges() -> None:
     found = table(aligned({"ann": "aab_"}, {"m": "abb.", "other": "aaa."}), "label-use")
-    assert found.columns == ("Metric", "Label", "Human truth", "m", "other")
+    assert found.columns == ("Metric", "Label", "Reference label", "m", "other")
     assert [cell.text for cell in found.rows[0][1:]] == [
         "a", "2 of 3 (66.7 %)", "1 of 3 (33.3 %)", "3 of 3 (100.0 %)",
     ]  # fmt: skip
@@ -523,7 +523,7 @@ def test_confusion_matrices_frame_where_judge_and_humans_agree(realistic: Alignm
         frames = [p for p in panel.patches if isinstance(p, Rectangle)]
         middles = [(p.get_x() + p.get_width() / 2, p.get_y() + p.get_height() / 2) for p in frames]
         assert middles == [(i, i) for i in range(len(m.labels))]
-        assert (panel.get_xlabel(), panel.get_ylabel()) == ("Label of the judge", "Human truth")
+        assert (panel.get_xlabel(), panel.get_ylabel()) == ("Label of the judge", "Reference label")
 
 
 def test_bars_of_a_metric_are_shown_twice_only_where_blank_cells_make_a_difference(

@@ -99,7 +99,7 @@ def test_where_every_annotator_counts_apart_the_median_is_the_truth_and_is_told(
     humans = {"ann": HUMAN, "bob": HUMAN, "eve": HUMAN.replace("a", "c")}
     each, median = (aligned(humans, {"m": JUDGE}, rule=rule) for rule in ("each", "median"))
     assert each.results.select("rate") == median.results.select("rate")
-    told = "For these rates, the median (or majority) of the human labels is the truth."
+    told = "For these rates, the median (or majority) of the labels is the reference label."
     assert told in each.notes
     assert told not in median.notes
 

@@ -29,6 +29,10 @@ BY_HAND = {
     # squared steps seen: a-b 1, b-c 1, c-a 4, a-c 4. Expected sum of (i-j)^2 row column / 10:
     # a 5*(3*1 + 3*4) + b 3*(4*1 + 3*1) + c 2*(4*4 + 3*1) = 75 + 21 + 38 = 134
     "weighted_kappa": 1 - Fraction(10) / Fraction(134, 10),
+    # together a 9, b 6, c 5 of 20: mean ranks a 4.5, b 12, c 17.5; squared distances a-b 56.25,
+    # b-c 30.25, a-c 169. Seen, both ways: 2 (56.25 + 30.25 + 2 * 169) = 849. Expected, times 19:
+    # 2 (9 * 6 * 56.25 + 6 * 5 * 30.25 + 9 * 5 * 169) = 23100
+    "alpha": 1 - Fraction(19 * 849, 23100),
     # squared steps over the largest, 4: (1/4 + 1/4 + 1 + 1) / 10 disagree. Mean shares: a 9/20,
     # b 6/20, c 5/20; the agreement weights add up to 3 + 4 * 3/4 = 6 = q (q - 1)
     "ac": 1 - Fraction(25, 100) / (1 - (1 - Fraction(81 + 36 + 25, 400))),
@@ -210,7 +214,7 @@ def test_one_label_on_both_sides_leaves_kappa_undefined_and_says_why() -> None:
     assert score(found, "accuracy").low < 1  # type: ignore[operator]
     severe = score(found, "severe_recall")
     assert severe.value is None
-    assert severe.reason == 'no item that the judge labelled has the truth "c"'
+    assert severe.reason == 'no item that the judge labelled has the reference label "c"'
 
 
 def test_a_constant_judge_has_kappa_0_where_humans_vary() -> None:

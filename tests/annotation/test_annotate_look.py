@@ -98,7 +98,7 @@ def test_each_declared_look_happens_once_at_its_level(
     assert (kept["items"], kept["share"]) == (9, 9 / 24)
     assert kept["level"] == pytest.approx(look_levels([9 / 24])[0])
     assert said.splitlines() == kept["said"]
-    assert kept["said"][0].startswith("Look 1, at 9 of 24 items")
+    assert kept["said"][0].startswith("Interim analysis 1, at 9 of 24 items")
     assert "m: CAN'T TELL for harm." in said
     told = look(call, study)[2]
     assert "the next one is at 16 complete items; 9 of 24 are complete" in told
@@ -172,7 +172,7 @@ def test_a_look_knows_what_metrics_are_of_and_what_belongs_together(
     (tmp_path / "m.csv").write_text("\n".join(lines), "utf-8")
     code, out, told = call("annotate", "look", study, "--verdicts", tmp_path / "m.csv")
     assert (code, "duplicate" in told) == (0, False)
-    assert "Look 1, at 12 of 12 items" in out
+    assert "Interim analysis 1, at 12 of 12 items" in out
     if task != "criteria":  # those of an answer are one group where no answers are given
         assert "Only 4 questions were labelled by two annotators" in out
 

@@ -82,8 +82,8 @@ def test_a_report_says_first_what_was_judged_by_whom_and_when(place: Path) -> No
         )
         assert found["Rubric"] == (f"medical-safety, version 1: {len(rubric().metrics)} metrics",)
     run, tables = facts
-    assert run["Judges"] == ("my-judge: script.jsonl, scripted", "5 control judges beside them")
-    assert tables["Judges"] == ("my-judge: recorded verdicts", "5 control judges beside them")
+    assert run["Judges"] == ("my-judge: script.jsonl, scripted", "5 baselines beside them")
+    assert tables["Judges"] == ("my-judge: recorded verdicts", "5 baselines beside them")
     assert re.fullmatch(rf"20\d\d-\d\d-\d\d, judgebench {jb.__version__}", run["Run"][0])
     assert "Run" not in tables
 

@@ -72,7 +72,7 @@ def test_a_study_of_tables_is_the_study_of_the_run_that_gave_them(place: Path) -
 def test_a_model_among_the_annotators_is_a_warning_until_it_is_left_out(place: Path) -> None:
     labels, verdicts, answers = tables(place)
     labels = labels.replace({"annotator": {labels.annotator.iloc[0]: "gpt-4"}})
-    with pytest.warns(UserWarning, match="'gpt-4' makes the truth and is named like a model"):
+    with pytest.warns(UserWarning, match="'gpt-4' makes the reference labels and is"):
         found = jb.study(labels, verdicts, answers, rubric=rubric())
     assert "'gpt-4' makes the truth" in " ".join(jb.decide(found).notes)
     people = sorted({*labels.annotator} - {"gpt-4"})

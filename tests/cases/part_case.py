@@ -12,7 +12,7 @@ from judgebench.results.part import Block, Card, Drawing, HeatMap, Intervals, La
 from judgebench.results.rows import Results, Row
 from judgebench.results.tables import Cell, Table
 
-UNDEFINED = Estimate(None, n=3, n_missing=1, reason="no item has a truth")
+UNDEFINED = Estimate(None, n=3, n_missing=1, reason="no item has a reference label")
 
 
 def estimate(value: float, **more: Any) -> Estimate:

@@ -167,7 +167,7 @@ def test_both_are_scored_against_the_labels_of_b_and_what_differs_is_said() -> N
     assert found.results.find("truth_differs", "truth", metric="harm").value == 1
     assert (
         "The human labels of A and B are not the same: both are scored against those of B. "
-        "Answers with other labels: Harm 1; with another truth: Harm 1."
+        "Answers with other labels: Harm 1; with another reference label: Harm 1."
     ) in found.compared
     assert found.difference("accuracy", "j", "harm").value == (
         jb.compare(side({"j": A}, relabelled), b).difference("accuracy", "j", "harm").value
@@ -180,8 +180,9 @@ def test_another_rule_for_the_truth_of_the_same_labels_is_said() -> None:
     a, b = side({"j": A}, people), side({"j": B}, people, ties="lower")
     (line,) = [line for line in jb.compare(a, b).compared if "human labels" in line]
     assert line == (
-        "The human labels of A and B are the same, and the rule that makes the truth of them is "
-        "not: both are scored by that of B. Answers with another truth: Harm 30."
+        "The human labels of A and B are the same, and the rule that makes the reference labels "
+        "of them is "
+        "not: both are scored by that of B. Answers with another reference label: Harm 30."
     )
 
 

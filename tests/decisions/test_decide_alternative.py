@@ -101,7 +101,7 @@ def test_every_control_must_be_beaten() -> None:
 def test_without_a_control_a_pass_stays_unguarded_and_a_failure_stays_one() -> None:
     good = both_variants(people(EVEN), noisy(EVEN, 0.01, 9), {})["published"]
     assert (good.passes, good.guarded) == (True, None)
-    assert "no control" in good.reason
+    assert "no baseline" in good.reason
     bad = both_variants(people(EVEN), noisy(EVEN, 0.6, 9), {})["published"]
     assert (bad.passes, bad.guarded, bad.reason) == (False, False, "")
 
@@ -118,15 +118,15 @@ def test_a_larger_tolerance_lets_a_weaker_judge_pass() -> None:
 @pytest.mark.parametrize(
     ("humans", "told"),
     [
-        ({"ann": EVEN}, "two named annotators; the truth is made by 1"),
+        ({"ann": EVEN}, "two named annotators; reference labels are made by 1"),
         ({"crowd#1": EVEN, "crowd#2": EVEN, "ann": EVEN}, "places in a list, which are not people"),
-        ({"ann": "." * N, "bob": "." * N}, "two named annotators; the truth is made by"),
+        ({"ann": "." * N, "bob": "." * N}, "two named annotators; reference labels are made by"),
         ({"ann": EVEN[:29] + "." * 91, "bob": EVEN}, "30 items"),
     ],
 )
 def test_where_there_is_nothing_to_test_the_reason_says_so(humans, told: str) -> None:
     if told.startswith("two named") and set(humans["ann"]) == {"."}:
-        told = "two named annotators; the truth is made by 0"
+        told = "two named annotators; reference labels are made by 0"
     for test in both_variants(humans, EVEN, CONTROLS).values():
         assert (test.passes, test.guarded, test.winning_rate, test.annotators) == (
             None, None, None, 0,

@@ -125,4 +125,4 @@ def test_nothing_in_common_is_told(truth: str) -> None:
     assert found.best == ()
     for estimate in (found.correlation, found.effective, found.accuracy, found.gain):
         assert estimate.value is None
-        assert estimate.reason == "no item with a truth was labelled by every judge"
+        assert estimate.reason == "no item with a reference label was labelled by every judge"

@@ -51,7 +51,7 @@ def test_every_condition_of_labels_has_the_level_of_the_look() -> None:
         assert (wide.low, wide.high) != (narrow.low, narrow.high), key
         assert wide.low <= narrow.low, key
         assert wide.high >= narrow.high, key
-    assert any("look 2, at 40 % of the planned answers" in note for note in look.notes)
+    assert any("interim analysis 2, at 40 % of the planned answers" in note for note in look.notes)
 
 
 def test_an_early_look_needs_clearer_evidence_and_plans_for_the_end() -> None:

@@ -57,7 +57,7 @@ def test_a_constant_judge_is_no_better_than_a_control_however_skewed_the_labels(
     assert control.state is State.NOT_MET
     assert "which labels the items the same" in control.title
     assert found.outcome is Outcome.DO_NOT_USE
-    assert "does no better than the control judge constant" in found.reason
+    assert "does no better than the baseline constant" in found.reason
     assert "lead over constant" in found.numbers
 
 
@@ -69,7 +69,7 @@ def test_no_baseline_is_weaker_than_a_constant_of_any_label() -> None:
     control = condition(found, "controls_accuracy")
     assert (control.state, control.rival) == (State.NOT_MET, "constant")
     assert 'judge minus constant "b", which labels the items the same' in control.title
-    assert "does no better than the control judge constant" in found.reason
+    assert "does no better than the baseline constant" in found.reason
 
 
 def test_the_control_that_decides_is_told() -> None:
@@ -88,7 +88,7 @@ def test_no_better_than_a_control_is_no_failure_where_annotators_are_not_either(
     found = decided(humans, noisy(true, 0.09, 9), controls=controls)
     assert condition(found, "controls_accuracy").state is State.UNCLEAR
     assert found.outcome is Outcome.CANT_TELL
-    said = "The judge does no better than the control judge constant; nor do the annotators"
+    said = "The judge does no better than the baseline constant; nor do the annotators"
     assert found.reason.startswith(said)
     same = decided(humans, controls["constant"], controls=controls)
     assert same.outcome is Outcome.DO_NOT_USE
@@ -102,7 +102,7 @@ def test_worse_than_a_control_that_annotators_beat_is_a_failure_by_itself() -> N
     found = decided(humans, noisy(true, 0.10, 9), controls={"constant": "a" * len(true)})
     assert condition(found, "humans_accuracy").state is State.UNCLEAR
     assert condition(found, "controls_accuracy").state is State.NOT_MET
-    assert found.reason == "It does no better than the control judge constant."
+    assert found.reason == "It does no better than the baseline constant."
 
 
 def test_a_worse_judge_that_filters_well_assists() -> None:
@@ -356,7 +356,7 @@ def test_no_control_judge() -> None:
     judge = verdicts("j", noisy(TRUE, 0.02, 9), items)
     (found,) = decisions(replace(scoped(HUMANS), judges=(judge,)), DecisionRule())
     assert found.outcome is Outcome.CANT_TELL
-    assert "There is no control judge" in found.reason
+    assert "There is no baseline" in found.reason
 
 
 def test_ten_questions_are_few_and_nothing_breaks() -> None:

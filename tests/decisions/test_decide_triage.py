@@ -218,7 +218,7 @@ def test_controls_and_nominal_metrics_have_no_curve() -> None:
 def test_no_human_label_gives_an_empty_curve_with_its_reason() -> None:
     (curve,) = curves({"harm": "....."}, [judge("m", "abbac", 5)]).values()
     assert (curve.points, curve.n, curve.severe, curve.choice) == ((), 0, 0, None)
-    assert curve.reason == "no item has a truth"
+    assert curve.reason == "no item has a reference label"
 
 
 def test_a_choice_or_a_reason() -> None:

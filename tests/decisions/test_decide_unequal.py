@@ -90,7 +90,7 @@ def test_two_camps_are_told_apart_and_decided_against_each() -> None:
     found = only(decided(np.stack(noisy[:4], axis=1), noisy[4]))
     assert found.outcome is Outcome.CANT_TELL
     assert found.reason == (
-        "The annotators are in two camps that agree within and differ across (dr-lee and kim; "
+        "The annotators form two subgroups that agree within and differ across (dr-lee and kim; "
         "dr-roy and ola), so that no single bar exists. Decided by dr-lee and kim alone, REPLACE; "
         "by dr-roy and ola alone, DO NOT USE."
     )
@@ -184,9 +184,9 @@ def test_one_rare_label_does_not_veto_and_is_named() -> None:
     assert only(found).outcome is Outcome.REPLACE
     assert any(
         note
-        == 'harm: "n/a" is the truth of 4 of 994 answers, too few to estimate agreement on it: it '
-        "counts in plain and not in balanced agreement. If it is no judgement, list it under "
-        "`abstain` in the rubric."
+        == 'harm: "n/a" is the reference label of 4 of 994 answers, too few to estimate agreement '
+        "on it: it counts in plain and not in balanced agreement. If it is no judgement, list it "
+        "under `abstain` in the rubric."
         for note in found.notes
     )
     # what a rule may say instead: every label counts, however rare

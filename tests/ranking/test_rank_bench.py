@@ -305,5 +305,5 @@ def test_judges_of_a_ranking_are_asked_about_arguments_alone(here: Path) -> None
     path = write(here, judges=[{"name": "j", "backend": "scripted:replies.jsonl"}])
     bench = load_bench(path, arguments=Dataset([Answer("claims/q0/gold", "So.")], ()))
     assert [judge.name for judge in bench.judges] == ["j"]
-    assert bench.controls == (), "control judges learn from human labels"
+    assert bench.controls == (), "baselines learn from human labels"
     bench.close()

@@ -197,13 +197,13 @@ def test_what_a_metric_is_not_about_is_not_missing() -> None:
         for row in found.results.select("agreement", "all_agree", who="all")
     }
     assert missing == {"preference": (1, 0), "quality": (3, 0), "met": (1, 0), "all": (5, 0)}
-    assert not [note for note in found.notes if "have no human truth" in note]
+    assert not [note for note in found.notes if "have no reference label" in note]
 
 
 def test_rows_without_a_truth_are_counted_by_what_they_are() -> None:
     found = shown_study(labelled=["after-3"])
-    assert [note for note in found.notes if "have no human truth" in note] == [
-        "Preference: 1 of 1 pairs have no human truth.",
-        "Quality: 2 of 3 answers have no human truth.",
-        "Met: 1 of 1 criteria have no human truth.",
+    assert [note for note in found.notes if "have no reference label" in note] == [
+        "Preference: 1 of 1 pairs have no reference label.",
+        "Quality: 2 of 3 answers have no reference label.",
+        "Met: 1 of 1 criteria have no reference label.",
     ]

@@ -128,8 +128,8 @@ def test_what_a_number_rests_on_is_a_touch_away_and_under_its_table() -> None:
     page = Page(plain())
     tips = [attrs["title"] or "" for tag, attrs in page.elements if "title" in attrs]
     assert "n = 10, 0 missing; 95 % interval: bootstrap" in tips
-    assert "undefined: no item has a truth; n = 3, 1 missing" in tips
-    assert "undefined: no item has a truth" in page.words
+    assert "undefined: no item has a reference label; n = 3, 1 missing" in tips
+    assert "undefined: no item has a reference label" in page.words
     assert "0.500" in page.words
     assert "[0.400, 0.600]" in page.words
 

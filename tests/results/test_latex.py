@@ -56,7 +56,7 @@ def test_the_appendix_holds_every_table() -> None:
     assert appendix.count(r"\begin{longtable}") == appendix.count(r"\end{longtable}") == 4
     assert r"\item \hspace{0pt}One sentence." in appendix
     assert r"\textbf{\hspace{0pt}1,204}" in appendix
-    assert "undefined: no item has a truth" in appendix
+    assert "undefined: no item has a reference label" in appendix
 
 
 def test_numbers_have_a_minus_sign_and_no_hyphen() -> None:
@@ -83,7 +83,7 @@ def paper_part(judges: int) -> Part:
         for i, e in enumerate(numbers)
     )
     table = Table(
-        "main", "Main", ("Judge", "Metric", "Outcome", "Agreement", "Best control"), rows,
+        "main", "Main", ("Judge", "Metric", "Outcome", "Agreement", "Best baseline"), rows,
         ("One note.",), stubs=2,
     )  # fmt: skip
     return replace(make_part(), paper=(table,))

@@ -83,4 +83,4 @@ def test_every_number_stands_with_what_it_rests_on() -> None:
     markdown = to_markdown([make_part()], "study")
     assert "| 0.500 [0.400, 0.600] | –<sup>a</sup> | 0.250 [0.150, 0.350] |" in markdown
     assert "Unless a mark says otherwise: n = 10, 0 missing; 95 % interval: bootstrap." in markdown
-    assert "<sup>a</sup> undefined: no item has a truth; n = 3, 1 missing" in markdown
+    assert "<sup>a</sup> undefined: no item has a reference label; n = 3, 1 missing" in markdown

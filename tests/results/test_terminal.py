@@ -27,7 +27,7 @@ def test_nothing_is_wider_than_the_terminal_or_cut(realistic: Alignment, width: 
     text = printed(realistic.part, width=width)
     assert max(map(len, text.split("\n"))) <= width
     assert "…" not in text.replace("… with", "")
-    for expected in ("0.970", "[0.940, 1.000]", "Human ceiling", "Best control"):
+    for expected in ("0.970", "[0.940, 1.000]", "Human ceiling", "Best baseline"):
         assert expected in text or width < 80
 
 
@@ -37,7 +37,7 @@ def test_what_is_on_screen_is_printed_lead_first_and_caveats_last() -> None:
     assert order == sorted(order)
     assert text.count("Read this.") == 1
     assert "More" not in text
-    assert "a: undefined: no item has a truth; n = 3, 1 missing" in text
+    assert "a: undefined: no item has a reference label; n = 3, 1 missing" in text
 
 
 def test_failures_caveats_and_scarcity_are_reported(realistic: Alignment) -> None:

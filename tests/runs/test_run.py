@@ -54,7 +54,7 @@ def test_a_folder_that_is_moved_ends_the_run(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path / "run")
 
     def script(request: Request) -> str:
-        if len(backend.requests) == 10:  # the control judge is done
+        if len(backend.requests) == 10:  # the baseline is done
             folder.path.rename(tmp_path / "moved")
         time.sleep(0.05)
         return GOOD

@@ -167,7 +167,7 @@ def test_only_scorers_that_know_something_beat_the_controls(ran: Ran) -> None:
     shown = {m: {s for s in names if found.beats_controls(s, m)} for m in found.titles}
     assert shown == {"omission": {"good", "twin", "gappy"}, "hallucination": set()}
     text = str(found)
-    assert "go with the humans more than the best control, length (rho 0.086" in joined(text)
+    assert "go with the humans more than the best baseline, length (rho 0.086" in joined(text)
     assert "No scorer tells Hallucination: every |rho| is below 0.361" in joined(text)
     assert "which chance alone can reach with 30 questions" in joined(text)
     assert "With 4 systems, |r| below .95 shows nothing." in joined(text)
@@ -192,13 +192,13 @@ def test_a_scorer_that_is_no_better_within_questions_is_said_to_be(tmp_path: Pat
     assert first.startswith("Omission: good (rho 0.585 [0.464, 0.711]) goes with the humans more")
     assert second.startswith(
         "Omission: within questions, which is where systems are compared, good is not shown to "
-        "beat the best control, length (rho -"
+        "beat the best baseline, length (rho -"
     )
 
 
 def test_a_correction_covers_scorers_and_metrics(ran: Ran) -> None:
     _, found, _ = ran
-    about = {"test": "p", "scope": "pooled", "beside": "best control"}
+    about = {"test": "p", "scope": "pooled", "beside": "best baseline"}
     plain, corrected = (found.results.select("test", p, **about) for p in ("p", "p_holm"))
     assert len(plain) == 8  # four scorers, two metrics
     assert [r.estimate.value for r in corrected] == holm([r.estimate.value for r in plain])
@@ -255,7 +255,7 @@ def test_a_judge_alone_stands_there_with_its_score(tmp_path: Path) -> None:
         (
             "",
             "controls: false",
-            "Omission: gappy (rho 1.000) goes with the humans most; there is no control.",
+            "Omission: gappy (rho 1.000) goes with the humans most; there is no baseline.",
         ),
     ],
 )

@@ -174,7 +174,7 @@ def test_undefined_says_why(name, ratings, weights, severities, reason: str) -> 
 def test_without_a_pair_of_judge_and_truth_it_says_so(name: str) -> None:
     found = cluster_bootstrap(np.zeros((2, 3, 3)), by_name(name), FEW, n=0)
     assert found.value is None
-    assert found.reason == "no item has both a truth and a label of the judge"
+    assert found.reason == "no item has both a reference label and a label of the judge"
 
 
 def test_resamples_of_one_label_count_for_ac_and_are_left_out_for_kappa() -> None:

@@ -140,7 +140,7 @@ def test_a_label_only_the_judge_uses_counts_against_f1_and_one_nobody_uses_does_
         (cohen_kappa(), np.zeros((2, 2)), "no item has both"),
         (cohen_kappa(), np.diag([5.0, 0]), r"one label only \(the same\)"),
         (cohen_kappa("linear", [1, 1]), np.ones((2, 2)), "the same severity"),
-        (recall(1), np.diag([5.0, 0]), "no item has this label as its truth"),
+        (recall(1), np.diag([5.0, 0]), "no item has this label as its reference label"),
         (recall(1), np.zeros((2, 2)), "no item has both"),
     ],
 )

@@ -179,7 +179,7 @@ def test_other_items_and_missing_verdicts_have_no_say_in_the_threshold() -> None
 @pytest.mark.parametrize(
     ("signal", "severe", "clusters", "told"),
     [
-        ([0, 1], [-1, -1], [0, 1], "no item has a truth"),
+        ([0, 1], [-1, -1], [0, 1], "no item has a reference label"),
         ([0, 1], [0, 0], [0, 1], "no item is severe"),
         ([0, 1], [1, 1], [0, 1], "every item is severe"),
         ([NAN, NAN], [0, 1], [0, 1], "no verdict"),

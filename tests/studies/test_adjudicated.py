@@ -132,7 +132,7 @@ def test_reports_say_how_many_there_are_and_whether_they_count() -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"annotators": ["adjudicated"]}, "`adjudicated: true` makes it the item's truth"),
+        ({"annotators": ["adjudicated"]}, "makes it the item's reference label"),
         ({"rule": "each", "adjudicated": True}, "which 'each' does not"),
         ({"annotators": ["adj*"]}, "fits no annotator"),
     ],

@@ -35,7 +35,8 @@ def test_people_are_not_taken_for_models(name: str) -> None:
 def test_the_warning_names_the_lines_that_fix_it() -> None:
     (found,) = suspicions(["ann", "bob", "crowd#1", "crowd#2", "gpt-4"])
     assert str(found) == (
-        "'gpt-4' makes the truth and is named like a model; if it is no person, leave it out with "
+        "'gpt-4' makes the reference labels and is named like a model; if it is no person, leave "
+        "it out with "
         "`truth: {annotators: [ann, bob, crowd#*]}` or compare it with "
         "`judges: [{name: gpt-4, verdicts: FILE}]` (`column: COLUMN` where its labels have a "
         "column of their own)"

@@ -165,7 +165,7 @@ def test_what_is_wrong_is_said_and_nothing_is_written(
     folder = bench.parent / "run"
     assert "is no judge of the run; found nobody; allowed: " in problem(folder, "--judge", "nobody")
     for name in ("who", "panel", "constant-majority"):
-        assert "is fitted to the human labels of the run, or a control: no teacher" in problem(
+        assert "is fitted to the human labels of the run, or a baseline: no teacher" in problem(
             folder, "--judge", name
         )
     assert "is not a metric of the rubric" in problem(run, "--judge", "says", "--metric", "harm")

@@ -353,7 +353,7 @@ def test_the_card_and_the_rubric_are_for_people(who: Path) -> None:
     assert "- {name: who, tuned: PATH-OF-THIS-FOLDER}" in card
     assert re.search(r"^\| who \| 0\.\d{3} \[0\.\d{3}, 0\.\d{3}\] \|.*\| 40 \|$", card, re.M)
     assert re.search(r"^\| constant-majority \| 0\.500", card, re.M)
-    assert "The control constant-majority always says 'Curt' on Tone" in card
+    assert "The baseline constant-majority always says 'Curt' on Tone" in card
     manifest = json.loads((who / "manifest.json").read_text())
     assert load_rubric(who / "rubric.yaml").content_hash == manifest["rubric"]["hash"]
 

@@ -113,7 +113,7 @@ def test_the_control_that_needs_scikit_learn_is_left_out(
     bench = load_bench(write_bench(tmp_path, "  - {name: who, learn: by-system}"))
     monkeypatch.setitem(sys.modules, "sklearn", None)
     assert [judge.notes for judge in open_judges(bench, RunFolder(tmp_path / "run"))] == [
-        ("The control bag-of-words is left out: it needs scikit-learn (the extra `tuning`).",)
+        ("The baseline bag-of-words is left out: it needs scikit-learn (the extra `tuning`).",)
     ]
 
 

@@ -112,7 +112,7 @@ def test_a_gain_is_shown_only_where_there_is_one(
     assert cells[2].endswith(" (base)")
     assert cells[-1] == "not shown"
     screen = as_text(replace(found.part, blocks=found.part.screen))
-    assert "Best control" not in screen
+    assert "Best baseline" not in screen
     assert "(continued)" not in screen
 
 
@@ -166,11 +166,11 @@ def test_no_loss_is_shown_beside_a_control_that_was_picked_afterwards(picked: Tu
 
 def test_the_baseline_is_named_where_nothing_came_before(picked: Tuned) -> None:
     (cells,) = brief(picked)
-    assert re.search(r" \(strongest control: control-\d+\)$", cells[2])
+    assert re.search(r" \(strongest baseline: control-\d+\)$", cells[2])
     (table, _) = picked.part.screen[0].tables
     assert "Baseline" in table.columns
     assert table.notes == (
-        "Baseline: the judge that it learnt from; where there is none, the strongest control.",
+        "Baseline: the judge that it learnt from; where there is none, the strongest baseline.",
     )
     said = as_text(picked.part)
     assert "Before" not in said
@@ -356,7 +356,7 @@ def test_a_run_counts_judges_that_learn(call, tmp_path: Path) -> None:  # type: 
     bench = write_bench(tmp_path, SYS, more="tuning: {folds: 4}")
     code, out, _ = call("tune", bench, "--run", tmp_path / "run")
     assert code == 0
-    assert "tone: 40 answers, 120 human labels, 1 judge, 0 juries, 5 control judges;" in out
+    assert "tone: 40 answers, 120 human labels, 1 judge, 0 juries, 5 baselines;" in out
     assert "names no judge" not in out
     assert "learns 0 times, judges 40 answers." in call(
         "run", bench, "--run", tmp_path / "run", "--dry-run"

@@ -26,4 +26,4 @@ def test_the_shipped_example_shows_what_one_would_have_claimed(tmp_path: Path) -
     assert "a gain is shown" not in shown
     # Controls that are fitted in the same folds take part in decisions.
     said = str(jb.decide(jb.open_run(tmp_path / "run")))
-    assert "does no better than the control judge by-system" in said
+    assert "does no better than the baseline by-system" in said

@@ -96,7 +96,7 @@ def test_any_part_may_be_missing(gone: str) -> None:
 
 
 def test_controls_stand_last_and_are_named_so_in_every_table() -> None:
-    ends = ["constant-majority (control)", "uniform-random (control)"]
+    ends = ["constant-majority (baseline)", "uniform-random (baseline)"]
     for table in (flips_table(STRESS), planted_table(STRESS), missed_table(STRESS)):
         assert list(table.columns[2:]) == [*REAL, *ends]
     assert column(summary_table(STRESS), "Judge") == [*REAL, *ends]
