@@ -31,8 +31,8 @@ def standing_strip(standing: Standing) -> Markup:
     if baseline.value is not None:
         at = _x(baseline.value)
         pieces.append(_tag("line", "base", x1=at, x2=at, y1=17, y2=35))
-    known = (e.value for e in standing.annotators.values() if e.value is not None)
-    for place, value in enumerate(known):
+    people = [*standing.annotators.values()] or [humans]  # of places in a list, all of them pooled
+    for place, value in enumerate(e.value for e in people if e.value is not None):
         y = 26 + (0, -5, 5)[place % 3]
         pieces.append(_tag("circle", "person", cx=_x(value), cy=y, r=4.5))
     pieces += _interval(judge, f"judge {standing.look}", 26)
