@@ -289,7 +289,8 @@ _LINE_ENDS = ("\n", "\r\n", "")
 _TEXTS = {str}
 LIST_NAME = "list_name"  # the column of the name of a list, where a file holds several
 _MOST_CELLS, _MOST_BLANK = 5_000_000, 20  # of a table; times those that hold something
-_Object = tuple[int, tuple[tuple[str, Any], ...]]  # its line, and its keys and values
+_Pairs = tuple[tuple[str, Any], ...]
+_Object = tuple[int, _Pairs]  # its line, and its keys and values
 
 
 def jsonl_columns(
@@ -419,18 +420,40 @@ def _json_objects(text: io.TextIOWrapper, file: str, findings: Findings) -> Iter
         )
     ):
         values = [(*one, (LIST_NAME, name)) for name, rows in values for one in rows]
+    if _is_grid(values):
+        values = list(_cells_of(values))
     if not isinstance(values, list):
         found = "an object" if isinstance(values, tuple) else type(values).__name__
         findings.add(
             "malformed",
             f"must hold a list of objects, holds {found}",
             (file, None),
-            allowed=f"a list, or several by name: the name is then the column {LIST_NAME}",
+            allowed=f"a list, several by name (then the column {LIST_NAME}), or {GRID}",
         )
         return
     for number, value in enumerate(values, start=1):
         if _is_object(number, value, file, findings):
             yield number, value
+
+
+GRID = "labels by annotator and item: {annotator: {item: label}}"
+
+
+def _is_grid(values: Any) -> bool:
+    """True for objects by name that hold single values by key."""
+    return isinstance(values, tuple) and all(
+        isinstance(row, tuple) and row and not any(isinstance(v, tuple | list) for _, v in row)
+        for _, row in values
+    )
+
+
+def _cells_of(grid: Sequence[tuple[str, _Pairs]]) -> Iterator[_Pairs]:
+    """A row for each cell: the fewer names are the annotators, the others the items."""
+    inner = {key for _, row in grid for key, _ in row}
+    names = (LIST_NAME, "item_id") if len(grid) <= len(inner) else ("item_id", LIST_NAME)
+    for name, row in grid:
+        for key, value in row:
+            yield (names[0], name), (names[1], key), ("label", value)
 
 
 def _is_object(line: int, value: Any, file: str, findings: Findings) -> bool:

@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from judgebench.data.cells import Cell, Nested, clean, number_in
-from judgebench.data.findings import Findings
+from judgebench.data.findings import Findings, nearest
 from judgebench.data.formats import BETWEEN, LIST_NAME
 from judgebench.data.open_table import DataTable, frame_table, open_table
 from judgebench.data.spec import (
@@ -64,7 +64,8 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     ),
     "group": (
         "group", "group_id", "question_id", "query_id", "prompt_id", "conversation_id",
-        "dialogue_id", "document_id", "doc_id", "case_id", "patient_id", "cluster", "qid",
+        "dialogue_id", "document_id", "doc_id", "case_id", "patient_id", "cluster", "qid", "case",
+        "doc", "document", "dialogue", "conversation",
     ),
     "annotator": (
         "annotator", "annotator_id", "rater", "rater_id", "coder", "labeler", "labeller",
@@ -143,7 +144,7 @@ class Hints:
         """Those of a mapping, in which one column may stand alone. Raises SetupError."""
         known = [one.name for one in fields(cls)]
         raise_any([
-            Problem("is not known here", "", None, "columns", key, ", ".join(known))
+            Problem(f"is unknown{nearest(key, known)}", "", None, "columns", key, ", ".join(known))
             for key in columns
             if key not in known
         ])  # fmt: skip
@@ -307,6 +308,15 @@ class Look:
         rest = (name for name in self.usable if name not in self.roles.values())
         return [name for name in rest if not self.columns[name].why_no_labels]
 
+    def tells_apart(self, columns: Sequence[str]) -> bool:
+        """True where no two rows have the same cells in these columns."""
+        rows = len(next(iter(self.columns.values())).codes)
+        return _combinations(self.columns, *columns) == rows
+
+    def first(self, column: str) -> str:
+        """The first cell of a column that is not blank; empty where there is none."""
+        return next(iter(self.columns[column].often), "") if column in self.columns else ""
+
     def different(self, column: str) -> list[str]:
         """The different cells of a column, in their order."""
         return list(dict.fromkeys(row[column] for row in self.rows() if column in row))
@@ -322,21 +332,27 @@ class Look:
 
 
 def guess(
-    path: Path, table: Any = None, hints: Hints = NO_HINTS, judged: Collection[str] = ()
-) -> Guess:
+    path: Path, table: Any = None, hints: Hints = NO_HINTS, judged: Collection[str] = (),
+    sheet: str = "",
+) -> Guess:  # fmt: skip
     """Guess what the columns of a file, or of a DataFrame in its place, hold: read as it is or,
     where that is an error, with the setting that makes most of it. `judged` are columns in which
     judges stand in other tables, which people share only if they are metrics.
 
     Raises SetupError with every problem of the file, and where nothing says which item a row is
     about."""
-    return with_settings(path, lambda source: _guess(source, table, hints, judged), _richness)
+    given = _source(path, sheet)
+    return with_settings(given, lambda source: _guess(source, table, hints, judged), _richness)
 
 
-def look_at(path: Path, table: Any = None, item: Sequence[str] = ()) -> Look:
+def _source(path: Path, sheet: str) -> FileSpec:
+    return FileSpec.model_construct(path=str(path), sheet=sheet or None)
+
+
+def look_at(path: Path, table: Any = None, item: Sequence[str] = (), sheet: str = "") -> Look:
     """The look of a table, read with the setting that makes most of it. Raises SetupError."""
     return with_settings(
-        path,
+        _source(path, sheet),
         lambda source: _look(source, table, item),
         lambda found: (len(found.like_labels), len(found.roles)),
     )
@@ -345,18 +361,33 @@ def look_at(path: Path, table: Any = None, item: Sequence[str] = ()) -> Look:
 Seen = TypeVar("Seen")
 
 
+def sheets_of(path: Path) -> list[str]:
+    """The sheets of a workbook that hold labels or are named like a judge; none where it has one
+    sheet or is no workbook."""
+    findings = Findings()
+    if path.suffix.lower() != ".xlsx" or open_table(path, findings):
+        return []
+    names = [one["sheet"] for one in _settings(findings.errors) if "sheet" in one]
+    found = []
+    for name in names:
+        with suppress(SetupError):
+            look = look_at(path, sheet=name)
+            found += [name] if look.like_labels or is_like_a_program(name) else []
+    return found
+
+
 def with_settings(
-    path: Path, read: Callable[[FileSpec], Seen], worth: Callable[[Seen], Any]
+    given: FileSpec, read: Callable[[FileSpec], Seen], worth: Callable[[Seen], Any]
 ) -> Seen:
     """What is read of a file as it is or, where that is an error, with the best of the settings
     that the error asks for. Raises SetupError where none will do."""
     try:
-        return read(FileSpec.model_construct(path=str(path)))
+        return read(given)
     except SetupError as error:
         found = []
         for setting in _settings(error.problems):
             with suppress(SetupError):
-                found.append(read(FileSpec.model_construct(path=str(path), **setting)))
+                found.append(read(given.model_copy(update=setting)))
         if not found:
             raise
     return max(found, key=worth)
@@ -429,13 +460,15 @@ def _guess(
     if "item_id" in roles and key != (roles["item_id"],):
         roles.setdefault("group", roles["item_id"])  # what is the same for several items
         del roles["item_id"]
+    if len(hints.item) > 1 and hints.item == key:
+        roles.setdefault("group", key[0])  # such as a case that several systems answer
     if hints.question and hints.question[0] in columns:
         roles["group"] = hints.question[0]
     metrics, unused = _metrics(look, pair)
     if "text" not in roles and not metrics:
-        raise SetupError(
-            Problem("holds neither texts to judge nor labels", source.path, found=some(columns))
-        )
+        why = [f"{name} ({unused[name]})" if name in unused else name for name in columns]
+        message = "holds neither texts to judge nor labels that people gave"
+        raise SetupError(Problem(message, source.path, None, "annotators", some(why)))
     raise_any([
         Problem(unused.get(name, "is no column of labels"), source.path, None, "annotators", name)
         for name in hints.annotators
@@ -595,7 +628,11 @@ def _texts_by_content(columns: Mapping[str, _Column], roles: dict[str, str]) -> 
     if "text" in roles:
         return
     taken = set(roles.values())
-    long = [c for c, about in columns.items() if about.mean >= _LONG_TEXT and c not in taken]
+    long = [
+        c
+        for c, about in columns.items()
+        if about.mean >= _LONG_TEXT and about.spaced and c not in taken
+    ]
     longest = sorted(long, key=lambda c: -columns[c].mean)[: 1 if "question" in roles else 2]
     if len(longest) == 2:
         places = list(columns)
@@ -794,11 +831,12 @@ def _people(
     left = [n for n in labels if all(n not in people.values() for people in several.values())]
     for group in [] if named else _same_labels(labels, left):
         if not judged or not {*map(plain_name, group)} & {*judged}:
-            metric, people = _by_names(group)
-            several.setdefault(metric, {}).update(people)
+            metric, who = _by_names(group)
+            several.setdefault(metric, {}).update(zip(who, group, strict=True))
     if named:
-        metric, people = _by_names(named)
-        several[metric] = {who or column: column for who, column in people.items()}
+        metric, who = _by_names(named)
+        names = (one or column for one, column in zip(who, named, strict=True))
+        several[metric] = dict(zip(names, named, strict=True))
         labels = {name: labels[name] for name in named}
     spelt: dict[str, dict[str, str]] = {}
     columns: dict[str, dict[str, str]] = {}
@@ -833,16 +871,16 @@ def _words(name: str) -> list[str]:
     return re.split(r"[ _:/()-]+|(?<=\w\w)[.](?=\w\w)", name.strip(" )"))
 
 
-def _by_names(columns: Sequence[str]) -> tuple[str, dict[str, str]]:
-    """The metric that columns of annotators share in their names, and the column of each name; the
-    name is empty where what is left of a column's name is nobody's."""
+def _by_names(columns: Sequence[str]) -> tuple[str, list[str]]:
+    """The metric that columns of annotators share in their names, and whose each is: empty where
+    what is left of a column's name is nobody's."""
     words = [*map(_words, columns)]
     shared = [w for w in words[0] if all(w in other for other in words)]
     same = [w for w in shared if not _TITLE.fullmatch(w)]
     rest = [" ".join(w for w in own if w not in same) for own in words]
     title = next((w for w in same if not _is_role(w)), "Label")
     who = [w if _PERSON_NAME.fullmatch(w) and not _is_quality(w) else "" for w in rest]
-    return title, dict(zip(who, columns, strict=True))
+    return title, who
 
 
 def _is_role(word: str) -> bool:
@@ -860,14 +898,16 @@ def _without_summaries(
 ) -> tuple[dict[str, tuple[str, ...]], dict[str, str]]:
     """The metrics without columns that sum up the labels of annotators beside them, such as
     `majority_label`, which leave `people`; and why these are not read."""
-    summed = {}
+    summed: dict[str, str] = {}
     of_people = {
         text for who, own in people.items() if who for m in own for text in _normal(metrics[m])
     }
-    for metric in list(people.get("", ())):
-        if _SUMMARY.search(plain_name(metric)) and of_people & _normal(metrics[metric]):
-            summed[metric] = "it seems to sum up the labels of the annotators"
-            del people[""][metric]
+    for metric in list(people.get("", ())) if len(people) > 1 else ():
+        sums = _SUMMARY.search(plain_name(metric)) and of_people & _normal(metrics[metric])
+        summed[metric] = "it seems to sum up the labels of the annotators"
+        if not sums:
+            summed[metric] = "it is headed by no annotator, as other columns of labels are"
+        del people[""][metric]
     if not people.get("", True):
         del people[""]
     return {m: labels for m, labels in metrics.items() if m not in summed}, summed

@@ -27,6 +27,7 @@ from judgebench.data.guess import (
     ordered,
     plain_label,
     plain_name,
+    sheets_of,
     stem,
 )
 from judgebench.data.recognise import probability_columns
@@ -45,14 +46,25 @@ _TIES = ("tie", "both", "equal", "draw", "neither", "same", "none", "0")
 
 
 class Table(NamedTuple):
-    """A file, or a DataFrame with the name that messages call it by."""
+    """A file, or a DataFrame with the name that messages call it by; or a sheet of a workbook."""
 
     path: Path
     frame: Any = None
+    sheet: str = ""
 
     @property
     def name(self) -> str:
-        return self.path.name
+        """The name in messages."""
+        return f"{self.path.name}, sheet {self.sheet}" if self.sheet else self.path.name
+
+    @property
+    def stem(self) -> str:
+        """The name that says what is in it."""
+        return self.sheet or stem(self.path)
+
+    def look(self, item: Sequence[str] = ()) -> Look:
+        """The look of its columns."""
+        return look_at(self.path, self.frame, item, self.sheet)
 
 
 def table_of(given: Any, name: str) -> Table:
@@ -130,10 +142,13 @@ def understand_given(
 ) -> Understood:
     """Understand tables as they are given in Python: paths and DataFrames; `verdicts` may be one or
     several. Raises SetupError."""
+    if verdicts is None and answers is None and isinstance(labels, str | Path):
+        return understand_files([Path(labels)], hints)
     several = verdicts if isinstance(verdicts, list | tuple) else [verdicts]
+    names = [f"judge {i}" if len(several) > 1 else "judge" for i in range(1, len(several) + 1)]
     return understand(
         table_of(labels, "labels"),
-        [table_of(one, f"verdicts {i}") for i, one in enumerate(several, 1) if one is not None],
+        [table_of(v, name) for v, name in zip(several, names, strict=True) if v is not None],
         None if answers is None else table_of(answers, "answers"),
         hints,
     )
@@ -144,8 +159,15 @@ def understand_files(
 ) -> Understood:
     """Understand files in any order, which are `labelled` or may hold answers alone. Raises
     SetupError."""
-    labels, verdicts, answers = sorted_tables([Table(path) for path in paths])
+    tables = [Table(path, None, sheet) for path in paths for sheet in _sheets(path)]
+    labels, verdicts, answers = sorted_tables(tables)
     return understand(labels, verdicts, answers, hints, labelled=labelled)
+
+
+def _sheets(path: Path) -> list[str]:
+    """The sheets to be read as tables of their own; [""] where the file is one table."""
+    found = sheets_of(path)
+    return found if len(found) > 1 else [""]
 
 
 def plain_spec(file: FileSpec) -> dict[str, Any]:
@@ -174,12 +196,12 @@ def understand(
 ) -> Understood:  # fmt: skip
     """Understand a table of labels, or of labels and verdicts, tables of verdicts, and one of
     answers. Raises SetupError where a column has to be named."""
-    looks = [(table, look_at(table.path, table.frame, hints.item)) for table in verdicts]
+    looks = [(table, table.look(hints.item)) for table in verdicts]
     if hints != NO_HINTS:
-        own = look_at(labels.path, labels.frame, hints.item)
+        own = labels.look(hints.item)
         _check_hints(hints, [own, *(look for _, look in looks)])
     judged = {plain_name(c) for _, look in looks for c in look.columns}
-    found = guess(labels.path, labels.frame, hints, judged)
+    found = guess(labels.path, labels.frame, hints, judged, labels.sheet)
     if not found.metrics and (verdicts or labelled):
         message = "no column looks like labels that people gave"
         columns = some(found.look.columns) if found.look else ""
@@ -213,7 +235,7 @@ def sorted_tables(tables: Sequence[Table]) -> tuple[Table, list[Table], Table | 
     """
     if len(tables) == 1:
         return tables[0], [], None
-    looks = [look_at(table.path, table.frame) for table in tables]
+    looks = [table.look() for table in tables]
     kinds = [_kind(table, look) for table, look in zip(tables, looks, strict=True)]
     texts = [t for t, kind in zip(tables, kinds, strict=True) if kind == "answers"]
     rest = [(t, kind) for t, kind in zip(tables, kinds, strict=True) if t not in texts[:1]]
@@ -226,11 +248,11 @@ def sorted_tables(tables: Sequence[Table]) -> tuple[Table, list[Table], Table | 
 
 def _kind(table: Table, look: Look) -> str:
     who = look.roles.get("annotator", "")
-    if is_like_a_program(stem(table.path)) or (
+    if is_like_a_program(table.stem) or (
         plain_name(who) in JUDGES and all(map(is_like_a_program, look.different(who)))
     ):
         return "verdicts"
-    if who or re.search("label|human|annotat|expert", stem(table.path), re.I):
+    if who or re.search("label|human|annotat|expert", table.stem, re.I):
         return "labels"
     return "" if look.like_labels or "text" not in look.roles else "answers"
 
@@ -466,43 +488,51 @@ def _judges(
     names = [name for name in hints.judge if all(name not in x.columns for _, x in looks)]
     for table, look in looks:
         try:
-            item, pair = same_item(look, found, hints), found.pair
+            columns, pair = same_item(look, found, hints), found.pair
             own = names.pop(0) if names else ""
+            item = _item_in(look, columns, found)
             about = {"item_id": item, **({"pair": list(pair)} if pair else {})}
-            for one in _verdicts_of(table, look, rubric, found, hints, own):
+            who = _who_judged(look, (*columns, *pair), hints)
+            for one in _verdicts_of(table, look, rubric, found, hints, own, who):
                 yield replace(one, spec={**about, **one.spec})
         except SetupError as error:
             problems += error.problems
     raise_any(problems)
 
 
-def same_item(look: Look, found: Guess, hints: Hints = NO_HINTS) -> dict[str, Any]:
+def same_item(look: Look, found: Guess, hints: Hints = NO_HINTS) -> tuple[str, ...]:
     """The columns of a table that name the items of another: those of the same names, else those
     that share the most ids. Raises SetupError where there are none."""
-    key = found.by
     theirs = found.look
     assert theirs is not None
+    of, file = Path(found.source.path).name, look.source.path
+    if not found.by:
+        message = f"no column of {of} says which item a row is about"
+        raise SetupError(Problem(message, file, None, "item", some(theirs.columns)))
     plain = {plain_name(column): column for column in look.columns}
-    columns, missing = [], [] if key else ["row"]
-    for name in key:
+    columns, missing = [], []
+    for name in found.by:
         fits = {c: look.shared(c, theirs, name) for c in look.usable}
         best = max(fits, key=lambda c: fits[c], default="")
         same = plain.get(plain_name(name), "")
-        chosen = next((c for c in hints.item if c in look.columns), "") if len(key) == 1 else ""
+        chosen = next((c for c in hints.item if c in look.columns), "") if not found.key[1:] else ""
         chosen = chosen or (same if fits.get(same, 0) > 0 else best)
         if fits.get(chosen, 0) < _SHARED and not hints.item:
-            missing.append(name)
+            ids = f"{theirs.first(name)!r} there, {look.first(chosen)!r} here"
+            missing.append(f"{name} ({ids})" if chosen else name)
         columns.append(chosen)
     if missing:
-        message = f"no column holds the items of {Path(found.source.path).name} (its column "
-        message += f"{some(missing)})" if key else "no column of the labels tells the items apart ("
-        raise SetupError(
-            Problem(
-                message if key else f"{message}each row is one)", look.source.path, None, "item",
-                some(look.columns),
-            )
-        )  # fmt: skip
-    return item_of(columns, theirs if columns == list(key) else _with(look, theirs, columns, key))
+        message = f"no column holds the items of {of}, by its column {some(missing)}"
+        raise SetupError(Problem(message, file, None, "item", some(look.columns)))
+    return tuple(columns)
+
+
+def _item_in(look: Look, columns: Sequence[str], found: Guess) -> dict[str, Any]:
+    """The ids of items by these columns of a table, as the labels' table makes them."""
+    theirs = found.look
+    assert theirs is not None
+    same = columns == found.by
+    return item_of(columns, theirs if same else _with(look, theirs, columns, found.by))
 
 
 def _with(look: Look, theirs: Look, columns: Sequence[str], key: Sequence[str]) -> Look:
@@ -511,14 +541,32 @@ def _with(look: Look, theirs: Look, columns: Sequence[str], key: Sequence[str]) 
     return replace(look, columns={**look.columns, **same})
 
 
+def _who_judged(look: Look, item: Sequence[str], hints: Hints) -> str:
+    """The column that says whose verdict a row is; empty where each item has one. Raises SetupError
+    where several rows are about an item and no column says it."""
+    plain = {plain_name(column): column for column in look.columns}
+    metric = [look.roles["metric"]] if {"metric", "label"} <= look.roles.keys() else []
+    named = next((plain[n] for n in JUDGES if n in plain), "")
+    named = next((c for c in hints.judge if c in look.columns and c not in look.like_labels), named)
+    aside = (*item, *metric, *(plain[n] for n in ("repeat",) if n in plain))
+    if named or look.tells_apart(aside):
+        return named
+    free = [c for c in look.usable if c not in aside and look.tells_apart((*aside, c))]
+    models = [c for c in free if all(map(is_like_a_program, look.columns[c].often))]
+    usual = [plain[n] for n in NAMES["system"] if plain.get(n) in free]
+    if models or usual:
+        return (models or usual)[0]
+    message = "several rows are about the same item, and no column says whose verdicts they are"
+    raise SetupError(Problem(message, look.source.path, None, "judge", some(look.columns)))
+
+
 def _verdicts_of(
-    table: Table, look: Look, rubric: Rubric, found: Guess, hints: Hints, name: str
+    table: Table, look: Look, rubric: Rubric, found: Guess, hints: Hints, name: str, named: str
 ) -> Iterator[JudgeTable]:
     """The judges of a table: named in a column, one column each, or the one of the file."""
     plain = {plain_name(column): column for column in look.columns}
     roles = look.roles
-    named = next((plain[n] for n in JUDGES if n in plain), "")
-    default = as_name(name or stem(table.path))[:64] or "judge"
+    default = as_name(name or table.stem)[:64] or "judge"
     who: dict[str, Any] = {"judge": named if named and not name else {"value": default}}
     names = [default] if not named or name else _names_in(look, named)
     beside: dict[str, Any] = {n: plain[n] for n in ("status", "raw", "repeat") if n in plain}
@@ -552,9 +600,11 @@ def _verdicts_of(
     metrics = {metric: column for metric, column in chosen.items() if column}
     if not metrics:
         message = "no column holds verdicts with the labels of the annotators"
+        few = {c: look.columns[c].labels() for c in look.like_labels if c not in taken}
+        held = [f"{column} ({some(texts, 4)})" for column, texts in few.items()]
         allowed = some(dict.fromkeys(text for m in rubric.metrics for text in m.label_texts))
         raise SetupError(
-            Problem(message, look.source.path, None, "judge", some(look.columns), allowed)
+            Problem(message, look.source.path, None, "judge", some(held or look.columns), allowed)
         )
     sides = {m: _sides([*free[c].often], found.pair) for m, c in metrics.items() if found.pair}
     spec = {**who, "metrics": metrics, **beside, **({"spellings": sides} if sides else {})}
@@ -602,8 +652,8 @@ def _check_names(judges: Sequence[JudgeTable], labels: Table) -> None:
 
 
 def _answers(answers: Table, found: Guess, hints: Hints) -> Described:
-    look = look_at(answers.path, answers.frame, hints.item)
-    item = same_item(look, found, hints)
+    look = answers.look(hints.item)
+    item = _item_in(look, same_item(look, found, hints), found)
     about = {role: look.roles[role] for role in _ITEM if role in look.roles}
     entry = {**_settings(look.source), "items": [{"item_id": item, **about, "if_empty": "keep"}]}
     return Described(DataSpec.model_validate({"files": [entry]}), answers.frame)
@@ -628,7 +678,7 @@ def _in_words(
     if not found.metrics:
         people, metrics = "no labels", f"answers in column {found.roles['text']}"
     yield f"{labels.name}: {people}; {metrics}"
-    if is_like_a_program(stem(labels.path)) and not who:
+    if is_like_a_program(labels.stem) and not who:
         yield (
             f"{labels.name} is named like a judge, and its labels are taken for those of people: "
             "give the table of human labels as well"
@@ -640,6 +690,13 @@ def _in_words(
         by_table.setdefault(judge.table.name, []).append(f"{some(judge.names)} in {columns} {read}")
     for table, said in by_table.items():
         yield f"{table}: judge {'; '.join(said)}"
+    sides = [own for judge in judges for own in judge.spec.get("spellings", {}).values()]
+    other = [f"{text!r} as {side}" for own in sides for text, side in own.items() if text != side]
+    if other:
+        yield f"read {some(other)}"
+    nobody = [c for c, why in found.unused.items() if why.startswith("it is headed by no")]
+    if nobody:
+        yield f"not read: {some(nobody)} (headed by no annotator, as other columns of labels are)"
     key = " and ".join(found.by)
     items = f"items by column {key}" if key else "each row is an item"
     about = found.roles.get("group") or found.roles.get("question", "")

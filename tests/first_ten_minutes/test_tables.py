@@ -276,7 +276,7 @@ def test_tables_without_a_common_item_name_both(call, tmp_path: Path) -> None:  
     code, _, err = call("decide", labels, other)
     assert code == 2
     assert (
-        "gpt-4.csv: --item: no column holds the items of labels.csv (its column prompt_id)" in err
+        "gpt-4.csv: --item: no column holds the items of labels.csv, by its column prompt_id" in err
     )
 
 
@@ -308,3 +308,69 @@ def test_a_person_at_a_terminal_is_asked_for_the_order(tmp_path: Path) -> None:
     (decided,) = json.loads(out)["decisions"]
     keys = {condition["key"] for condition in decided["conditions"]}
     assert "severe_items" in keys  # as of ordinal metrics
+
+
+def test_annotators_that_are_named_may_be_numbered_and_columns_of_nobody_are_not_read(
+    tmp_path: Path,
+) -> None:
+    people = [("id", "rater_1", "rater_2", "pair_key")]
+    people += [(f"p{i}", of(i), of(i, 7), ("x_y", "x_z")[i % 2]) for i in range(N)]
+    judge = [("id", "verdict"), *((f"p{i}", of(i, 9)) for i in range(N))]
+    tables = table(tmp_path / "p.csv", people), table(tmp_path / "j.csv", judge)
+    named = jb.study(*tables, columns={"annotators": ["rater_1", "rater_2"]})
+    assert named.makers == ("rater_1", "rater_2")
+    found = jb.study(*tables)
+    assert found.makers == named.makers
+    assert [metric.id for metric in found.rubric.metrics] == ["label"]
+    assert any("not read: pair_key" in note for note in found.notes)
+
+
+def test_two_sheets_of_a_workbook_are_two_tables(call, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    book.active.title = "Humans"
+    book.active.append(["id", "Huber", "Silva"])
+    judge = book.create_sheet("GPT-4")
+    judge.append(["id", "verdict"])
+    for i in range(N):
+        book.active.append([f"p{i}", of(i), of(i, 7)])
+        judge.append([f"p{i}", of(i, 9)])
+    book.save(tmp_path / "both.xlsx")
+    code, out, err = call("decide", tmp_path / "both.xlsx", "--save", tmp_path / "bench")
+    assert code == 0, err
+    assert "both.xlsx, sheet GPT-4: judge GPT-4 in column verdict" in out
+    assert call("check", tmp_path / "bench" / "bench.yaml")[0] == 0
+
+
+def test_labels_by_annotator_and_item_and_verdicts_by_item_and_judge(
+    call,  # type: ignore[no-untyped-def]
+    tmp_path: Path,
+) -> None:
+    """As the data of the Alternative Annotator Test are published."""
+    people = {who: {f"i{k}": of(k, slip) for k in range(N)} for who, slip in (("r1", 0), ("r2", 7))}
+    judges = {f"i{k}": {"gpt-4": of(k, 9), "gemini-1.5": of(k, 5)} for k in range(N)}
+    (tmp_path / "humans.json").write_text(json.dumps(people))
+    (tmp_path / "llms.json").write_text(json.dumps(judges))
+    code, out, err = call("decide", tmp_path / "humans.json", tmp_path / "llms.json", "--json")
+    assert code == 0, err
+    decided = {d["judge"] for d in json.loads(out)["decisions"]}
+    assert decided == {"gpt-4", "gemini-1.5"}
+
+
+def test_several_verdicts_on_an_item_need_a_column_that_says_whose(
+    call,  # type: ignore[no-untyped-def]
+    tmp_path: Path,
+) -> None:
+    people = [("id", "Huber", "Silva"), *((f"p{i}", of(i), of(i, 7)) for i in range(N))]
+    rows = [
+        (f"p{i}", llm, of(i, slip)) for i in range(N) for llm, slip in (("gpt-4", 9), ("o1", 5))
+    ]
+    labels = table(tmp_path / "people.csv", people)
+    verdicts = table(tmp_path / "machine.csv", [("id", "LLM", "verdict"), *rows])
+    code, out, err = call("decide", labels, verdicts, "--json")
+    assert (code, {d["judge"] for d in json.loads(out)["decisions"]}) == (0, {"gpt-4", "o1"}), err
+    anonymous = [(item, verdict) for item, _, verdict in rows]
+    table(tmp_path / "machine.csv", [("id", "verdict"), *anonymous])
+    code, _, err = call("decide", labels, verdicts)
+    assert code == 2
+    assert "--judge: several rows are about the same item, and no column says whose" in err
