@@ -71,8 +71,9 @@ def init(
     return save(found, Path(to) if to is not None else found.found.path.parent)
 
 
-def save(found: Understood, folder: Path) -> Started:
-    """Write what was understood of tables as the files of a benchmark. Raises SetupError."""
+def save(found: Understood, folder: Path, truth: Mapping[str, object] = {}) -> Started:
+    """Write what was understood of tables as the files of a benchmark, with these keys of its
+    `truth`. Raises SetupError."""
     lacking = found.lacks_labels
     names = [BENCH, DATA, RUBRIC, *([LABELS] if lacking else [])]
     paths = [folder / name for name in names]
@@ -84,7 +85,7 @@ def save(found: Understood, folder: Path) -> Started:
         )
         write_atomically(folder / DATA, _data(found, folder).encode())
         judges = [entry for judge in found.judges for entry in _entries(judge)]
-        write_atomically(folder / BENCH, bench_text(source, [DATA], judges).encode())
+        write_atomically(folder / BENCH, bench_text(source, [DATA], judges, truth).encode())
         items = _items(folder / BENCH)
         ids = [metric.id for metric in found.rubric.metrics]
         rows = ([item, "your-name", *[""] * len(ids)] for item in items)
@@ -259,10 +260,21 @@ _DATA = """\
 """
 
 
-def bench_text(path: Path, data: Sequence[str], judges: Sequence[str] = ()) -> str:
-    """The bench.yaml of data read from the file `path`, with the entries of its judges."""
+def bench_text(
+    path: Path,
+    data: Sequence[str],
+    judges: Sequence[str] = (),
+    truth: Mapping[str, object] = {},
+) -> str:
+    """The bench.yaml of data read from the file `path`, with the entries of its judges and these
+    keys of its `truth`."""
     name, source = stem_of(path), path.name
-    return filled(_BENCH, name=name, source=source, data=", ".join(data), judges=judges)
+    given = {key: [*value] if isinstance(value, tuple) else value for key, value in truth.items()}
+    rule = given.pop("rule", "median")
+    keys = yaml.safe_dump(given).splitlines() if given else []
+    return filled(
+        _BENCH, name=name, source=source, data=", ".join(data), judges=judges, rule=rule, keys=keys
+    )
 
 
 _BENCH = """\
@@ -286,9 +298,12 @@ judges: []
 #    backend: openai-compatible:MODEL # or litellm:PROVIDER/MODEL: `judgebench list backends`
 #    settings: {base_url: "http://127.0.0.1:8000/v1"}
 
-# How several labels of an item become one truth.
+# How several labels of an item become one reference label.
 truth:
-  rule: median # or majority, dawid_skene, each; of a nominal metric the majority
+  rule: {{ rule }} # or majority, dawid_skene, each; of a nominal metric the majority
+{% for line in keys %}
+  {{ line }}
+{% endfor %}
   # ties: lower # or upper, none; without it upper, and none between nominal labels
 
 # report: {resamples: 2000, level: 0.95} # of all intervals

@@ -66,7 +66,7 @@ def open_study(
     if paths and files.labels is not None:
         raise SetupError(Problem("give tables either as arguments or with --labels"))
     if files.rubric is None:
-        found = replace(_understood(paths, files, output), expected=files.expected)
+        found = replace(_understood(paths, files, truth, output), expected=files.expected)
         return api.study(found, truth=truth, as_judges=people)
     labels, *others = [*paths, *([files.labels] if files.labels else [])]
     verdicts = [
@@ -78,7 +78,9 @@ def open_study(
     )
 
 
-def _understood(paths: Sequence[Path], files: Files, output: Output) -> Understood:
+def _understood(
+    paths: Sequence[Path], files: Files, truth: Mapping[str, object], output: Output
+) -> Understood:
     """The tables as they are understood, which is said first; where a terminal can answer, the
     order of labels is asked for."""
     from judgebench.data.guess import Hints
@@ -106,7 +108,7 @@ def _understood(paths: Sequence[Path], files: Files, output: Output) -> Understo
                 soft_wrap=True,
             )
         if files.save is not None:
-            for path in save(found, files.save).files:
+            for path in save(found, files.save, truth).files:
                 console.print(f"Wrote {path}", soft_wrap=True)
         console.print()
     except SetupError as error:

@@ -214,7 +214,7 @@ def understand(
     entry = {**_settings(found.source), **entries(found, ids, answers is not None)}
     spec = DataSpec.model_validate({"files": [entry], "spellings": spellings})
     beside = None if answers is None else _answers(answers, found, hints)
-    lines = list(_in_words(labels, found, metrics, judges))
+    lines = list(_in_words(labels, found, rubric, judges))
     if answers is not None and beside:
         lines.insert(1, f"{answers.name}: the answers")
     return Understood(
@@ -660,7 +660,7 @@ def _answers(answers: Table, found: Guess, hints: Hints) -> Described:
 
 
 def _in_words(
-    labels: Table, found: Guess, titles: Mapping[str, str], judges: Sequence[JudgeTable]
+    labels: Table, found: Guess, rubric: Rubric, judges: Sequence[JudgeTable]
 ) -> Iterator[str]:
     """A line on the labels, one on the judges, one on items and questions."""
     who = [name for name in found.columns if name]
@@ -672,8 +672,9 @@ def _in_words(
     else:
         people = "one annotator (no column says who labelled)"
     metrics = "; ".join(
-        f"metric {titles[metric]} with labels {', '.join(texts)}"
-        for metric, texts in found.metrics.items()
+        f"metric {m.title} with labels "
+        + (" < " if m.kind == "ordinal" else ", ").join(m.label_texts)
+        for m in rubric.metrics
     )
     if not found.metrics:
         people, metrics = "no labels", f"answers in column {found.roles['text']}"

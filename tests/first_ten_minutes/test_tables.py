@@ -280,6 +280,19 @@ def test_tables_without_a_common_item_name_both(call, tmp_path: Path) -> None:  
     )
 
 
+def test_what_is_saved_decides_the_same(call, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    bench = tmp_path / "bench"
+    options = ("--order", "Safe < Unsure < Unsafe", "--blind", "yes", "--independent-items")
+    code, out, err = call("decide", *surnames(tmp_path), *options, "--save", bench, "--json")
+    assert code == 0, err
+    assert "metric safety with labels Safe < Unsure < Unsafe" in err
+    code, again, err = call("run", bench / "bench.yaml", "--run", tmp_path / "run", "--json")
+    assert code == 0, err
+    first, second = (json.loads(text)["decisions"] for text in (out, again))
+    states = [{c["key"]: c["state"] for c in found[0]["conditions"]} for found in (first, second)]
+    assert states[0] == states[1]
+
+
 def test_the_order_makes_a_metric_ordinal_and_columns_may_be_named(tmp_path: Path) -> None:
     labels, judge = surnames(tmp_path)
     columns = {"annotators": ["Huber", "Silva"], "order": "Safe < Unsure < Unsafe"}
