@@ -118,13 +118,17 @@ def _breakable(text: str) -> Markup:
     return Markup("<wbr>").join(re.split(r"(?<=[/:_.@-])(?=\w)", printable(text)))
 
 
+# Names of files that hold labels, and say nothing of a study.
+_SAYS_NOTHING = ("study", "labels", "people", "human", "humans", "annotations", "ratings")
+
+
 def _title(parts: Sequence[Part], name: str, standings: Sequence[Standing]) -> str:
     """`Can gpt-4 or string-match replace the annotators of xstest?`"""
     judges = list(dict.fromkeys(standing.judge for standing in standings))
     if not judges:
         return report_title(parts, name)
     who = listed(judges).replace(" and ", " or ") if len(judges) <= _MOST_NAMED else ""
-    of = f" of {name}" if name and name != "study" else ""
+    of = f" of {name}" if name and name.lower() not in _SAYS_NOTHING else ""
     return f"Can {who or f'any of {len(judges)} judges'} replace the annotators{of}?"
 
 
