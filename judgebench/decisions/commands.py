@@ -60,5 +60,10 @@ def decide(
     asked = demands(require or (), decisions)
     missed = unreached(asked, decisions)
     beside = {"not_reached": [str(demand) for demand in missed]} if asked else {}
-    show({"decide": decisions}, study.name, output, page_of(run), **beside)
+    page = page_of(run)
+    show({"decide": decisions}, study.name, output, page, **beside)
+    if not page and not output.json:
+        output.console().print(
+            "A page with every item: the same with `judgebench report … --to FOLDER`."
+        )
     exit_unmet(output, "not reached", missed)
