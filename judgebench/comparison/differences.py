@@ -281,6 +281,8 @@ ALPHA = Declared(
 NO_LABEL = Declared("no_label", "No label", "share of answers without a usable label", best="lower")
 PROBABILITY_STATISTICS = {k: TRUTH_STATISTICS[k] for k in ("brier", "log_loss", "ece_debiased")}
 # Of a judge, whatever the metric: of the verdict that counts, without earlier attempts.
+# Alpha is compared of the judge among all annotators, not of the judge and the reference labels.
+_SCORES = [key for key in STATISTICS if key != ALPHA.key]
 RUN_STATISTICS = by_key(
     *(
         Declared(status.value, status.value.capitalize(), f"share of verdicts that are {status}",
@@ -361,7 +363,9 @@ def _scores(compared: Compared) -> Iterator[Row]:
     study, metric = compared.study, compared.metric
     keys = {"who": compared.pair[0].name}
     for policy, both, missing in failure_policies(compared.of_truth(), metric):
-        for declared, difference, values in score_differences(study, metric, both, missing):
+        for declared, difference, values in score_differences(
+            study, metric, both, missing, _SCORES
+        ):
             yield from compared.rows(declared.key, difference, values, policy)
         for key, p in share_tests(metric, both, study.resampling.seed):
             about = {**keys, "failures": policy, "of": key}

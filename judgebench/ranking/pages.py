@@ -99,7 +99,7 @@ def _of_task(rankings: Rankings, task: RankedTask, number: int) -> Iterator[Bloc
 
 def _by_system(rankings: Rankings, task: RankedTask, number: int) -> Iterator[Table]:
     """Scores, the best of a row in bold (as Tables 10-12), places, average ranks and groups."""
-    columns = [s.name if s.is_argument else f"{s.name} (baseline)" for s in task.systems]
+    columns = [s.name if s.is_argument else f"{s.name} (control)" for s in task.systems]
     for key, title, shown, note in (
         ("scores", "Scores", _score, (
             f"Higher is better. Evaluators: {task.metric_words}; judges: mean score, from 0 to 1; "

@@ -136,7 +136,7 @@ def medals_table(
     misled = (
         "Above: how many real arguments a control case clearly ranks above, corrected for the "
         "number of pairs and rankers. Unclear: it clearly ranks above none, but not below all. "
-        "An evaluator that is not misled ranks every baseline case below every argument."
+        "An evaluator that is not misled ranks every control case below every argument."
     )
     return Layout(
         key,

@@ -67,7 +67,7 @@ def to_html(parts: Sequence[Part], name: str, images: Sequence[bytes] = ()) -> s
         title=_title(parts, name, standings),
         facts=[fact for part in parts for fact in part.facts],
         answers=[part.answer for part in parts if part.answer],
-        groups=_groups(standings, items),
+        groups=list(_groups(standings, items)),
         urgent=[note.partition(": ")[::2] for note in urgent(parts)], notes=caveats(parts),
         first=[section for block, section in shown if block in open_at_once],
         questions=_questions(parts, [x for x in shown if x[0] not in (*open_at_once, *said)]),

@@ -113,7 +113,7 @@ def test_the_export_goes_through_run_and_decide_without_an_edit(
     jb.run(example.bench)  # as `judgebench run`, but for its report
     code, out, _ = call("decide", "runs/demo-labels")
     assert code == 0
-    assert "the reference labels are made by ann, ben and cem" in out
+    assert "Reference labels: the median of ann, ben and cem" in out
     lines = (example.folder / "runs" / "demo-labels" / "labels.jsonl").read_text().splitlines()
     kept = [HumanLabel(**json.loads(line)) for line in lines]
     found = {(x.item_id, x.annotator, x.metric, x.label) for x in kept if x.label is not None}

@@ -74,7 +74,7 @@ def test_a_model_among_the_annotators_is_a_warning_until_it_is_left_out(place: P
     labels = labels.replace({"annotator": {labels.annotator.iloc[0]: "gpt-4"}})
     with pytest.warns(UserWarning, match="'gpt-4' makes the reference labels and is"):
         found = jb.study(labels, verdicts, answers, rubric=rubric())
-    assert "'gpt-4' makes the truth" in " ".join(jb.decide(found).notes)
+    assert "'gpt-4' makes the reference labels" in " ".join(jb.decide(found).notes)
     people = sorted({*labels.annotator} - {"gpt-4"})
     jb.study(labels, verdicts, answers, rubric=rubric(), truth={"annotators": people})
 

@@ -157,7 +157,7 @@ def test_the_report_opens_with_the_decisions(call, run_folder: Path, tmp_path: P
     code, _, _ = call("report", run_folder, "--as-judge", "expert", "--to", tmp_path / "paper")
     assert code == 0
     page = (tmp_path / "paper" / "report.html").read_text()
-    assert page.index("REPLACE") < page.index('id="alignment"')
+    assert page.index("REPLACE") < page.index("How sure is this?")
     with (tmp_path / "paper" / "decisions.csv").open() as file:
         rows = [row for row in csv.DictReader(file) if row["analysis"] == "decision"]
     assert {(row["judge"], row["outcome"]) for row in rows} == {

@@ -20,7 +20,7 @@ MADE = (
 )
 DECISIONS = Decisions(
     "d", RUBRIC, DecisionRule(), MADE, judges={"j": "judge", "k": "judge", "a:b": "judge"},
-    blind=True,
+    blind="yes",
 )  # fmt: skip
 
 
@@ -55,7 +55,7 @@ def test_what_was_not_reached_is_told_as_it_was_asked() -> None:
 
 
 def test_labels_that_may_have_been_made_in_sight_of_a_model_satisfy_no_demand_of_replace() -> None:
-    unknown = replace(DECISIONS, blind=False)
+    unknown = replace(DECISIONS, blind="no")
     asked = demands(["REPLACE:harm:j", "ASSIST:harm:j"], unknown)
     assert unreached(asked, unknown) == asked[:1]
 

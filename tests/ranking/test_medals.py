@@ -85,7 +85,7 @@ def test_control_cases_are_marked_in_words() -> None:
     table = medals_table(PLANTED.of("claims"), CLAIMS, "k", with_controls=True)
     rows = {row[0].text: row for row in table.rows}
     assert rows["expert-trained"][2].text == "label-only (control, above 2)"
-    assert rows["expert-trained"][5].text == "passages (baseline)"
+    assert rows["expert-trained"][5].text == "passages (control)"
     assert rows["judge/one-8b (judge)"][4].text == "passages (control, unclear)"
     assert rows["humans"][4].text == ""
     looks = [rows[name][at].look for name, at in (("expert-trained", 2), ("expert-trained", 5))]

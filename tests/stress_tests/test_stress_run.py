@@ -289,7 +289,7 @@ def test_a_forecast_counts_altered_answers_and_every_way_of_asking(tmp_path: Pat
     assert sorted(calls.values()) == [4, 4, 4]
 
 
-def test_the_report_holds_the_stress_test_and_opens_with_it(tmp_path: Path) -> None:
+def test_the_report_holds_the_stress_test(tmp_path: Path) -> None:
     folder, _ = judged(
         bench_file(tmp_path, [(phrases("greeting"), SEVERE)], ["greeting", "pathogen-class"])
     )
@@ -297,7 +297,7 @@ def test_the_report_holds_the_stress_test_and_opens_with_it(tmp_path: Path) -> N
     aligned = align_run(folder, resampling=FEW)
     written = write_report([found.part, aligned.part], tmp_path / "report", figures=True)
     page = written["html"].read_text()
-    assert page.index("Stress test") < page.index(">Judges</h2>")
+    assert "Stress test" in page
     assert "greeting" in written["markdown"].read_text()
     assert written["results.csv"].read_text().count("greeting") > 3
     assert (tmp_path / "report" / "plots" / "stress_flips-heat.png").read_bytes()[:4] == b"\x89PNG"
