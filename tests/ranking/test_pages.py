@@ -64,7 +64,7 @@ def test_each_task_opens_with_its_widest_grid_and_scores() -> None:
 def test_the_scores_are_the_paper_s_and_the_best_of_each_row_is_marked() -> None:
     for number, (_, systems, rankers) in enumerate(PAPER.values(), start=1):
         table = tables(PAPER_RANKINGS)[f"ranking_scores-{number}"]
-        assert [c.removesuffix(" (baseline)") for c in table.columns[1:]] == list(systems)
+        assert [c.removesuffix(" (control)") for c in table.columns[1:]] == list(systems)
         for ranker, percent in rankers.items():
             row = by_ranker(table)[ranker]
             assert [cell.value for cell in row[1:]] == [f"{x / 100:.3f}" for x in percent]
