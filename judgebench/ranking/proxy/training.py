@@ -284,7 +284,10 @@ class _Training:
             "training": self._settings.model_dump(),
             "by_epoch": epochs,
             "device": self._encoder.device,
-            "versions": {p: version(p) for p in ("judgebench", "torch", "transformers")},
+            "versions": {
+                "judgebench": __version__,
+                **{library: version(library) for library in ("torch", "transformers")},
+            },
         }
 
 
