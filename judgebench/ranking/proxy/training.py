@@ -22,6 +22,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
+from judgebench import __version__
 from judgebench.files import disk_errors, to_json, write_atomically
 from judgebench.learning.trainer import Trainer, Watch, has_bf16, memory_errors
 from judgebench.models.checkpoint import identify
