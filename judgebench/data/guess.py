@@ -379,8 +379,8 @@ def sheets_of(path: Path) -> list[str]:
 def with_settings(
     given: FileSpec, read: Callable[[FileSpec], Seen], worth: Callable[[Seen], Any]
 ) -> Seen:
-    """What is read of a file as it is or, where that is an error, with the best of the settings
-    that the error asks for. Raises SetupError where none will do."""
+    """Read a file as it is or, where that is an error, with the best of the settings that the error
+    asks for. Raises SetupError where none will do."""
     try:
         return read(given)
     except SetupError as error:

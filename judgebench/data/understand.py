@@ -172,11 +172,8 @@ def _sheets(path: Path) -> list[str]:
 
 def plain_spec(file: FileSpec) -> dict[str, Any]:
     """A file of a data.yaml as people write it."""
-    return {key: _short(value) for key, value in _dumped(file).items()}
-
-
-def _dumped(file: FileSpec) -> dict[str, Any]:
-    return file.model_dump(mode="json", exclude_defaults=True, by_alias=True)
+    dumped = file.model_dump(mode="json", exclude_defaults=True, by_alias=True)
+    return {key: _short(value) for key, value in dumped.items()}
 
 
 def _short(value: Any) -> Any:

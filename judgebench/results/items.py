@@ -63,7 +63,7 @@ class Items:
     texts: Iterable[tuple[Texts, Texts]]
 
     def data(self) -> dict[str, Any]:
-        """What a page needs, as JSON. A text that occurs several times stands there once."""
+        """The data of a page, for JSON. A text that occurs several times stands there once."""
         places: dict[str, int] = {}
 
         def place(text: str, mark: str = "heading") -> int:
