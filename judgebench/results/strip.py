@@ -15,7 +15,7 @@ from judgebench.words import printable
 Limits = tuple[float, float]
 _SHARES: Limits = (0.0, 1.0)
 _EDGE = 2.0  # per cent of the width that stay free on either side
-_RIGHT = 0.94  # from here on a number stands to the left of its place
+_RIGHT = 0.93  # from here on a number stands to the left of its place
 _NEAR = 0.12  # so far apart, two numbers side by side would touch at an edge
 _WIDTH = 34  # pixels of a number
 

@@ -8,7 +8,7 @@ from functools import cache
 from itertools import pairwise
 from typing import Any
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from page_reader import Page
 from part_case import estimate, hostile_part, make_part
@@ -227,6 +227,7 @@ def test_a_title_names_three_judges_at_most_and_no_study_without_a_name() -> Non
         assert f"<h1>{title}</h1>" in html
 
 
+@example([0.0, 1.0, 0.0625])
 @given(st.lists(st.floats(0, 1) | st.none(), min_size=3, max_size=3))
 def test_numbers_of_a_plot_do_not_lie_on_each_other(values: list[float | None]) -> None:
     """Of baseline and annotators below the line, each 34 pixels wide, on 300 pixels."""
