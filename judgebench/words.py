@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Sequence
 
-_BREAKS = re.compile(r"(\s+)|(?<=\S[/:_@-])(?=\w)|(?<=\S\.)(?=[^\W\d])")
+_BREAKS = re.compile(r"(\s+)|(?<=[^\s-][/:_@-])(?=\w)|(?<=\S\.)(?=[^\W\d])")
 _COMMANDS = re.compile(r"(?!\A)\r(?!\n)|[\u202a-\u202c\u2066-\u2069]")  # which move what is shown
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202d\u202e\ud800-\udfff]")
 
