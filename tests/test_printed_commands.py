@@ -156,6 +156,20 @@ def test_commands_print_what_the_page_shows(
         pytest.fail(f"{name} shows something else; UPDATE_DOCS=1 writes:\n" + "\n\n".join(wrong))
 
 
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_python_on_the_tutorial_decides_as_its_command_does(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(TABLES)
+    page = (REPO / "docs" / "tutorial.md").read_text("utf-8")
+    (code,) = (block.text for block in blocks(page) if block.info == "python")
+    exec(compile(code, "tutorial", "exec"), {"__name__": "page"})
+    numbers = r"^  my-judge  \S.* judge 0\..*$"
+    printed = re.findall(numbers, capsys.readouterr().out, re.MULTILINE)
+    assert printed == re.findall(numbers, page, re.MULTILINE)
+    assert len(printed) == 4
+
+
 def test_what_is_left_out_may_be_anything_and_nothing_else() -> None:
     assert same(["a", "…", "d"], ["a", "b", "c", "d"])
     assert same(["a", "…"], ["a", "b"])

@@ -63,7 +63,7 @@ def to_latex(parts: Sequence[Part]) -> dict[str, str]:
     if paper := [table for part in parts for table in part.paper if table.rows]:
         pages = (page for table in paper for page in _pages(table))
         files["main.tex"] = "\n".join([_HEAD.format("booktabs"), *pages])
-    appendix = [_HEAD.format("booktabs,longtable")]
+    appendix = [_HEAD.format("booktabs,longtable"), "% In two columns, \\onecolumn before it.\n"]
     for block in blocks_of(parts):
         appendix += [_said(block)] if block.text else []
         appendix += map(_table, block.tables)

@@ -15,38 +15,47 @@ from judgebench.results.part import Part
 needs_latex = pytest.mark.skipif(
     shutil.which("pdflatex") is None, reason="needs pdflatex, which is not installed"
 )
-PAPER = (
-    "\\documentclass%s\n\\usepackage{booktabs,longtable}\n\\begin{document}\nText.\n"
-    "%s\n\\end{document}\n"
-)
+PACKAGES = "\\usepackage{booktabs,longtable}\n"
+PAPER = "\\documentclass%s\n%s\\begin{document}\nText.\n%s\n\\end{document}\n"
 CLASSES = ("{article}", "[twocolumn]{article}", "[conference]{IEEEtran}")
 
 
 def main_table(parts: Sequence[Part], folder: Path, of: str) -> str:
     """The log of a paper of that class that reads in the main tables; skipped without the class."""
+    need_class(of)
     (folder / "main.tex").write_text(to_latex(parts)["main.tex"], encoding="utf-8")
+    return compile_paper(r"\input{main}", folder, of)
+
+
+def need_class(of: str) -> None:
+    """Skip the test where the class of a paper, or its font, is not installed."""
     name = of.split("{")[1].rstrip("}")
     found = subprocess.run(
         ["kpsewhich", f"{name}.cls", "ptmr7t.tfm"], capture_output=True, text=True, check=False
     )
     if found.stdout.count("\n") < 2:
         pytest.skip(f"needs the class {name} and the font Times, which are not installed")
-    return compile_paper(r"\input{main}", folder, of)
 
 
-def compile_tables(parts: Sequence[Part], folder: Path) -> str:
-    """The log of a paper that reads in the main table, where there is one, and the appendix."""
+def write_tables(parts: Sequence[Part], folder: Path) -> dict[str, str]:
+    """The files that a paper reads in, by name, written into the folder `latex`."""
     (folder / "latex").mkdir(exist_ok=True)
     files = to_latex(parts)
     for name, content in files.items():
         (folder / "latex" / name).write_text(content, encoding="utf-8")
+    return files
+
+
+def compile_tables(parts: Sequence[Part], folder: Path) -> str:
+    """The log of a paper that reads in the main table, where there is one, and the appendix."""
+    files = write_tables(parts, folder)
     read = [name for name in ("main.tex", "appendix.tex") if name in files]
     return compile_paper("\n".join(rf"\input{{latex/{name}}}" for name in read), folder)
 
 
-def compile_paper(body: str, folder: Path, of: str = "{article}") -> str:
+def compile_paper(body: str, folder: Path, of: str = "{article}", preamble: str = PACKAGES) -> str:
     """The log of pdflatex, run twice. Fails where a page cannot be made."""
-    (folder / "paper.tex").write_text(PAPER % (of, body), encoding="utf-8")
+    (folder / "paper.tex").write_text(PAPER % (of, preamble, body), encoding="utf-8")
     command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "paper.tex"]
     for _ in range(2):
         done = subprocess.run(command, cwd=folder, capture_output=True, timeout=300, check=False)

@@ -7,7 +7,15 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from latex_case import CLASSES, compile_paper, compile_tables, main_table, needs_latex
+from latex_case import (
+    CLASSES,
+    compile_paper,
+    compile_tables,
+    main_table,
+    need_class,
+    needs_latex,
+    write_tables,
+)
 from part_case import UNDEFINED, estimate, hostile_part, make_part
 
 from judgebench.alignment import Alignment
@@ -181,3 +189,16 @@ def test_a_hostile_main_table_compiles(tmp_path: Path) -> None:
     hostile = hostile_part()
     (grid,) = hostile.blocks[1].tables
     compile_tables([replace(hostile, paper=(grid,))], tmp_path)
+
+
+@needs_latex
+@pytest.mark.parametrize("of", CLASSES)
+def test_a_paper_made_as_the_documentation_says_compiles(
+    realistic: Alignment, of: str, tmp_path: Path
+) -> None:
+    need_class(of)
+    write_tables([realistic.part], tmp_path)
+    page = (Path(__file__).parents[2] / "docs" / "report.md").read_text("utf-8")
+    preamble, body = re.findall(r"```\n(\\usepackage.*?)```", page, re.DOTALL)[0].split("…")
+    log = compile_paper(body, tmp_path, of, preamble)
+    assert "undefined references" not in log
