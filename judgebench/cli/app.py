@@ -5,6 +5,7 @@ Heavy imports stand inside the commands, so that `--help` answers at once.
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import warnings
@@ -51,6 +52,7 @@ from judgebench.features import wings
 # Of libraries, which stop at a value that they cannot read. No window is opened, and no file of
 # a report holds a date.
 _UNHEEDED = ("MPLBACKEND", "SOURCE_DATE_EPOCH")
+_GARBAGE = 100_000  # new objects before they are searched for garbage: what loads is none
 
 
 class _Front(Group):
@@ -283,6 +285,7 @@ def main() -> None:
         f"warning: {line}\n" for line in entries(str(message).splitlines())
     )
     warnings.simplefilter("once", UserWarning)
+    gc.set_threshold(_GARBAGE)
     for name in _UNHEEDED:
         os.environ.pop(name, None)
     with guarded_streams():

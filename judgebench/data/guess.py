@@ -229,7 +229,8 @@ class _Column:
         self.lists += text[0] in "[{"
         self.questions += text.endswith("?")
         if len(self.values) <= MOST_LABELS:
-            self.values.setdefault(normalise(text), text)
+            if text not in self.often:
+                self.values.setdefault(normalise(text), text)
             self.often[text] += 1
 
     @cached_property

@@ -28,7 +28,6 @@ from judgebench.ranking.rankers import (
     self_preference,
 )
 from judgebench.ranking.ranking_folder import (
-    RANKING,
     At,
     KeptRanking,
     KeptTask,
@@ -194,10 +193,8 @@ class RankedRun:
     ranks: HumanRanks | None
 
 
-def read_ranked_run(run: RunFolder, study: Study) -> RankedRun | None:
-    """None where the folder holds no ranking. Raises SetupError where it is damaged."""
-    if not (run.path / RANKING).is_file():
-        return None
+def read_ranked_run(run: RunFolder, study: Study) -> RankedRun:
+    """The ranking of a run folder. Raises SetupError where it is damaged."""
     about, tasks = read_ranking(run.path), tuple(read_tasks(run.path))
     names = [name for task in tasks for _, name in task.evaluators]
     trained = {name: found for name in names if (found := read_trained(run.path, name))}

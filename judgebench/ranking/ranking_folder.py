@@ -33,13 +33,14 @@ from judgebench.ranking.proxy.arguments import (
 from judgebench.ranking.proxy.examples import evaluator_names
 from judgebench.ranking.proxy.task import GOLD, EvaluatorKind, TaskInstance
 from judgebench.ranking.rankers import RankedTask, System, SystemKind
+from judgebench.ranking.wing import RANKING
 from judgebench.records import Answer
 from judgebench.runs.verdict_log import verdict_path
 from judgebench.stats.arrays import FloatArray
 from judgebench.yaml_file import validate
 
 PROXY = "proxy/"
-RANKING, GIVEN_ARGUMENTS = f"{PROXY}ranking.json", f"{PROXY}given.jsonl"
+GIVEN_ARGUMENTS = f"{PROXY}given.jsonl"
 
 At = tuple[int, int]  # instance and system
 BySystem = Mapping[str, Mapping[str, Argument]]  # by system and item

@@ -13,6 +13,7 @@ def _ranked(value: Mapping[str, Any]) -> bool:
     return bool(value.get("proxy"))
 
 
+RANKING = "proxy/ranking.json"  # in a run folder
 WING = Wing(
     name="ranking",
     section=Section(
@@ -23,6 +24,7 @@ WING = Wing(
         "ranks arguments: call `judgebench rank run`",
         Named("judgebench.ranking.rank_bench:rank_file"),
     ),
+    left=lambda folder: (folder.path / RANKING).is_file(),
     read=Named("judgebench.ranking.rank:read_ranked_run"),
     measure=Named("judgebench.ranking.rank:measure_rankings"),
     commands=Named("judgebench.ranking.commands:commands"),

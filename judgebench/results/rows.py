@@ -77,8 +77,12 @@ class Results:
     def select(self, analysis: str = "", statistic: str = "", **keys: str) -> list[Row]:
         """The rows with all these keys; an empty analysis or statistic means any."""
         place = (analysis, statistic, keys.get("judge"), keys.get("metric"))
-        found = self._index.get(place, ())
-        return [row for row in found if all(row[key] == wanted for key, wanted in keys.items())]
+        others = tuple(key for key in keys if key not in ("judge", "metric"))
+        if (place, others) not in self._finer:
+            finer = self._finer[place, others] = {}
+            for row in self._index.get(place, ()):
+                finer.setdefault(tuple(row[key] for key in others), []).append(row)
+        return [*self._finer[place, others].get(tuple(keys[key] for key in others), ())]
 
     def find(self, statistic: str, analysis: str = "", **keys: str) -> Estimate:
         """The estimate of the first such row; undefined with a reason where there is none."""
@@ -107,6 +111,11 @@ class Results:
             ):
                 index.setdefault(place, []).append(row)
         return index
+
+    @cached_property
+    def _finer(self) -> dict[Any, dict[tuple[str, ...], list[Row]]]:
+        """Of each place in the index, and other keys, the rows by the values of these keys."""
+        return {}
 
     @property
     def columns(self) -> list[str]:

@@ -57,10 +57,17 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
+def bench_model(settings: object) -> type[BenchConfig]:
+    """All keys of bench.yaml, those of the wings among them. The class of what a wing's key holds
+    is looked up only where the settings have it."""
+    given = settings if isinstance(settings, Mapping) else {}
+    return _model(tuple(s.key for s in sections() if given.get(s.key) is not None))
+
+
 @cache
-def bench_model() -> type[BenchConfig]:
-    """All keys of bench.yaml, those of the wings among them."""
-    keys: dict[str, Any] = {s.key: (s.model.value | None, None) for s in sections()}
+def _model(given: Sequence[str]) -> type[BenchConfig]:
+    of = {s.key: s.model.value if s.key in given else Any for s in sections()}
+    keys: dict[str, Any] = {key: (model | None, None) for key, model in of.items()}
     return create_model("BenchConfig", __base__=BenchConfig, **keys)
 
 
@@ -69,7 +76,8 @@ def settings_of(manifest: Mapping[str, Any]) -> BenchConfig:
 
     Raises SetupError where they are damaged.
     """
-    model, settings = bench_model(), manifest.get("settings")
+    settings = manifest.get("settings")
+    model = bench_model(settings)
     if not isinstance(settings, Mapping):
         raise SetupError(Problem("holds no settings", "run.json"))
     known = {key: value for key, value in settings.items() if key in model.model_fields}
@@ -262,13 +270,13 @@ def read_config(
     if data_needed and isinstance(value, dict) and not value.get("data"):
         gather.found.append(Problem("Field required", str(file), 1, "data"))
     try:
-        return validate(value, bench_model(), str(file), node), node
+        return validate(value, bench_model(value), str(file), node), node
     except SetupError as error:
         gather.found += error.problems
     unsound = {p.field.split(".")[0] for p in gather.found}
     sound = {k: v for k, v in value.items() if k not in unsound} if isinstance(value, dict) else {}
     try:
-        return validate({"name": "unsound", **sound}, bench_model(), str(file), node), node
+        return validate({"name": "unsound", **sound}, bench_model(value), str(file), node), node
     except SetupError:
         raise SetupError(gather.found) from None
 

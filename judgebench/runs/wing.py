@@ -30,7 +30,7 @@ def _none_beside(config: BenchConfig, file: Path, node: yaml.Node | None) -> Seq
     return ()
 
 
-def _never(value: Mapping[str, Any]) -> bool:
+def _never(value: Any) -> bool:
     return False
 
 
@@ -88,10 +88,11 @@ class Wing:
     """The parts that a wing adds to judgebench, all optional.
 
     `section` is its key of bench.yaml, `learning` its kind of judges. What it adds to a run is a
-    `runs.bench.Extension`, which one of its `commands` passes to the run. `read` takes from a
-    run folder what the wing measures; it goes into `Study.beside[name]`. `measure` makes the wing's
-    findings from a study and from those of each wing that it `needs` (None where there is nothing
-    to measure). `commands` is a group whose commands join those of judgebench.
+    `runs.bench.Extension`, which one of its `commands` passes to the run. Where the wing `left`
+    something in a run folder, `read` takes from there what the wing measures; it goes into
+    `Study.beside[name]`. `measure` makes the wing's findings from a study and from those of each
+    wing that it `needs` (None where there is nothing to measure); where the wing reads run folders,
+    only if something was read. `commands` is a group whose commands join those of judgebench.
     `kinds` are its files, `lists` the headings of `judgebench list`. `tables` reads, by the end of
     their names, files that are named where a table is: the rest sees rows like those of a CSV.
     """
@@ -99,6 +100,7 @@ class Wing:
     name: str
     section: Section | None = None
     learning: Learning | None = None
+    left: Callable[[RunFolder], bool] = _never
     read: Callable[[RunFolder, Study], Any] | None = None
     measure: Callable[..., Shown | None] | None = None
     needs: tuple[str, ...] = ()
@@ -120,7 +122,7 @@ def learnings() -> list[Learning]:
 
 def with_wings(study: Study, folder: RunFolder) -> Study:
     """The study with what each wing reads from the run folder. Raises SetupError."""
-    found = {wing.name: wing.read(folder, study) for wing in wings() if wing.read}
+    found = {wing.name: wing.read(folder, study) for wing in wings() if wing.left(folder)}
     return replace(study, beside={**study.beside, **found})
 
 
@@ -129,7 +131,8 @@ def analyses(study: Study, *names: str) -> Mapping[str, Shown]:
     shown."""
     found: dict[str, Shown] = {}
     for wing in sorted(wings(), key=lambda wing: len(wing.needs)):
-        wanted = wing.measure if wing.name in (names or WINGS) else None
+        able = wing.read is None or study.beside.get(wing.name) is not None
+        wanted = wing.measure if able and wing.name in (names or WINGS) else None
         if (shown := wanted(study, *map(found.get, wing.needs)) if wanted else None) is not None:
             found[wing.name] = shown
     return {name: found[name] for name in WINGS if name in found}

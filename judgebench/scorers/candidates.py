@@ -71,10 +71,10 @@ class ScorersRead:
     reworded: Reworded | None = None
 
 
-def read_scorers(folder: RunFolder, study: Study) -> ScorersRead | None:
-    """None where there is no scorer."""
+def read_scorers(folder: RunFolder, study: Study) -> ScorersRead:
+    """The scores in a run folder; of answers that were reworded too."""
     runs = _runs(folder, study.answers)
-    return ScorersRead(runs, _reworded(folder, study)) if runs else None
+    return ScorersRead(runs, _reworded(folder, study) if runs else None)
 
 
 def _runs(folder: RunFolder, answers: IndexedAnswers) -> tuple[ScorerRun, ...]:

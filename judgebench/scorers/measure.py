@@ -77,7 +77,7 @@ def measure_scorers(study: Study) -> BesideHumans | None:
         for metric, humans in known.items() if humans
     }  # fmt: skip
     rows += redundancy_rows(list(columns), x, study.clusters, study.resampling, of_humans)
-    rows += steady_rows(study, read) if read else ()
+    rows += steady_rows(study, read) if read and runs else ()
     beside = {metric.id: humans for metric, humans in known.items() if humans}
     titles = {metric.id: metric.title for metric in ordinal if metric.id in beside}
     copies = reference_systems((a.system, a.text, references_of(a)) for a in study.answers)

@@ -85,10 +85,8 @@ class Clusters:
 
 def ratio(numerator: ArrayLike, denominator: ArrayLike) -> FloatArray:
     """`numerator / denominator`, element by element; NaN, and no warning, where that is x / 0."""
-    top, bottom = np.broadcast_arrays(
-        np.asarray(numerator, dtype=np.float64), np.asarray(denominator, dtype=np.float64)
-    )
-    quotient = np.full(top.shape, np.nan)
+    top, bottom = (np.asarray(x, dtype=np.float64) for x in (numerator, denominator))
+    quotient = np.full(np.broadcast(top, bottom).shape, np.nan)
     np.divide(top, bottom, out=quotient, where=bottom != 0)
     return quotient
 

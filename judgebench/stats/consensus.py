@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, logit
 
 from judgebench.stats.arrays import (
     MISSING,
@@ -66,6 +65,7 @@ def _fitted(
 ) -> tuple[FloatArray, float]:
     """The sensitivities (raters,) of the largest likelihood, and its logarithm; at this `gap`."""
     from scipy.optimize import minimize
+    from scipy.special import expit, logit
 
     raters, people = patterns.shape[1], patterns[:, :-1]
     most = 2 * (people == 1).sum(axis=1) >= (people >= 0).sum(axis=1)

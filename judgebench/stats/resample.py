@@ -27,6 +27,7 @@ MOST_UNDEFINED = 0.1  # with a larger share of undefined resamples no interval i
 NO_WIDTH = 1e-9  # what rounding leaves of an interval whose limits are equal
 _ROUNDING = 1e-9  # what rounding changes in a sum, as a share of its terms
 _CHUNK = 1 << 22  # multiplicities drawn at once: 32 MiB
+_FEW = 1 << 18  # multiplicities of which many are kept: 2 MiB
 
 
 @dataclass(frozen=True)
@@ -220,10 +221,18 @@ def _resampled_totals(sample: ClusterCounts, resampling: Resampling) -> FloatArr
     return totals.reshape(-1, *sample.kinds.shape[1:])
 
 
-@lru_cache(maxsize=2)  # all judges and metrics with as many clusters share these draws
 def cluster_multiplicities(G: int, resampling: Resampling) -> FloatArray:
     """The number of times each of a few clusters is drawn: (resamples, G)."""
+    draws = _draws_of_few if G * resampling.resamples <= _FEW else _draws
+    return draws(G, resampling)
+
+
+@lru_cache(maxsize=2)  # all judges and metrics with as many clusters share these draws
+def _draws(G: int, resampling: Resampling) -> FloatArray:
     return next(_multiplicities(np.ones(G, dtype=np.int64), resampling))
+
+
+_draws_of_few = lru_cache(maxsize=64)(_draws.__wrapped__)  # parts of a study differ in their number
 
 
 def _multiplicities(how_many: IntArray, resampling: Resampling) -> Iterator[FloatArray]:

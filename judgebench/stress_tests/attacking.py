@@ -149,14 +149,12 @@ def _labels_turned(rubric: Rubric) -> Rubric:
 # --- read again ----------------------------------------------------------------------------------
 
 
-def read_stress(folder: RunFolder, study: Study) -> StressRun | None:
-    """The stress test of a run folder beside its study; None where there is none.
+def read_stress(folder: RunFolder, study: Study) -> StressRun:
+    """The stress test of a run folder beside its study.
 
     Raises SetupError where the folder is damaged.
     """
     manifest = folder.manifest()
-    if not manifest.get("stress"):
-        return None
     altered = read_set(folder.path / BESIDE) if folder.has_beside else []
     answers = folder.indexed_answers()
     asked = {k: about for k, about in manifest["judges"].items() if about["kind"] == "variant"}

@@ -23,6 +23,7 @@ WING = Wing(
         _attacked,
         Named("judgebench.stress_tests.attacking:stress_in_words"),
     ),
+    left=lambda folder: bool(folder.manifest().get("stress")),
     read=Named("judgebench.stress_tests.attacking:read_stress"),
     measure=Named("judgebench.stress_tests.measure:measure_stress"),
     commands=Named("judgebench.stress_tests.commands:commands"),

@@ -47,6 +47,21 @@ class JudgeVerdicts:
     about: Mapping[str, Any] | None = None
     models: Mapping[str, int] = field(default_factory=dict)  # verdicts by who said to reply
 
+    def once(self, of: Callable[..., T], *about: Any) -> T:
+        """`of` these verdicts and what else it takes, computed once for the same objects; verdicts
+        in a file know it without going through all of them."""
+        if not isinstance(self.verdicts, dict):
+            return of(self.verdicts, *about)
+        key = (of, *map(id, about))
+        if key not in self._kept:
+            self._kept[key] = of(self.verdicts, *about), about
+        found: T = self._kept[key][0]
+        return found
+
+    @cached_property
+    def _kept(self) -> dict[Any, Any]:
+        return {}
+
     @property
     def asked_in_part(self) -> bool:
         """True where only the items that have a verdict were due."""
@@ -311,12 +326,12 @@ class Study:
         if judge.is_majority:
             asked = self.asked(judge) & self.answers.of_kind(metric, self.rubric)
             return np.where(asked, self.humans[metric.id].most_common, -1)
-        return label_indices(judge.verdicts, metric, self.answers)
+        return judge.once(label_indices, metric, self.answers)
 
     def asked(self, judge: JudgeVerdicts, metric: Metric | None = None) -> NDArray[np.bool_]:
         """True where the judge was asked about each item (items,), also where no label came; about
         that metric, where one is given. It is not where it learnt from the item."""
-        found = was_asked(judge.verdicts, self.answers) & ~trained_on(judge.verdicts, self.answers)
+        found = judge.once(was_asked, self.answers) & ~judge.once(trained_on, self.answers)
         return found if metric is None or judge.judges(metric) else np.zeros_like(found)
 
     def n_about(self, metric: Metric) -> int:
@@ -327,7 +342,7 @@ class Study:
         """True where a label of the judge is due on each item (items,): on all that the metric is
         about and that it did not learn from, unless its verdicts were given as those of a part."""
         about = self.answers.of_kind(metric, self.rubric)
-        about = about & ~trained_on(judge.verdicts, self.answers)
+        about = about & ~judge.once(trained_on, self.answers)
         if judge.asked_in_part or not judge.judges(metric):
             return about & self.asked(judge, metric)
         return about
@@ -341,7 +356,7 @@ class Study:
     def probabilities(self, judge: JudgeVerdicts, metric: Metric) -> FloatArray | None:
         """The judge's probability of each label (items, k), NaN in the rows that have none; None
         where it gave none at all."""
-        p = label_probabilities(judge.verdicts, metric, self.answers)
+        p = judge.once(label_probabilities, metric, self.answers)
         return None if np.isnan(p[:, 0]).all() else p
 
 

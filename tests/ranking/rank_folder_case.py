@@ -12,9 +12,9 @@ from judgebench.ranking.proxy.arguments import argument_id
 from judgebench.ranking.rank import measure_rankings, read_ranked_run
 from judgebench.ranking.rankers import Rankings
 from judgebench.ranking.ranking_folder import (
-    RANKING,
     evaluator_folder,
 )
+from judgebench.ranking.wing import RANKING
 from judgebench.records import Answer, Status, Verdict, content_hash
 from judgebench.rubric import Rubric
 from judgebench.runs.folder import RunFolder

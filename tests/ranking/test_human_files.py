@@ -22,8 +22,8 @@ from judgebench.ranking.proxy.task import (
     TaskInstance,
 )
 from judgebench.ranking.rank_bench import RankBench, RankedEntry, given_ranks
-from judgebench.ranking.ranking_folder import RANKING
 from judgebench.ranking.sheet import items_of_run, write_sheets
+from judgebench.ranking.wing import RANKING
 from judgebench.retrieval.vectors import Corpus
 
 HEAD = "task,item_id,expert,system,rank,label,group\n"
@@ -38,7 +38,8 @@ def bench(folder: Path, *files: str) -> RankBench:
     model = GeneratorConfig(name="m1", backend="scripted:x.jsonl")
     entry = RankedEntry(task, TaskEntry(task="t"), (model,), (), EvaluatorConfig())
     proxy = {"tasks": ["t"], "human_ranks": list(files)}
-    config = bench_model().model_validate({"name": "b", "rubric": "r", "proxy": proxy})
+    settings = {"name": "b", "rubric": "r", "proxy": proxy}
+    config = bench_model(settings).model_validate(settings)
     section = ProxyConfig.model_validate(proxy)
     return RankBench(config, section, folder / "bench.yaml", (entry,), Corpus())
 
