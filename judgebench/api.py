@@ -5,6 +5,7 @@ Inputs are DataFrames or paths; what comes back prints itself and has `to_frame(
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -588,23 +589,33 @@ def _found(study: Study, wing: str, what: str) -> Shown:
 
 
 def analyse(
-    study: Study, rule: DecisionRule | str | Path | None = None, *, every: bool = False
+    study: Study,
+    rule: DecisionRule | str | Path | None = None,
+    *,
+    every: bool = False,
+    show_progress: bool = False,
 ) -> dict[str, Shown]:
     """Every analysis that the study has data for, by name.
 
-    Pairs and triples of responses that nobody compared are measured only with `every`.
+    Pairs and triples of responses that nobody compared are measured only with `every`. Progress is
+    shown on standard error.
 
     >>> import judgebench as jb
     >>> list(jb.analyse(jb.open_run("runs/small")))[:2]
     ['align', 'decide']
     """
     from judgebench.alignment.alignment import ALIGNED
+    from judgebench.alignment.alignment import align as compare
+    from judgebench.progress import SILENT, ProgressDisplay
+    from judgebench.results.screen import Screen
     from judgebench.runs.wing import analyses
 
-    aligned = align(study)
-    asked = {**({"decide": rule} if rule else {}), "preferences": every}
-    beside = {**study.beside, ALIGNED: aligned.results, **asked}
-    found = analyses(replace(study, beside=beside))
+    display = ProgressDisplay(Screen(sys.stderr)) if show_progress else nullcontext(SILENT)
+    with display as progress:
+        aligned = compare(study, progress)
+        asked = {**({"decide": rule} if rule else {}), "preferences": every}
+        beside = {**study.beside, ALIGNED: aligned.results, **asked}
+        found = analyses(replace(study, beside=beside), progress=progress)
     decided = found["decide"].part.standings if "decide" in found else ()
     outcomes = {(one.judge, one.metric): one.outcome for one in decided}
     return {"align": replace(aligned, outcomes=outcomes), **found}

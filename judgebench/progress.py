@@ -51,6 +51,9 @@ class NoProgress:
     def say(self, message: str) -> None: ...
 
 
+SILENT = NoProgress()
+
+
 class OneAtATime:
     """Passes on to a Progress the calls of several threads, one at a time."""
 

@@ -28,6 +28,7 @@ from judgebench.alignment.comparisons import comparisons, rankings
 from judgebench.alignment.items import items_of
 from judgebench.alignment.probabilities import probability_results
 from judgebench.alignment.statistics import STATISTICS
+from judgebench.progress import SILENT, Progress
 from judgebench.records import TRAINED_ON, Estimate, Status, Usage
 from judgebench.results.items import Items
 from judgebench.results.part import Files
@@ -174,14 +175,14 @@ class Alignment(Shown):
         return best and best[1:]
 
 
-def align(study: Study) -> Alignment:
+def align(study: Study, progress: Progress = SILENT) -> Alignment:
     """Compare every judge with the humans, and the humans with each other, metric by metric.
 
     Intervals resample whole groups of answers (`Answer.group`).
     """
     rubric = study.rubric
     judges = tuple(_summary(judge, study) for judge in study.judges)
-    found = Results(tuple(_rows(study, judges)))
+    found = Results(tuple(_rows(study, judges, progress)))
     labelled = any(len(humans.ratings.rows) for humans in study.humans.values())
     return Alignment(
         name=study.name,
@@ -223,11 +224,15 @@ def accuracies(study: Study) -> Iterator[Row]:
         yield from ceiling(study, metric, only)
 
 
-def _rows(study: Study, judges: Sequence[JudgeSummary]) -> Iterator[Row]:
+def _rows(study: Study, judges: Sequence[JudgeSummary], progress: Progress) -> Iterator[Row]:
     """Every number, one analysis after the other."""
     metrics = study.rubric.metrics
     pairs = [(j, metric) for j in study.judges for metric in metrics if j.judges(metric)]
-    scored = [row for pair in pairs for row in scores(study, *pair)]
+    progress.start("judges on metrics", len(pairs), 0)
+    scored: list[Row] = []
+    for pair in pairs:
+        scored += scores(study, *pair)
+        progress.advance("judges on metrics")
     of_probabilities = [row for pair in pairs for row in probability_results(study, *pair)]
     yield from scored
     yield from agreement(study)

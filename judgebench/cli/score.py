@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from judgebench.rubric import Metric
     from judgebench.studies.study import Study
 
+_MANY = 40  # judges and annotators, compared in some seconds
+
 
 def open_study(
     run: Sequence[Path] | Path | None,
@@ -151,6 +153,11 @@ def page_of(run: Sequence[Path] | None) -> Mapping[str, Path]:
     return {"html": page} if page else {}
 
 
+def _takes_long(study: Study, output: Output) -> bool:
+    """True where so many judges and annotators are compared that progress is to be seen."""
+    return len(study.judges) + len(study.makers) > _MANY and not output.quiet
+
+
 def align(
     run: RunOrTables = None,
     files: Files = NO_FILES,
@@ -167,7 +174,8 @@ def align(
 
     given = {**truth.given, **design.given}
     study = open_study(run, files, given, as_judge or (), allow_incomplete, output)
-    show(api.analyse(study, rule, every=every), study.name, output, page_of(run))
+    found = api.analyse(study, rule, every=every, show_progress=_takes_long(study, output))
+    show(found, study.name, output, page_of(run))
 
 
 def report(
@@ -196,7 +204,8 @@ def report(
     folder = to or of_run
     if folder is None:
         raise SetupError(Problem("say where to write the report of files", field="--to"))
-    _report(study, api.analyse(study, rule, every=every), folder, output, figures)
+    found = api.analyse(study, rule, every=every, show_progress=_takes_long(study, output))
+    _report(study, found, folder, output, figures)
 
 
 def report_and_print(run: Path, output: Output) -> bool:

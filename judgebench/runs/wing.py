@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from judgebench.features import WINGS, Named, contributed, wings
+from judgebench.progress import SILENT, Progress
 
 if TYPE_CHECKING:
     import yaml
 
     from judgebench.files import ReadRows
-    from judgebench.progress import Progress
     from judgebench.results.shown import Shown
     from judgebench.runs.bench import Bench, BenchConfig, LearntEntry, LearntJudge
     from judgebench.runs.folder import RunFolder
@@ -126,13 +126,15 @@ def with_wings(study: Study, folder: RunFolder) -> Study:
     return replace(study, beside={**study.beside, **found})
 
 
-def analyses(study: Study, *names: str) -> Mapping[str, Shown]:
+def analyses(study: Study, *names: str, progress: Progress = SILENT) -> Mapping[str, Shown]:
     """The findings of the wings of these names, or of all, in the order in which they are
     shown."""
     found: dict[str, Shown] = {}
+    progress.start("analyses", len(WINGS), 0)
     for wing in sorted(wings(), key=lambda wing: len(wing.needs)):
         able = wing.read is None or study.beside.get(wing.name) is not None
         wanted = wing.measure if able and wing.name in (names or WINGS) else None
         if (shown := wanted(study, *map(found.get, wing.needs)) if wanted else None) is not None:
             found[wing.name] = shown
+        progress.advance("analyses", wing.name)
     return {name: found[name] for name in WINGS if name in found}

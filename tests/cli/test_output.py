@@ -166,3 +166,20 @@ def test_only_one_way_of_printing_can_be_asked_for(call, run_folder: Path) -> No
     code, out, err = call("decide", run_folder, "--json", "-v")
     assert (code, out) == (2, "")
     assert "choose one of --verbose, --quiet and --json" in err
+
+
+@pytest.mark.parametrize(("annotators", "shown"), [(3, False), (41, True)])
+def test_progress_of_many_annotators_is_on_standard_error(
+    call, tmp_path: Path, annotators: int, shown: bool
+) -> None:  # type: ignore[no-untyped-def]
+    labels, verdicts = tmp_path / "labels.csv", tmp_path / "gpt.csv"
+    given = [
+        (i, a, "Kind" if (i + a) % 3 else "Rude") for i in range(12) for a in range(annotators)
+    ]
+    cells = "".join(f"i{i},ann-{a},{label}\n" for i, a, label in given)
+    labels.write_text(f"item_id,annotator,tone\n{cells}")
+    verdicts.write_text("item_id,tone\n" + "".join(f"i{i},Kind\n" for i in range(12)))
+    code, out, err = call("align", str(labels), str(verdicts))
+    assert code == 0
+    assert ("judges on metrics: " in err) is shown
+    assert "to do" not in out
