@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+import scipy  # whose parts load when they are first used
 from numpy.typing import NDArray
-from scipy.special import ndtr, ndtri
 
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray, ratio, value_counts
 from judgebench.stats.consensus import dawid_skene
@@ -126,7 +126,7 @@ def _clearly_worse(found: OfSamples, kept: Bools) -> Bools:
     """Whose gap is negative and of a size that matters, with a false discovery rate of FALSELY
     (Benjamini and Hochberg 1995)."""
     z = ratio(found.value, (found.high - found.low) / _STANDARD_ERRORS)
-    p = np.where(kept & ~np.isnan(z), ndtr(z), 1.0)
+    p = np.where(kept & ~np.isnan(z), scipy.special.ndtr(z), 1.0)
     order = np.argsort(p, kind="stable")
     below = p[order] <= FALSELY * np.arange(1, len(p) + 1) / kept.sum()
     worse = np.zeros(len(p), dtype=np.bool_)
@@ -256,7 +256,7 @@ def _p(ratings: IntArray, clusters: Clusters, groups: Camps, k: int) -> float:
         z = (x - within * n) / n.sum() - (y - across * o) / o.sum()
         # A few items without a disagreement claim no certainty.
         V = (z**2).sum() + 1 / (n > 0).sum() ** 2 + 1 / (o > 0).sum() ** 2
-        worst = max(worst, float(ndtr((across - within) / np.sqrt(V))))
+        worst = max(worst, float(scipy.special.ndtr((across - within) / np.sqrt(V))))
     return worst
 
 
@@ -343,7 +343,7 @@ def leans_on(
     each_way = _shares(apart, said, truth, of)[0].reshape(2, -1).min(axis=0)
     a = int(share.argmax())
     noise = np.sqrt(np.maximum(V[a, a] + np.diag(V) - 2 * V[a], 0))
-    beyond = share[a] - share + ndtri((1 - level) / 2 / len(share)) * noise
+    beyond = share[a] - share + scipy.special.ndtri((1 - level) / 2 / len(share)) * noise
     clear = np.delete(beyond, a).min() > LEAST_SHARED and each_way[a] > EACH_WAY
     found[a] = clear and further[a]
     return found

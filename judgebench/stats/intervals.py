@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import scipy  # whose parts load when they are first used
 from numpy.polynomial.legendre import leggauss
-from scipy.special import betaincinv, ndtr, ndtri, stdtrit
 
 from judgebench.records import Estimate
 from judgebench.stats.arrays import FloatArray, mean_of_defined, ratio
@@ -46,15 +46,18 @@ def look_levels(shares: Sequence[float], level: float = 0.95) -> list[float]:
     """
     if not all(a < b <= 1 for a, b in zip((0.0, *shares), shares, strict=False)):
         raise ValueError(f"shares must rise from above 0 to at most 1; found {[*shares]}")
-    z, levels, spent, before = float(-ndtri((1 - level) / 4)), [], 0.0, 0.0
+    z, levels, spent, before = float(-scipy.special.ndtri((1 - level) / 4)), [], 0.0, 0.0
     nodes, weights = leggauss(_NODES)
     # S_k = Z_k sqrt(t_k) is a sum of independent steps: `mass` is the probability near `at` of it
     # and of no bound having been reached.
     at, mass = np.zeros(1), np.ones(1)
     for share in shares:
-        spend, step = 2 * float(ndtr(-z / math.sqrt(share))) - spent, math.sqrt(share - before)
+        spend, step = (
+            2 * float(scipy.special.ndtr(-z / math.sqrt(share))) - spent,
+            math.sqrt(share - before),
+        )
         bound = _bound(at, mass, step, spend, _WIDEST * math.sqrt(share))
-        levels.append(1 - 2 * float(ndtr(-bound / math.sqrt(share))))
+        levels.append(1 - 2 * float(scipy.special.ndtr(-bound / math.sqrt(share))))
         half = (bound + _WIDEST * math.sqrt(share)) / 2
         reached = bound + half * (nodes - 1)
         density = np.exp(-(((reached[:, None] - at) / step) ** 2) / 2) @ mass
@@ -68,7 +71,11 @@ def _bound(at: FloatArray, mass: FloatArray, step: float, spend: float, most: fl
     low, high = -most, most
     for _ in range(60):
         middle = (low + high) / 2
-        low, high = (middle, high) if mass @ ndtr((at - middle) / step) > spend else (low, middle)
+        low, high = (
+            (middle, high)
+            if mass @ scipy.special.ndtr((at - middle) / step) > spend
+            else (low, middle)
+        )
     return high
 
 
@@ -125,8 +132,8 @@ def items_for_half_width(p: float, half_width: float, level: float = 0.95) -> in
 
 def _limits(x: float, n: int, level: float) -> tuple[float, float]:
     alpha = 1 - level
-    low = betaincinv(x, n - x + 1, alpha / 2) if x > 0 else 0.0
-    high = betaincinv(x + 1, n - x, 1 - alpha / 2) if x < n else 1.0
+    low = scipy.special.betaincinv(x, n - x + 1, alpha / 2) if x > 0 else 0.0
+    high = scipy.special.betaincinv(x + 1, n - x, 1 - alpha / 2) if x < n else 1.0
     return float(low), float(high)
 
 
@@ -158,9 +165,9 @@ def clustered_share(
     x_star, alpha = p * n_star, 1 - level
     open_side = alpha if one_sided else alpha / 2
     with np.errstate(invalid="ignore"):
-        low = np.where(X > 0, betaincinv(x_star, n_star - x_star + 1, alpha / 2), 0.0)
+        low = np.where(X > 0, scipy.special.betaincinv(x_star, n_star - x_star + 1, alpha / 2), 0.0)
         sure = np.where(X > 0, 1 - alpha / 2, 1 - open_side)
-        high = np.where(X < N, betaincinv(x_star + 1, n_star - x_star, sure), 1.0)
+        high = np.where(X < N, scipy.special.betaincinv(x_star + 1, n_star - x_star, sure), 1.0)
         nearest = open_side ** ratio(1, G)
     none = N == 0
     low, high = np.minimum(low, nearest), np.maximum(high, 1 - nearest)
@@ -255,7 +262,7 @@ def mean_difference(
     V_r = np.einsum("ru,ruk->rk", how_many, z**2) + added
     V = np.einsum("ru,ru->r", how_many, z.sum(axis=2) ** 2) + np.nansum(added, axis=1)
     df = ratio(np.nansum(V_r, axis=1) ** 2, np.nansum(V_r**2 / G.clip(min=1), axis=1))
-    t = np.abs(stdtrit(df, (1 - level) / 2))
+    t = np.abs(scipy.special.stdtrit(df, (1 - level) / 2))
     skew = ratio(np.einsum("ru,ru->r", how_many, z.sum(axis=2) ** 3), V**1.5)
     shift = np.clip(skew * (2 * t**2 + 1) / 6, -_MOST_SHIFT * t, _MOST_SHIFT * t)
     middle = mean_of_defined(D) + shift * np.sqrt(V)

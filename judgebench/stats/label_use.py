@@ -12,8 +12,8 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
+import scipy  # whose parts load when they are first used
 from numpy.typing import NDArray
-from scipy.special import betainc, gammaln
 
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray, ratio, value_counts
 from judgebench.stats.intervals import mean_difference
@@ -240,7 +240,9 @@ def _p(
     first, second = labels
     balance = clusters.sums(here * ((own == second) * 1.0 - (own == first)))[:, 0]
     more, less = int((balance > 0).sum()), int((balance < 0).sum())
-    return float(betainc(more, less + 1, 0.5)) if more else 1.0  # P(Binomial(n, 1/2) >= more)
+    return (
+        float(scipy.special.betainc(more, less + 1, 0.5)) if more else 1.0
+    )  # P(Binomial(n, 1/2) >= more)
 
 
 def _one_hot(labels: IntArray, k: int) -> NDArray[np.int64]:
@@ -252,7 +254,11 @@ def fisher_greater(table: list[list[int]]) -> float:
     tail of the hypergeometric distribution (scipy.stats would take a second to import)."""
 
     def log_choose(n: int, k: Any) -> Any:
-        return gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
+        return (
+            scipy.special.gammaln(n + 1)
+            - scipy.special.gammaln(k + 1)
+            - scipy.special.gammaln(n - k + 1)
+        )
 
     (a, b), (c, d) = table
     row, column, n = a + b, a + c, a + b + c + d

@@ -26,7 +26,7 @@ from dataclasses import replace
 from typing import Literal
 
 import numpy as np
-from scipy.special import bdtr, gammaln, stdtrit
+import scipy  # whose parts load when they are first used
 
 from judgebench.records import Estimate
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray, check_codes, ratio
@@ -50,7 +50,11 @@ def with_trainings(items: Estimate, means: FloatArray, bounds: Bounds = (0.0, 1.
     D = len(means)
     if items.value is None or items.low is None or items.high is None or D < 2:
         return items
-    tail = float(stdtrit(D - 1, (1 + items.level) / 2)) * float(means.std(ddof=1)) / math.sqrt(D)
+    tail = (
+        float(scipy.special.stdtrit(D - 1, (1 + items.level) / 2))
+        * float(means.std(ddof=1))
+        / math.sqrt(D)
+    )
     low = items.value - math.hypot(items.value - items.low, tail)
     high = items.value + math.hypot(items.high - items.value, tail)
     how = f"{items.method}; widened by Student's t over {D} trainings"
@@ -124,7 +128,10 @@ def p_of_differences(x: FloatArray, clusters: Clusters, alike: Sequence[int] = (
     for _ in range(_STEPS):
         middle = (low + high) / 2
         tail = 1 - np.exp(middle) / 2
-        half = np.sqrt(stdtrit(f, tail) ** 2 * s2 / D + stdtrit(max(C - 1, 1), tail) ** 2 * v)
+        half = np.sqrt(
+            scipy.special.stdtrit(f, tail) ** 2 * s2 / D
+            + scipy.special.stdtrit(max(C - 1, 1), tail) ** 2 * v
+        )
         beyond = half < difference - _ROUNDING
         high, low = np.where(beyond, middle, high), np.where(beyond, low, middle)
     np.add.at(whole := np.zeros((C, k)), clusters.codes, x.mean(axis=0))
@@ -223,8 +230,13 @@ def mcnemar_mid_p(b: int, c: int) -> float | None:
     n, x = b + c, min(b, c)
     if n == 0:
         return None
-    log_point = gammaln(n + 1) - gammaln(x + 1) - gammaln(n - x + 1) - n * np.log(2)
-    return min(1.0, float(2 * bdtr(x, n, 0.5) - np.exp(log_point)))
+    log_point = (
+        scipy.special.gammaln(n + 1)
+        - scipy.special.gammaln(x + 1)
+        - scipy.special.gammaln(n - x + 1)
+        - n * np.log(2)
+    )
+    return min(1.0, float(2 * scipy.special.bdtr(x, n, 0.5) - np.exp(log_point)))
 
 
 def mcnemar_clustered(
@@ -289,7 +301,7 @@ def sign_test(shifts_by_cluster: IntArray | FloatArray) -> float | None:
     up, down = int((shifts_by_cluster > 0).sum()), int((shifts_by_cluster < 0).sum())
     if up + down == 0:
         return None
-    return min(1.0, 2 * float(bdtr(min(up, down), up + down, 0.5)))
+    return min(1.0, 2 * float(scipy.special.bdtr(min(up, down), up + down, 0.5)))
 
 
 def permutation_test(
@@ -347,7 +359,12 @@ def _every_sum(v: FloatArray, m: IntArray) -> tuple[FloatArray, FloatArray]:
     sums, probability = np.zeros(1), np.ones(1)
     for size, n in zip(v.tolist(), m.tolist(), strict=True):
         kept = np.arange(n + 1)
-        log_p = gammaln(n + 1) - gammaln(kept + 1) - gammaln(n - kept + 1) - n * math.log(2)
+        log_p = (
+            scipy.special.gammaln(n + 1)
+            - scipy.special.gammaln(kept + 1)
+            - scipy.special.gammaln(n - kept + 1)
+            - n * math.log(2)
+        )
         sums = (sums[:, None] + size * (2 * kept - n)).ravel()
         probability = (probability[:, None] * np.exp(log_p)).ravel()
     return sums, probability
