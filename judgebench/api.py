@@ -69,7 +69,8 @@ def study(
     Without a rubric the tables are understood by their columns and cells, whatever these are
     called, and what was understood stands under every result. `columns` names what cannot be
     guessed: columns of `annotators`, of the `item`, of the `question`, the `judge`, and the `order`
-    of labels: `{"annotators": ["Huber", "Silva"], "order": "Safe < Unsure < Unsafe"}`.
+    of labels: `{"annotators": ["Huber", "Silva"], "order": "Safe < Unsure < Unsafe"}`. Columns to
+    `keep` stay with each answer as its `metadata`.
 
     With a rubric, labels have the columns `item_id`, `annotator`, `metric` and `label`, or one
     column per metric instead of the last two; verdicts have `judge` in place of `annotator`, and

@@ -13,7 +13,7 @@ from typing import IO, Any, Literal, NamedTuple
 import numpy as np
 
 from judgebench.data.answer_file import AnswerFile, Facts, answer_line
-from judgebench.data.cells import spreadsheet_damage
+from judgebench.data.cells import clean, is_blank, spreadsheet_damage
 from judgebench.data.findings import DERIVED, NEAR_AMONG, REPEATED, Findings, nearest
 from judgebench.data.open_table import open_table
 from judgebench.data.pairs import (
@@ -35,6 +35,7 @@ MOST_IN_MEMORY = 4 << 20  # bytes of answers; more are kept in a file
 _GUESSES = 20  # unknown ids for which the nearest known one is looked up
 _MOST_CELLS = 10**8  # items times annotators
 _EXAMPLES = 3  # repeats that are named
+_CARRIED = ("question", "group", "system")  # with each item, beside its metadata
 
 _UNNAMED = {
     "pair": "no two answers of this group, the question, have these names as systems or ids",
@@ -133,7 +134,8 @@ class Collected:
         self.files: dict[str, str] = {}  # absolute path -> sha256
         self.known_pairs: KnownPairs = {}  # that labels may name
         self.named: dict[str, tuple[Answer, Position]] = {}  # pairs and criteria that labels name
-        self.said: dict[str, tuple[Answer, Position]] = {}  # by labels: of what group an item is
+        self.said: dict[str, tuple[Answer, Position]] = {}  # by labels, of items
+        self.said_by_judges: dict[str, Answer] = {}  # fills in what nothing else says of an item
         self.pairs: WantedPairs | None = None  # of which answers pairs are made
         self.made: dict[str, Kind] = {}  # rows that are no answers
         self.has_answers = False  # which pairs and criteria are made of
@@ -214,16 +216,30 @@ class Collected:
         )
         return False
 
-    def add_said(self, said: Answer, place: Position) -> None:
-        """Keep the question and group that a table of labels gives an item."""
-        first, at = self.said.setdefault(said.item_id, (said, place))
-        self.said[said.item_id] = self._grouped(first, at, said, place), at
+    def add_said(self, said: Answer, place: Position, by_judge: bool = False) -> None:
+        """Keep the question, group, system and metadata that a row of labels, or of verdicts, gives
+        an item."""
+        item_id = said.item_id
+        if by_judge:
+            known = self.said_by_judges.setdefault(item_id, said)
+            if known != said:
+                self.said_by_judges[item_id] = completed(known, said)
+            return
+        first, at = self.said.setdefault(item_id, (said, place))
+        if first != said:
+            self.said[item_id] = self._agreed(first, at, said, place), at
 
-    def _grouped(self, first: Answer, at: Position, said: Answer, place: Position) -> Answer:
-        """The item in the group that labels say, where itself it says none; two that differ are
-        reported."""
-        for name in ("question", "group"):
-            one, other = _own(first, name), _own(said, name)
+    def _agreed(self, first: Answer, at: Position, said: Answer, place: Position) -> Answer:
+        """The item with what labels say of it, where itself it does not say it; two that differ
+        are reported."""
+        stated = [
+            *((name, _own(first, name), _own(said, name)) for name in _CARRIED),
+            *(
+                (c, _plain(first.metadata.get(c, "")), _plain(said.metadata[c]))
+                for c in said.metadata
+            ),
+        ]
+        for name, one, other in stated:
             if one and other and one != other:
                 self.findings.add(
                     "conflicting_item",
@@ -232,14 +248,18 @@ class Collected:
                     name,
                     other,
                 )
-        if _own(first, "group") or (first.question and not _own(said, "group")):
-            return first
-        return replace(first, group=said.group)
+        return completed(first, said)
+
+    def what_is_said(self) -> dict[str, Answer]:
+        """What labels and verdicts say of items, without texts."""
+        by_labels = {item_id: said for item_id, (said, _) in self.said.items()}
+        return completed_all(by_labels, self.said_by_judges)
 
     def add_labelled_items(self) -> None:
         """Make an item without a text of every id that has a label."""
+        known = self.what_is_said()
         for key, (_, place) in self.labels.items():
-            said, _ = self.said.get(key.item_id, (Answer(key.item_id, ""), place))
+            said = known.get(key.item_id) or Answer(key.item_id, "")
             if not self.has(key.item_id) and self.add_item(said, place):
                 self.textless[place.file] = None
 
@@ -307,7 +327,8 @@ class Collected:
         """
         self._check_annotators()
         if self.said and self.n_answers:
-            self._keep(self._regrouped(answer) for answer in self._answers.done())
+            self._keep(self._with_said(answer) for answer in self._answers.done())
+        self.complete(self.said_by_judges)
         if self.source is None:
             add_made_rows(self)
         for key, message, place, column, label in self._conflicts:
@@ -331,11 +352,20 @@ class Collected:
             by, _ = compared_by(pairs, self.rubric)
             self.wanted |= {metric.id for metric in by}
 
-    def _regrouped(self, answer: Answer) -> Answer:
+    def complete(self, said: Mapping[str, Answer]) -> None:
+        """Give the items what is `said` of them and they lack, but for the question, which judges
+        would read."""
+        if said and self.n_answers:
+            known = ((a, said.get(a.item_id)) for a in self._answers.done())
+            self._keep(replace(completed(a, s), question=a.question) if s else a for a, s in known)
+
+    def _with_said(self, answer: Answer) -> Answer:
+        known = self.said.get(answer.item_id)
+        if known is None:
+            return answer
         row = self._rows.find(answer.item_id)
         where = Position(list(self._files)[self._file_of[row]], self._line_of[row])
-        known = self.said.get(answer.item_id)
-        return self._grouped(answer, where, *known) if known else answer
+        return replace(self._agreed(answer, where, *known), question=answer.question)
 
     def _keep(self, answers: Iterable[Answer]) -> None:
         """Keep these answers in place of all."""
@@ -429,11 +459,44 @@ class Collected:
         self.findings.add("unknown_item", message, place, "item_id", item_id)
 
 
+def completed(first: Answer, said: Answer) -> Answer:
+    """The item with what is `said` of it elsewhere and itself it does not say.
+
+    >>> completed(Answer("a", ""), Answer("a", "", "Is it safe?")).group
+    'Is it safe?'
+    """
+    if said.parts:  # of a pair or a criterion, which says its group already
+        return first
+    own_group = _own(first, "group") or (first.question and not _own(said, "group"))
+    more = {c: text for c, text in said.metadata.items() if is_blank(first.metadata.get(c, ""))}
+    return replace(
+        first,
+        question=first.question or said.question,
+        system=first.system or said.system,
+        group=first.group if own_group else said.group,
+        metadata={**first.metadata, **more} if more else first.metadata,
+    )
+
+
+def completed_all(first: Mapping[str, Answer], said: Mapping[str, Answer]) -> dict[str, Answer]:
+    """Items by id, each with what is `said` of it elsewhere, and all others that are known there.
+
+    >>> sorted(completed_all({"a": Answer("a", "")}, {"b": Answer("b", "")}))
+    ['a', 'b']
+    """
+    both = {item_id: completed(first[item_id], said[item_id]) for item_id in first.keys() & said}
+    return {**said, **first, **both}
+
+
 def _own(answer: Answer, name: str) -> str:
     """The value that an item states itself: not the group that follows from its question or id."""
     value = str(getattr(answer, name))
     follows = name == "group" and value in (answer.question, answer.item_id)
-    return "" if follows else " ".join(value.split())
+    return "" if follows else _plain(value)
+
+
+def _plain(text: str) -> str:
+    return " ".join(clean(text)[0].split())
 
 
 def _seen(first: Position, now: Position) -> str:

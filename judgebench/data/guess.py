@@ -78,6 +78,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
 JUDGES = ("judge", "judge_id", "judge_model", "judge_name", "grader", "llm_judge")
 PAIRS = [(f"{what}_a", f"{what}_b") for what in ("model", "system", "response", "answer")]
 _OF_ITEMS = ("question", "text", "system", "reference", "group")
+_NAMES_OF_ITEMS = {role: NAMES[role] for role in ("item_id", *_OF_ITEMS)}
 _PERSON = "(?:annotator|rater|coder|labell?er|reviewer|expert|evaluator)"
 _BY_PEOPLE = [
     re.compile(form, re.IGNORECASE)
@@ -91,6 +92,8 @@ _VERDICT = re.compile(r"(?<![ _.-])[ _.-]*+(?:label|verdict|rating|score|annotat
 # What programs write where there is no value; garbage is what is told apart by that name.
 _NO_LABELS = frozenset(("garbage", "n/a", "#n/a", "nan"))
 _NUMBERED = re.compile("[ _.-]?[1-9A-Ba-b]$")
+# What a sample was drawn by, of labels and answers.
+_WEIGHTS = ("weight", "sampling_weight", "probability", "inclusion_probability")
 _SECOND = "another response of the row, which is shown beside the first"
 _MOST_STRAYS = 0.02  # of the cells of a column of numbers
 # Labels that somebody computed from those of the annotators.
@@ -129,8 +132,9 @@ class Hints:
     """The columns that somebody names, where they need not be guessed.
 
     `annotators` and `judge` are columns of labels and of verdicts; a `judge` that is no column is
-    the name of the judge of a file. `order` has the labels of a metric from the least to the
-    most severe: "Safe < Unsure < Unsafe", after "METRIC: " where there are several.
+    the name of the judge of a file. Columns to `keep` stay with each item as its metadata and are
+    never taken for labels, annotators or judges. `order` has the labels of a metric from the least
+    to the most severe: "Safe < Unsure < Unsafe", after "METRIC: " where there are several.
     """
 
     annotators: tuple[str, ...] = ()
@@ -138,6 +142,12 @@ class Hints:
     item: tuple[str, ...] = ()
     question: tuple[str, ...] = ()
     order: tuple[str, ...] = ()
+    keep: tuple[str, ...] = ()
+
+    @property
+    def roles(self) -> frozenset[str]:
+        """The columns that are named as something."""
+        return frozenset((*self.annotators, *self.judge, *self.item, *self.question))
 
     @classmethod
     def given(cls, columns: Mapping[str, str | Sequence[str]]) -> Hints:
@@ -290,13 +300,15 @@ def ordered(values: Collection[str]) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Look:
-    """The columns of a table, and the roles that their names and cells give them."""
+    """The columns of a table, and the roles that their names and cells give them. Those `kept` with
+    each item are among the columns where they have a role as well."""
 
     source: FileSpec
     columns: Mapping[str, _Column]
     roles: dict[str, str]
     by_content: frozenset[str]
     table: Any = None  # a DataFrame in place of the file
+    kept: tuple[str, ...] = ()
 
     @property
     def usable(self) -> dict[str, _Column]:
@@ -350,11 +362,15 @@ def _source(path: Path, sheet: str) -> FileSpec:
     return FileSpec.model_construct(path=str(path), sheet=sheet or None)
 
 
-def look_at(path: Path, table: Any = None, item: Sequence[str] = (), sheet: str = "") -> Look:
-    """The look of a table, read with the setting that makes most of it. Raises SetupError."""
+def look_at(
+    path: Path, table: Any = None, hints: Hints = NO_HINTS, sheet: str = "", *,
+    of_judges: bool = False,
+) -> Look:  # fmt: skip
+    """The look of a table, read with the setting that makes most of it; one `of_judges` has no
+    weights of a sample. Raises SetupError."""
     return with_settings(
         _source(path, sheet),
-        lambda source: _look(source, table, item),
+        lambda source: _look(source, table, hints, of_judges),
         lambda found: (len(found.like_labels), len(found.roles)),
     )
 
@@ -407,7 +423,9 @@ def _settings(problems: Sequence[Problem]) -> Iterator[dict[str, Any]]:
             yield from ({"sheet": name} for name in problem.allowed.split(BETWEEN))
 
 
-def _look(source: FileSpec, frame: Any = None, item: Sequence[str] = ()) -> Look:
+def _look(
+    source: FileSpec, frame: Any = None, hints: Hints = NO_HINTS, of_judges: bool = False
+) -> Look:
     findings = Findings()
     table = _table(source, findings, frame)
     columns = _columns(table)
@@ -418,14 +436,20 @@ def _look(source: FileSpec, frame: Any = None, item: Sequence[str] = ()) -> Look
         deep = source.model_copy(update={"labels": (inside,)})
         columns = _columns(_table(deep, findings))
     raise_any(findings.errors)
-    found = Look(source, columns, {}, frozenset(), frame)
-    usable, roles = found.usable, found.roles
-    roles |= roles_by_name(usable)
+    usual = () if of_judges else _WEIGHTS
+    kept = tuple(c for c in columns if c in hints.keep or plain_name(c) in usual)
+    filled = Look(source, columns, {}, frozenset()).usable
+    roles = roles_by_name((c for c in kept if c in filled), _NAMES_OF_ITEMS)
+    roles |= roles_by_name(c for c in filled if c not in kept)
+    aside = {*kept} - {*roles.values(), *hints.roles}
+    columns = {c: about for c, about in columns.items() if c not in aside}
+    found = Look(source, columns, roles, frozenset(), frame, kept)
+    usable = found.usable
     judge = next((name for name in usable if plain_name(name) in JUDGES), "")
     if judge and "annotator" not in roles and judge not in roles.values():
         roles["annotator"] = judge
-    if len(item) == 1 and item[0] in columns:
-        roles |= {"item_id": item[0]}
+    if len(hints.item) == 1 and hints.item[0] in columns:
+        roles |= {"item_id": hints.item[0]}
     named = frozenset(roles)
     _texts_by_content(usable, roles)
     if "item_id" not in roles and (which := _ids(usable, roles)):
@@ -446,7 +470,7 @@ def _columns(table: DataTable) -> dict[str, _Column]:
 def _guess(
     source: FileSpec, frame: Any = None, hints: Hints = NO_HINTS, judged: Collection[str] = ()
 ) -> Guess:
-    look = _look(source, frame, hints.item)
+    look = _look(source, frame, hints)
     columns, usable, roles = look.columns, look.usable, look.roles
     pair = pair_of_columns(usable)
     if pair and roles.get("system") in pair:

@@ -20,7 +20,13 @@ from typing import Any
 import judgebench
 from judgebench.data.answer_file import AnswerFile
 from judgebench.data.findings import Findings
-from judgebench.data.gather import Collected, Said, VerdictSource, report_lacking
+from judgebench.data.gather import (
+    Collected,
+    Said,
+    VerdictSource,
+    completed_all,
+    report_lacking,
+)
 from judgebench.data.guess import stem
 from judgebench.data.importers import read_log
 from judgebench.data.importers.log import tables
@@ -59,7 +65,7 @@ from judgebench.records import (
 from judgebench.rubric import Rubric
 from judgebench.yaml_file import load_model
 
-_READER = 8  # to be raised whenever the same files are read differently
+_READER = 9  # to be raised whenever the same files are read differently
 
 
 def load_data(
@@ -375,7 +381,7 @@ def has_verdicts(source: Any) -> bool:
 @dataclass(frozen=True)
 class GivenData:
     """Labels, verdicts and answers as they were given. `verdicts` has one entry per source.
-    Without answers, `answers` have ids and groups alone."""
+    Without answers, `answers` have no texts, and what labels and verdicts say of them."""
 
     answers: Sequence[Answer]
     labels: Sequence[HumanLabel]
@@ -403,16 +409,18 @@ def read_given(
         gathered.without_texts = not gathered.n_answers or bool(gathered.textless)
     gathered.settle()
     people, findings = list(gathered.human_labels()), gathered.findings
-    found = gathered.answers()
-    known = known_pairs(found, rubric)
+    known = known_pairs(gathered.answers(), rubric)
     said = [_read_verdicts(source, rubric, findings, known) for source in verdicts]
     if not findings.errors:
         _check_given(people, said, findings)
     raise_any(findings.errors)
+    named = gathered.what_is_said()
+    for one in said:
+        named = completed_all(named, one.named)
+        gathered.complete(one.named)
+    found = gathered.answers()
     if gathered.without_texts:  # every item that has a label or a verdict
         by_id = {answer.item_id: answer for answer in found}
-        named = {item_id: row for item_id, (row, _) in gathered.said.items()}
-        named |= {item_id: row for one in said for item_id, row in one.named.items()}
         for item_id in (*(x.item_id for x in people), *(i for one in said for i in one.items)):
             by_id.setdefault(item_id, named.get(item_id, Answer(item_id, "")))
         found = list(by_id.values())
@@ -445,7 +453,7 @@ def _check_given(
 class GivenVerdicts:
     """The verdicts of a source, by judge and item, and what was noticed in reading them.
     `file` names the first of its files, `named` holds the pairs and criteria that are named there,
-    without texts."""
+    and items of which the source says more than their ids, without texts."""
 
     judges: Mapping[str, Mapping[str, Sequence[tuple[str, Said]]]]
     file: str
@@ -496,7 +504,8 @@ def _read_verdicts(
             findings.add("missing_column", message, (file, None), "column", column)
     if source.judge and not findings.errors:
         judges = _only(source.judge, judges, file, findings)
-    named = {item_id: row for item_id, (row, _) in gathered.named.items()}
+    pairs_and_criteria = {item_id: row for item_id, (row, _) in gathered.named.items()}
+    named = {**gathered.said_by_judges, **pairs_and_criteria}
     return GivenVerdicts(judges, file, named)
 
 

@@ -28,7 +28,6 @@ from judgebench.data.pairs import NamedPair, pair_of_names
 from judgebench.data.spec import (
     About,
     CellLabel,
-    FileLabelSpec,
     FileSpec,
     Holds,
     IdSource,
@@ -151,7 +150,7 @@ class _RowReader:
         others = [self._id(item.item_id) for item in spec.items if not self._is_wanted(item)]
         labels = [(self._about(own), self._labels(own), self._said(own)) for own in spec.labels]
         asked = () if self.gathered.people_only else spec.verdicts
-        verdicts = [(self._about(own), self._verdicts(own)) for own in asked]
+        verdicts = [(self._about(own), self._verdicts(own), self._said(own)) for own in asked]
         used = {(self._place(column), holds) for column, holds in columns_of(spec)}
         made_blind = self._made_blind(spec)
         for row in self.table.rows:
@@ -167,8 +166,9 @@ class _RowReader:
                 if own.kept(row) and (of := about(row)):
                     said_of(of[0], row)
                     self._read_labels(replace(own, pair=of[1]) if of[1] else own, of[0], row)
-            for about, said in verdicts:
+            for about, said, said_of in verdicts:
                 if said.labels.kept(row) and (of := about(row)):
+                    said_of(of[0], row)
                     named = replace(said, labels=replace(said.labels, pair=of[1]))
                     self._read_verdicts(named if of[1] else said, of[0], row)
             for get_id in others:
@@ -348,20 +348,30 @@ class _RowReader:
 
         return about
 
-    def _said(self, own: FileLabelSpec) -> Callable[[str, RawRow], None]:
-        """Keeps which items belong together by a table of labels, where it says that."""
+    def _said(self, own: About) -> Callable[[str, RawRow], None]:
+        """Keep what a table of labels or verdicts says of its items, beside what was said of
+        them."""
+        told = own.question or own.group or own.system or own.metadata
+        if own.pair or own.criterion or not told:
+            return lambda item_id, row: None
         question, group, system = (
             self._text(own.question),
             self._name(own.group),
             self._name(own.system),
         )
+        columns = [(column, self._place(column)) for column in own.metadata]
+        by_judge = isinstance(own, VerdictSpec)
 
         def said(item_id: str, row: RawRow) -> None:
-            if (asked := question(row).strip()) or group(row):
-                answer = Answer(item_id, "", asked, system(row), group=group(row))
-                self.gathered.add_said(answer, Position(self.table.file, row.line))
+            cells = ((column, _as_text(row.cells[place])) for column, place in columns)
+            kept = {column: text.strip() for column, text in cells if not is_blank(text)}
+            asked, one, by = question(row).strip(), group(row), system(row)
+            if asked or one or by or kept:
+                answer = Answer(item_id, "", asked, by, group=one, metadata=kept)
+                place = Position(self.table.file, row.line)
+                self.gathered.add_said(answer, place, by_judge)
 
-        return said if own.question or own.group else lambda item_id, row: None
+        return said
 
     def _named(self, named: Answer, row: RawRow) -> str:
         place = Position(self.table.file, row.line)

@@ -152,37 +152,36 @@ class About(Strict):
     """The subject of labels beside the answers: an item, two responses to a question, or a
     criterion of an item.
 
-    `pair` are the two columns, or texts with columns in braces, that name the responses, by their
-    systems or item ids; `item_id` is then the question, as the `group` of its answers. `criterion`
-    is the column of its id.
+    `question` and `group` say which items belong together, where the answers do not say it;
+    `system` and the columns of `metadata` are kept with the item in the same way. `pair` are the
+    two columns, or texts with columns in braces, that name the responses, by their systems or item
+    ids; `item_id` is then the question, as the `group` of its answers. `criterion` is the column of
+    its id.
     """
 
     item_id: WhereId
     pair: tuple[Where, Where] | None = None
     criterion: Text | None = None
+    question: Where | None = None
+    group: Where | None = None
+    system: Where | None = None
+    metadata: tuple[Text, ...] = ()
 
     @model_validator(mode="after")
     def _one_kind(self) -> About:
         if self.pair and self.criterion:
             raise ValueError("give either pair or criterion")
-        if (self.pair or self.criterion) and (
-            getattr(self, "question", None) or getattr(self, "group", None)
-        ):
+        if (self.pair or self.criterion) and (self.question or self.group):
             raise ValueError("pair and criterion say the group already: remove question and group")
+        if (self.pair or self.criterion) and self.metadata:
+            raise ValueError("metadata is kept of items, not of pair or criterion: remove it")
         if self.pair and getattr(self, "_only_replies", False):
             raise ValueError("the replies on a pair need its item id, and no pair")
         return self
 
 
 class FileLabelSpec(LabelSpec, About):
-    """Labels in a file without answers, or beside them.
-
-    `question` and `group` say which items belong together, where the answers do not say it.
-    """
-
-    question: Where | None = None
-    group: Where | None = None
-    system: Where | None = None
+    """Labels in a file without answers, or beside them."""
 
 
 class VerdictSpec(LabelSpec):
@@ -308,7 +307,8 @@ def columns_of(file: FileSpec) -> Iterator[tuple[str, Holds]]:
             yield from _each(_LIST if a_list else _TEXT, entry.reference)
             yield from _each(_OBJECTS, entry.messages, entry.criteria)
         else:
-            labels, beside = (entry,), (*(entry.pair or ()), entry.criterion)
+            labels = (entry,)
+            beside = *(entry.pair or ()), entry.criterion, *entry.metadata
         sources = (getattr(entry, name, None) for name in ("text", "question", "system", "group"))
         yield from _each(_TEXT, entry.item_id, *entry.only, *sources, *beside)
         for spec in labels:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from judgebench.data.findings import nearest
 from judgebench.data.guess import (
     JUDGES,
     NAMES,
@@ -62,9 +63,9 @@ class Table(NamedTuple):
         """The name that says what is in it."""
         return self.sheet or stem(self.path)
 
-    def look(self, item: Sequence[str] = ()) -> Look:
+    def look(self, hints: Hints = NO_HINTS, *, of_judges: bool = False) -> Look:
         """The look of its columns."""
-        return look_at(self.path, self.frame, item, self.sheet)
+        return look_at(self.path, self.frame, hints, self.sheet, of_judges=of_judges)
 
 
 def table_of(given: Any, name: str) -> Table:
@@ -160,7 +161,7 @@ def understand_files(
     """Understand files in any order, which are `labelled` or may hold answers alone. Raises
     SetupError."""
     tables = [Table(path, None, sheet) for path in paths for sheet in _sheets(path)]
-    labels, verdicts, answers = sorted_tables(tables)
+    labels, verdicts, answers = sorted_tables(tables, hints)
     return understand(labels, verdicts, answers, hints, labelled=labelled)
 
 
@@ -193,25 +194,33 @@ def understand(
 ) -> Understood:  # fmt: skip
     """Understand a table of labels, or of labels and verdicts, tables of verdicts, and one of
     answers. Raises SetupError where a column has to be named."""
-    looks = [(table, table.look(hints.item)) for table in verdicts]
+    looks = [(table, table.look(hints, of_judges=True)) for table in verdicts]
+    theirs = answers and answers.look(hints)
     if hints != NO_HINTS:
-        own = labels.look(hints.item)
-        _check_hints(hints, [own, *(look for _, look in looks)])
+        with_items = [labels.look(hints), *(look for _, look in looks)]
+        _check_hints(hints, with_items, theirs)
     judged = {plain_name(c) for _, look in looks for c in look.columns}
     found = guess(labels.path, labels.frame, hints, judged, labels.sheet)
     if not found.metrics and (verdicts or labelled):
         message = "no column looks like labels that people gave"
         columns = some(found.look.columns) if found.look else ""
         raise SetupError(Problem(message, str(labels.path), None, "annotators", columns))
+    if found.pair and hints.keep:
+        message = "columns are kept with items, and these rows compare two responses"
+        raise SetupError(Problem(message, str(labels.path), None, "keep", some(hints.keep)))
     found = _with_labels_of_judges(found, [look for _, look in looks])
     metrics = _renamed(found, looks)
     rubric, ids, spellings = _rubric(stem_of(labels.path), metrics, found, hints.order)
-    judges = [*_own_judges(labels, found, ids), *_judges(looks, found, rubric, hints)]
+    roles = _carried(found, theirs)
+    judges = [*_own_judges(labels, found, ids), *_judges(looks, found, roles, rubric, hints)]
     _check_names(judges, labels)
-    entry = {**_settings(found.source), **entries(found, ids, answers is not None)}
+    entry = {**_settings(found.source), **entries(found, ids, theirs)}
     spec = DataSpec.model_validate({"files": [entry], "spellings": spellings})
-    beside = None if answers is None else _answers(answers, found, hints)
+    beside = _answers(answers, theirs, found, hints) if answers and theirs else None
     lines = list(_in_words(labels, found, rubric, judges))
+    every = [found.look, theirs, *(look for _, look in looks)]
+    if kept := [] if found.pair else dict.fromkeys(c for look in every if look for c in look.kept):
+        lines.append(f"kept with each item: {some(kept)}")
     if answers is not None and beside:
         lines.insert(1, f"{answers.name}: the answers")
     return Understood(
@@ -224,7 +233,9 @@ def stem_of(path: Path) -> str:
     return re.sub("[^A-Za-z0-9_-]+", "-", path.name.split(".")[0]).strip("-_")[:60] or "mine"
 
 
-def sorted_tables(tables: Sequence[Table]) -> tuple[Table, list[Table], Table | None]:
+def sorted_tables(
+    tables: Sequence[Table], hints: Hints = NO_HINTS
+) -> tuple[Table, list[Table], Table | None]:
     """The table of labels, those of verdicts and that of answers, in whatever order they are given.
 
     A table is of verdicts where its name, or a column, is that of a judge; of labels where a column
@@ -232,7 +243,7 @@ def sorted_tables(tables: Sequence[Table]) -> tuple[Table, list[Table], Table | 
     """
     if len(tables) == 1:
         return tables[0], [], None
-    looks = [table.look() for table in tables]
+    looks = [table.look(Hints(keep=hints.keep)) for table in tables]
     kinds = [_kind(table, look) for table, look in zip(tables, looks, strict=True)]
     texts = [t for t, kind in zip(tables, kinds, strict=True) if kind == "answers"]
     rest = [(t, kind) for t, kind in zip(tables, kinds, strict=True) if t not in texts[:1]]
@@ -254,15 +265,21 @@ def _kind(table: Table, look: Look) -> str:
     return "" if look.like_labels or "text" not in look.roles else "answers"
 
 
-def _check_hints(hints: Hints, looks: Sequence[Look]) -> None:
-    """Raise SetupError for named columns that are in no table."""
-    every = {column for look in looks for column in look.columns}
-    named = {"annotators": hints.annotators, "item": hints.item, "question": hints.question}
+def _check_hints(hints: Hints, looks: Sequence[Look], answers: Look | None) -> None:
+    """Raise SetupError for named columns that are in no table; only what is kept may stand in that
+    of the answers alone."""
+    every = sorted({column for look in looks for column in (*look.columns, *look.kept)})
+    more = sorted({*every, *answers.columns, *answers.kept}) if answers else every
+    named = {
+        "annotators": (hints.annotators, every), "item": (hints.item, every),
+        "question": (hints.question, every), "keep": (hints.keep, more),
+    }  # fmt: skip
+    message = "is not a column of the tables"
     raise_any([
-        Problem("is not a column of the tables", "", None, key, column, some(sorted(every)))
-        for key, columns in named.items()
+        Problem(message + nearest(column, known), "", None, key, column, some(known))
+        for key, (columns, known) in named.items()
         for column in columns
-        if column not in every
+        if column not in known
     ])  # fmt: skip
 
 
@@ -428,9 +445,23 @@ def item_of(key: Sequence[str], look: Look | None = None) -> dict[str, Any]:
     return {"hash_of": list(key)}
 
 
-def entries(found: Guess, ids: Mapping[str, str], beside: bool = False) -> dict[str, Any]:
-    """The items and labels of a table, as in a data.yaml; its labels alone where the answers stand
-    `beside` it."""
+def _carried(found: Guess, answers: Look | None) -> dict[str, str]:
+    """The columns of the labels' table, by role, that say of an item what the table of answers, if
+    there is one, does not say."""
+    roles = {r: found.roles[r] for r in ("question", "group", "system") if r in found.roles}
+    if answers:  # which alone say what belongs together
+        roles = {r: c for r, c in roles.items() if r == "system" and r not in answers.roles}
+    return {} if found.pair else roles
+
+
+def _kept(look: Look | None) -> dict[str, Any]:
+    """The columns of a table that are kept with each item, as in a data.yaml."""
+    return {"metadata": list(look.kept)} if look and look.kept else {}
+
+
+def entries(found: Guess, ids: Mapping[str, str], answers: Look | None = None) -> dict[str, Any]:
+    """The items and labels of a table, as in a data.yaml; its labels alone where `answers` are in
+    another."""
     item = item_of(found.by, found.look)
     if "metric" in found.roles:
         rows = {"metric": found.roles["metric"], "label": found.roles["label"]}
@@ -445,13 +476,13 @@ def entries(found: Guess, ids: Mapping[str, str], beside: bool = False) -> dict[
     if several := found.responses:
         texts = (f"Response {i}: {{{column}}}" for i, column in enumerate(several, start=1))
         about["text"] = {"template": "\n\n".join(texts)}
-    if found.pair or beside or not found.has_texts:
-        with_them = {"pair": list(found.pair)} if found.pair else {}
-        if not (found.pair or beside):
-            with_them = {r: about[r] for r in ("question", "group", "system") if r in about}
+    if found.pair or answers or not found.has_texts:
+        with_them = {**_carried(found, answers), **_kept(found.look)}
+        with_them = {"pair": list(found.pair)} if found.pair else with_them
         return {"labels": [{"item_id": item, **with_them, **one} for one in labels]}
     empty = {"if_empty": "keep"} if found.blank_texts else {}
     labels = labels if found.metrics else []
+    about |= _kept(found.look)
     return {"items": [{"item_id": item, **about, **empty, "labels": labels}]}
 
 
@@ -478,9 +509,11 @@ def _own_judges(labels: Table, found: Guess, ids: Mapping[str, str]) -> Iterator
 
 
 def _judges(
-    looks: Sequence[tuple[Table, Look]], found: Guess, rubric: Rubric, hints: Hints
-) -> Iterator[JudgeTable]:
-    """The judges of tables of their own. Raises SetupError with every problem."""
+    looks: Sequence[tuple[Table, Look]], found: Guess, roles: Mapping[str, str], rubric: Rubric,
+    hints: Hints,
+) -> Iterator[JudgeTable]:  # fmt: skip
+    """The judges of tables of their own, with the columns that say of items what those of the
+    labels' table with these `roles` say. Raises SetupError with every problem."""
     problems: list[Problem] = []
     names = [name for name in hints.judge if all(name not in x.columns for _, x in looks)]
     for table, look in looks:
@@ -488,13 +521,20 @@ def _judges(
             columns, pair = same_item(look, found, hints), found.pair
             own = names.pop(0) if names else ""
             item = _item_in(look, columns, found)
-            about = {"item_id": item, **({"pair": list(pair)} if pair else {})}
             who = _who_judged(look, (*columns, *pair), hints)
+            same = {r: c for r, c in roles.items() if c != who and _is_same(c, look, found)}
+            with_them = {"pair": list(pair)} if pair else {**same, **_kept(look)}
+            about = {"item_id": item, **with_them}
             for one in _verdicts_of(table, look, rubric, found, hints, own, who):
                 yield replace(one, spec={**about, **one.spec})
         except SetupError as error:
             problems += error.problems
     raise_any(problems)
+
+
+def _is_same(column: str, look: Look, found: Guess) -> bool:
+    """True where the column of the labels is in the other table, too, and they share a value."""
+    return column in look.columns and bool(found.look and look.shared(column, found.look, column))
 
 
 def same_item(look: Look, found: Guess, hints: Hints = NO_HINTS) -> tuple[str, ...]:
@@ -514,7 +554,8 @@ def same_item(look: Look, found: Guess, hints: Hints = NO_HINTS) -> tuple[str, .
         same = plain.get(plain_name(name), "")
         chosen = next((c for c in hints.item if c in look.columns), "") if not found.key[1:] else ""
         chosen = chosen or (same if fits.get(same, 0) > 0 else best)
-        if fits.get(chosen, 0) < _SHARED and not hints.item:
+        both = fits.get(chosen, 0), theirs.shared(name, look, chosen) if chosen else 0
+        if max(both) < _SHARED and not hints.item:
             ids = f"{theirs.first(name)!r} there, {look.first(chosen)!r} here"
             missing.append(f"{name} ({ids})" if chosen else name)
         columns.append(chosen)
@@ -648,11 +689,11 @@ def _check_names(judges: Sequence[JudgeTable], labels: Table) -> None:
     raise_any([Problem(message, str(labels.path), None, "judge", name) for name in twice])
 
 
-def _answers(answers: Table, found: Guess, hints: Hints) -> Described:
-    look = answers.look(hints.item)
+def _answers(answers: Table, look: Look, found: Guess, hints: Hints) -> Described:
     item = _item_in(look, same_item(look, found, hints), found)
     about = {role: look.roles[role] for role in _ITEM if role in look.roles}
-    entry = {**_settings(look.source), "items": [{"item_id": item, **about, "if_empty": "keep"}]}
+    own = {"item_id": item, **about, **_kept(look), "if_empty": "keep"}
+    entry = {**_settings(look.source), "items": [own]}
     return Described(DataSpec.model_validate({"files": [entry]}), answers.frame)
 
 
