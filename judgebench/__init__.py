@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from judgebench.api import contradicted as contradicted
     from judgebench.api import correlate as correlate
     from judgebench.api import decide as decide
+    from judgebench.api import estimate as estimate
     from judgebench.api import export_judge as export_judge
     from judgebench.api import load_bench as load_bench
     from judgebench.api import open_run as open_run
@@ -79,8 +80,8 @@ __version__ = "0.1.0"
 _HOMES = {
     "api": (
         "agreed", "align", "analyse", "annotate", "check", "collected", "compare", "consistency",
-        "contradicted", "correlate", "decide", "export_judge", "load_bench", "open_run", "prefer",
-        "rank", "report", "run", "score", "stress", "study", "tune",
+        "contradicted", "correlate", "decide", "estimate", "export_judge", "load_bench", "open_run",
+        "prefer", "rank", "report", "run", "score", "stress", "study", "tune",
     ),
     "models.contract": ("Backend", "Message", "Reply", "Request"),
     "decisions.rule": ("DecisionRule",),

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from judgebench.judges.recorded import AsJudges
     from judgebench.models.contract import Backend
     from judgebench.progress import Progress
+    from judgebench.rates.result import Rates
     from judgebench.records import Verdict
     from judgebench.results.part import Part
     from judgebench.results.shown import Shown
@@ -298,6 +299,60 @@ def decide(
     chosen = rule_for(rule, study.rubric)
     found = analyses(study, "stress")
     return decide_study(study, chosen, found["stress"].results if found else None, looks)
+
+
+def estimate(
+    study: Study | Given,
+    verdicts: Given | Sequence[Given] | None = None,
+    answers: Given | None = None,
+    *,
+    by: str = "",
+    drawn: str | Sequence[str] = (),
+    width: float | None = None,
+    anytime: bool = False,
+    scores: Mapping[str, Sequence[str]] = {},
+    truth: Truth = TruthConfig(),
+    columns: Mapping[str, str | Sequence[str]] = {},
+) -> Rates:
+    """Estimate how often each label occurs, of all answers and by each value of the column `by`
+    (without one, by system): from human labels of a part of the answers and verdicts on all.
+
+    The rates stand side by side by human labels alone, with the verdicts (PPI++), by Rogan-Gladen,
+    and by verdicts alone, which are no valid estimate. `drawn` says how the labelled answers were
+    drawn: `random`, `weight=COLUMN`, `probability=COLUMN`, `strata=COLUMN`, or several of them.
+    Without it they are taken for a random sample where they look like the others, and where they
+    do not, there are no intervals. With `width` it says how many more labels make intervals so
+    wide; `anytime` limits hold at every look while labels arrive in batches. With truth `each` the
+    rates are those of a random annotator.
+
+    Of one table, `scores` maps columns of numbers that people gave, blank where nobody did, to the
+    columns of numbers that predict them: `{"omissions": ["chrf"]}`; their means are estimated.
+
+    Tables are understood as in `study`. Raises SetupError where no answer has a human label and for
+    columns that no answer has.
+
+    >>> import judgebench as jb
+    >>> rates = jb.estimate("few-labels.csv", "all-verdicts.csv", columns={"order": "no < yes"})
+    >>> print(rates.results.find("ppi", "rate", of="yes", group="tuned"))
+    0.010 [0.001, 0.061]
+    """
+    _need("estimate")
+    from judgebench.rates.population import of_study, of_table
+    from judgebench.rates.run import Plan, drawn_of
+    from judgebench.rates.run import estimate as estimate_population
+
+    how = drawn_of([drawn] if isinstance(drawn, str) else drawn)
+    plan = Plan(by, how, width, anytime)
+    if scores and not isinstance(study, Study):
+        named = columns.get("question", "")
+        question = named if isinstance(named, str) else next(iter(named), "")
+        return estimate_population(*of_table(study, scores, question), plan)
+    if not isinstance(study, Study):
+        asked = columns.get("keep", ())
+        keep = [*([asked] if isinstance(asked, str) else asked), by, *how.columns]
+        kept = {"keep": [c for c in dict.fromkeys(keep) if c not in ("", "system", "question")]}
+        study = _study(study, verdicts, answers, truth=truth, columns={**columns, **kept})
+    return estimate_population(*of_study(study), plan)
 
 
 def compare(
@@ -623,14 +678,14 @@ def analyse(
 
 
 def report(
-    study: Study | Comparison | Correlations | Consistency,
+    study: Study | Comparison | Correlations | Consistency | Rates,
     folder: str | Path,
     rule: DecisionRule | str | Path | None = None,
     *,
     every: bool = False,
     figures: bool = False,
 ) -> Mapping[str, Path]:
-    """Write the report of a study, a comparison, correlations or consistency: report.html,
+    """Write the report of a study, a comparison, correlations, consistency or rates: report.html,
     results.csv, tables.md and LaTeX tables, and of a study decisions.csv and verdicts.csv.
 
     Of a study with `every` analysis, see `analyse`. With `figures` they are drawn in the page and

@@ -13,6 +13,7 @@ from typing import Any
 
 WINGS = {
     "annotate": "annotation", "compare": "comparison", "decide": "decisions",
+    "estimate": "rates",
     "preferences": "preferences", "ranking": "ranking", "scorers": "scorers",
     "stress": "stress_tests", "tuning": "tuning",
 }  # fmt: skip

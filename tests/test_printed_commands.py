@@ -28,8 +28,8 @@ LOG = REPO / "tests" / "importers" / "files" / "lm-eval-choices.jsonl"
 JUDGEBENCH: Any = get_command(app)
 # These commands go with a feature that may be taken out.
 OF_FEATURES = (
-    "annotate", "answers", "attack", "compare", "consistency", "correlate", "openqa", "rank",
-    "score", "stress", "tune",
+    "annotate", "answers", "attack", "compare", "consistency", "correlate", "estimate", "openqa",
+    "rank",     "score", "stress", "tune",
 )  # fmt: skip
 # Blocks of these kinds show no commands.
 NO_COMMANDS = ("python", "yaml", "json", "csv", "jinja", "nginx", "mermaid", "text")
@@ -141,7 +141,7 @@ def test_commands_print_what_the_page_shows(
     for block in blocks(page):
         if block.file:
             reader.take(block)
-        elif block.info == "python" and name == "docs/tutorial.md":
+        elif block.info == "python" and name in ("docs/tutorial.md", "docs/estimate.md"):
             exec(compile(block.text, name, "exec"), names)
         elif block.info == "console":
             for command, shown in block.commands:

@@ -1,9 +1,12 @@
-"""Write the two tables of the tutorial: a synthetic study that earns all four outcomes.
+"""Write the tables of the tutorial: a synthetic study that earns all four outcomes.
 
 Nobody wrote, labelled or judged anything: true labels are drawn, and three annotators and a judge
 err with known probabilities. What the judge deserves on each metric is therefore known.
 
-    python docs/tables/make.py        # writes labels.csv and my-judge.csv beside this file
+    python docs/tables/make.py        # writes the tables beside this file
+
+`few-labels.csv` and `all-verdicts.csv` are of the page on rates: three assistants answer the same
+questions, people labelled a part of the answers, drawn at random, and a judge all of them.
 """
 
 from __future__ import annotations
@@ -41,8 +44,32 @@ def slip(draw: random.Random, true: int, labels: int, share: float) -> int:
     return draw.choice([label for label in range(labels) if label != true])
 
 
+QUESTIONS, LABELLED = 700, 210
+# How often an answer of each assistant is harmful, and how often the judge calls a harmless one so.
+ASSISTANTS = {"baseline": (0.12, 0.05), "tuned": (0.04, 0.03), "guarded": (0.035, 0.10)}
+FINDS = 0.85  # of the harmful ones
+
+
+def rates(draw: random.Random) -> tuple[list[dict[str, str]], list[dict[str, str]]]:
+    """The labels of a few answers and the verdicts on all."""
+    people, judge = [], []
+    for question in range(1, QUESTIONS + 1):
+        for system, (rate, alarms) in ASSISTANTS.items():
+            harmful = draw.random() < rate
+            said = draw.random() < (FINDS if harmful else alarms)
+            about = {
+                "id": f"q{question:03}-{system}",
+                "question": f"q{question:03}",
+                "system": system,
+            }
+            people.append({**about, "Harmful": "yes" if harmful else "no"})
+            judge.append({**about, "Harmful": "yes" if said else "no"})
+    chosen = sorted(draw.sample(range(len(people)), LABELLED))
+    return [people[place] for place in chosen], judge
+
+
 def main() -> None:
-    """Write both tables."""
+    """Write all tables."""
     draw = random.Random(20261126)
     people: list[dict[str, str]] = []
     judge: list[dict[str, str]] = []
@@ -56,7 +83,10 @@ def main() -> None:
             verdict[metric] = draw.choices(labels, matrix[true])[0]
         people += said.values()
         judge.append(verdict)
-    for file, rows in (("labels.csv", people), ("my-judge.csv", judge)):
+    few, every = rates(draw)
+    tables = {"labels.csv": people, "my-judge.csv": judge, "few-labels.csv": few,
+              "all-verdicts.csv": every}  # fmt: skip
+    for file, rows in tables.items():
         with (HERE / file).open("w", newline="", encoding="utf-8") as out:
             writer = csv.DictWriter(out, list(rows[0]), lineterminator="\n")
             writer.writeheader()

@@ -32,15 +32,6 @@ from judgebench.stats.confusion import (
 )
 from judgebench.stats.consensus import label_shares
 from judgebench.stats.intervals import PRECISION, exact_share, more_for_precision
-from judgebench.stats.partly_labelled import (
-    JUDGED,
-    JUDGED_THIS,
-    LabelCounts,
-    judged_counts,
-    prediction_powered,
-    rogan_gladen,
-    share,
-)
 from judgebench.stats.resample import ClusterCounts, cluster_bootstrap
 from judgebench.studies.study import JudgeVerdicts, Study
 from judgebench.studies.truth import Labels
@@ -190,61 +181,3 @@ def _on_part(
             sums, SOFT_FORMULA, study.resampling, n=len(judged) - missing, n_missing=missing
         ),
     )
-
-
-# --- the true rates of the labels -----------------------------------------------------------------
-
-
-def label_rates(study: Study, judge: JudgeVerdicts, metric: Metric) -> Iterator[Row]:
-    """The rate of each label among the answers that the judge labelled, by every method: from the
-    human labels of these answers alone, from the verdicts alone, or from both, by
-    prediction-powered inference (`ppi`) and the Rogan-Gladen correction; and how many more human
-    labels alone would be needed for as narrow an interval as `ppi` has (`labels_saved`).
-
-    Only that of the human labels, with a reason, where all these answers have one; nothing for a
-    baseline or a metric without human labels. Under the rule `each`, the truth is the median
-    (or majority).
-    """
-    truth = study.humans[metric.id].truth
-    if judge.kind == "control" or (truth < 0).all():
-        return
-    judged = study.judged(judge, metric)
-    k = len(metric.labels)
-    counts = judged_counts(truth, judged, study.clusters, k)
-    missing = int((judged < 0).sum())
-    missing_labelled = int(((judged < 0) & (truth >= 0)).sum())
-    unlabelled = bool(counts.kinds[:, k].any())
-    for label, text in enumerate(metric.label_texts):
-        found = _rates_of_label(counts.of_label(label), study.resampling.level, unlabelled)
-        for method, estimate in found:
-            n_missing = {"human": missing_labelled, "labels_saved": 0}.get(method, missing)
-            rated = replace(estimate, n_missing=n_missing)
-            yield Row("rate", method, rated, judge.name, metric.id, {"human_label": text})
-
-
-def _rates_of_label(
-    counts: LabelCounts, level: float, unlabelled: bool
-) -> Iterator[tuple[str, Estimate]]:
-    powered = prediction_powered(counts, level)
-    if not unlabelled:
-        yield "human", powered.rate  # with the reason why it is no other
-        return
-    yield "human", powered.human
-    yield "verdicts", share(counts, JUDGED_THIS, JUDGED, level)
-    yield "ppi", powered.rate
-    if powered.saved is not None:
-        yield "labels_saved", Estimate(powered.saved, n=powered.rate.n)
-    yield "rogan_gladen", rogan_gladen(counts, level)
-
-
-def rate_notes(study: Study, rates: Iterable[Row]) -> Iterator[str]:
-    """The assumptions under which the rates are true, where there are any beyond the human
-    labels'."""
-    if all(rate.statistic == "human" for rate in rates):
-        return
-    yield (
-        "The true rates of the labels hold if the answers with human labels are a random sample of "
-        "those that the judge labelled; hard or easy answers picked out for humans would bias them."
-    )
-    if study.config.rule == "each":
-        yield "For these rates, the median (or majority) of the labels is the reference label."

@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any
 from judgebench.alignment.against_truth import (
     by_unanimity,
     confusion,
-    label_rates,
-    rate_notes,
     scores,
 )
 from judgebench.alignment.annotators import agreement, annotator_labels, ceiling, distribution
@@ -71,8 +69,6 @@ class Alignment(Shown):
     - agreement: `who`, "all" or a pair "a ~ b"; the metric may be "all"
     - ceiling: `who`, one annotator against the truth of the others, or "all", every one pooled
     - unanimity: `who`, the part of the items (unanimous, split, single), `failures`
-    - rate: `human_label`; the statistic is the method (human, verdicts, ppi, rogan_gladen) or
-      labels_saved
     - probability: `who`, what was scored (probabilities, label, annotator, base_rates, gain)
     - calibration: `who`, the bin; temperature: `who`, the half it was fitted on
     - comparison: `who`, the second judge; ranking: `who`, the letters of the group
@@ -198,7 +194,6 @@ def align(study: Study, progress: Progress = SILENT) -> Alignment:
             *judge_notes(study, found),
             *study.notes,
             *((*data_notes(study), *model_notes(study)) if labelled else ()),
-            *rate_notes(study, found.select("rate")),
         ),
         size=size_in_words(study),
         run=study.run,
@@ -238,7 +233,6 @@ def _rows(study: Study, judges: Sequence[JudgeSummary], progress: Progress) -> I
     yield from agreement(study)
     yield from (row for m in metrics for row in ceiling(study, m))
     yield from (row for m in metrics for row in by_unanimity(study, m))
-    yield from (row for pair in pairs for row in label_rates(study, *pair))
     for analysis in ("probability", "calibration", "temperature"):
         yield from (row for row in of_probabilities if row.analysis == analysis)
     yield from (row for m in metrics for row in comparisons(study, m))

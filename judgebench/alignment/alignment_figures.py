@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -13,10 +12,8 @@ from judgebench.alignment.alignment import Alignment
 from judgebench.alignment.alignment_tables import (
     BLANKS,
     CEILING,
-    RATES,
     count_of,
     curves,
-    judges_with_rates,
     score_table,
 )
 from judgebench.alignment.statistics import Declared
@@ -24,8 +21,6 @@ from judgebench.results.figure import SMALL, ink_on, new_figure, new_panels, slu
 from judgebench.results.part import Drawing, Figure, HeatMap, Intervals, Lane, LaneKind
 from judgebench.rubric import Metric
 from judgebench.words import wrapped
-
-_RATE_KINDS: Mapping[str, LaneKind] = {"human": "human", "ppi": "judge", "verdicts": "control"}
 
 
 def score_figures(a: Alignment, declared: Declared) -> tuple[Figure, Figure]:
@@ -48,25 +43,6 @@ def score_figures(a: Alignment, declared: Declared) -> tuple[Figure, Figure]:
         HeatMap(f"heat_map_{key}", title, table, ("", *kinds)),
         Intervals(f"judges_and_controls_{key}", title, tuple(lines), axis=declared.heading),
     )
-
-
-def rate_figures(a: Alignment) -> Iterator[Figure]:
-    """For each judge the rates from human labels alone and with its verdicts."""
-    for number, judge in enumerate(judges_with_rates(a), start=1):
-        lines = []
-        for metric, label in ((m, label) for m in a.rubric.metrics for label in m.label_texts):
-            about = {"judge": judge, "metric": metric.id, "human_label": label}
-            rates = {row.statistic: row.estimate for row in a.results.select("rate", **about)}
-            if "ppi" in rates:
-                rates["verdicts"] = replace(rates["verdicts"], low=None, high=None)
-                lanes = (Lane(RATES[m], kind, rates[m]) for m, kind in _RATE_KINDS.items())
-                lines.append((f"{metric.title}: {label}", tuple(lanes)))
-        axis = "Rate among the answers that the judge labelled"
-        title = f"True rates of the labels: {judge}"
-        yield Intervals(
-            f"label_rates_{number}", title, tuple(lines), axis, limits=(-0.01, 1.01),
-            down="Metric: label",
-        )  # fmt: skip
 
 
 def confusion_figures(a: Alignment) -> Iterator[Figure]:

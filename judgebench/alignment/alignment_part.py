@@ -136,12 +136,6 @@ def _what_if(a: Alignment) -> Iterator[Block]:
         yield Block("Missing verdicts", tables=(accuracy,), on_screen=True)
     others = tuple(failed.values())
     yield Block("Missing verdicts, counted three ways", tables=others, folded=True)
-    if rates := tuple(tables.rate_tables(a)):
-        said = (
-            "How often each label would be given if humans labelled every answer that the judge "
-            "labelled."
-        )
-        yield Block("True rates of the labels", (said,), rates, tuple(figures.rate_figures(a)))
 
 
 # --- facts ---------------------------------------------------------------------------------------

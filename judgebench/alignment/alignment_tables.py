@@ -39,13 +39,6 @@ PARTS = {
     "single": "one label only",
 }
 CEILING = "Human ceiling"
-RATES = {
-    "human": "Human labels alone",
-    "ppi": "With the verdicts (PPI++)",
-    "rogan_gladen": "Rogan-Gladen",
-    "verdicts": "Verdicts alone",
-}
-SAVED = "Human labels saved"
 SOURCES = {
     "probabilities": "Probabilities",
     "label": "Label alone",
@@ -474,59 +467,6 @@ def _share(e: Estimate) -> str:
     """`93 of 100 (93.0 %)`; no share of nothing."""
     share = f"{100 * count_of(e) / e.n:.1f} %" if e.n else DASH
     return f"{count_of(e):,} of {e.n:,} ({share})"
-
-
-# --- the true rates of the labels -----------------------------------------------------------------
-
-
-def judges_with_rates(a: Alignment) -> list[str]:
-    """The real judges whose verdicts add something to the human labels."""
-    powered = set(a.results.values("judge", "rate", "ppi"))
-    return [judge.name for judge in a.real_judges if judge.name in powered]
-
-
-def rate_tables(a: Alignment) -> Iterator[Table]:
-    """A table for each judge of which some answers have no reference label."""
-    for number, judge in enumerate(judges_with_rates(a), start=1):
-        lines = [
-            (
-                (a.title(row.metric), row["human_label"]),
-                {"judge": judge, "metric": row.metric, "human_label": row["human_label"]},
-            )
-            for row in a.results.select("rate", "human", judge=judge)
-        ]
-        layout = Layout(
-            f"rates-{number}",
-            f"True rates of the labels, with the verdicts of {judge}",
-            ("Metric", "Label"),
-            (
-                "Verdicts alone: the judge's own labels, with its errors. PPI++ and Rogan-Gladen "
-                "remove these errors as far as the answers with human labels show them.",
-                "Human labels saved: how many more human labels alone would be needed for as "
-                "narrow an interval as PPI++ has, and how many times as many that would be; a "
-                "plain estimate. Negative where the verdicts do harm.",
-                "The intervals are for answers such as these; for the rate among just these "
-                "answers they are on the wide side.",
-            ),
-        )
-        across = [(heading, {"method": method}) for method, heading in RATES.items()]
-        yield layout.crossed(lines, [*across, (SAVED, {})], partial(_rate_cell, a))
-
-
-def _rate_cell(a: Alignment, keys: Keys) -> Cell:
-    """A rate, or how many human labels are saved: `+57 (1.60 ×)`."""
-    method = keys.get("method", "")
-    about = {key: value for key, value in keys.items() if key != "method"}
-    rates = {row.statistic: row.estimate for row in a.results.select("rate", **about)}
-    if (method or "ppi") not in rates:
-        return Cell(DASH, remark="not needed: every answer the judge labelled has a human label")
-    if method:
-        return Cell(estimate=rates[method])
-    saved, human = rates.get("labels_saved"), rates["human"]
-    if saved is None or saved.value is None or not human.n:
-        return Cell(DASH, remark=f"undefined: {rates['ppi'].reason}")
-    shown = "0" if abs(saved.value) < 0.5 else f"{saved.value:+,.0f}"
-    return Cell(f"{shown} ({1 + saved.value / human.n:.2f} ×)")
 
 
 # --- label probabilities --------------------------------------------------------------------------

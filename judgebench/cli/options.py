@@ -187,10 +187,13 @@ class Named:
         ),
     ] = None
 
+    keep: Annotated[str | None, typer.Option(hidden=True, metavar="COLUMN")] = None
+
     @property
     def given(self) -> dict[str, list[str]]:
         """The columns that are named, as `jb.study` takes them."""
-        texts = {name: getattr(self, name) for name in ("annotators", "judge", "item", "question")}
+        names = ("annotators", "judge", "item", "question", "keep")
+        texts = {name: getattr(self, name) for name in names}
         found = {name: text.split(",") for name, text in texts.items() if text}
         return {**found, **({"order": self.order} if self.order else {})}
 

@@ -56,7 +56,7 @@ def open_study(
     people = dict.fromkeys(as_judges, files.expected)
     paths = [run] if isinstance(run, Path) else list(run or ())
     of_files = replace(files, expected="items") if as_judges else files
-    given = replace(of_files, verdicts=of_files.verdicts or None) != NO_FILES
+    given = replace(of_files, verdicts=of_files.verdicts or None, keep=None) != NO_FILES
     if len(paths) == 1 and not paths[0].is_file():
         if given:
             raise SetupError(Problem("give either a run folder or tables", found=str(paths[0])))

@@ -724,8 +724,10 @@ def _key(
     ]
     for key in filter(None, keys):
         items, rows = _combinations(columns, *key), len(columns[key[0]].codes)
-        if items == rows or (by and (not pair or _combinations(columns, *key, *by) == rows)):
+        if items == rows or (by and _combinations(columns, *key, *by) == rows):
             return key, ""
+    if by and not pair and (key := next(filter(None, keys), ())):
+        return key, ""  # with rows that repeat others, or contradict them
     for key in () if by else filter(None, keys):
         items, rows = _combinations(columns, *key), len(columns[key[0]].codes)
         if items <= _MOST_ITEMS * rows and (who := _annotator(columns, roles, key)):

@@ -130,8 +130,18 @@ def _row_name(stubs: Sequence[str], estimates: Sequence[Estimate]) -> str:
     return "\n".join([*(wrapped(s, 30) for s in stubs if s != DASH), counts_line(measured)])
 
 
-def draw_intervals(shown: Intervals) -> Any:
-    """A band for each line, with a point and its interval for each lane."""
+def plot_intervals(shown: Intervals) -> Any:
+    """The axes of `draw_intervals`, in a figure that a notebook shows."""
+    _check_installed()
+    import matplotlib.pyplot as plt
+
+    with plt.rc_context(_STYLE):
+        figure = draw_intervals(shown, lambda *size: plt.figure(figsize=size, layout="constrained"))
+    return figure.axes[0]
+
+
+def draw_intervals(shown: Intervals, new: Callable[[float, float], Any] | None = None) -> Any:
+    """A band for each line, with a point and its interval for each lane, in a `new` figure."""
     looks = looks_of([lane for _, lanes in shown.lines for lane in lanes])
     names = [
         _row_name([line], [x.estimate for x in lanes if x.kind != "human"])
@@ -143,7 +153,7 @@ def draw_intervals(shown: Intervals) -> Any:
     ]
     across = 1 if max((len(look["label"]) for look in looks.values()), default=0) > 30 else 2
     entries = -(-(len(looks) + len(shown.bounds)) // across)
-    figure = new_figure(5.6, 1.3 + 0.2 * entries + len(names) * max(heights, default=0.3))
+    figure = (new or new_figure)(5.6, 1.3 + 0.2 * entries + len(names) * max(heights, default=0.3))
     axes = figure.subplots()
     for y, (_, lanes) in enumerate(shown.lines):
         axes.axhspan(y - 0.5, y + 0.5, color="#f4f4f4" if y % 2 else "white", zorder=0)

@@ -1,265 +1,359 @@
-"""The true rate of a label, from verdicts on all items and human labels on a part of them.
+"""Rates and means of all items, from human labels on a part of them and verdicts on all.
 
-Counts of one label are C (..., 3, 2). Rows are the truth: another label, this label, none known.
-Columns are the judge's label: another, this one. A rate is a smooth function of their sums, so
-its variance is that of a sum over clusters of each item's influence on it. In formulas Y is 1
-where the truth is the label and F where the judge's label is, both else 0; humans labelled
-n of the judged items and left N.
+In formulas Y is what people say of an item (1 or 0 for a label, the share of annotators who gave
+it, a severity, a score) and F what is predicted of it from verdicts alone. Humans labelled n of the
+N items, with weights w that sum to 1. Every estimator is a smooth function of sums over items, so
+its variance is that of a sum over clusters of each item's influence on it.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtrit
+from scipy.special import ndtri, stdtr, stdtrit
 
 from judgebench.records import Estimate
-from judgebench.stats.arrays import Clusters, FloatArray, IntArray, check_codes
+from judgebench.stats.arrays import Clusters, FloatArray, IntArray, ratio
 from judgebench.stats.intervals import EXACT, clopper_pearson
 
-OTHER, THIS, UNLABELLED = range(3)  # the rows; the first two are the columns, too
-TRUTH_IS_THIS = np.array([[0, 0], [1, 1], [0, 0]], dtype=np.bool_)
-JUDGED_THIS = np.array([[0, 1], [0, 1], [0, 1]], dtype=np.bool_)
-LABELLED = np.array([[1, 1], [1, 1], [0, 0]], dtype=np.bool_)
-JUDGED = np.ones((3, 2), dtype=np.bool_)
-ONE_CLUSTER = "the answers are of one cluster only, and a variance needs several"
+ONE_CLUSTER = "the labels are of one cluster only, and a variance needs several"
+NO_LABEL = "no judged answer has a human label"
+ALL_LABELLED = "every judged answer has a human label, so the verdicts have nothing to add"
+ALL_ALIKE = "all human labels are alike, so nothing can be learned of the judge's errors"
+EMPTY_STRATUM = "a stratum has no human label"
 
 
 @dataclass(frozen=True)
-class JudgedCounts:
-    """Kinds of clusters (U, k + 1, k), and how many there are (U,).
+class Sample:
+    """The items of one population, of which humans labelled some.
 
-    Counts of the judged items of a cluster: rows the truth, the last for none; columns the judge's
-    label. Empty clusters are left out.
+    `y` (N,) is NaN where nobody did. `weights` (N,) are one over the chance that an item was drawn
+    to be labelled; without them every item has the same chance, in each of the `strata` (N,) if
+    there are any.
     """
 
-    kinds: FloatArray
-    how_many: IntArray
+    y: FloatArray
+    clusters: Clusters
+    weights: FloatArray | None = None
+    strata: IntArray | None = None
 
-    def of_label(self, label: int) -> LabelCounts:
-        """The counts of one label."""
-        C, k = self.kinds, self.kinds.shape[-1]
-        rows = np.stack([np.delete(C, [label, k], 1).sum(axis=1), C[:, label], C[:, k]], axis=1)
-        this = rows[..., label]
-        return LabelCounts(np.stack([rows.sum(axis=-1) - this, this], axis=-1), self.how_many)
+    def __post_init__(self) -> None:
+        beside = (self.clusters.codes, self.weights, self.strata)
+        if any(x is not None and x.shape != self.y.shape for x in beside):
+            raise ValueError("labels, clusters, weights and strata must have the same shape")
 
-
-def judged_counts(truth: IntArray, judged: IntArray, clusters: Clusters, k: int) -> JudgedCounts:
-    """Count the judged items by cluster. `truth` and `judged` are (items,); -1 is no label.
-
-    Raises ValueError where shapes differ or a code is out of range. A million clusters would fill
-    hundreds of megabytes, so only one of each kind is counted: kinds are distinguished by a random
-    weighted sum of their items.
-    """
-    if not truth.shape == judged.shape == clusters.codes.shape:
-        raise ValueError("truth, judged and clusters must have the same shape")
-    check_codes(truth, k, "truth")
-    check_codes(judged, k, "judged labels")
-    given = judged >= 0
-    cluster, row = clusters.codes[given], np.where(truth[given] < 0, k, truth[given])
-    cell, size = row.astype(np.int64) * k + judged[given], (k + 1) * k
-    sums = np.bincount(cluster, _weights(size)[cell], clusters.n)
-    keys, first, how_many = np.unique(sums, return_index=True, return_counts=True)
-    first, how_many = first[keys > 0], how_many[keys > 0]  # an empty cluster's key is 0
-    kinds = _counts_of(first, cluster, cell, size, clusters.n)
-    if not np.array_equal(how_many @ kinds, np.bincount(cell, minlength=size)):
-        first = np.unique(cluster)  # unlike clusters shared a key
-        kinds, how_many = _counts_of(first, cluster, cell, size, clusters.n), np.ones_like(first)
-    return JudgedCounts(kinds.reshape(-1, k + 1, k), how_many)
-
-
-def _weights(size: int) -> FloatArray:
-    return np.random.default_rng(0).random(size) + 1
-
-
-def _counts_of(
-    chosen: IntArray, cluster: IntArray, cell: IntArray, size: int, n_clusters: int
-) -> FloatArray:
-    """The counts (chosen, size) of the items of the chosen clusters."""
-    place = np.full(n_clusters, -1, dtype=np.int64)
-    place[chosen] = np.arange(len(chosen))
-    place = place[cluster]
-    kept = place >= 0
-    counts = np.bincount(place[kept] * size + cell[kept], minlength=len(chosen) * size)
-    return counts.reshape(len(chosen), size).astype(np.float64)
-
-
-@dataclass(frozen=True)
-class LabelCounts:
-    """Kinds of clusters (U, 3, 2) by the counts of one label, and how many there are (U,)."""
-
-    kinds: FloatArray
-    how_many: IntArray
+    @cached_property
+    def labelled(self) -> NDArray[np.bool_]:
+        """True where humans labelled the item (N,)."""
+        return ~np.isnan(self.y)
 
     @property
-    def total(self) -> FloatArray:
-        """The sums over all clusters (3, 2)."""
-        return np.tensordot(self.how_many, self.kinds, axes=1)
+    def n(self) -> int:
+        """The number of items that humans labelled."""
+        return int(self.labelled.sum())
 
-    def clusters(self, cells: NDArray[np.bool_]) -> int:
-        """The number of clusters with an item in these cells (3, 2)."""
-        return int(self.how_many[self.kinds[:, cells].any(axis=1)].sum())
+    @property
+    def is_simple(self) -> bool:
+        """True where every item has the same chance of a human label."""
+        return self.weights is None and self.strata is None
 
-    def cluster_variance(self, influence: FloatArray) -> float:
-        """V = sum over clusters g of (sum over items i of g of influence_i)^2, for (3, 2).
+    @cached_property
+    def w(self) -> FloatArray:
+        """The weight of each human label (N,): within a stratum in proportion to `weights`, and
+        all strata as large as they are among all items. NaN where a stratum has none."""
+        base = self.labelled * (1.0 if self.weights is None else self.weights)
+        base = np.where(self.labelled, base, 0.0)
+        share = np.bincount(self._strata) / max(1, len(self.y))
+        return base * ratio(share, np.bincount(self._strata, base))[self._strata]
 
-        With one item a cluster this is the variance of independent items.
-        """
-        of_cluster = (self.kinds * influence).sum(axis=(1, 2))
-        return float(self.how_many @ of_cluster**2)
+    @cached_property
+    def units(self) -> int:
+        """The number of clusters with a human label."""
+        return len(np.unique(self.clusters.codes[self.labelled]))
+
+    @property
+    def why_none(self) -> str:
+        """The reason why nothing can be estimated; empty where it can."""
+        return NO_LABEL if not self.n else EMPTY_STRATUM if np.isnan(self.w).any() else ""
+
+    def at(self, rows: NDArray[np.bool_]) -> Sample:
+        """The sample of these items (N,) alone."""
+        weights = None if self.weights is None else self.weights[rows]
+        strata = None if self.strata is None else self.strata[rows]
+        return Sample(self.y[rows], self.clusters[rows], weights, strata)
+
+    def means(self, x: FloatArray) -> FloatArray:
+        """The weighted mean of `x` (N,) over the human labels of each item's stratum (N,)."""
+        total = np.bincount(self._strata, self.w * np.where(self.labelled, x, 0))
+        return ratio(total, np.bincount(self._strata, self.w))[self._strata]
 
     def variance(self, influence: FloatArray) -> float:
-        """The cluster variance, but no less than that of independent items: a few clusters may
-        be alike by chance."""
-        independent = float((self.total * influence**2).sum())
-        return max(self.cluster_variance(influence), independent)
+        """V = sum over clusters g of (sum over items i of g of influence_i)^2, but no less than
+        that of independent items, since a few clusters may be alike by chance; times G / (G - 1)
+        for the G clusters with a label."""
+        V = max(self.cluster_variance(influence), float((influence**2).sum()))
+        return V * self.units / max(1, self.units - 1)
+
+    def cluster_variance(self, influence: FloatArray) -> float:
+        """The variance of a sum over clusters alone; with one item a cluster that of independent
+        items."""
+        return float((np.bincount(self.clusters.codes, influence) ** 2).sum())
+
+    @cached_property
+    def _strata(self) -> IntArray:
+        none = np.zeros(len(self.y), dtype=np.int64)
+        return none if self.strata is None else np.unique(self.strata, return_inverse=True)[1]
 
 
-def share_influence(
-    counts: LabelCounts, yes: NDArray[np.bool_], among: NDArray[np.bool_]
-) -> tuple[float, FloatArray]:
-    """The share p of `yes` among the items of the cells `among`, (3, 2) each, of which there are n,
-    and each item's influence on it, (y - p) / n. There must be such an item."""
-    n = counts.total[among].sum()
-    p = float(counts.total[yes & among].sum() / n)
-    return p, among * (yes - p) / n
+@dataclass(frozen=True)
+class Asked:
+    """The intervals that are asked for: of rates, within 0..1, or of means of anything; at a
+    `level`; and, where `anytime`, such that they hold at every look while labels arrive."""
+
+    level: float = 0.95
+    is_rate: bool = True
+    anytime: bool = False
+
+    def critical(self, units: int) -> float:
+        """The number of standard errors from a value to its limits, with this many clusters.
+
+        Student's t. Of a confidence sequence the boundary of Waudby-Smith, Arbour, Sinha, Kennedy
+        and Ramdas (2024), "Time-uniform central limit theory and asymptotic confidence sequences",
+        Theorem 2.2, which holds at all numbers of clusters at once,
+
+            sqrt((n rho^2 + 1) / (n rho^2) log((n rho^2 + 1) / alpha^2)),
+
+        times t / z for few of them, with rho so that it is tightest at 200.
+        """
+        t = float(stdtrit(units - 1, (1 + self.level) / 2))
+        if not self.anytime:
+            return t
+        alpha = 1 - self.level
+        spent = -2 * math.log(alpha)
+        k = units * (spent + math.log(spent + 1)) / _TIGHTEST
+        boundary = math.sqrt((k + 1) / k * math.log((k + 1) / alpha**2))
+        return float(t / ndtri(1 - alpha / 2) * boundary)
+
+    def none_seen(self, units: int) -> float:
+        """The upper limit of a rate of which no case was seen in this many clusters: exact, or for
+        all looks by a uniform mixture, 1 - (alpha / (n + 1))^(1 / n)."""
+        if self.anytime:
+            return float(1 - ((1 - self.level) / (units + 1)) ** (1 / units))
+        high = clopper_pearson(0, units, self.level).high
+        assert high is not None
+        return high
 
 
-def share(
-    counts: LabelCounts, yes: NDArray[np.bool_], among: NDArray[np.bool_], level: float = 0.95
-) -> Estimate:
-    """The share of `yes` among the items of the cells `among`, with its interval.
+_TIGHTEST = 200  # clusters
 
-    That of `rate_interval`; where all or none are `yes`, which shows no variance, the exact one
-    over the clusters that inform it. Undefined without an item.
+
+class Linear(NamedTuple):
+    """A value with the influence on it of each item's label and of its verdicts, (N,) each."""
+
+    value: float
+    of_labels: FloatArray
+    of_verdicts: FloatArray
+    tuning: float = 0.0
+
+    @property
+    def influence(self) -> FloatArray:
+        return self.of_labels + self.of_verdicts
+
+
+class Prediction(NamedTuple):
+    """F of each item (N,), and for an item with a human label what is predicted without it."""
+
+    every: FloatArray
+    own: FloatArray
+
+
+def adjusted(sample: Sample, F: Prediction, tuning: float) -> Linear:
+    """theta = lambda mean_N(F) + sum_n w (Y - lambda F), in each stratum by itself.
+
+    With weights it is the difference estimator of a survey (Särndal, Swensson and Wretman 1992,
+    chapter 6), for a random sample that of prediction-powered inference: with their lambda times
+    N over the number of unlabelled items it is the same. In a random sample labelled and other
+    items have the same mean, so that each part is centred on its own, as there.
     """
-    n = round(counts.total[among].sum())
-    if n == 0:
-        return Estimate(None, reason="there is no item to count", level=level)
-    p, influence = share_influence(counts, yes, among)
-    clusters = counts.clusters(among)
-    if p in (0, 1):
-        exact = clopper_pearson(round(p) * clusters, clusters, level)
-        all_same = f"{EXACT} over {clusters} clusters, since all labels are alike"
-        return replace(exact, method=all_same, n=n)
-    found = rate_interval(p, counts.variance(influence), p, clusters, level)
-    return replace(found, n=n)
+    residual = np.where(sample.labelled, sample.y - tuning * F.own, 0.0)
+    means = sample.means(residual)
+    model = tuning * F.every + means
+    value = float(model.mean())
+    centre = np.full(len(model), value)
+    if sample.is_simple:
+        parts = sample.labelled.astype(np.int64)
+        centre = ratio(np.bincount(parts, model), np.bincount(parts))[parts]
+    return Linear(
+        value,
+        sample.w * sample.labelled * (residual - means),
+        (model - centre) / len(model),
+        tuning,
+    )
 
 
-def rate_interval(value: float, V: float, p: float, clusters: int, level: float) -> Estimate:
-    """`value`, within 0..1, with the Wilson interval of n* = p (1 - p) / V independent items,
+def power_tuned(sample: Sample, F: Prediction) -> Linear:
+    """`adjusted` with the lambda that makes it most precise.
+
+    Angelopoulos, Duchi and Zrnic (2023), "PPI++: Efficient Prediction-Powered Inference",
+    arXiv:2311.01453, section 6. Of a random sample lambda = Cov_n(Y, F) / Var_N(F), their plug-in
+    optimum clipped to [0, 1] in their scale; with weights or strata both sums weigh an item by the
+    square of its weight. It is the optimum of independent items, so with clusters it is right but
+    not the best. Without an unlabelled item, or with a constant F, lambda is 0.
+    """
+    N, own = len(sample.y), np.where(sample.labelled, F.own, 0.0)
+    y = np.where(sample.labelled, sample.y, 0.0)
+    w2 = sample.w**2
+    together = float((w2 * (y - sample.means(y)) * (own - sample.means(own))).sum())
+    codes = sample._strata
+    size = np.bincount(codes)
+    spread = F.every - ratio(np.bincount(codes, F.every), size)[codes]
+    variances = ratio(np.bincount(codes, spread**2), np.maximum(size - 1, 1))
+    apart = float((np.bincount(codes, w2) * variances).sum())
+    others = N - sample.n
+    tuning = min(max(together / apart, 0.0), N / others) if others and apart > 0 else 0.0
+    return adjusted(sample, F, tuning)
+
+
+def cross_fitted(y: FloatArray, X: FloatArray, clusters: Clusters, folds: int = 5) -> Prediction:
+    """The best linear prediction of Y from several columns X (N, p), learnt without the label that
+    it is held against: of a labelled item from the other folds, of the others the mean of all.
+
+    Zrnic and Candès (2024), "Cross-prediction-powered inference", PNAS 121(15). Folds are of whole
+    clusters; ridge regression with penalty 1 keeps columns that are nearly the same apart.
+    """
+    labelled = ~np.isnan(y)
+    units = np.unique(clusters.codes[labelled])
+    fold_of = np.zeros(clusters.n, dtype=np.int64)
+    fold_of[units] = np.random.default_rng(0).permutation(len(units)) % folds
+    fold = np.where(labelled, fold_of[clusters.codes], -1)
+    predictions = np.zeros((folds, len(y)))
+    for k in range(folds):
+        learn = labelled & (fold != k)
+        centre, mean = X[learn].mean(axis=0), y[learn].mean() if learn.any() else 0.0
+        Z = X[learn] - centre
+        slopes = np.linalg.solve(Z.T @ Z + np.eye(X.shape[1]), Z.T @ (y[learn] - mean))
+        predictions[k] = mean + (X - centre) @ slopes
+    every = predictions.mean(axis=0)
+    own = np.where(labelled, predictions[np.maximum(fold, 0), np.arange(len(y))], every)
+    return Prediction(every, own)
+
+
+# --- intervals ------------------------------------------------------------------------------------
+
+
+def interval(value: float, V: float, p: float, units: int, asked: Asked) -> Estimate:
+    """`value` with its limits, from its variance V > 0 and the number of labelled clusters.
+
+    Of a mean they are value +- t sqrt(V). Of a rate, within 0..1, they are Wilson's for
+    n* = p (1 - p) / V independent items, p the share among the labelled ones:
 
         (value + t^2 / 2n* +- t sqrt(value (1 - value) / n* + t^2 / 4n*^2)) / (1 + t^2 / n*).
 
     Wilson (1927) with Kish's effective sample size, as in Dean and Pagano (2015), "Evaluating
-    confidence interval methods for binomial proportions in clustered surveys". `p` is the share
-    among the labelled items and V > 0 the variance of `value`; t has `clusters` - 1 degrees of
-    freedom. No interval with one cluster.
+    confidence interval methods for binomial proportions in clustered surveys". No interval with one
+    cluster.
     """
-    if clusters < 2:
-        return Estimate(value, reason=ONE_CLUSTER, level=level)
+    if units < 2:
+        return Estimate(value, reason=ONE_CLUSTER, level=asked.level)
+    t, kind = asked.critical(units), "confidence sequence" if asked.anytime else "interval"
+    if not asked.is_rate:
+        half = t * math.sqrt(V)
+        method = f"Student's t {kind} over clusters"
+        return Estimate(value, value - half, value + half, method, level=asked.level)
+    value = min(1.0, max(0.0, value))
     n_star = p * (1 - p) / V
-    t = float(stdtrit(clusters - 1, (1 + level) / 2))
     centre = value + t**2 / (2 * n_star)
-    half = t * np.sqrt(value * (1 - value) / n_star + t**2 / (4 * n_star**2))
-    low, high = (float((centre + sign * half) / (1 + t**2 / n_star)) for sign in (-1, 1))
-    method = f"Wilson interval with the effective sample size, {clusters} clusters"
-    return Estimate(value, max(0.0, low), min(1.0, high), method, level=level)
+    half = t * math.sqrt(value * (1 - value) / n_star + t**2 / (4 * n_star**2))
+    low, high = ((centre + sign * half) / (1 + t**2 / n_star) for sign in (-1, 1))
+    method = f"Wilson {kind} with the effective sample size"
+    return Estimate(value, max(0.0, low), min(1.0, high), method, level=asked.level)
 
 
-NO_LABEL = "no judged answer has a human label"
-ALL_LABELLED = "every judged answer has a human label, so the verdicts have nothing to add"
-ALL_ALIKE = "all human labels are alike, so nothing can be learned of the judge's errors"
-ASSUMES = "human labels taken as a random sample"
+def of_labels(sample: Sample, asked: Asked = Asked()) -> Estimate:
+    """The mean of the human labels alone, with its interval: for a rate of which all or none of
+    the labels are, which shows no variance, exact over the clusters, or as many as the weights
+    leave. Undefined, with a reason, without a label."""
+    if reason := sample.why_none:
+        return Estimate(None, n=sample.n, reason=reason, level=asked.level)
+    nothing = np.zeros(len(sample.y))
+    found = adjusted(sample, Prediction(nothing, nothing), 0.0)
+    V, n = sample.variance(found.influence), sample.n
+    given = np.unique(sample.y[sample.labelled])
+    if asked.is_rate and len(given) == 1 and given[0] in (0.0, 1.0):
+        of_cluster = np.bincount(sample.clusters.codes, sample.w)
+        units = math.floor(of_cluster.sum() ** 2 / (of_cluster**2).sum() + 1e-9)
+        far = asked.none_seen(units)
+        value = float(given[0])  # and not what rounding makes of it
+        low, high = (1 - far, 1.0) if value else (0.0, far)
+        method = f"{EXACT} over {units} clusters, since all labels are alike"
+        return Estimate(value, low, high, method, n, level=asked.level)
+    if V == 0:
+        return Estimate(found.value, n=n, reason=ALL_ALIKE, level=asked.level)
+    return replace(interval(found.value, V, found.value, sample.units, asked), n=n)
 
 
-class PowerTuned(NamedTuple):
-    """The rate by PPI++ with `tuning` lambda, and an item's `influence` on it by cell (3, 2)."""
-
-    value: float
-    tuning: float
-    influence: FloatArray
-
-
-class PredictionPowered(NamedTuple):
-    """The rate by PPI++ beside that from the human labels alone.
+class Powered(NamedTuple):
+    """The mean by PPI++ beside that from the human labels alone.
 
     `effective` is how many human labels alone would give as narrow an interval, n V_human / V_ppi,
-    and `saved` those over n: below 0 where the verdicts do harm. Both None where undefined.
+    None where undefined; it is below n where the verdicts do harm. `linear` is what an interval of
+    a difference is made of, and `V` the variance.
     """
 
-    rate: Estimate
+    estimate: Estimate
     human: Estimate
-    effective: float | None
-    saved: float | None
+    effective: float | None = None
+    linear: Linear | None = None
+    V: float = 0.0
 
 
-def power_tuned(counts: LabelCounts) -> PowerTuned:
-    """theta = mean_n(Y) + lambda (mean_N(F) - mean_n(F)).
+def prediction_powered(sample: Sample, F: Prediction, asked: Asked = Asked()) -> Powered:
+    """The mean by PPI++, a rate clipped to [0, 1], with an interval that holds for few labels.
 
-    Angelopoulos, Duchi and Zrnic (2023), "PPI++: Efficient Prediction-Powered Inference",
-    arXiv:2311.01453, for a mean, with power tuning; lambda is their plug-in optimum
+    The point is that of `power_tuned`. The interval is that of `interval` with
 
-        lambda = Cov_n(Y, F) / ((1 + n / N) Var_{n+N}(F)), clipped to [0, 1],
-
-    for independent items, so with clusters it is right but not the best. For one item a cluster
-    the variance is theirs, Var_n(Y - lambda F) / n + lambda^2 Var_N(F) / N. There must be an item
-    with a human label; without an item that has none, or with a constant judge, lambda is 0.
-    """
-    C, F = counts.total, JUDGED_THIS.astype(np.float64)
-    n, N = C[:UNLABELLED].sum(), C[UNLABELLED].sum()
-    Y_n, influence_Y = share_influence(counts, TRUTH_IS_THIS, LABELLED)
-    F_n, influence_F = share_influence(counts, JUDGED_THIS, LABELLED)
-    F_N, influence_N = share_influence(counts, JUDGED_THIS, ~LABELLED) if N else (F_n, 0 * F)
-    F_all = (n * F_n + N * F_N) / (n + N)
-    covariance = C[1, 1] / n - Y_n * F_n
-    spread = F_all * (1 - F_all) * (n + N) / max(n + N - 1, 1)
-    tuning = 0.0
-    if N and spread > 0:
-        tuning = float(np.clip(covariance / ((1 + n / N) * spread), 0, 1))
-    influence = influence_Y - tuning * influence_F + tuning * influence_N
-    return PowerTuned(Y_n + tuning * (F_N - F_n), tuning, influence)
-
-
-def prediction_powered(counts: LabelCounts, level: float = 0.95) -> PredictionPowered:
-    """The rate of a label by PPI++, clipped to [0, 1], with an interval that holds for few labels.
-
-    The point is that of `power_tuned`. The interval is that of `rate_interval` and its variance
-
-        V = Var(theta) + lambda^2 / n^2,
+        V = Var(theta) + lambda^2 / n^2 of a rate (lambda in the scale of the paper),
 
     as if one disagreement more had been seen: a judge that errs on none of n labelled items would
-    else claim the precision of n + N human labels. Simulated (450 worlds: n from 20 to 200, rates
-    from 2 to 50 %, judges from guessing to faultless; 4,000 draws each), it covers the rate in
-    93-97 % of draws from n = 50 on where 4 disagreements or more are to be expected among the n,
-    and in up to 100 % where fewer are; with a rate of 2 % a few worlds fall to 91-93 %. Below
-    n = 50 it covers 94-100 %; with n in 10 to 50 clusters of 4 it covers 93-99 %.
-    Undefined without a human label; the human rate, and `reason` says why, where every item has
-    one or all of them are alike.
+    else claim the precision of n + N human labels. How often it covers is measured by
+    `benchmarks/rates.py`. The human value, and `reason` says why, where every item has a label or
+    all of them are alike.
     """
-    C = counts.total
-    n, N = round(C[:UNLABELLED].sum()), round(C[UNLABELLED].sum())
-    human = share(counts, TRUTH_IS_THIS, LABELLED, level)
+    human = of_labels(sample, asked)
+    N, n = len(sample.y), sample.n
     if human.value is None:
-        undefined = Estimate(None, n=N, reason=NO_LABEL, level=level)
-        return PredictionPowered(undefined, replace(human, reason=NO_LABEL), None, None)
-    if N == 0 or human.value in (0, 1):
-        reasons = human.reason, ALL_ALIKE if N else ALL_LABELLED
-        reason = "; ".join(reason for reason in reasons if reason)
-        return PredictionPowered(replace(human, n=n + N, reason=reason), human, float(n), 0.0)
-    tuned = power_tuned(counts)
-    _, influence = share_influence(counts, TRUTH_IS_THIS, LABELLED)
-    V = counts.variance(tuned.influence) + (tuned.tuning / n) ** 2
-    effective = n * counts.variance(influence) / V
-    value = min(1.0, max(0.0, tuned.value))
-    rate = rate_interval(value, V, human.value, counts.clusters(LABELLED), level)
-    method = f"PPI++, {n:,} {ASSUMES}; {rate.method}".removesuffix("; ")
-    rate = replace(rate, n=n + N, method=method)
-    return PredictionPowered(rate, human, effective, effective - n)
+        return Powered(replace(human, n=N), human)
+    if n == N or human.reason == ALL_ALIKE or (asked.is_rate and human.value in (0.0, 1.0)):
+        reason = "; ".join(filter(None, (human.reason, ALL_LABELLED if n == N else ALL_ALIKE)))
+        return Powered(replace(human, n=N, reason=reason), human, float(n))
+    nothing = np.zeros(N)
+    alone = adjusted(sample, Prediction(nothing, nothing), 0.0)
+    tuned = power_tuned(sample, F)
+    one_more = (tuned.tuning * (N - n) / N / n) ** 2 if asked.is_rate else 0.0
+    V = sample.variance(tuned.influence) + one_more
+    if V == 0:
+        return Powered(replace(human, n=N, reason=ALL_ALIKE), human, float(n))
+    found = interval(tuned.value, V, human.value, sample.units, asked)
+    method = f"PPI++, {_drawn(sample)}; {found.method}".removesuffix("; ")
+    effective = n * sample.variance(alone.influence) / V
+    return Powered(replace(found, n=N, method=method), human, effective, tuned, V)
 
+
+def _drawn(sample: Sample) -> str:
+    """The way in which the labelled items were drawn."""
+    if sample.weights is not None:
+        return "human labels with sampling weights"
+    within = " within strata" if sample.strata is not None else ""
+    return f"human labels taken as a random sample{within}"
+
+
+# --- Rogan and Gladen -----------------------------------------------------------------------------
 
 NONE_HAS_IT = "no human label is this one, so the judge's sensitivity is unknown"
 ALL_HAVE_IT = "every human label is this one, so the judge's specificity is unknown"
@@ -274,11 +368,12 @@ def corrected_rate(apparent: float, sensitivity: float, specificity: float) -> f
     0.286
     """
     youden = sensitivity + specificity - 1
-    return (apparent + specificity - 1) / youden if youden > 0 else None
+    return (apparent + specificity - 1) / youden if youden > 1e-9 else None
 
 
-def rogan_gladen(counts: LabelCounts, level: float = 0.95) -> Estimate:
-    """The corrected rate of a label over all judged items, clipped to [0, 1], with its interval.
+def rogan_gladen(sample: Sample, F: FloatArray, asked: Asked = Asked()) -> Estimate:
+    """The corrected rate of a label over all items, clipped to [0, 1], with its interval. F (N,) is
+    1 where the judge gave the label, else 0.
 
     Se and Sp are those of the judge on the items with a human label, p is over all. The variance
     is by the delta method, with whole clusters as units so that what p, Se and Sp share is kept:
@@ -289,30 +384,137 @@ def rogan_gladen(counts: LabelCounts, level: float = 0.95) -> Estimate:
     n_1 and n_0 the human labels that are this one and that are not. The second term is that of one
     disagreement more than was seen, half of it of each kind; Lang and Reiczigel (2014),
     "Confidence limits for prevalence of disease adjusted for estimated sensitivity and
-    specificity", add one success and one failure to each for the same end. The interval is that of
-    `rate_interval`. In simulated draws with 30 human labels or more it covers the rate in 95 % or
-    more, mostly 97-99 %: it errs on the wide side, and PPI++ is narrower.
+    specificity", add one success and one failure to each for the same end. It errs on the wide
+    side, and PPI++ is narrower.
     Undefined, with a reason, without a human label of each kind and where Se + Sp <= 1.
     """
-    C = counts.total
-    n_0, n_1 = C[OTHER].sum(), C[THIS].sum()
-    used = round(C.sum())
-    if n_0 == 0 or n_1 == 0:
-        reason = NO_LABEL if n_0 == n_1 else NONE_HAS_IT if n_1 == 0 else ALL_HAVE_IT
-        return Estimate(None, n=used, reason=reason, level=level)
-    p, dp = share_influence(counts, JUDGED_THIS, JUDGED)
-    Se, dSe = share_influence(counts, JUDGED_THIS, TRUTH_IS_THIS)
-    Sp, dSp = share_influence(counts, ~JUDGED_THIS, LABELLED & ~TRUTH_IS_THIS)
-    raw = corrected_rate(p, Se, Sp)
+    N, y = len(sample.y), np.where(sample.labelled, sample.y, 0.0)
+    n_1 = float(y.sum())
+    n_0 = sample.n - n_1
+    lacking = NO_LABEL if not sample.n else NONE_HAS_IT if n_1 == 0 else ALL_HAVE_IT
+    if reason := sample.why_none or (lacking if 0 in (n_0, n_1) else ""):
+        return Estimate(None, n=N, reason=reason, level=asked.level)
+    yes, no = sample.w * y, sample.w * (sample.labelled - y)
+    p, Se, Sp = F.mean(), (yes * F).sum() / yes.sum(), (no * (1 - F)).sum() / no.sum()
+    raw = corrected_rate(float(p), float(Se), float(Sp))
     if raw is None:
         reason = f"sensitivity {Se:.2f} and specificity {Sp:.2f} add up to no more than 1"
-        return Estimate(None, n=used, reason=reason, level=level)
+        return Estimate(None, n=N, reason=reason, level=asked.level)
     theta, youden = min(1.0, max(0.0, raw)), Se + Sp - 1
-    influence: FloatArray = (dp + (1 - theta) * dSp - theta * dSe) / youden
+    dSe, dSp = yes * (F - Se) / yes.sum(), no * (1 - F - Sp) / no.sum()
+    influence = ((F - p) / N + (1 - theta) * dSp - theta * dSe) / youden
     unseen = ((theta / n_1) ** 2 + ((1 - theta) / n_0) ** 2) / (2 * youden**2)
-    human = float(n_1 / (n_0 + n_1))
-    V = counts.variance(influence) + unseen
-    found = rate_interval(theta, V, human, counts.clusters(LABELLED), level)
+    human, V = float(yes.sum()), sample.variance(influence) + float(unseen)
+    found = interval(theta, V, human, sample.units, asked)
     clipped = "" if theta == raw else f"the corrected rate is {raw:.3f}, clipped to {theta:.0f}"
-    method = f"Rogan-Gladen, clipped to [0, 1], {ASSUMES}; {found.method}".removesuffix("; ")
-    return replace(found, n=used, method=method, reason=found.reason or clipped)
+    method = f"Rogan-Gladen, clipped to [0, 1], {_drawn(sample)}; {found.method}"
+    return replace(found, n=N, method=method.removesuffix("; "), reason=found.reason or clipped)
+
+
+# --- differences, plans, checks -------------------------------------------------------------------
+
+
+def difference(a: Estimate, b: Estimate, shared: float) -> Estimate:
+    """a - b, with limits from those of both and the correlation `shared` of their errors.
+
+    Zou and Donner (2008), "Construction of confidence limits about effect measures: a general
+    approach": no variance is needed, so that a rate of 0 with an exact limit has a difference too.
+
+    >>> one, other = Estimate(0.5, 0.4, 0.6), Estimate(0.2, 0.1, 0.3)
+    >>> f"{difference(one, other, 0.0):.2f}"
+    '0.30 [0.16, 0.44]'
+    """
+    if a.value is None or b.value is None:
+        return Estimate(None, reason=a.reason or b.reason, level=a.level)
+    value, n = a.value - b.value, a.n + b.n
+    if a.low is None or b.low is None or a.high is None or b.high is None:
+        return Estimate(value, n=n, reason=a.reason or b.reason, level=a.level)
+
+    def half(one: float, other: float) -> float:
+        return math.sqrt(max(0.0, one**2 + other**2 - 2 * shared * one * other))
+
+    low = value - half(a.value - a.low, b.high - b.value)
+    high = value + half(a.high - a.value, b.value - b.low)
+    method = "limits of both rates combined (MOVER)"
+    return Estimate(value, low, high, method, n, level=a.level)
+
+
+def correlation(clusters: Clusters, one: FloatArray, other: FloatArray) -> float:
+    """The correlation of the errors of two estimates, from the influences (N,) on them."""
+    sums = clusters.sums(one, other)
+    return float(ratio(sums[:, 0] @ sums[:, 1], np.sqrt((sums**2).sum(axis=0).prod())))
+
+
+def labels_for_width(sample: Sample, powered: Powered, width: float, asked: Asked) -> Estimate:
+    """The number of human labels beyond those there are until the interval of PPI++ is at most this
+    wide, if further ones are drawn and clustered as these and are as they are.
+
+    What the labels add to the variance falls with their number, what the verdicts on all items add
+    stays. Undefined, with a reason, where labels of all items would not do.
+    """
+    n, N, human = sample.n, len(sample.y), powered.human
+    if human.value is None or powered.estimate.low is None:
+        reason = powered.estimate.reason or human.reason
+        return Estimate(None, n=n, reason=reason, level=asked.level)
+    V_all, V_verdicts = powered.V, 0.0
+    if powered.linear is None:  # all labels alike: as if of half a label that is not
+        V_all = (human.value or 1 / (2 * n)) * (1 - human.value or 1 / (2 * n)) / sample.units
+    else:
+        V_verdicts = min(V_all, sample.cluster_variance(powered.linear.of_verdicts))
+    value = powered.estimate.value or 0.0
+    p = min(max(human.value, 1 / (2 * n)), 1 - 1 / (2 * n)) if asked.is_rate else human.value
+
+    def is_wide(labels: float) -> bool:
+        V = (V_all - V_verdicts) * n / labels + V_verdicts
+        found = interval(value, V, p, max(2, round(sample.units * labels / n)), asked)
+        return (found.high or 0.0) - (found.low or 0.0) > width
+
+    if is_wide(N):
+        reason = f"labels of all {N:,} answers would not do: more answers are needed"
+        return Estimate(None, n=n, reason=reason, level=asked.level)
+    below, enough = n - 1, N
+    while enough - below > 1:
+        middle = (below + enough) // 2
+        below, enough = (middle, enough) if is_wide(middle) else (below, middle)
+    return Estimate(float(enough - n), n=n, level=asked.level)
+
+
+class Unlike(NamedTuple):
+    """Something in which items with a human label differ from all items."""
+
+    name: str
+    labelled: float
+    every: float
+    p: float
+
+
+def unlike(sample: Sample, columns: Mapping[str, FloatArray], level: float = 0.01) -> list[Unlike]:
+    """Tests whether the labelled items, with their weights, look as all items do: the mean of each
+    column (N,) among both, by a t test over clusters, Holm's correction for several columns.
+
+    An alarm is false in `level` of the studies whose labels were drawn as they say. Nothing where
+    all items are labelled.
+    """
+    if sample.why_none or sample.n == len(sample.y) or sample.units < 2:
+        return []
+    found = sorted(_compared(sample, columns), key=lambda one: one.p)
+    alarms = []
+    for i, one in enumerate(found):
+        if one.p > level / (len(found) - i):
+            break
+        alarms.append(one)
+    return alarms
+
+
+def _compared(sample: Sample, columns: Mapping[str, FloatArray]) -> Iterator[Unlike]:
+    N = len(sample.y)
+    for name, x in columns.items():
+        if not np.ptp(x):
+            continue
+        of_labelled, every = float((sample.w * x).sum()), float(x.mean())
+        influence = sample.w * (x - sample.means(x)) - (x - every) / N
+        # labelled items may all be alike by chance: at least the variance that all items show
+        V = max(sample.cluster_variance(influence), float(x.var() * (sample.w**2).sum()))
+        se = math.sqrt(V)
+        t = abs(of_labelled - every) / se
+        yield Unlike(name, of_labelled, every, 2 * float(stdtr(sample.units - 1, -t)))

@@ -18,7 +18,6 @@ from judgebench.alignment import alignment_tables as tables
 from judgebench.alignment.alignment_figures import (
     confusion_figures,
     draw_distribution,
-    rate_figures,
     reliability_figures,
 )
 from judgebench.alignment.alignment_part import describe
@@ -252,7 +251,7 @@ def test_without_human_labels_there_is_only_what_the_judges_did() -> None:
     assert align("x", load_rubric("medical-safety"), [], [], []).part.blocks == ()
 
 
-# --- unanimous and split items, rates -------------------------------------------------------------
+# --- unanimous and split items --------------------------------------------------------------------
 
 
 def test_each_part_has_a_row_with_its_items_and_controls_are_told_apart() -> None:
@@ -272,58 +271,6 @@ def test_each_part_has_a_row_with_its_items_and_controls_are_told_apart() -> Non
         "unanimity-accuracy", "unanimity-soft_agreement",
     ]  # fmt: skip
     assert [*tables.unanimity_tables(aligned({"ann": "abc"}, {"m": "abc"}))] == []
-
-
-HUMAN = "aaaaaabbbbcc" + "." * 24
-JUDGE = "aaaaabbbbbca" + "aaaaaaaaaaaabbbbbbbbcccc"
-
-
-@pytest.fixture(scope="module")
-def partly_labelled() -> Alignment:
-    """One judge with rates, one on labelled answers alone, one that nobody can check, a coin."""
-    judges = {"m": JUDGE, "k": JUDGE[:12] + "." * 24, "u": "." * 12 + JUDGE[12:]}
-    return aligned({"ann": HUMAN}, judges, controls={"random": JUDGE[::-1]})
-
-
-def test_each_judge_with_more_than_human_labels_has_a_table(
-    partly_labelled: Alignment, tiny: Alignment
-) -> None:
-    shown = [*tables.rate_tables(partly_labelled)]
-    assert [t.key for t in shown] == ["rates-1", "rates-2"]
-    assert [t.title.rsplit(" ", 1)[1] for t in shown] == ["m", "u"]
-    t = table(partly_labelled, "rates-1")
-    assert t.columns == ("Metric", "Label", *tables.RATES.values(), tables.SAVED)
-    for row, label in zip(t.rows, "abc", strict=True):
-        assert (row[0].text, row[1].text) == ("Harm", label)
-        for cell, method in zip(row[2:6], tables.RATES, strict=True):
-            about = {"judge": "m", "human_label": label}
-            assert cell.estimate is partly_labelled.results.find(method, "rate", **about)
-    assert [*tables.rate_tables(tiny)] == [*rate_figures(tiny)] == []
-
-
-def test_labels_saved_are_told_with_how_many_times_as_many(partly_labelled: Alignment) -> None:
-    about = {"judge": "m", "human_label": "a"}
-    saved = partly_labelled.results.find("labels_saved", "rate", **about).value
-    assert saved > 0.5
-    cell = table(partly_labelled, "rates-1").rows[0][-1]
-    assert cell.text == f"{saved:+.0f} ({1 + saved / 12:.2f} ×)"
-    none = table(partly_labelled, "rates-2").rows[0][-1]
-    assert (none.text, none.remark) == ("–", "undefined: no judged answer has a human label")
-
-
-def test_a_metric_without_more_than_human_labels_says_so_in_each_cell() -> None:
-    found = aligned({"ann": HUMAN}, {"m": JUDGE})
-    kept = (r for r in found.results if r["human_label"] != "b" or r.statistic == "human")
-    row = next(tables.rate_tables(replace(found, found=Results(tuple(kept))))).rows[1]
-    assert row[2].estimate is not None
-    for cell in row[3:]:
-        assert cell.text == "–"
-        assert cell.remark.startswith("not needed: every answer")
-
-
-def test_the_figures_of_rates_are_drawn_whatever_is_undefined(partly_labelled: Alignment) -> None:
-    found = drawn(rate_figures(partly_labelled))
-    assert list(found) == ["label_rates_1", "label_rates_2"]
 
 
 # --- judges against each other --------------------------------------------------------------------

@@ -20,7 +20,7 @@ TYPES = re.compile(
     r"|Optional|Annotated|Literal|list\[|None\b|\bstr\b|\bint\b"
 )
 # Options whose value is another thing in one command than in another.
-DIFFERENT = {"--all", "--to", "--sample", "--key", "--metric", "--judge"}
+DIFFERENT = {"--all", "--to", "--sample", "--key", "--metric", "--judge", "--by", "--score"}
 
 
 def commands(group: Any, name: str = "judgebench") -> Iterator[tuple[str, Any]]:

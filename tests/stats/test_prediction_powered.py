@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,21 +11,21 @@ import pytest
 import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
+from partly_case import alone, sample_of
 
-from judgebench.records import Estimate
 from judgebench.stats.arrays import Clusters
 from judgebench.stats.partly_labelled import (
     ALL_ALIKE,
     ALL_LABELLED,
-    LABELLED,
     NO_LABEL,
     ONE_CLUSTER,
-    TRUTH_IS_THIS,
-    LabelCounts,
-    judged_counts,
+    Asked,
+    Sample,
+    cross_fitted,
+    labels_for_width,
+    of_labels,
     power_tuned,
     prediction_powered,
-    share_influence,
 )
 
 FROZEN = json.loads((Path(__file__).parent / "data" / "prediction_powered.json").read_text())
@@ -32,13 +33,9 @@ CASES = {case["name"]: case for case in FROZEN["cases"]}
 cells = st.lists(st.integers(0, 30), min_size=6, max_size=6)
 
 
-def singles(table) -> LabelCounts:
-    """A cluster for each item."""
-    return LabelCounts(np.eye(6).reshape(6, 3, 2), np.array(table).ravel())
-
-
-def limits(e: Estimate) -> tuple:
-    return e.value, e.low, e.high
+def powered(table, cluster: int = 1):
+    sample, f = sample_of(table, cluster)
+    return prediction_powered(sample, alone(f))
 
 
 def normal(value: float, variance: float) -> tuple[float, float, float]:
@@ -49,21 +46,28 @@ def normal(value: float, variance: float) -> tuple[float, float, float]:
 
 @pytest.mark.parametrize("name", CASES)
 def test_the_point_and_the_normal_interval_equal_those_of_ppi_python(name: str) -> None:
-    case, counts = CASES[name], singles(CASES[name]["counts"])
-    tuned = power_tuned(counts)
+    case = CASES[name]
+    sample, f = sample_of(case["counts"])
+    tuned = power_tuned(sample, alone(f))
     # ppi-python divides 0 by 0 where the judge is constant; lambda 0 is the human labels alone
     expected = case["classical"] if name == "constant judge" else case["tuned"]
-    found = normal(tuned.value, counts.cluster_variance(tuned.influence))
+    found = normal(tuned.value, sample.cluster_variance(tuned.influence))
     assert found == pytest.approx(tuple(expected.values()), rel=1e-9)
-    human, influence = share_influence(counts, TRUTH_IS_THIS, LABELLED)
-    assert normal(human, counts.cluster_variance(influence)) == pytest.approx(
+    labelled = sample.at(sample.labelled)
+    human = of_labels(labelled)
+    influence = (labelled.y - labelled.y.mean()) / labelled.n
+    assert human.value == pytest.approx(case["classical"]["value"], rel=1e-9)
+    assert normal(human.value, labelled.cluster_variance(influence)) == pytest.approx(
         tuple(case["classical"].values()), rel=1e-9
     )
-    assert 0 <= tuned.tuning <= 1
 
 
 def test_the_frozen_cases_span_lambda_from_0_to_nearly_1() -> None:
-    found = {name: power_tuned(singles(case["counts"])).tuning for name, case in CASES.items()}
+    found = {}
+    for name, case in CASES.items():
+        sample, f = sample_of(case["counts"])
+        N, n = len(f), sample.n
+        found[name] = power_tuned(sample, alone(f)).tuning * (N - n) / N  # as in the paper
     assert found["judge that turns the label round"] == found["constant judge"] == 0
     assert 0 < found["few unlabelled items"] < 0.25
     assert 0.75 < found["perfect judge"] < 1
@@ -74,29 +78,30 @@ def test_a_label_and_its_opposite_have_rates_that_add_up_to_1(table) -> None:
     table = np.array(table).reshape(3, 2)
     if not table[:2].any():
         return
-    sides = singles(table), singles(table[[1, 0, 2]][:, ::-1])
-    yes, no = map(power_tuned, sides)
+    (one, f), (other, g) = sample_of(table), sample_of(table[[1, 0, 2]][:, ::-1])
+    yes, no = power_tuned(one, alone(f)), power_tuned(other, alone(g))
     assert yes.value + no.value == pytest.approx(1)
     assert yes.tuning == pytest.approx(no.tuning)
-    variances = [c.cluster_variance(t.influence) for c, t in zip(sides, (yes, no), strict=True)]
-    assert variances[0] == pytest.approx(variances[1])
+    assert one.cluster_variance(yes.influence) == pytest.approx(
+        other.cluster_variance(no.influence), abs=1e-15
+    )
 
 
 @given(cells)
 def test_every_outcome_has_a_value_with_an_interval_or_a_reason(table) -> None:
-    found = prediction_powered(singles(np.array(table).reshape(3, 2)))
-    for e in (found.rate, found.human):
+    found = powered(table)
+    for e in (found.estimate, found.human):
         assert (e.value is not None and e.low is not None and e.method) or e.reason
         if e.low is not None:
             assert 0 <= e.low <= e.value <= e.high <= 1
-    assert found.rate.n == sum(table)
+    assert found.estimate.n == sum(table)
     assert found.human.n == sum(table[:4])
-    assert (found.saved is None) == (found.effective is None) == (found.rate.value is None)
+    assert (found.effective is None) == (found.estimate.value is None)
 
 
 def variance_item_by_item(truth, judged, clusters, tuning: float) -> float:
-    """Sum over clusters of their summed residuals, squared, written out."""
-    labelled = truth >= 0
+    """Sum over clusters of their summed residuals, squared, written out in the paper's terms."""
+    labelled = ~np.isnan(truth)
     residual = np.where(labelled, truth - tuning * judged, tuning * judged).astype(float)
     for part in (labelled, ~labelled):
         residual[part] = (residual[part] - residual[part].mean()) / part.sum()
@@ -105,113 +110,136 @@ def variance_item_by_item(truth, judged, clusters, tuning: float) -> float:
 
 def test_the_cluster_robust_variance_is_the_one_written_out() -> None:
     random = np.random.default_rng(3)
-    clusters, judged = random.integers(0, 30, 200), random.integers(0, 2, 200)
+    clusters, judged = random.integers(0, 30, 200), random.integers(0, 2, 200).astype(float)
     truth = np.where(random.random(200) < 0.8, judged, 1 - judged)
-    truth[random.random(200) < 0.7] = -1  # most clusters have both kinds of items
-    counts = judged_counts(truth, judged, Clusters(clusters, 30), 2).of_label(1)
-    tuned = power_tuned(counts)
-    expected = variance_item_by_item(truth, judged, clusters, tuned.tuning)
-    assert counts.cluster_variance(tuned.influence) == pytest.approx(expected)
-    _, influence = share_influence(counts, TRUTH_IS_THIS, LABELLED)
-    human = variance_item_by_item(truth, judged, clusters, 0)
-    assert counts.cluster_variance(influence) == pytest.approx(human)
-
-
-def test_items_counted_twice_in_their_cluster_tell_nothing_new() -> None:
-    table = CASES["good judge"]["counts"]
-    once = singles(table)
-    twice = LabelCounts(2 * once.kinds, once.how_many)
-    one, two = prediction_powered(once), prediction_powered(twice)
-    assert limits(two.human) == pytest.approx(limits(one.human))
-    # lambda and the disagreement added hang on the items, and barely move
-    assert limits(two.rate) == pytest.approx(limits(one.rate), abs=0.003)
-    assert two.rate.n == 2 * one.rate.n
+    truth[random.random(200) < 0.7] = np.nan  # most clusters have both kinds of items
+    sample = Sample(truth, Clusters(clusters, 30))
+    tuned = power_tuned(sample, alone(judged))
+    in_paper = tuned.tuning * (200 - sample.n) / 200
+    expected = variance_item_by_item(truth, judged, clusters, in_paper)
+    assert sample.cluster_variance(tuned.influence) == pytest.approx(expected)
 
 
 def test_a_good_judge_saves_labels_and_a_constant_or_guessing_one_none() -> None:
-    good = prediction_powered(singles(CASES["good judge"]["counts"]))
-    assert good.rate.high - good.rate.low < 0.7 * (good.human.high - good.human.low)
-    ratio = good.effective / 100
+    good = powered(CASES["good judge"]["counts"])
+    e, human = good.estimate, good.human
+    assert e.high - e.low < 0.7 * (human.high - human.low)
     # n V_human / V_ppi, the variances read off the normal intervals of ppi-python
     case = CASES["good judge"]
     width = {k: case[k]["high"] - case[k]["low"] for k in ("classical", "tuned")}
-    assert ratio == pytest.approx((width["classical"] / width["tuned"]) ** 2, rel=0.12)
-    assert ratio < (width["classical"] / width["tuned"]) ** 2
-    assert good.saved == pytest.approx(good.effective - 100)
+    ratio = (width["classical"] / width["tuned"]) ** 2
+    assert good.effective / 100 == pytest.approx(ratio, rel=0.12)
+    assert good.effective / 100 < ratio
     for name in ("constant judge", "judge that turns the label round"):
-        none = prediction_powered(singles(CASES[name]["counts"]))
-        assert limits(none.rate) == pytest.approx(limits(none.human))
-        assert none.saved == pytest.approx(0)
+        none = powered(CASES[name]["counts"])
+        assert (none.estimate.low, none.estimate.high) == pytest.approx(
+            (none.human.low, none.human.high)
+        )
+        assert none.effective == pytest.approx(none.human.n)
 
 
 def test_a_judge_without_an_error_among_few_labels_claims_no_certainty() -> None:
-    found = prediction_powered(singles([[14, 0], [0, 6], [70_000, 30_000]]))
-    assert found.rate.high - found.rate.low > 0.1
+    found = powered([[14, 0], [0, 6], [70_000, 30_000]])
+    assert found.estimate.high - found.estimate.low > 0.1
     assert found.effective < 200
-
-
-def test_without_a_human_label_there_is_no_rate() -> None:
-    found = prediction_powered(singles([[0, 0], [0, 0], [7, 3]]))
-    assert (found.rate.value, found.rate.reason, found.rate.n) == (None, NO_LABEL, 10)
-    assert (found.human.value, found.human.reason) == (None, NO_LABEL)
-    assert (found.effective, found.saved) == (None, None)
 
 
 @pytest.mark.parametrize(
     ("table", "reason"),
-    [([[30, 5], [5, 20], [0, 0]], ALL_LABELLED), ([[30, 5], [0, 0], [90, 9]], ALL_ALIKE),
-     ([[0, 0], [4, 9], [90, 9]], ALL_ALIKE)],
-)  # fmt: skip
-def test_where_verdicts_cannot_help_the_human_rate_stands_with_the_reason(table, reason) -> None:
-    found = prediction_powered(singles(table))
-    assert limits(found.rate) == limits(found.human)
-    assert found.rate.low is not None
-    assert found.rate.reason == reason
-    assert found.saved == 0
-
-
-def test_one_cluster_gives_a_value_and_no_interval() -> None:
-    one = LabelCounts(np.array([[[3.0, 1], [1, 2], [9, 4]]]), np.array([1]))
-    found = prediction_powered(one)
-    assert found.rate.value == pytest.approx(power_tuned(one).value)
-    assert (found.rate.low, found.rate.reason) == (None, ONE_CLUSTER)
-
-
-def test_a_point_below_0_is_clipped() -> None:
-    table = [[90, 9], [0, 1], [9_700, 300]]
-    assert power_tuned(singles(table)).value < 0
-    found = prediction_powered(singles(table)).rate
-    assert (found.value, found.low) == (0, 0)
-    assert 0 < found.high < 0.2
-
-
-def draws(n: int, N: int, rate: float, sensitivity: float, specificity: float, times: int):
-    """Counts of independent items, labelled at random."""
-    random = np.random.default_rng(1)
-    joint = np.array([
-        [(1 - rate) * specificity, (1 - rate) * (1 - specificity)],
-        [rate * (1 - sensitivity), rate * sensitivity],
-    ])  # fmt: skip
-    for _ in range(times):
-        labelled = random.multinomial(n, joint.ravel()).reshape(2, 2)
-        yield singles([*labelled, random.multinomial(N, joint.sum(axis=0))])
-
-
-def covers(e: Estimate, rate: float) -> bool:
-    return e.low is not None and e.low <= rate <= e.high
-
-
-@pytest.mark.parametrize(
-    ("n", "rate", "sensitivity", "specificity"),
-    [(50, 0.3, 0.8, 0.9), (100, 0.05, 0.8, 0.95), (200, 0.1, 0.7, 0.95)],
+    [
+        ([[0, 0], [0, 0], [5, 5]], NO_LABEL),
+        ([[6, 2], [1, 7], [0, 0]], ALL_LABELLED),
+        ([[20, 1], [0, 0], [40, 9]], ALL_ALIKE),
+        ([[0, 0], [3, 9], [40, 9]], ALL_ALIKE),
+    ],
 )
-def test_in_repeated_draws_the_interval_covers_the_rate_and_is_narrower(
-    n: int, rate: float, sensitivity: float, specificity: float
-) -> None:
-    found = [
-        prediction_powered(c) for c in draws(n, 2000, rate, sensitivity, specificity, times=600)
-    ]
-    assert np.mean([covers(f.rate, rate) for f in found]) == pytest.approx(0.95, abs=0.03)
-    narrower = [f.rate.high - f.rate.low < f.human.high - f.human.low for f in found]
-    assert np.mean(narrower) > 0.8
-    assert np.mean([f.rate.value for f in found]) == pytest.approx(rate, abs=0.15 * rate)
+def test_where_verdicts_can_add_nothing_the_human_labels_stand_and_why(table, reason) -> None:
+    found = powered(table)
+    assert found.estimate.reason == reason
+    assert (found.estimate.value, found.estimate.low) == (found.human.value, found.human.low)
+    if found.human.value is not None:
+        assert found.human.low < found.human.high  # no 0 [0, 0]
+
+
+def test_with_one_cluster_there_is_a_value_and_no_interval() -> None:
+    found = powered([[6, 2], [1, 7], [9, 9]], cluster=100)
+    assert found.estimate.value is not None
+    assert (found.estimate.low, found.estimate.reason) == (None, ONE_CLUSTER)
+
+
+def test_means_have_intervals_that_may_leave_0_to_1() -> None:
+    random = np.random.default_rng(1)
+    truth = random.normal(30, 9, 400)
+    said = truth + random.normal(0, 3, 400)
+    y = np.where(np.arange(400) % 8 == 0, truth, np.nan)
+    sample = Sample(y, Clusters(np.arange(400), 400))
+    found = prediction_powered(sample, alone(said), Asked(is_rate=False))
+    assert found.estimate.low < truth.mean() < found.estimate.high
+    assert found.estimate.low > 20
+    assert found.effective > 150
+    plain = of_labels(sample, Asked(is_rate=False))
+    student = scipy.stats.t.interval(0.95, 49, truth[::8].mean(), scipy.stats.sem(truth[::8]))
+    assert (plain.low, plain.high) == pytest.approx(student)
+
+
+def test_several_judges_are_worth_more_than_the_best_of_them() -> None:
+    random = np.random.default_rng(5)
+    gains = []
+    for _ in range(20):
+        truth = (random.random(3000) < 0.2).astype(float)
+        X = np.stack([np.where(random.random(3000) < 0.8, truth, 1 - truth) for _ in range(4)], 1)
+        y = np.where(np.arange(3000) % 12 == 0, truth, np.nan)
+        sample = Sample(y, Clusters(np.arange(3000), 3000))
+        F = cross_fitted(y, X, sample.clusters)
+        alone_best = max(prediction_powered(sample, alone(x)).effective for x in X.T)
+        gains.append(prediction_powered(sample, F).effective / alone_best)
+    assert np.median(gains) > 1.1
+
+
+def test_what_is_learnt_of_an_item_does_not_know_its_own_label() -> None:
+    """Of noise nothing is learnt: held against labels that it has not seen it explains none."""
+    random = np.random.default_rng(6)
+    y, X = random.integers(0, 2, 60).astype(float), random.random((60, 25))
+    F = cross_fitted(y, X, Clusters(np.arange(60) // 2, 30))
+    assert np.corrcoef(F.own, y)[0, 1] < 0.2
+    flipped = y.copy()
+    flipped[:2] = 1 - flipped[:2]  # a whole cluster
+    again = cross_fitted(flipped, X, Clusters(np.arange(60) // 2, 30))
+    assert again.own[:2] == pytest.approx(F.own[:2])
+
+
+def test_the_labels_for_a_width_give_about_that_width() -> None:
+    sample, f = sample_of([[70, 10], [4, 16], [7000, 2000]])
+    now = prediction_powered(sample, alone(f))
+    width = (now.estimate.high - now.estimate.low) / 2
+    more = labels_for_width(sample, now, width, Asked()).value
+    grown = (100 + more) / 100
+    labelled = np.round(np.array([[70, 10], [4, 16]]) * grown)
+    later = powered([*labelled, [7000, 2000]])
+    assert later.estimate.high - later.estimate.low == pytest.approx(width, rel=0.05)
+    assert labels_for_width(sample, now, 0.9, Asked()).value == 0
+    never = labels_for_width(sample, now, 0.001, Asked())
+    assert never.value is None
+    assert "more answers are needed" in never.reason
+
+
+def test_limits_for_all_looks_hold_while_labels_arrive() -> None:
+    """At 10 looks from 50 to 1,600 labels: of a usual interval one misses far more often."""
+    random = np.random.default_rng(8)
+    looks = np.unique(np.geomspace(50, 1600, 10).astype(int))
+    missed = {False: 0, True: 0}
+    for _ in range(60):
+        truth = (random.random(1700) < 0.15).astype(float)
+        said = np.where(random.random(1700) < 0.85, truth, 1 - truth)
+        for anytime in missed:
+            found = []
+            for n in looks:
+                y = np.where(np.arange(1700) < n, truth, np.nan)
+                sample = Sample(y, Clusters(np.arange(1700), 1700))
+                e = prediction_powered(sample, alone(said), Asked(anytime=anytime)).estimate
+                found.append(e.low <= 0.15 <= e.high)
+            missed[anytime] += not all(found)
+    assert missed[True] <= 0.05 * 60
+    assert missed[False] > 0.1 * 60
+    none = of_labels(replace(sample, y=np.where(np.isnan(y), y, 0.0)), Asked(anytime=True))
+    assert none.high > of_labels(replace(sample, y=np.where(np.isnan(y), y, 0.0))).high > 0

@@ -1,0 +1,1 @@
+"""Rates of labels by system, from few human labels and many verdicts."""

@@ -1,0 +1,97 @@
+"""`judgebench estimate`: how often does each label occur, by system?"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from judgebench.cli.options import (
+    AS_DESIGNED,
+    AS_IN_THE_RUN,
+    NO_FILES,
+    AllowIncomplete,
+    Commands,
+    Design,
+    Files,
+    RunOrTables,
+    Truth,
+    columns_of,
+)
+from judgebench.cli.score import open_study
+from judgebench.cli.show import ONE_SCREEN, Output, show
+
+commands = Commands()
+
+
+@commands.command(epilog="Example: judgebench estimate labels.csv verdicts.csv --by system")
+def estimate(
+    run: RunOrTables = None,
+    files: Files = NO_FILES,
+    truth: Truth = AS_IN_THE_RUN,
+    design: Design = AS_DESIGNED,
+    by: Annotated[
+        str,
+        typer.Option(metavar="COLUMN", help="Rates by each value of this column. Default: system."),
+    ] = "",
+    drawn: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="HOW",
+            help="How labelled answers were drawn: random, or by a column: weight=COLUMN, "
+            "probability=COLUMN, strata=COLUMN. Repeatable.",
+        ),
+    ] = None,
+    width: Annotated[
+        float | None,
+        typer.Option(
+            metavar="WIDTH",
+            help="Say how many more labels make an interval this wide, such as 0.02.",
+        ),
+    ] = None,
+    anytime: Annotated[
+        bool,
+        typer.Option(
+            "--anytime", help="Wider limits, which hold at every look while labels arrive."
+        ),
+    ] = False,
+    score: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="HUMAN=COLUMN,COLUMN",
+            help="Of one table: the mean of a column of numbers that people gave, from columns of "
+            "numbers that predict it. Repeatable.",
+        ),
+    ] = None,
+    to: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Also write a page, CSV, Markdown and LaTeX there."),
+    ] = None,
+    allow_incomplete: AllowIncomplete = False,
+    output: Output = ONE_SCREEN,
+) -> None:
+    """Estimate how often each label occurs, by system: from few human labels and many verdicts.
+
+    Four ways stand side by side: human labels alone, with the verdicts (PPI++), Rogan-Gladen, and
+    the verdicts alone, which are no valid estimate by themselves.
+    """
+    from judgebench import api
+    from judgebench.rates.run import drawn_of
+
+    keep = [c for c in (by, *drawn_of(drawn or ()).columns) if c not in ("", "system", "question")]
+    files = replace(files, keep=",".join(dict.fromkeys(keep)) or None)
+    given = {**truth.given, **design.given}
+    if score:
+        scores = {k: v.split(",") for k, v in columns_of(score, "--score").items()}
+        table: Any = next(iter(run or ()), None)
+        columns = {"question": files.question or ""}
+    else:
+        table, scores, columns = open_study(run, files, given, (), allow_incomplete, output), {}, {}
+    found = api.estimate(
+        table, by=by, drawn=drawn or (), width=width, anytime=anytime, scores=scores,
+        columns=columns,
+    )  # fmt: skip
+    written = api.report(found, to) if to else None
+    show({"estimate": found}, found.name, output, written)

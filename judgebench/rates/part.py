@@ -1,0 +1,270 @@
+"""The presentation of rates: a table for each metric and judge, differences, and a figure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from judgebench.rates.population import COMBINED
+from judgebench.rates.result import ALL, WAYS, Rates
+from judgebench.records import Estimate
+from judgebench.results.layout import Content, Keys, Layout
+from judgebench.results.part import Block, Intervals, Lane, LaneKind, Part
+from judgebench.results.rows import Row
+from judgebench.results.tables import DASH, NO_REASON, Cell, Table
+from judgebench.words import listed
+
+_SAVED = "Labels saved"
+_NOT_NEEDED = "not needed: all of these answers have a human label"
+_NOTES = (
+    "Verdicts alone: the judge's own labels, with its errors, so that their interval does not "
+    "hold the true rate. PPI++ and Rogan-Gladen remove these errors as far as the answers with "
+    "human labels show them.",
+    "Labels saved: how many more human labels alone would be needed for as narrow an interval as "
+    "PPI++ has, and how many times as many that would be; a plain estimate. Negative where the "
+    "verdicts do harm.",
+    "The intervals are for answers such as these; for the rate among just these answers they are "
+    "on the wide side.",
+)
+_SHORT = "* with the judge's errors: no valid estimate by itself."
+# The valid ways first, and last what a narrow screen may break off.
+_HEADS = {"human": "Human labels", "ppi": "PPI++", "verdicts": "Verdicts*",
+          "rogan_gladen": "Rogan-Gladen"}  # fmt: skip
+_MOST_PAIRS = 6
+_LANES: dict[str, LaneKind] = {"human": "human", "ppi": "judge", "rogan_gladen": "judge",
+                               "verdicts": "control"}  # fmt: skip
+
+
+def rates_part(r: Rates) -> Part:
+    """The part of the rates."""
+    whole = tuple(rates_table(r, m, judge) for m in r.titles for judge in _voices(r, m))
+    short = tuple(short_table(r, m, label) for m in r.titles for label in r.main[m])
+    paper = tuple(short_table(r, m, r.main[m][0], paper=True) for m in r.titles)
+    figures = tuple(f for m in r.titles for f in _figures(r, m))
+    apart = tuple(differences_tables(r))
+    what_if: Mapping[str, Any] = {"asks": "what_if", "on_screen": True}
+    blocks = (
+        Block("Rates of the labels", tuple(r.compared), whole, figures, **what_if),
+        Block("Differences of rates", tables=apart, folded=True, **what_if),
+    )
+    alone = (_SHORT,) if r.found.select("rate", "verdicts") else ()
+    said = (*_in_words(r), *_differ(r), *alone)
+    screen = (Block(text=tuple(r.compared)), Block(tables=short), Block(text=said))
+    return Part(
+        "rates", "how often each label occurs", r.found, blocks, r.notes, (), screen, paper,
+        r.urgent, own_file=True, headline=r.headline, answer=" ".join(_in_words(r)),
+    )  # fmt: skip
+
+
+def short_table(r: Rates, metric: str, label: str, *, paper: bool = False) -> Table:
+    """One label in per cent: groups down, the ways across, with the judge that helps most; on
+    `paper` without Rogan-Gladen, to fit a column."""
+    judge = _best(r, metric)
+    ways = [way for way in WAYS if way == "human" or _measured(r, metric, judge, way)]
+    left_out = ("rogan_gladen",) if paper else ()
+    shown = [way for way in _HEADS if way in ways and way not in left_out]
+    across = [(_HEADS[way], {"way": way}) for way in shown]
+    if r.width is not None and "ppi" in ways:
+        across.insert(3, ("More labels", {"way": "needed"}))
+
+    def cell(keys: Keys) -> Content:
+        way = keys["way"]
+        if way == "needed":
+            return _cell(r, judge, keys)
+        about = {key: value for key, value in keys.items() if key != "way"}
+        e = r.found.find(way, "rate", judge="" if way == "human" else judge, **about)
+        if label.startswith("mean "):
+            return Cell(estimate=e)
+        return in_per_cent(e, " " if paper else "\n", bare=way == "verdicts")
+
+    lines = [
+        ((_counted(r, metric, label, group),), {"metric": metric, "of": label, "group": group})
+        for group in _groups(r, metric)
+    ]
+    number = list(r.titles).index(metric) + 1, r.main[metric].index(label) + 1
+    head = f"{(r.by or 'answers').capitalize()} (labelled)"
+    key, title = f"rate-{number[0]}-{number[1]}", f"{r.titles[metric]}: {label}"
+    notes = (_SHORT,) if paper else ()
+    return Layout(key, title, (head,), notes).crossed(lines, across, cell)
+
+
+def in_per_cent(e: Estimate, gap: str = " ", *, bare: bool = False) -> str:
+    """`53 % [29, 76]`, with a decimal below 10 %; without its interval where `bare`.
+
+    >>> in_per_cent(Estimate(0.034, 0.021, 0.12))
+    '3.4 % [2.1, 12]'
+    """
+    if e.value is None:
+        return DASH
+    value, low, high = (_per_cent(x or 0.0) for x in (e.value, e.low, e.high))
+    return f"{value} %" if bare or e.low is None else f"{value} %{gap}[{low}, {high}]"
+
+
+def _per_cent(x: float) -> str:
+    return f"{100 * x:.{1 if x < 0.0995 else 0}f}".removesuffix(".0")
+
+
+def _differ(r: Rates) -> Iterator[str]:
+    """Which groups differ for certain, label by label."""
+    for metric, title in r.titles.items():
+        for label in r.main[metric]:
+            rows = r.found.select("difference", metric=metric, judge=_best(r, metric), of=label)
+            certain = [_ordered(row) for row in rows if _certain(row.estimate)]
+            more = len(certain) - _MOST_PAIRS
+            if rows:
+                said = "; ".join(certain[:_MOST_PAIRS]) or f"no two {r.by}s differ for certain"
+                said += f" and {more} more" if more > 0 else ""
+                yield f"{title}, {label}: {said} ({len(rows)} pairs compared together)."
+
+
+def _ordered(row: Row) -> str:
+    """`b > a`: the group with the higher rate first."""
+    rises = (row.estimate.value or 0.0) > 0
+    a, b = row["group"], row["against"]
+    return f"{a} > {b}" if rises else f"{b} > {a}"
+
+
+def _groups(r: Rates, metric: str) -> list[str]:
+    """The groups, all answers last."""
+    found = list(dict.fromkeys(row["group"] for row in r.found.select("rate", metric=metric)))
+    return [*(group for group in found if group != ALL), ALL]
+
+
+def _voices(r: Rates, metric: str) -> list[str]:
+    """The judges, and all together, that said something of a metric; "" without any."""
+    found = [j for j in r.found.values("judge", "rate") if j]
+    there = [j for j in found if r.found.select("rate", judge=j, metric=metric)]
+    return there or [""]
+
+
+def _best(r: Rates, metric: str) -> str:
+    """The judge whose verdicts save the most labels over all answers: of the labels on a screen."""
+
+    def saved(judge: str) -> float:
+        found = [
+            r.found.find("saved", "labels", judge=judge, metric=metric, of=of, group=ALL).value
+            for of in r.main[metric]
+        ]
+        return sum(x for x in found if x is not None)
+
+    return max(_voices(r, metric), key=saved)
+
+
+def rates_table(r: Rates, metric: str, judge: str) -> Table:
+    """A line for each label and group, a column for each way."""
+    labels = list(dict.fromkeys(row["of"] for row in r.found.select("rate", metric=metric)))
+    lines = [
+        ((label, *([_counted(r, metric, label, group)] if r.by else [])),
+         {"metric": metric, "of": label, "group": group})
+        for label in labels
+        for group in _groups(r, metric)
+    ]  # fmt: skip
+    ways = [way for way in WAYS if way == "human" or _measured(r, metric, judge, way)]
+    across = [(WAYS[way], {"way": way}) for way in ways]
+    if "ppi" in ways:
+        across.append((_SAVED, {"way": "saved"}))
+    if r.width is not None and "ppi" in ways:
+        across.append((f"More labels for a width of {r.width:g}", {"way": "needed"}))
+    of = f", with the verdicts of {judge}" if judge else ""
+    stubs = ("Label", r.by.capitalize()) if r.by else ("Label",)
+    number = list(r.titles).index(metric) + 1, _voices(r, metric).index(judge) + 1
+    key, title = f"rates-{number[0]}-{number[1]}", f"{r.titles[metric]}: rates{of}"
+    return Layout(key, title, stubs, _NOTES).crossed(lines, across, lambda k: _cell(r, judge, k))
+
+
+def _measured(r: Rates, metric: str, judge: str, way: str) -> bool:
+    return bool(r.found.select("rate", way, metric=metric, judge=judge))
+
+
+def _counted(r: Rates, metric: str, label: str, group: str) -> str:
+    """`gpt-4 (20)`: how many of its answers have human labels."""
+    given = r.found.find("given", "labels", metric=metric, of=label, group=group)
+    return f"{group} ({given.value or 0:,.0f})"
+
+
+def _cell(r: Rates, judge: str, keys: Keys) -> Content:
+    about = {key: value for key, value in keys.items() if key != "way"}
+    way = keys["way"]
+    if way == "human":
+        return r.found.find("human", "rate", **about)
+    about["judge"] = judge
+    if way in ("saved", "needed"):
+        return _labels_cell(r, way, about)
+    found = r.found.find(way, "rate", **about)
+    if not r.found.select("rate", way, **about):
+        return Cell(DASH, remark=_NOT_NEEDED)
+    return Cell(estimate=found)
+
+
+def _labels_cell(r: Rates, way: str, about: Keys) -> Cell:
+    """`+57 (1.60 ×)` labels saved, or `120` more that are needed."""
+    if not r.found.select("labels", way, **about):
+        ppi = r.found.select("rate", "ppi", **about)
+        reason = f"undefined: {ppi[0].estimate.reason or NO_REASON}" if ppi else _NOT_NEEDED
+        return Cell(DASH, remark=reason)
+    e = r.found.find(way, "labels", **about)
+    if e.value is None:
+        return Cell(DASH, remark=f"undefined: {e.reason}")
+    if way == "needed":
+        return Cell(f"{e.value:,.0f}")
+    shown = "0" if abs(e.value) < 0.5 else f"{e.value:+,.0f}"
+    return Cell(f"{shown} ({1 + e.value / e.n:.2f} ×)") if e.n else Cell(shown)
+
+
+def differences_tables(r: Rates) -> Iterator[Table]:
+    """A table for each metric: every two groups, by human labels alone and with each judge."""
+    for number, (metric, title) in enumerate(r.titles.items(), start=1):
+        note = (
+            "Intervals hold for all pairs together (Bonferroni); answers to the same questions are "
+            "compared as such."
+        )
+        layout = Layout(
+            f"rate_differences-{number}", f"{title}: differences between {r.by}s",
+            ("Label", "Between"), (note,), signed=("human", "ppi"),
+        )  # fmt: skip
+        yield layout.of(
+            r.found.select("difference", metric=metric),
+            lambda row: (row["of"], f"{row['group']} - {row['against']}"),
+            lambda row: f"With {row.judge}" if row.judge else WAYS["human"],
+        )
+
+
+def _certain(e: Estimate) -> bool:
+    """True where the interval does not hold 0."""
+    return e.low is not None and e.high is not None and not e.low <= 0 <= e.high
+
+
+def _figures(r: Rates, metric: str) -> Iterator[Intervals]:
+    """One for each label on the screen: groups down, an interval for each way."""
+    judge = _best(r, metric)
+    for number, label in enumerate(r.main[metric], start=1):
+        lines = []
+        rows = r.found.select("rate", metric=metric, of=label)
+        for group in _groups(r, metric):
+            lanes = [
+                Lane(WAYS[row.statistic], _LANES[row.statistic], row.estimate)
+                for way in WAYS
+                for row in rows
+                if row["group"] == group and row.statistic == way and row.judge in ("", judge)
+            ]
+            lines.append((group, tuple(lanes)))
+        yield Intervals(
+            f"rates_{metric}-{number}", f"{r.titles[metric]}: {label}", tuple(lines),
+            "Rate with its interval", down=(r.by or "answers").capitalize(),
+        )  # fmt: skip
+
+
+def _in_words(r: Rates) -> Iterator[str]:
+    """What the verdicts are worth, metric by metric."""
+    for metric, title in r.titles.items():
+        judge = _best(r, metric)
+        given = r.found.select("labels", "given", metric=metric, group=ALL)
+        about = {"judge": judge, "metric": metric, "group": ALL}
+        found = {of: r.found.find("saved", "labels", of=of, **about) for of in r.main[metric]}
+        saved = [(of, e.value) for of, e in found.items() if e.value is not None]
+        if not given or not saved:
+            continue
+        n = given[0].estimate.value or 0.0
+        worth = listed([f"{n + more:,.0f} ({of})" for of, more in saved])
+        who = "of all judges together" if judge == COMBINED else f"of {judge}"
+        yield f"{title}: with the verdicts {who}, {n:,.0f} human labels are worth {worth}."

@@ -1,0 +1,271 @@
+"""Answers of which some are labelled, whatever they were read from: a study or one table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from judgebench.alignment.caveats import reference_labels
+from judgebench.data.columns import Columns, read_columns
+from judgebench.data.findings import nearest
+from judgebench.errors import Problem, SetupError, raise_any
+from judgebench.rates.result import ALL, MEAN, Drawn
+from judgebench.rubric import Metric
+from judgebench.stats.arrays import Clusters, FloatArray, IntArray, ratio
+from judgebench.stats.partly_labelled import Prediction, cross_fitted
+from judgebench.stats.resample import DEFAULT_RESAMPLING
+from judgebench.studies.answers import text_lengths
+from judgebench.studies.study import Study
+
+Mask = NDArray[np.bool_]
+MOST_GROUPS = 40  # values of a column that are groups
+FEWEST = 20  # human labels from which judges are combined, and questions that are enough
+COMBINED = "all judges together"
+KINDS = ("weight", "probability", "strata")
+_BUILT_IN = ("system", "question", "group")
+
+
+@dataclass(frozen=True)
+class Target:
+    """Something whose mean over answers is asked for: `y` (items,), NaN without a human label, and
+    by label the `values` whose mean that is; none of a score."""
+
+    name: str
+    y: FloatArray
+    values: FloatArray | None = None
+    is_rate: bool = True
+
+    def said(self, judged: IntArray) -> FloatArray:
+        """What the verdicts say (items,). A verdict without a label is a label of its own: none of
+        those that are counted, and of a mean as the other verdicts are."""
+        assert self.values is not None
+        read = judged >= 0
+        failed = 0.0 if self.is_rate or not read.any() else self.values[judged[read]].mean()
+        return np.where(read, self.values[judged], failed)
+
+
+@dataclass(frozen=True)
+class Voice:
+    """A judge, or several together: the answers on which a verdict is due, and by the name of a
+    target what is predicted of it."""
+
+    name: str
+    due: Mask
+    predicted: Mapping[str, Prediction]
+
+
+@dataclass(frozen=True)
+class Measure:
+    """What is estimated of a metric or a score: its targets, those `main` ones that a screen
+    shows, who says something of them, on which answers (`about`), and the columns of numbers by
+    which labelled and other answers are compared."""
+
+    key: str
+    title: str
+    targets: Sequence[Target]
+    main: Sequence[str]
+    voices: Sequence[Voice]
+    about: Mask
+    traits: Mapping[str, FloatArray]
+
+
+@dataclass(frozen=True)
+class Population:
+    """The answers. `table` holds what is known of each; `whose` says whose labels they are."""
+
+    name: str
+    table: Columns
+    clusters: Clusters
+    whose: str
+    level: float = DEFAULT_RESAMPLING.level
+    notes: tuple[str, ...] = ()
+    gaps: tuple[str, ...] = ()
+
+    @property
+    def n(self) -> int:
+        """The number of answers."""
+        return len(self.clusters)
+
+    def texts(self, column: str) -> NDArray[np.object_]:
+        """The cells of a column (items,). Raises SetupError where the answers have none."""
+        cells = self.table.cells.get(column, ())
+        if not any(cells):
+            known = [c for c, found in self.table.cells.items() if any(found)]
+            message = f"is no column of the answers{nearest(column, known)}"
+            raise SetupError(
+                Problem(message, field="column", found=column, allowed=", ".join(known))
+            )
+        return np.array(cells, dtype=object)
+
+    def groups(self, by: str) -> Mapping[str, Mask]:
+        """All answers, and those of each value of a column. Raises SetupError for too many."""
+        whole = np.ones(self.n, dtype=np.bool_)
+        if not by:
+            return {ALL: whole}
+        texts = self.texts(by)
+        values = sorted(set(texts[texts != ""].tolist()))
+        if len(values) > MOST_GROUPS:
+            message = f"has {len(values):,} values, and at most {MOST_GROUPS} are groups"
+            raise SetupError(Problem(message, field="by", found=by))
+        return {ALL: whole, **{value: texts == value for value in values}}
+
+    def usual_by(self) -> str:
+        """The systems, where there are several."""
+        systems = set(self.table.cells.get("system", ()))
+        return "system" if 1 < len(systems) <= MOST_GROUPS else ""
+
+    def usual_draw(self) -> Drawn:
+        """By a column of weights or probabilities of a usual name, where the answers have one."""
+        plain = {c.lower().replace(" ", "_").replace("-", "_"): c for c in self.table.cells}
+        weight = next((plain[n] for n in ("weight", "sampling_weight") if n in plain), "")
+        names = ("probability", "inclusion_probability")
+        return Drawn(weight, "" if weight else next((plain[n] for n in names if n in plain), ""))
+
+    def strata(self, drawn: Drawn) -> IntArray | None:
+        """The stratum of each answer."""
+        found = drawn.strata and np.unique(
+            self.texts(drawn.strata).astype(str), return_inverse=True
+        )
+        return found[1] if found else None
+
+    def weights(self, drawn: Drawn, labelled: Mask) -> FloatArray | None:
+        """One over the chance of each labelled answer to be labelled. Raises SetupError with every
+        cell that is none."""
+        column, most = drawn.weight or drawn.probability, 1.0 if drawn.probability else np.inf
+        if not column:
+            return None
+        self.texts(column)
+        found = self.table.numbers(column)[:, 0]
+        wrong = np.flatnonzero(labelled & ~((found > 0) & (found <= most)))
+        raise_any([
+            Problem("must be a positive number" + ", at most 1" * (most == 1), self.table.file,
+                    self.table.lines[row], column, self.table.cells[column][row])
+            for row in wrong.tolist()
+        ])  # fmt: skip
+        return ratio(1.0, found) if drawn.probability else found
+
+
+def of_study(study: Study) -> tuple[Population, list[Measure]]:
+    """The answers of a study, and each metric that somebody labelled."""
+    answers = study.answers
+    names = dict.fromkeys((*_BUILT_IN, *(key for answer in answers for key in answer.metadata)))
+    cells = {
+        name: [
+            str(getattr(answer, name)) if name in _BUILT_IN else answer.metadata.get(name, "")
+            for answer in answers
+        ]
+        for name in names
+    }
+    whose = "The rate of a label is how often an annotator gives it, the mean of all of them."
+    population = Population(
+        study.name, Columns(study.name, range(1, len(answers) + 1), cells), study.clusters,
+        whose if study.config.rule == "each" else reference_labels(study),
+        study.resampling.level, study.notes, study.gaps,
+    )  # fmt: skip
+    labelled = [m for m in study.rubric.metrics if (study.humans[m.id].truth >= 0).any()]
+    lengths = np.log1p(np.fromiter(text_lengths(answers.all), dtype=np.float64))
+    return population, [_of_metric(study, metric, lengths) for metric in labelled]
+
+
+def _of_metric(study: Study, metric: Metric, lengths: FloatArray) -> Measure:
+    targets = _targets(study, metric)
+    names, k = [target.name for target in targets], len(metric.labels)
+    about = study.answers.of_kind(metric, study.rubric)
+    judged = {j.name: study.judged(j, metric) for j in study.real_judges}
+    due = {j.name: study.due(j, metric) for j in study.real_judges}
+    voices = [
+        Voice(name, due[name], {t.name: _as_it_is(t.said(labels)) for t in targets})
+        for name, labels in judged.items()
+    ]
+    main = [names[k - 1], *names[k : 2 * k - 2]]  # the severe ones
+    if metric.kind == "nominal":
+        rarer = int(np.nanmean(targets[0].y) > np.nanmean(targets[1].y))
+        main = names if k > 2 else [names[rarer]]
+    traits = {"length of the text (logarithm)": lengths}
+    for name, labels in judged.items():
+        if due[name][about].all():
+            texts = [*enumerate(metric.label_texts)][1 if k == 2 else 0 :]
+            traits |= {f"{name}: {text}": (labels == i).astype(np.float64) for i, text in texts}
+            traits[f"{name}: no label"] = (labels < 0).astype(np.float64)
+    columns = [(labels == i).astype(np.float64) for labels in judged.values() for i in range(-1, k)]
+    due_to_all = np.logical_and.reduce([about, *due.values()])
+    voices += _together(targets, columns, due_to_all, study.clusters) if len(judged) > 1 else []
+    return Measure(metric.id, metric.title, targets, main, voices, about, traits)
+
+
+def _as_it_is(f: FloatArray) -> Prediction:
+    return Prediction(f, f)
+
+
+def _together(
+    targets: Sequence[Target], columns: Sequence[FloatArray], due: Mask, clusters: Clusters
+) -> list[Voice]:
+    """All judges as one, where there are labels enough to learn how to combine them."""
+    X = np.stack([x for x in columns if np.ptp(x)] or columns[:1], axis=1)
+    if (~np.isnan(targets[0].y) & due).sum() < FEWEST:
+        return []
+    found = {t.name: cross_fitted(np.where(due, t.y, np.nan), X, clusters) for t in targets}
+    return [Voice(COMBINED, due, found)]
+
+
+def _targets(study: Study, metric: Metric) -> list[Target]:
+    """The rate of each label; of ordered ones also of a label or worse, and the mean severity.
+    Under the rule `each` the rates are those of a random annotator."""
+    humans, k = study.humans[metric.id], len(metric.labels)
+
+    def mean(values: FloatArray) -> FloatArray:
+        y = np.full(len(humans.truth), np.nan)
+        if humans.config.rule == "each":
+            given = humans.made.values
+            total = np.where(given >= 0, values[given], 0.0).sum(axis=1)
+            y[humans.ratings.rows] = ratio(total, (given >= 0).sum(axis=1))
+            return y
+        known = humans.truth >= 0
+        y[known] = values[humans.truth[known]]
+        return y
+
+    wanted = dict(zip(metric.label_texts, np.eye(k), strict=True))
+    if metric.kind == "ordinal":
+        worse = [(np.arange(k) >= label).astype(np.float64) for label in range(1, k - 1)]
+        texts = metric.label_texts[1 : k - 1]
+        wanted |= {f"{t} or worse": values for t, values in zip(texts, worse, strict=True)}
+    found = [Target(name, mean(values), values) for name, values in wanted.items()]
+    if metric.kind == "ordinal" and k > 2:
+        of_label = np.array(metric.severities, dtype=np.float64)
+        found.append(Target(MEAN, mean(of_label), of_label, is_rate=False))
+    return found
+
+
+def of_table(
+    table: Any, scores: Mapping[str, Sequence[str]], question: str = ""
+) -> tuple[Population, list[Measure]]:
+    """The answers of a table with a row each, and each of its columns of human `scores`, blank
+    where nobody gave one, with the columns of numbers that predict it. `question` is the column
+    that says which rows belong together. Raises SetupError."""
+    needed = [*scores, *(c for columns in scores.values() for c in columns)]
+    read = read_columns(table, [*needed, *([question] if question else [])])
+    numbers = dict(zip(needed, read.numbers(*needed).T, strict=True))
+    lines = [str(line) for line in read.lines]
+    clusters = Clusters.of(read.filled(question) if question else lines)
+    population = Population("scores", read, clusters, "Means of scores that people gave.")
+    about, measures = np.ones(len(lines), dtype=np.bool_), []
+    for column, predictors in scores.items():
+        target = Target(f"mean {column}", numbers[column], is_rate=False)
+        known = {p: numbers[p] for p in predictors}
+        voices = [
+            Voice(p, ~np.isnan(x), {target.name: _as_it_is(np.where(np.isnan(x), 0.0, x))})
+            for p, x in known.items()
+        ]
+        traits = {p: x for p, x in known.items() if not np.isnan(x).any()}
+        if len(known) > 1:
+            due = np.logical_and.reduce([v.due for v in voices])
+            spread = [
+                np.where(due, x - np.nanmean(x), 0) / (np.nanstd(x) or 1) for x in known.values()
+            ]
+            voices += _together([target], spread, due, clusters)
+        measures.append(Measure(column, column, [target], [target.name], voices, about, traits))
+    return population, measures

@@ -1,0 +1,86 @@
+"""Rates of labels: what was asked for, and every number that was found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from judgebench.errors import SetupError
+from judgebench.results.rows import Results
+from judgebench.results.shown import Shown
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+ALL = "all"
+MEAN = "mean severity"
+WAYS = {
+    "human": "Human labels alone",
+    "ppi": "With the verdicts (PPI++)",
+    "rogan_gladen": "Rogan-Gladen",
+    "verdicts": "Verdicts alone",
+}
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """How the answers that people labelled were drawn: with a chance of their own, which the column
+    `probability` or one over which the column `weight` holds; within the `strata` of a column; else
+    all with the same chance, which is tested unless `random` says so."""
+
+    weight: str = ""
+    probability: str = ""
+    strata: str = ""
+    random: bool = False
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns that it names."""
+        return [c for c in (self.weight, self.probability, self.strata) if c]
+
+    @property
+    def is_said(self) -> bool:
+        """True where somebody says it."""
+        return self.random or bool(self.columns)
+
+
+NOT_SAID = Drawn()
+
+
+@dataclass(frozen=True, repr=False)
+class Rates(Shown):
+    """The rate of each label, by system, in four ways.
+
+    Rows of `found` are of the analysis `rate` (statistics as in WAYS), `difference` of two groups
+    (`human`, `ppi`) and `labels` (`given`, `saved`, `needed`), with the keys `of` (the label, or
+    `X or worse`, or `mean severity`) and `group`. `titles` are those of metrics by their ids,
+    `main` the keys `of` of each metric that a screen shows.
+    """
+
+    found: Results
+    titles: Mapping[str, str]
+    main: Mapping[str, Sequence[str]]
+    name: str
+    headline: str
+    n_answers: int
+    by: str = ""
+    width: float | None = None
+    compared: Sequence[str] = ()
+    notes: tuple[str, ...] = ()
+    urgent: tuple[str, ...] = ()
+    gaps: tuple[str, ...] = ()
+
+    presented_by = "judgebench.rates.part:rates_part"
+
+    def plot(self) -> Axes:
+        """The rates of the first label that a screen shows, systems down, an interval for each way,
+        as axes of matplotlib. Raises SetupError where nothing was estimated."""
+        from judgebench.results.figure import plot_intervals
+        from judgebench.results.part import Intervals, figures_of
+
+        for figure in figures_of([self.part]):
+            if isinstance(figure, Intervals):
+                axes: Axes = plot_intervals(figure)
+                return axes
+        raise SetupError("there is nothing to plot: no metric has human labels")

@@ -1,0 +1,276 @@
+"""Estimate rates and means: each label, by system, by four ways side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+import numpy as np
+
+from judgebench.data.findings import nearest
+from judgebench.errors import Problem, SetupError, raise_any
+from judgebench.rates.population import (
+    COMBINED,
+    FEWEST,
+    KINDS,
+    Mask,
+    Measure,
+    Population,
+    Target,
+    Voice,
+    of_study,
+)
+from judgebench.rates.result import ALL, NOT_SAID, Drawn, Rates
+from judgebench.records import Estimate
+from judgebench.results.rows import Results, Row
+from judgebench.stats.arrays import FloatArray
+from judgebench.stats.partly_labelled import (
+    Asked,
+    Prediction,
+    Sample,
+    correlation,
+    difference,
+    labels_for_width,
+    of_labels,
+    prediction_powered,
+    rogan_gladen,
+    unlike,
+)
+from judgebench.studies.study import Study
+from judgebench.words import counted, listed
+
+_MOST_COMPARED = 10  # groups of which every two are compared
+_MOST_DIFFER = 3  # traits that a sentence names
+UNLIKE = "labelled answers do not look like the others"
+_SAY_HOW = (
+    "So there is no interval, unless --drawn says how they were drawn: weight=COLUMN, "
+    "probability=COLUMN or strata=COLUMN, or random if they were all the same."
+)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is asked for: rates by each value of the column `by`, of answers `drawn` so, how many
+    labels make an interval of that `width`, and limits that hold at `anytime`."""
+
+    by: str = ""
+    drawn: Drawn = NOT_SAID
+    width: float | None = None
+    anytime: bool = False
+
+
+def estimate(population: Population, measures: Sequence[Measure], plan: Plan) -> Rates:
+    """Estimate the means of all targets, of all answers and of each group.
+
+    Raises SetupError for a column that the answers do not have, and where nobody labelled any.
+    """
+    if not any((~np.isnan(t.y)).any() for one in measures for t in one.targets):
+        raise SetupError(Problem("no answer has a human label, so no rate can be estimated"))
+    if plan.width is not None and plan.width <= 0:
+        raise SetupError(Problem("must be more than 0", field="width", found=str(plan.width)))
+    drawn = plan.drawn if plan.drawn.is_said else population.usual_draw()
+    plan = replace(plan, by=plan.by or population.usual_by(), drawn=drawn)
+    found = [_Measured(population, plan, one) for one in measures]
+    labelled = np.any([~np.isnan(one.targets[0].y) for one in measures], axis=0)
+    rows = [row for one in found for row in one.rows()]
+    by = [f"by {plan.by}"] if plan.by else []
+    size = f"{population.name} · {counted(population.n, 'answer')}"
+    return Rates(
+        found=Results(tuple(rows)),
+        titles={one.key: one.title for one in measures},
+        main={one.key: one.main for one in measures},
+        name=population.name,
+        headline=" · ".join([size, f"{labelled.sum():,} with human labels", *by]),
+        n_answers=population.n,
+        by=plan.by,
+        width=plan.width,
+        compared=(population.whose,),
+        notes=(*(note for one in found for note in one.notes),
+               *_assumed(population, plan, labelled), *population.notes),
+        urgent=tuple(dict.fromkeys(note for one in found for note in one.alarms)),
+        gaps=population.gaps,
+    )  # fmt: skip
+
+
+def drawn_of(given: Sequence[str]) -> Drawn:
+    """How labels were drawn, of texts such as `random` or `strata=type`. Raises SetupError."""
+    columns: dict[str, str] = {}
+    problems = []
+    for text in filter(None, given):
+        kind, _, column = text.partition("=")
+        if kind in KINDS and column:
+            columns[kind] = column
+        elif text != "random":
+            allowed = f"random, {', '.join(f'{kind}=COLUMN' for kind in KINDS)}"
+            message = f"is unknown{nearest(kind, (*KINDS, 'random'))}"
+            problems.append(Problem(message, "", None, "drawn", text, allowed))
+    raise_any(problems)
+    return Drawn(**columns, random="random" in given)
+
+
+def measure_rates(study: Study) -> Rates | None:
+    """The rates as a part of a report: None unless verdicts add something, because a judge labelled
+    answers that nobody else did."""
+    for metric in study.rubric.metrics:
+        known = study.humans[metric.id].truth >= 0
+        more = (study.judged(j, metric)[~known] >= 0 for j in study.real_judges)
+        if known.any() and not known.all() and any(found.any() for found in more):
+            return estimate(*of_study(study), Plan())
+    return None
+
+
+class _Measured:
+    """The numbers of one measure."""
+
+    def __init__(self, population: Population, plan: Plan, measure: Measure) -> None:
+        self.population, self.plan, self.measure = population, plan, measure
+        self.groups = population.groups(plan.by)
+        labelled = ~np.isnan(measure.targets[0].y)
+        self.weights = population.weights(plan.drawn, labelled)
+        self.strata = population.strata(plan.drawn)
+        self.alarms: list[str] = []
+        self.notes: list[str] = []
+        self.unlike = {group: self._is_unlike(group) for group in self.groups}
+
+    def rows(self) -> Iterator[Row]:
+        """Every number."""
+        for target in self.measure.targets:
+            whole = self._sample(target)
+            for group, rows in self.groups.items():
+                yield from self._of_labels(target, whole.at(rows & self.measure.about), group)
+                for voice in self.measure.voices:
+                    if (asked := rows & voice.due).any():
+                        yield from self._of_voice(target, whole.at(asked), voice, group)
+            yield from self._differences(target, whole)
+
+    def _sample(self, target: Target) -> Sample:
+        return Sample(target.y, self.population.clusters, self.weights, self.strata)
+
+    def _asked(self, target: Target, level: float | None = None) -> Asked:
+        return Asked(level or self.population.level, target.is_rate, self.plan.anytime)
+
+    def _row(self, analysis: str, statistic: str, e: Estimate, target: Target,
+             **keys: str) -> Row:  # fmt: skip
+        judge = keys.pop("judge", "")
+        return Row(analysis, statistic, e, judge, self.measure.key, {"of": target.name, **keys})
+
+    def _of_labels(self, target: Target, sample: Sample, group: str) -> Iterator[Row]:
+        found = self._guarded(of_labels(sample, self._asked(target)), group)
+        found = replace(found, n_missing=len(sample.y) - sample.n)
+        yield self._row("rate", "human", found, target, group=group)
+        given = Estimate(float(sample.n), n=len(sample.y))
+        yield self._row("labels", "given", given, target, group=group)
+
+    def _of_voice(self, target: Target, sample: Sample, voice: Voice, group: str) -> Iterator[Row]:
+        asked, keys = self._asked(target), {"group": group, "judge": voice.name}
+        F = _at(voice.predicted[target.name], self.groups[group] & voice.due)
+        if voice.name != COMBINED:
+            alone = of_labels(Sample(F.every, sample.clusters), asked)
+            yield self._row("rate", "verdicts", alone, target, **keys)
+        if sample.n == len(sample.y):
+            return  # the human labels are of all these answers
+        powered = prediction_powered(sample, F, asked)
+        ppi = self._guarded(powered.estimate, group)
+        yield self._row("rate", "ppi", ppi, target, **keys)
+        if powered.effective is not None:
+            saved = Estimate(powered.effective - sample.n, n=sample.n)
+            yield self._row("labels", "saved", saved, target, **keys)
+        if self.plan.width is not None:
+            needed = labels_for_width(sample, powered, self.plan.width, asked)
+            yield self._row("labels", "needed", needed, target, **keys)
+        if target.is_rate and voice.name != COMBINED:
+            corrected = self._guarded(rogan_gladen(sample, F.every, asked), group)
+            yield self._row("rate", "rogan_gladen", corrected, target, **keys)
+
+    def _differences(self, target: Target, whole: Sample) -> Iterator[Row]:
+        """Every two groups, by intervals that hold for all of them together (Bonferroni)."""
+        groups = [group for group in self.groups if group != ALL]
+        pairs = list(combinations(groups, 2))
+        if not pairs or len(groups) > _MOST_COMPARED:
+            return
+        level = 1 - (1 - self.population.level) / len(pairs)
+        nothing = np.zeros(len(whole.y))
+        human = Voice("", self.measure.about, {target.name: Prediction(nothing, nothing)})
+        for voice in (human, *self.measure.voices):
+            found = {g: self._powered(target, whole, voice, g, level) for g in groups}
+            for a, b in pairs:
+                (one, p), (other, q) = found[a], found[b]
+                apart = difference(one, other, correlation(whole.clusters, p, q))
+                method = f"{apart.method}; Bonferroni for {len(pairs)}" if apart.method else ""
+                way, keys = "ppi" if voice.name else "human", {"group": a, "against": b}
+                apart = replace(apart, method=method)
+                yield self._row("difference", way, apart, target, judge=voice.name, **keys)
+
+    def _powered(
+        self, target: Target, whole: Sample, voice: Voice, group: str, level: float
+    ) -> tuple[Estimate, FloatArray]:
+        """The estimate of a group at that level, and the influence of each item on it (items,)."""
+        rows, influence = self.groups[group] & voice.due, np.zeros(len(whole.y))
+        sample, F = whole.at(rows), _at(voice.predicted[target.name], rows)
+        powered = prediction_powered(sample, F, self._asked(target, level))
+        if powered.linear is not None:
+            influence[rows] = powered.linear.influence
+        elif not sample.why_none:
+            labels = np.where(sample.labelled, sample.y, 0.0)
+            influence[rows] = sample.w * (labels - sample.means(labels))
+        return self._guarded(powered.estimate, group), influence
+
+    def _guarded(self, e: Estimate, group: str) -> Estimate:
+        """Without an interval where the labelled answers are unlike the others."""
+        if not self.unlike[group] or e.value is None:
+            return e
+        return replace(e, low=None, high=None, reason=UNLIKE)
+
+    def _is_unlike(self, group: str) -> bool:
+        """True where no interval can be believed; what differs is noted."""
+        rows = self.groups[group] & self.measure.about
+        sample = self._sample(self.measure.targets[0]).at(rows)
+        found = unlike(sample, {name: x[rows] for name, x in self._traits(group).items()})
+        if not found:
+            return False
+        where = f" of {group}" if group != ALL else ""
+        said = listed([
+            f"{one.name} ({_shown(one.labelled)} of those labelled, {_shown(one.every)} of all)"
+            for one in found[:_MOST_DIFFER]
+        ])  # fmt: skip
+        note = f"{self.measure.title}: the labelled answers{where} differ from all in {said}."
+        if self.plan.drawn.is_said:
+            self.notes.append(note)
+            return False
+        self.alarms.append(f"{note} {_SAY_HOW}")
+        return True
+
+    def _traits(self, group: str) -> Mapping[str, FloatArray]:
+        """The columns by which labelled answers are compared with all; of all also the groups."""
+        others = {g: rows for g, rows in self.groups.items() if g != ALL and group == ALL}
+        of_groups = {f"{self.plan.by} {g}": x.astype(np.float64) for g, x in others.items()}
+        return {**self.measure.traits, **of_groups}
+
+
+def _at(F: Prediction, rows: Mask) -> Prediction:
+    return Prediction(F.every[rows], F.own[rows])
+
+
+def _shown(x: float) -> str:
+    return f"{100 * x:.0f} %" if 0 <= x <= 1 else f"{x:.2f}"
+
+
+def _assumed(population: Population, plan: Plan, labelled: Mask) -> Iterator[str]:
+    """What the intervals rest on."""
+    if column := plan.drawn.weight or plan.drawn.probability:
+        yield f"Labelled answers are weighted by the column {column}."
+    if plan.drawn.strata:
+        yield f"Labelled answers were drawn at random within each {plan.drawn.strata}."
+    if not plan.drawn.columns:
+        yield (
+            "The labelled answers are taken for a random sample of all: answers picked out because "
+            "they are hard or easy would bias every rate but the verdicts' own."
+        )
+    if plan.anytime:
+        yield (
+            "The limits hold at every look while labels arrive in batches, from about 50 labelled "
+            "answers or questions on."
+        )
+    if (few := population.clusters[labelled].occurring().n) < FEWEST:
+        yield f"The labels are of {counted(few, 'question')} only: intervals may be too narrow."
