@@ -44,6 +44,7 @@ class World:
     answers: int = 5000
     drawn: str = "random"  # or by what the judge says: "weights", "strata", "unsaid"
     judges: int = 1
+    bias: float = 0.0  # how much less specific the judge is on the answers of one system of two
     asked: Asked = field(default_factory=Asked)
 
     def study(self, random: np.random.Generator) -> tuple[Sample, np.ndarray, np.ndarray]:
@@ -56,7 +57,8 @@ class World:
         codes = np.repeat(np.arange(questions), self.cluster)[: self.answers]
         truth = random.random(self.answers) < chance[codes]
         said = random.random((self.answers, self.judges))
-        flips = np.where(truth[:, None], said > self.sensitivity, said > self.specificity)
+        specificity = self.specificity - self.bias * (np.arange(self.answers) % 2)[:, None]
+        flips = np.where(truth[:, None], said > self.sensitivity, said > specificity)
         verdicts = (truth[:, None] ^ flips).astype(float)
         odds = np.where((verdicts[:, 0] == 1) & (self.drawn != "random"), 4.0, 1.0)
         labelled = np.zeros(self.answers, dtype=bool)
@@ -94,6 +96,7 @@ def worlds() -> list[World]:
     found += [
         replace(base, name="lenient judge", sensitivity=0.5, specificity=0.99),
         replace(base, name="severe judge", sensitivity=0.99, specificity=0.7),
+        replace(base, name="bias by system", specificity=0.95, bias=0.3),
         replace(base, name="three judges", judges=3, sensitivity=0.75, specificity=0.8),
         replace(base, name="all looks", asked=Asked(anytime=True)),
     ]

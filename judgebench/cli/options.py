@@ -187,7 +187,9 @@ class Named:
         ),
     ] = None
 
-    keep: Annotated[str | None, typer.Option(hidden=True, metavar="COLUMN")] = None
+    keep: Annotated[
+        str | None, typer.Option(hidden=True, metavar="COLUMN", help="Kept with each answer.")
+    ] = None
 
     @property
     def given(self) -> dict[str, list[str]]:
