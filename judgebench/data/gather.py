@@ -133,6 +133,7 @@ class Collected:
         self.sources: dict[str, str] = {}
         self.files: dict[str, str] = {}  # absolute path -> sha256
         self.known_pairs: KnownPairs = {}  # that labels may name
+        self.labelled: frozenset[tuple[str, str]] | None = None  # items by metric, where known
         self.named: dict[str, tuple[Answer, Position]] = {}  # pairs and criteria that labels name
         self.said: dict[str, tuple[Answer, Position]] = {}  # by labels, of items
         self.said_by_judges: dict[str, Answer] = {}  # fills in what nothing else says of an item
@@ -289,6 +290,11 @@ class Collected:
                 label,
             )
         )
+
+    def is_due(self, item_id: str, metric: str) -> bool:
+        """True where a judge that left the cell blank lacks a verdict: somebody labelled it, or
+        nobody knows who labelled what."""
+        return self.labelled is None or (item_id, metric) in self.labelled
 
     def add_verdict(self, key: Key, said: Said, column: str) -> None:
         """Keep what a judge said of an item on a metric. Two that differ are an error; of several

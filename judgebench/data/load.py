@@ -410,7 +410,8 @@ def read_given(
     gathered.settle()
     people, findings = list(gathered.human_labels()), gathered.findings
     known = known_pairs(gathered.answers(), rubric)
-    said = [_read_verdicts(source, rubric, findings, known) for source in verdicts]
+    labelled = frozenset((one.item_id, one.metric) for one in people if one.label is not None)
+    said = [_read_verdicts(source, rubric, findings, known, labelled) for source in verdicts]
     if not findings.errors:
         _check_given(people, said, findings)
     raise_any(findings.errors)
@@ -486,10 +487,11 @@ def read_verdicts(
 
 
 def _read_verdicts(
-    source: VerdictSource, rubric: Rubric, findings: Findings, pairs: KnownPairs
-) -> GivenVerdicts:
+    source: VerdictSource, rubric: Rubric, findings: Findings, pairs: KnownPairs,
+    labelled: frozenset[tuple[str, str]] | None = None,
+) -> GivenVerdicts:  # fmt: skip
     gathered = Collected(rubric, rubric, findings, source)
-    gathered.known_pairs = pairs
+    gathered.known_pairs, gathered.labelled = pairs, labelled
     for file in source.files:
         read_into(gathered, file, "verdicts")
     first = source.files[0]

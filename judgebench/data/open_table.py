@@ -27,7 +27,7 @@ from judgebench.data.cells import (
     dig,
     has_forbidden,
 )
-from judgebench.data.findings import Findings
+from judgebench.data.findings import Findings, nearest
 from judgebench.data.formats import (
     json_cell,
     jsonl_columns,
@@ -261,7 +261,14 @@ def _guarded(rows: Iterator[RawRow], file: str, findings: Findings) -> Iterator[
             yield row
     except _UNREADABLE as error:
         place = (file, line + 1 if line else None)
-        findings.add("unreadable_file", _cannot_be_read(error), place)
+        near = _near(Path(file)) if isinstance(error, FileNotFoundError) else ""
+        findings.add("unreadable_file", _cannot_be_read(error) + near, place)
+
+
+def _near(path: Path) -> str:
+    """The file of the folder that is called most like the one that is not there."""
+    folder = path.parent
+    return nearest(path.name, [p.name for p in folder.iterdir()]) if folder.is_dir() else ""
 
 
 def _cannot_be_read(error: Exception) -> str:

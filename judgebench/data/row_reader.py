@@ -650,8 +650,9 @@ class _RowReader:
         labelled, lacking = "", 0
         for metric, where in said.labels.pick(row):
             label, text = self._verdict(said, metric, where, row)
-            if label is None and not text and status is None:
-                self._note("blank_verdict", "blank cell, counted as failed", row, metric.id)
+            blank = label is None and not text and status is None
+            if blank and self.gathered.is_due(item_id, metric.id):
+                self._note("blank_verdict", "blank cell, counted as failed", row)
             shares = self._probabilities(said.probabilities(metric.id), row)
             if shares and (pair := said.labels.pair):
                 shares = {pair.turned(metric, text): share for text, share in shares.items()}
@@ -678,8 +679,10 @@ class _RowReader:
         reading = said.labels.of(metric, text)
         if reading.kind in ERRORS:
             self._note(
-                "unread_verdict", f"is not a label of {metric.id}: counted as unparsed", row, column
-            )
+                "unread_verdict",
+                f"is no label of the metric {metric.title!r}: counted as unparsed",
+                row, column,
+            )  # fmt: skip
             return None, text
         if reading.kind and reading.label is not None:
             self._note(reading.kind, reading.message, row, column)

@@ -84,7 +84,9 @@ def test_every_row_and_every_lacking_row_ends_in_its_own_way(folder: Path) -> No
     assert judge.verdicts["i4"].labels == {"tone": "Rude"}
     assert judge.verdicts["i5"].reason == "no row"
     assert any("gpt-4 has no row for 1 of 6 items: they count as failed" in n for n in study.notes)
-    assert any("is not a label of tone: counted as unparsed (2 times" in n for n in study.notes)
+    assert any(
+        "is no label of the metric 'Tone': counted as unparsed (2 times" in n for n in study.notes
+    )
 
 
 def test_a_judge_that_was_asked_in_part_owes_the_items_with_a_row(folder: Path) -> None:
