@@ -16,7 +16,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from judgebench.errors import Problem, SetupError, raise_any
+from judgebench.errors import Problem, SetupError, raise_any, some
 from judgebench.results.rows import Results
 from judgebench.rubric import Rubric, load_rubric
 from judgebench.stats.resample import DEFAULT_RESAMPLING, Resampling
@@ -296,6 +296,10 @@ def decide(
     elif verdicts is not None or answers is not None:
         message = "a study holds its verdicts already: give the rule as `rule=`"
         raise SetupError(Problem(message, field="verdicts"))
+    if not study.real_judges:
+        message = "no judge to decide on: give a table of verdicts as well, or name its column "
+        message += "with --judge 'COLUMN' (in Python columns={'judge': 'COLUMN'})"
+        raise SetupError(Problem(message, found=f"annotators {some(study.makers)}"))
     chosen = rule_for(rule, study.rubric)
     found = analyses(study, "stress")
     return decide_study(study, chosen, found["stress"].results if found else None, looks)

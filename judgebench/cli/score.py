@@ -25,14 +25,13 @@ from judgebench.cli.options import (
     Truth,
 )
 from judgebench.cli.show import ONE_SCREEN, Output, echo_each, show
-from judgebench.errors import Problem, SetupError, some
+from judgebench.errors import Problem, SetupError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from judgebench.data.understand import Understood
     from judgebench.results.shown import Shown
-    from judgebench.rubric import Metric
     from judgebench.studies.study import Study
 
 _MANY = 40  # judges and annotators, compared in some seconds
@@ -103,12 +102,6 @@ def _understood(
             console.print(line, soft_wrap=True, highlight=False)
         if orders := list(_asked(found)):
             found = understand({**files.given, "order": [*(files.order or ()), *orders]})
-        elif unordered := [m.title for m in found.rubric.metrics if _is_unordered(m)]:
-            console.print(
-                f"No order of the labels of {some(unordered)} is known, so severe labels are not "
-                "looked for: --order 'LABEL < LABEL < LABEL', least severe first",
-                soft_wrap=True,
-            )
         if files.save is not None:
             for path in save(found, files.save, truth).files:
                 console.print(f"Wrote {path}", soft_wrap=True)
@@ -116,10 +109,6 @@ def _understood(
     except SetupError as error:
         raise SetupError([_with_flag(problem) for problem in error.problems]) from None
     return found
-
-
-def _is_unordered(metric: Metric) -> bool:
-    return metric.kind == "nominal" and not metric.preference
 
 
 def _with_flag(problem: Problem) -> Problem:
@@ -133,7 +122,7 @@ def _asked(found: Understood) -> Iterator[str]:
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return
     for metric in found.rubric.metrics:
-        if not _is_unordered(metric):
+        if metric.kind != "nominal" or metric.preference:
             continue
         listed = "  ".join(f"{i} {text}" for i, text in enumerate(metric.label_texts, start=1))
         typer.echo(f"{metric.title}: {listed}", err=True)

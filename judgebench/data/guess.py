@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
-from itertools import chain
+from itertools import chain, combinations, takewhile
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -38,6 +38,9 @@ _LONGEST_NAME = 200  # characters of a column that is named by a metric and a pe
 _LONGEST_ID = 80
 _MOST_METRICS = 200
 _MOST_ITEMS = 0.75  # of the rows, where items have rows of several annotators
+_NEARLY_ALL = 0.98  # of the rows are told apart by a key, which a few duplicates do not spoil
+_MOST_KEYS = 6  # columns of which some may be a key together
+_SAME_IDS = 0.5  # of the cells of two columns, where their names differ
 _MIX = np.uint64(0x9E3779B97F4A7C15)  # of the golden ratio: spreads combined hashes
 _LONG_TEXT = 30  # characters on average, from which on a column holds texts
 NAMES: Mapping[str, tuple[str, ...]] = {
@@ -88,7 +91,11 @@ _BY_PEOPLE = [
         r"(?P<metric>annotation|label|rating|score|grade)s?[ _.-]?(?P<who>[0-9]+)",
     )
 ]
-_VERDICT = re.compile(r"(?<![ _.-])[ _.-]*+(?:label|verdict|rating|score|annotation)s?$")
+_VERDICT = re.compile(
+    r"(?<![ _.-])[ _.-]*+(?:label|verdict|rating|score|annotation|answer|judge?ment|say)s?$", re.I
+)
+_YES_NO = {"y": "yes", "true": "yes", "1": "yes", "n": "no", "false": "no", "0": "no"}
+_NUMBER = re.compile(r"(\d+)[._):]\s*(?=[^\W\d])")  # before a label: 1_full_compliance
 # What programs write where there is no value; garbage is what is told apart by that name.
 _NO_LABELS = frozenset(("garbage", "n/a", "#n/a", "nan"))
 _NUMBERED = re.compile("[ _.-]?[1-9A-Ba-b]$")
@@ -323,8 +330,11 @@ class Look:
 
     def tells_apart(self, columns: Sequence[str]) -> bool:
         """True where no two rows have the same cells in these columns."""
-        rows = len(next(iter(self.columns.values())).codes)
-        return _combinations(self.columns, *columns) == rows
+        return self.count(columns) == len(next(iter(self.columns.values())).codes)
+
+    def count(self, columns: Sequence[str]) -> int:
+        """The number of different combinations of the cells of these columns."""
+        return _combinations(self.columns, *columns)
 
     def first(self, column: str) -> str:
         """The first cell of a column that is not blank; empty where there is none."""
@@ -333,6 +343,16 @@ class Look:
     def different(self, column: str) -> list[str]:
         """The different cells of a column, in their order."""
         return list(dict.fromkeys(row[column] for row in self.rows() if column in row))
+
+    def same(self, other: Look, theirs: str, least: float = 0.0) -> str:
+        """The column that holds the cells of another table's column: of the same name, else the one
+        that shares the most, and more than the `least`; empty where none does."""
+        for column in self.usable:
+            if plain_name(column) == plain_name(theirs) and self.shared(column, other, theirs) > 0:
+                return column
+        fits = {c: self.shared(c, other, theirs) for c in self.usable if least < 1}
+        best = max(fits, key=lambda c: fits[c], default="")
+        return best if fits.get(best, 0) > least else ""
 
     def shared(self, column: str, other: Look, theirs: str) -> float:
         """The share of the different values of a column that another table's column holds too."""
@@ -345,17 +365,17 @@ class Look:
 
 
 def guess(
-    path: Path, table: Any = None, hints: Hints = NO_HINTS, judged: Collection[str] = (),
+    path: Path, table: Any = None, hints: Hints = NO_HINTS, others: Sequence[Look] = (),
     sheet: str = "",
 ) -> Guess:  # fmt: skip
     """Guess what the columns of a file, or of a DataFrame in its place, hold: read as it is or,
-    where that is an error, with the setting that makes most of it. `judged` are columns in which
-    judges stand in other tables, which people share only if they are metrics.
+    where that is an error, with the setting that makes most of it. `others` are tables of verdicts:
+    people share columns with them only if these are metrics, or say which item a row is about.
 
     Raises SetupError with every problem of the file, and where nothing says which item a row is
     about."""
     given = _source(path, sheet)
-    return with_settings(given, lambda source: _guess(source, table, hints, judged), _richness)
+    return with_settings(given, lambda source: _guess(source, table, hints, others), _richness)
 
 
 def _source(path: Path, sheet: str) -> FileSpec:
@@ -450,6 +470,7 @@ def _look(
         roles["annotator"] = judge
     if len(hints.item) == 1 and hints.item[0] in columns:
         roles |= {"item_id": hints.item[0]}
+    _full_question(usable, roles)
     named = frozenset(roles)
     _texts_by_content(usable, roles)
     if "item_id" not in roles and (which := _ids(usable, roles)):
@@ -468,7 +489,7 @@ def _columns(table: DataTable) -> dict[str, _Column]:
 
 
 def _guess(
-    source: FileSpec, frame: Any = None, hints: Hints = NO_HINTS, judged: Collection[str] = ()
+    source: FileSpec, frame: Any = None, hints: Hints = NO_HINTS, others: Sequence[Look] = ()
 ) -> Guess:
     look = _look(source, frame, hints)
     columns, usable, roles = look.columns, look.usable, look.roles
@@ -476,7 +497,7 @@ def _guess(
     if pair and roles.get("system") in pair:
         del roles["system"]
     named = frozenset(roles) - look.by_content
-    key, who = _key(source, usable, roles, pair, hints.item)
+    key, who = _key(look, pair, hints.item, others)
     if who:
         roles["annotator"] = who
     by_content = frozenset(roles) - named
@@ -485,7 +506,7 @@ def _guess(
     if "item_id" in roles and key != (roles["item_id"],):
         roles.setdefault("group", roles["item_id"])  # what is the same for several items
         del roles["item_id"]
-    if len(hints.item) > 1 and hints.item == key:
+    if len(key) > 1 and (hints.item == key or not {*key} & {*roles.values()}):
         roles.setdefault("group", key[0])  # such as a case that several systems answer
     if hints.question and hints.question[0] in columns:
         roles["group"] = hints.question[0]
@@ -506,7 +527,7 @@ def _guess(
         of_models = {name for name in short if name in hints.judge or is_like_a_program(name)}
         long = [c for c, about in usable.items() if about.mean >= _LONG_TEXT]
         about_one = {c for c in columns if any(text in c and text != c for text in long)}
-        judged = {*judged, *map(plain_name, about_one)}  # of several texts in a row
+        judged = {plain_name(c) for c in chain(about_one, *(other.columns for other in others))}
         of_models -= {*roles.values(), *pair, *hints.annotators, *about_one}
         made = {name: labels for name, labels in metrics.items() if name not in of_models}
         made, people = _people(made, hints.annotators, judged)
@@ -570,20 +591,60 @@ def _judges(
         fits = [
             metric
             for metric, labels in spelt.items()
-            if len(about.values.keys() & labels) > 1 or about.values.keys() <= labels
+            if len((said := _meant(about, labels)) & labels) > 1 or said <= labels
         ]
         named = [metric for metric in fits if plain_name(metric) in plain_name(name)]
         if fits:
             metric = max(named or fits, key=made_by.__getitem__)
-            judge = _VERDICT.sub("", name.strip())
-            judge = as_name(judge)[:64] or "judge"
-            found[judge] = (name, metric)
+            found[judge_of(name)] = (name, metric)
     return found
+
+
+def judge_of(column: str) -> str:
+    """The judge whose verdicts a column holds, by its head."""
+    return as_name(_VERDICT.sub("", column.strip()))[:64] or "judge"
+
+
+def read_as(texts: Iterable[str], labels: Collection[str]) -> dict[str, str]:
+    """The label that each text unmistakably means, of those that are none: without the number
+    before a label, with other signs between its words, or as another yes or no.
+
+    >>> read_as(["1", "N", "maybe"], ["Yes", "no"])
+    {'1': 'Yes', 'N': 'no'}
+    >>> read_as(["Full compliance"], ["1_full_compliance", "2_full_refusal"])
+    {'Full compliance': '1_full_compliance'}
+    """
+    digits = len(labels) == 2 and {_meaning(label, True) for label in labels} == {"yes", "no"}
+    meant: dict[str, list[str]] = {}
+    for label in labels:
+        meant.setdefault(_meaning(label, digits), []).append(label)
+    known, found = _normal(labels), {}
+    for text in texts:
+        fits = meant.get(_meaning(text, digits), []) if plain_label(text) not in known else []
+        if len(fits) == 1 and len({_number(text), _number(fits[0])} - {""}) < 2:
+            found[text] = fits[0]
+    return found
+
+
+def _meaning(text: str, digits: bool) -> str:
+    bare = re.sub(r"[\s_]+|(?<=\w)-(?=\w)", " ", _NUMBER.sub("", plain_label(text))).strip()
+    return bare if bare.isdigit() and not digits else _YES_NO.get(bare, bare)
+
+
+def _number(text: str) -> str:
+    found = _NUMBER.match(text.strip())
+    return found[1] if found else ""
 
 
 def as_name(text: str) -> str:
     """The text with what no judge's name may hold replaced; empty where nothing is left."""
     return re.sub("[^A-Za-z0-9._-]+", "-", text).strip("-._")
+
+
+def _meant(about: _Column, labels: Collection[str]) -> set[str]:
+    """The different values of a column, as the labels that they mean."""
+    other = read_as(about.often, labels)
+    return _normal(other.get(text, text) for text in about.often)
 
 
 def _normal(labels: Iterable[str]) -> set[str]:
@@ -647,6 +708,21 @@ def roles_by_name(
     return roles
 
 
+def _full_question(columns: Mapping[str, _Column], roles: dict[str, str]) -> None:
+    """Take a column of texts in nearly all rows for the questions, where the one that is named so
+    stands behind it and is often blank, as the input to a task; mostly blank, it is no question."""
+    named = roles.get("question", "")
+    rows = len(columns[named].codes) if named else 0
+    if named and columns[named].filled < _NEARLY_ALL * rows:
+        before = [c for c in takewhile(named.__ne__, columns) if c not in roles.values()]
+        long = (c for c in before if columns[c].mean >= _LONG_TEXT and columns[c].spaced)
+        full = (c for c in long if columns[c].filled >= _NEARLY_ALL * rows)
+        found = next(full, named if 2 * columns[named].filled >= rows else "")
+        roles |= {"question": found}
+        if not found:
+            del roles["question"]
+
+
 def _texts_by_content(columns: Mapping[str, _Column], roles: dict[str, str]) -> None:
     """The longest texts are the answers; of two, those that end in question marks, or else come
     first, are the questions."""
@@ -699,48 +775,95 @@ def _ids(columns: Mapping[str, _Column], roles: Mapping[str, str]) -> str:
 
 
 def _key(
-    source: FileSpec,
-    columns: Mapping[str, _Column],
-    roles: Mapping[str, str],
-    pair: tuple[str, ...],
-    wanted: tuple[str, ...],
+    look: Look, pair: tuple[str, ...], wanted: tuple[str, ...], others: Sequence[Look]
 ) -> tuple[tuple[str, ...], str]:
     """The columns by which an item is known, none where each row is one, and the column of the
     annotators where no name says it.
 
-    An item has one text. It has one row, but for annotators and metrics. Raises SetupError where no
-    columns will do.
+    An item has one text. It has one row, but for annotators and metrics. Columns that the `others`
+    have too come first, and tell the rows of these apart. Raises SetupError where none will do.
     """
+    columns, roles = look.usable, look.roles
+    alike = _alike(look, others)
     if wanted and all(name in columns for name in wanted):
         who = "" if "annotator" in roles else _annotator(columns, roles, wanted)
         rows = len(columns[wanted[0]].codes)
         return wanted, who if _combinations(columns, *wanted) <= _MOST_ITEMS * rows else ""
     about = [roles[r] for r in _OF_ITEMS if r in roles] if "text" in roles else []
     by = [roles[r] for r in ("annotator", "metric") if r in roles]
-    keys = [  # an item has one text
-        key
-        for key in _candidates(columns, roles, pair)
-        if not key or _combinations(columns, *key, *about) == _combinations(columns, *key)
-    ]
-    for key in filter(None, keys):
-        items, rows = _combinations(columns, *key), len(columns[key[0]].codes)
-        if items == rows or (by and _combinations(columns, *key, *by) == rows):
+    rows = len(next(iter(columns.values())).codes) if columns else 0
+    count = partial(_combinations, columns)
+    named = _candidates(columns, roles, pair)
+    of_all = _shared_key(columns, alike, pair, others)
+    keys = [key for key in (*named, of_all) if key and count(*key, *about) == count(*key)]
+    keys.sort(key=lambda key: not alike.keys() >= {*key})
+    for key in keys:
+        least = rows if key != of_all else _NEARLY_ALL * rows
+        if count(*key) >= least or (by and count(*key, *by) >= least):
             return key, ""
-    if by and not pair and (key := next(filter(None, keys), ())):
-        return key, ""  # with rows that repeat others, or contradict them
-    for key in () if by else filter(None, keys):
-        items, rows = _combinations(columns, *key), len(columns[key[0]].codes)
-        if items <= _MOST_ITEMS * rows and (who := _annotator(columns, roles, key)):
+    if by and not pair and keys:
+        return keys[0], ""  # with rows that repeat others, or contradict them
+    apart = {**roles, **{column: column for column in alike}}  # of items, and of nobody
+    for key in () if by else keys:
+        if count(*key) <= _MOST_ITEMS * rows and (who := _annotator(columns, apart, key)):
             return key, who
-    if () in keys:
+    alone = not (by or others) and any(count(*key) >= _NEARLY_ALL * rows for key in keys)
+    if () in named or alone:
         return (), ""
     if "item_id" in roles:
         message = "several rows are about the same item, and no column says who labelled it"
         allowed = f"a column {', '.join(NAMES['annotator'][:3])}, …"
     else:
         message = "no column says which item a row is about"
-        allowed = f"a column {', '.join(NAMES['item_id'])}"
-    raise SetupError(Problem(message, source.path, 1, "item", some(columns), allowed))
+        allowed = _likeliest(columns, [*alike, *_free(columns, roles)])
+    raise SetupError(Problem(message, look.source.path, 1, "item", some(columns), allowed))
+
+
+def _likeliest(columns: Mapping[str, _Column], names: Sequence[str]) -> str:
+    """The option that names the column which most likely says what a row is about."""
+    ids = [c for c in names if columns[c].why_no_labels] or list(names) or list(columns)
+    best = max(ids, key=lambda c: columns[c].different, default="")
+    return f"a column of ids, such as --item {best!r} (in Python columns={{'item': {best!r}}})"
+
+
+def _alike(look: Look, others: Sequence[Look]) -> dict[str, list[str]]:
+    """The columns that every other table has too, each with its columns there: of the same name and
+    some of the same cells, or of the same ids."""
+    found = {}
+    for name, about in look.usable.items() if others else ():
+        least = _SAME_IDS if about.different > MOST_LABELS else 1.0
+        there = [other.same(look, name, least) for other in others]
+        if all(there):
+            found[name] = there
+    return found
+
+
+def _shared_key(
+    columns: Mapping[str, _Column], alike: Mapping[str, Sequence[str]], pair: Sequence[str],
+    others: Sequence[Look],
+) -> tuple[str, ...]:  # fmt: skip
+    """The fewest columns that tell the rows of every other table apart, but for its judges and
+    metrics; empty where none do, or a `pair` is not in all tables."""
+
+    def likely(c: str) -> tuple[bool, bool, int]:
+        about = columns[c]
+        return not about.why_no_labels, about.longest > _LONGEST_ID, -about.different
+
+    free = sorted((c for c in alike if c not in pair), key=likely)
+    by = [
+        {other.roles.get(r, "") for r in ("annotator", "metric", "system")}
+        - {"", *(there[i] for there in alike.values())}
+        for i, other in enumerate(others)
+    ]
+    for size in range(1, len(free) + 1) if alike.keys() >= {*pair} else ():
+        for some_columns in combinations(free[:_MOST_KEYS], size):
+            key = (*some_columns, *pair)
+            if all(
+                other.tells_apart([*(alike[c][i] for c in key), *by[i]])
+                for i, other in enumerate(others)
+            ):
+                return key
+    return ()
 
 
 def _candidates(
@@ -905,6 +1028,8 @@ def _by_names(columns: Sequence[str]) -> tuple[str, list[str]]:
     shared = [w for w in words[0] if all(w in other for other in words)]
     same = [w for w in shared if not _TITLE.fullmatch(w)]
     rest = [" ".join(w for w in own if w not in same) for own in words]
+    if same and all(map(str.isdecimal, rest)) and not any(map(_is_quality, same)):
+        return "Label", list(columns)  # people with one name and numbers
     title = next((w for w in same if not _is_role(w)), "Label")
     who = [w if _PERSON_NAME.fullmatch(w) and not _is_quality(w) else "" for w in rest]
     return title, who

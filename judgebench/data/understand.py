@@ -24,10 +24,12 @@ from judgebench.data.guess import (
     as_name,
     guess,
     is_like_a_program,
+    judge_of,
     look_at,
     ordered,
     plain_label,
     plain_name,
+    read_as,
     sheets_of,
     stem,
 )
@@ -35,6 +37,7 @@ from judgebench.data.recognise import probability_columns
 from judgebench.data.spec import DataSpec, Described, FileSpec
 from judgebench.errors import Problem, SetupError, raise_any, some
 from judgebench.rubric import Metric, Rubric, normalise
+from judgebench.studies.verdicts import may_be_a_model
 from judgebench.words import counted
 
 ONLY_ONE = "(write the other labels here)"  # a metric has two
@@ -199,8 +202,7 @@ def understand(
     if hints != NO_HINTS:
         with_items = [labels.look(hints), *(look for _, look in looks)]
         _check_hints(hints, with_items, theirs)
-    judged = {plain_name(c) for _, look in looks for c in look.columns}
-    found = guess(labels.path, labels.frame, hints, judged, labels.sheet)
+    found = guess(labels.path, labels.frame, hints, [look for _, look in looks], labels.sheet)
     if not found.metrics and (verdicts or labelled):
         message = "no column looks like labels that people gave"
         columns = some(found.look.columns) if found.look else ""
@@ -212,7 +214,8 @@ def understand(
     metrics = _renamed(found, looks)
     rubric, ids, spellings = _rubric(stem_of(labels.path), metrics, found, hints.order)
     roles = _carried(found, theirs)
-    judges = [*_own_judges(labels, found, ids), *_judges(looks, found, roles, rubric, hints)]
+    own = _own_judges(labels, found, ids, spellings)
+    judges = [*own, *_judges(looks, found, roles, rubric, hints)]
     _check_names(judges, labels)
     entry = {**_settings(found.source), **entries(found, ids, theirs)}
     spec = DataSpec.model_validate({"files": [entry], "spellings": spellings})
@@ -287,12 +290,11 @@ def _renamed(found: Guess, looks: Sequence[tuple[Table, Look]]) -> dict[str, str
     """The title of each metric: where the labels' columns do not say it, a judge's column may."""
     titles = {metric: metric for metric in found.metrics or EXAMPLE}
     if list(titles) == ["Label"]:
-        spelt = {plain_label(text) for text in found.metrics["Label"]}
         names = [
             column
             for _, look in looks
             for column, about in look.usable.items()
-            if _fits(about.often, spelt) and not _says_nothing(column)
+            if _fits(about.often, found.metrics["Label"]) and not _says_nothing(column)
         ]
         titles["Label"] = names[0] if names else "Label"
     return titles
@@ -306,8 +308,8 @@ def _with_labels_of_judges(found: Guess, looks: Sequence[Look]) -> Guess:
         columns += [found.look.columns[column] for column, _ in found.judges.values()]
     for about in () if found.pair else columns:
         for metric, labels in metrics.items():
-            spelt = {*map(plain_label, labels)}
-            if not about.why_no_labels and _fits(about.often, spelt):
+            if not about.why_no_labels and _fits(about.often, labels):
+                spelt = {*map(plain_label, (*labels, *read_as(about.often, labels)))}
                 more = [
                     text
                     for text in about.labels()
@@ -321,12 +323,14 @@ def _with_labels_of_judges(found: Guess, looks: Sequence[Look]) -> Guess:
 
 def _says_nothing(column: str) -> bool:
     plain = plain_name(column)
-    return plain in (*NAMES["label"], *JUDGES, "prediction") or is_like_a_program(column)
+    alike = is_like_a_program(column) or may_be_a_model(judge_of(column))
+    return plain in (*NAMES["label"], *JUDGES, "prediction") or alike
 
 
 def _fits(often: Mapping[str, int], labels: Collection[str]) -> bool:
     """True where at least half of the cells are labels, and two of these occur or all cells are."""
-    known = {text: n for text, n in often.items() if plain_label(text) in labels}
+    plain, meant = set(map(plain_label, labels)), read_as(often, labels)
+    known = {text: n for text, n in often.items() if plain_label(text) in plain or text in meant}
     total = sum(often.values())
     return (
         bool(known)
@@ -363,6 +367,10 @@ def _rubric(
     spellings: dict[str, dict[str, str | None]] = {
         ids[metric]: dict.fromkeys(texts) for metric, texts in found.strays.items()
     }
+    cells = found.look.columns if found.look and not found.pair else {}
+    for column, metric in found.judges.values() if cells else ():
+        if other := read_as(cells[column].often, found.metrics[metric]):
+            spellings[ids[metric]] = {**spellings.get(ids[metric], {}), **other}
     metrics, problems = [], []
     for metric, labels in (found.metrics or EXAMPLE).items():
         base: dict[str, Any] = {"id": ids[metric], "title": titles[metric]}
@@ -377,7 +385,9 @@ def _rubric(
         order = ordered.get(metric, ())
         lacking = [text for text in labels if normalise(text) not in map(normalise, order)]
         if order and lacking:
-            message = "the order leaves out labels that the table holds"
+            new = (text for text in order if normalise(text) not in map(normalise, labels))
+            near = nearest(next(new, ""), lacking)
+            message = f"the order leaves out labels that the table holds{near}"
             problems.append(Problem(message, found.source.path, None, "order", some(lacking)))
         kind = "ordinal" if order else "nominal"
         metrics.append({**base, "kind": kind, "labels": _spelt(order, labels) or _two(labels)})
@@ -411,7 +421,8 @@ def _orders(given: Sequence[str], titles: Mapping[str, str]) -> dict[str, list[s
         allowed = "LABEL < LABEL < …, the least severe first"
         if len(titles) > 1:
             allowed = f"METRIC: {allowed}; metrics: {some(titles.values())}"
-        problems.append(Problem("is no order of labels", "", None, "order", text, allowed))
+        near = nearest(head.strip(), [*titles.values()]) if colon and not of else ""
+        problems.append(Problem(f"is no order of labels{near}", "", None, "order", text, allowed))
     raise_any(problems)
     return found
 
@@ -498,13 +509,17 @@ def _settings(source: FileSpec) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value}
 
 
-def _own_judges(labels: Table, found: Guess, ids: Mapping[str, str]) -> Iterator[JudgeTable]:
+def _own_judges(
+    labels: Table, found: Guess, ids: Mapping[str, str], spellings: Mapping[str, Any]
+) -> Iterator[JudgeTable]:
     """The judges whose verdicts stand beside the labels."""
     item = item_of(found.by, found.look)
     for name, (column, metric) in found.judges.items():
         columns = {ids[metric]: column}
         about = {"pair": list(found.pair)} if found.pair else {}
         spec = {"item_id": item, **about, "judge": {"value": name}, "metrics": columns}
+        if ids[metric] in spellings and not found.pair:
+            spec["spellings"] = {ids[metric]: spellings[ids[metric]]}
         yield JudgeTable([name], labels, spec, found.source, columns)
 
 
@@ -516,6 +531,7 @@ def _judges(
     labels' table with these `roles` say. Raises SetupError with every problem."""
     problems: list[Problem] = []
     names = [name for name in hints.judge if all(name not in x.columns for _, x in looks)]
+    heads = Counter(column for _, look in looks for column in look.columns)
     for table, look in looks:
         try:
             columns, pair = same_item(look, found, hints), found.pair
@@ -526,7 +542,8 @@ def _judges(
             with_them = {"pair": list(pair)} if pair else {**same, **_kept(look)}
             about = {"item_id": item, **with_them}
             for one in _verdicts_of(table, look, rubric, found, hints, own, who):
-                yield replace(one, spec={**about, **one.spec})
+                whole = replace(one, spec={**about, **one.spec})
+                yield whole if own or who else _headed(whole, heads)
         except SetupError as error:
             problems += error.problems
     raise_any(problems)
@@ -535,6 +552,15 @@ def _judges(
 def _is_same(column: str, look: Look, found: Guess) -> bool:
     """True where the column of the labels is in the other table, too, and they share a value."""
     return column in look.columns and bool(found.look and look.shared(column, found.look, column))
+
+
+def _headed(judge: JudgeTable, heads: Mapping[str, int]) -> JudgeTable:
+    """The judge of a table, by the name of a model that heads its column, and none elsewhere."""
+    columns = {*judge.spec.get("metrics", {}).values()}
+    names = [judge_of(column) for column in columns if heads[column] == 1]
+    if len(columns) > 1 or not any(map(may_be_a_model, names)):
+        return judge
+    return replace(judge, names=names, spec={**judge.spec, "judge": {"value": names[0]}})
 
 
 def same_item(look: Look, found: Guess, hints: Hints = NO_HINTS) -> tuple[str, ...]:
@@ -546,16 +572,14 @@ def same_item(look: Look, found: Guess, hints: Hints = NO_HINTS) -> tuple[str, .
     if not found.by:
         message = f"no column of {of} says which item a row is about"
         raise SetupError(Problem(message, file, None, "item", some(theirs.columns)))
-    plain = {plain_name(column): column for column in look.columns}
     columns, missing = [], []
     for name in found.by:
-        fits = {c: look.shared(c, theirs, name) for c in look.usable}
-        best = max(fits, key=lambda c: fits[c], default="")
-        same = plain.get(plain_name(name), "")
         chosen = next((c for c in hints.item if c in look.columns), "") if not found.key[1:] else ""
-        chosen = chosen or (same if fits.get(same, 0) > 0 else best)
-        both = fits.get(chosen, 0), theirs.shared(name, look, chosen) if chosen else 0
-        if max(both) < _SHARED and not hints.item:
+        chosen = chosen or look.same(theirs, name)
+        both = [0.0]
+        if chosen:
+            both = [look.shared(chosen, theirs, name), theirs.shared(name, look, chosen)]
+        if not hints.item and max(both) < _SHARED:
             ids = f"{theirs.first(name)!r} there, {look.first(chosen)!r} here"
             missing.append(f"{name} ({ids})" if chosen else name)
         columns.append(chosen)
@@ -627,26 +651,37 @@ def _verdicts_of(
         m: asked[m] or [c for c in columns if is_like_a_program(c)]
         for m, columns in fitting.items()
     }
+
+    def read(metrics: dict[str, str]) -> dict[str, Any]:
+        held = {m: [*free[metrics[m.id]].often] for m in rubric.metrics if m.id in metrics}
+        read_so = {m.id: _spellings(m, texts, found.pair) for m, texts in held.items()}
+        spelt = {metric: of for metric, of in read_so.items() if of}
+        return {"metrics": metrics, **({"spellings": spelt} if spelt else {})}
+
     if not named and not name and any(len(columns) > 1 for columns in several.values()):
         for metric, columns in several.items():
             for column in columns:
-                judge = as_name(re.sub("[ _.-]*(label|verdict|rating|score)s?$", "", column))[:64]
-                spec = {"judge": {"value": judge}, "metrics": {metric: column}}
+                judge = judge_of(column)
+                spec = {"judge": {"value": judge}, **read({metric: column})}
                 yield JudgeTable([judge], table, spec, look.source)
         return
     chosen = {m.id: _best(m, asked[m.id] or fitting[m.id], look) for m in rubric.metrics}
     metrics = {metric: column for metric, column in chosen.items() if column}
     if not metrics:
-        message = "no column holds verdicts with the labels of the annotators"
+        message = "no column holds verdicts with the labels of the annotators: rename the labels, "
+        message += "or give them as `spellings: {METRIC: {TEXT: LABEL}}` in a data.yaml (--save)"
         few = {c: look.columns[c].labels() for c in look.like_labels if c not in taken}
         held = [f"{column} ({some(texts, 4)})" for column, texts in few.items()]
         allowed = some(dict.fromkeys(text for m in rubric.metrics for text in m.label_texts))
         raise SetupError(
             Problem(message, look.source.path, None, "judge", some(held or look.columns), allowed)
         )
-    sides = {m: _sides([*free[c].often], found.pair) for m, c in metrics.items() if found.pair}
-    spec = {**who, "metrics": metrics, **beside, **({"spellings": sides} if sides else {})}
-    yield JudgeTable(names, table, spec, look.source)
+    yield JudgeTable(names, table, {**who, **read(metrics), **beside}, look.source)
+
+
+def _spellings(metric: Metric, texts: Sequence[str], pair: Sequence[str]) -> Mapping[str, Any]:
+    """The labels that cells mean which spell none."""
+    return _sides(texts, pair) if pair else read_as(texts, metric.label_texts)
 
 
 def _names_in(look: Look, column: str) -> list[str]:
@@ -655,13 +690,12 @@ def _names_in(look: Look, column: str) -> list[str]:
 
 
 def _holds(often: Mapping[str, int], metric: Metric) -> bool:
-    texts = set(map(plain_label, metric.label_texts))
     if metric.preference:
         return any(
             plain_name(text).split("_")[0] in (*_TIES, "model", "response", "a", "b", "system")
             for text in often
         )
-    return _fits(often, texts)
+    return _fits(often, metric.label_texts)
 
 
 def _best(metric: Metric, columns: Sequence[str], look: Look) -> str:
@@ -728,17 +762,34 @@ def _in_words(
         columns = "columns" if ", " in read else "column"
         by_table.setdefault(judge.table.name, []).append(f"{some(judge.names)} in {columns} {read}")
     for table, said in by_table.items():
-        yield f"{table}: judge {'; '.join(said)}"
+        yield f"{table}: judge {'; '.join(said)}".replace(": judge judge in", ": one judge in")
     sides = [own for judge in judges for own in judge.spec.get("spellings", {}).values()]
-    other = [f"{text!r} as {side}" for own in sides for text, side in own.items() if text != side]
-    if other:
-        yield f"read {some(other)}"
+    meant = dict(pair for own in sides for pair in own.items() if pair[1] not in (None, pair[0]))
+    if meant:
+        yield f"read {some([f'{text!r} as {label}' for text, label in meant.items()])}"
     nobody = [c for c, why in found.unused.items() if why.startswith("it is headed by no")]
     if nobody:
         yield f"not read: {some(nobody)} (headed by no annotator, as other columns of labels are)"
-    key = " and ".join(found.by)
-    items = f"items by column {key}" if key else "each row is an item"
+    yield _items_in_words(found)
+    known = rubric.metrics if found.metrics else ()
+    if unordered := [m.title for m in known if m.kind == "nominal" and not m.preference]:
+        yield (
+            f"no order of the labels of {some(unordered)} is known, so severe labels are not "
+            "looked for: --order 'LABEL < LABEL < LABEL' (in Python columns={'order': …}), the "
+            "least severe first"
+        )
+
+
+def _items_in_words(found: Guess) -> str:
+    key, look = " and ".join(found.by), found.look
+    of = f"column{'s' * (len(found.by) > 1)} {key}"
+    if found.pair and look:
+        return f"{look.count(found.by):,} questions by {of}; pairs of {' and '.join(found.pair)}"
+    items = f"items by {of}" if key else "each row is an item"
     about = found.roles.get("group") or found.roles.get("question", "")
-    if about and about != key and found.look is not None:
-        items += f"; {found.look.columns[about].different:,} questions in column {about}"
-    yield items
+    if not about or about == key or look is None:
+        return items
+    texts = [look.columns[c] for c in found.responses or filter(None, [found.roles.get("text")])]
+    merged = texts and all(column.repeats for column in texts)  # equal answers are one group
+    n = "" if merged or 0 in look.columns[about].codes else f"{look.columns[about].different:,} "
+    return f"{items}; {n}questions in column {about}"

@@ -15,6 +15,8 @@ import pandas as pd
 import pytest
 
 import judgebench as jb
+from judgebench.data.guess import Hints, read_as
+from judgebench.data.understand import Understood, understand_files, understand_given
 
 LABELS = ("Safe", "Unsure", "Unsafe")
 N = 60
@@ -387,3 +389,194 @@ def test_several_verdicts_on_an_item_need_a_column_that_says_whose(
     code, _, err = call("decide", labels, verdicts)
     assert code == 2
     assert "--judge: several rows are about the same item, and no column says whose" in err
+
+
+def understood(
+    tmp_path: Path, people: Rows, judge: Rows, name: str = "gpt-4.csv", **columns: Sequence[str]
+) -> Understood:
+    """What is understood of a table of labels and one of verdicts."""
+    labels, verdicts = table(tmp_path / "labels.csv", people), table(tmp_path / name, judge)
+    return understand_files([labels, verdicts], Hints.given(columns))
+
+
+@pytest.mark.parametrize("head", ["Review ID", "Review", "Fall Nr."])
+def test_a_column_that_both_tables_have_says_which_item_a_row_is_about(
+    head: str, tmp_path: Path
+) -> None:
+    people = [(head, "Who", "Tone"), *((f"{i}x", who, of(i)) for i in range(N) for who in "ab")]
+    found = understood(tmp_path, people, [(head, "Tone"), *((f"{i}x", of(i)) for i in range(N))])
+    assert found.found.by == (head,)
+    assert found.found.roles["annotator"] == "Who"
+
+
+def test_the_same_ids_under_another_name_say_it_too(tmp_path: Path) -> None:
+    people = [("Fall", "Who", "Tone"), *((f"{i}x", who, of(i)) for i in range(N) for who in "ab")]
+    found = understood(tmp_path, people, [("No.", "Tone"), *((f"{i}x", of(i)) for i in range(N))])
+    assert found.judges[0].spec["item_id"] == {"column": "No."}
+
+
+def test_several_columns_say_it_together_and_a_repeated_row_does_not_matter(
+    tmp_path: Path,
+) -> None:
+    head = ("Question", "Model A", "Model B", "Turn")
+    rows = [(i // 2, "vicuna", ("llama", "alpaca")[i // 2 % 2], i % 2) for i in range(2 * N)]
+    sides = ("model_a", "model_b", "tie")
+    people = [(*head, "Expert", "Winner")]
+    people += [(*row, who, sides[i % 3]) for i, row in enumerate(rows) for who in "ab"]
+    judge = [(*head, "GPT-4"), *((*row, sides[i % 3]) for i, row in enumerate(rows))]
+    found = understood(tmp_path, [*people, people[-1]], judge, "mt bench.csv")
+    assert found.found.by == ("Question", "Turn")
+    line = f"{2 * N} questions by columns Question and Turn; pairs of Model A and Model B"
+    assert line in found.lines
+    named = understood(tmp_path, people, judge, "mt bench.csv", item=head)
+    assert line in named.lines
+
+
+def test_where_nothing_says_it_the_error_has_the_option_with_the_likeliest_column(
+    call,  # type: ignore[no-untyped-def]
+    tmp_path: Path,
+) -> None:
+    people = [("Review", "Who", "Tone"), *((f"{i}x", w, of(i)) for i in range(N) for w in "ab")]
+    code, _, err = call("align", table(tmp_path / "labels.csv", people))
+    assert code == 2
+    assert "such as --item 'Review'" in err
+
+
+def test_questions_that_repeat_once_are_still_rows_of_their_own(tmp_path: Path) -> None:
+    rows = [("Query", "Dr. Abercrombie", "Crowd 1", "Crowd 2", "Crowd 3")]
+    rows += [(f"What of {max(i, 1)}?", of(i, 5), of(i), of(i, 7), of(i)) for i in range(N)]
+    path = table(tmp_path / "severity.csv", rows)
+    found = understand_files([path], Hints.given({"judge": "Dr. Abercrombie"}))
+    assert found.found.by == ()
+    assert [*found.found.columns] == ["Crowd 1", "Crowd 2", "Crowd 3"]
+    assert [judge.names for judge in found.judges] == [["Dr.-Abercrombie"]]
+
+
+@pytest.mark.parametrize("as_frames", [False, True])
+def test_a_head_that_is_the_name_of_a_model_is_the_judge_and_no_metric(
+    as_frames: bool, tmp_path: Path
+) -> None:
+    people = [("Case no", "Dr Meyer", "Dr Chen"), *((i, of(i), of(i, 7)) for i in range(N))]
+    judge = [("Case no", "Claude"), *((i, of(i, 9)) for i in range(N))]
+    found = understood(tmp_path, people, judge, "machine.csv")
+    if as_frames:
+        frames = [pd.DataFrame(rows[1:], columns=rows[0]) for rows in (people, judge)]
+        found = understand_given(*frames)
+    assert [judge.names for judge in found.judges] == [["Claude"]]
+    assert [metric.title for metric in found.rubric.metrics] == ["Label"]
+
+
+def test_a_question_is_in_a_column_that_is_not_often_blank(tmp_path: Path) -> None:
+    head = ("No.", "Task", "Input", "Reply", "Huber", "Silva")
+    task, reply = (
+        "Put this text into words that are plain, part {}.",
+        "These are plain words, as {}.",
+    )
+    given = ("Some text that was given here", "", "")
+    rows = [(i, task.format(i // 2), given[i % 3], reply.format(i), of(i), of(i, 7))
+            for i in range(N)]  # fmt: skip
+    judge = [("No.", "verdict"), *((i, of(i)) for i in range(N))]
+    found = understood(tmp_path, [head, *rows], judge)
+    assert found.found.roles["question"] == "Task"
+    assert f"items by column No.; {N // 2} questions in column Task" in found.lines
+    again = [(*row[:3], reply.format(i % 9), *row[4:]) for i, row in enumerate(rows)]
+    found = understood(tmp_path, [head, *again], judge)
+    assert "items by column No.; questions in column Task" in found.lines  # equal answers are one
+
+
+@pytest.mark.parametrize(
+    ("labels", "verdicts"),
+    [
+        (("no", "Yes"), ("0", "1")),
+        (("no", "Yes"), ("False", "True")),
+        (("No", "Yes"), ("n", "Y")),
+        (("0", "1"), ("no", "yes")),
+        (("no", "Yes"), ("0.0", "1.0")),
+        (("1_full_compliance", "2. Refusal"), ("Full compliance", "refusal")),
+    ],
+)
+@pytest.mark.parametrize("beside", [False, True], ids=["in a file", "beside the labels"])
+def test_verdicts_that_unmistakably_mean_a_label_are_read_as_it(
+    beside: bool,
+    labels: Sequence[str],
+    verdicts: Sequence[str],
+    call,  # type: ignore[no-untyped-def]
+    tmp_path: Path,
+) -> None:
+    people: list[Sequence[object]] = [("id", "Huber", "Silva", "GPT-4")]
+    people += [(f"p{i}", labels[i % 2], labels[(i + (i % 7 == 0)) % 2], verdicts[i % 2])
+               for i in range(N)]  # fmt: skip
+    tables = [table(tmp_path / "labels.csv", people if beside else [row[:3] for row in people])]
+    if not beside:
+        judge = [(row[0], row[3]) for row in people]
+        tables.append(table(tmp_path / "machine.csv", judge))
+    code, out, err = call("decide", *tables, "--save", tmp_path / "bench", "--json")
+    assert code == 0, err
+    assert f"{verdicts[0]!r} as {labels[0]}" in err
+    (decided,) = json.loads(out)["decisions"]
+    assert decided["judge"] == "GPT-4"
+    assert decided["accuracy"]["value"] == 1
+    bench = tmp_path / "bench" / "bench.yaml"
+    code, out, err = call("run", bench, "--run", tmp_path / "run", "--json")
+    assert code == 0, err
+    assert json.loads(out)["decisions"][0]["accuracy"] == decided["accuracy"]
+
+
+def test_a_spelling_that_may_mean_two_labels_or_another_number_is_not_read() -> None:
+    assert read_as(["stars", "5. stars"], ["1. stars", "2. stars"]) == {}
+    assert read_as(["5. stars", "stars"], ["1. stars", "none"]) == {"stars": "1. stars"}
+    assert read_as(["A-", "-1"], ["A+", "1"]) == {}
+    assert read_as(["1", "y"], ["Yes", "no", "unsure"]) == {"y": "Yes"}
+
+
+def test_verdicts_that_mean_no_label_are_an_error_that_says_how_to_map_them(
+    call,  # type: ignore[no-untyped-def]
+    tmp_path: Path,
+) -> None:
+    labels, _ = surnames(tmp_path)
+    judge = [("prompt_id", "verdict"), *((f"p{i}", "XYZ"[i % 3]) for i in range(N))]
+    code, _, err = call("decide", labels, table(tmp_path / "gpt-4.csv", judge))
+    assert code == 2
+    assert "rename the labels, or give them as `spellings: {METRIC: {TEXT: LABEL}}`" in err
+    assert "found verdict (X, Y, Z)" in err
+
+
+def test_blank_verdicts_count_where_somebody_labelled(tmp_path: Path) -> None:
+    people = [("id", "who", "food", "noise")]
+    people += [(i, w, of(i), of(i) if i % 2 else "") for i in range(N) for w in ("ann", "ben")]
+    judge = [("id", "food", "noise")]
+    judge += [(i, "" if i == 4 else of(i), of(i) if i % 2 and i != 7 else "") for i in range(N)]
+    tables = table(tmp_path / "labels.csv", people), table(tmp_path / "gpt-4.csv", judge)
+    with pytest.warns(UserWarning, match=r"blank cell, counted as failed \(2 times, rows 6, 9\)"):
+        found = jb.study(*tables)
+    assert sum("counted as failed" in note for note in found.notes) == 1
+
+
+def test_labels_without_a_judge_are_an_error_that_says_what_is_missing(
+    call,  # type: ignore[no-untyped-def]
+    tmp_path: Path,
+) -> None:
+    labels, _ = surnames(tmp_path)
+    code, _, err = call("decide", labels)
+    assert code == 2
+    assert "give a table of verdicts as well, or name its column with --judge 'COLUMN'" in err
+    assert call("align", labels)[0] == 0
+
+
+def test_slips_of_the_pen_have_suggestions(call, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    labels, judge = surnames(tmp_path)
+    for options, expected in (
+        ((labels.with_name("lables.csv"), judge), "did you mean 'labels.csv'?"),
+        ((labels, judge, "--annotators", "Hubr"), "did you mean 'Huber'?"),
+        ((labels, judge, "--order", "Safe < Unsure < Unsave"), "did you mean 'Unsafe'?"),
+        ((labels, judge, "--order", "saftey: Safe < Unsafe"), "did you mean 'safety'?"),
+    ):
+        code, _, err = call("decide", *options)
+        assert code == 2
+        assert expected in err
+
+
+def test_what_the_command_says_of_the_order_stands_in_python_too(tmp_path: Path) -> None:
+    with pytest.warns(UserWarning, match="is no label of the metric 'safety': counted as unparsed"):
+        found = jb.study(*surnames(tmp_path))
+    assert any("no order of the labels of safety is known" in note for note in found.notes)
