@@ -243,7 +243,7 @@ def _truth(given: Truth, usual: TruthConfig) -> TruthConfig:
     return validate({**usual.model_dump(), **changes}, TruthConfig, file="truth")
 
 
-def align(study: Study) -> Alignment:
+def align(study: Study, *tables: object) -> Alignment:
     """Measure how every judge agrees with the humans, and the humans with each other.
 
     >>> import judgebench as jb
@@ -253,10 +253,10 @@ def align(study: Study) -> Alignment:
     """
     from judgebench.alignment import align as compare
 
-    if not isinstance(study, Study):
+    if tables or not isinstance(study, Study):
         message = (
-            "give a study, such as jb.study(labels, verdicts, rubric=...) makes of DataFrames or "
-            "files, or jb.open_run(folder)"
+            "give one study, such as jb.study(labels, verdicts) makes of DataFrames or files, or "
+            "jb.open_run(folder); jb.decide takes the tables themselves"
         )
         raise SetupError(Problem(message, field="align", found=f"a {type(study).__name__}"))
     return compare(study)
@@ -388,9 +388,18 @@ def compare(
     opened = partial(open_run, allow_incomplete=allow_incomplete)
     first = a if isinstance(a, Study) else opened(a)
     second = b if isinstance(b, Study) else first if a == b else opened(b)
+    if first.name == second.name and first is not second:  # the folders tell them apart
+        first, second = (
+            study if isinstance(given, Study) else replace(study, run=_in_folder(study, given))
+            for study, given in ((first, a), (second, b))
+        )
     if rule is not None:
         first, second = (replace(x, beside={**x.beside, "decide": rule}) for x in (first, second))
     return compare_studies(first, second, judges)
+
+
+def _in_folder(study: Study, folder: str | Path) -> str:
+    return ", ".join(filter(None, (study.run, str(folder))))
 
 
 def consistency(

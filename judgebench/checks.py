@@ -294,7 +294,7 @@ _KINDS = (
 
 def listing(what: str | None = None) -> Mapping[str, Lines]:
     """Heading -> (name, what it is), for one kind or for all."""
-    core = (_rubrics, _prompts, _examples, _backends, _controls, _weights)
+    core = (_rubrics, _prompts, _examples, _backends, _baselines, _weights)
     makers: dict[str, Callable[[], Lines]] = {make.__name__[1:]: make for make in core}
     for wing in wings():
         makers |= wing.lists
@@ -327,7 +327,7 @@ def _backends() -> Lines:
     return [(kind.spelling, kind.about) for kind in KINDS]
 
 
-def _controls() -> Lines:
+def _baselines() -> Lines:
     from judgebench.judges.control import ABOUT
 
     return [(str(name), about) for name, about in ABOUT.items()]

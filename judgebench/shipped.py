@@ -57,4 +57,6 @@ def find_file(kind: str, name: str, suffix: str, relative_to: Path | None = None
     if "/" not in name and is_file(shipped):
         return shipped
     names = ", ".join(shipped_names(kind, suffix))
-    raise SetupError(f"no file {name!r} and no shipped {kind} of that name; shipped: {names}")
+    raise SetupError(
+        f"there is no file {name!r}, and nothing shipped has that name; shipped: {names}"
+    )

@@ -360,8 +360,8 @@ Collect labels with `judgebench annotate` (docs/annotate.md); or have annotators
 {% if not found.judges and seen.has_texts %}
 In {{ bench }}, name the judges.
 {% elif not found.judges %}
-Give a judge's verdicts as well; or, for a judge that reads the answers, name their file in \
-{{ data }}: the tables hold none.
+The tables hold no answers. Give a judge's verdicts as well; or, for a judge that is called, name \
+the file of the answers in {{ data }}.
 {% endif %}
 judgebench check {{ bench }}
 {% if found.judges or seen.has_texts %}

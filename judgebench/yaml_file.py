@@ -246,7 +246,7 @@ def _problems(
             message, found = f"is not a known key{near}", ""
             allowed = "" if near else ", ".join(known)
         if item["type"] == "literal_error":
-            message += _near(str(item["input"]), re.findall("'(.+?)'", message), 0.85)
+            message += _near(str(item["input"]), re.findall("'(.+?)'", message), 0.82)
         if item["type"] == "string_type" and isinstance(item["input"], int | float | date):
             message = "must be text: put it in quotes"  # bare No, 1.0 and 2026-01-01 are none
         if item["type"] in ("tuple_type", "list_type"):

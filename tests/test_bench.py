@@ -100,7 +100,7 @@ def test_problems_of_every_part_are_told_at_once_with_their_lines(told: Told) ->
     for part in (
         "bench.yaml:6: backend: is no backend (allowed: litellm:MODEL",
         "bench.yaml:7: promt: is not a known key; did you mean 'prompt'?",
-        "judges.b: no file 'nowhere' and no shipped prompts of that name",
+        "judges.b: there is no file 'nowhere', and nothing shipped has that name",
         "bench.yaml:9: parse_retries: must be less than or equal to 5; found 99",
         "bench.yaml:10: truth.rule: must be 'median', 'majority', 'each' or 'dawid_skene'; "
         "found 'mean'",
@@ -128,7 +128,9 @@ def test_a_file_without_settings(told: Told, text: str) -> None:
 
 def test_an_unknown_rubric_names_the_key(told: Told) -> None:
     (line,) = told(HEAD.replace("support-tone", "suport-tone"))
-    assert line.startswith("bench.yaml: rubric: no file 'suport-tone' and no shipped rubrics")
+    assert line.startswith(
+        "bench.yaml: rubric: there is no file 'suport-tone', and nothing shipped has that name"
+    )
 
 
 def test_an_unknown_metric_names_the_key(told: Told) -> None:
@@ -158,6 +160,17 @@ def test_a_judge_in_a_file_of_its_own_is_told_with_that_file(told: Told, tmp_pat
     found = told(HEAD + "judges: [judge.yaml, none.yaml]\n")
     assert any(line.startswith("judge.yaml:3: mode: ") for line in found)
     assert "none.yaml: no such file" in found
+
+
+def test_a_data_file_that_is_not_there_is_told_with_its_line_and_the_nearest(told: Told) -> None:
+    found = told("name: x\nrubric: support-tone\ndata: [answers.csv, lables.csv]\n")
+    assert "bench.yaml:3: data: no such file 'lables.csv'; did you mean 'labels.csv'?" in found
+
+
+def test_a_rule_that_is_misspelt_is_told_with_the_nearest(told: Told) -> None:
+    (line,) = told(HEAD + "truth: {rule: medain}\n")
+    assert line.startswith("bench.yaml:4: truth.rule: ")
+    assert "did you mean 'median'?" in line
 
 
 def test_thresholds_and_settings_name_their_judge(told: Told) -> None:

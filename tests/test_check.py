@@ -98,7 +98,7 @@ def test_judges_in_files_of_their_own(tmp_path: Path) -> None:
 
 def test_the_listing_names_what_can_be_used() -> None:
     everything = listing()
-    kinds = ["rubrics", "prompts", "examples", "backends", "controls", "weights"]
+    kinds = ["rubrics", "prompts", "examples", "backends", "baselines", "weights"]
     assert list(everything)[: len(kinds)] == kinds
     for name, _ in everything["rubrics"]:
         load_rubric(name)
@@ -333,7 +333,7 @@ def test_a_hundred_like_problems_are_one_with_three_values_and_a_count(
     )
     assert "and 37 more; allowed: " in told[0]
     assert told[0].count("…") == 3  # of which each is cut in the middle
-    assert "and 20 more unknown_label errors, the last in row 121" in told[1]
+    assert "and 20 more such errors, 120 in all, the last in row 121" in told[1]
     assert len(told) == 2
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from judgebench.alignment import alignment_figures as figures
 from judgebench.alignment import alignment_tables as tables
 from judgebench.alignment.alignment import Alignment, JudgeSummary
-from judgebench.alignment.caveats import MOST_NAMED
+from judgebench.alignment.caveats import BLIND, MOST_NAMED
 from judgebench.records import TRAINED_ON, Estimate, Status
 from judgebench.results.layout import Layout
 from judgebench.results.part import Asks, Block, Card, Drawing, Part, Standing
@@ -46,7 +46,7 @@ def alignment_part(a: Alignment) -> Part:
         blocks if there else (),
         a.notes,
         tuple(_facts(a)) if there else (),
-        paper=tuple(tables.paper_tables(a)) if a.n_labels and a.real_judges else (),
+        paper=(tables.paper_table(a),) if a.n_labels and a.real_judges else (),
         urgent=a.collapsed,
         files=a.files if a.real_judges else {},
         accuracies=tuple(_accuracies(a)) if a.n_labels else (),
@@ -148,7 +148,7 @@ def _facts(a: Alignment) -> Iterator[str]:
         yield counted(len(a.annotators), "annotator")
     yield counted(len(a.rubric.metrics), "metric")
     if a.n_labels:
-        yield f"labels made without sight of a judge: {a.blind}"
+        yield BLIND.get(a.blind, BLIND["unknown"])
     if a.run:
         yield a.run
 
@@ -158,7 +158,7 @@ def _models(a: Alignment) -> Iterator[str]:
     real = a.real_judges
     yield from (f"{judge.name}: {_what_judged(judge)}" for judge in real[:MOST_NAMED])
     if len(real) > MOST_NAMED:
-        yield f"{len(real) - MOST_NAMED:,} others"
+        yield counted(len(real) - MOST_NAMED, "other")
 
 
 def _what_judged(judge: JudgeSummary) -> str:

@@ -138,9 +138,9 @@ def accuracy_table(a: Alignment) -> Table:
     return Layout("accuracy", title, _METRIC, notes).crossed(_lines(a), across, cell)
 
 
-def paper_tables(a: Alignment) -> Iterator[Table]:
-    """The tables of a paper: of each metric annotators, judges and the best baseline by statistic;
-    and the accuracy of the judges by metric, as Table 1 of Diekmann et al."""
+def paper_table(a: Alignment) -> Table:
+    """The table of a paper: of each metric annotators, judges and the best baseline by
+    statistic."""
     shown = [d for d in present(a) if "paper" in d.shown]
     who: list[tuple[str, Keys]] = [("Annotators", {"summary": CEILING})]
     who += [(judge.name, {"judge": judge.name}) for judge in a.real_judges]
@@ -159,13 +159,10 @@ def paper_tables(a: Alignment) -> Iterator[Table]:
         "baseline that reads no answer.",
     )
     headings = [_BRIEF.get(d.key, d.heading) for d in shown]
-    yield Layout(
+    return Layout(
         "main", "Judges and annotators against the reference labels", ("Metric", "Judge"), notes,
         (*headings, *(["Outcome"] if a.outcomes else ())),
     ).listing(line(metric, *one) for metric in a.rubric.metrics for one in who)  # fmt: skip
-    accuracy = accuracy_table(a)
-    rows = tuple(tuple(map(_bare, row)) for row in accuracy.rows)
-    yield replace(accuracy, key="main-accuracy", rows=rows, notes=accuracy.notes[:0])
 
 
 _WITH_INTERVAL = ("accuracy", "severe_recall")

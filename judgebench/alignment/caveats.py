@@ -27,6 +27,11 @@ from judgebench.studies.verdicts import replaced, suspects, suspicions
 from judgebench.words import counted, listed
 
 MOST_NAMED = 12
+BLIND = {
+    "yes": "annotators saw no judge's labels",
+    "no": "annotators saw a judge's labels",
+    "unknown": "not known whether annotators saw a judge's labels",
+}
 _BARS = {"typical": "", "average": ", who all count the same", "best": ", the best most of all"}
 _MOST = 8  # annotators of a bar that are named
 _LOOKED_AT = 20  # clusters that tell whether each is one question
@@ -101,7 +106,7 @@ def named(makers: Sequence[str], judges: Collection[str] = ()) -> list[str]:
     known = [name for name in people if name in first]
     marked = [f"{name} (which {why[name]})" if name in why else name for name in known]
     if len(people) > MOST_NAMED:
-        marked.append(f"{len(people) - MOST_NAMED:,} others")
+        marked.append(counted(len(people) - MOST_NAMED, "other"))
     return [
         *marked,
         *(
@@ -364,7 +369,7 @@ def judge_notes(study: Study, found: Results) -> Iterator[str]:
                 )
         if beaten := [m.title for m in metrics if _no_better(found, name, controls, m)]:
             yield (
-                f"{name} is no more accurate than a baseline, which understands nothing, "
+                f"{name} is no more accurate than a baseline, which never reads an answer, "
                 f"on {', '.join(beaten)}."
             )
 

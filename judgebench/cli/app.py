@@ -242,7 +242,7 @@ def list_(
         typer.Argument(metavar="KIND", help="Such as rubrics or prompts. Default: everything."),
     ] = None,
 ) -> None:
-    """List what ships: rubrics, prompts, attacks, examples, controls and more."""
+    """List what ships: rubrics, prompts, attacks, examples, baselines and more."""
     from judgebench.checks import listing
 
     for heading, lines in listing(what).items():

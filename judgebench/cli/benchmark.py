@@ -10,7 +10,7 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
 import typer
 
@@ -98,8 +98,8 @@ def _judge(
         counted(len(bench.answers), "answer"),
         counted(bench.dataset.n_labels, "human label"),
         counted(bench.n_judges, "judge"),
-        counted(len(bench.juries), "jury", "juries"),
-        counted(len(bench.controls), "baseline"),
+        *([counted(len(bench.juries), "jury", "juries")] if bench.juries else ()),
+        *([counted(len(bench.controls), "baseline")] if bench.controls else ()),
     ]
     if bench.calibrations:
         parts.insert(-1, counted(len(bench.calibrations), "calibrated judge"))
@@ -156,7 +156,8 @@ def _print_forecast(console: Console, bench: Bench, folder: RunFolder) -> None:
 
     table = Table(title="Estimate of this run (token counts are rough)")
     for heading in ("judge", "answers", "judged before", "calls", "prompt tokens", "reply tokens"):
-        table.add_column(heading, justify="left" if heading == "judge" else "right")
+        side: Literal["left", "right"] = "left" if heading == "judge" else "right"
+        table.add_column(heading, justify=side, overflow="fold")
     table.add_column("cost", justify="right")
     for f in forecast(bench, folder):
         most = "up to " if f.at_most else ""

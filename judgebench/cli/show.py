@@ -148,9 +148,9 @@ def problem_lines(problems: Sequence[Problem], word: str) -> Iterator[str]:
         shown[problem.kind] = shown.get(problem.kind, 0) + 1
         if shown[problem.kind] <= MOST_PROBLEMS_SHOWN:
             yield f"{word}: {problem}"
-    for kind, count in shown.items():
+    for count in shown.values():
         if count > MOST_PROBLEMS_SHOWN:
-            yield f"{word}: … and {count - MOST_PROBLEMS_SHOWN} more of the kind {kind!r}"
+            yield f"{word}: … and {count - MOST_PROBLEMS_SHOWN} more such {word}s"
 
 
 # What stands for a character in an encoding that lacks it. Of others their number is written.

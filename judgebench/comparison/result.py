@@ -268,8 +268,8 @@ def _worse(c: Comparison) -> Iterator[str]:
                 p = c.p_holm(*about, statistic, COUNTED).value
                 if c.is_shown(statistic, *about, COUNTED) and (difference.value or 0) < 0:
                     yield (
-                        f"{_about(c, *about)}: {c.shown_as(statistic)[0].lower()} is worse by "
-                        f"{_number(difference)}, p after Holm {p:.3g}"
+                        f"{_about(c, *about)}: {c.shown_as(statistic)[0].lower()} is worse: "
+                        f"difference {_number(difference)}, p after Holm {p:.3g}"
                     )
 
 

@@ -127,9 +127,8 @@ class Findings:
             if count > _LISTED:
                 last = self._last_line[kind, file]
                 where = f", the last in row {last}" if last is not None else ""
-                rest.append(
-                    Problem(f"and {count - _LISTED:,} more {kind} errors{where}", file, kind=kind)
-                )
+                said = f"and {count - _LISTED:,} more such errors, {count:,} in all{where}"
+                rest.append(Problem(said, file, kind=kind))
         return (*self._errors, *rest)
 
     @property
@@ -145,7 +144,7 @@ class Findings:
                 found.append(Problem(counted, file, line, column, kind=kind))
         for (kind, file), times in listed.items():
             if times > _LISTED:
-                message = f"and {times - _LISTED:,} more {kind} warnings"
+                message = f"and {times - _LISTED:,} more such warnings, {times:,} in all"
                 found.append(Problem(message, file, kind=kind))
         return tuple(found)
 

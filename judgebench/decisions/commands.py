@@ -21,6 +21,7 @@ from judgebench.cli.options import (
 )
 from judgebench.cli.score import open_study, page_of
 from judgebench.cli.show import ONE_SCREEN, UNMET, Output, exit_unmet, show
+from judgebench.errors import SetupError
 
 commands = Commands()
 
@@ -44,6 +45,7 @@ def decide(
         ),
     ] = None,
     output: Output = ONE_SCREEN,
+    to: Annotated[str, typer.Option(hidden=True)] = "",
 ) -> None:
     """Decide for each metric whether a judge can replace annotators, assist them, or neither.
 
@@ -53,6 +55,8 @@ def decide(
     from judgebench import api
     from judgebench.decisions.result import demands, unreached
 
+    if to:
+        raise SetupError(f"decide writes no page: use `judgebench report … --to {to}`")
     study = open_study(
         run, files, {**truth.given, **design.given}, as_judge or (), allow_incomplete, output
     )

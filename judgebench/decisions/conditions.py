@@ -274,8 +274,8 @@ def _severe(counts: StudyCounts, rule: DecisionRule, how_many: FloatArray) -> It
         met=worst.low >= asked.recall, not_met=(best.high < asked.recall) & ~too_noisy,
         n=count, method=_method(counts, CLUSTERED_EXACT), reason=NO_SEVERE,
         missing=(
-            f"one annotator finds {by_humans[0]:.3f} of what the others call severe: no judge "
-            "can be held to more"
+            f"a single annotator finds only {100 * by_humans[0]:.0f} % of the answers that the "
+            "others call severe, and no judge can be required to find more"
             if too_noisy[0] and best.high[0] < asked.recall
             else ""
         ),

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from itertools import groupby
 
+from judgebench.alignment.caveats import BLIND
 from judgebench.decisions.figures import draw_matrix, triage_drawings
 from judgebench.decisions.kinds import KINDS
 from judgebench.decisions.result import (
@@ -37,10 +38,10 @@ from judgebench.words import listed
 def screen_blocks(decisions: Decisions) -> Iterator[Block]:
     """Show who was compared, a line for each judge and metric, and whether labels are blind."""
     special = (bar for bar in decisions.bars if ";" in bar or not bar.startswith("Bar"))
-    yield Block(text=tuple(filter(None, (decisions.compared, *special))))
-    said = f"Labels made without sight of a judge: {decisions.blind}"
-    declare = " (--blind yes|no)" if decisions.blind == "unknown" else ""
-    yield Block(text=(f"{said}{declare}.",), standings=tuple(standings(decisions)))
+    yield Block(text=tuple(filter(None, (decisions.compared, *special, _SHARES))))
+    declare = " (--blind yes|no)" if decisions.blind == "unknown" else " (as declared)"
+    said = f"{BLIND[decisions.blind].capitalize()}{declare}."
+    yield Block(text=(said,), standings=tuple(standings(decisions)))
 
 
 def _cell(outcome: Outcome | None, beside: str = "") -> Cell | None:
@@ -51,6 +52,10 @@ NO_DECISIONS = "There is no judge with human labels to compare it with: nothing 
 _STATE_LOOKS: Mapping[State, Look] = {
     State.MET: "good", State.NOT_MET: "bad", State.UNCLEAR: "unclear",
 }  # fmt: skip
+_SHARES = (
+    "judge, humans, best baseline: share of answers with the reference label. Points less often: "
+    "agreement with each annotator, one by one."
+)
 _MOST_LANES = 12  # in a band of a figure
 _YES_OR_NO = {1.0: "yes", 0.0: "no"}
 
@@ -247,7 +252,7 @@ def _more_data_table(decisions: Decisions) -> Table:
             "Questions now + more",
             "Human labels for them",
             "Severe among them",
-            "Studies that end clear",
+            "Studies that reach a decision",
             "Most of them with",
         ),
     ).listing(rows)

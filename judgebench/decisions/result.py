@@ -9,6 +9,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any
 
+from judgebench.data.findings import nearest
 from judgebench.decisions.kinds import KINDS
 from judgebench.decisions.rule import DecisionRule
 from judgebench.errors import Problem, raise_any
@@ -344,7 +345,7 @@ def more_sentence(decision: Decision) -> str:
     if more.clear is None:
         return f"{needed}.{third}"
     towards = f", most of them with {more.towards.value}" if more.towards else ""
-    clear = f"{percent(more.clear)} of simulated studies of that size end clear"
+    clear = f"{percent(more.clear)} of simulated studies of that size reach a decision"
     return f"{needed}; {clear}{towards}.{third}"
 
 
@@ -411,15 +412,17 @@ def demands(texts: Sequence[str], decisions: Decisions) -> list[Demand]:
         name, title, judge = (*text.split(":", 2), "", "")[:3]  # a judge's name may hold colons
         outcome, metric = _NAMED.get(name), decisions.rubric.find(title) if title else None
         if outcome is None:
-            message, allowed = "not an outcome", f"{', '.join(_SATISFIED_BY)}, followed by :METRIC"
+            message = f"not an outcome{nearest(name, [o.value for o in _SATISFIED_BY])}"
+            allowed = f"{', '.join(_SATISFIED_BY)}, followed by :METRIC"
         elif metric is None:
-            message = "not a metric of the run"
-            allowed = ", ".join(metric.id for metric in decisions.rubric.metrics)
+            ids = [metric.id for metric in decisions.rubric.metrics]
+            message, allowed = f"not a metric of the run{nearest(title, ids)}", ", ".join(ids)
         elif not judge and len(decisions.judges) > 1:
             message = "names no judge, and the best of several may be good by luck"
             allowed = ", ".join(f"{text}:{one}" for one in decisions.judges)
         elif judge and judge not in decisions.judges:
-            message, allowed = "not a judge of the run", ", ".join(decisions.judges)
+            message = f"not a judge of the run{nearest(judge, [*decisions.judges])}"
+            allowed = ", ".join(decisions.judges)
         else:
             found.append(Demand(outcome, metric.id, judge))
             continue

@@ -87,7 +87,10 @@ def more_data(
     if share < rule.plan.chance:
         few = f"{questions:,} questions ({answers:,} answers)"
         times = f"{rule.plan.most} times the {few if now.few_questions else 'items'}"
-        reason = f"even with {times} only {100 * share:.0f} % of simulated studies end clear"
+        reason = (
+            "improve the judge, or the agreement of the annotators, rather than label more: even "
+            f"with {times}, only {100 * share:.0f} % of simulated studies reach a decision"
+        )
         return replace(now, clear=share, towards=towards, reason=reason)
     now = replace(now, clear=share, towards=towards)
     while most - least > max(1, clusters // 20):
@@ -172,7 +175,7 @@ def _blocked(counts: StudyCounts, rule: DecisionRule, conditions: Sequence[Condi
     if undefined := [c.estimate.reason for c in of_study if c.estimate.value is None]:
         return f"nothing to plan from: {undefined[0]}"
     if noisy := [c.missing for c in conditions if c.key == "severe_recall" and c.missing]:
-        return f"more labels such as these do not help: {noisy[0]}"
+        return f"agree on what counts as severe, then label again: {noisy[0]}"
     if others := [c for c in conditions if c not in of_study and c.state is State.UNCLEAR]:
         told = "more human labels do not settle what the stress test leaves open"
         return f"{told}: {others[0].title}"
@@ -297,7 +300,7 @@ def _notes(study: Study, rule: DecisionRule, stress: Results | None, tried: int)
     made = sum(judge.judges(metric) for judge in study.real_judges for metric in metrics)
     if tried > 1:
         yield (
-            f"{counted(tried, 'candidate')} for one place: intervals are of "
+            f"{counted(tried, 'judge')} were tried: intervals are widened to "
             f"{100 * rule.level:.4g} %, so that a false REPLACE of any of them is as rare as with "
             "one. To spend less, choose on one half of the questions and decide on the other."
         )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from judgebench.decisions.held import NOT_ASKED
 from judgebench.decisions.result import (
     AT_SEVERE,
     NO_FILTER,
@@ -18,7 +19,7 @@ from judgebench.decisions.result import (
     State,
     percent,
 )
-from judgebench.decisions.words import threshold_text
+from judgebench.decisions.words import NOT_KNOWN_BLIND, threshold_text
 from judgebench.results.part import Standing
 from judgebench.results.tables import NO_REASON, Look
 from judgebench.stats.thresholds import Choice
@@ -38,6 +39,8 @@ _WORDS: Mapping[Outcome, str] = {
     Outcome.CANT_TELL: "Not known yet",
 }
 _MOST_NAMED = 4  # decisions in a sentence
+_SHOWN = "humans_accuracy"  # the condition that speaks of the shares of a line
+_IF_BLIND = "Yes, if the labels were made without sight of a judge, which is not known"
 
 
 def standings(decisions: Decisions) -> Iterator[Standing]:
@@ -49,17 +52,26 @@ def standings(decisions: Decisions) -> Iterator[Standing]:
     ('my-judge', "CAN'T TELL")
     """
     for d in decisions.decisions:
-        accuracy = decisions.worst_accuracy(d.judge, d.metric)
+        asked = not d.reason.startswith(NOT_ASKED)
+        accuracy = decisions.worst_accuracy if asked else decisions.accuracy
         baseline = decisions.best_control(d.metric)
         yield Standing(
             judge=d.judge, metric=decisions.titles[d.metric], outcome=d.outcome.value,
-            look=LOOKS[d.outcome], accuracy=accuracy,
+            look=LOOKS[d.outcome], accuracy=accuracy(d.judge, d.metric),
             failures=decisions.accuracy(d.judge, d.metric).n_missing,
             humans=decisions.ceiling(d.metric), annotators=decisions.annotators(d.metric),
             baseline=baseline.estimate, baseline_name=baseline.judge,
-            margin=decisions.rule.replace.humans.margin,
+            margin=_margin(d),
             why=d.reason or NO_REASON, next=next_step(decisions, d), numbers=d.numbers,
         )  # fmt: skip
+
+
+def _margin(d: Decision) -> float:
+    """The distance to the annotators that the decision allows; 0 where another requirement failed,
+    so that nobody takes what is shaded for what decided."""
+    failed = [c.key for c in d.replace if _fails(c)]
+    shown = (c for c in d.replace if c.key == _SHOWN and (_SHOWN in failed or not failed))
+    return max(0.0, round(-next((c.bound for c in shown), 0.0), 2))
 
 
 def next_step(decisions: Decisions, d: Decision) -> str:
@@ -78,15 +90,24 @@ def answer(decisions: Decisions) -> str:
     """Say whether the judges can replace the annotators, in a sentence for each outcome: `Yes:
     gpt-4 on Tone. No: 7 of 8 pairs of judge and metric.`"""
     made = decisions.decisions
+    words = {o: _IF_BLIND if _if_blind(made, o) else word for o, word in _WORDS.items()}
     if len(made) == 1:
-        return f"{_WORDS[made[0].outcome]}. {made[0].reason}"
-    found = [(word, [d for d in made if d.outcome is o]) for o, word in _WORDS.items()]
+        return f"{words[made[0].outcome]}. {made[0].reason}"
+    found = [(word, [d for d in made if d.outcome is o]) for o, word in words.items()]
     said = [f"{word}: {_which(decisions, same)}." for word, same in found if same]
     alone = next((word for word, same in found if len(same) == len(made)), "")
     judges, metrics = ({getattr(d, about) for d in made} for about in ("judge", "metric"))
-    who = [f"for all {len(judges)} judges"] * (len(judges) > 1)
-    where = [f"on all {len(metrics)} metrics"] * (len(metrics) > 1)
-    return f"{alone}, {' '.join((*who, *where))}." if alone else " ".join(said)
+    who = [f"for {_all_of(len(judges))} judges"] * (len(judges) > 1)
+    where = [f"on {_all_of(len(metrics))} metrics"] * (len(metrics) > 1)
+    return f"{alone}: {' '.join((*who, *where))}." if alone else " ".join(said)
+
+
+def _all_of(n: int) -> str:
+    return "both" if n == 2 else f"all {n}"
+
+
+def _if_blind(made: Sequence[Decision], outcome: Outcome) -> bool:
+    return any(d.outcome is outcome and d.advice == NOT_KNOWN_BLIND for d in made)
 
 
 def _which(decisions: Decisions, same: Sequence[Decision]) -> str:
@@ -139,8 +160,8 @@ def _improve(decisions: Decisions, d: Decision) -> str:
     better = baseline.estimate.value
     if accuracy is not None and better is not None and better >= accuracy:
         return (
-            f"See its worst misses; the baseline {baseline.judge}, which understands nothing, is "
-            f"right on {percent(better)}."
+            f"See its worst misses; the baseline {baseline.judge}, which never reads an answer, "
+            f"is right on {percent(better)}."
         )
     may_sort = (c.estimate.value for c in d.assist if c.key == "sent" and c.missing != NO_FILTER)
     sent = next(may_sort, None)

@@ -124,7 +124,11 @@ def _uncertainty(conditions: Sequence[Condition]) -> str:
     no_better = (f"the judge does no better than the baseline {c.rival}" for c in beaten)
     parts = [f"{said}; nor do the annotators" for said in dict.fromkeys(no_better)]
     if others:
-        clauses = _clauses(dict.fromkeys(filled(KINDS[c.key].open, c) for c in others))
+        alike: dict[tuple[str, str], list[Condition]] = {}
+        for c in others:
+            alike.setdefault((KINDS[c.key].open, c.rival), []).append(c)
+        weakest = [min(same, key=lambda c: c.bound) for same in alike.values()]
+        clauses = _clauses(filled(KINDS[c.key].open, c) for c in weakest)
         few = "The data are too few to tell whether the judge"
         if all(map(_looks_met, others)):
             few = "The judge looks good enough, but the data are too few to be sure that it"

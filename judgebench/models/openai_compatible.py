@@ -5,6 +5,7 @@ likely given texts are, by a server that lists the tokens of a prompt with their
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import (
     AsyncIterator,
@@ -158,7 +159,11 @@ class OpenAICompatible:
         except TimeoutError:
             raise TransientError(f"no reply within {self._settings.timeout_s:g} s") from None
         except aiohttp.ClientConnectorError as error:
-            raise UnreachableError(f"no server answers at {self._base_url}: {error}") from None
+            # Its text begins with the library's own settings; the cause stands in brackets.
+            number, said = getattr(error, "errno", None), str(error)
+            known = os.strerror(number) if isinstance(number, int) and number > 0 else ""
+            cause = known or said.partition("[")[2].rstrip("]") or said
+            raise UnreachableError(f"no server answers at {self._base_url}: {cause}") from None
         except aiohttp.ClientError as error:
             # Its repr may hold the headers that were sent, and so the key.
             name = type(error).__name__

@@ -29,6 +29,7 @@ from judgebench.results.part import (
     Lane,
     Scale,
     Standing,
+    margin_words,
 )
 from judgebench.results.tables import DASH, Cell
 from judgebench.words import wrapped
@@ -178,7 +179,7 @@ def draw_intervals(shown: Intervals, new: Callable[[float, float], Any] | None =
 
 def plot_standings(standings: Sequence[Standing]) -> Any:
     """A row for each judge, the metrics after each other: its share with the interval, a dot for
-    each annotator, a bar for the best baseline, and shaded what is as good as an annotator."""
+    each annotator, a bar for the best baseline, and shaded what the decision allows."""
     rows = [
         (metric, one)
         for metric, same in groupby(standings, key=lambda one: one.metric)
@@ -193,7 +194,7 @@ def plot_standings(standings: Sequence[Standing]) -> Any:
         figure, axes = plt.subplots(figsize=size, layout="constrained")
         for y, (_, one) in enumerate(rows):
             if one is not None:
-                _draw_standing(axes, y, one)
+                _draw_standing(axes, y, one, margin_words(standings))
         axes.set_yticks(range(len(names)), [wrapped(name, 34) for name in names])
         for label, (_, one) in zip(axes.get_yticklabels(), rows, strict=True):
             label.set_fontweight("normal" if one else "bold")
@@ -210,13 +211,12 @@ def plot_standings(standings: Sequence[Standing]) -> Any:
     return axes
 
 
-def _draw_standing(axes: Any, y: int, one: Standing) -> None:
+def _draw_standing(axes: Any, y: int, one: Standing, within: str) -> None:
     humans, own, best = one.humans.value, one.accuracy.value, one.baseline.value
     colour = _OUTCOMES.get(one.look, _COLOURS[0])
     if humans is not None and one.margin:
-        label = f"annotators less {one.margin:g}, or better"
         shade: dict[str, Any] = {"color": _COLOURS[2], "alpha": 0.15, "linewidth": 0}
-        axes.barh(y, 1 - humans + one.margin, 0.86, humans - one.margin, label=label, **shade)
+        axes.barh(y, 1 - humans + one.margin, 0.86, humans - one.margin, label=within, **shade)
     known = [e.value for e in one.annotators.values() if e.value is not None]
     look: dict[str, Any] = {"linestyle": "none", "color": _GREY, "markersize": 4.5, "alpha": 0.8}
     axes.plot(known, [y] * len(known), marker="o", label="annotator", **look)

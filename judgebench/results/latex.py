@@ -198,6 +198,8 @@ def _breakable(text: str) -> str:
 _COLUMN = 224  # points: the narrowest column of article, IEEEtran and acmart is 229 wide
 _BETWEEN = 4  # points between two columns
 _LEAST_STUB, _MOST_PAPER_STUB = 40, 110
+# Above a table, where article leaves no space between a caption and what is under it.
+_CAPTION = "\\setlength{\\abovecaptionskip}{0pt}\\setlength{\\belowcaptionskip}{5pt}\n"
 _PAGE = 48  # lines; the others stand in a table after it
 
 
@@ -219,7 +221,7 @@ def _pages(table: Table) -> Iterator[str]:
         for lines in _paper_pages(part, first, stub):
             caption = rf"\caption{{{title}.}}\label{{tab:judgebench-{_key(table)}}}"
             yield (
-                f"\\begin{{table}}\n\\centering\n{again or caption}\n\\scriptsize"
+                f"\\begin{{table}}\n\\centering\n{_CAPTION}{again or caption}\n\\scriptsize"
                 f"\\setlength{{\\tabcolsep}}{{{_BETWEEN / 2:g}pt}}\n"
                 f"{_tabular(part, lines, stub)}"
                 f"{{\\par\\smallskip\\raggedright {notes}\\par}}\n\\end{{table}}\n"

@@ -15,6 +15,7 @@ from judgebench.records import Estimate
 from judgebench.results.items import Items, Passage
 from judgebench.results.rows import Results
 from judgebench.results.tables import DASH, Look, Table
+from judgebench.words import counted
 
 # What a block answers, in the order in which a reader asks it; empty: what the part is about.
 Asks = Literal["", "sure", "people", "wrong", "what_if"]
@@ -97,8 +98,9 @@ class Standing:
 
     `judge` and `metric` are as they are shown. `accuracy`, `humans` (one annotator against the
     others), `annotators` (each of them by name) and `baseline` are shares of answers with the
-    reference label. Of a judge the `failures`, answers without a label, count as wrong. A judge
-    that is within `margin` of the annotators is as good as one. `numbers` are those behind `why`.
+    reference label. Of a judge the `failures`, answers without a label, count as wrong. The
+    decision allows a judge to be `margin` below the annotators; 0 where it rests on something else.
+    `numbers` are those behind `why`.
     """
 
     judge: str
@@ -121,6 +123,14 @@ class Standing:
         """`judge 0.79  humans 0.96  best baseline 0.50`; a dash where one is undefined."""
         shown = {"judge": self.accuracy, "humans": self.humans, "best baseline": self.baseline}
         return "  ".join(f"{name} {_two_digits(e):<4}" for name, e in shown.items()).rstrip()
+
+
+def margin_words(standings: Sequence[Standing]) -> str:
+    """`within 5 points of the annotators`, of the margins that standings have; empty without."""
+    if not (points := sorted({round(100 * one.margin) for one in standings} - {0})):
+        return ""
+    least = f"{points[0]} to " if len(points) > 1 else ""
+    return f"within {least}{counted(points[-1], 'point')} of the annotators"
 
 
 def _two_digits(e: Estimate) -> str:

@@ -24,7 +24,7 @@ def standing_strip(standing: Standing) -> Markup:
     """A judge's interval between the best baseline and the annotators, on a scale from 0 to 1."""
     judge, humans, baseline = standing.accuracy, standing.humans, standing.baseline
     pieces = [_line("axis", 0, 1, 26), *(_line("tick", x, x, 26) for x in (0, 0.5, 1))]
-    if humans.value is not None:
+    if humans.value is not None and standing.margin:
         at = _x(max(0.0, humans.value - standing.margin))
         width = f"{_place(1.0) - _place(max(0.0, humans.value - standing.margin)):.2f}%"
         pieces.insert(0, _tag("rect", "margin", x=at, y=13, width=width, height=26))

@@ -23,7 +23,7 @@ from judgebench.results.part import (
     urgent,
 )
 from judgebench.results.tables import Cell, Footnotes, Table, footnotes, split_columns
-from judgebench.words import longest_word, printable, wrapped
+from judgebench.words import counted, longest_word, printable, wrapped
 
 # Widths of the stubs and of the other columns before they are folded; the first that fits is used.
 _FOLDS = ((28, 22), (22, 14), (20, 10))
@@ -34,6 +34,7 @@ _VALUE = 14  # of a value over its interval
 _LINE = 100  # of sentences
 _WORD = 24  # that is never broken
 _SHARES = 55  # of an outcome and its numbers
+_MOST_STEPS = 3
 _MOST_SAID = (4, 24)  # outcomes whose next steps, and whose reasons, are printed
 
 
@@ -78,7 +79,8 @@ def _print_block(block: Block, console: Console, everything: bool) -> None:
 
 def _print_standings(standings: Sequence[Standing], console: Console, everything: bool) -> None:
     """Group by metric: a line of numbers for each judge, and under it why and what to do next. With
-    many of them the next step, and with very many the reason, is left to `everything`."""
+    many of them the next steps stand together at the end, and with very many the reason is left to
+    `everything`."""
     longest = max(cell_len(printable(one.judge)) for one in standings)
     start = 2 + longest + 2 if 2 + longest + 2 + _SHARES <= console.width else 4
     few, many = (len(standings) <= most or everything for most in _MOST_SAID)
@@ -87,9 +89,31 @@ def _print_standings(standings: Sequence[Standing], console: Console, everything
         _print_wrapped(metric, console, style="bold")
         for one in same:
             _print_numbers(one, console, start)
-            after = f"Next: {one.next[:1].lower()}{one.next[1:]}"
+            after = f"Next: {_lower(one.next)}"
             for text in filter(None, (one.why * many, one.numbers * everything, after * few)):
                 _print_wrapped(text, console, start if few else 4)
+    if not few:
+        _print_next_steps(standings, console)
+
+
+def _print_next_steps(standings: Sequence[Standing], console: Console) -> None:
+    """The most common next steps, each once, and how to see the others."""
+    steps: dict[str, list[Standing]] = {}
+    for one in standings:
+        steps.setdefault(one.next, []).append(one)
+    common = sorted(steps.items(), key=lambda step: -len(step[1]))
+    console.print()
+    for text, same in common[:_MOST_STEPS]:
+        of = f"{len(same)} of {len(standings)}" if len(same) > 1 else ""
+        who = of or f"{same[0].judge} on {same[0].metric}"
+        _print_wrapped(f"Next, for {who}: {_lower(text)}", console)
+    if len(common) > _MOST_STEPS:
+        left = counted(len(common) - _MOST_STEPS, "other next step")
+        _print_wrapped(f"-v and the page add {left}, and say which decision each is for.", console)
+
+
+def _lower(text: str) -> str:
+    return f"{text[:1].lower()}{text[1:]}"
 
 
 def _print_numbers(one: Standing, console: Console, start: int) -> None:

@@ -122,7 +122,8 @@ class RunFolder:
         the run left it, unless that is allowed and something can be computed without those.
         """
         if not (path / "run.json").is_file():
-            raise SetupError(Problem("is no run folder: it holds no run.json", file=str(path)))
+            why = "is no run folder: it holds no run.json" if path.exists() else "no such folder"
+            raise SetupError(Problem(why, file=str(path)))
         found = cls(path, allow_incomplete=allow_incomplete)
         found.damaged = found.damage()
         usable = not any(Path(problem.file).name in _NEEDED for problem in found.damaged)

@@ -12,10 +12,11 @@ from typing import Any, ParamSpec, TypeVar
 import yaml
 from pydantic import create_model
 
+from judgebench.data.findings import nearest
 from judgebench.data.gather import VerdictSource
 from judgebench.data.load import load_data, read_verdicts
 from judgebench.data.spec import find_metric
-from judgebench.errors import Problem, SetupError
+from judgebench.errors import Problem, SetupError, raise_any
 from judgebench.judges.config import (
     CORE_ENTRIES,
     CalibrationConfig,
@@ -122,7 +123,8 @@ def load_bench(
     if whole is not None and rubric is not None:
         dataset = arguments
         if dataset is None:
-            dataset = gather("data", _load_data, config, file, whole, data_folder, kept_in)
+            about = (file, node, data_folder, kept_in)
+            dataset = gather("data", _load_data, config, whole, *about)
             if dataset:
                 truth = config.truth.with_blindness(dataset.blind)
                 config = config.model_copy(update={"truth": truth})
@@ -148,7 +150,9 @@ def load_bench(
             if every is None:
                 break
             where = partial(_verdict_source, spec, rubric, config, file, data_folder)
-            found = gather(f"judges.{spec.name}", _recorded, spec, rubric, where, every, beside)
+            found = gather(
+                f"judges.{spec.name}", _recorded, spec, (rubric, whole), where, every, beside
+            )
             recorded += [found] if found else []
     gather.raise_any()
     assert rubric is not None
@@ -287,14 +291,36 @@ def bench_file(path: Path) -> Path:
     for candidate in (path, path / "bench.yaml", shipped):
         if is_file(candidate):
             return candidate
-    names = ", ".join(shipped_names("examples", ""))
-    message = f"no such file and no shipped example of that name; shipped: {names}"
+    names = [name for name in shipped_names("examples", "") if "." not in name]
+    message = f"no such file and no shipped example of that name{nearest(str(path), names)}"
+    message = f"{message}; shipped: {', '.join(names)}"
     raise SetupError(Problem(message, file=str(path)))
 
 
+def _check_files(config: BenchConfig, file: Path, node: yaml.Node | None) -> None:
+    """Raises SetupError with the line where files are named of which some are not there."""
+    place = node_below(node, "data")
+    line = place.start_mark.line + 1 if place else None
+    absent = [path for path in config.data_paths(file) if not path.exists()]
+    near = [nearest(path.name, _beside(path), 0.8) for path in absent]
+    raise_any(
+        [
+            Problem(f"no such file {path.name!r}{meant}", str(file), line, "data")
+            for path, meant in zip(absent, near, strict=True)
+        ]
+    )
+
+
+def _beside(path: Path) -> list[str]:
+    folder = path.parent
+    return [other.name for other in folder.iterdir()] if folder.is_dir() else []
+
+
 def _load_data(
-    config: BenchConfig, file: Path, rubric: Rubric, data_folder: Path | None, kept_in: Path
-) -> Dataset:
+    config: BenchConfig, rubric: Rubric, file: Path, node: yaml.Node | None,
+    data_folder: Path | None, kept_in: Path,
+) -> Dataset:  # fmt: skip
+    _check_files(config, file, node)
     if not (paths := config.data_paths(file)):
         return Dataset((), ())
     folder, metrics = config.data_home(file, data_folder), config.metrics or None
@@ -427,14 +453,18 @@ def _verdict_source(
 
 
 def _recorded(
-    spec: RecordedConfig, rubric: Rubric, source: Callable[[], VerdictSource], dataset: Dataset,
-    beside: Sequence[Answer],
+    spec: RecordedConfig, rubrics: tuple[Rubric, Rubric], source: Callable[[], VerdictSource],
+    dataset: Dataset, beside: Sequence[Answer],
 ) -> tuple[RecordedJudge, Sequence[Problem]]:  # fmt: skip
-    """The judge, and the warnings about its verdicts."""
+    """The judge, and the warnings about its verdicts: none about the metrics of the whole rubric
+    that the benchmark leaves out."""
+    rubric, whole = rubrics
+    left_out = {name for metric in whole.metrics for name in (metric.id, metric.title)}
     given = read_verdicts(source(), rubric, dataset.answers)
     items = {item_id for item_id, _ in ids_and_groups(dataset.answers)}
     (judge,) = recorded_judges(spec, given, rubric, items, [answer.item_id for answer in beside])
-    return judge, (*given.warnings, *judge.gaps(judge.owing(dataset.answers, items)))
+    told = [p for p in given.warnings if p.kind != "unused_column" or p.field not in left_out]
+    return judge, (*told, *judge.gaps(judge.owing(dataset.answers, items)))
 
 
 def _open(

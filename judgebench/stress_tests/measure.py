@@ -296,7 +296,7 @@ def stress_notes(stress: StressResult) -> Iterator[str]:
         if beaten:
             yield (
                 f"{judge} tells no more violations from their parents than a baseline, "
-                f"which understands nothing, on {', '.join(beaten)}."
+                f"which never reads an answer, on {', '.join(beaten)}."
             )
         tricks = [
             f"{row['recipe']} {_count(row.estimate)}"

@@ -248,11 +248,12 @@ class Study:
 
     def __repr__(self) -> str:
         people = {a for humans in self.humans.values() for a in humans.ratings.annotators}
-        judges = ", ".join(judge.name for judge in self.judges) or "none"
+        judges = ", ".join(judge.name for judge in self.real_judges) or "none"
+        baselines = f"; {len(self.controls)} baselines" if self.controls else ""
         return (
             f"Study {self.name!r}: {len(self.answers):,} answers in {self.clusters.n:,} groups, "
             f"{self.n_labels:,} labels by {len(people):,} annotators on "
-            f"{', '.join(self.humans)}; judges: {judges}"
+            f"{', '.join(self.humans)}; judges: {judges}{baselines}"
         )
 
     @property

@@ -81,7 +81,7 @@ def rounds(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A judge with `rounds`.")],
     decisions: Decisions = None,
 ) -> None:
-    """Write the page on which people decide what two models propose to teach a judge otherwise.
+    """Write a page on which people review the corrections that two models propose for a judge.
 
     With --decisions, take these; once all is decided, the next `judgebench tune` learns from it.
     """
@@ -234,7 +234,7 @@ def data(
         ),
     ] = None,
 ) -> None:  # fmt: skip
-    """Make items to learn from of what a teacher judge said: labels, reasons, what it looked up.
+    """Make training items from the verdicts of a teacher judge: labels, reasons, what it looked up.
 
     Left out, and written to FILE.left-out.jsonl with the reason: verdicts without every label,
     near-duplicates, and what the filters name. The labels are a machine's ("silver"): judges may

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pkgutil
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import judgebench as jb
+from judgebench.errors import SetupError
 
 REPO = Path(__file__).resolve().parents[2]
 SLOW = {"numpy", "pandas", "pydantic", "scipy", "yaml", "matplotlib", "typer"}
@@ -54,3 +56,22 @@ def test_without_a_wing_its_functions_say_so(monkeypatch: pytest.MonkeyPatch) ->
     for function in (jb.decide, jb.stress, jb.rank, lambda study: jb.compare(study, study)):
         with pytest.raises(jb.SetupError, match="this installation of judgebench lacks"):
             function(object())  # type: ignore[arg-type]
+
+
+def test_two_tables_are_no_study_and_the_call_that_takes_them_is_named() -> None:
+    with pytest.raises(SetupError, match=r"jb\.decide takes the tables themselves"):
+        jb.align("labels.csv", "verdicts.csv")  # type: ignore[arg-type]
+
+
+def test_a_run_folder_that_is_not_there_is_told_so(tmp_path: Path) -> None:
+    with pytest.raises(SetupError, match="no such folder"):
+        jb.open_run(tmp_path / "nosuch")
+    with pytest.raises(SetupError, match=r"holds no run\.json"):
+        jb.open_run(tmp_path)
+
+
+def test_runs_of_one_name_are_told_apart_by_their_folders(here: Path, tmp_path: Path) -> None:
+    again = shutil.copytree(here / "runs" / "small", tmp_path / "v2")
+    first, second, *_ = jb.compare("runs/small", again).compared
+    assert first.endswith("runs/small.")
+    assert second.endswith("v2.")

@@ -221,5 +221,5 @@ def test_a_rubric_of_labels() -> None:
 def test_a_study_says_what_it_holds_in_one_line() -> None:
     assert repr(jb.study(LABELS, VERDICTS, rubric=TONE)) == (
         "Study 'study': 3 answers in 3 groups, 5 labels by 2 annotators on tone; "
-        "judges: constant-fixed, constant-majority, m, prior, random"
+        "judges: m; 4 baselines"
     )

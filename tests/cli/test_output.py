@@ -80,7 +80,7 @@ def test_one_screen_has_the_outcomes_the_reasons_and_the_paths(
     assert "REPLACE" in told
     assert "DO NOT USE judge 0." in told
     assert "agree with each other" in told
-    assert "without sight of a judge" in told
+    assert "whether annotators saw a judge's labels" in told
     assert f"Report: {run_folder / 'report' / 'report.html'}" in told
     assert "More with -v: all tables, the numbers behind each reason" in told
     assert "required ≥" not in told

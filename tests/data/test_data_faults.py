@@ -199,7 +199,7 @@ def test_many_alike_are_counted(rubric: Rubric, write: Write) -> None:
     rows = "".join(f"a,x{i},tone,bad{i}\n" for i in range(250))
     found = errors(rubric, write("answers.csv", ANSWERS), write("labels.csv", LONG + rows))
     assert len(found) == 101
-    assert found[-1].message == "and 150 more unknown_label errors, the last in row 251"
+    assert found[-1].message == "and 150 more such errors, 250 in all, the last in row 251"
 
 
 def test_rows_count_as_a_spreadsheet_shows_them(rubric: Rubric, write: Write) -> None:

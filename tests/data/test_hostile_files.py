@@ -258,7 +258,7 @@ def test_bad_lines_of_an_import_are_counted(tmp_path: Path) -> None:
         jb.import_file(path, tmp_path / "other")
     assert len(caught.value.problems) == 101
     assert "samples.jsonl:2: is not JSON; found '{bad'" in str(caught.value)
-    assert "and 4,900 more malformed errors, the last in row 5001" in str(caught.value)
+    assert "and 4,900 more such errors, 5,000 in all, the last in row 5001" in str(caught.value)
 
 
 def test_a_column_of_other_ids_is_not_taken_for_annotators(tmp_path: Path) -> None:

@@ -57,7 +57,7 @@ def test_every_metric_and_judge_has_an_outcome_with_its_reason(call, run_folder:
     assert "agreement gap +0." in told
     assert "trainee DO NOT USE judge 0." in told
     assert "says-polite DO NOT USE judge 0." in told
-    assert "! 3 candidates for one place: intervals are of 98.33 %" in out
+    assert "! 3 judges were tried: intervals are widened to 98.33 %" in out
     assert "! There was no stress test" in out
 
 

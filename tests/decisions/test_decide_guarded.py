@@ -157,7 +157,7 @@ def test_several_judges_on_the_same_labels_widen_the_intervals() -> None:
     found = several(5)
     levels = [condition(d, "failures").estimate.level for d in found.decisions]
     assert levels == [pytest.approx(0.99)] * 5
-    assert any(note.startswith("5 candidates for one place") for note in found.notes)
+    assert any(note.startswith("5 judges were tried") for note in found.notes)
 
 
 def test_many_metrics_are_named_and_a_family_is_controlled_together() -> None:

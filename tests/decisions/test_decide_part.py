@@ -208,7 +208,7 @@ def test_more_data_reads_as_a_sentence() -> None:
 
     assert told(MoreData(10, 30, 2, 0.8, Outcome.ASSIST)) == (
         "About 10 more answers, 2 of them severe, with 30 human labels would settle it; "
-        "80 % of simulated studies of that size end clear, most of them with ASSIST."
+        "80 % of simulated studies of that size reach a decision, most of them with ASSIST."
     )
     alike = MoreData(10, 30, questions=10, answers_now=50, questions_now=50)
     assert told(alike) == "About 10 more answers with 30 human labels would settle it."
@@ -217,8 +217,8 @@ def test_more_data_reads_as_a_sentence() -> None:
     few = MoreData(176, 528, 40, 0.84, Outcome.REPLACE, "", 22, 399, 50)
     assert told(few) == (
         "399 answers, but only 50 questions: 72 are needed. The 22 more have about 176 answers, "
-        "40 of them severe, with 528 human labels; 84 % of simulated studies of that size end "
-        "clear, most of them with REPLACE."
+        "40 of them severe, with 528 human labels; 84 % of simulated studies of that size reach "
+        "a decision, most of them with REPLACE."
     )
     assert told(MoreData(2000)) == "About 2,000 more answers with human labels would settle it."
     assert told(MoreData(reason="it stays unclear.")) == "More data: it stays unclear."

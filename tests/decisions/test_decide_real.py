@@ -77,7 +77,7 @@ def test_the_expert_is_no_worse_than_the_crowd_but_severe_queries_are_too_few(
     assert condition(found, "controls_accuracy").state is State.MET
     # 12 critical queries, which the crowd itself does not recognise
     assert condition(found, "severe_items").estimate.value == 12
-    assert "no judge can be held to more" in condition(found, "severe_recall").missing
+    assert "no judge can be required to find more" in condition(found, "severe_recall").missing
 
 
 def test_with_serious_counted_as_severe_there_are_items_enough(

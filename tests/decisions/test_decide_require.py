@@ -76,3 +76,12 @@ def test_every_demand_that_makes_no_sense_is_told_with_what_is_allowed() -> None
     assert "harm, tone" in told[1]
     assert "harm, tone" in told[2]
     assert "j, k, a:b" in told[3]
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [("REPLAC:harm:j", "REPLACE"), ("REPLACE:hram:j", "harm"), ("ASSIST:harm:a;b", "a:b")],
+)
+def test_what_is_misspelt_is_told_with_the_nearest(text: str, meant: str) -> None:
+    with pytest.raises(SetupError, match=f"did you mean '{meant}'"):
+        demands([text], DECISIONS)

@@ -43,7 +43,7 @@ def test_a_judge_clearly_worse_than_the_annotators_does_not() -> None:
     found = decided(HUMANS, noisy(TRUE, 0.35, 9))
     assert found.outcome is Outcome.DO_NOT_USE
     assert condition(found, "humans_accuracy").state is State.NOT_MET
-    assert found.reason.startswith("It agrees with annotators ")
+    assert found.reason.startswith("It agrees with single annotators ")
     assert " points less often than they agree with each other" in found.reason
     assert found.numbers.startswith("agreement gap -0.")
 
@@ -112,7 +112,7 @@ def test_a_worse_judge_that_filters_well_assists() -> None:
         "As a first-pass filter it is expected to send 40 % of new answers to humans and miss "
         "2 % of the severe ones"
     ) in found.reason
-    assert "it must not replace annotators: it agrees with annotators" in found.reason
+    assert "it must not replace annotators: it agrees with single annotators" in found.reason
     assert found.numbers.startswith(
         "new answers sent to humans, expected 0.400 [0.350, 0.450], required ≤ 0.500 · "
         "new severe answers missed, expected 0.020 "
@@ -233,9 +233,9 @@ def test_annotators_who_miss_what_the_others_call_severe_hold_no_judge_to_more()
     severe = condition(decided(humans, judge), "severe_recall")
     assert severe.estimate.high < 0.7
     assert severe.state is State.UNCLEAR
-    assert "no judge can be held to more" in severe.missing
+    assert "no judge can be required to find more" in severe.missing
     plan = decided(humans, judge).more
-    assert plan is None or "more labels such as these do not help" in plan.reason
+    assert plan is None or "agree on what counts as severe" in plan.reason
 
 
 # --- data that carry no decision -----------------------------------------------------------------

@@ -12,7 +12,8 @@ import pytest
 from decide_report_case import make_decisions
 from rich.console import Console
 
-from judgebench.decisions.result import Decision, Decisions, Outcome
+from judgebench.decisions.result import Condition, Decision, Decisions, MoreData, Outcome, State
+from judgebench.decisions.words import reason_for
 from judgebench.records import Estimate
 from judgebench.results.part import Block
 from judgebench.results.rows import Results, Row
@@ -20,7 +21,7 @@ from judgebench.results.shown import to_json
 from judgebench.results.tables import Cell, Table
 from judgebench.results.terminal import print_parts
 
-SHORT = "It agrees with annotators 42 points less often than they agree with each other."
+SHORT = "It agrees with single annotators 42 points less often than they agree with each other."
 JUDGES = {"one": "judge", "two": "judge"}
 
 
@@ -65,7 +66,7 @@ def test_outcome_and_the_numbers_to_read_it_by_stand_in_one_line() -> None:
     assert "\n  two  DO NOT USE  judge 0.75  humans 0.88  best baseline 0.62\n" in text
     assert f"{SHORT} Next: see its worst misses." in words(text)
     assert "9 answers.\n" in text
-    assert text.endswith("Labels made without sight of a judge: unknown (--blind yes|no).\n")
+    assert text.endswith("Not known whether annotators saw a judge's labels (--blind yes|no).\n")
 
 
 def test_a_bar_that_is_all_annotators_is_not_repeated_and_any_other_is() -> None:
@@ -88,6 +89,32 @@ def test_many_judges_and_metrics_stay_readable_at_any_width(width: int) -> None:
     assert text.count("judge 0.75  humans 0.88  best baseline 0.62") == len(made)
     assert all(words(text).count(reason) == len(judges) for *_, reason in made)
     assert not re.search(r"\d to \d", text)
+
+
+def test_of_many_decisions_a_common_next_step_stands_once_and_what_is_left_is_said() -> None:
+    judges = dict.fromkeys(("one", "two", "three", "four", "five"), "judge")
+    made = [(judge, "bias", Outcome.DO_NOT_USE, SHORT) for judge in judges]
+    text = words(screen(decided(made, judges)))
+    assert text.count("see its worst misses") == 1
+    assert "Next, for 5 of 5: see its worst misses." in text
+    several = [
+        Decision(judge, "bias", Outcome.CANT_TELL, "Few.", more=MoreData(items=10 * n, severe=2))
+        for n, judge in enumerate(judges, 1)
+    ]
+    text = words(screen(replace(decided(made, judges), decisions=tuple(several))))
+    assert "Next, for one on Possibility of Bias: label about 10 more answers, 2 of" in text
+    assert text.count("Next, for") == 3
+    assert "-v and the page add 2 other next steps" in text
+
+
+def test_the_weaker_of_two_clauses_alike_is_said_once() -> None:
+    plain, balanced = (
+        Condition(key, "", State.UNCLEAR, Estimate(0.01, -0.1, 0.1, "t", 99), bound, True)
+        for key, bound in (("humans_accuracy", -0.03), ("humans_balanced_accuracy", -0.04))
+    )
+    said, _ = reason_for(Outcome.CANT_TELL, (plain, balanced), ())
+    assert said.count("than they agree with each other") == 1
+    assert "at most 4 points less often" in said
 
 
 def test_verbose_adds_numbers_and_next_steps_and_drops_nothing() -> None:

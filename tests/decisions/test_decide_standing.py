@@ -11,8 +11,13 @@ from decide_case import HUMANS, TRUE, noisy
 from decide_report_case import JUDGES, make_decisions
 
 import judgebench as jb
-from judgebench.decisions.result import Decision, MoreData, Outcome
+from judgebench.decisions.held import NOT_ASKED
+from judgebench.decisions.result import Condition, Decision, MoreData, Outcome, State
+from judgebench.decisions.standing import answer
+from judgebench.decisions.words import NOT_KNOWN_BLIND
+from judgebench.records import Estimate
 from judgebench.results.part import Standing
+from judgebench.results.rows import Results, Row
 
 RUBRIC = jb.Rubric.from_labels({"harm": ["a", "b", "c"]})
 
@@ -55,12 +60,51 @@ def test_the_numbers_are_those_of_the_alignment() -> None:
     assert found.humans == aligned.ceiling("accuracy", "harm")
     assert found.annotators == {a: aligned.ceiling("accuracy", "harm", a) for a in HUMANS}
     assert (found.baseline_name, found.baseline) == aligned.best_control("accuracy", "harm")
-    assert found.margin == 0.05
+    (d,) = jb.decide(study).decisions
+    gap = next(c for c in d.replace if c.key == "humans_accuracy")
+    assert found.margin == round(-gap.bound, 2) == 0.04  # what noise in the labels leaves of 0.05
+
+
+def test_nothing_is_shaded_where_another_requirement_decided() -> None:
+    def margin(agreement: State, recall: State) -> float:
+        gap = Condition("humans_accuracy", "", agreement, Estimate(0.0), -0.04, True)
+        severe = Condition("severe_recall", "", recall, Estimate(0.5, n=40), 0.7, True)
+        d = Decision("j", "bias", Outcome.DO_NOT_USE, "Why.", replace=(gap, severe))
+        (found,) = replace(make_decisions(), decisions=(d,)).part.standings
+        return found.margin
+
+    assert margin(State.MET, State.NOT_MET) == 0
+    assert margin(State.NOT_MET, State.NOT_MET) == 0.04
+    assert margin(State.MET, State.UNCLEAR) == 0.04
+    assert margin(State.MET, State.MET) == 0.04
+
+
+def test_a_judge_that_was_not_asked_has_no_share() -> None:
+    unknown, wrong = Estimate(None, reason="not asked", n_missing=9), Estimate(0.0, n=9)
+    scores = [
+        Row("score", "accuracy", e, "j", "bias", {"failures": how})
+        for e, how in ((unknown, "left_out"), (wrong, "worst"))
+    ]
+    ceiling = Row("ceiling", "accuracy", Estimate(0.9, n=9), "", "bias", {"who": "all"})
+    d = Decision("j", "bias", Outcome.CANT_TELL, f"{NOT_ASKED}.")
+    made = replace(make_decisions(), decisions=(d,), beside=Results((*scores, ceiling)))
+    (found,) = made.part.standings
+    assert found.shares.startswith("judge –")
+    asked = replace(made, decisions=(replace(d, reason="It gave no label on 100 %."),))
+    assert asked.part.standings[0].shares.startswith("judge 0.00")
+
+
+def test_the_headline_of_one_judge_says_on_what_it_depends() -> None:
+    d = Decision("j", "bias", Outcome.REPLACE, "It does well.", advice=NOT_KNOWN_BLIND)
+    said = answer(replace(make_decisions(), decisions=(d,)))
+    assert said == (
+        "Yes, if the labels were made without sight of a judge, which is not known. It does well."
+    )
 
 
 def test_a_judge_that_a_baseline_matches_is_told_so() -> None:
     found = standing(TRUE.replace("c", "a").replace("b", "a"))
-    assert "which understands nothing, is right on" in found.next
+    assert "which never reads an answer, is right on" in found.next
 
 
 def test_readme_tables_do_not_say_that_annotators_agreed() -> None:
