@@ -45,7 +45,7 @@ def decide(
         ),
     ] = None,
     output: Output = ONE_SCREEN,
-    to: Annotated[str, typer.Option(hidden=True)] = "",
+    to: Annotated[str, typer.Option(hidden=True, metavar="FOLDER")] = "",
 ) -> None:
     """Decide for each metric whether a judge can replace annotators, assist them, or neither.
 
