@@ -16,6 +16,7 @@ from judgebench.cli.options import (
 )
 from judgebench.cli.show import AsJson, Output, echo_each, show
 from judgebench.errors import Problem, SetupError
+from judgebench.words import counted
 
 app = Commands("Collect human labels with a small web app: blind, balanced, on your own machine.")
 commands = Commands()
@@ -26,6 +27,7 @@ StudyFolder = Annotated[
     typer.Argument(metavar="STUDY", help="The folder that `judgebench annotate init` wrote."),
 ]
 Person = Annotated[str, typer.Argument(metavar="NAME", help="An annotator, or `lead`.")]
+Annotator = Annotated[str, typer.Argument(metavar="NAME", help="An annotator.")]
 
 
 @app.command(epilog="Example: judgebench annotate init annotate.yaml --to runs/labels")
@@ -105,8 +107,8 @@ def serve(
 
 
 @app.command(epilog="Example: judgebench annotate reassign runs/labels ann")
-def reassign(study: StudyFolder, name: Person) -> None:
-    """Give the items that somebody who leaves has not begun to the others."""
+def reassign(study: StudyFolder, name: Annotator) -> None:
+    """Give the items that somebody who leaves has not begun to the others, unless revoked."""
     from judgebench.annotation.init import reassign as give_to_others
 
     typer.echo(give_to_others(study, name))
@@ -166,12 +168,12 @@ def link(study: StudyFolder, name: Person) -> None:
 
 @app.command(epilog="Example: judgebench annotate revoke runs/labels ann")
 def revoke(study: StudyFolder, name: Person) -> None:
-    """End all sessions and links of somebody. Labels stay."""
+    """End all sessions and links of somebody, who gets no items before a new link. Labels stay."""
     from judgebench.annotation.store import known_person, open_store
 
     with open_store(study) as store:
         ended = store.revoke(known_person(store, name))
-    typer.echo(f"{name}: {ended} sessions and links ended")
+    typer.echo(f"{name}: {counted(ended, 'session or link', 'sessions and links')} ended")
 
 
 @app.command(epilog="Example: judgebench annotate export runs/labels")
@@ -196,7 +198,7 @@ def export(
 @app.command(epilog="Example: judgebench annotate sheet runs/labels ann --to ann.html")
 def sheet(
     study: StudyFolder,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="An annotator.")],
+    name: Annotator,
     to: Annotated[Path, typer.Option("--to", metavar="FILE", help="The HTML file to write.")],
 ) -> None:
     """Write the page of an annotator as one file, for work without a connection to the server.

@@ -148,7 +148,8 @@ def _renew(setup: Setup, folder: Path) -> Made:
             if name not in now or now[name].screen.hash != one.screen.hash
         ]
         gone, first = now.keys() - built.keys(), store.calibration
-        people = [n for n in setup.config.annotators if n not in store.meta["left"]]
+        absent = store.absent
+        people = [n for n in setup.config.annotators if n not in absent]
         added = [name for name in people if name not in store.annotators]
         orders = store.orders
         orders |= {name: sorted(first & built.keys()) for name in added}
@@ -190,10 +191,9 @@ def _check_fixed(setup: Setup, store: Store) -> None:
         Problem(f"{message}; `revoke` ends the access", file, None, "annotators", name)
         for name in {*store.annotators} - {*config["annotators"], *meta["left"]}
     ]
-    if not {*config["annotators"]} - {*meta["left"]}:
-        problems.append(
-            Problem("have all left: name somebody who labels", file, None, "annotators")
-        )
+    if not {*config["annotators"]} - store.absent:
+        message = "have all left: name somebody who labels, or `link` somebody who is revoked"
+        problems.append(Problem(message, file, None, "annotators"))
     raise_any(problems)
 
 
@@ -212,15 +212,15 @@ def _given(orders: Mapping[str, Iterable[str]], first: Set[str]) -> dict[str, li
 
 
 def reassign(study: str | Path, name: str) -> Made:
-    """Give the items that somebody has not begun to others, and no new ones to them. Raises
-    SetupError for a name that is no annotator's."""
+    """Give the items that somebody has not begun to others, and no new ones to them. Nobody gets any
+    who has left or is revoked. Raises SetupError for a name that is no annotator's."""
     with open_store(Path(study)) as store, store.writing():
         known_person(store, name, also=())
         orders, first = store.orders, store.calibration
         left, screens = {*store.meta["left"], name}, store.screens
         own = ((n, screens[n].screen.state(store.labels(name, n))) for n in store.assigned(name))
         new = {n for n, state in own if state == "new"}
-        people = [other for other in orders if other not in left]
+        people = [other for other in orders if other not in left | store.absent]
         given, seed = _given(orders, first), store.meta["seed"]
         moved, nobody = design.reassign(given, name, new - first, people, seed)
         for screen, other in moved.items():
@@ -229,7 +229,8 @@ def reassign(study: str | Path, name: str) -> Made:
         store.set(left=sorted(left))
         store.assign(orders)
     facts = [f"{other}: {n} more" for other, n in Counter(moved.values()).items()]
-    facts += [f"nobody: {len(nobody)}, which all others have: {some(nobody)}"] if nobody else []
+    why = "which all others have" if people else "since everybody has left or is revoked"
+    facts += [f"nobody: {len(nobody)}, {why}: {some(nobody)}"] if nobody else []
     return Made(Path(study), tuple(facts or [f"{name} has nothing that is not begun"]), {})
 
 

@@ -267,6 +267,11 @@ class Store:
         return tuple(row["name"] for row in self.rows(sql))
 
     @property
+    def absent(self) -> frozenset[str]:
+        """Whoever gets no items: those who have left, and those whose access is revoked."""
+        return frozenset([*self.meta.get("left", ()), *self.meta.get("revoked", ())])
+
+    @property
     def version(self) -> int:
         """The present one, from 1; 0 while there are no screens."""
         found = self.rows("SELECT value FROM meta WHERE key = 'version'")
@@ -428,6 +433,7 @@ class Store:
         """A new token that lets a person in once."""
         token = secrets.token_urlsafe(32)
         with self.writing() as connection:
+            self.set(revoked=sorted({*self.meta.get("revoked", ())} - {name}))
             connection.execute("INSERT OR IGNORE INTO people VALUES (?, ?)", (name, role))
             sql = "INSERT INTO links (hash, name, until) VALUES (?, ?, ?)"
             connection.execute(sql, (_hashed(token), name, time.time() + seconds))
@@ -463,8 +469,10 @@ class Store:
             connection.execute("DELETE FROM sessions WHERE hash = ?", (_hashed(session),))
 
     def revoke(self, name: str) -> int:
-        """End all sessions and links of a person; how many there were."""
+        """End all sessions and links of a person, who gets no items until the next link; how many
+        there were."""
         with self.writing() as connection:
+            self.set(revoked=sorted({*self.meta.get("revoked", ()), name}))
             ended = connection.execute("DELETE FROM sessions WHERE name = ?", (name,)).rowcount
             sql = "DELETE FROM links WHERE name = ? AND used = 0"
             return ended + connection.execute(sql, (name,)).rowcount

@@ -407,6 +407,42 @@ def test_items_that_everybody_else_has_stay(tmp_path: Path) -> None:
         reassign(study, "dot")
 
 
+def test_nobody_who_is_revoked_gets_items_until_a_new_link(tmp_path: Path) -> None:
+    study = begun(tmp_path, annotators=["ann", "ben", "cem", "dot"])
+    with open_store(study) as store:
+        had = store.orders
+        for name in ("ben", "dot"):
+            store.revoke(name)
+    shown = repr(reassign(study, "cem"))
+    assert re.findall(r"^(\w+): \d+", shown, re.M)[0] == "ann"
+    assert "nobody: " in shown  # what ann has already
+    with open_store(study) as store:
+        assert store.orders["ben"] == had["ben"]
+        assert store.orders["dot"] == had["dot"]
+    new = ["quartz-new", "New?", "secretgpt", "Fresh.", ""]
+    file = change(tmp_path, new, annotators=["ann", "ben", "cem", "dot"])
+    assert "new items get 1 label each, not 2" in repr(init(file, study, new_version=True))
+    with open_store(study) as store:
+        store.make_link("dot", "annotator", 600)
+    assert "dot: " in repr(reassign(study, "ben"))
+
+
+def test_where_all_others_are_revoked_items_stay_and_it_is_said(tmp_path: Path) -> None:
+    study = begun(tmp_path, per_item=1)
+    with open_store(study) as store:
+        store.revoke("ben")
+    reassign(study, "cem")
+    with open_store(study) as store:
+        had = store.orders
+    assert f"nobody: {len(had['ann'])}, since everybody has left or is revoked: s0" in repr(
+        reassign(study, "ann")
+    )
+    with open_store(study) as store:
+        assert store.orders == had
+    with pytest.raises(jb.SetupError, match="have all left: .* or `link` somebody"):
+        init(change(tmp_path, per_item=1), study, new_version=True)
+
+
 def test_the_commands_print_what_was_done(tmp_path: Path) -> None:
     file, study = str(study_file(tmp_path)), str(tmp_path / "study")
     run = CliRunner().invoke
@@ -417,3 +453,8 @@ def test_the_commands_print_what_was_done(tmp_path: Path) -> None:
     renewed = run(app, ["annotate", "init", file, "--to", study, "--new-version"])
     assert "version 1: 12 items unchanged, 0 changed, 0 new, 0 gone" in renewed.output
     assert "more" in run(app, ["annotate", "reassign", study, "ann"]).output
+    assert "lead" not in run(app, ["annotate", "reassign", "--help"]).output
+    assert "no items before a new link" in " ".join(
+        run(app, ["annotate", "revoke", "--help"]).output.split()
+    )
+    assert "ben: 1 session or link ended" in run(app, ["annotate", "revoke", study, "ben"]).output
