@@ -45,7 +45,9 @@ def decide(
         ),
     ] = None,
     output: Output = ONE_SCREEN,
-    to: Annotated[str, typer.Option(hidden=True, metavar="FOLDER")] = "",
+    to: Annotated[
+        str, typer.Option(hidden=True, metavar="FOLDER", help="An option of `judgebench report`.")
+    ] = "",
 ) -> None:
     """Decide for each metric whether a judge can replace annotators, assist them, or neither.
 
