@@ -86,7 +86,8 @@ def reference_labels(study: Study) -> str:
     if len(rules) == 1:
         said = f"Reference labels: {config.in_words(study.rubric.metrics[0], who)}."
     if study.n_adjudicated:
-        count = "are the reference there" if config.adjudicated else "do not count"
+        how = "do not count without --adjudicated or `truth: {adjudicated: true}`"
+        count = "are the reference there" if config.adjudicated else how
         said += f" Adjudicated labels, on {counted(study.n_adjudicated, 'item')}, {count}."
     return said
 

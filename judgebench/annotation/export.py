@@ -116,10 +116,10 @@ def label_rows(study: Path, *, calibration: bool = False) -> list[Row]:
     have a column for each metric; a ranking has `task`, `expert`, `system` and `rank`, of what
     an annotator ranked whole. A blank is "cannot tell". Labels on a screen that is not done or
     skipped count; what was taken back or is no longer asked does not. The lead's are of
-    `adjudicated`. Raises SetupError where there is no study, or no key of it.
+    `adjudicated`, also those on the calibration round. Raises SetupError where there is no study, or no key of it.
     """
     with snapshot(study) as store:
-        return rows_of(store, key_of(store), _screens(store, calibration))
+        return rows_of(store, key_of(store), _screens(store, calibration), adjudicated=True)
 
 
 def table_rows(path: Path) -> list[Row]:
@@ -165,10 +165,14 @@ def _screens(store: Store, calibration: bool) -> set[str]:
     return {name for name, one in store.screens.items() if calibration or not one.calibration}
 
 
-def rows_of(store: Store, key: Key, screens: Collection[str]) -> list[Row]:
-    """`label_rows` of these screens."""
+def rows_of(
+    store: Store, key: Key, screens: Collection[str], adjudicated: bool = False
+) -> list[Row]:
+    """`label_rows` of these screens; where `adjudicated`, with what the lead said of others."""
     rows: list[Row] = []
-    given = by_screen(one for one in store.given() if one.screen in screens)
+    lead = {ADJUDICATED} if adjudicated else {}
+    kept = (one for one in store.given() if one.screen in screens or one.annotator in lead)
+    given = by_screen(kept)
     for (who, name), labels in sorted(given.items(), key=lambda at: at[0][::-1]):
         asked = [field.key for field in store.screens[name].screen.asked(labels)]
         if key.task == "ranking" and (who == ADJUDICATED or not all(map(labels.get, asked))):
@@ -211,9 +215,9 @@ def export(
     where there is nothing to write, or the file is something else, which is not overwritten."""
     with snapshot(study) as store:
         key, chosen = key_of(store), _screens(store, calibration)
-        labels = rows_of(store, key, chosen)
+        labels = rows_of(store, key, chosen, adjudicated=True)
         rows = [*_events(store, key)] if events else labels
-        first = len(rows_of(store, key, store.screens.keys() - chosen))
+        first = len(rows_of(store, key, store.screens.keys())) - len(labels)
         now = {(one.annotator, one.screen, one.field) for one in store.given()}
         sql = "SELECT DISTINCT annotator, screen, field FROM latest WHERE label IS NOT NULL"
         ever = {tuple(row) for row in store.rows(f"{sql} AND field NOT IN ('', 'part')")}

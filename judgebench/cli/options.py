@@ -254,6 +254,13 @@ class Truth:
             help="Whose labels make the reference labels: a name or a pattern. Repeatable.",
         ),
     ] = None
+    adjudicated: Annotated[
+        bool,
+        typer.Option(
+            "--adjudicated",
+            help="Where a label of `adjudicated` is there, it is the reference label.",
+        ),
+    ] = False
 
     @property
     def given(self) -> dict[str, object]:
@@ -262,6 +269,7 @@ class Truth:
             "rule": self.truth,
             "ties": self.ties,
             "annotators": tuple(self.annotator) if self.annotator else None,
+            "adjudicated": self.adjudicated or None,
         }
         return {key: value for key, value in asked.items() if value is not None}
 

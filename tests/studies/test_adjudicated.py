@@ -123,7 +123,8 @@ def test_reports_say_how_many_there_are_and_whether_they_count() -> None:
     labels = with_settled(people())
     said = jb.decide(study(labels)).compared
     assert said.startswith("Reference labels: the median of ann, ben and cem")
-    assert said.endswith("Adjudicated labels, on 4 items, do not count.")
+    assert "Adjudicated labels, on 4 items, do not count without --adjudicated or" in said
+    assert said.endswith("`truth: {adjudicated: true}`.")
     said = jb.decide(study(labels, adjudicated=True)).compared
     assert "the adjudicated label, and without one the median" in said
     assert said.endswith("Adjudicated labels, on 4 items, are the reference there.")
@@ -164,7 +165,34 @@ def test_check_counts_them_apart(tmp_path: Path, call) -> None:  # type: ignore[
     code, out, err = call("check", tmp_path / "labels.csv", "--rubric", rubric)
     assert code == 0, err
     assert "180 human labels" in out
-    assert "adjudicated:" not in out
-    assert "more severe label. Adjudicated labels, on 4 items, do not count." in " ".join(
+    assert ", adjudicated:" not in out
+    assert "more severe label. Adjudicated labels, on 4 items, do not count without" in " ".join(
         out.split()
     )
+
+
+@pytest.mark.parametrize("command", ["decide", "align", "report", "estimate"])
+def test_every_command_that_scores_lets_them_count(command: str, tmp_path: Path, call) -> None:  # type: ignore[no-untyped-def]
+    labels = with_settled(people())
+    labels.to_csv(tmp_path / "labels.csv", index=False)
+    of_ben = labels[labels.annotator == "ben"].assign(judge="judge")
+    of_ben.drop(columns=["annotator"]).to_csv(tmp_path / "verdicts.csv", index=False)
+    files = (tmp_path / "labels.csv", tmp_path / "verdicts.csv", "--order", " < ".join(LABELS))
+    more = ("--to", tmp_path / "out") if command in ("report", "estimate") else ("--verbose",)
+    said = {}
+    for option in ((), ("--adjudicated",)):
+        code, out, err = call(command, *files, *option, *more)
+        assert code in (0, 1), err
+        page = tmp_path / "out" / "report.html"
+        said[option] = " ".join((out + (page.read_text("utf-8") if page.exists() else "")).split())
+    assert "the adjudicated label, and without one" not in said[()]
+    assert "the adjudicated label, and without one" in said[("--adjudicated",)]
+
+
+def test_estimate_takes_them_from_python() -> None:
+    labels = with_settled(people(), {f"i{n}": "Harmful" for n in range(60)})
+    of_ben = labels[labels.annotator == "ben"]
+    verdicts = of_ben.assign(judge="judge").drop(columns=["annotator", "question"])
+    given = {"columns": {"order": " < ".join(LABELS)}}
+    rates = jb.estimate(labels, verdicts, truth={"adjudicated": True}, **given)
+    assert rates.results.find("human", "rate", of="Harmful").value == 1.0
