@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from judgebench.annotation.choose import chances
 from judgebench.stats.arrays import Clusters
 from judgebench.stats.partly_labelled import (
     Asked,
@@ -42,7 +43,7 @@ class World:
     cluster: int = 1
     icc: float = 0.2
     answers: int = 5000
-    drawn: str = "random"  # or by what the judge says: "weights", "strata", "unsaid"
+    drawn: str = "random"  # or by what the judge says: "weights", "strata", "unsaid", "doubt"
     judges: int = 1
     bias: float = 0.0  # how much less specific the judge is on the answers of one system of two
     asked: Asked = field(default_factory=Asked)
@@ -62,7 +63,10 @@ class World:
         verdicts = (truth[:, None] ^ flips).astype(float)
         odds = np.where((verdicts[:, 0] == 1) & (self.drawn != "random"), 4.0, 1.0)
         labelled = np.zeros(self.answers, dtype=bool)
-        if self.cluster > 1:
+        if self.drawn == "doubt":  # by what the first two judges disagree about
+            probability = chances((verdicts[:, 0] != verdicts[:, 1]).astype(float), self.labels)
+            labelled = random.random(self.answers) < probability
+        elif self.cluster > 1:
             whole = random.permutation(questions)[: max(2, round(self.labels / self.cluster))]
             labelled[np.isin(codes, whole)] = True
             probability = np.ones(self.answers)
@@ -71,7 +75,7 @@ class World:
             labelled = random.random(self.answers) < probability
         y = np.where(labelled, truth.astype(float), np.nan)
         clusters = Clusters(codes, questions)
-        weights = 1 / probability if self.drawn == "weights" else None
+        weights = 1 / probability if self.drawn in ("weights", "doubt") else None
         strata = verdicts[:, 0].astype(np.int64) if self.drawn == "strata" else None
         return Sample(y, clusters, weights, strata), verdicts, truth
 
@@ -98,6 +102,18 @@ def worlds() -> list[World]:
         replace(base, name="severe judge", sensitivity=0.99, specificity=0.7),
         replace(base, name="bias by system", specificity=0.95, bias=0.3),
         replace(base, name="three judges", judges=3, sensitivity=0.75, specificity=0.8),
+        *(
+            replace(
+                base,
+                name=f"two judges {q}, {how}",
+                judges=2,
+                drawn=how,
+                sensitivity=q,
+                specificity=q,
+            )
+            for q in (0.8, 0.9, 0.95)
+            for how in ("random", "doubt")
+        ),
         replace(base, name="all looks", asked=Asked(anytime=True)),
     ]
     return found

@@ -303,6 +303,10 @@ class Estimate:
         return format(self)
 
 
+# Columns that say how likely an answer was to be labelled: one over it, or the chance itself.
+WEIGHTS, CHANCES = ("weight", "sampling_weight"), ("probability", "inclusion_probability")
+
+
 @dataclass(frozen=True, slots=True)
 class Origin:
     """The files that a data set was read from, and the settings that decided what was read.

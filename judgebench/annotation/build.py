@@ -18,7 +18,7 @@ from judgebench.annotation.screens import Field, Option, Screen, Section
 from judgebench.data.cells import mark_forbidden
 from judgebench.data.pairs import pair_of_names
 from judgebench.errors import Problem, SetupError, shorten
-from judgebench.records import SEVERAL, Answer, Kind, Part, content_hash
+from judgebench.records import CHANCES, SEVERAL, Answer, Kind, Part, content_hash
 from judgebench.rubric import Metric, Rubric
 from judgebench.yaml_file import Strict, load_json
 
@@ -195,11 +195,16 @@ def _ask(metric: Metric, columns: Mapping[str, str], /, **more: Any) -> _Asked:
     return asked, Target(columns=dict(columns), metric=asked.metric)
 
 
+def _chance(work: _Work, row: Answer) -> dict[str, str]:
+    """The chance with which a chosen item was drawn, as a column of its labels."""
+    return {CHANCES[0]: row.metadata[CHANCES[0]]} if work.setup.config.choose else {}
+
+
 def _labels(work: _Work) -> Iterator[Built]:
     """A screen for each answer, with all metrics; or with its review and the reason."""
     for row in work.rows:
         asking = [_REVIEW, _REASON] if work.setup.rubric is None else [{}]
-        columns = {"item_id": row.item_id}
+        columns = {"item_id": row.item_id, **_chance(work, row)}
         asked = [_ask(metric, columns, **more) for metric in work.metrics for more in asking]
         yield work.built([row], _whole(row), asked)
 

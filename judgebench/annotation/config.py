@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, field_validator
 
+from judgebench.annotation.choose import ChooseConfig, chosen
 from judgebench.annotation.store import LEAD
 from judgebench.data.load import load_data
 from judgebench.data.pairs import PairsConfig
@@ -39,8 +40,9 @@ class AnnotateConfig(Strict):
 
     Every item is labelled by `per_item` of the `annotators`, after a round of `calibration` items
     for everybody. `looks` are the numbers of complete items at which a judge's decision may be
-    looked at. `assessments` are texts about the responses to a question, labelled on
-    `assessment_metrics` once the responses are labelled (the task `two-part`).
+    looked at. `choose` draws the items that are labelled. `assessments` are texts about the
+    responses to a question, labelled on `assessment_metrics` once the responses are labelled (the
+    task `two-part`).
     """
 
     task: Task = "labels"
@@ -51,6 +53,7 @@ class AnnotateConfig(Strict):
     looks: tuple[int, ...] = ()
     assessments: Paths = ()
     assessment_metrics: tuple[str, ...] = ()
+    choose: ChooseConfig | None = None
     seed: int = 0
 
     @field_validator("looks")
@@ -103,6 +106,10 @@ def load_setup(path: Path) -> Setup:
     path = file.parent / config.guidelines
     text = gather("guidelines", read_text, path) if config.guidelines else ""
     _check_two_parts(config, rubric, gather)
+    if config.choose and config.task != "labels":
+        gather.tell("choose", Problem("is for other tasks", found=config.task, allowed="labels"))
+    elif config.choose and found and rubric:
+        found = gather("choose", chosen, config.choose, found, rubric, file.parent, config.seed)
     gather("annotators", check_people, config.annotators, "")
     for name in {LEAD, ADJUDICATED}.intersection(config.annotators):
         gather.tell("annotators", Problem("is no name for an annotator", found=name))

@@ -29,6 +29,7 @@ from judgebench.data.spec import (
     IdSource,
 )
 from judgebench.errors import Problem, SetupError, raise_any, some
+from judgebench.records import CHANCES, WEIGHTS
 from judgebench.rubric import normalise
 from judgebench.studies.verdicts import is_like_a_model
 
@@ -100,7 +101,6 @@ _NUMBER = re.compile(r"(\d+)[._):]\s*(?=[^\W\d])")  # before a label: 1_full_com
 _NO_LABELS = frozenset(("garbage", "n/a", "#n/a", "nan"))
 _NUMBERED = re.compile("[ _.-]?[1-9A-Ba-b]$")
 # What a sample was drawn by, of labels and answers.
-_WEIGHTS = ("weight", "sampling_weight", "probability", "inclusion_probability")
 _SECOND = "another response of the row, which is shown beside the first"
 _MOST_STRAYS = 0.02  # of the cells of a column of numbers
 # Labels that somebody computed from those of the annotators.
@@ -456,7 +456,7 @@ def _look(
         deep = source.model_copy(update={"labels": (inside,)})
         columns = _columns(_table(deep, findings))
     raise_any(findings.errors)
-    usual = () if of_judges else _WEIGHTS
+    usual = () if of_judges else (*WEIGHTS, *CHANCES)
     kept = tuple(c for c in columns if c in hints.keep or plain_name(c) in usual)
     filled = Look(source, columns, {}, frozenset()).usable
     roles = roles_by_name((c for c in kept if c in filled), _NAMES_OF_ITEMS)

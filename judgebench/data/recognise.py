@@ -19,6 +19,7 @@ from judgebench.data.spec import (
     Source,
 )
 from judgebench.errors import some
+from judgebench.records import CHANCES, WEIGHTS
 from judgebench.rubric import Rubric
 
 _ANSWER = ("item_id", "text", "question", "system", "reference", "group")
@@ -49,6 +50,9 @@ def recognise(table: DataTable, gathered: Collected) -> FileSpec | None:
     rest = [
         c for c in _rest(named, labels, who) if c not in (*about.values(), *about.get("pair", ()))
     ]
+    drawn = [c for c in rest if plain_name(c) in (*WEIGHTS, *CHANCES)]  # how labels were drawn
+    drawn = drawn if who == "annotator" and labels and not about else []
+    rest = [column for column in rest if column not in drawn]
     kept = who == "annotator" and "text" in named and labels is None
     wanted = ["item_id", *([who] if labels else ["text", "metric", "label"])]
     wanted += [] if labels else [m.id for m in rubric.metrics]
@@ -68,7 +72,10 @@ def recognise(table: DataTable, gathered: Collected) -> FileSpec | None:
         return FileSpec(path=table.file, verdicts=(verdicts,))
     if about or "text" not in named:
         assert labels is not None
-        known = about or {name: _source(named, name) for name in ("question", "group", "system")}
+        known = about or {
+            **{name: _source(named, name) for name in ("question", "group", "system")},
+            "metadata": tuple(drawn),
+        }
         own = FileLabelSpec(item_id=item_id, **known, **dict(labels))
         return FileSpec(path=table.file, labels=(own,))
     item = ItemSpec(
@@ -78,7 +85,7 @@ def recognise(table: DataTable, gathered: Collected) -> FileSpec | None:
         system=_source(named, "system"),
         reference=_source(named, "reference"),
         group=_source(named, "group"),
-        metadata=tuple(rest) if kept else (),
+        metadata=tuple(rest) if kept else tuple(drawn),
         if_empty="keep" if gathered.keeps_empty else "error",
         labels=(labels,) if labels else (),
     )

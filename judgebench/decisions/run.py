@@ -44,6 +44,7 @@ from judgebench.decisions.rule import DecisionRule, rule_for
 from judgebench.decisions.triage import triage_curves
 from judgebench.decisions.words import (
     AGREE_FIRST,
+    DRAWN_BY,
     IN_SIGHT,
     NO_QUESTIONS,
     NOT_KNOWN_BLIND,
@@ -306,6 +307,8 @@ def _notes(study: Study, rule: DecisionRule, stress: Results | None, tried: int)
         )
     if made and not study.knows_questions:
         yield ". ".join(NO_QUESTIONS)
+    if made and study.drawn_by:
+        yield ". ".join(DRAWN_BY).format(column=study.drawn_by)
     if made > 1 and len(metrics) > 1 and not rule.family:
         yield (
             f"{len(metrics)} metrics are decided, each with its own chance of error: up to "
@@ -355,6 +358,8 @@ def _guard(
     to agree more than people can, overall and on the answers of each system."""
     if study.config.blind == "no":
         return Obstacle(*IN_SIGHT), _fails(conditions)
+    if column := study.drawn_by:  # such as hard ones: to fail on these says little
+        return Obstacle(DRAWN_BY[0].format(column=column), DRAWN_BY[1]), False
     if camps:
         divided = Obstacle(camps_sentence(camps), AGREE_FIRST)
         return divided, all(c.outcome is Outcome.DO_NOT_USE for c in camps)

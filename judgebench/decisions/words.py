@@ -31,6 +31,11 @@ IN_SIGHT = (
     "Labels were made in sight of a model's label: agreement with them shows nothing",
     "Have items labelled without sight of any model's label.",
 )
+DRAWN_BY = (
+    "The labelled answers were chosen, with the chances in the column {column}: a judge is right "
+    "on them more or less often than on all",
+    "Decide on answers drawn at random. Rates are weighted: `judgebench estimate`.",
+)
 NO_QUESTIONS = (
     "No column says which items belong to the same question, so that intervals may be too narrow "
     "for REPLACE",

@@ -14,6 +14,7 @@ from judgebench.data.columns import Columns, read_columns
 from judgebench.data.findings import nearest
 from judgebench.errors import Problem, SetupError, raise_any
 from judgebench.rates.result import ALL, MEAN, Drawn
+from judgebench.records import CHANCES, WEIGHTS
 from judgebench.rubric import Metric
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray, ratio
 from judgebench.stats.partly_labelled import Prediction, cross_fitted
@@ -121,9 +122,8 @@ class Population:
     def usual_draw(self) -> Drawn:
         """By a column of weights or probabilities of a usual name, where the answers have one."""
         plain = {c.lower().replace(" ", "_").replace("-", "_"): c for c in self.table.cells}
-        weight = next((plain[n] for n in ("weight", "sampling_weight") if n in plain), "")
-        names = ("probability", "inclusion_probability")
-        return Drawn(weight, "" if weight else next((plain[n] for n in names if n in plain), ""))
+        weight = next((plain[n] for n in WEIGHTS if n in plain), "")
+        return Drawn(weight, "" if weight else next((plain[n] for n in CHANCES if n in plain), ""))
 
     def strata(self, drawn: Drawn) -> IntArray | None:
         """The stratum of each answer."""

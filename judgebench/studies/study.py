@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeVar, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from judgebench.records import Answer, HumanLabel, Status, Usage, Verdict, is_slot
+from judgebench.records import CHANCES, WEIGHTS, Answer, HumanLabel, Status, Usage, Verdict, is_slot
 from judgebench.rubric import Metric, Rubric
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray
 from judgebench.stats.copies import Bar, BarKind, bar_of, camps
@@ -289,6 +289,18 @@ class Study:
         for row in {row for humans in self.humans.values() for row in humans.ratings.rows.tolist()}:
             found[row] = self.answers[row].system
         return found
+
+    @cached_property
+    def drawn_by(self) -> str:
+        """The column by which the labelled answers had different chances to be labelled; empty
+        where they all had the same, or nothing says otherwise."""
+        cells: dict[str, set[str]] = {}
+        for row in {row for humans in self.humans.values() for row in humans.ratings.rows.tolist()}:
+            for column, cell in self.answers[row].metadata.items():
+                cells.setdefault(column, set()).add(cell)
+        plain = {column.lower().replace(" ", "_"): column for column in cells}
+        named = (plain[name] for name in (*WEIGHTS, *CHANCES) if name in plain)
+        return next((column for column in named if len(cells[column]) > 1), "")
 
     @property
     def makers(self) -> tuple[str, ...]:
