@@ -110,6 +110,8 @@ def test_a_decision_needs_labels_that_were_not_chosen(good: bool) -> None:
         "tone": np.array(["Kind", "Rude"])[np.repeat(truth, 2)],
         "probability": np.repeat(random.choice([0.2, 0.4], 400), 2), "made_blind": "yes",
     })  # fmt: skip
+    slips = random.permutation(800)[:40]
+    labels.loc[slips, "tone"] = labels.tone[slips].map({"Kind": "Rude", "Rude": "Kind"})
     verdicts = pd.DataFrame({
         "item_id": [f"i{n}" for n in range(400)], "judge": "gpt4",
         "tone": np.array(["Kind", "Rude"])[said],
