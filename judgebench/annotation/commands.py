@@ -195,6 +195,21 @@ def export(
     echo_each(tables.export(study, to, calibration=calibration, events=events))
 
 
+@app.command(epilog="Example: judgebench annotate backup runs/labels monday.sqlite")
+def backup(
+    study: StudyFolder,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The file to write, a new one.")],
+) -> None:
+    """Copy the labels into one file, also while the study is served. No file is overwritten.
+
+    The key of the study is not in it. To go on with a copy, put it in the place of
+    served/study.sqlite while no server runs, and remove the files -wal and -shm beside it.
+    """
+    from judgebench.annotation.export import backup as copied
+
+    typer.echo(copied(study, file))
+
+
 @app.command(epilog="Example: judgebench annotate sheet runs/labels ann --to ann.html")
 def sheet(
     study: StudyFolder,

@@ -28,7 +28,7 @@ from judgebench.annotation.store import (
 from judgebench.data.columns import quoted, to_csv
 from judgebench.data.load import read_given
 from judgebench.errors import Problem, SetupError
-from judgebench.files import disk_errors, to_line, write_atomically
+from judgebench.files import all_or_nothing, disk_errors, to_line, write_atomically
 from judgebench.records import ADJUDICATED
 from judgebench.rubric import Metric
 from judgebench.stats.intervals import clopper_pearson
@@ -149,6 +149,15 @@ def snapshot(study: Path) -> closing[Store]:
     except sqlite3.DatabaseError as error:
         raise SetupError(Problem(f"is no annotation study: {error}", str(file))) from None
     return closing(Store(file, copy))
+
+
+def backup(study: Path, to: Path) -> str:
+    """Write a copy of the study's file as it is now, also while it is served, and say what it
+    holds. Raises SetupError where there is no study, and where the file is there already."""
+    with snapshot(study) as store, disk_errors(to), all_or_nothing(to.parent, [to]):
+        write_atomically(to, store.to_bytes())
+        events = counted(int(store.rows("SELECT count(*) FROM events")[0][0]), "event")
+    return f"{to}: {events}. Keep {KEY} as well: without it no label can be read"
 
 
 def key_of(store: Store) -> Key:

@@ -18,7 +18,15 @@ import sys
 import time
 import traceback
 import webbrowser
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Collection,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import asynccontextmanager, closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -53,6 +61,8 @@ from judgebench.yaml_file import Strict, validate
 MOST_TOGETHER = 500  # requests whose events are kept in one transaction
 SESSION_S, DEVICE_LINK_S = 30 * 24 * 3600, 15 * 60
 _LARGEST, _PATIENCE_S = 1 << 20, 30  # of a request
+_KEPT_S = 75  # a connection without a request is kept open so long for the next one
+_MOST_WAITING = 512  # connections that wait for a request: half of what a process may have open
 _FIGURES_S = 5  # the lead's figures are computed no more often than that
 _HEADERS = {
     "Cache-Control": "no-store",
@@ -171,6 +181,38 @@ class Limit:
             raise Refused(429, f"Too many requests: try again in {wait:.0f} seconds.", wait)
 
 
+class Connections:
+    """Open connections, and the time until which each may wait for its next whole request."""
+
+    def __init__(self) -> None:
+        self._until = dict[object, float]()
+
+    @contextmanager
+    def answering(self, connection: object) -> Iterator[None]:
+        """While this lasts, a request came in whole, and the connection does not wait."""
+        self._until[connection] = math.inf
+        try:
+            yield
+        finally:
+            self._until[connection] = time.monotonic() + _KEPT_S
+
+    def close_idle(self, found: Collection[web.RequestHandler]) -> None:
+        """Close those of the open connections that have waited too long and, where too many wait,
+        those whose time is over first: who sends half a request keeps nobody else out."""
+        now = time.monotonic()
+        self._until = until = {one: self._until.get(one, now + _PATIENCE_S) for one in found}
+        waiting = sorted((one for one in found if until[one] < math.inf), key=until.__getitem__)
+        for left, one in zip(range(len(waiting), 0, -1), waiting, strict=True):
+            if one.transport and (left > _MOST_WAITING or until[one] < now):
+                one.transport.abort()
+
+    async def watch(self, server: web.Server) -> None:
+        """Close idle connections every second."""
+        while True:
+            await asyncio.sleep(1)
+            self.close_idle(server.connections)
+
+
 # --- requests -------------------------------------------------------------------------------------
 
 
@@ -207,6 +249,7 @@ class Server:
         self.reading, self.writing, self._figures = Store(file), Store(file), Store(file)
         self._waiting: list[Waiting] = []  # session, person, events, how it ended
         self._turn = asyncio.Lock()
+        self.connections = Connections()
         self.log = logging.Logger("served")  # of no other's settings, handlers and levels
         self.log.addHandler(_Kinds())
         self._requests, self._entering, self._any = Limit(300, 50), Limit(30, 0.5), Limit(200, 20)
@@ -238,7 +281,8 @@ class Server:
         """Refusals and errors are sentences."""
         try:
             self.site.check(request.method, request.path, request.headers)
-            return await handler(request)
+            with self.connections.answering(request.protocol):
+                return await handler(request)
         except Refused as refused:
             answer = _error(refused.status, str(refused))
             if refused.wait:
@@ -443,10 +487,13 @@ async def running(
     )
     with _libraries_log_to(server.log.handlers[0]):
         await runner.setup()
+        assert runner.server
+        watch = asyncio.create_task(server.connections.watch(runner.server))
         try:
             await web.SockSite(runner, bound, ssl_context=tls).start()
             yield
         finally:
+            watch.cancel()
             await runner.cleanup()
 
 

@@ -228,6 +228,11 @@ class Store:
     def close(self) -> None:
         self._connection.close()
 
+    def to_bytes(self) -> bytes:
+        """The contents of the file, as SQLite would write them."""
+        with self._lock:
+            return self._connection.serialize()
+
     @contextmanager
     def writing(self, begin: str = "BEGIN IMMEDIATE") -> Iterator[sqlite3.Connection]:
         """A transaction, kept as a whole or not at all; it is on the disk when the block ends. One
