@@ -185,10 +185,10 @@ class Connections:
     """Open connections, and the time until which each may wait for its next whole request."""
 
     def __init__(self) -> None:
-        self._until = dict[object, float]()
+        self._until = dict[web.RequestHandler, float]()
 
     @contextmanager
-    def answering(self, connection: object) -> Iterator[None]:
+    def answering(self, connection: web.RequestHandler) -> Iterator[None]:
         """While this lasts, a request came in whole, and the connection does not wait."""
         self._until[connection] = math.inf
         try:
