@@ -1,7 +1,7 @@
 """How often the intervals of `judgebench estimate` hold the true rate, in simulated studies.
 
-    python benchmarks/rates.py            # 1,000 studies of each world
-    python benchmarks/rates.py 200 rare   # 200 studies of the worlds whose name has "rare"
+    python benchmarks/rates.py                              # 1,000 studies of each world
+    python benchmarks/rates.py --studies 200 --worlds rare  # of those whose name has "rare"
 
 A world is a population of answers in questions, a judge with known errors, and a way to draw the
 answers that people label. Printed are coverage and mean width of each way beside each other, how
@@ -11,7 +11,7 @@ PPI++ and of human labels alone.
 
 from __future__ import annotations
 
-import sys
+import argparse
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
 
@@ -148,8 +148,13 @@ def measure(world: World, studies: int) -> dict[str, tuple[float, float]]:
 
 def main() -> None:
     """Print a line for each world."""
-    studies = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
-    named = sys.argv[2] if len(sys.argv) > 2 else ""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--studies", type=int, default=1000, help="studies of each world")
+    parser.add_argument("--worlds", default="", help="only worlds with this in their name")
+    parser.add_argument("--quick", action="store_true", help="20 studies of two worlds")
+    asked = parser.parse_args()
+    studies = 20 if asked.quick else asked.studies
+    named = asked.worlds or ("0.050 judge 0.98 n 2" if asked.quick else "")
     ways = ("labels", "verdicts", "PPI++", "Rogan-Gladen")
     print(f"{'world':32}" + "".join(f"{way:>18}" for way in ways) + "   alarms  width ratio")
     for world in worlds():

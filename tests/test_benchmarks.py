@@ -86,6 +86,7 @@ def test_two_reports_are_compared_cell_by_cell_and_word_by_word(tmp_path: Path) 
         ("endpoint.py", ["--check"], r"1 at a time: +\d+ a second"),
         ("startup.py", [], r"import judgebench .* \d+\.\d"),
         ("bootstrap.py", [], r"ratio .* \d+"),
+        ("rates.py", [], r"judge 0\.98 n 2000 .*\d\.\d\d"),
         pytest.param("annotate.py", [], r"at once, together +\d+", marks=pytest.mark.long),
     ],
 )

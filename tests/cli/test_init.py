@@ -115,7 +115,7 @@ def test_where_there_are_no_texts_none_are_invented(start, tmp_path: Path) -> No
     assert [answer.text for answer in bench.dataset.answers] == ["", ""]
     bench.close()
     assert sorted(path.name for path in tmp_path.iterdir()) == [*NAMES[:2], "labels.tsv", NAMES[2]]
-    assert "Give a judge's verdicts as well; or, for a judge that reads the answers" in out
+    assert "Give a judge's verdicts as well; or, for a judge that is called" in out
 
 
 def test_a_long_file_of_labels(start, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]

@@ -14,7 +14,7 @@ from judgebench.ranking.rankers import Rankings
 from judgebench.ranking.ranking_folder import (
     evaluator_folder,
 )
-from judgebench.ranking.wing import RANKING
+from judgebench.ranking.wing import RANKING, WING
 from judgebench.records import Answer, Status, Verdict, content_hash
 from judgebench.rubric import Rubric
 from judgebench.runs.folder import RunFolder
@@ -125,6 +125,8 @@ def answers(content: Mapping[str, Any]) -> Iterator[Answer]:
 def ranked(run: RunFolder) -> Rankings | None:
     """What is found in the folder."""
     study = open_run(run, resampling=Resampling(resamples=200))
+    if not WING.left(run):
+        return None
     beside = {"ranking": read_ranked_run(run, study)}
     return measure_rankings(replace(study, beside=beside))
 

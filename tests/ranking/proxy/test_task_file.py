@@ -80,7 +80,7 @@ def test_rows_of_the_split_are_plain_json_and_meet_no_row_twice(tmp_path: Path) 
         ({"leave_out": ["maybe"]}, "leave_out: maybe is no label"),
         ({"metric": "f1"}, "metric"),
         ({"name": "my task"}, "name"),
-        ({"prompt": "no-such"}, "no shipped prompts/arguments of that name"),
+        ({"prompt": "no-such"}, "nothing shipped has that name"),
         ({"labels": ["yes", "no", "open"]}, "the train split lacks the class 'open'"),
         ({"split": {"train": 6, "development": 2, "test": 9}}, "12 instances"),
     ],
