@@ -116,7 +116,8 @@ def label_rows(study: Path, *, calibration: bool = False) -> list[Row]:
     have a column for each metric; a ranking has `task`, `expert`, `system` and `rank`, of what
     an annotator ranked whole. A blank is "cannot tell". Labels on a screen that is not done or
     skipped count; what was taken back or is no longer asked does not. The lead's are of
-    `adjudicated`, also those on the calibration round. Raises SetupError where there is no study, or no key of it.
+    `adjudicated`, also those on the calibration round. Raises SetupError where there is no study,
+    or no key of it.
     """
     with snapshot(study) as store:
         return rows_of(store, key_of(store), _screens(store, calibration), adjudicated=True)

@@ -212,8 +212,8 @@ def _given(orders: Mapping[str, Iterable[str]], first: Set[str]) -> dict[str, li
 
 
 def reassign(study: str | Path, name: str) -> Made:
-    """Give the items that somebody has not begun to others, and no new ones to them. Nobody gets any
-    who has left or is revoked. Raises SetupError for a name that is no annotator's."""
+    """Give the items that somebody has not begun to others, and no new ones to them. Nobody who has
+    left or is revoked gets any. Raises SetupError for a name that is no annotator's."""
     with open_store(Path(study)) as store, store.writing():
         known_person(store, name, also=())
         orders, first = store.orders, store.calibration

@@ -439,7 +439,7 @@ def test_where_all_others_are_revoked_items_stay_and_it_is_said(tmp_path: Path) 
     )
     with open_store(study) as store:
         assert store.orders == had
-    with pytest.raises(jb.SetupError, match="have all left: .* or `link` somebody"):
+    with pytest.raises(jb.SetupError, match=r"have all left: .* or `link` somebody"):
         init(change(tmp_path, per_item=1), study, new_version=True)
 
 
