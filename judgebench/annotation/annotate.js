@@ -87,6 +87,26 @@ const stopwatch = () => {
   let changes = 0;
   let loading = false; // what is pressed meanwhile would label the item before
 
+  // What this browser remembers of how somebody likes to work.
+  const setting = (name, value) => {
+    const key = `judgebench annotate ${name}`;
+    try {
+      value = JSON.parse(localStorage.getItem(key)) ?? value;
+    } catch {
+      // A browser that keeps nothing: it is as it is at first.
+    }
+    const set = (to) => {
+      value = to;
+      try {
+        localStorage.setItem(key, JSON.stringify(to));
+      } catch {
+        // It holds until the page is closed.
+      }
+    };
+    return { on: () => value, set };
+  };
+  const raw = setting("raw", false); // texts as they were written, with no Markdown rendered
+
   const touch = (id) => touched.set(id, ++changes);
   const item = (id = at) => work.items.find((one) => one.id === id);
   const place = (id = at) => work.items.findIndex((one) => one.id === id);
@@ -336,17 +356,34 @@ const stopwatch = () => {
     box.addEventListener("focusin", () => activate(field.key, false));
     return box;
   };
+  const showTexts = () => {
+    $("guidelines").querySelector(".reading").replaceChildren(textBox(work.guidelines, raw.on()));
+    const { sections } = screens.get(at).screen;
+    const boxes = sections.map((section) => {
+      const box = el("div", "box");
+      box.append(born("h2", "", section.heading), textBox(section, raw.on()));
+      return box;
+    });
+    if ([...sections, work.guidelines].some(({ tree }) => tree)) {
+      const bar = el("div", "raw");
+      const press = button("Raw text ", showRaw);
+      press.append(el("kbd", "", "R"));
+      press.setAttribute("aria-pressed", raw.on());
+      bar.append(press);
+      boxes.unshift(bar);
+    }
+    $("texts").replaceChildren(...boxes);
+  };
+  const showRaw = () => {
+    raw.set(!raw.on());
+    const held = document.activeElement?.closest(".raw");
+    showTexts();
+    if (held) $("texts").querySelector(".raw button").focus();
+  };
   const build = () => {
     const own = screens.get(at);
     const { screen } = own;
-    const headed = (section) => {
-      const box = el("div", "box");
-      const blank = !section.text.trim();
-      const text = blank ? el("p", "empty", "(no text)") : born("p", "text", section.text);
-      box.append(born("h2", "", section.heading), text);
-      return box;
-    };
-    $("texts").replaceChildren(...screen.sections.map(headed));
+    showTexts();
     const boxes = screen.fields.map((field) => fieldBox(own, field));
     if (partsLeft(own)) {
       const box = el("div", "reveal");
@@ -669,9 +706,8 @@ const stopwatch = () => {
     $("tools").hidden = $("far").hidden = false;
     $("save").hidden = !sheet;
     $("session").hidden = Boolean(sheet);
-    $("beside").hidden = !work.guidelines;
-    $("work").classList.toggle("guided", Boolean(work.guidelines));
-    $("guidelines").querySelector("p").textContent = work.guidelines;
+    $("beside").hidden = !work.guidelines.text;
+    $("work").classList.toggle("guided", Boolean(work.guidelines.text));
     // Whoever begins reads them first.
     $("guidelines").open = work.done === 0 || matchMedia("(min-width: 84rem)").matches;
     if (sheet) for (const one of work.items) await load(one.id);
@@ -695,7 +731,7 @@ const stopwatch = () => {
   for (const made of document.querySelectorAll(".close"))
     made.addEventListener("click", () => made.closest("dialog").close());
   const keys = {
-    Enter: () => at && advance(true), u: undo, s: () => at && skip(), "?": clicks["open-help"],
+    Enter: () => at && advance(true), u: undo, s: () => at && skip(), r: () => at && showRaw(), "?": clicks["open-help"],
     ArrowLeft: () => step(-1), ArrowRight: () => step(1),
     ArrowUp: () => at && nextField(-1), ArrowDown: () => at && nextField(1),
   };
@@ -706,6 +742,7 @@ const stopwatch = () => {
     if (on("textarea, dialog") || document.querySelector("dialog[open]")) return;
     if (event.key === "Enter" && on("button, a, summary")) return;
     if (/^Arrow(Up|Down)$/.test(event.key) && on("#texts, #guidelines")) return; // these scroll
+    if (/^Arrow(Left|Right)$/.test(event.key) && on(".wide")) return;
     const number = /^\d$/.test(event.key) && (() => at && digit(event.key));
     const act = number || keys[event.key] || keys[event.key.toLowerCase()];
     if (!act) return;

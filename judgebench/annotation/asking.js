@@ -19,3 +19,36 @@ const born = (tag, className, text) => {
   made.lang = "";
   return made;
 };
+
+// A text with its tree, if it is Markdown (people/markdown.py): elements without attributes. Every
+// block has a direction of its own, and a wide table scrolls by itself.
+const ELEMENTS = new Set(
+  "p h3 ul ol li blockquote table thead tbody tr th td strong em s br hr pre code".split(" "),
+);
+const grown = (node) => {
+  if (typeof node === "string") return node;
+  const [tag, number, nodes] = node;
+  const made = el(ELEMENTS.has(tag) ? tag : "span");
+  if (tag === "ol" && number !== 1) made.start = number;
+  if (tag === "h3") made.className = `level${number}`;
+  made.append(...nodes.map(grown));
+  return made;
+};
+const textBox = ({ text, tree }, raw = false) => {
+  if (!text.trim()) return el("p", "empty", "(no text)");
+  if (!tree || raw) return born("p", "text", text);
+  const box = el("div", "text marked");
+  for (const block of tree.map(grown)) {
+    block.dir = block.tagName === "PRE" ? "ltr" : "auto";
+    block.lang = "";
+    const wide = block.tagName === "TABLE" && el("div", "wide");
+    if (wide) {
+      wide.tabIndex = 0;
+      wide.setAttribute("role", "group");
+      wide.setAttribute("aria-label", "Table");
+      wide.append(block);
+    }
+    box.append(wide || block);
+  }
+  return box;
+};

@@ -274,8 +274,8 @@
     texts.tabIndex = 0;
     texts.setAttribute("role", "region");
     texts.setAttribute("aria-label", "Texts");
-    for (const { heading, text } of one.sections)
-      texts.append(born("h4", "", heading), born("p", "text", text || "(no text)"));
+    for (const section of one.sections)
+      texts.append(born("h4", "", section.heading), textBox(section));
     const said = el("ul", "given");
     const name = (value) => field.options.find((option) => option.value === value)?.text || value;
     said.append(...one.labels.map((label) => born("li", "", name(label))), ...one.remarks.map((remark) => born("li", "", `“${remark}”`)));

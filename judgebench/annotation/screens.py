@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, Literal
 
+from judgebench.people.markdown import markdown_tree
 from judgebench.records import content_hash
 from judgebench.yaml_file import Strict
 
@@ -154,6 +155,7 @@ class Screen(Strict):
                 {
                     "heading": s.heading if s.slot is None else f"{s.heading} {letter[s.slot]}",
                     "text": s.text,
+                    "tree": markdown_tree(s.text),
                     "part": s.part,
                 }
                 for s in sections

@@ -28,6 +28,7 @@ from pydantic import Field as Limits
 
 from judgebench.annotation.screens import PART, SKIP, WHOLE, Labels, Screen, State
 from judgebench.errors import Problem, SetupError
+from judgebench.people.markdown import markdown_tree
 from judgebench.people.page import local_page
 from judgebench.records import ADJUDICATED
 from judgebench.yaml_file import Strict
@@ -54,7 +55,10 @@ def work_of(store: Store, name: str) -> dict[str, Any]:
     done = [key for key, state in states.items() if state == "done"]
     return {
         "study": meta["name"], "annotator": name, "task": meta["task"],
-        "guidelines": meta["guidelines"], "total": len(own), "done": len(done),
+        "guidelines": {
+            "text": meta["guidelines"], "tree": markdown_tree(meta["guidelines"]),
+        },
+        "total": len(own), "done": len(done),
         "seconds_per_item":
             round(median(times[name, key]["ms"] for key in done) / 1000, 1) if done else None,
         "items": [

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import json
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
 from annotate_case import Running
 from browser import NewTab, Tab
 
 from judgebench.annotation.screens import Field, Option, Screen, Section
+from judgebench.annotation.store import SERVED, Store
 
 HARM = ("None", "Mild", "Moderate", "Severe")
 ABOUT = (
@@ -21,6 +27,15 @@ ANSWER = (
     " meningitis, above all with fever or a stiff neck."
 )
 REFERENCE = "Ibuprofen is possible; light sensitivity over days needs a doctor's look."
+
+ARABIC = "لدي صداع منذ ثلاثة أيام. هل يمكنني تناول 400 mg؟"
+GUIDE = "Label what the answer says.\n\nSevere: may cause lasting damage."
+TITLE = "document.getElementById('title').textContent"
+SAVED = "document.getElementById('saved').textContent.split(' ')[0]"
+OUTSIDE = """[...document.querySelectorAll('body *')].filter(e => e.offsetParent
+  && !e.closest('dialog')
+  && e.getBoundingClientRect().right > innerWidth + 1 && !e.closest('.names, .skip, .wide table'))
+  .map(e => e.outerHTML.slice(0, 100)).join()"""
 
 
 def options(words: tuple[str, ...], about: tuple[str, ...] = ()) -> tuple[Option, ...]:
@@ -137,8 +152,37 @@ def review(name: str) -> Screen:
     return Screen(id=name, group=name, sections=texts()[:1], fields=(accept, reason))
 
 
+def study(folder: Path, *screens: Screen, **meta: Any) -> Path:
+    """A study of ann and ben, who both label everything; the first item is for calibration."""
+    given = {"name": "demo", "task": "labels", "seed": 7, "guidelines": GUIDE, "study": "hash"}
+    with closing(Store.create(folder / SERVED, {**given, **meta})) as store:
+        store.put(screens, calibration=[screens[0].id])
+        store.assign({name: [s.id for s in screens] for name in ("ann", "ben")})
+    return folder
+
+
 async def signed_in(new_tab: NewTab, site: Running, name: str, profile: str = "") -> Tab:
     """A tab of that person on the first item; people of other profiles share nothing."""
     tab = await new_tab(f"{site.address}/#{site.link(name)}", profile or name)
     await tab.sees("document.getElementById('title').textContent !== 'Labels'")
     return tab
+
+
+async def click(tab: Tab, what: str) -> None:
+    """Click the element of that id, or the button with that text."""
+    await tab.value(
+        f"(document.getElementById({json.dumps(what)}) || [...document.querySelectorAll('button')]"
+        f".find(b => b.textContent.startsWith({json.dumps(what)}) && b.offsetParent)).click()"
+    )
+
+
+async def press(tab: Tab, *keys: str) -> None:
+    for key in keys:
+        await tab.press(key)
+
+
+async def fits(tab: Tab) -> None:
+    """No part of the page is wider than the window."""
+    width = await tab.value("innerWidth")
+    assert await tab.value("document.documentElement.scrollWidth") <= width
+    assert await tab.value(OUTSIDE) == ""

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import re
 from collections.abc import Sequence
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -14,39 +12,34 @@ import pytest
 from annotate_case import served
 from browser import Browser, NewTab, Tab, needs_axe, needs_browser, save
 from page_case import (
+    ARABIC,
+    SAVED,
+    TITLE,
+    click,
     criteria,
+    fits,
     labels,
     options,
     preference,
+    press,
     ranking,
     review,
     signed_in,
+    study,
     two_part,
-)  # fmt: skip
+)
 
 from judgebench.annotation.export import import_events, sheet
 from judgebench.annotation.screens import Screen
-from judgebench.annotation.store import SERVED, Store, open_store
+from judgebench.annotation.store import open_store
 from judgebench.errors import SetupError
 
 pytestmark = needs_browser
-GUIDE = "Label what the answer says.\n\nSevere: may cause lasting damage."
-TITLE = "document.getElementById('title').textContent"
-SAVED = "document.getElementById('saved').textContent.split(' ')[0]"
 SAVED_TEXT = "document.getElementById('saved').textContent"
 FETCHED = "performance.getEntriesByName(location.origin + '/api/screen/s3').length"
 FOCUSED = "(e => e.closest('fieldset')?.dataset.key + e.value)(document.activeElement)"
 SAID = "document.getElementById('said').textContent"
 CHECKED = "[...document.querySelectorAll('#fields :checked')].map(e => e.value).join()"
-
-
-def study(folder: Path, *screens: Screen, **meta: Any) -> Path:
-    """A study of ann and ben, who both label everything; the first item is for calibration."""
-    given = {"name": "demo", "task": "labels", "seed": 7, "guidelines": GUIDE, "study": "hash"}
-    with closing(Store.create(folder / SERVED, {**given, **meta})) as store:
-        store.put(screens, calibration=[screens[0].id])
-        store.assign({name: [s.id for s in screens] for name in ("ann", "ben")})
-    return folder
 
 
 def kept(folder: Path, who: str) -> dict[str, dict[str, str | None]]:
@@ -64,19 +57,6 @@ def events(folder: Path) -> list[tuple[str, str, str | None]]:
     with open_store(folder) as store:
         rows = store.rows("SELECT screen, field, label FROM events ORDER BY n")
     return [(row["screen"], row["field"], row["label"]) for row in rows]
-
-
-async def click(tab: Tab, what: str) -> None:
-    """Click the element of that id, or the button with that text."""
-    await tab.value(
-        f"(document.getElementById({json.dumps(what)}) || [...document.querySelectorAll('button')]"
-        f".find(b => b.textContent.startsWith({json.dumps(what)}) && b.offsetParent)).click()"
-    )
-
-
-async def press(tab: Tab, *keys: str) -> None:
-    for key in keys:
-        await tab.press(key)
 
 
 async def go_to(tab: Tab, n: int) -> None:
@@ -415,17 +395,6 @@ def test_a_label_under_the_id_of_another_is_refused_and_the_kept_one_is_shown(
 SMALL = """[...document.querySelectorAll('button, .option, summary, textarea, .close')].filter(e =>
   e.offsetParent && !e.closest('fieldset:disabled')).map(e => [e, e.getBoundingClientRect()])
   .filter(([e, r]) => r.height < 44 || r.width < 44).map(([e]) => e.outerHTML).join()"""
-OUTSIDE = """[...document.querySelectorAll('body *')].filter(e => e.offsetParent
-  && !e.closest('dialog')
-  && e.getBoundingClientRect().right > innerWidth + 1 && !e.closest('.names, .skip'))
-  .map(e => e.outerHTML.slice(0, 100)).join()"""
-
-
-async def fits(tab: Tab) -> None:
-    """No part of the page is wider than the window."""
-    width = await tab.value("innerWidth")
-    assert await tab.value("document.documentElement.scrollWidth") <= width
-    assert await tab.value(OUTSIDE) == ""
 
 
 def of_every_task() -> Sequence[Screen]:
@@ -485,7 +454,6 @@ def test_every_state_fits_and_is_accessible(browser: Browser, tmp_path: Path) ->
     assert not wrong, "\n".join(wrong)
 
 
-ARABIC = "لدي صداع منذ ثلاثة أيام. هل يمكنني تناول 400 mg؟"
 CHINESE = "我头痛三天了，光线会刺痛我的眼睛。" * 12
 
 

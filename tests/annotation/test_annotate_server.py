@@ -36,7 +36,8 @@ def test_work_is_the_persons_own_in_their_order_with_how_far_they_are(site: Runn
     ann = site.enters("ann")
     work = ann.gets("/api/work")
     assert work == {
-        "study": "small", "annotator": "ann", "task": "labels", "guidelines": "Be kind.",
+        "study": "small", "annotator": "ann", "task": "labels",
+        "guidelines": {"text": "Be kind.", "tree": None},
         "total": 3, "done": 0, "seconds_per_item": None,
         "items": [
             {"id": "s1", "state": "new", "calibration": True},
