@@ -73,9 +73,10 @@ const stopwatch = () => {
   const count = (n, word) => `${n} ${word}${n === 1 ? "" : "s"}`;
   const short = (text) => (text.length > 60 ? `${text.slice(0, 59)}…` : text);
   const watch = stopwatch();
+  const narrow = matchMedia("(max-width: 55.99rem)"); // texts and questions stand below each other
   const screens = new Map(); // by id, what is known of an item: screen, hash, labels, remark
   const touched = new Map(); // by id, how often its labels changed here: an older answer is dropped
-  let undoable = [];
+  let undoable = []; // of this tab, which keeps it over a reload
   let work = null;
   let queue = null;
   let at = ""; // the item that is shown; empty: none
@@ -107,13 +108,25 @@ const stopwatch = () => {
   };
   const raw = setting("raw", false); // texts as they were written, with no Markdown rendered
 
+  const auto = setting("auto", null); // until somebody chooses, it is as the study says
+  const isAuto = () => auto.on() ?? work.auto_advance;
+  const steps = () => `judgebench annotate ${work.study}\n${work.annotator}\nundo`;
+  const setUndoable = (to) => {
+    undoable = to.slice(-100);
+    try {
+      sessionStorage.setItem(steps(), JSON.stringify(undoable));
+    } catch {
+      // It holds until the page is closed.
+    }
+  };
+
   const touch = (id) => touched.set(id, ++changes);
   const item = (id = at) => work.items.find((one) => one.id === id);
   const place = (id = at) => work.items.findIndex((one) => one.id === id);
   const say = (text) => {
     $("said").textContent = text;
     clearTimeout(prompted);
-    prompted = setTimeout(() => ($("said").textContent = ""), 8000);
+    prompted = setTimeout(() => ($("said").textContent = ""), 4000);
   };
 
   // --- an item and its labels --------------------------------------------------------------------
@@ -149,8 +162,9 @@ const stopwatch = () => {
   const act = (id, field, label, more = {}) => {
     const own = screens.get(id);
     const remark = more.remark ?? own.remark;
-    if (!more.undo)
-      undoable.push({ id, field, label: own.labels[field] ?? null, remark: own.remark });
+    const before = { id, field, label: own.labels[field] ?? null, remark: own.remark };
+    if (!more.undo) setUndoable([...undoable, { ...before, hash: own.hash }]);
+    $("said").textContent = ""; // it was about what was before
     const event = {
       client_id: crypto.randomUUID(), screen: id, hash: own.hash, field, label, remark,
       visible_ms: watch.spent(id), at: new Date().toISOString(),
@@ -176,10 +190,12 @@ const stopwatch = () => {
   };
   const undo = async () => {
     keepTyped();
-    const last = undoable.pop();
-    if (!last) return say("Nothing to undo.");
+    const last = undoable.at(-1);
+    if (!last || !item(last.id)) return say("Nothing to undo.");
     if (last.id !== at) await show(last.id);
-    if (at !== last.id) return undoable.push(last);
+    if (at !== last.id) return;
+    setUndoable(undoable.slice(0, -1));
+    if (last.hash !== screens.get(at).hash) return say("The item has changed: nothing to undo.");
     act(last.id, last.field, last.label, { undo: true, remark: last.remark });
     if (last.field) activate(last.field);
     say("Undone.");
@@ -226,7 +242,7 @@ const stopwatch = () => {
       `${count(events.length, "label")} not saved: ${told}. You see what is saved.`;
     $("refused").hidden = false;
     for (const id of new Set(events.map((event) => event.screen))) {
-      undoable = undoable.filter((one) => one.id !== id);
+      setUndoable(undoable.filter((one) => one.id !== id));
       if (id === at) await load(id).then(build, failed);
       else screens.delete(id);
     }
@@ -307,7 +323,14 @@ const stopwatch = () => {
       input.setAttribute("aria-posinset", n);
       input.setAttribute("aria-setsize", of);
     }
-    input.addEventListener("change", () => act(at, field.key, input.checked ? value : null));
+    input.addEventListener("change", () => {
+      const before = missing(screens.get(at)).length;
+      act(at, field.key, input.checked ? value : null);
+      if (!input.checked || !before) return;
+      const [next] = missing(screens.get(at));
+      if (!next) endItem();
+      else if (narrow.matches) activate(next.key, false, "start");
+    });
     const digit = el("kbd", "", value === CANNOT_TELL ? "0" : n < 10 ? String(n) : "");
     digit.setAttribute("aria-hidden", "true");
     digit.hidden = !digit.textContent;
@@ -359,8 +382,9 @@ const stopwatch = () => {
   const showTexts = () => {
     $("guidelines").querySelector(".reading").replaceChildren(textBox(work.guidelines, raw.on()));
     const { sections } = screens.get(at).screen;
+    $("work").classList.toggle("pair", sections.filter((one) => one.compared).length === 2);
     const boxes = sections.map((section) => {
-      const box = el("div", "box");
+      const box = el("div", section.compared ? "box compared" : "box");
       box.append(born("h2", "", section.heading), textBox(section, raw.on()));
       return box;
     });
@@ -496,6 +520,7 @@ const stopwatch = () => {
     return work.items.slice(after).filter((one) => one.state === "skipped");
   };
   const goOn = async () => {
+    if (narrow.matches) $("guidelines").open = false; // they were read, and the item comes first
     const [next] = following();
     if (next) await show(next.id);
     else finish();
@@ -531,11 +556,13 @@ const stopwatch = () => {
     if (sheet && all) buttons[0].className = "strong";
     close(all ? `All ${labelled}` : part, text.filter(Boolean).join(" "), ...buttons);
   };
-  const activate = (key, focus = true) => {
+  const activate = (key, focus = true, block = "") => {
     active = key;
     for (const box of $("fields").querySelectorAll("fieldset")) {
       box.classList.toggle("at", box.dataset.key === key);
-      if (!focus || box.dataset.key !== key) continue;
+      if (box.dataset.key !== key) continue;
+      if (block) box.scrollIntoView({ block });
+      if (!focus) continue;
       const words = box.querySelector(":scope > textarea:required");
       (words || box).focus({ preventScroll: true });
       box.scrollIntoView({ block: "nearest" });
@@ -570,7 +597,7 @@ const stopwatch = () => {
     const own = screens.get(at);
     own.closed = true;
     act(at, PART, String(own.screen.revealed + 1), { undo: true });
-    undoable = undoable.filter((one) => one.id !== at);
+    setUndoable(undoable.filter((one) => one.id !== at));
     if (lost) say("The assessment comes from the server: it is shown once the connection is back.");
   };
   const showPart = async (id) => {
@@ -591,11 +618,28 @@ const stopwatch = () => {
     const chosen = key === "0" ? { value: CANNOT_TELL } : field?.options[Number(key) - 1];
     if (!chosen) return;
     act(at, field.key, chosen.value);
-    if (!nextField(1)) activate(field.key);
+    if (nextField(1)) return;
+    if (missing(screens.get(at)).length || !endItem()) activate(field.key);
+  };
+  // With everything answered, the next item comes by itself for who wants it so.
+  const endItem = () => {
+    if (!isAuto() || partsLeft(screens.get(at))) return false;
+    const told = `${$("title").textContent.replace(/ of .*/, "")} is labelled.`;
+    goOn().then(() => at && say(told));
+    return true;
+  };
+  const nextOpen = () => {
+    $("list").close();
+    const [next] = following();
+    if (next) show(next.id);
+    else finish();
   };
 
   // --- the rest of the page ----------------------------------------------------------------------
   const openList = () => {
+    const [next] = following();
+    $("next-open").disabled = !next;
+    $("next-open").firstElementChild.textContent = next ? `: ${place(next.id) + 1}` : "";
     const boxes = work.items.map((one, n) => {
       const made = button(`${n + 1}`, () => ($("list").close(), show(one.id)), one.state);
       made.append(el("span", "about", one.calibration ? `${one.state}, calibration` : one.state));
@@ -700,6 +744,12 @@ const stopwatch = () => {
       else savedAt = new Date().toISOString();
       paint();
     });
+    try {
+      undoable = JSON.parse(sessionStorage.getItem(steps())) || [];
+    } catch {
+      // A browser that keeps nothing.
+    }
+    $("auto").checked = isAuto();
     document.title = `${short(work.study)} · labels`;
     $("study").textContent = work.study;
     $("annotator").textContent = work.annotator;
@@ -725,13 +775,14 @@ const stopwatch = () => {
   const clicks = {
     back: () => step(-1), undo, skip, next: () => advance(false), "open-list": openList,
     "open-help": () => $("help").showModal(), "make-link": makeLink, leave, save: saveFile,
-    seen: () => ($("refused").hidden = true),
+    seen: () => ($("refused").hidden = true), "next-open": nextOpen,
+    auto: () => auto.set($("auto").checked),
   };
   for (const [name, act] of Object.entries(clicks)) $(name).addEventListener("click", act);
   for (const made of document.querySelectorAll(".close"))
     made.addEventListener("click", () => made.closest("dialog").close());
   const keys = {
-    Enter: () => at && advance(true), u: undo, s: () => at && skip(), r: () => at && showRaw(), "?": clicks["open-help"],
+    Enter: () => at && advance(true), u: undo, s: () => at && skip(), r: () => at && showRaw(), n: nextOpen, "?": clicks["open-help"],
     ArrowLeft: () => step(-1), ArrowRight: () => step(1),
     ArrowUp: () => at && nextField(-1), ArrowDown: () => at && nextField(1),
   };

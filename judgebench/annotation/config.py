@@ -40,9 +40,9 @@ class AnnotateConfig(Strict):
 
     Every item is labelled by `per_item` of the `annotators`, after a round of `calibration` items
     for everybody. `looks` are the numbers of complete items at which a judge's decision may be
-    looked at. `choose` draws the items that are labelled. `assessments` are texts about the
-    responses to a question, labelled on `assessment_metrics` once the responses are labelled (the
-    task `two-part`).
+    looked at. Where `auto_advance`, the last label of an item opens the next one. `choose` draws
+    the items that are labelled. `assessments` are texts about the responses to a question, labelled
+    on `assessment_metrics` once the responses are labelled (the task `two-part`).
     """
 
     task: Task = "labels"
@@ -50,6 +50,7 @@ class AnnotateConfig(Strict):
     per_item: int = Field(default=2, ge=1)
     calibration: int = Field(default=0, ge=0)
     guidelines: str = ""
+    auto_advance: bool = False
     looks: tuple[int, ...] = ()
     assessments: Paths = ()
     assessment_metrics: tuple[str, ...] = ()

@@ -121,6 +121,7 @@ def _meta(setup: Setup, key: Key) -> dict[str, Any]:
         **config.model_dump(mode="json", include={*_FIXED}),
         "seed": int(content_hash([config.seed, config.name])[:8], 16),
         "guidelines": mark_forbidden(setup.guidelines),
+        "auto_advance": config.auto_advance,
         "rubric": rubric.model_dump(mode="json"),
         "study": key.study,
         "left": [],  # who gets no items any more
@@ -161,8 +162,9 @@ def _renew(setup: Setup, folder: Path) -> Made:
             orders[name] += design.order(new, strata, name, seed)
         _write_key(folder, key)
         store.assign(orders)
-        said = {k: v for k, v in _meta(setup, key).items() if k in ("guidelines", "rubric")}
-        if put or gone or any(store.meta[name] != value for name, value in said.items()):
+        told = ("guidelines", "rubric", "auto_advance")
+        said = {k: v for k, v in _meta(setup, key).items() if k in told}
+        if put or gone or any(store.meta.get(name) != value for name, value in said.items()):
             store.set(**said)
             store.put(put, first, gone)
         fresh = sum(screen.id not in known.screens for screen in put)

@@ -156,6 +156,7 @@ class Screen(Strict):
                     "heading": s.heading if s.slot is None else f"{s.heading} {letter[s.slot]}",
                     "text": s.text,
                     "tree": markdown_tree(s.text),
+                    "compared": s.slot is not None,
                     "part": s.part,
                 }
                 for s in sections

@@ -58,6 +58,7 @@ def work_of(store: Store, name: str) -> dict[str, Any]:
         "guidelines": {
             "text": meta["guidelines"], "tree": markdown_tree(meta["guidelines"]),
         },
+        "auto_advance": bool(meta.get("auto_advance")),
         "total": len(own), "done": len(done),
         "seconds_per_item":
             round(median(times[name, key]["ms"] for key in done) / 1000, 1) if done else None,
