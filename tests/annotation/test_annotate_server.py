@@ -37,7 +37,7 @@ def test_work_is_the_persons_own_in_their_order_with_how_far_they_are(site: Runn
     work = ann.gets("/api/work")
     assert work == {
         "study": "small", "annotator": "ann", "task": "labels",
-        "guidelines": {"text": "Be kind.", "tree": None},
+        "guidelines": {"text": "Be kind.", "tree": None}, "auto_advance": False,
         "total": 3, "done": 0, "seconds_per_item": None,
         "items": [
             {"id": "s1", "state": "new", "calibration": True},
