@@ -268,6 +268,10 @@ class IndexedAnswers(Sequence[Answer]):
         """The content hash of the answer in that row."""
         return f"{self._hashes[row]:016x}"
 
+    def keys(self) -> Iterator[tuple[str, str]]:
+        """The item id and the content hash of every answer, in order, as they were read once."""
+        return zip(self.item_ids(), map(self.content_hash, range(len(self))), strict=True)
+
     def item_ids(self) -> Iterator[str]:
         """Every item id, in order."""
         return (item_id for item_id, _ in ids_and_groups(self.all))
