@@ -23,7 +23,7 @@ ORDER = {"order": "Safe < Unsure < Unsafe"}
 TEXTS = np.array(["Safe", "Unsure", "Unsafe"])
 
 
-def tables(n: int = 3000, labelled: int = 300, seed: int = 1, **more) -> tuple:
+def tables(n: int = 1600, labelled: int = 260, seed: int = 1, **more) -> tuple:
     """People's labels of some answers and verdicts of a judge on all, of two systems, and the
     truth. `chosen` labels what the judge calls Unsafe four times as often."""
     random = np.random.default_rng(seed)
@@ -78,7 +78,7 @@ def test_failures_of_a_judge_are_a_label_of_their_own_and_no_answer_is_lost() ->
     with pytest.warns(UserWarning, match="blank cell, counted as failed"):
         found = rates(people, verdicts)
     ppi, alone = rate(found, "ppi"), rate(found, "verdicts")
-    assert ppi.n == alone.n == 3000
+    assert ppi.n == alone.n == 1600
     assert alone.value == pytest.approx((verdicts.Harm == "Unsafe").mean())
     assert ppi.low < (truth == 2).mean() < ppi.high
 
@@ -132,7 +132,7 @@ def test_with_each_the_rate_is_that_of_a_random_annotator() -> None:
 def test_several_judges_stand_alone_and_together() -> None:
     people, verdicts, _, _ = tables()
     random = np.random.default_rng(5)
-    noisy = np.where(random.random(3000) < 0.7, verdicts.Harm, random.choice(TEXTS, 3000))
+    noisy = np.where(random.random(1600) < 0.7, verdicts.Harm, random.choice(TEXTS, 1600))
     both = pd.concat([verdicts, verdicts.assign(judge="claude", Harm=noisy)])
     found = rates(people, both)
     judges = {row.judge for row in found.results.select("rate", "ppi")}
@@ -144,9 +144,9 @@ def test_several_judges_stand_alone_and_together() -> None:
 
 def test_more_labels_are_named_for_a_width_and_anytime_limits_are_wider() -> None:
     people, verdicts, _, _ = tables()
-    found = rates(people, verdicts, width=0.04)
+    found = rates(people, verdicts, width=0.06)
     needed = found.results.find("needed", "labels", of="Unsafe", group="all", judge="gpt4")
-    assert 0 < needed.value < 3000
+    assert 0 < needed.value < 1600
     always = rates(people, verdicts, anytime=True)
     assert rate(always, "ppi").high > rate(found, "ppi").high
     assert "More labels" in str(found)
