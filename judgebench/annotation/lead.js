@@ -215,6 +215,193 @@
     if (!words.length) $("said").append(el("p", "note", "No remark yet."));
   };
 
+  // --- over time, and the pace -------------------------------------------------------------------
+  // The observed agreement of one group of items after the other, from 0 to 1, each with its interval.
+  const line = (points) => {
+    const x = (i) => 8 + (224 * (i + 0.5)) / points.length;
+    const y = (value) => 72 - 64 * value;
+    const inside = [0, 0.5, 1].map((tick) => drawn("line", { class: "rail", x1: 8, x2: 232, y1: y(tick), y2: y(tick) }));
+    const known = points.map((point, i) => [i, point]).filter(([, { value }]) => value !== null);
+    inside.push(drawn("polyline", { points: known.map(([i, { value }]) => `${x(i)},${y(value)}`).join(" ") }));
+    for (const [i, { value, low, high, n, from, to }] of known) {
+      const days = [...new Set([from, to].map((day) => day.slice(0, 10)))].join(" to ");
+      const tip = drawn("title", {}, `${days}: ${places(value)}, n = ${number(n)}`);
+      if (low !== null) inside.push(drawn("line", { class: "whisker", x1: x(i), x2: x(i), y1: y(low), y2: y(high) }));
+      inside.push(drawn("circle", { cx: x(i), cy: y(value), r: 4 }, tip));
+    }
+    const told = points.map(({ value }) => places(value)).join(", ");
+    return drawn("svg", { class: "line", viewBox: "0 0 240 80", role: "img", "aria-label": `Observed agreement, oldest first: ${told}` }, ...inside);
+  };
+  const showOverTime = () => {
+    const found = figures.over_time.filter(({ value }) => value !== null);
+    const metrics = [...new Set(found.map(({ metric }) => metric))];
+    $("batches").textContent = found.length
+      ? "Observed agreement (0 at the bottom, 1 at the top) of equal groups of complete items, in the order in which they became complete, with 95 % intervals. Intervals of few items are wide: look for a trend, not at a point."
+      : "Shown from 20 complete items on that two annotators share.";
+    $("lines").replaceChildren(...metrics.map((metric) => {
+      const box = el("div");
+      const points = figures.over_time.filter((one) => one.metric === metric);
+      box.append(born("h3", "", title(metric)), line(points), el("small", "ends", `${points[0].from.slice(0, 10)} to ${points[points.length - 1].to.slice(0, 10)}`));
+      return box;
+    }));
+  };
+  const showPace = () => {
+    const people = figures.people.filter(({ pace }) => pace.length).sort((a, b) => a.name.localeCompare(b.name));
+    $("pace").hidden = !people.length;
+    const most = Math.max(1, ...people.map(({ pace }) => pace[2])) * 1.05;
+    const strip = ([low, middle, high]) => {
+      const x = (seconds) => 8 + (224 * seconds) / most;
+      const bar = drawn("line", { x1: x(low), x2: x(high), y1: 12, y2: 12 });
+      const inside = drawn("g", { class: "main" }, bar, drawn("circle", { cx: x(middle), cy: 12, r: 4 }));
+      return drawn("svg", { class: "interval", viewBox: "0 0 240 24", "aria-hidden": "true" }, drawn("line", { class: "rail", x1: 8, x2: 232, y1: 12, y2: 12 }), inside);
+    };
+    $("paces").replaceChildren(table(["Annotator", "From 0 seconds on", "Median", "Middle half", "Items"], people.map(({ name, pace, done }) => [
+      name, [strip(pace)], places(pace[1], 0), `${places(pace[0], 0)} to ${places(pace[2], 0)}`, done,
+    ])));
+  };
+
+  // --- item by item ------------------------------------------------------------------------------
+  const SIGNS = { done: "●", begun: "◐", skipped: "»", new: "○" };
+  const PAGE = 50;
+  let most = PAGE;
+  let asked = 0; // the newest question alone is answered
+  const choices = (id, options) => {
+    const chosen = $(id).value;
+    const made = options.map(([value, text]) => {
+      const option = born("option", "", text);
+      option.value = value;
+      return option;
+    });
+    if ([...$(id).options].map((one) => one.value).join("\n") === made.map((one) => one.value).join("\n")) return;
+    $(id).replaceChildren(...made);
+    $(id).value = options.some(([value]) => value === chosen) ? chosen : options[0][0];
+  };
+  const showFilter = () => {
+    choices("by-state", [["", "any"], ...Object.keys(SIGNS).map((state) => [state, state])]);
+    choices("by-annotator", [["", "any"], ...figures.people.map(({ name }) => [name, name])]);
+    choices("by-question", [["", "any"], ...Object.entries(figures.metrics)]);
+    const own = figures.distribution.filter(({ metric }) => ["", metric].includes($("by-question").value));
+    choices("by-label", [["", "any"], ...[...new Set(own.flatMap(({ labels }) => labels))].map((label) => [`=${label}`, label]), ["=", "cannot tell"]]);
+  };
+  const detail = (one, width) => {
+    const [row, cell, pair] = [el("tr", "detail"), el("td"), el("div", "pair")];
+    const [texts, said] = [el("div", "texts"), el("div")];
+    cell.colSpan = width;
+    for (const { heading, text } of one.sections) texts.append(born("h3", "", heading), born("p", "text", text || "(no text)"));
+    for (const { key, title: name, options } of one.fields) {
+      const words = (label) => (label === "" ? "cannot tell" : options.find(({ value }) => value === label)?.text || label);
+      const list = el("ul", one.differ.includes(key) ? "given" : "same");
+      for (const [who, labels] of Object.entries(one.labels))
+        if (typeof labels[key] === "string") list.append(born("li", "", `${who}: ${words(labels[key])}`));
+      if (list.children.length) said.append(born("b", "", name), list);
+    }
+    for (const [who, remark] of Object.entries(one.remarks)) said.append(born("p", "text", `${who}: “${remark}”`));
+    if (!said.children.length) said.append(el("p", "note", "No label yet."));
+    pair.append(texts, said);
+    cell.append(pair);
+    row.append(cell);
+    return row;
+  };
+  const itemRow = (one, people) => {
+    const open = el("button", "open");
+    open.type = "button";
+    open.setAttribute("aria-expanded", "false");
+    const excerpt = one.sections[0]?.text.replace(/\s+/g, " ").slice(0, 60) || "";
+    open.append(`${one.screen} `, born("small", "", excerpt));
+    open.addEventListener("click", () => {
+      const line = open.closest("tr");
+      const shown = open.getAttribute("aria-expanded") === "true";
+      open.setAttribute("aria-expanded", String(!shown));
+      if (shown) line.nextSibling.remove();
+      else line.after(detail(one, people.length + 3));
+    });
+    const states = people.map((who) => {
+      const state = one.states[who];
+      const sign = el("span", `s-${state}`, SIGNS[state] || "");
+      if (!state) return [sign];
+      sign.setAttribute("role", "img");
+      sign.setAttribute("aria-label", state);
+      sign.title = `${who}: ${state}`;
+      return [sign];
+    });
+    return [[open], one.calibration ? "calibration" : "main", ...states, one.differ.length ? "≠" : ""];
+  };
+  const loadItems = async () => {
+    showFilter();
+    const mine = ++asked;
+    const label = $("by-label").value;
+    const wanted = {
+      state: $("by-state").value, annotator: $("by-annotator").value, metric: $("by-question").value,
+      label: label ? label.slice(1) : null, differ: $("by-differ").checked, text: $("by-text").value, most,
+    };
+    const { of, items } = await ask("api/lead/items", wanted);
+    if (mine !== asked) return;
+    const people = figures.people.map(({ name }) => name);
+    $("found").textContent = items.length < of ? `${number(items.length)} of ${counted(of, "item")} are shown: filter, or show more.` : `${counted(of, "item")}.`;
+    $("matrix").replaceChildren(table(["Item", "Round", ...people, "Differ"], items.map((one) => itemRow(one, people))));
+    if (items.length < of) {
+      const more = button(`Show ${number(PAGE)} more`, "", () => { most += PAGE; search(); });
+      more.disabled = most >= 1000;
+      $("matrix").append(more);
+    }
+  };
+  const search = () => loadItems().catch(failed);
+
+  // --- links and files ---------------------------------------------------------------------------
+  let accesses = "";
+  const showAccess = (access) => {
+    if (accesses === JSON.stringify(access)) return; // nobody loses the button that they are on
+    accesses = JSON.stringify(access);
+    $("accesses").replaceChildren(table(["Annotator", "Access", "Link", "Access ends"], figures.people.map(({ name }) => {
+      const act = (what) => async () => {
+        try {
+          const { token, access: now } = await ask(`api/lead/person/${what}`, { name });
+          $("link").hidden = !token;
+          $("link-of").textContent = `Link of ${name}:`;
+          $("link-text").value = token ? `${location.origin}/#${token}` : "";
+          $("copied").textContent = "";
+          showAccess(now);
+          if (token) $("copy").focus();
+        } catch (error) {
+          failed(error, "This failed: ");
+        }
+      };
+      const link = button("New link", "", act("link"));
+      const revoke = button("Revoke", "", () => {
+        if (revoke.dataset.sure) return act("revoke")();
+        revoke.dataset.sure = "yes";
+        revoke.textContent = `End the access of ${name}`;
+      });
+      revoke.addEventListener("blur", () => {
+        delete revoke.dataset.sure;
+        revoke.textContent = "Revoke";
+      });
+      return [name, access[name], [link], [revoke]];
+    })));
+  };
+  const copy = async () => {
+    $("link-text").select();
+    try {
+      await navigator.clipboard.writeText($("link-text").value);
+      $("copied").textContent = "Copied";
+    } catch {
+      $("copied").textContent = "Select the text and copy it: this browser does not let the page do so";
+    }
+  };
+  const download = async (kind) => {
+    try {
+      const reply = await fetch(`api/lead/labels.${kind}`, { headers: { "X-Judgebench": "1" }, cache: "no-store" });
+      if (!reply.ok) throw Object.assign(new Error(`error ${reply.status}`), { status: reply.status });
+      const link = el("a");
+      link.href = URL.createObjectURL(await reply.blob());
+      link.download = `labels.${kind}`;
+      link.click();
+      setTimeout(() => URL.revokeObjectURL(link.href), 60000);
+    } catch (error) {
+      failed(error, "Nothing was saved: ");
+    }
+  };
+
   // --- disagreements -----------------------------------------------------------------------------
   const place = ({ screen, field }) => `${screen} ${field.key}`;
   const untouched = () => !$("case").querySelector(":checked") && !$("case").querySelector("textarea")?.value;
@@ -252,7 +439,7 @@
   const button = (text, key, act, className) => {
     const made = el("button", className, `${text} `);
     made.type = "button";
-    made.append(el("kbd", "", key));
+    if (key) made.append(el("kbd", "", key));
     made.addEventListener("click", act);
     return made;
   };
@@ -352,7 +539,9 @@
       figures = await ask("api/lead");
       $("study").textContent = figures.study;
       document.title = `${figures.study.slice(0, 60)} · labels so far`;
-      for (const show of [showProgress, showAgreement, showUse, showRest]) show();
+      for (const show of [showProgress, showAgreement, showOverTime, showPace, showUse, showRest]) show();
+      showAccess(figures.access);
+      if (!document.querySelector("#matrix [aria-expanded=true]")) await loadItems();
       if (untouched()) await loadCases();
       $("all").hidden = $("tools").hidden = false;
       $("told").textContent = `As of ${new Date(figures.at).toLocaleTimeString("en-GB")}, read again every 30 seconds`;
@@ -377,6 +566,14 @@
   };
   document.querySelector("a[href='#disagreements']").addEventListener("click", () => setTimeout(() => $("case").focus()));
   $("leave").addEventListener("click", () => ask("api/lead/leave", {}).then(() => close("You are signed out."), failed));
+  $("copy").addEventListener("click", copy);
+  for (const kind of ["csv", "jsonl"]) $(`as-${kind}`).addEventListener("click", () => download(kind));
+  for (const name of ["input", "submit"])
+    $("filter").addEventListener(name, (event) => {
+      event.preventDefault();
+      most = PAGE;
+      search();
+    });
   $("case").addEventListener("submit", (event) => event.preventDefault());
   document.addEventListener("visibilitychange", refresh);
   addEventListener("hashchange", () => location.hash.length > 40 && location.reload());

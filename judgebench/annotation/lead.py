@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from itertools import combinations
@@ -18,9 +18,11 @@ from judgebench.alignment.annotators import AGREEMENT_STATISTICS, Votes
 from judgebench.alignment.caveats import odd_uses
 from judgebench.annotation.config import WITHOUT_RUBRIC
 from judgebench.annotation.export import key_of, rows_of
-from judgebench.annotation.screens import CANNOT_TELL, Field, State
+from judgebench.annotation.screens import CANNOT_TELL, Field, Screen, State, Wanted
 from judgebench.annotation.store import Given, Store, by_screen
+from judgebench.data.columns import quoted, to_csv
 from judgebench.errors import Problem, SetupError
+from judgebench.files import to_line
 from judgebench.records import ADJUDICATED, Answer, Estimate, HumanLabel
 from judgebench.results.layout import Layout
 from judgebench.results.part import Block, Part
@@ -36,6 +38,7 @@ from judgebench.words import listed
 
 MOST_LISTED = 500  # disagreements, and texts that annotators wrote
 ROUNDS = ("main", "calibration")
+_TOGETHER, _MOST_GROUPS = 10, 12  # items in a group whose agreement is told, and groups
 Place = tuple[str, str]  # a screen and a field on it
 _RANKING = "ranking"  # the task whose last label is no severe one
 _AGREEMENT = [AGREEMENT_STATISTICS[key] for key in ("alpha", "observed")]
@@ -54,6 +57,7 @@ class Collected(Shown):
             self.meta, self.looks, self.times = store.meta, store.looks, store.times()
             self.stored, self.given = store.screens, store.given()
             self.assigned = {who: store.assigned(who) for who in store.annotators}
+            self.access = store.access
         self.now, self.name = now or datetime.now(UTC), str(self.meta.get("name", ""))
         self.screens = {name: one.screen for name, one in self.stored.items()}
         self.labels = by_screen(self.given)
@@ -70,6 +74,7 @@ class Collected(Shown):
             "metrics": self.titles, "rounds": {name: self._far(name) for name in ROUNDS},
             "people": [self._person(who) for who in self.assigned],
             "minutes": asdict(self._minutes(self.assigned)), "end": self._end(),
+            "access": self.access, "over_time": list(self._over_time(main & self.complete)),
             "overlaps": list(self._overlaps(main)),
             "agreement": [row.plain() for row in self.agreement],
             "distribution": [_distribution(*one) for one in self._metrics()],
@@ -115,7 +120,19 @@ class Collected(Shown):
                 count["cannot_tell"] += label == CANNOT_TELL
         states = Counter(self.states[who].values())
         far = {"of": len(self.states[who]), **{state: states[state] for state in get_args(State)}}
-        return {"name": who, **far, "minutes": asdict(self._minutes([who])), "metrics": counts}
+        return {
+            "name": who,
+            **far,
+            "minutes": asdict(self._minutes([who])),
+            "metrics": counts,
+            "pace": self._pace(who),
+        }
+
+    def _pace(self, who: str) -> list[float]:
+        """A quarter, half and three quarters of somebody's items took at most so many seconds."""
+        done = [s for s, state in self.states[who].items() if state == "done"]
+        seconds = [self.times[who, s]["ms"] / 1000 for s in done]
+        return [float(x) for x in np.percentile(seconds, (25, 50, 75))] if seconds else []
 
     def _minutes(self, people: Collection[str]) -> Estimate:
         """The median time for which an item was looked at, of those that are done."""
@@ -218,6 +235,23 @@ class Collected(Shown):
         )
         return Results(tuple(rows))
 
+    def _over_time(self, screens: set[str]) -> Iterator[dict[str, Any]]:
+        """The observed agreement on complete items, in groups of one size or nearly so, in the
+        order in which they became complete."""
+        done = ((s, who) for who, own in self.states.items() for s in screens & own.keys())
+        ended = defaultdict[str, str](str)
+        for screen, who in done:
+            ended[screen] = max(ended[screen], self.times[who, screen]["last"])
+        order, groups = sorted(screens, key=lambda s: (ended[s], s)), len(screens) // _TOGETHER
+        of = np.array_split(np.array(order), min(_MOST_GROUPS, groups)) if groups > 1 else []
+        for group in map(np.ndarray.tolist, of):
+            for metric, study in self._metrics({*group}):
+                votes = Votes(study, metric, study.humans[metric.id].made.values)
+                for one in _AGREEMENT[1:]:
+                    if one.formula:
+                        at = {"metric": metric.id, "from": ended[group[0]], "to": ended[group[-1]]}
+                        yield at | asdict(one.formula(votes))
+
     def _severe(self, screens: set[str]) -> Iterator[dict[str, Any]]:
         """On how many of these items somebody, and more than half, gave the most severe label."""
         for metric, study in self._metrics(screens) if self.meta.get("task") != _RANKING else ():
@@ -238,6 +272,69 @@ class Collected(Shown):
             texts = ((said, title), (remark, "")) if one.annotator != ADJUDICATED else ()
             about = {"screen": one.screen, "at": one.at}
             yield from ({**about, "title": title, "text": text} for text, title in texts if text)
+
+    # --- item by item -----------------------------------------------------------------------------
+
+    def items(self, wanted: Wanted) -> dict[str, Any]:
+        """The items that are looked for, with their texts, and everybody's states and labels, by
+        name; `of` counts those that fit."""
+        differ = defaultdict[str, list[str]](list)
+        for (name, key), metric, *_ in self._splits:
+            if wanted.metric in ("", metric.id):
+                differ[name].append(key)
+        fit = [name for name in self.screens if self._fits(name, wanted, differ.keys())]
+        found = [self._whole(name) | {"differ": differ[name]} for name in fit[: wanted.most]]
+        return {"of": len(fit), "items": found}
+
+    def _fits(self, name: str, wanted: Wanted, differ: Collection[str]) -> bool:
+        screen, text = self.screens[name], wanted.text.casefold()
+        texts = (name, *(section.text for section in screen.sections))
+        if (wanted.differ and name not in differ) or not any(text in x.casefold() for x in texts):
+            return False
+        people = [wanted.annotator] if wanted.annotator else [*self.states]
+        own = [who for who in people if name in self.states.get(who, {})]
+        if wanted.state:
+            own = [who for who in own if self.states[who][name] == wanted.state]
+        if wanted.label is not None:
+            own = [who for who in own if self._gave(who, screen, wanted.metric, wanted.label)]
+        return bool(own) or not (wanted.annotator or wanted.state or wanted.label is not None)
+
+    def _gave(self, who: str, screen: Screen, metric: str, label: str) -> bool:
+        given = self.labels.get((who, screen.id), {})
+        asked = (field for field in screen.asked(given) if metric in ("", field.metric))
+        return any(given.get(field.key) == label for field in asked)
+
+    def _whole(self, name: str) -> dict[str, Any]:
+        screen, people = self.screens[name], (*self.assigned, ADJUDICATED)
+        shown = screen.shown_to(ADJUDICATED, self.meta.get("seed", 0), screen.parts - 1)
+        last = {who: self.last[who, name].remark for who in people if (who, name) in self.last}
+        return {
+            "screen": name, "calibration": self.stored[name].calibration,
+            "sections": shown["sections"], "fields": shown["fields"],
+            "states": {who: own[name] for who, own in self.states.items() if name in own},
+            "labels": {who: self.labels.get((who, name), {}) for who in people},
+            "remarks": {who: remark for who, remark in last.items() if remark},
+        }  # fmt: skip
+
+    @property
+    def _rows(self) -> Iterator[dict[str, str]]:
+        """The labels that count now, under the names of the screens."""
+        for one in self.given:
+            asked = self.screens[one.screen].asked(self.labels[one.annotator, one.screen])
+            metric = next((field.metric for field in asked if field.key == one.field), "")
+            if metric and one.label is not None:
+                about = {"round": ROUNDS[self.stored[one.screen].calibration], "metric": metric}
+                yield {key: str(value) for key, value in (asdict(one) | about).items()}
+
+    def csv(self) -> str:
+        """The labels as a table that a spreadsheet opens without running any text."""
+        columns = [*(field.name for field in fields(Given)), "round", "metric"]
+        rows = ([quoted(row[column]) for column in columns] for row in self._rows)
+        return to_csv(columns, rows).decode()
+
+    def jsonl(self) -> str:
+        """The labels, one JSON object per line."""
+        return "".join(map(to_line, self._rows))
 
     # --- what annotators disagree on --------------------------------------------------------------
 

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, Literal
 
+from pydantic import Field as Limits
+
 from judgebench.people.markdown import markdown_tree
 from judgebench.records import content_hash
 from judgebench.yaml_file import Strict
@@ -20,6 +22,20 @@ CANNOT_TELL = ""
 
 Labels = Mapping[str, str | None]  # by field; None where a label was taken back
 State = Literal["new", "begun", "skipped", "done"]
+
+
+class Wanted(Strict):
+    """The items that the lead looks for: those of `annotator`, in that `state`, with that
+    `label` on the `metric` (`""`: cannot tell), on which people `differ`, whose texts hold `text`.
+    What is empty, or None, does not matter. At most `most` of them are shown."""
+
+    state: State | Literal[""] = ""
+    annotator: str = ""
+    metric: str = ""
+    label: str | None = None
+    differ: bool = False
+    text: str = ""
+    most: int = Limits(default=50, ge=1, le=1000)
 
 
 class Section(Strict):

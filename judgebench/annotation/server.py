@@ -31,7 +31,7 @@ from contextlib import asynccontextmanager, closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, TypeVar
 from urllib.parse import urlsplit
 
 from aiohttp import web
@@ -39,8 +39,10 @@ from aiohttp.http import HttpProcessingError
 from pydantic import Field as Limits
 from pydantic_core import from_json
 
+from judgebench.annotation.screens import Wanted
 from judgebench.annotation.store import (
     LEAD,
+    WEEK,
     Event,
     Reason,
     Role,
@@ -228,6 +230,12 @@ class Events(Strict):
     events: Annotated[tuple[Event, ...], Limits(max_length=100)]
 
 
+class Named(Strict):
+    """The annotator whose link is made, or whose access ends."""
+
+    name: Annotated[str, Limits(max_length=100)]
+
+
 class Adjudication(Event):
     """The lead's label where annotators disagree, and why they do."""
 
@@ -250,6 +258,7 @@ class Server:
         self._waiting: list[Waiting] = []  # session, person, events, how it ended
         self._turn = asyncio.Lock()
         self.connections = Connections()
+        self._newest = self._kept_of(lambda found: found)
         self.log = logging.Logger("served")  # of no other's settings, handlers and levels
         self.log.addHandler(_Kinds())
         self._requests, self._entering, self._any = Limit(300, 50), Limit(30, 0.5), Limit(200, 20)
@@ -273,6 +282,9 @@ class Server:
             web.get("/api/lead", self._computed("figures")),
             web.get("/api/lead/disagreements", self._computed("disagreements")),
             web.post("/api/lead/adjudicate", self._adjudicate),
+            web.post("/api/lead/items", self._items),
+            web.get("/api/lead/labels.{kind:csv|jsonl}", self._labels),
+            web.post("/api/lead/person/{act:link|revoke}", self._person),
         ])  # fmt: skip
         return app
 
@@ -363,6 +375,32 @@ class Server:
         sent = await _sent(request, Adjudication)
         return await self._save(session, ADJUDICATED, [sent.model_copy(update={"at": _now()})])
 
+    async def _items(self, request: web.Request) -> web.Response:
+        self._session(request)
+        wanted, found = await _sent(request, Wanted), await self._newest()
+        shown = await asyncio.to_thread(lambda: json.dumps(found.items(wanted)))
+        return web.Response(text=shown, content_type="application/json")
+
+    async def _labels(self, request: web.Request) -> web.Response:
+        """The labels as a file, under the items' names on the pages: the key is not here."""
+        self._session(request)
+        found, csv = await self._newest(), request.match_info["kind"] == "csv"
+        text = await asyncio.to_thread(lambda: found.csv() if csv else found.jsonl())
+        return web.Response(text=text, content_type="text/csv" if csv else "application/jsonl")
+
+    async def _person(self, request: web.Request) -> web.Response:
+        """A new link of an annotator, or the end of the access."""
+        self._session(request)
+        name = (await _sent(request, Named)).name
+        if name not in self.reading.annotators:
+            raise Refused(404, "Nobody of this name labels here.")
+        if request.match_info["act"] == "revoke":
+            await asyncio.to_thread(self.writing.revoke, name)
+            return web.json_response({"access": self.reading.access})
+        self._entering.check(f"link of {name}")
+        token = await asyncio.to_thread(self.writing.make_link, name, "annotator", WEEK)
+        return web.json_response({"token": token, "access": self.reading.access})
+
     async def _save(self, session: str, who: str, events: Sequence[Event]) -> web.Response:
         """Whoever's turn it is keeps all that waits in one transaction, so that many requests share
         one writing to the disk; by then a session may have ended."""
@@ -392,26 +430,35 @@ class Server:
             return [error] * len(turn)
 
     def _computed(self, name: str) -> Handler:
-        """The handler of a property of `lead.Collected`: computed in a thread and on a connection
-        of its own, where the file has changed since."""
-        turn, kept = asyncio.Lock(), (-math.inf, -1, "")
-
-        def compute() -> str:
-            from judgebench.annotation.lead import Collected
-
-            return json.dumps(getattr(Collected(self._figures), name), allow_nan=False)
+        """The handler of a property of `lead.Collected`."""
+        newest = self._kept_of(lambda found: json.dumps(getattr(found, name), allow_nan=False))
 
         async def show(request: web.Request) -> web.Response:
-            nonlocal kept
             self._session(request)
+            return web.Response(text=await newest(), content_type="application/json")
+
+        return show
+
+    def _kept_of(self, compute: Callable[[Any], Any]) -> Callable[[], Awaitable[Any]]:
+        """A function that computes something of `lead.Collected` in a thread and on a connection of
+        its own, anew where the file has changed since."""
+        turn, kept = asyncio.Lock(), (-math.inf, -1, None)
+
+        def computed() -> Any:
+            from judgebench.annotation.lead import Collected
+
+            return compute(Collected(self._figures))
+
+        async def newest() -> Any:
+            nonlocal kept
             async with turn:
                 version = self.reading.rows("PRAGMA data_version")[0][0]
                 if version != kept[1] and time.monotonic() > kept[0] + _FIGURES_S:
-                    text = await asyncio.to_thread(compute)
-                    kept = (time.monotonic(), version, text)
-            return web.Response(text=kept[2], content_type="application/json")
+                    found = await asyncio.to_thread(computed)
+                    kept = (time.monotonic(), version, found)
+            return kept[2]
 
-        return show
+        return newest
 
 
 class _Kinds(logging.Handler):
@@ -572,10 +619,6 @@ def _tls(certificate: Path, key: Path | None) -> ssl.SSLContext:
 
 def _said(server: Server, study: Path) -> str:
     """The text that is printed at the start: the address, who can come in, and how to go on."""
-    store, now = server.reading, time.time()
-    waiting = store.rows("SELECT name FROM links WHERE used = 0 AND until > ?", now)
-    inside = store.rows("SELECT name FROM sessions WHERE until > ?", now)
-    has = {row["name"]: "has a link" for row in waiting} | {row["name"]: "is in" for row in inside}
-    people = [f"  {name}: {has.get(name, 'needs a link')}" for name in (*store.annotators, LEAD)]
+    people = [f"  {name}: {has}" for name, has in server.reading.access.items()]
     last = f"A new link: judgebench annotate link {study} NAME. Ctrl-C ends the server."
     return "\n".join([f"Serving {study} at {server.site.address}", *people, last])

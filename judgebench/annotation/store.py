@@ -487,6 +487,15 @@ class Store:
             sql = "DELETE FROM links WHERE name = ? AND used = 0"
             return ended + connection.execute(sql, (name,)).rowcount
 
+    @property
+    def access(self) -> dict[str, str]:
+        """Each annotator and the lead: `is in`, `has a link` or `needs a link`."""
+        now, found = time.time(), dict.fromkeys((*self.annotators, LEAD), "needs a link")
+        waiting = self.rows("SELECT name FROM links WHERE used = 0 AND until > ?", now)
+        inside = self.rows("SELECT name FROM sessions WHERE until > ?", now)
+        found |= {row["name"]: "has a link" for row in waiting}
+        return found | {row["name"]: "is in" for row in inside}
+
     # --- looks ------------------------------------------------------------------------------------
 
     @property

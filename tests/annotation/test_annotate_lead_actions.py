@@ -1,0 +1,250 @@
+"""The study lead's items, links, files and agreement over time: on the server and in a browser."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from annotate_case import Person, Running, plain, served, small_study, two_parts
+from browser import Browser, NewTab, Tab, needs_axe, needs_browser
+
+from judgebench.annotation import server
+from judgebench.annotation.server import Limit
+
+HOSTILE = "=</script><img src=x onerror=\"document.body.dataset.ran='yes'\">"
+LEADS = [
+    ("POST", "/api/lead/items"), ("GET", "/api/lead/labels.csv"), ("GET", "/api/lead/labels.jsonl"),
+    ("POST", "/api/lead/person/link"), ("POST", "/api/lead/person/revoke"),
+]  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "_FIGURES_S", 0)
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[Running]:
+    """Of 24 items, Zoe and ann have labelled the first 22 and differ on s3; s1 is calibration."""
+    screens = [plain(f"s{i}", f"Rest {i}.") for i in range(1, 24)]
+    screens = [one.model_copy(update={"group": one.id}) for one in [*screens, two_parts("s24")]]
+    names = [one.id for one in screens]
+    orders = {"Zoe": names, "ann": names, "ben": names[:2]}
+    with served(small_study(tmp_path, screens, orders)) as running:
+        for who, ms in (("ann", 4000), ("Zoe", 9000)):
+            person = running.enters(who)
+            for i in range(1, 23):
+                harm = "no" if who == "ann" and i == 3 else "yes"
+                remark = HOSTILE if i == 5 else ""
+                of = {
+                    "hash": plain(f"s{i}", f"Rest {i}.").model_copy(update={"group": f"s{i}"}).hash
+                }
+                person.save(
+                    person.event(f"s{i}", "harm", harm, visible_ms=ms, remark=remark, **of),
+                    person.event(f"s{i}", "tone", "", visible_ms=ms, remark=remark, **of),
+                )
+            person.save(person.event("s23", "harm", "no"))
+        yield running
+
+
+def found(lead: Person, **wanted: Any) -> list[str]:
+    reply = lead.asks("POST", "/api/lead/items", wanted)
+    assert reply.status == 200, reply.value
+    assert reply.value["of"] >= len(reply.value["items"])
+    return [one["screen"] for one in reply.value["items"]]
+
+
+def test_items_are_found_by_all_that_is_asked(site: Running) -> None:
+    lead = site.enters("lead")
+    assert len(found(lead)) == 24
+    assert found(lead, most=2) == ["s1", "s2"]
+    assert found(lead, differ=True) == found(lead, differ=True, metric="harm") == ["s3"]
+    assert found(lead, differ=True, metric="tone") == []
+    assert found(lead, state="begun") == found(lead, state="begun", annotator="ann") == ["s23"]
+    assert found(lead, annotator="ben") == ["s1", "s2"]
+    assert found(lead, annotator="ben", state="done") == []
+    assert found(lead, label="no") == ["s3", "s23"]
+    assert found(lead, label="no", annotator="ann", state="done") == ["s3"]
+    assert found(lead, label="no", metric="tone") == []
+    assert len(found(lead, label="", metric="tone")) == 22
+    assert found(lead, text="rEST 7.") == ["s7"]
+    assert found(lead, annotator="nobody") == []
+    for wrong in ({"state": "lost"}, {"most": 0}, {"most": 10**6}, {"system": "x"}):
+        assert lead.asks("POST", "/api/lead/items", wrong).status == 400
+
+
+def test_an_item_comes_with_its_texts_states_and_labels_by_name(site: Running) -> None:
+    (one,) = site.enters("lead").asks("POST", "/api/lead/items", {"differ": True}).value["items"]
+    assert one["sections"][1]["text"] == "Rest 3."
+    assert one["states"] == {"Zoe": "done", "ann": "done"}
+    assert (one["labels"]["ann"], one["labels"]["Zoe"]["harm"]) == (
+        {"harm": "no", "tone": ""},
+        "yes",
+    )
+    assert one["differ"] == ["harm"]
+
+
+@pytest.mark.parametrize(("method", "path"), LEADS)
+def test_only_the_lead_on_the_studys_own_page_may(site: Running, method: str, path: str) -> None:
+    ann, lead, body = site.enters("ann"), site.enters("lead"), {"name": "ben"}
+    body = {} if path.endswith("items") else body
+    assert site.stranger.asks(method, path, body).status == 401
+    assert ann.asks(method, path, body).status == 403
+    for foreign in ({"Origin": "https://evil.example"}, {"X-Judgebench": None}):
+        assert lead.asks(method, path, body, foreign).status == 403
+    if method == "POST":
+        assert lead.asks(method, path, body, {"Origin": None}).status == 403
+        assert lead.asks(method, path, body, {"Content-Type": "text/plain"}).status == 400
+    assert site.server.reading.access["ben"] == "needs a link"
+    assert lead.asks(method, path, body).status == 200
+
+
+def test_a_link_is_made_used_once_and_its_access_ends(site: Running) -> None:
+    lead, ben = site.enters("lead"), site.stranger
+    made = lead.asks("POST", "/api/lead/person/link", {"name": "ben"}).value
+    assert made["access"] == {"Zoe": "is in", "ann": "is in", "ben": "has a link", "lead": "is in"}
+    for status in (200, 401):
+        assert ben.asks("POST", "/api/enter", {"token": made["token"]}).status == status
+    assert lead.gets("/api/lead")["access"]["ben"] == "is in"
+    left = lead.asks("POST", "/api/lead/person/revoke", {"name": "ben"}).value
+    assert left["access"]["ben"] == "needs a link"
+    assert ben.asks("GET", "/api/work").status == 401
+    for name in ("lead", "adjudicated", "eve", ""):
+        for act in ("link", "revoke"):
+            assert lead.asks("POST", f"/api/lead/person/{act}", {"name": name}).status == 404
+    assert lead.gets("/api/lead")["study"] == "small"  # the lead is still in
+    site.server._entering = Limit(1, 0.001)
+    said = [lead.asks("POST", "/api/lead/person/link", {"name": "ben"}).status for _ in range(2)]
+    assert said == [200, 429]
+
+
+def test_files_hold_the_labels_that_count_and_run_nothing(site: Running) -> None:
+    lead = site.enters("lead")
+    event = lead.asks("POST", "/api/lead/items", {"text": "Rest 3."}).value["items"][0]
+    assert event["screen"] == "s3"
+    text = lead.asks("GET", "/api/lead/labels.csv").value
+    rows = list(csv.DictReader(io.StringIO(text.removeprefix("\ufeff"))))
+    assert len(rows) == 2 * 22 * 2 + 2
+    of = [(r["annotator"], r["label"]) for r in rows if (r["screen"], r["field"]) == ("s3", "harm")]
+    assert sorted(of) == [("Zoe", "yes"), ("ann", "no")]
+    assert {r["round"] for r in rows if r["screen"] == "s1"} == {"calibration"}
+    assert all(r["remark"].startswith("'=") for r in rows if r["screen"] == "s5")
+    lines = lead.asks("GET", "/api/lead/labels.jsonl").value.splitlines()
+    assert len(lines) == len(rows)
+    assert {json.loads(line)["remark"] for line in lines} == {"", HOSTILE}
+    assert lead.asks("GET", "/api/lead/labels.sqlite").status == 404
+
+
+def test_agreement_is_told_group_by_group_and_the_pace_in_seconds(site: Running) -> None:
+    figures = site.enters("lead").gets("/api/lead")
+    harm = [one for one in figures["over_time"] if one["metric"] == "harm"]
+    assert [one["value"] for one in harm] == [0.9, 1.0]  # of s2 to s11, and of the others
+    assert harm[0]["from"] <= harm[0]["to"] <= harm[1]["from"]
+    assert {one["name"]: one["pace"] for one in figures["people"]} == {
+        "Zoe": [18.0, 18.0, 18.0], "ann": [8.0, 8.0, 8.0], "ben": [],
+    }  # fmt: skip
+
+
+# --- in a browser -----------------------------------------------------------------------------
+
+
+async def opened(new_tab: NewTab, site: Running) -> Tab:
+    tab = await new_tab(f"{site.address}/lead#{site.link('lead')}", "lead")
+    await tab.sees("document.getElementById('all').hidden === false")
+    return tab
+
+
+MATRIX = "[...document.querySelectorAll('#matrix tbody tr')].map(r => r.innerText.split(/\\s+/)[0])"
+FOUND = "document.getElementById('found').textContent"
+SIGNS = (
+    "[...document.querySelectorAll('#matrix tbody tr:nth-child(23) td')].map(c => c.textContent)"
+)
+
+
+@needs_browser
+def test_the_lead_filters_items_and_opens_one(browser: Browser, site: Running) -> None:
+    async def visit(new_tab: NewTab) -> None:
+        tab = await opened(new_tab, site)
+        await tab.sees(FOUND, "24 items.")
+        assert await tab.value(SIGNS) == ["main", "◐", "◐", "", ""]
+        await tab.value("document.getElementById('by-differ').click()")
+        await tab.sees(FOUND, "1 item.")
+        await tab.value("document.querySelector('#matrix button').click()")
+        shown = await tab.value("document.querySelector('#matrix .detail').innerText")
+        for text in ("Rest 3.", "ann: No", "Zoe: Yes"):
+            assert text in shown
+        await tab.value("document.getElementById('by-differ').click()")
+        await tab.enter("by-text", "rest 5.")
+        typed = "dispatchEvent(new Event('input', {bubbles: true}))"
+        await tab.value(f"document.getElementById('by-text').{typed}")
+        await tab.sees(FOUND, "1 item.")
+        await tab.sees(MATRIX, ["s5"])
+        await tab.value("document.querySelector('#matrix button').click()")
+        assert HOSTILE in await tab.value("document.querySelector('#matrix .detail').textContent")
+        assert await tab.value("document.body.dataset.ran") is None
+        assert not tab.complaints()
+
+    browser.run(visit)
+
+
+@needs_browser
+def test_the_lead_makes_a_link_with_which_somebody_comes_in_and_revokes_it(
+    browser: Browser, site: Running, tmp_path: Path
+) -> None:
+    async def visit(new_tab: NewTab) -> None:
+        tab = await opened(new_tab, site)
+        of_ben = "document.querySelectorAll('#accesses tbody tr')[2]"
+        await tab.value(f"{of_ben}.querySelectorAll('button')[0].click()")
+        await tab.sees("document.getElementById('link').hidden", False)
+        link = await tab.value("document.getElementById('link-text').value")
+        ben = await new_tab(link, "ben")
+        await ben.sees("document.getElementById('title').textContent !== 'Labels'")
+        assert site.server.reading.access["ben"] == "is in"
+        revoke = f"{of_ben}.querySelectorAll('button')[1]"
+        await tab.value(f"{revoke}.click()")
+        assert site.server.reading.access["ben"] == "is in"  # one click ends nothing
+        assert "End the access of ben" in await tab.value(f"{revoke}.textContent")
+        await tab.value(f"{revoke}.click()")
+        await tab.sees(f"{of_ben}.children[1].textContent", "needs a link")
+        assert not tab.complaints()
+        await tab.call("Page.setDownloadBehavior", behavior="allow", downloadPath=str(tmp_path))
+        await tab.value("document.getElementById('as-jsonl').click()")
+        await tab.value("new Promise(done => setTimeout(done, 1000))")
+        assert (tmp_path / "labels.jsonl").read_text("utf-8").count("\n") == 90
+
+    browser.run(visit)
+
+
+@needs_browser
+def test_pace_is_in_alphabetical_order_and_agreement_a_line(
+    browser: Browser, site: Running
+) -> None:
+    async def visit(new_tab: NewTab) -> None:
+        tab = await opened(new_tab, site)
+        names = "[...document.querySelectorAll('#paces tbody th')].map(c => c.textContent)"
+        assert await tab.value(names) == ["ann", "Zoe"]
+        label = "document.querySelector('#lines svg').getAttribute('aria-label')"
+        assert await tab.value(label) == "Observed agreement, oldest first: 0.90, 1.00"
+
+    browser.run(visit)
+
+
+@needs_axe
+@pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (390, "dark")])
+def test_everybody_can_use_it(browser: Browser, site: Running, width: int, scheme: str) -> None:
+    async def visit(new_tab: NewTab) -> None:
+        tab = await opened(new_tab, site)
+        await tab.scheme(scheme)
+        await tab.screen(width)
+        await tab.value("document.querySelector('#matrix button').click()")
+        await tab.value("document.querySelector('#accesses button').click()")
+        await tab.sees("document.getElementById('link').hidden", False)
+        assert await tab.axe() == []
+        assert await tab.value("document.documentElement.scrollWidth") <= width
+
+    browser.run(visit)
