@@ -217,6 +217,7 @@
 
   // --- over time, and the pace -------------------------------------------------------------------
   // The observed agreement of one group of items after the other, from 0 to 1, each with its interval.
+  const days = (from, to) => [...new Set([from, to].map((at) => at.slice(0, 10)))].join(" to ");
   const line = (points) => {
     const x = (i) => 8 + (224 * (i + 0.5)) / points.length;
     const y = (value) => 72 - 64 * value;
@@ -224,8 +225,7 @@
     const known = points.map((point, i) => [i, point]).filter(([, { value }]) => value !== null);
     inside.push(drawn("polyline", { points: known.map(([i, { value }]) => `${x(i)},${y(value)}`).join(" ") }));
     for (const [i, { value, low, high, n, from, to }] of known) {
-      const days = [...new Set([from, to].map((day) => day.slice(0, 10)))].join(" to ");
-      const tip = drawn("title", {}, `${days}: ${places(value)}, n = ${number(n)}`);
+      const tip = drawn("title", {}, `${days(from, to)}: ${places(value)}, n = ${number(n)}`);
       if (low !== null) inside.push(drawn("line", { class: "whisker", x1: x(i), x2: x(i), y1: y(low), y2: y(high) }));
       inside.push(drawn("circle", { cx: x(i), cy: y(value), r: 4 }, tip));
     }
@@ -241,7 +241,7 @@
     $("lines").replaceChildren(...metrics.map((metric) => {
       const box = el("div");
       const points = figures.over_time.filter((one) => one.metric === metric);
-      box.append(born("h3", "", title(metric)), line(points), el("small", "ends", `${points[0].from.slice(0, 10)} to ${points[points.length - 1].to.slice(0, 10)}`));
+      box.append(born("h3", "", title(metric)), line(points), el("small", "ends", days(points[0].from, points[points.length - 1].to)));
       return box;
     }));
   };
