@@ -38,7 +38,7 @@ from judgebench.words import listed
 
 MOST_LISTED = 500  # disagreements, and texts that annotators wrote
 ROUNDS = ("main", "calibration")
-_TOGETHER, _MOST_GROUPS = 10, 12  # items in a group whose agreement is told, and groups
+_TOGETHER, _MOST_GROUPS = 10, 12  # items in a group whose agreement is shown, and groups
 Place = tuple[str, str]  # a screen and a field on it
 _RANKING = "ranking"  # the task whose last label is no severe one
 _AGREEMENT = [AGREEMENT_STATISTICS[key] for key in ("alpha", "observed")]
