@@ -287,7 +287,7 @@
     const [row, cell, pair] = [el("tr", "detail"), el("td"), el("div", "pair")];
     const [texts, said] = [el("div", "texts"), el("div")];
     cell.colSpan = width;
-    for (const { heading, text } of one.sections) texts.append(born("h3", "", heading), born("p", "text", text || "(no text)"));
+    for (const section of one.sections) texts.append(born("h3", "", section.heading), textBox(section));
     for (const { key, title: name, options } of one.fields) {
       const words = (label) => (label === "" ? "cannot tell" : options.find(({ value }) => value === label)?.text || label);
       const list = el("ul", one.differ.includes(key) ? "given" : "same");
