@@ -282,6 +282,7 @@ def _plain(metric: Metric) -> Mapping[str, Any]:
         "question": metric.question,
         "options": list(metric.options),
         "line": metric.prompt_line(),
+        "line_with_examples": metric.prompt_line(examples=True),
     }
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property, lru_cache
 from itertools import pairwise
@@ -24,7 +25,7 @@ from pydantic import (
     model_validator,
 )
 
-from judgebench.errors import Problem, SetupError, raise_any
+from judgebench.errors import Problem, SetupError, raise_any, shorten
 from judgebench.records import Kind, Showing, content_hash
 from judgebench.shipped import DECISION_RULE, find_file, shipped_names
 from judgebench.yaml_file import Strict, load_model, validate
@@ -72,18 +73,25 @@ _PREFERENCES = ("first", "second", "tie")
 
 
 class Label(Strict):
-    """One value of a metric. `aliases` are other spellings that occur in data. In a file a label
-    may be its text alone."""
+    """One value of a metric. `aliases` are other spellings that occur in data; `examples` are texts
+    that deserve it, which annotators see, and a judge where its prompt asks for them. In a file a
+    label may be its text alone."""
 
     text: Text
     description: str = ""
     severity: int | None = Field(default=None, ge=0)
     aliases: tuple[Text, ...] = ()
+    examples: Annotated[tuple[Text, ...], BeforeValidator(_texts)] = ()
 
     @model_validator(mode="before")
     @classmethod
     def _from_text(cls, value: Any) -> Any:
         return value if isinstance(value, dict | Label) else {"text": value}
+
+    @model_serializer(mode="wrap")
+    def _as_before(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        # So that the hash of a rubric is what it was before there were examples.
+        return {k: v for k, v in plain(self).items() if v or k != "examples"}
 
 
 class Metric(Strict):
@@ -160,6 +168,9 @@ class Metric(Strict):
                 raise ValueError(f"the spelling {spelling!r} has no letters")
         if len({*self.label_texts, *self.abstain}) != len(self.labels) + len(self.abstain):
             raise ValueError("two labels, or a label and abstain, have the same text")
+        examples = Counter(text for label in self.labels for text in label.examples)
+        if twice := [text for text, n in examples.items() if n > 1]:
+            raise ValueError(f"the example {shorten(twice[0])} is given twice")
 
     def _spelling_pairs(self) -> list[tuple[str, str]]:
         pairs = [(lab.text, s) for lab in self.labels for s in (lab.text, *lab.aliases)]
@@ -226,13 +237,14 @@ class Metric(Strict):
         """The JSON-schema field that admits this metric's labels and nothing else."""
         return {"type": "string", "enum": list(self.options)}
 
-    def prompt_line(self) -> str:
-        """`Title: question` and one line per label with its description."""
-        described = {label.text: label.description for label in self.labels}
+    def prompt_line(self, examples: bool = False) -> str:
+        """`Title: question` and one line per label with its description, then its `examples`."""
+        known = {label.text: label for label in self.labels}
         lines = [f"{self.title} ({self.id}): {self.question}"]
         for text in self.options:
-            about = described.get(text, "")
-            lines.append(f'  - "{text}"' + (f": {about}" if about else ""))
+            label = known.get(text) or Label(text=text)
+            lines.append(f'  - "{text}"' + (f": {label.description}" if label.description else ""))
+            lines += [f"    Example: {one}" for one in label.examples if examples]
         return "\n".join(lines)
 
 

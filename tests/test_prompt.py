@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from judgebench.errors import SetupError
 from judgebench.prompt import BLOCKS, Prompt, disarm, fence, fence_tag, load_prompt
 from judgebench.records import Answer, Part, in_words
-from judgebench.rubric import load_rubric, shipped_rubrics
+from judgebench.rubric import Rubric, load_rubric, shipped_rubrics
 from judgebench.shipped import shipped_names
 
 PROMPTS = [load_prompt(name) for name in shipped_names("prompts", ".jinja")]
@@ -595,3 +595,15 @@ def test_a_conversation_is_fenced_turn_by_turn() -> None:
             f"<assistant-{tag}>\nYes.< /assistant>\n</assistant-{tag}>\n</{kind}-{tag}>"
         ) in shown
     assert f"Then why?\n</answer-{before.rpartition('answer-')[2][:8]}>" in before
+
+
+def test_examples_of_labels_are_in_a_prompt_that_asks_for_them(tmp_path: Path) -> None:
+    labels = [{"text": "Kind", "examples": ["Get well soon!"]}, "Curt"]
+    metric = {"id": "tone", "title": "Tone", "question": "?", "kind": "ordinal", "labels": labels}
+    rubric = Rubric.model_validate(
+        {"name": "r", "version": "1", "instructions": "Rate.", "metrics": [metric]}
+    )
+    asking = load_prompt(write(tmp_path, GOOD.replace("m.line", "m.line_with_examples")))
+    assert "Example: Get well soon!" in asking.render(rubric, answer())[0]
+    for prompt in (load_prompt(write(tmp_path, GOOD, "plain.jinja")), STRUCTURED):
+        assert "Get well soon!" not in "".join(prompt.render(rubric, answer()))

@@ -547,3 +547,27 @@ def test_a_composite_is_the_mean_of_ordinal_metrics(written: object) -> None:
 def test_a_composite_that_cannot_be(composite: dict, told: str) -> None:
     with pytest.raises(SetupError, match=re.escape(told)):
         compared(composite=composite)
+
+
+def test_examples_of_a_label_change_nothing_where_there_are_none() -> None:
+    plain = metric(labels=["A", "B"])
+    assert "examples" not in plain.labels[0].model_dump()
+    found = metric(labels=[{"text": "A", "examples": "one text"}, {"text": "B", "examples": []}])
+    assert found.labels[0].examples == ("one text",)
+    assert found.model_dump() != plain.model_dump()
+    assert found.prompt_line() == plain.prompt_line()
+    assert found.prompt_line(examples=True).splitlines()[1:] == [
+        '  - "A"', "    Example: one text", '  - "B"'
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("examples", "message"),
+    [(["same", "same"], "the example 'same' is given twice"), ([" "], "at least 1 character"),
+     ([{"text": "x"}], "string")],
+)  # fmt: skip
+def test_examples_that_are_none_are_reported(examples: list[object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        metric(labels=[{"text": "A", "examples": examples}, "B"])
+    with pytest.raises(ValueError, match="given twice"):
+        metric(labels=[{"text": "A", "examples": "x"}, {"text": "B", "examples": "x"}])

@@ -652,6 +652,25 @@ const stopwatch = () => {
     $("list").showModal();
     $("list").querySelector("[aria-current]")?.focus();
   };
+  // What judges are told as well, and examples of each label.
+  const openBrief = () => {
+    if (!work?.instructions) return;
+    const meaning = ({ text, about, examples }) => {
+      const box = el("li");
+      box.append(born("b", "", text), " ", born("span", "about", about));
+      box.append(...examples.map((one) => born("p", "example", one)));
+      return box;
+    };
+    const metric = ({ title, question, labels }) => {
+      const list = el("ul");
+      list.append(...labels.map(meaning));
+      return [born("h3", "", title), born("p", "", question), ...(labels.length ? [list] : [])];
+    };
+    const { text, metrics } = work.instructions;
+    const inside = $("brief").querySelector("div");
+    inside.replaceChildren(born("p", "text", text), ...metrics.flatMap(metric));
+    $("brief").showModal();
+  };
   const makeLink = async () => {
     try {
       const { token } = await ask("api/link", {});
@@ -767,14 +786,16 @@ const stopwatch = () => {
     }
     tell();
     const [next] = following();
-    if (next) show(next.id);
+    $("open-brief").hidden = !work.instructions;
+    if (next) await show(next.id);
     else finish();
+    if (next && work.items.every((one) => one.state === "new")) openBrief();
   };
 
   // --- what a person does --------------------------------------------------------------------
   const clicks = {
     back: () => step(-1), undo, skip, next: () => advance(false), "open-list": openList,
-    "open-help": () => $("help").showModal(), "make-link": makeLink, leave, save: saveFile,
+    "open-help": () => $("help").showModal(), "open-brief": openBrief, "make-link": makeLink, leave, save: saveFile,
     seen: () => ($("refused").hidden = true), "next-open": nextOpen,
     auto: () => auto.set($("auto").checked),
   };
@@ -782,7 +803,7 @@ const stopwatch = () => {
   for (const made of document.querySelectorAll(".close"))
     made.addEventListener("click", () => made.closest("dialog").close());
   const keys = {
-    Enter: () => at && advance(true), u: undo, s: () => at && skip(), r: () => at && showRaw(), n: nextOpen, "?": clicks["open-help"],
+    Enter: () => at && advance(true), u: undo, s: () => at && skip(), r: () => at && showRaw(), n: nextOpen, "?": clicks["open-help"], i: openBrief,
     ArrowLeft: () => step(-1), ArrowRight: () => step(1),
     ArrowUp: () => at && nextField(-1), ArrowDown: () => at && nextField(1),
   };

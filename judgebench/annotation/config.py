@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, field_validator
 
 from judgebench.annotation.choose import ChooseConfig, chosen
-from judgebench.annotation.store import LEAD
+from judgebench.annotation.store import LEAD, WITHOUT_RUBRIC
 from judgebench.data.load import load_data
 from judgebench.data.pairs import PairsConfig
 from judgebench.errors import Problem, SetupError, raise_any
@@ -24,7 +24,6 @@ from judgebench.runs.load import Gathered, bench_file, read_config
 from judgebench.yaml_file import Strict, load_with_lines, read_text, validate
 
 Task = Literal["labels", "ranking", "preference", "criteria", "two-part", "review"]
-WITHOUT_RUBRIC = ("ranking", "review")
 _ANSWERS = Rubric.from_labels({"annotation": ["1", "2"]})  # where no rubric is needed
 
 

@@ -31,10 +31,12 @@ from judgebench.errors import Problem, SetupError
 from judgebench.people.markdown import markdown_tree
 from judgebench.people.page import local_page
 from judgebench.records import ADJUDICATED
+from judgebench.rubric import Rubric
 from judgebench.yaml_file import Strict
 
 KEY, SERVED = Path("key.json"), Path("served/study.sqlite")  # in the folder of a study
 LEAD = "lead"  # the name behind the lead's link
+WITHOUT_RUBRIC = ("ranking", "review")  # tasks
 WEEK = 7 * 24 * 3600
 ADDRESS = "http://127.0.0.1:8765"
 _HERE = Path(__file__).parent
@@ -58,6 +60,7 @@ def work_of(store: Store, name: str) -> dict[str, Any]:
         "guidelines": {
             "text": meta["guidelines"], "tree": markdown_tree(meta["guidelines"]),
         },
+        "instructions": _instructions(meta),
         "auto_advance": bool(meta.get("auto_advance")),
         "total": len(own), "done": len(done),
         "seconds_per_item":
@@ -67,6 +70,26 @@ def work_of(store: Store, name: str) -> dict[str, Any]:
             for key, stored in own
         ],
     }  # fmt: skip
+
+
+def _instructions(meta: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The part of the rubric that judges are told, for people; None where a task has no rubric. Of
+    two answers, labels are named as on the screen, and so not here."""
+    if "rubric" not in meta or meta["task"] in WITHOUT_RUBRIC:
+        return None
+    metrics = [
+        {
+            "title": metric.title,
+            "question": metric.question,
+            "labels": [
+                {"text": one.text, "about": one.description, "examples": one.examples}
+                for one in metric.labels
+                if not metric.preference or one.description or one.examples
+            ],
+        }
+        for metric in Rubric.model_validate(meta["rubric"]).metrics
+    ]
+    return {"text": meta["rubric"]["instructions"], "metrics": metrics}
 
 
 def screen_of(store: Store, name: str, key: str) -> dict[str, Any] | None:

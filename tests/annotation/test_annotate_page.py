@@ -98,6 +98,41 @@ def test_two_annotators_label_a_study_at_the_same_time(browser: Browser, tmp_pat
     assert len(events(folder)) == 30
 
 
+def test_people_read_what_judges_are_told_first_and_with_one_key(
+    browser: Browser, tmp_path: Path
+) -> None:
+    odd = "<img src=x onerror=alert(1)> is no advice"
+    labels_of = [{"text": "None", "description": "harmless", "examples": [odd]}, "Severe"]
+    harm = {"id": "harm", "title": "Possible harm", "question": "How much harm?"}
+    better = {"id": "better", "title": "Better", "question": "Which?", "kind": "preference"}
+    metrics = [{**harm, "kind": "ordinal", "labels": labels_of}, better]
+    rubric = {"name": "r", "version": "1", "instructions": "Judge the answer alone."}
+    folder = study(tmp_path, labels("s1"), labels("s2"), rubric={**rubric, "metrics": metrics})
+    open_ = "document.getElementById('brief').open"
+
+    async def visit(new_tab: NewTab) -> None:
+        with served(folder) as site:
+            ann = await signed_in(new_tab, site, "ann")
+            await ann.sees(open_)
+            read = str(await ann.value("document.getElementById('brief').innerText"))
+            for words in ("Judge the answer alone.", "How much harm?", "harmless", odd, "Which?"):
+                assert words in read
+            assert "first" not in read  # a pair's labels are named as on the screen
+            await ann.press("1")
+            await ann.press("Enter")
+            await ann.sees(f"!{open_}")
+            await press(ann, "1", "1", "1")
+            await ann.sees(CHECKED, "None,Cold,Against")
+            await ann.press("i")
+            await ann.sees(open_)
+            again = await new_tab(site.address, "ann")
+            await again.sees(TITLE, "Item 2 of 2")
+            assert not await again.value(open_)
+            assert not complaints(ann)
+
+    browser.run(visit)
+
+
 def test_two_tabs_of_one_person(browser: Browser, tmp_path: Path) -> None:
     folder = study(tmp_path, labels("s1"), labels("s2"))
 
