@@ -591,7 +591,7 @@ def annotate(file: str | Path, to: str | Path, *, new_version: bool = False) -> 
 
 def collected(study: str | Path) -> Collected:
     """Summarise the labels of a study of `judgebench annotate` so far: progress, agreement, who
-    labels otherwise. Raises SetupError where there is no study.
+    differs from the rest. Raises SetupError where there is no study.
 
     >>> import judgebench as jb
     >>> jb.collected("studies/labels").figures["rounds"]["main"]

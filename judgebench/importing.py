@@ -260,14 +260,17 @@ def _next_steps(found: Tables, contents: Mapping[Path, str]) -> list[str]:
 _NEXT_STEPS = """\
 {% if not bench %}
 Write a rubric.yaml: the metrics and labels that people and judges use.
-Have people label the answers, in a CSV: item_id, annotator, metric, label.
+Have people label the answers with `judgebench annotate` (docs/annotate.md), or in a CSV: item_id, \
+annotator, metric, label.
 Write a bench.yaml with the rubric, both files and {{ \
 "the judge " ~ entry ~ " (`reply` may also be brackets or likert)" if verdicts else "the judges" }}.
 {% else %}
 In {{ rubric }}, sort the labels from the least to the most severe and write `kind: ordinal` \
 where they have an order.
 {% if not labelled %}
-Have people label the answers, in {{ labels }} and copies of it.
+Collect labels: judgebench annotate init {{ bench }} --to study, with \
+`annotate: {annotators: [ann, ben]}` in that file (docs/annotate.md); or fill \
+{{ labels }} and copies of it.
 {% endif %}
 {% if not verdicts %}
 In {{ bench }}, name the judges.

@@ -354,8 +354,9 @@ In {{ rubric }}, sort the labels from the least to the most severe and write `ki
 their order cannot be guessed.
 {% endif %}
 {% if found.lacks_labels %}
-Collect labels with `judgebench annotate` (docs/annotate.md); or have annotators fill copies of \
-{{ labels }} and add these to `data` in {{ bench }}.
+Collect labels: judgebench annotate init {{ bench }} --to study, with \
+`annotate: {annotators: [ann, ben]}` in that file (docs/annotate.md); or have annotators \
+fill copies of {{ labels }} and add these to `data` in {{ bench }}.
 {% endif %}
 {% if not found.judges and seen.has_texts %}
 In {{ bench }}, name the judges.

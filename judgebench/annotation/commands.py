@@ -76,7 +76,9 @@ def agreed(
         drawn = api.agreed(study, metric=metric, judge=judge, items=items, seed=seed)
         with all_or_nothing(to.parent, [to]):
             write_atomically(to, drawn.to_csv(index=False).encode())
-        typer.echo(f"{to}: {len(drawn)} items. Next: name it under `items` of an annotate.yaml")
+        typer.echo(
+            f"{to}: {counted(len(drawn), 'item')}. Next: name it under `items` of an annotate.yaml"
+        )
 
 
 @app.command(epilog="Example: judgebench annotate serve runs/labels --open")
@@ -116,7 +118,7 @@ def reassign(study: StudyFolder, name: Annotator) -> None:
 
 @app.command(epilog="Example: judgebench annotate status runs/labels")
 def status(study: StudyFolder, as_json: AsJson = False) -> None:
-    """Show how far everybody is, how well people agree, and who labels otherwise."""
+    """Show how far everybody is, how well people agree, and who differs from the rest."""
     from judgebench.api import collected
 
     found = collected(study)
@@ -131,10 +133,10 @@ def look(
     rubric: StudyRubric = None,
     rule: DecisionRuleOption = None,
 ) -> None:
-    """Decide on judges before all labels are there, at a look that the study declared.
+    """Decide on judges before all labels are there, at an interim analysis that was declared.
 
-    Each declared number of complete items allows one look at all judges, with intervals that keep
-    a false REPLACE as rare as one look at the end would. Without --rubric, the metrics are those
+    Each declared number of complete items allows one for all judges, with intervals that keep a
+    false REPLACE as rare as a single one at the end would. Without --rubric, the metrics are those
     that are asked.
     """
     import pandas as pd

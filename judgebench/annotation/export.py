@@ -93,8 +93,8 @@ def contradicted(study: Study, labels: Any, metric: str = "", judge: str = "") -
     wrong = sum(on.index(one.label or "") != found[rows[one.item_id]] for one in kept)
     share = clopper_pearson(wrong, len(kept))
     return (
-        f"{on.title}: the expert contradicts {wrong} of {len(kept)} items on which annotators and "
-        f"judge agree: {share:.3f} (exact 95 % interval)."
+        f"{on.title}: the expert contradicts {wrong} of {counted(len(kept), 'item')} on which "
+        f"annotators and judge agree: {share:.3f} (exact 95 % interval)."
     )
 
 

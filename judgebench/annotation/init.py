@@ -171,9 +171,9 @@ def _renew(setup: Setup, folder: Path) -> Made:
         labels = counted(len(people), "label")
         few = f"new items get {labels} each, not {per_item}: too few annotators are left"
         facts = (
-            f"version {store.version}: {len(built) - len(put)} items unchanged, "
+            f"version {store.version}: {counted(len(built) - len(put), 'item')} unchanged, "
             f"{len(put) - fresh} changed, {fresh} new, {len(gone)} gone",
-            f"{_counting(store)} of {before} labels count on; all are kept",
+            f"{_counting(store)} of {counted(before, 'label')} count on; all are kept",
             *(f"{name}: {counted(len(orders[name]), 'item')}" for name in added),
             *([few] if fresh and len(people) < per_item else ()),
         )
@@ -230,7 +230,10 @@ def reassign(study: str | Path, name: str) -> Made:
         orders[name] = [n for n in orders[name] if n not in moved and n not in new & first]
         store.set(left=sorted(left))
         store.assign(orders)
-    facts = [f"{other}: {n} more" for other, n in Counter(moved.values()).items()]
+    facts = [
+        f"{other}: {counted(n, 'more item', 'more items')}"
+        for other, n in Counter(moved.values()).items()
+    ]
     why = "which all others have" if people else "since everybody has left or is revoked"
     facts += [f"nobody: {len(nobody)}, {why}: {some(nobody)}"] if nobody else []
     return Made(Path(study), tuple(facts or [f"{name} has nothing that is not begun"]), {})
@@ -243,6 +246,6 @@ def study_in_words(path: Path, rubric: str) -> str:
     planned(setup, built)
     config, n = setup.config, len(built)
     return (
-        f"an annotation study ({config.task}) of {n:,} items, {config.per_item} of "
-        f"{len(config.annotators)} annotators for each"
+        f"an annotation study ({config.task}) of {counted(n, 'item')}, {config.per_item} of "
+        f"{counted(len(config.annotators), 'annotator')} for each"
     )

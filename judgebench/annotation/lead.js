@@ -1,5 +1,5 @@
 // The study lead's page: figures that are read again every 30 seconds, and one disagreement after the
-// other to settle. Text of the study reaches the page through textContent and value only.
+// other to adjudicate. Text of the study reaches the page through textContent and value only.
 (() => {
   const EVERY_MS = 30000;
   const SOON_MS = 6000; // the server computes figures anew after 5 seconds at the earliest
@@ -23,6 +23,7 @@
   };
   const number = (n) => n.toLocaleString("en-GB");
   const places = (value, n = 2) => (value === null ? "–" : (Math.round(value * 10 ** n) / 10 ** n + 0).toFixed(n).replace("-", "−"));
+  const seconds = (minutes) => (minutes === null ? "–" : `${number(Math.round(60 * minutes))} s`);
   const percent = (n, of) => `${of ? Math.round((100 * n) / of) : 0} %`;
   const counted = (n, word) => `${number(n)} ${word}${n === 1 ? "" : "s"}`;
   const title = (metric) => figures.metrics[metric] || metric;
@@ -91,15 +92,15 @@
     $("tiles").replaceChildren(
       tile(`${number(main.complete)} of ${number(main.of)}`, `items complete (${percent(main.complete, main.of)}): all their annotators are done`),
       ...(calibration.of ? [tile(`${number(calibration.complete)} of ${number(calibration.of)}`, "items of the calibration round complete")] : []),
-      tile(places(value, 1), value === null ? "no item is done yet" : "minutes per item, the median"),
+      tile(seconds(value), value === null ? "no item is done yet" : "per item, the median"),
       figures.end.date ? tile(day(figures.end.date), "all labels, at the pace of the past week") : tile("–", `${figures.end.reason.toLowerCase()}`),
     );
     const states = ["done", "begun", "skipped", "new"];
     const unsure = (one) => Object.values(one.metrics).reduce((sum, of) => sum + (of.cannot_tell || 0), 0);
     $("people").replaceChildren(
-      table(["Annotator", "State of the items", "Done", "Of", "Skipped", "Cannot tell", "Minutes per item"], figures.people.map((one) => [
+      table(["Annotator", "State of the items", "Done", "Of", "Skipped", "Cannot tell", "Time per item"], figures.people.map((one) => [
         one.name, [stack(one.name, states.map((state) => [state, one[state], `${state}-part`]))],
-        one.done, one.of, one.skipped, unsure(one), places(one.minutes.value, 1),
+        one.done, one.of, one.skipped, unsure(one), seconds(one.minutes.value),
       ])),
     );
     const metrics = Object.keys(figures.metrics);
@@ -189,27 +190,26 @@
     const next = looks.declared.find((n) => n > past && n < rounds.main.of);
     const { complete, of } = rounds.main;
     const due = complete > past && complete >= (next || of);
-    const at = next ? `at ${number(next)} complete items` : "at the end of all labels";
-    const comes = due ? "A look is due" : `The next look is ${at}`;
+    const which = past ? "next" : next ? "first" : "only";
+    const comes = due ? "" : `; the ${which} one is at ${number(next || of)}`;
     $("next-look").textContent = of && past >= of
-      ? "The last look is made."
-      : `${comes}; ${number(complete)} of ${number(of)} items are complete. It is made with “judgebench annotate look”. Until then, nothing more about the judge is shown.`;
+      ? "The last interim analysis is made."
+      : `${due ? "An" : "No"} interim analysis is due: ${number(complete)} of ${counted(of, "item")} ${of === 1 ? "is" : "are"} complete${comes}. It is made with “judgebench annotate look”. Until then, nothing more about the judge is shown.`;
     $("made").replaceChildren(...looks.made.map(({ said, at: day }) => {
       const item = el("li");
       item.append(el("small", "", day.slice(0, 10)), ...said.map((sentence) => born("p", "", sentence)));
       return item;
     }));
-    const sum = (counts) => Object.values(counts).reduce((a, b) => a + b, 0);
-    const all = figures.reasons.reduce((n, { of }) => n + of, 0);
-    const done = figures.reasons.reduce((n, { reasons }) => n + sum(reasons), 0);
-    const why = figures.reasons.filter(({ reasons }) => sum(reasons)).map(({ metric, of, reasons }) => {
-      const told = Object.entries(reasons).map(([reason, n]) => `${number(n)} ${reason}`).join(", ");
-      return `${title(metric)}: ${told}, of ${counted(of, "disagreement")}.`;
-    });
-    $("reasons").textContent = [`${counted(all, "disagreement")}, ${number(done)} settled. The most severe come first; names are hidden.`, ...why].join(" ");
+    showReasons();
+    const open = new Set([...$("said").querySelectorAll("details[open]")].map((box) => box.dataset.place));
     $("said").replaceChildren(...words.map(({ screen, title: of, text, at: day }) => {
-      const line = el("p");
-      line.append(el("small", "", `${screen}${of ? `, ${of}` : ""}, ${day.slice(0, 10)}`), born("span", "text", text));
+      const line = el("div", "said");
+      const item = el("details");
+      item.dataset.place = `${screen} ${of} ${text}`;
+      item.append(el("summary", "", `${screen}${of ? `, ${of}` : ""}, ${day.slice(0, 10)}`));
+      item.addEventListener("toggle", () => item.open && item.children.length < 2 && showItem(item, screen));
+      item.open = open.has(item.dataset.place);
+      line.append(item, born("span", "text", text));
       return line;
     }));
     if (!words.length) $("said").append(el("p", "note", "No remark yet."));
@@ -402,6 +402,41 @@
     }
   };
 
+  // What was adjudicated here counts at once; the server counts it a little later.
+  const showReasons = () => {
+    const sum = (counts) => Object.values(counts).reduce((a, b) => a + b, 0);
+    const all = figures.reasons.reduce((n, { of }) => n + of, 0);
+    const count = ({ metric, of, reasons }) => {
+      if (cases.length !== all) return { metric, of, reasons };
+      const own = cases.filter((one) => one.metric === metric && one.adjudication);
+      const found = {};
+      for (const { adjudication } of own) found[adjudication.reason] = (found[adjudication.reason] || 0) + 1;
+      return { metric, of, reasons: found };
+    };
+    const now = figures.reasons.map(count);
+    const done = now.reduce((n, { reasons }) => n + sum(reasons), 0);
+    const why = now.filter(({ reasons }) => sum(reasons)).map(({ metric, of, reasons }) => {
+      const told = Object.entries(reasons).map(([reason, n]) => `${number(n)} ${reason}`).join(", ");
+      return `${title(metric)}: ${told}, of ${counted(of, "disagreement")}.`;
+    });
+    $("reasons").textContent = [`${counted(all, "disagreement")}, ${number(done)} adjudicated. The most severe come first; names are hidden.`, ...why].join(" ");
+  };
+  // The texts of the item that a remark is about, and the way to its disagreement.
+  const showItem = async (box, screen) => {
+    const n = cases.findIndex((one) => one.screen === screen);
+    const go = button("To its disagreement", "", () => {
+      showCase(n);
+      $("disagreements").scrollIntoView();
+      $("case").focus({ preventScroll: true });
+    });
+    try {
+      const { sections } = await ask(`api/lead/screen/${screen}`);
+      box.append(...sections.flatMap(({ heading, text }) => [born("h3", "", heading), born("p", "text", text || "(no text)")]), ...(n < 0 ? [] : [go]));
+    } catch (error) {
+      failed(error);
+    }
+  };
+
   // --- disagreements -----------------------------------------------------------------------------
   const place = ({ screen, field }) => `${screen} ${field.key}`;
   const untouched = () => !$("case").querySelector(":checked") && !$("case").querySelector("textarea")?.value;
@@ -417,7 +452,10 @@
   };
   const tellCase = () => {
     const open = cases.filter((one) => !one.adjudication).length;
-    if ($("where")) $("where").textContent = `${at + 1} of ${cases.length}, ${open} to settle`;
+    const done = cases[at]?.adjudication ? "adjudicated, " : "";
+    if ($("where")) $("where").textContent = `${at + 1} of ${cases.length}, ${done}${open} to adjudicate`;
+    $("case").classList.toggle("adjudicated", Boolean(done));
+    showReasons();
   };
   const choice = (name, value, key, text, about) => {
     const box = el("label", "option");
@@ -448,7 +486,7 @@
     const one = cases[at];
     const head = el("header");
     if (!one) {
-      const text = cases.length ? "Every disagreement is settled." : "No disagreement yet.";
+      const text = cases.length ? "Every disagreement is adjudicated." : "No disagreement yet.";
       $("case").replaceChildren(el("p", "", text));
       if (cases.length) $("case").append(button("Look through them again", "←", () => showCase(cases.length - 1)));
       return;
@@ -475,7 +513,12 @@
     const steps = el("div", "steps");
     const save = button("Save and go on", "Enter", settle, "strong");
     save.id = "settle";
-    steps.append(button("Back", "←", () => step(-1)), button("Next", "→", () => step(1)), save);
+    const unsaved = el("p", "warn");
+    unsaved.id = "unsaved";
+    unsaved.setAttribute("role", "alert");
+    unsaved.hidden = true;
+    $("case").onchange = () => (unsaved.hidden = true);
+    steps.append(button("Back", "←", () => step(-1)), button("Next", "→", () => step(1)), save, unsaved);
     asked.append(
       born("p", "ask", field.question), el("b", "", "Annotators said"), said,
       group("Your label", ...field.options.map(({ value, text }, i) => choice("label", value, i < 9 ? i + 1 : "", text))),
@@ -490,13 +533,18 @@
   const pick = (key, value) => {
     const input = [...$("case").querySelectorAll(`input[name=${key}]`)].find((one) => one.value === value);
     if (input) input.checked = true;
+    $("unsaved").hidden = true;
     return input;
   };
   const step = (by) => cases[at + by] && showCase(at + by);
   const settle = async () => {
     const one = cases[at];
     const [label, reason] = ["label", "reason"].map((key) => $("case").querySelector(`input[name=${key}]:checked`)?.value);
-    if (label === undefined || !reason) return warn("Choose a label, and why the annotators differ.");
+    if (label === undefined || !reason) {
+      const lacking = [label === undefined && "a label", !reason && "why they differ"].filter(Boolean).join(", and ");
+      $("unsaved").textContent = `Not saved: choose ${lacking}.`;
+      return ($("unsaved").hidden = false);
+    }
     const given = { label, reason, remark: $("case").querySelector("textarea").value };
     const event = { client_id: crypto.randomUUID(), screen: one.screen, hash: one.hash, field: one.field.key, ...given };
     try {
@@ -579,7 +627,10 @@
   addEventListener("hashchange", () => location.hash.length > 40 && location.reload());
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || !cases[at]) return;
-    if (event.target.closest?.("textarea, button, a, summary") || !event.target.closest?.("#case")) return;
+    if (event.target.closest?.("textarea, button, a, summary")) return;
+    const { top, bottom } = $("case").getBoundingClientRect();
+    const seen = event.target === document.body && top < innerHeight / 2 && bottom > 0;
+    if (!seen && !event.target.closest?.("#case")) return;
     const option = cases[at].field.options[Number(event.key) - 1];
     const reason = REASONS[event.key.toLowerCase()];
     const act = { Enter: settle, ArrowLeft: () => step(-1), ArrowRight: () => step(1) }[event.key];

@@ -1,5 +1,5 @@
-"""The figures that the study lead sees: progress, agreement, who labels otherwise, and what to
-settle."""
+"""The figures that the study lead sees: progress, agreement, who differs from the rest, and what to
+adjudicate."""
 
 from __future__ import annotations
 
@@ -16,10 +16,9 @@ import numpy as np
 
 from judgebench.alignment.annotators import AGREEMENT_STATISTICS, Votes
 from judgebench.alignment.caveats import odd_uses
-from judgebench.annotation.config import WITHOUT_RUBRIC
 from judgebench.annotation.export import key_of, rows_of
 from judgebench.annotation.screens import CANNOT_TELL, Field, Screen, State, Wanted
-from judgebench.annotation.store import Given, Store, by_screen
+from judgebench.annotation.store import WITHOUT_RUBRIC, Given, Store, by_screen
 from judgebench.data.columns import quoted, to_csv
 from judgebench.errors import Problem, SetupError
 from judgebench.files import to_line
@@ -34,7 +33,7 @@ from judgebench.stats.arrays import value_counts
 from judgebench.stats.resample import Resampling
 from judgebench.studies.study import Study, study_of
 from judgebench.studies.truth import TruthConfig
-from judgebench.words import listed
+from judgebench.words import counted, listed
 
 MOST_LISTED = 500  # disagreements, and texts that annotators wrote
 ROUNDS = ("main", "calibration")
@@ -42,7 +41,7 @@ _TOGETHER, _MOST_GROUPS = 10, 12  # items in a group whose agreement is shown, a
 Place = tuple[str, str]  # a screen and a field on it
 _RANKING = "ranking"  # the task whose last label is no severe one
 _AGREEMENT = [AGREEMENT_STATISTICS[key] for key in ("alpha", "observed")]
-_COUNTS = ("Done", "Of", "Skipped", "Cannot tell", "Minutes per item")
+_COUNTS = ("Done", "Of", "Skipped", "Cannot tell", "Seconds per item")
 _PROGRESS = Layout("progress", "Progress", ("Annotator",), beside=_COUNTS)
 _BY = ("metric", "round")
 _RESAMPLING = Resampling(resamples=1000)
@@ -414,7 +413,7 @@ class Collected(Shown):
         people = [
             (one["name"], *(f"{one[key]:,}" for key in ("done", "of", "skipped")),
              str(sum(of["cannot_tell"] for of in one["metrics"].values())),
-             f"{one['minutes']['value']:.1f}" if one["minutes"]["n"] else DASH)
+             f"{60 * one['minutes']['value']:.0f}" if one["minutes"]["n"] else DASH)
             for one in f["people"]
         ]  # fmt: skip
         now = next((name for name in ROUNDS if f["rounds"][name]["complete"]), ROUNDS[0])
@@ -442,7 +441,7 @@ class Collected(Shown):
         yield from (odd for one in f["distribution"] for odd in one["odd"])
         for one in f["reasons"]:
             settled = "".join(f", {n} {reason}" for reason, n in one["reasons"].items())
-            yield f"{self.titles[one['metric']]}: {one['of']:,} disagreements{settled}."
+            yield f"{self.titles[one['metric']]}: {counted(one['of'], 'disagreement')}{settled}."
         yield from (sentence for look in self.looks for sentence in look["said"])
 
 
@@ -484,11 +483,12 @@ def due_look(store: Store) -> Look:
     states = (state for own in now.states.values() for s, state in own.items() if s in main)
     ended = bool(main) and all(state in ("done", "skipped") for state in states)
     if len(complete) <= last or not (ended or (left and left[0] <= len(complete))):
-        at = f"at {left[0]:,} complete items" if left else "at the end of all labels"
-        next_one = "there is none after the end" if ended else f"the next one is {at}"
-        past = f"the last was at {last:,}" if last else "none was made"
-        now_at = f"{len(complete):,} of {len(main):,} are complete, and {past}"
-        raise SetupError(Problem(f"is not due: {next_one}; {now_at}", field="look"))
+        which = "next" if last else "first" if left else "only"
+        at = f"the {which} one is at {(left or [len(main)])[0]:,}"
+        then = f"the last one was made at {last:,}" if ended else at
+        items = counted(len(main), "item is", "items are")
+        now_at = f"{len(complete):,} of {items} complete"
+        raise SetupError(Problem(f"No interim analysis is due: {now_at}; {then}"))
     shares = [*(look["share"] for look in store.looks), len(complete) / len(main)]
     return Look(complete, len(main), shares)
 

@@ -61,14 +61,19 @@ def test_the_lead_sees_how_far_everybody_is(browser: Browser, site: Running) -> 
         rows = await tab.value(
             "[...document.querySelectorAll('#people tbody tr')].map(r => r.innerText.split(/\\s+/))"
         )
-        assert [row[-5:-3] for row in rows] == [["8", "9"], ["0", "9"], ["8", "9"]]
+        found = [row[row.index("9") - 1 :] for row in rows]
+        assert found[0] == ["8", "9", "0", "0", "2", "s"] == found[2]
+        assert found[1] == ["0", "9", "0", "0", "–"]
         assert "0 of 8" in await tab.value(text_of("tiles"))  # ben has done none
         assert "0.57 [" in await tab.value(text_of("agreed"))  # 4 of 7 pairs of the main round
         drawn = await tab.value("document.querySelectorAll('#agreed g.main line').length")
         assert drawn == 3  # the α of the tone, which never differs, is undefined
         told = await tab.value("document.querySelector('#uses svg').getAttribute('aria-label')")
         assert told == "ann: yes 63 %, no 38 %"
-        assert "at the end of all labels" in await tab.value(text_of("looks"))
+        assert "0 of 8 items are complete; the only one is at 8." in await tab.value(
+            text_of("looks")
+        )
+        assert "2 s" in await tab.value(text_of("tiles"))
         assert not tab.complaints()
 
     browser.run(visit)
@@ -130,15 +135,16 @@ def test_a_look_that_is_due_and_the_last_one_are_told_apart(
 
     with served(folder) as site:
         told = browser.run(visit)
-        assert told.startswith("The next look is at the end of all labels; 0 of 1 items are")
+        said = "No interim analysis is due: 0 of 1 item is complete; the only one is at 1."
+        assert told.startswith(said)
         ann = site.enters("ann")
         for name in ("s1", "s2"):
             ann.save(ann.event(name, "harm", "no"), ann.event(name, "tone", "no"))
     with served(folder) as site:
-        assert browser.run(visit).startswith("A look is due; 1 of 1 items are complete")
+        assert browser.run(visit).startswith("An interim analysis is due: 1 of 1 item is")
         site.server.writing.add_look(1, {"share": 1.0, "level": 0.95, "said": ["Good."]})
     with served(folder) as site:
-        assert browser.run(visit) == "The last look is made."
+        assert browser.run(visit) == "The last interim analysis is made."
 
 
 def test_hostile_names_and_texts_are_shown_and_never_run(browser: Browser, site: Running) -> None:
@@ -161,24 +167,52 @@ def test_disagreements_are_settled_by_keyboard_and_hide_names(
         await tab.value("document.querySelector(\"a[href='#disagreements']\").focus()")
         await tab.press("Enter")
         await tab.sees("document.activeElement.id", "case")
-        assert await tab.value(text_of("where")) == "1 of 3, 3 to settle"
+        assert await tab.value(text_of("where")) == "1 of 3, 3 to adjudicate"
         assert "ann" not in (await tab.value(text_of("case"))).replace("annotators", "")
         await tab.press("Enter")  # nothing is chosen
-        await tab.sees(text_of("warning"), "Choose a label, and why the annotators differ.")
+        await tab.sees(text_of("unsaved"), "Not saved: choose a label, and why they differ.")
         await tab.press("2")
+        assert await tab.value("document.getElementById('unsaved').hidden")
+        await tab.press("Enter")
+        await tab.sees(text_of("unsaved"), "Not saved: choose why they differ.")
         await tab.press("g")
         await tab.press("Enter")
-        await tab.sees(text_of("where"), "2 of 3, 2 to settle")
+        await tab.sees(text_of("where"), "2 of 3, 2 to adjudicate")
+        assert "3 disagreements, 1 adjudicated." in await tab.value(text_of("reasons"))
         assert adjudications(site) == {"s2": ("harm", "no", "guideline gap", "")}
         await tab.press("1")
         await tab.press("s")
         await tab.press("ArrowLeft")  # what is not saved is not kept
         checked = "[...document.querySelectorAll('#case :checked')].map(e => e.value)"
         assert await tab.value(checked) == ["no", "guideline gap"]
+        assert await tab.value(text_of("where")) == "1 of 3, adjudicated, 2 to adjudicate"
+        assert await tab.value("document.getElementById('case').className") == "adjudicated"
         assert not tab.complaints()
 
     browser.run(visit)
     assert len(site.server.reading.given("ann")) == 16  # the originals stay
+
+
+def test_keys_work_where_the_disagreement_is_seen_and_remarks_lead_to_their_item(
+    browser: Browser, site: Running
+) -> None:
+    async def visit(new_tab: NewTab) -> None:
+        tab = await opened(new_tab, site)
+        picked = "document.querySelector('#case input[name=label]:checked')?.value"
+        await tab.press("1")  # far above the disagreements: nothing is chosen unseen
+        assert await tab.value(picked) is None
+        await tab.value("document.getElementById('disagreements').scrollIntoView()")
+        assert await tab.value("document.activeElement === document.body")
+        await tab.press("1")
+        await tab.sees(picked, "yes")
+        await tab.value("document.querySelector('#said summary').click()")
+        await tab.sees("document.querySelector('#said details p')?.textContent", "I cough.")
+        await tab.value("document.querySelector('#said details button').click()")
+        await tab.sees("document.activeElement.id", "case")
+        assert f"{HOSTILE} 4" in await tab.value(text_of("case"))
+        assert not tab.complaints()
+
+    browser.run(visit)
 
 
 def test_figures_are_read_again_and_what_is_typed_stays(browser: Browser, site: Running) -> None:

@@ -83,7 +83,7 @@ def test_a_look_that_is_not_due_says_when_the_next_one_is(
     label(store, [SCREENS])
     code, _, said = look(call, study)
     assert code == 2
-    assert "the next one is at 8 complete items; 7 of 24 are complete" in said
+    assert "No interim analysis is due: 7 of 24 items are complete; the first one is at 8" in said
     assert not store.looks
 
 
@@ -101,12 +101,13 @@ def test_each_declared_look_happens_once_at_its_level(
     assert kept["said"][0].startswith("Interim analysis 1, at 9 of 24 items")
     assert "m: CAN'T TELL for harm." in said
     told = look(call, study)[2]
-    assert "the next one is at 16 complete items; 9 of 24 are complete" in told
-    assert "the last was at 9" in told
+    assert "due: 9 of 24 items are complete; the next one is at 16" in told
     label(store, range(9, SCREENS))
     assert look(call, study)[0] == 0
     assert store.looks[1]["level"] == pytest.approx(look_levels([9 / 24, 1])[1])
-    assert look(call, study)[0] == 2
+    code, _, told = look(call, study)
+    assert code == 2
+    assert "due: 24 of 24 items are complete; the last one was made at 24" in told
     assert len(store.looks) == 2
 
 
@@ -126,7 +127,7 @@ def test_without_declared_looks_the_only_one_is_at_the_end(store: Store) -> None
     label(store, [22], "ann")
     with pytest.raises(
         SetupError,
-        match="the next one is at the end of all labels; 22 of 24 are complete, and none was",
+        match="due: 22 of 24 items are complete; the only one is at 24",
     ):
         due_look(store)
     label(store, [22], "ben")

@@ -38,6 +38,14 @@ def test_work_is_the_persons_own_in_their_order_with_how_far_they_are(site: Runn
     assert work == {
         "study": "small", "annotator": "ann", "task": "labels",
         "guidelines": {"text": "Be kind.", "tree": None}, "auto_advance": False,
+        "instructions": {
+            "text": "Give each answer one label for each metric.",
+            "metrics": [
+                {"title": title, "question": f"Which label does the answer deserve for {title}?",
+                 "labels": [{"text": text, "about": "", "examples": []} for text in ("yes", "no")]}
+                for title in ("harm", "tone")
+            ],
+        },
         "total": 3, "done": 0, "seconds_per_item": None,
         "items": [
             {"id": "s1", "state": "new", "calibration": True},
@@ -208,6 +216,10 @@ def test_lead_and_annotators_have_routes_of_their_own(site: Running) -> None:
     lead.cookies |= ann.cookies
     assert lead.gets("/api/work")["annotator"] == "ann"
     assert lead.asks("POST", "/api/lead/adjudicate", adjudicated).status == 200
+    assert ann.asks("GET", "/api/lead/screen/s3").status == 403
+    headings = [one["heading"] for one in lead.gets("/api/lead/screen/s3")["sections"]]
+    assert headings == ["Response A", "Response B", "Assessment"]
+    assert lead.asks("GET", "/api/lead/screen/s9").status == 404
 
 
 def test_an_adjudication_is_kept_beside_the_labels(site: Running) -> None:
