@@ -652,7 +652,7 @@ const stopwatch = () => {
     $("list").showModal();
     $("list").querySelector("[aria-current]")?.focus();
   };
-  // What judges are told as well, and examples of each label.
+  // What judges read as well, and examples of each label.
   const openBrief = () => {
     if (!work?.instructions) return;
     const meaning = ({ text, about, examples }) => {

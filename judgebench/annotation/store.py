@@ -73,7 +73,7 @@ def work_of(store: Store, name: str) -> dict[str, Any]:
 
 
 def _instructions(meta: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The part of the rubric that judges are told, for people; None where a task has no rubric. Of
+    """The part of the rubric that judges read, for people; None where a task has no rubric. Of
     two answers, labels are named as on the screen, and so not here."""
     if "rubric" not in meta or meta["task"] in WITHOUT_RUBRIC:
         return None
