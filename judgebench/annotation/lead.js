@@ -431,7 +431,7 @@
     });
     try {
       const { sections } = await ask(`api/lead/screen/${screen}`);
-      box.append(...sections.flatMap(({ heading, text }) => [born("h3", "", heading), born("p", "text", text || "(no text)")]), ...(n < 0 ? [] : [go]));
+      box.append(...sections.flatMap((section) => [born("h3", "", section.heading), textBox(section)]), ...(n < 0 ? [] : [go]));
     } catch (error) {
       failed(error);
     }
