@@ -114,7 +114,7 @@ _PROGRAM = re.compile(
 )
 _TITLE = re.compile("(?:dr|prof|mrs?|ms|nurse)[.]?", re.IGNORECASE)
 _PERSON_NAME = re.compile(
-    r"(?:(?:dr|prof|mr|mrs|ms|nurse)[.]? ?)?[^\W\d_]+(?:[ .'-][^\W\d_]+){0,2}[.]?(?: ?[0-9]{1,2})?"
+    r"(?:(?:dr|prof|mr|mrs|ms|nurse)[.]? ?)?[^\W\d_]+(?:[ .'-][^\W\d_]+){0,2}[.]?(?: ?[0-9]{1,5})?"
     r"|\S+@\S+",
     re.IGNORECASE,
 )
@@ -294,7 +294,13 @@ class _Column:
 
     def labels(self) -> tuple[str, ...]:
         but = {*map(normalise, self.strays)}
-        return ordered([text for plain, text in self.values.items() if plain not in but])
+        texts = [text for plain, text in self.values.items() if plain not in but]
+        if all(_WHOLE.fullmatch(text) for text in texts):  # `1.0` is the code 1 beside blank cells
+            texts = list(dict.fromkeys(text.partition(".")[0] for text in texts))
+        return ordered(texts)
+
+
+_WHOLE = re.compile(r"-?\d+(\.0+)?")
 
 
 def ordered(values: Collection[str]) -> tuple[str, ...]:

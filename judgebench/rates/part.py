@@ -26,7 +26,7 @@ _NOTES = (
     "The intervals are for answers such as these; for the rate among just these answers they are "
     "on the wide side.",
 )
-_SHORT = "* with the judge's errors: no valid estimate by itself."
+_SHORT = "* The judge's errors are in it: not a valid estimate by itself."
 # The valid ways first, and last what a narrow screen may break off.
 _HEADS = {"human": "Human labels", "ppi": "PPI++", "verdicts": "Verdicts*",
           "rogan_gladen": "Rogan-Gladen"}  # fmt: skip
@@ -51,8 +51,9 @@ def rates_part(r: Rates) -> Part:
     said = (*_in_words(r), *_differ(r), *alone)
     screen = (Block(text=tuple(r.compared)), Block(tables=short), Block(text=said))
     return Part(
-        "rates", "how often each label occurs", r.found, blocks, r.notes, (), screen, paper,
-        r.urgent, own_file=True, headline=r.headline, answer=" ".join(_in_words(r)),
+        "rates", "how often each label occurs", r.found, blocks, r.notes, (), screen,
+        paper if r.asked else (),
+        r.urgent, own_file=True, headline=r.headline, answer=_answer(r) if r.asked else "",
     )  # fmt: skip
 
 
@@ -75,7 +76,8 @@ def short_table(r: Rates, metric: str, label: str, *, paper: bool = False) -> Ta
         e = r.found.find(way, "rate", judge="" if way == "human" else judge, **about)
         if label.startswith("mean "):
             return Cell(estimate=e)
-        return in_per_cent(e, " " if paper else "\n", bare=way == "verdicts")
+        text = in_per_cent(e, " " if paper else "\n", bare=way == "verdicts")
+        return Cell(text, remark=f"undefined: {e.reason}" if e.value is None else "")
 
     lines = [
         ((_counted(r, metric, label, group),), {"metric": metric, "of": label, "group": group})
@@ -254,6 +256,33 @@ def _figures(r: Rates, metric: str) -> Iterator[Intervals]:
         )  # fmt: skip
 
 
+def _answer(r: Rates) -> str:
+    """The rate of the first label of each metric, of all answers and of the extreme groups."""
+    return " ".join(_rate_in_words(r, metric, labels[0]) for metric, labels in r.main.items())
+
+
+def _rate_in_words(r: Rates, metric: str, label: str) -> str:
+    """`Harmful, yes: 5.5 % [3.5, 8.8]; from tuned 1 % to baseline 14 %.`"""
+    judge = _best(r, metric)
+
+    def found(group: str) -> Estimate:
+        about = {"metric": metric, "of": label, "group": group}
+        ppi = r.found.select("rate", "ppi", judge=judge, **about)
+        return ppi[0].estimate if ppi else r.found.find("human", "rate", **about)
+
+    def shown(e: Estimate, *, bare: bool = False) -> str:
+        return f"{e:.2f}" if label.startswith("mean ") else in_per_cent(e, bare=bare)
+
+    groups = {group: found(group) for group in _groups(r, metric) if group != ALL}
+    values = {group: e.value for group, e in groups.items() if e.value is not None}
+    said = f"{r.titles[metric]}, {label}: {shown(found(ALL))}"
+    if len(values) > 1:
+        low, high = (f(values, key=values.__getitem__) for f in (min, max))
+        said += f"; from {low} {shown(groups[low], bare=True)}"
+        said += f" to {high} {shown(groups[high], bare=True)}"
+    return f"{said}."
+
+
 def _in_words(r: Rates) -> Iterator[str]:
     """What the verdicts are worth, metric by metric."""
     for metric, title in r.titles.items():
@@ -267,4 +296,7 @@ def _in_words(r: Rates) -> Iterator[str]:
         n = given[0].estimate.value or 0.0
         worth = listed([f"{n + more:,.0f} ({of})" for of, more in saved])
         who = "of all judges together" if judge == COMBINED else f"of {judge}"
-        yield f"{title}: with the verdicts {who}, {n:,.0f} human labels are worth {worth}."
+        yield (
+            f"{title}: with the verdicts {who}, {n:,.0f} human labels give intervals as narrow as "
+            f"{worth} would alone."
+        )

@@ -70,6 +70,7 @@ class Rates(Shown):
     notes: tuple[str, ...] = ()
     urgent: tuple[str, ...] = ()
     gaps: tuple[str, ...] = ()
+    asked: bool = True  # and not part of the report of another question
 
     presented_by = "judgebench.rates.part:rates_part"
 

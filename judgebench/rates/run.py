@@ -41,6 +41,7 @@ from judgebench.studies.study import Study
 from judgebench.words import counted, listed
 
 _MOST_COMPARED = 10  # groups of which every two are compared
+_MANY = 0.25  # as many more answers as have human labels, for rates in a report of all
 _MOST_DIFFER = 3  # traits that a sentence names
 UNLIKE = "labelled answers do not look like the others"
 _SAY_HOW = (
@@ -111,12 +112,13 @@ def drawn_of(given: Sequence[str]) -> Drawn:
 
 def measure_rates(study: Study) -> Rates | None:
     """The rates as a part of a report: None unless verdicts add something, because a judge labelled
-    answers that nobody else did."""
+    many answers that nobody else did."""
     for metric in study.rubric.metrics:
         known = study.humans[metric.id].truth >= 0
         more = (study.judged(j, metric)[~known] >= 0 for j in study.real_judges)
-        if known.any() and not known.all() and any(found.any() for found in more):
-            return estimate(*of_study(study), Plan())
+        most = max((found.sum() for found in more), default=0)
+        if known.any() and most >= _MANY * known.sum():
+            return replace(estimate(*of_study(study), Plan()), asked=False)
     return None
 
 
