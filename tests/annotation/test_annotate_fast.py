@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 from annotate_case import served
@@ -20,6 +21,7 @@ from page_case import (
     two_part,
 )
 
+from judgebench.annotation.export import snapshot
 from judgebench.annotation.init import init
 from judgebench.annotation.screens import Screen
 from judgebench.annotation.store import open_store, work_of
@@ -51,7 +53,7 @@ async def phone(tab: Tab) -> None:
 
 
 def events(folder: Path) -> list[tuple[str, str | None]]:
-    with open_store(folder) as store:
+    with snapshot(folder) as store:  # the server may be at work
         return [tuple(row) for row in store.rows("SELECT screen, label FROM events ORDER BY n")]
 
 
@@ -95,6 +97,10 @@ def test_one_key_an_item_and_undo_after_a_reload(browser: Browser, tmp_path: Pat
             await tab.press("2")
             await tab.sees(CHECKED, "Mild")
             assert await tab.value(TITLE) == "Item 4 of 4"
+            for _ in range(100):  # until it is saved
+                if len(events(folder)) == 7:
+                    break
+                await asyncio.sleep(0.1)
 
     browser.run(visit)
     assert events(folder) == [
