@@ -196,11 +196,13 @@ def test_what_cannot_be_estimated_is_one_clear_error() -> None:
 def test_every_format_shows_them(tmp_path: Path) -> None:
     people, verdicts, _, _ = tables()
     found = rates(people, verdicts)
-    assert "human labels are worth" in str(found)
+    assert "human labels give intervals as narrow as" in str(found)
     assert set(found.to_frame().analysis) == {"rate", "labels", "difference"}
     assert found.plot().get_xlabel().startswith("Rate with its interval")
     written = jb.report(found, tmp_path / "out")
-    assert "how often each label occurs" in written["html"].read_text()
+    page = written["html"].read_text()
+    assert "how often each label occurs" in page
+    assert f"Harm, Unsafe: {in_per_cent(rate(found, 'ppi'))}; from new" in page  # what was asked
     assert r"\begin{tabular}" in (tmp_path / "out/latex/main.tex").read_text()
     assert len(pd.read_csv(tmp_path / "out/rates.csv")) == len(found.to_frame())
 
