@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Literal
 
-from pydantic import BeforeValidator, Field, field_validator
+from pydantic import Field, field_validator
 
-from judgebench.annotation.choose import ChooseConfig, chosen
+from judgebench.annotation.choose import ChooseConfig, Paths, chosen
 from judgebench.annotation.store import LEAD, WITHOUT_RUBRIC
 from judgebench.data.load import load_data
 from judgebench.data.pairs import PairsConfig
@@ -25,13 +25,6 @@ from judgebench.yaml_file import Strict, load_with_lines, read_text, validate
 
 Task = Literal["labels", "ranking", "preference", "criteria", "two-part", "review"]
 _ANSWERS = Rubric.from_labels({"annotation": ["1", "2"]})  # where no rubric is needed
-
-
-def _several(value: Any) -> Any:
-    return (value,) if isinstance(value, str) else value
-
-
-Paths = Annotated[tuple[str, ...], BeforeValidator(_several)]
 
 
 class AnnotateConfig(Strict):
