@@ -12,6 +12,7 @@ import pytest
 
 import judgebench as jb
 from judgebench.errors import SetupError
+from judgebench.features import WINGS
 
 REPO = Path(__file__).resolve().parents[2]
 SLOW = {"numpy", "pandas", "pydantic", "scipy", "yaml", "matplotlib", "typer"}
@@ -70,6 +71,7 @@ def test_a_run_folder_that_is_not_there_is_told_so(tmp_path: Path) -> None:
         jb.open_run(tmp_path)
 
 
+@pytest.mark.skipif("compare" not in WINGS, reason="needs the wing `compare`")
 def test_runs_of_one_name_are_told_apart_by_their_folders(here: Path, tmp_path: Path) -> None:
     again = shutil.copytree(here / "runs" / "small", tmp_path / "v2")
     first, second, *_ = jb.compare("runs/small", again).compared

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 import judgebench as jb
+from judgebench.features import WINGS
 from judgebench.learning.learnt import material_of
 from judgebench.stats.resample import Resampling
 from judgebench.studies.study import Study
@@ -171,7 +172,12 @@ def test_check_counts_them_apart(tmp_path: Path, call) -> None:  # type: ignore[
     )
 
 
-@pytest.mark.parametrize("command", ["decide", "align", "report", "estimate"])
+needs_estimate = pytest.mark.skipif("estimate" not in WINGS, reason="needs the wing `estimate`")
+
+
+@pytest.mark.parametrize(
+    "command", ["decide", "align", "report", pytest.param("estimate", marks=needs_estimate)]
+)
 def test_every_command_that_scores_lets_them_count(command: str, tmp_path: Path, call) -> None:  # type: ignore[no-untyped-def]
     labels = with_settled(people())
     labels.to_csv(tmp_path / "labels.csv", index=False)
@@ -189,6 +195,7 @@ def test_every_command_that_scores_lets_them_count(command: str, tmp_path: Path,
     assert "the adjudicated label, and without one" in said[("--adjudicated",)]
 
 
+@needs_estimate
 def test_estimate_takes_them_from_python() -> None:
     labels = with_settled(people(), {f"i{n}": "Harmful" for n in range(60)})
     of_ben = labels[labels.annotator == "ben"]
