@@ -342,7 +342,7 @@ def estimate(
     """
     _need("estimate")
     from judgebench.rates.population import of_study, of_table
-    from judgebench.rates.run import Plan, drawn_of
+    from judgebench.rates.run import Plan, drawn_of, kept_columns
     from judgebench.rates.run import estimate as estimate_population
 
     how = drawn_of([drawn] if isinstance(drawn, str) else drawn)
@@ -353,8 +353,8 @@ def estimate(
         return estimate_population(*of_table(study, scores, question), plan)
     if not isinstance(study, Study):
         asked = columns.get("keep", ())
-        keep = [*([asked] if isinstance(asked, str) else asked), by, *how.columns]
-        kept = {"keep": [c for c in dict.fromkeys(keep) if c not in ("", "system", "question")]}
+        keep = [*([asked] if isinstance(asked, str) else asked), *kept_columns(by, how)]
+        kept = {"keep": list(dict.fromkeys(keep))}
         study = _study(study, verdicts, answers, truth=truth, columns={**columns, **kept})
     return estimate_population(*of_study(study), plan)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Literal, TypeVar
@@ -305,6 +305,16 @@ class Estimate:
 
 # Columns that say how likely an answer was to be labelled: one over it, or the chance itself.
 WEIGHTS, CHANCES = ("weight", "sampling_weight"), ("probability", "inclusion_probability")
+
+
+def columns_named(columns: Iterable[str], names: Iterable[str]) -> list[str]:
+    """Those of the columns with these names, whatever their case and the signs between words.
+
+    >>> columns_named(["text", "Sampling-Weight"], WEIGHTS)
+    ['Sampling-Weight']
+    """
+    plain = {column.lower().replace(" ", "_").replace("-", "_"): column for column in columns}
+    return [plain[name] for name in names if name in plain]
 
 
 @dataclass(frozen=True, slots=True)

@@ -301,7 +301,7 @@ class Store:
 
     @property
     def absent(self) -> frozenset[str]:
-        """Whoever gets no items: those who have left, and those whose access is revoked."""
+        """The people who get no items: those who have left, and those whose access is revoked."""
         return frozenset([*self.meta.get("left", ()), *self.meta.get("revoked", ())])
 
     @property

@@ -252,7 +252,7 @@ class Collected:
         return completed(first, said)
 
     def what_is_said(self) -> dict[str, Answer]:
-        """What labels and verdicts say of items, without texts."""
+        """The items as labels and verdicts describe them, without texts."""
         by_labels = {item_id: said for item_id, (said, _) in self.said.items()}
         return completed_all(by_labels, self.said_by_judges)
 

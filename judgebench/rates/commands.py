@@ -78,10 +78,10 @@ def estimate(
     the verdicts alone, which are no valid estimate by themselves.
     """
     from judgebench import api
-    from judgebench.rates.run import drawn_of
+    from judgebench.rates.run import drawn_of, kept_columns
 
-    keep = [c for c in (by, *drawn_of(drawn or ()).columns) if c not in ("", "system", "question")]
-    files = replace(files, keep=",".join(dict.fromkeys(keep)) or None)
+    keep = kept_columns(by, drawn_of(drawn or ()))
+    files = replace(files, keep=",".join(keep) or None)
     given = {**truth.given, **design.given}
     if score:
         scores = {k: v.split(",") for k, v in columns_of(score, "--score").items()}

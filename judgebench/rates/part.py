@@ -107,7 +107,7 @@ def _per_cent(x: float) -> str:
 
 
 def _differ(r: Rates) -> Iterator[str]:
-    """Which groups differ for certain, label by label."""
+    """The groups that differ for certain, label by label."""
     for metric, title in r.titles.items():
         for label in r.main[metric]:
             rows = r.found.select("difference", metric=metric, judge=_best(r, metric), of=label)
@@ -284,7 +284,7 @@ def _rate_in_words(r: Rates, metric: str, label: str) -> str:
 
 
 def _in_words(r: Rates) -> Iterator[str]:
-    """What the verdicts are worth, metric by metric."""
+    """The worth of the verdicts in human labels, metric by metric."""
     for metric, title in r.titles.items():
         judge = _best(r, metric)
         given = r.found.select("labels", "given", metric=metric, group=ALL)

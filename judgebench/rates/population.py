@@ -14,7 +14,7 @@ from judgebench.data.columns import Columns, read_columns
 from judgebench.data.findings import nearest
 from judgebench.errors import Problem, SetupError, raise_any
 from judgebench.rates.result import ALL, MEAN, Drawn
-from judgebench.records import CHANCES, WEIGHTS
+from judgebench.records import CHANCES, WEIGHTS, columns_named
 from judgebench.rubric import Metric
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray, ratio
 from judgebench.stats.partly_labelled import Prediction, cross_fitted
@@ -41,8 +41,8 @@ class Target:
     is_rate: bool = True
 
     def said(self, judged: IntArray) -> FloatArray:
-        """What the verdicts say (items,). A verdict without a label is a label of its own: none of
-        those that are counted, and of a mean as the other verdicts are."""
+        """The values of the verdicts (items,). A verdict without a label is a label of its own:
+        none of those that are counted, and of a mean as the other verdicts are."""
         assert self.values is not None
         read = judged >= 0
         failed = 0.0 if self.is_rate or not read.any() else self.values[judged[read]].mean()
@@ -61,7 +61,7 @@ class Voice:
 
 @dataclass(frozen=True)
 class Measure:
-    """What is estimated of a metric or a score: its targets, those `main` ones that a screen
+    """The estimates asked of a metric or a score: its targets, those `main` ones that a screen
     shows, who says something of them, on which answers (`about`), and the columns of numbers by
     which labelled and other answers are compared."""
 
@@ -121,9 +121,10 @@ class Population:
 
     def usual_draw(self) -> Drawn:
         """By a column of weights or probabilities of a usual name, where the answers have one."""
-        plain = {c.lower().replace(" ", "_").replace("-", "_"): c for c in self.table.cells}
-        weight = next((plain[n] for n in WEIGHTS if n in plain), "")
-        return Drawn(weight, "" if weight else next((plain[n] for n in CHANCES if n in plain), ""))
+        weight, chance = (
+            next(iter(columns_named(self.table.cells, names)), "") for names in (WEIGHTS, CHANCES)
+        )
+        return Drawn(weight, "" if weight else chance)
 
     def strata(self, drawn: Drawn) -> IntArray | None:
         """The stratum of each answer."""
@@ -152,14 +153,10 @@ class Population:
 def of_study(study: Study) -> tuple[Population, list[Measure]]:
     """The answers of a study, and each metric that somebody labelled."""
     answers = study.answers
-    names = dict.fromkeys((*_BUILT_IN, *(key for answer in answers for key in answer.metadata)))
-    cells = {
-        name: [
-            str(getattr(answer, name)) if name in _BUILT_IN else answer.metadata.get(name, "")
-            for answer in answers
-        ]
-        for name in names
-    }
+    # In one pass: the answers may lie in a file.
+    rows = [{**a.metadata, **{name: getattr(a, name) for name in _BUILT_IN}} for a in answers]
+    names = dict.fromkeys((*_BUILT_IN, *(name for row in rows for name in row)))
+    cells = {name: [row.get(name, "") for row in rows] for name in names}
     whose = "The rate of a label is how often an annotator gives it, the mean of all of them."
     population = Population(
         study.name, Columns(study.name, range(1, len(answers) + 1), cells), study.clusters,

@@ -25,7 +25,7 @@ WAYS = {
 
 @dataclass(frozen=True)
 class Drawn:
-    """How the answers that people labelled were drawn: with a chance of their own, which the column
+    """The way in which labelled answers were drawn: with a chance of their own, which the column
     `probability` or one over which the column `weight` holds; within the `strata` of a column; else
     all with the same chance, which is tested unless `random` says so."""
 

@@ -52,7 +52,7 @@ _SAY_HOW = (
 
 @dataclass(frozen=True)
 class Plan:
-    """What is asked for: rates by each value of the column `by`, of answers `drawn` so, how many
+    """The wishes: rates by each value of the column `by`, of answers `drawn` so, how many
     labels make an interval of that `width`, and limits that hold at `anytime`."""
 
     by: str = ""
@@ -94,8 +94,16 @@ def estimate(population: Population, measures: Sequence[Measure], plan: Plan) ->
     )  # fmt: skip
 
 
+def kept_columns(by: str, drawn: Drawn) -> list[str]:
+    """The columns of tables that are kept with each answer for this, beside those that always
+    are."""
+    named = dict.fromkeys((by, *drawn.columns))
+    return [column for column in named if column not in ("", "system", "question")]
+
+
 def drawn_of(given: Sequence[str]) -> Drawn:
-    """How labels were drawn, of texts such as `random` or `strata=type`. Raises SetupError."""
+    """The way in which labels were drawn, of texts such as `random` or `strata=type`. Raises
+    SetupError."""
     columns: dict[str, str] = {}
     problems = []
     for text in filter(None, given):
@@ -259,7 +267,7 @@ def _shown(x: float) -> str:
 
 
 def _assumed(population: Population, plan: Plan, labelled: Mask) -> Iterator[str]:
-    """What the intervals rest on."""
+    """The assumptions of the intervals."""
     if column := plan.drawn.weight or plan.drawn.probability:
         yield f"Labelled answers are weighted by the column {column}."
     if plan.drawn.strata:

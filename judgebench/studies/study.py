@@ -10,7 +10,17 @@ from typing import Any, Literal, TypeVar, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from judgebench.records import CHANCES, WEIGHTS, Answer, HumanLabel, Status, Usage, Verdict, is_slot
+from judgebench.records import (
+    CHANCES,
+    WEIGHTS,
+    Answer,
+    HumanLabel,
+    Status,
+    Usage,
+    Verdict,
+    columns_named,
+    is_slot,
+)
 from judgebench.rubric import Metric, Rubric
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray
 from judgebench.stats.copies import Bar, BarKind, bar_of, camps
@@ -298,8 +308,7 @@ class Study:
         for row in {row for humans in self.humans.values() for row in humans.ratings.rows.tolist()}:
             for column, cell in self.answers[row].metadata.items():
                 cells.setdefault(column, set()).add(cell)
-        plain = {column.lower().replace(" ", "_"): column for column in cells}
-        named = (plain[name] for name in (*WEIGHTS, *CHANCES) if name in plain)
+        named = columns_named(cells, (*WEIGHTS, *CHANCES))
         return next((column for column in named if len(cells[column]) > 1), "")
 
     @property
