@@ -71,7 +71,7 @@ def study(
     called, and what was understood stands under every result. `columns` names what cannot be
     guessed: columns of `annotators`, of the `item`, of the `question`, the `judge`, and the `order`
     of labels: `{"annotators": ["Huber", "Silva"], "order": "Safe < Unsure < Unsafe"}`. Columns to
-    `keep` stay with each answer as its `metadata`.
+    `keep` stay with each answer as its `metadata`, and a baseline knows each.
 
     With a rubric, labels have the columns `item_id`, `annotator`, `metric` and `label`, or one
     column per metric instead of the last two; verdicts have `judge` in place of `annotator`, and
@@ -151,7 +151,7 @@ def study(
     usual = [
         name for name in usual_controls(measured) if given.has_texts or name != "longest-answer"
     ]
-    controls = control_judges(usual, measured, found.answers, given.labels, resampling.seed)
+    controls = control_judges(usual, measured, found.answers, given.labels, resampling.seed, None)
     _differ([*names, *(judge.name for judge in real), *(judge.name for judge in controls)])
     owed = {judge.name: judge.owing(found.answers, items) for judge in real}
     told = [*given.warnings, *(gap for judge in real for gap in judge.gaps(owed[judge.name]))]
@@ -880,7 +880,7 @@ def check(
 
     >>> import judgebench as jb
     >>> print(jb.check(["bench.yaml"]))
-    bench.yaml: a benchmark of 24 answers with 188 human labels, 1 judge and 5 baselines
+    bench.yaml: a benchmark of 24 answers with 188 human labels, 1 judge and 6 baselines
     24 answers and 188 human labels. Reference labels: the median of annotator-1, ...
     Bar: annotator-1, annotator-2 and annotator-3.
     Overlap: 24 of 24 items with a label have two or more.

@@ -328,9 +328,9 @@ def _backends() -> Lines:
 
 
 def _baselines() -> Lines:
-    from judgebench.judges.control import ABOUT
+    from judgebench.judges.control import ABOUT, ABOUT_BY
 
-    return [(str(name), about) for name, about in ABOUT.items()]
+    return [*((str(name), about) for name, about in ABOUT.items()), ("by-COLUMN", ABOUT_BY)]
 
 
 def _weights() -> Lines:

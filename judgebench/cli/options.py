@@ -188,7 +188,12 @@ class Named:
     ] = None
 
     keep: Annotated[
-        str | None, typer.Option(hidden=True, metavar="COLUMN", help="Kept with each answer.")
+        str | None,
+        typer.Option(
+            metavar="COLUMN,COLUMN",
+            help="Of tables: columns that stay with each answer, such as a category. A baseline "
+            "knows each, and no answer.",
+        ),
     ] = None
 
     @property

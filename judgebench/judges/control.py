@@ -2,20 +2,22 @@
 
 Where a control learns from human labels, the questions are cut into two halves and each half is
 judged by what the other half's labels say, so that no control sees the labels it is scored on. Only
-the constant does: learnt on other questions, it could be weaker than a constant.
+the constant does: learnt on other questions, it could be weaker than a constant. A rule that knows
+which question is asked learns from the other half of the answers to each.
 """
 
 from __future__ import annotations
 
 import hashlib
+import math
 from array import array
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Literal, get_args
 
 import numpy as np
 
+from judgebench.judges.known import QUESTION, By, known_columns, name_of, numbered
 from judgebench.records import Answer, HumanLabel, Status, Verdict, canonical_json, content_hash
 from judgebench.rubric import Metric, Rubric
 from judgebench.stats.arrays import FloatArray, IntArray
@@ -50,6 +52,13 @@ ABOUT: Mapping[Control, str] = {
     "longer response)",
 }
 
+ABOUT_BY = (
+    "the commonest human label among the answers with the same value in COLUMN (system, question, "
+    "or any other that stays with answers), learnt in the other half; few labels are drawn towards "
+    "the shares of all. By itself: every column of 2 to √n values, of n labelled items"
+)
+_DRAWN = 5.0  # labels in the shares of all, that every value is taken to have had before
+
 # A share of human labels by metric id: counts in the metric's label order.
 Priors = Mapping[str, Sequence[int]]
 _NONE = -1  # no label: no human of the other half gave any
@@ -66,12 +75,12 @@ class ControlJudge:
     """Says at once what it makes of every answer that it was fitted on."""
 
     def __init__(
-        self, control: Control, rubric: Rubric, answers: Sequence[Answer],
+        self, control: Control | By, rubric: Rubric, answers: Sequence[Answer],
         labels: Iterable[HumanLabel], seed: int = 0, *, fit: Fit | None = None,
     ) -> None:  # fmt: skip
         """`fit` is what was learnt from the same answers and labels, if it exists already."""
-        self.name: str = control
-        self._control: Control = control
+        self.name: str = name_of(control) if isinstance(control, tuple) else control
+        self._control = control
         self._rubric, self._answers = rubric, answers
         self._fit = fit or Fit(rubric, answers, labels, seed)
         self._about = {
@@ -81,6 +90,7 @@ class ControlJudge:
             "seed": seed,
             "fitted_on": self._fit.fitted_on,
             **({"learnt_from": "all labels"} if control == MAJORITY else {}),
+            **({"known": self._fit.hash_of(control)} if isinstance(control, tuple) else {}),
         }
         self.signature = content_hash(self._about)
 
@@ -117,11 +127,15 @@ class ControlJudge:
 
 def control_judges(
     controls: Iterable[Control], rubric: Rubric, answers: Sequence[Answer],
-    labels: Iterable[HumanLabel], seed: int = 0,
+    labels: Iterable[HumanLabel], seed: int = 0, by: Sequence[By] | None = (),
 ) -> tuple[ControlJudge, ...]:  # fmt: skip
-    """Several controls that are fitted together, in one pass over the answers."""
-    chosen = tuple(controls)
-    fit = Fit(rubric, answers, labels, seed) if chosen else None
+    """Several controls that are fitted together, and one for each of `by`: of None, for every
+    column that `known_columns` chooses by itself."""
+    chosen: list[Control | By] = list(controls)
+    if not (chosen or by is None or by):
+        return ()
+    fit = Fit(rubric, answers, labels, seed, by)
+    chosen += fit.known
     return tuple(ControlJudge(c, rubric, answers, labels, seed, fit=fit) for c in chosen)
 
 
@@ -131,21 +145,33 @@ class Fit:
     The questions are split into two halves: whole clusters (`IndexedAnswers.clusters`) are in one
     half, and the halves differ by one of them at most. `half` (answers,) holds 0 or 1. `priors` say
     for half 0 and half 1 how often humans gave each label in the other half. `fitted_on` is a hash
-    of all that the controls depend on.
+    of all that the controls depend on, but for the columns that are `known`: see `hash_of`.
     """
 
     def __init__(
-        self, rubric: Rubric, answers: Sequence[Answer], labels: Iterable[HumanLabel], seed: int = 0
-    ) -> None:
+        self, rubric: Rubric, answers: Sequence[Answer], labels: Iterable[HumanLabel],
+        seed: int = 0, by: Sequence[By] | None = (),
+    ) -> None:  # fmt: skip
         self.rubric, self.seed = rubric, seed
         self._answers = answers
         ids, self.half = self._read(joined_groups(answers))
         self._by_id = np.array(sorted(range(len(ids)), key=ids.__getitem__), dtype=np.int32)
-        self.priors = self._priors_of_other_half(ids, labels)
+        self._labels = self._labels_by_metric(ids, labels)
+        self.priors = self._priors_of_other_half()
         self.fitted_on = self._content_hash()
+        rows = [np.unique(rows) for rows, _ in self._labels.values()]
+        n = len(np.unique(np.concatenate(rows))) if rows else 0
+        self.known = known_columns(answers, by, math.isqrt(n)) if by is None or by else {}
 
-    def codes(self, control: Control, metric: Metric) -> IntArray:
+    def hash_of(self, by: By) -> str:
+        """A hash of what is known of each answer, in the order of their ids."""
+        known = numbered([self.known[by][self._by_id]])
+        return hashlib.sha256(known.astype("<i4").tobytes()).hexdigest()[:16]
+
+    def codes(self, control: Control | By, metric: Metric) -> IntArray:
         """(answers,): what the control says on that metric, -1 where it knows no label."""
+        if isinstance(control, tuple):
+            return self._of_known(control, metric)
         n, k = len(self._answers), len(metric.labels)
         prior = np.array([self.priors[side][metric.id] for side in (0, 1)])
         order = np.tile(np.arange(k), (2, 1))
@@ -167,6 +193,36 @@ class Fit:
                 if metric.kind == "nominal":  # no label is less severe: the most common one first
                     order = np.argsort(-prior, axis=1, kind="stable")
                 return self._quantiles(prior, order, self.shares_longer)
+
+    def _of_known(self, by: By, metric: Metric) -> IntArray:
+        """(answers,): the commonest label of those with the same value, in the other half."""
+        value, (rows, given) = self.known[by], self._labels[metric.id]
+        half = self._half_of_each_question if QUESTION in by else self.half
+        k, n = len(metric.labels), int(value.max(initial=-1)) + 1
+        cell = (2 * value[rows] + 1 - half[rows]) * k + given
+        counts = np.bincount(cell, minlength=2 * n * k).reshape(n, 2, k)
+        of_all = counts.sum(axis=0)
+        total = of_all.sum(axis=1, keepdims=True)
+        found = (counts + _DRAWN * of_all / np.maximum(total, 1)).argmax(axis=2)
+        found[:, total[:, 0] == 0] = _NONE
+        codes: IntArray = found[value, half]
+        return codes
+
+    @cached_property
+    def _half_of_each_question(self) -> IntArray:
+        """(answers,): 0 or 1, in turns among the answers of a group by the hashes of their ids."""
+        begun = hashlib.sha256(_bytes(self.seed, "half of a question", ""))
+        number: dict[str, int] = {}
+        groups, hashes = [], bytearray()
+        for item_id, group in ids_and_groups(self._answers):
+            digest = begun.copy()
+            digest.update(_bytes(item_id))
+            hashes += digest.digest()[:16]
+            groups.append(number.setdefault(group, len(number)))
+        order = np.lexsort((np.frombuffer(hashes, "S16"), np.array(groups)))
+        half = np.empty(len(groups), np.int64)
+        half[order] = np.arange(len(groups)) % 2
+        return half
 
     def _quantiles(self, prior: IntArray, order: IntArray, fractions: FloatArray) -> IntArray:
         """(answers,): the label at each answer's fraction of its half's prior (2, labels), where
@@ -213,25 +269,37 @@ class Fit:
         _, places = np.unique(np.frombuffer(hashes, "S16"), return_inverse=True)
         return ids, places % 2
 
-    def _priors_of_other_half(
+    def _labels_by_metric(
         self, ids: Sequence[str], labels: Iterable[HumanLabel]
-    ) -> tuple[Priors, Priors]:
+    ) -> dict[str, tuple[IntArray, IntArray]]:
+        """By metric: the row of every label and its place in the metric's order. Adjudicated
+        labels are no annotator's."""
         said = [x for x in labels if x.label is not None and not x.adjudicated]
         labelled = {label.item_id for label in said}
-        half_of_item = {
-            item_id: half
-            for item_id, half in zip(ids, self.half.tolist(), strict=True)
-            if item_id in labelled
+        row_of = {item_id: row for row, item_id in enumerate(ids) if item_id in labelled}
+        code = {
+            (metric.id, text): (place, c)
+            for place, metric in enumerate(self.rubric.metrics)
+            for c, text in enumerate(metric.label_texts)
         }
-        counts: list[Counter[tuple[str, str | None]]] = [Counter(), Counter()]
+        flat = array("q")
         for label in said:
-            if label.item_id in half_of_item:
-                counts[1 - half_of_item[label.item_id]][label.metric, label.label] += 1
-        first, second = (
-            {m.id: [count[m.id, text] for text in m.label_texts] for m in self.rubric.metrics}
-            for count in counts
-        )
-        return first, second
+            place = code.get((label.metric, label.label or ""))
+            if place and label.item_id in row_of:
+                flat.extend((*place, row_of[label.item_id]))
+        found = np.array(flat, dtype=np.int64).reshape(-1, 3)
+        of = (found[found[:, 0] == place] for place in range(len(self.rubric.metrics)))
+        return {m.id: (x[:, 2], x[:, 1]) for m, x in zip(self.rubric.metrics, of, strict=True)}
+
+    def _priors_of_other_half(self) -> tuple[Priors, Priors]:
+        counts: tuple[dict[str, list[int]], dict[str, list[int]]] = ({}, {})
+        for metric in self.rubric.metrics:
+            rows, given = self._labels[metric.id]
+            for side in (0, 1):
+                other = given[self.half[rows] != side]
+                found = np.bincount(other, minlength=len(metric.labels))
+                counts[side][metric.id] = found.tolist()
+        return counts
 
     def _content_hash(self) -> str:
         """`content_hash([priors, sorted([item_id, group, content_hash], ...)])`, piece by piece."""

@@ -21,6 +21,7 @@ from judgebench.judges.config import CalibrationConfig, JuryConfig, Name
 from judgebench.judges.control import Control, ControlJudge
 from judgebench.judges.derived import ContentFree
 from judgebench.judges.judge import Judge
+from judgebench.judges.known import By
 from judgebench.judges.llm import LLMJudge
 from judgebench.judges.recorded import RecordedJudge
 from judgebench.records import SEVERAL, Answer, Dataset, Kind
@@ -51,8 +52,9 @@ class BenchConfig(Strict):
     that names them.
 
     `data` may be left out where a wing brings answers of its own. `pairs` of answers are rows
-    beside these, for metrics of pairs. `notes` are sentences that every
-    report repeats, such as where the data comes from.
+    beside these, for metrics of pairs. `by` names the columns that a baseline may know, alone or
+    several together; the usual ones where it is left out (`judges.known`). `notes` are sentences
+    that every report repeats, such as where the data comes from.
     """
 
     name: Name
@@ -63,10 +65,18 @@ class BenchConfig(Strict):
     pairs: PairsConfig | None = None
     judges: tuple[str | dict[str, object], ...] = ()
     controls: bool | tuple[Control, ...] = True
+    by: tuple[str | tuple[str, ...], ...] | None = None
     truth: TruthConfig = TruthConfig()
     report: ReportConfig = ReportConfig()
     notes: tuple[str, ...] = ()
     seed: int = 0
+
+    @property
+    def known(self) -> list[By] | None:
+        """The columns of each baseline that knows some; None for the usual ones."""
+        if self.by is None:
+            return None if self.controls is True else []
+        return [(one,) if isinstance(one, str) else one for one in self.by]
 
     def data_paths(self, file: Path) -> list[Path]:
         """The data files of the bench.yaml `file`."""

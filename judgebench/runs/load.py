@@ -154,6 +154,12 @@ def load_bench(
                 f"judges.{spec.name}", _recorded, spec, (rubric, whole), where, every, beside
             )
             recorded += [found] if found else []
+    juries = tuple(s for s in specs if isinstance(s, JuryConfig))
+    controls: tuple[ControlJudge, ...] = ()
+    if rubric is not None and dataset is not None:
+        made = gather("by", _controls, config, rubric, dataset, juries, extension)
+        names = {spec.name for spec in specs}  # somebody's judge of the name of a column's rule
+        controls = tuple(c for c in made or () if c.name in ABOUT or c.name not in names)
     gather.raise_any()
     assert rubric is not None
     assert dataset is not None
@@ -169,7 +175,6 @@ def load_bench(
         for judge in opened:
             judge.close()
         raise
-    juries = tuple(s for s in specs if isinstance(s, JuryConfig))
     calibrations = tuple(s for s in specs if isinstance(s, CalibrationConfig))
     learning = tuple(s for s in specs if not isinstance(s, CORE_ENTRIES))
     # Several judges of one file each report all of its cells.
@@ -187,7 +192,7 @@ def load_bench(
         learning=learning,
         recorded=tuple(judge for judge, _ in recorded),
         content_free=tuple(content_free(calibrations, opened, questions=questions)),
-        controls=_controls(config, rubric, dataset, juries, extension),
+        controls=controls,
         extension=extension,
         variants=tuple(extension.variants(opened)) if extension else (),
         limited=limit is not None,
@@ -518,7 +523,8 @@ def _controls(
         chosen = (*(usual if dataset.labels else UNTAUGHT), *extension.controls)
     jurors = {member for jury in juries for member in jury.jury}
     names = dict.fromkeys((*chosen, *(c for c in ABOUT if c in jurors)))
-    return control_judges(names, rubric, dataset.answers, dataset.labels, config.seed)
+    about = (rubric, dataset.answers, dataset.labels, config.seed, config.known)
+    return control_judges(names, *about)
 
 
 def _extended(dataset: Dataset, extension: Extension) -> Dataset:

@@ -186,8 +186,6 @@ def _with_controls(bench: Bench) -> list[LearntEntry]:
     if bench.config.controls is not True or all(isinstance(e, CONTROLS) for e in entries):
         return entries
     usual: list[Learn] = []
-    if len({answer.system for answer in bench.answers}) > 1:
-        usual.append(BySystemConfig(name="by-system", learn="by-system"))
     if has_sklearn() and not bench.dataset.textless:
         usual.append(BagOfWordsConfig(name="bag-of-words", learn="bag-of-words"))
     there = {type(entry) for entry in entries}

@@ -280,8 +280,7 @@ def _folds(found: Tuned) -> Iterator[str]:
     yield (
         f"Texts that say nearly the same tie {tied} together, too many for one fold: whole "
         "questions are in a fold, and what says nearly the same as an answer of the fold is not "
-        f"learnt from ({counted(sum(told['left_out']), 'answer')} left out over all folds). The "
-        "control by-system, to which no text says anything, learns from all other questions."
+        f"learnt from ({counted(sum(told['left_out']), 'answer')} left out over all folds)."
     )
 
 

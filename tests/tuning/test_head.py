@@ -51,7 +51,8 @@ def test_a_rule_of_words_is_learnt(tmp_path: Path) -> None:
         assert judge.kind == kind
         right = (study.judged(judge, metric) == truth).mean()
         assert right >= 0.9 if name != "by-system" else right < 0.8
-        assert study.probabilities(judge, metric).sum(axis=1) == pytest.approx(1)
+        if name != "by-system":  # a baseline says a label, and no shares
+            assert study.probabilities(judge, metric).sum(axis=1) == pytest.approx(1)
     (cell,) = (tmp_path / "run" / "tuning" / "head").glob("*/fold-1")
     facts = json.loads((cell / "learnt.json").read_text())["metrics"]["tone"]
     assert facts == {"n": 32, "C": facts["C"], "ordinal": True}
