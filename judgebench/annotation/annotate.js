@@ -69,6 +69,7 @@ const stopwatch = () => {
 
 (() => {
   const [WHOLE, SKIP, PART, CANNOT_TELL] = ["", "skip", "part", ""];
+  const SPANS = "spans "; // before the key of a field: the words that are the reason for its label
   const WHO = "judgebench annotator";
   const count = (n, word) => `${n} ${word}${n === 1 ? "" : "s"}`;
   const short = (text) => (text.length > 60 ? `${text.slice(0, 59)}…` : text);
@@ -197,7 +198,7 @@ const stopwatch = () => {
     setUndoable(undoable.slice(0, -1));
     if (last.hash !== screens.get(at).hash) return say("The item has changed: nothing to undo.");
     act(last.id, last.field, last.label, { undo: true, remark: last.remark });
-    if (last.field) activate(last.field);
+    if (last.field) activate(last.field.replace(SPANS, ""));
     say("Undone.");
   };
 
@@ -376,6 +377,7 @@ const stopwatch = () => {
     field.options.forEach((one, n) => choices.append(option(field, one, [n + 1, of])));
     choices.append(option(field, unsure, [of, of]));
     box.append(choices);
+    if (work.spans && field.options.length) box.append(reasons(field));
     box.addEventListener("focusin", () => activate(field.key, false));
     return box;
   };
@@ -385,6 +387,7 @@ const stopwatch = () => {
     $("work").classList.toggle("pair", sections.filter((one) => one.compared).length === 2);
     const boxes = sections.map((section) => {
       const box = el("div", section.compared ? "box compared" : "box");
+      box.dataset.n = section.n;
       box.append(born("h2", "", section.heading), textBox(section, raw.on()));
       return box;
     });
@@ -397,6 +400,7 @@ const stopwatch = () => {
       boxes.unshift(bar);
     }
     $("texts").replaceChildren(...boxes);
+    showSpans(screens.get(at));
   };
   const showRaw = () => {
     raw.set(!raw.on());
@@ -411,9 +415,9 @@ const stopwatch = () => {
     const boxes = screen.fields.map((field) => fieldBox(own, field));
     if (partsLeft(own)) {
       const box = el("div", "reveal");
-      const go = button("Show the assessment", reveal, "strong");
+      const go = button(`Show the ${later()}`, reveal, "strong");
       go.id = "reveal";
-      const told = "Once you have seen the assessment, your labels above can no longer be changed.";
+      const told = `Once you have seen the ${later()}, your labels above can no longer be changed.`;
       const warning = el("p", "", told);
       warning.id = "warning";
       go.setAttribute("aria-describedby", warning.id);
@@ -444,6 +448,7 @@ const stopwatch = () => {
         if (box !== document.activeElement)
           box.value = (key === undefined ? own.remark : own.labels[key]) || "";
       }
+      showSpans(own);
     }
     tell();
   };
@@ -478,6 +483,124 @@ const stopwatch = () => {
     return minutes < 90 ? `${minutes} min` : `${(minutes / 60).toFixed(1)} h`;
   };
 
+  // --- words that are the reason for a label -----------------------------------------------------
+  // Spans are [section, start, end], counted in characters as the server does: one that takes two
+  // places in a text here is one.
+  const textOf = (n) => screens.get(at).screen.sections.find((one) => one.n === n).text;
+  const spansOf = (own, key) => JSON.parse(own.labels[SPANS + key] || "[]");
+  const setSpans = (key, spans) => act(at, SPANS + key, spans.length ? JSON.stringify(spans) : null);
+  const quote = ([n, from, to]) => [...textOf(n)].slice(from, to).join("");
+  const addSpan = (n, from, to) => {
+    const [text, spans] = [textOf(n), spansOf(screens.get(at), active)];
+    const words = text.slice(from, to);
+    const start = from + words.length - words.trimStart().length;
+    const one = [n, ...[start, start + words.trim().length].map((i) => [...text.slice(0, i)].length)];
+    if (one[1] === one[2]) return false;
+    if (!spans.some((other) => other.join() === one.join())) setSpans(active, [...spans, one].sort((a, b) => a[0] - b[0] || a[1] - b[1]));
+    return true;
+  };
+  // The words that are selected in one text of the page, as [section, start, end]. Where Markdown is
+  // rendered and they occur more than once, nobody knows which are meant: then the end is -1.
+  const selected = () => {
+    const chosen = getSelection();
+    if (chosen.isCollapsed || !chosen.rangeCount) return null;
+    const range = chosen.getRangeAt(0).cloneRange();
+    const parent = (node) => (node.closest ? node : node.parentElement);
+    const box = parent(range.startContainer).closest("#texts .text");
+    if (!box) return null;
+    const words = chosen.toString().trim();
+    if (!box.contains(range.endContainer)) range.setEnd(box, box.childNodes.length);
+    if (range.toString().trim() !== words && !box.contains(chosen.getRangeAt(0).endContainer)) return null;
+    const n = Number(box.closest(".box").dataset.n);
+    const before = document.createRange();
+    before.selectNodeContents(box);
+    before.setEnd(range.startContainer, range.startOffset);
+    const start = before.toString().length;
+    if (box.tagName === "P") return [n, start, start + range.toString().length];
+    const first = textOf(n).indexOf(words);
+    const once = first >= 0 && textOf(n).indexOf(words, first + 1) < 0;
+    return [n, Math.max(first, 0), once ? first + words.length : -1];
+  };
+  const highlight = (found = selected()) => {
+    const field = work.spans && open(screens.get(at)).find((one) => one.key === active);
+    if (!field?.options.length) return;
+    if (!found || found[2] < 0) return openSpans(field, found || undefined);
+    if (addSpan(...found)) say(`Highlighted for ${short(field.title)}.`);
+    getSelection().removeAllRanges();
+  };
+  // The texts as they were written, in boxes where the keyboard selects; nothing in them can change.
+  const openSpans = (field, [n, from] = [-1, 0]) => {
+    const boxes = screens.get(at).screen.sections.filter(({ text }) => text.trim()).map((section) => {
+      const box = el("textarea");
+      box.value = section.text;
+      box.dir = "auto";
+      box.inputMode = "none";
+      box.dataset.n = section.n;
+      box.addEventListener("beforeinput", (event) => event.preventDefault());
+      box.addEventListener("focus", () => (box.closest("div").dataset.n = section.n));
+      const label = el("label");
+      label.append(born("b", "", section.heading), box);
+      return label;
+    });
+    $("spans-of").textContent = `The reason for your label: ${field.title}`;
+    $("spans-said").textContent = "";
+    $("spans-texts").replaceChildren(...boxes);
+    $("spans").showModal();
+    const wanted = $("spans").querySelector(`textarea[data-n="${n}"]`) || boxes.at(-1)?.lastChild;
+    wanted?.focus();
+    wanted?.setSelectionRange(from, from);
+  };
+  const addSelected = () => {
+    const box = $("spans").querySelector(`textarea[data-n="${$("spans-texts").dataset.n}"]`);
+    const text = box && textOf(Number(box.dataset.n));
+    // A text field counts the end of a line as one, however it was written.
+    const raw = (i) => (text.includes("\r\n") ? text.split("\r\n").join("\n").slice(0, i).split("\n").length - 1 + i : i);
+    const added = box && addSpan(Number(box.dataset.n), raw(box.selectionStart), raw(box.selectionEnd));
+    if (added) $("spans").close();
+    else $("spans-said").textContent = "Select words first.";
+  };
+  const reasons = (field) => {
+    const box = el("div", "reasons");
+    const add = button("Highlight the reason ", () => highlight(held || undefined));
+    let held = null;
+    // A tap takes the selection away before the click comes.
+    add.addEventListener("pointerdown", () => (held = selected()));
+    add.addEventListener("mousedown", (event) => event.preventDefault());
+    add.addEventListener("click", () => (held = null));
+    add.append(el("kbd", "", "H"));
+    box.append(el("ul"), add);
+    return box;
+  };
+  const showSpans = (own) => {
+    for (const box of $("fields").querySelectorAll("fieldset:has(.reasons)")) {
+      const { key } = box.dataset;
+      const [list, said] = [box.querySelector(".reasons ul"), own.labels[SPANS + key] || ""];
+      if (list.dataset.said === said) continue;
+      list.dataset.said = said;
+      list.replaceChildren(...spansOf(own, key).map((span) => {
+        const line = el("li");
+        const remove = button("×", () => {
+          activate(key);
+          setSpans(key, spansOf(own, key).filter((other) => other.join() !== span.join()));
+        });
+        remove.setAttribute("aria-label", `Remove “${short(quote(span))}”`);
+        line.append(born("q", "", quote(span)), remove);
+        return line;
+      }));
+    }
+    if (!globalThis.Highlight) return;
+    const ranges = own.screen.fields.flatMap(({ key }) => spansOf(own, key)).flatMap(([n, from, to]) => {
+      const text = document.querySelector(`#texts [data-n="${n}"] > p.text`)?.firstChild;
+      if (!text) return [];
+      const range = document.createRange();
+      const [start, end] = [from, to].map((i) => [...text.data].slice(0, i).join("").length);
+      range.setStart(text, start);
+      range.setEnd(text, end);
+      return [range];
+    });
+    CSS.highlights.set("reason", new Highlight(...ranges));
+  };
+
   // --- going from one to the next ----------------------------------------------------------------
   const show = async (id) => {
     keepTyped();
@@ -500,9 +623,11 @@ const stopwatch = () => {
     $("message").hidden = true;
     $("steps").hidden = $("work").hidden = false;
     for (const name of ["skip", "next"]) $(name).hidden = false;
-    const first = work.items.filter((one) => one.calibration);
-    $("round").hidden = !item().calibration;
-    $("round").firstElementChild.textContent =
+    const { round } = item();
+    const first = work.items.filter((one) => one.round === round);
+    $("round").hidden = !round;
+    $("round").firstElementChild.textContent = `${round.slice(0, 1).toUpperCase()}${round.slice(1)} round:`;
+    $("round").lastElementChild.textContent =
       `item ${first.indexOf(item()) + 1} of ${first.length}, labelled by everybody`;
     $("title").textContent = `Item ${place() + 1} of ${work.items.length}`;
     build();
@@ -590,6 +715,7 @@ const stopwatch = () => {
     if (!partsLeft(own)) goOn();
     else $("reveal").focus();
   };
+  const later = () => (item().round === "qualification" ? "known label" : "assessment");
   // The server keeps back what comes next until it knows that this part is complete.
   const reveal = () => {
     keepTyped();
@@ -598,7 +724,7 @@ const stopwatch = () => {
     own.closed = true;
     act(at, PART, String(own.screen.revealed + 1), { undo: true });
     setUndoable(undoable.filter((one) => one.id !== at));
-    if (lost) say("The assessment comes from the server: it is shown once the connection is back.");
+    if (lost) say(`The ${later()} comes from the server: it is shown once the connection is back.`);
   };
   const showPart = async (id) => {
     await load(id);
@@ -642,7 +768,7 @@ const stopwatch = () => {
     $("next-open").firstElementChild.textContent = next ? `: ${place(next.id) + 1}` : "";
     const boxes = work.items.map((one, n) => {
       const made = button(`${n + 1}`, () => ($("list").close(), show(one.id)), one.state);
-      made.append(el("span", "about", one.calibration ? `${one.state}, calibration` : one.state));
+      made.append(el("span", "about", one.round ? `${one.state}, ${one.round}` : one.state));
       if (one.id === at) made.setAttribute("aria-current", "true");
       const box = el("li");
       box.append(made);
@@ -776,6 +902,7 @@ const stopwatch = () => {
     $("save").hidden = !sheet;
     $("session").hidden = Boolean(sheet);
     $("beside").hidden = !work.guidelines.text;
+    for (const one of document.querySelectorAll(".of-spans")) one.hidden = !work.spans;
     $("work").classList.toggle("guided", Boolean(work.guidelines.text));
     // Whoever begins reads them first.
     $("guidelines").open = work.done === 0 || matchMedia("(min-width: 84rem)").matches;
@@ -797,16 +924,21 @@ const stopwatch = () => {
     back: () => step(-1), undo, skip, next: () => advance(false), "open-list": openList,
     "open-help": () => $("help").showModal(), "open-brief": openBrief, "make-link": makeLink, leave, save: saveFile,
     seen: () => ($("refused").hidden = true), "next-open": nextOpen,
-    auto: () => auto.set($("auto").checked),
+    auto: () => auto.set($("auto").checked), "spans-add": addSelected,
   };
   for (const [name, act] of Object.entries(clicks)) $(name).addEventListener("click", act);
   for (const made of document.querySelectorAll(".close"))
     made.addEventListener("click", () => made.closest("dialog").close());
   const keys = {
     Enter: () => at && advance(true), u: undo, s: () => at && skip(), r: () => at && showRaw(), n: nextOpen, "?": clicks["open-help"], i: openBrief,
-    ArrowLeft: () => step(-1), ArrowRight: () => step(1),
+    h: () => at && work.spans && highlight(), ArrowLeft: () => step(-1), ArrowRight: () => step(1),
     ArrowUp: () => at && nextField(-1), ArrowDown: () => at && nextField(1),
   };
+  $("spans").addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" || event.target.tagName !== "TEXTAREA") return;
+    event.preventDefault();
+    addSelected();
+  });
   document.addEventListener("keydown", (event) => {
     if (!work || ended || event.ctrlKey || event.metaKey || event.altKey) return;
     const on = (selector) => event.target.closest?.(selector);

@@ -197,16 +197,22 @@ def _ask(metric: Metric, columns: Mapping[str, str], /, **more: Any) -> _Asked:
 
 def _chance(work: _Work, row: Answer) -> dict[str, str]:
     """The chance with which a chosen item was drawn, as a column of its labels."""
-    return {CHANCES[0]: row.metadata[CHANCES[0]]} if work.setup.config.choose else {}
+    chance = row.metadata.get(CHANCES[0], "")  # none of a gold item that was not drawn
+    return {CHANCES[0]: chance} if work.setup.config.choose else {}
 
 
 def _labels(work: _Work) -> Iterator[Built]:
-    """A screen for each answer, with all metrics; or with its review and the reason."""
+    """A screen for each answer, with all metrics; or with its review and the reason. What is known
+    is kept back until the labels are given."""
+    config, gold = work.setup.config.gold, work.setup.gold
     for row in work.rows:
         asking = [_REVIEW, _REASON] if work.setup.rubric is None else [{}]
         columns = {"item_id": row.item_id, **_chance(work, row)}
         asked = [_ask(metric, columns, **more) for metric in work.metrics for more in asking]
-        yield work.built([row], _whole(row), asked)
+        known = gold.get(row.item_id) if config and config.feedback else None
+        told = [known.told(work.metrics)] if known and known.first else []
+        texts = [*_whole(row), *(_text("Known label", text, part=1) for text in told)]
+        yield work.built([row], texts, asked)
 
 
 def _preference(work: _Work) -> Iterator[Built]:

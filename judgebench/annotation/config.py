@@ -11,6 +11,7 @@ from typing import Literal
 from pydantic import Field, field_validator
 
 from judgebench.annotation.choose import ChooseConfig, Paths, chosen
+from judgebench.annotation.gold import Gold, GoldConfig, read_gold
 from judgebench.annotation.store import LEAD, WITHOUT_RUBRIC
 from judgebench.data.load import load_data
 from judgebench.data.pairs import PairsConfig
@@ -33,8 +34,10 @@ class AnnotateConfig(Strict):
     Every item is labelled by `per_item` of the `annotators`, after a round of `calibration` items
     for everybody. `looks` are the numbers of complete items at which a judge's decision may be
     looked at. Where `auto_advance`, the last label of an item opens the next one. `choose` draws
-    the items that are labelled. `assessments` are texts about the responses to a question, labelled
-    on `assessment_metrics` once the responses are labelled (the task `two-part`).
+    the items that are labelled; `gold` adds items whose labels are known. Where `spans`, annotators
+    mark the words that are the reason for a label. `assessments` are texts about the responses to
+    a question, labelled on `assessment_metrics` once the responses are labelled (the task
+    `two-part`).
     """
 
     task: Task = "labels"
@@ -47,6 +50,8 @@ class AnnotateConfig(Strict):
     assessments: Paths = ()
     assessment_metrics: tuple[str, ...] = ()
     choose: ChooseConfig | None = None
+    gold: GoldConfig | None = None
+    spans: bool = False
     seed: int = 0
 
     @field_validator("looks")
@@ -70,7 +75,8 @@ class StudyConfig(AnnotateConfig):
 @dataclass(frozen=True)
 class Setup:
     """A checked study, before anything is written. `rubric` holds the metrics that are asked;
-    None where the task needs none. `assessments` are those of the task `two-part`."""
+    None where the task needs none. `assessments` are those of the task `two-part`, `gold` what is
+    known of items, by their ids."""
 
     config: StudyConfig
     file: Path
@@ -78,6 +84,7 @@ class Setup:
     dataset: Dataset
     assessments: Dataset | None
     guidelines: str
+    gold: Mapping[str, Gold]
 
 
 def load_setup(path: Path) -> Setup:
@@ -99,16 +106,22 @@ def load_setup(path: Path) -> Setup:
     path = file.parent / config.guidelines
     text = gather("guidelines", read_text, path) if config.guidelines else ""
     _check_two_parts(config, rubric, gather)
-    if config.choose and config.task != "labels":
-        gather.tell("choose", Problem("is for other tasks", found=config.task, allowed="labels"))
-    elif config.choose and found and rubric:
-        found = gather("choose", chosen, config.choose, found, rubric, file.parent, config.seed)
+    gold = dict[str, Gold]()
+    if config.task != "labels":
+        for key in (key for key in ("choose", "gold", "spans") if getattr(config, key)):
+            gather.tell(key, Problem("is for other tasks", found=config.task, allowed="labels"))
+    elif found and rubric:
+        if config.choose:
+            found = gather("choose", chosen, config.choose, found, rubric, file.parent, config.seed)
+        if config.gold and found:
+            known = gather("gold", read_gold, config.gold, found, rubric, file.parent)
+            found, gold = known or (found, gold)
     gather("annotators", check_people, config.annotators, "")
     for name in {LEAD, ADJUDICATED}.intersection(config.annotators):
         gather.tell("annotators", Problem("is no name for an annotator", found=name))
     gather.raise_any()
     assert found is not None
-    return Setup(config, file, rubric, found, about, text or "")
+    return Setup(config, file, rubric, found, about, text or "", gold)
 
 
 def _of_bench(bench: BenchConfig, file: Path) -> StudyConfig:

@@ -91,6 +91,17 @@ def order(items: Collection[str], strata: Strata, annotator: str, seed: int) -> 
     return tuple(ordered[1:])
 
 
+def mix(items: Sequence[str], gold: Collection[str], *seed: object) -> tuple[str, ...]:
+    """The items in their order with the gold ones among them: one in each of as many equal
+    stretches, shuffled, at a place that the seed decides."""
+    stretch = len(items) / max(len(gold), 1)
+    shares = [int(content_hash([*seed, "place", n])[:13], 16) / 16**13 for n in range(len(gold))]
+    at = [(float(n), item) for n, item in enumerate(items)]
+    among = enumerate(zip(_shuffled(gold, *seed, "gold"), shares, strict=True))
+    at += [((n + share) * stretch - 0.5, item) for n, (item, share) in among]
+    return tuple(item for _, item in sorted(at))
+
+
 def extend(
     strata: Strata, given: Given, annotators: Sequence[str], per_item: int, seed: int
 ) -> dict[str, tuple[str, ...]]:

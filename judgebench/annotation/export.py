@@ -4,6 +4,7 @@ check for shared errors on a sample of items on which all agree, and the offline
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from codecs import BOM_UTF8
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -14,8 +15,10 @@ from typing import Any, Literal
 import numpy as np
 
 from judgebench.annotation.build import Key, Target, read_key
+from judgebench.annotation.screens import SPANS, Screen, spans_in
 from judgebench.annotation.store import (
     KEY,
+    ROUNDS,
     Event,
     Store,
     by_screen,
@@ -116,11 +119,14 @@ def label_rows(study: Path, *, calibration: bool = False) -> list[Row]:
     have a column for each metric; a ranking has `task`, `expert`, `system` and `rank`, of what
     an annotator ranked whole. A blank is "cannot tell". Labels on a screen that is not done or
     skipped count; what was taken back or is no longer asked does not. The lead's are of
-    `adjudicated`, also those on the calibration round. Raises SetupError where there is no study,
+    `adjudicated`, also those on the calibration round. Labels of gold items that are not among the
+    items are left out. `spans` (JSON), where the study asks for them, are the words that somebody
+    marked as the reason. Raises SetupError where there is no study,
     or no key of it.
     """
     with snapshot(study) as store:
-        return rows_of(store, key_of(store), _screens(store, calibration), adjudicated=True)
+        chosen = _screens(store, *_rounds(calibration))
+        return rows_of(store, key_of(store), chosen, adjudicated=True)
 
 
 def table_rows(path: Path) -> list[Row]:
@@ -171,8 +177,12 @@ def key_of(store: Store) -> Key:
     return key
 
 
-def _screens(store: Store, calibration: bool) -> set[str]:
-    return {name for name, one in store.screens.items() if calibration or not one.calibration}
+def _screens(store: Store, *rounds: str) -> set[str]:
+    return {name for name, one in store.screens.items() if one.round in rounds}
+
+
+def _rounds(calibration: bool) -> Sequence[str]:
+    return ROUNDS[: 1 + calibration]
 
 
 def rows_of(
@@ -180,6 +190,7 @@ def rows_of(
 ) -> list[Row]:
     """`label_rows` of these screens; where `adjudicated`, with what the lead said of others."""
     rows: list[Row] = []
+    spans = store.meta.get("spans")
     lead = {ADJUDICATED} if adjudicated else {}
     kept = (one for one in store.given() if one.screen in screens or one.annotator in lead)
     given = by_screen(kept)
@@ -192,10 +203,17 @@ def rows_of(
             if label is not None and target is not None:
                 said = {"metric": target.metric, "label": target.labels.get(label, label)}
                 about = {"annotator": who, "made_blind": _BLIND.get(key.task, "yes")}
+                if spans:
+                    said["spans"] = _spans(store.screens[name].screen, labels.get(SPANS + field))
                 rows.append({**target.columns, **about, **said, "study": key.study})
     rows = _in_columns(rows) if key.task in _IN_COLUMNS else rows
     names = _NAMES.get(key.task, {})
     return [{names.get(c, c): text for c, text in row.items() if names.get(c, c)} for row in rows]
+
+
+def _spans(screen: Screen, said: str | None) -> str:
+    found = spans_in(screen, said)
+    return json.dumps(found, ensure_ascii=False) if found else ""
 
 
 def _in_columns(rows: Sequence[Row]) -> list[Row]:
@@ -224,15 +242,23 @@ def export(
     folder of the study. Returns in words what was written and what was left out. Raises SetupError
     where there is nothing to write, or the file is something else, which is not overwritten."""
     with snapshot(study) as store:
-        key, chosen = key_of(store), _screens(store, calibration)
+        key, chosen = key_of(store), _screens(store, *_rounds(calibration))
         labels = rows_of(store, key, chosen, adjudicated=True)
         rows = [*_events(store, key)] if events else labels
-        first = len(rows_of(store, key, store.screens.keys())) - len(labels)
+        others = (name for name in ROUNDS if name not in _rounds(calibration))
+        more = {name: chosen | _screens(store, name) for name in others}
+        left = {
+            name: len(rows_of(store, key, screens, adjudicated=True)) - len(labels)
+            for name, screens in more.items()
+        }
         now = {(one.annotator, one.screen, one.field) for one in store.given()}
         sql = "SELECT DISTINCT annotator, screen, field FROM latest WHERE label IS NOT NULL"
         ever = {tuple(row) for row in store.rows(f"{sql} AND field NOT IN ('', 'part')")}
-    why = "of the calibration round (--calibration)"
-    gone = {why: first, "of what has changed": len(ever - now)}
+    gone = {
+        "of the calibration round (--calibration)": left.get("calibration", 0),
+        "of gold items that are not among the items": left["gold"],
+        "of what has changed": len(ever - now),
+    }
     left_out = [f"left out: {counted(n, 'label')} {why}" for why, n in gone.items() if n]
     if not rows:
         raise SetupError([Problem("holds nothing to export", str(study)), *map(Problem, left_out)])
@@ -283,7 +309,8 @@ def sheet(store: Store, name: str) -> str:
     _check_annotator(store, name)
     shown = {key: screen_of(store, name, key) for key in store.assigned(name)}
     if any(one and one["screen"]["parts"] > 1 for one in shown.values()):
-        message = "the task two-part has no offline sheet: it would show the assessment beforehand"
+        what = "the known labels" if store.meta.get("gold") else "the assessment"
+        message = f"has no offline sheet: it would show {what} beforehand"
         raise SetupError(Problem(message, str(store.path)))
     kind, study = "judgebench annotation events", store.meta["study"]
     back = {"kind": kind, "study": study, "annotator": name, "events": []}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -15,7 +15,18 @@ from judgebench.annotation import design
 from judgebench.annotation.build import Built, Key, asked_of, build, item_of, secret_of
 from judgebench.annotation.config import Setup, load_setup
 from judgebench.annotation.export import key_of
-from judgebench.annotation.store import KEY, LEAD, SERVED, Store, known_person, link_of, open_store
+from judgebench.annotation.gold import Gold
+from judgebench.annotation.store import (
+    ALSO_GOLD,
+    KEY,
+    LEAD,
+    ROUNDS,
+    SERVED,
+    Store,
+    known_person,
+    link_of,
+    open_store,
+)
 from judgebench.data.cells import mark_forbidden
 from judgebench.errors import Problem, SetupError, raise_any, some
 from judgebench.files import disk_errors, to_bytes, write_atomically
@@ -59,16 +70,20 @@ def init(file: str | Path, to: str | Path, *, new_version: bool = False) -> Made
         folder.parent.mkdir(parents=True, exist_ok=True)
     with disk_errors(folder), TemporaryDirectory(prefix=".study-", dir=folder.parent) as half:
         _write_key(Path(half), key)
-        with closing(Store.create(Path(half) / SERVED, _meta(setup, key))) as store:
-            store.put([one.screen for one in built.values()], plan.calibration)
+        with closing(Store.create(Path(half) / SERVED, _meta(setup, key, built))) as store:
+            store.put(
+                [one.screen for one in built.values()], _rounds(setup, built, plan.calibration)
+            )
             store.assign(plan.orders)
             links = {name: link_of(store, name) for name in (*names, LEAD)}
         folder.mkdir(exist_ok=True)
         for path in (KEY, SERVED.parent):
             os.rename(Path(half) / path, folder / path)
+    items = len(built) - len(_gold(setup, built))
     facts = [
-        f"{counted(len(built), 'item')}, {len(plan.calibration)} of them for everybody at first "
+        f"{counted(items, 'item')}, {len(plan.calibration)} of them for everybody at first "
         f"(calibration), the others for {setup.config.per_item} of {len(names)} annotators",
+        *_gold_in_words(setup, built, plan),
         *(f"{name}: {counted(len(plan.orders[name]), 'item')}" for name in names),
         "Items that two annotators share, without calibration:",
         *design.overlap_lines(plan.given, names),
@@ -97,31 +112,75 @@ def planned(setup: Setup, built: Mapping[str, Built]) -> design.Assignment:
     """The assignment of all screens. Raises SetupError with every setting that does not fit the
     items."""
     config, problems = setup.config, list[Problem]()
-    left, last = len(built) - config.calibration, max(config.looks, default=0)
+    gold = _gold(setup, built)
+    main = sum(name not in gold or gold[name].own for name in built)
+    left, last = main - config.calibration, max(config.looks, default=0)
     if last > left >= 0:
         allowed = f"at most {left:,}, the items without calibration"
         problems.append(Problem("cannot be met", "", None, "looks", str(last), allowed))
     sizes = (config.per_item, config.calibration, config.seed)
+    others = {name: one for name, one in built.items() if name not in gold}
     try:
-        plan = design.assign(_strata(built), config.annotators, *sizes)
+        plan = design.assign(_strata(others), config.annotators, *sizes)
     except SetupError as error:
         problems += error.problems
     raise_any([replace(problem, file=str(setup.file)) for problem in problems])
-    return plan
+    n = config.calibration
+    orders = {
+        name: (*own[:n], *design.mix(own[n:], _among(gold), config.seed, name))
+        for name, own in plan.orders.items()
+    }
+    first = tuple(name for name, known in gold.items() if known.first)
+    return replace(plan, orders={name: first + own for name, own in orders.items()})
+
+
+def _gold(setup: Setup, built: Mapping[str, Built]) -> dict[str, Gold]:
+    """What is known of screens, in the order of the table of gold items."""
+    if not setup.gold:
+        return {}
+    screens = {item_of(one.targets)[-1]: name for name, one in built.items()}
+    return {screens[item]: known for item, known in setup.gold.items()}
+
+
+def _among(gold: Mapping[str, Gold]) -> list[str]:
+    return [name for name, known in gold.items() if not known.first]
+
+
+def _rounds(setup: Setup, built: Mapping[str, Built], calibration: Iterable[str]) -> dict[str, int]:
+    """The rounds of the screens for everybody, as the file keeps them."""
+    only = ROUNDS.index("gold")
+    codes = {name: ALSO_GOLD if g.own else only for name, g in _gold(setup, built).items()}
+    return dict.fromkeys(calibration, ROUNDS.index("calibration")) | codes
+
+
+def _gold_in_words(
+    setup: Setup, built: Mapping[str, Built], plan: design.Assignment
+) -> Iterator[str]:
+    if not (gold := _gold(setup, built)):
+        return
+    n, first = len(gold), len(gold) - len(_among(gold))
+    most = max(len(own) for own in plan.orders.values())
+    yield (
+        f"{counted(n, 'gold item')} for everybody, {100 * n / most:.0f} % of the items of each: "
+        f"{first} at first (qualification round), {n - first} among the others"
+    )
 
 
 def _strata(built: Mapping[str, Built]) -> dict[str, tuple[str, str]]:
     return {name: (one.systems, one.question) for name, one in built.items()}
 
 
-def _meta(setup: Setup, key: Key) -> dict[str, Any]:
-    """The facts of the study that the served file holds besides its screens."""
+def _meta(setup: Setup, key: Key, built: Mapping[str, Built]) -> dict[str, Any]:
+    """The facts of the study that the served file holds besides its screens. Known labels are among
+    them: the lead's page counts who found them."""
     config, rubric = setup.config, asked_of(setup).model_copy(update={"source": ""})
     return {
         **config.model_dump(mode="json", include={*_FIXED}),
         "seed": int(content_hash([config.seed, config.name])[:8], 16),
         "guidelines": mark_forbidden(setup.guidelines),
         "auto_advance": config.auto_advance,
+        "spans": config.spans,
+        "gold": {name: asdict(known) for name, known in _gold(setup, built).items()},
         "rubric": rubric.model_dump(mode="json"),
         "study": key.study,
         "left": [],  # who gets no items any more
@@ -143,30 +202,41 @@ def _renew(setup: Setup, folder: Path) -> Made:
         known = key_of(store)
         key, built = named_screens(setup, known)
         now, before = store.screens, _counting(store)
+        gone, gold = now.keys() - built.keys(), _gold(setup, built)
+        rounds = {n: k for n, k in store.for_everybody.items() if k == 1} | _rounds(
+            setup, built, ()
+        )
+        first = rounds.keys()
         put = [
             one.screen
             for name, one in built.items()
-            if name not in now or now[name].screen.hash != one.screen.hash
+            if name not in now
+            or now[name].screen.hash != one.screen.hash
+            or now[name].kept != rounds.get(name, 0)
         ]
-        gone, first = now.keys() - built.keys(), store.calibration
         absent = store.absent
         people = [n for n in setup.config.annotators if n not in absent]
         added = [name for name in people if name not in store.annotators]
         orders = store.orders
-        orders |= {name: sorted(first & built.keys()) for name in added}
+        calibration = [name for name in sorted(first - gold.keys()) if name in built]
+        orders |= dict.fromkeys(added, calibration)
         strata = {name: at for name, at in _strata(built).items() if name not in first}
         per_item, seed = setup.config.per_item, setup.config.seed
         given = design.extend(strata, _given(orders, first), people, per_item, seed)
         for name in people:
             new = [screen for screen, names in given.items() if name in names]
-            orders[name] += design.order(new, strata, name, seed)
+            own, more = design.order(new, strata, name, seed), gold.keys() - orders[name]
+            sooner = [screen for screen in gold if screen in more and gold[screen].first]
+            later = design.mix(own, more.difference(sooner), seed, name)
+            orders[name] = [*(sooner if name in added else ()), *orders[name], *later]
+            orders[name] += sooner if name not in added else ()
         _write_key(folder, key)
         store.assign(orders)
-        told = ("guidelines", "rubric", "auto_advance")
-        said = {k: v for k, v in _meta(setup, key).items() if k in told}
+        told = ("guidelines", "rubric", "auto_advance", "spans", "gold")
+        said = {k: v for k, v in _meta(setup, key, built).items() if k in told}
         if put or gone or any(store.meta.get(name) != value for name, value in said.items()):
             store.set(**said)
-            store.put(put, first, gone)
+            store.put(put, rounds, gone)
         fresh = sum(screen.id not in known.screens for screen in put)
         labels = counted(len(people), "label")
         few = f"new items get {labels} each, not {per_item}: too few annotators are left"
@@ -218,7 +288,7 @@ def reassign(study: str | Path, name: str) -> Made:
     left or is revoked gets any. Raises SetupError for a name that is no annotator's."""
     with open_store(Path(study)) as store, store.writing():
         known_person(store, name, also=())
-        orders, first = store.orders, store.calibration
+        orders, first = store.orders, store.for_everybody.keys()
         left, screens = {*store.meta["left"], name}, store.screens
         own = ((n, screens[n].screen.state(store.labels(name, n))) for n in store.assigned(name))
         new = {n for n, state in own if state == "new"}

@@ -151,8 +151,17 @@
       ])),
     );
   };
+  const shade = (i, k) => `c${k < 2 ? 0 : Math.round((4 * i) / (k - 1))}`;
+  const legend = (labels) => {
+    const made = el("ul", "legend");
+    made.append(...labels.map((label, i) => {
+      const item = el("li");
+      item.append(el("span", `swatch ${shade(i, labels.length)}`), born("span", "", label));
+      return item;
+    }));
+    return made;
+  };
   const showUse = () => {
-    const shade = (i, k) => `c${k < 2 ? 0 : Math.round((4 * i) / (k - 1))}`;
     const odd = figures.distribution.flatMap((one) => one.odd);
     $("odd").replaceChildren(...odd.map((sentence) => born("p", "warn", sentence)));
     const some = figures.distribution.some(({ people }) => Object.keys(people).length);
@@ -160,12 +169,6 @@
     $("uses").replaceChildren(
       ...figures.distribution.map(({ metric, labels, people }) => {
         const box = el("div");
-        const legend = el("ul", "legend");
-        legend.append(...labels.map((label, i) => {
-          const item = el("li");
-          item.append(el("span", `swatch ${shade(i, labels.length)}`), born("span", "", label));
-          return item;
-        }));
         box.append(born("h3", "", title(metric)));
         for (const { name } of figures.people) {
           const counts = people[name] || [];
@@ -175,7 +178,7 @@
           line.firstChild.title = name;
           box.append(line);
         }
-        box.append(legend);
+        box.append(legend(labels));
         return box;
       }),
     );
@@ -201,18 +204,58 @@
       return item;
     }));
     showReasons();
-    const open = new Set([...$("said").querySelectorAll("details[open]")].map((box) => box.dataset.place));
-    $("said").replaceChildren(...words.map(({ screen, title: of, text, at: day }) => {
-      const line = el("div", "said");
-      const item = el("details");
-      item.dataset.place = `${screen} ${of} ${text}`;
-      item.append(el("summary", "", `${screen}${of ? `, ${of}` : ""}, ${day.slice(0, 10)}`));
+    kept($("said"), words.map(({ screen, title: of, text, at: day }) => ({
+      screen, head: `${screen}${of ? `, ${of}` : ""}, ${day.slice(0, 10)}`, texts: [text],
+    })));
+    if (!words.length) $("said").append(el("p", "note", "No remark yet."));
+  };
+
+  // --- gold items, and the place in the queue ----------------------------------------------------
+  const showGold = () => {
+    const { gold, missed } = figures;
+    $("gold").hidden = $("to-gold").hidden = !gold.length;
+    const hits = (who, metric, round) => {
+      const found = gold.find((one) => one.who === who && one.metric === metric && one.round === round);
+      return found ? `${number(Math.round(found.value * found.n))} of ${number(found.n)} [${places(found.low)}, ${places(found.high)}]` : "–";
+    };
+    const lines = [...new Map(gold.map(({ who, metric }) => [`${who} ${metric}`, [who, metric]])).values()];
+    $("hits").replaceChildren(table(["Annotator", "Metric", "Qualification round", "Among the others"], lines.map(([who, metric]) => [
+      who, born("span", "", title(metric)), hits(who, metric, "qualification"), hits(who, metric, "main"),
+    ])));
+    kept($("missed"), missed.map(({ screen, metric, known, reason, said }) => {
+      const others = Object.entries(said).map(([who, label]) => `${who} ${label || "cannot tell"}`).join(", ");
+      const texts = [`Known: ${known}. Said: ${others}.`, reason].filter(Boolean);
+      return { screen, head: `${screen}, ${title(metric)}`, texts };
+    }));
+    if (gold.length && !missed.length) $("missed").append(el("p", "note", "Nobody missed one."));
+  };
+  const showByPlace = () => {
+    $("by-place").hidden = !figures.by_place.length;
+    $("places").replaceChildren(...figures.by_place.map(({ metric, labels, thirds }) => {
+      const box = el("div");
+      box.append(born("h3", "", title(metric)));
+      thirds.forEach((counts, i) => {
+        const [name, line] = [["First", "Middle", "Last"][i], el("div", "use")];
+        const parts = counts.map((n, k) => [labels[k], n, shade(k, labels.length)]);
+        line.append(el("span", "", name), stack(`${name} third`, parts), el("span", "", number(counts.reduce((a, b) => a + b, 0))));
+        box.append(line);
+      });
+      box.append(legend(labels));
+      return box;
+    }));
+  };
+  // Lines about items, each of which opens the item's texts; what is open stays so.
+  const kept = (place, lines) => {
+    const open = new Set([...place.querySelectorAll("details[open]")].map((box) => box.dataset.place));
+    place.replaceChildren(...lines.map(({ screen, head, texts }) => {
+      const [line, item] = [el("div", "said"), el("details")];
+      item.dataset.place = `${head} ${texts}`;
+      item.append(born("summary", "", head));
       item.addEventListener("toggle", () => item.open && item.children.length < 2 && showItem(item, screen));
       item.open = open.has(item.dataset.place);
-      line.append(item, born("span", "text", text));
+      line.append(item, ...texts.map((text) => born("p", "text", text)));
       return line;
     }));
-    if (!words.length) $("said").append(el("p", "note", "No remark yet."));
   };
 
   // --- over time, and the pace -------------------------------------------------------------------
@@ -283,6 +326,11 @@
     const own = figures.distribution.filter(({ metric }) => ["", metric].includes($("by-question").value));
     choices("by-label", [["", "any"], ...[...new Set(own.flatMap(({ labels }) => labels))].map((label) => [`=${label}`, label]), ["=", "cannot tell"]]);
   };
+  // A label with the words that were highlighted as its reason.
+  const quoted = (line, quotes) => {
+    line.append(...quotes.map((words) => born("q", "", words)));
+    return line;
+  };
   const detail = (one, width) => {
     const [row, cell, pair] = [el("tr", "detail"), el("td"), el("div", "pair")];
     const [texts, said] = [el("div", "texts"), el("div")];
@@ -292,7 +340,7 @@
       const words = (label) => (label === "" ? "cannot tell" : options.find(({ value }) => value === label)?.text || label);
       const list = el("ul", one.differ.includes(key) ? "given" : "same");
       for (const [who, labels] of Object.entries(one.labels))
-        if (typeof labels[key] === "string") list.append(born("li", "", `${who}: ${words(labels[key])}`));
+        if (typeof labels[key] === "string") list.append(quoted(born("li", "", `${who}: ${words(labels[key])}`), one.quotes[who][key]));
       if (list.children.length) said.append(born("b", "", name), list);
     }
     for (const [who, remark] of Object.entries(one.remarks)) said.append(born("p", "text", `${who}: “${remark}”`));
@@ -324,7 +372,7 @@
       sign.title = `${who}: ${state}`;
       return [sign];
     });
-    return [[open], one.calibration ? "calibration" : "main", ...states, one.differ.length ? "≠" : ""];
+    return [[open], one.round, ...states, one.differ.length ? "≠" : ""];
   };
   const loadItems = async () => {
     showFilter();
@@ -430,7 +478,7 @@
       $("case").focus({ preventScroll: true });
     });
     try {
-      const { sections } = await ask(`api/lead/screen/${screen}`);
+      const { items: [{ sections }] } = await ask("api/lead/items", { screen });
       box.append(...sections.flatMap((section) => [born("h3", "", section.heading), textBox(section)]), ...(n < 0 ? [] : [go]));
     } catch (error) {
       failed(error);
@@ -503,7 +551,7 @@
       texts.append(born("h4", "", section.heading), textBox(section));
     const said = el("ul", "given");
     const name = (value) => field.options.find((option) => option.value === value)?.text || value;
-    said.append(...one.labels.map((label) => born("li", "", name(label))), ...one.remarks.map((remark) => born("li", "", `“${remark}”`)));
+    said.append(...one.labels.map((label, i) => quoted(born("li", "", name(label)), one.quotes[i])), ...one.remarks.map((remark) => born("li", "", `“${remark}”`)));
     const remark = el("textarea");
     remark.maxLength = 10000;
     remark.dir = "auto";
@@ -587,7 +635,7 @@
       figures = await ask("api/lead");
       $("study").textContent = figures.study;
       document.title = `${figures.study.slice(0, 60)} · labels so far`;
-      for (const show of [showProgress, showAgreement, showOverTime, showPace, showUse, showRest]) show();
+      for (const show of [showProgress, showAgreement, showOverTime, showPace, showUse, showByPlace, showGold, showRest]) show();
       showAccess(figures.access);
       if (!document.querySelector("#matrix [aria-expanded=true]")) await loadItems();
       if (untouched()) await loadCases();

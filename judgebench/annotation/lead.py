@@ -17,8 +17,16 @@ import numpy as np
 from judgebench.alignment.annotators import AGREEMENT_STATISTICS, Votes
 from judgebench.alignment.caveats import odd_uses
 from judgebench.annotation.export import key_of, rows_of
-from judgebench.annotation.screens import CANNOT_TELL, Field, Screen, State, Wanted
-from judgebench.annotation.store import WITHOUT_RUBRIC, Given, Store, by_screen
+from judgebench.annotation.screens import (
+    CANNOT_TELL,
+    SPANS,
+    Field,
+    Screen,
+    State,
+    Wanted,
+    spans_in,
+)
+from judgebench.annotation.store import ROUNDS, WITHOUT_RUBRIC, Given, Store, by_screen
 from judgebench.data.columns import quoted, to_csv
 from judgebench.errors import Problem, SetupError
 from judgebench.files import to_line
@@ -30,13 +38,13 @@ from judgebench.results.shown import Shown
 from judgebench.results.tables import DASH
 from judgebench.rubric import Metric, Rubric
 from judgebench.stats.arrays import value_counts
+from judgebench.stats.intervals import clopper_pearson
 from judgebench.stats.resample import Resampling
 from judgebench.studies.study import Study, study_of
 from judgebench.studies.truth import TruthConfig
 from judgebench.words import counted, listed
 
 MOST_LISTED = 500  # disagreements, and texts that annotators wrote
-ROUNDS = ("main", "calibration")
 _TOGETHER, _MOST_GROUPS = 10, 12  # items in a group whose agreement is shown, and groups
 Place = tuple[str, str]  # a screen and a field on it
 _RANKING = "ranking"  # the task whose last label is no severe one
@@ -44,6 +52,11 @@ _AGREEMENT = [AGREEMENT_STATISTICS[key] for key in ("alpha", "observed")]
 _COUNTS = ("Done", "Of", "Skipped", "Cannot tell", "Seconds per item")
 _PROGRESS = Layout("progress", "Progress", ("Annotator",), beside=_COUNTS)
 _BY = ("metric", "round")
+_GOLD = Layout(
+    "gold", "Gold items: known labels found", ("Annotator", "Metric"),
+    beside=("Qualification round", "Among the others"),
+)  # fmt: skip
+_GOLD_ROUNDS = ("qualification", "main")
 _RESAMPLING = Resampling(resamples=1000)
 _WEEK, _DAY = timedelta(days=7), timedelta(days=1)
 
@@ -77,6 +90,8 @@ class Collected(Shown):
             "overlaps": list(self._overlaps(main)),
             "agreement": [row.plain() for row in self.agreement],
             "distribution": [_distribution(*one) for one in self._metrics()],
+            "by_place": list(self._by_place(main)), "gold": [row.plain() for row in self.gold],
+            "missed": list(self._missed()),
             "severe": list(self._severe(main & self.complete)),
             "words": list(self._words())[:MOST_LISTED], "reasons": list(self._reasons()),
             "looks": {"declared": self.meta.get("looks", []), "made": self.looks},
@@ -102,7 +117,7 @@ class Collected(Shown):
 
     def in_round(self, name: str) -> set[str]:
         """The screens of that round."""
-        return {s for s, one in self.stored.items() if one.calibration == (name != ROUNDS[0])}
+        return {s for s, one in self.stored.items() if one.round == name}
 
     def _far(self, name: str) -> dict[str, int]:
         screens = self.in_round(name)
@@ -187,15 +202,17 @@ class Collected(Shown):
 
     @cached_property
     def _studies(self) -> list[Study]:
-        """All labels of annotators; metrics that are asked of the same rows in one study."""
+        """All labels of annotators but those of gold items; metrics that are asked of the same rows
+        in one study."""
+        gold = self.in_round("gold")
         labels = [
             HumanLabel(_item(name, field), who, field.metric, label)
             for (who, name), given in self.labels.items()
             for field in (self.screens[name].asked(given) if who != ADJUDICATED else ())
-            if field.options and (label := given.get(field.key))
+            if name not in gold and field.options and (label := given.get(field.key))
         ]
         rows = defaultdict[str, dict[str, Answer]](dict)
-        for screen in self.screens.values():
+        for screen in (one for name, one in self.screens.items() if name not in gold):
             for field in screen.fields:  # the hash stands for the texts: repeats are one group
                 item = _item(screen.id, field)
                 rows[field.metric][item] = Answer(
@@ -233,6 +250,71 @@ class Collected(Shown):
             if one.formula
         )
         return Results(tuple(rows))
+
+    @property
+    def _of_gold(self) -> Iterator[tuple[str, str, str, str]]:
+        """The labels on gold items: who, screen, metric, label."""
+        known = {name: self.known[name]["labels"] for name in self.known.keys() & self.screens}
+        for who in sorted(self.assigned):
+            for name in sorted(known):
+                given = self.labels.get((who, name), {})
+                said = ((metric, given.get(metric)) for metric in known[name])
+                yield from (
+                    (who, name, metric, label) for metric, label in said if label is not None
+                )
+
+    @cached_property
+    def known(self) -> Mapping[str, Any]:
+        """What is known of gold items, by screen."""
+        return dict(self.meta.get("gold", {}))
+
+    @cached_property
+    def gold(self) -> Results:
+        """How often each annotator gave the known label, in the qualification round and among the
+        others, by metric; "cannot tell" is no known label."""
+        hits = defaultdict[tuple[str, str, str], list[bool]](list)
+        for who, name, metric, label in self._of_gold:
+            of = "qualification" if self.known[name]["first"] else "main"
+            hits[who, metric, of].append(label == self.known[name]["labels"][metric])
+        rows = (
+            Row(
+                "gold",
+                "hits",
+                clopper_pearson(sum(x), len(x)),
+                "",
+                metric,
+                {"who": who, "round": of},
+            )
+            for (who, metric, of), x in hits.items()
+        )
+        return Results(tuple(rows))
+
+    def _missed(self) -> Iterator[dict[str, Any]]:
+        """The gold items on which somebody gave another label than the known one, and who did."""
+        missed = defaultdict[tuple[str, str], dict[str, str]](dict)
+        for who, name, metric, label in self._of_gold:
+            if label != self.known[name]["labels"][metric]:
+                missed[name, metric][who] = label
+        for (name, metric), said in sorted(missed.items()):
+            about = {"screen": name, "metric": metric, "known": self.known[name]["labels"][metric]}
+            yield about | {"reason": self.known[name]["reason"], "said": said}
+
+    def _by_place(self, screens: set[str]) -> Iterator[dict[str, Any]]:
+        """How often each label was given in the first, the middle and the last third of everybody's
+        items: who changes with practice or gets tired shows here."""
+        third = dict[Place, int]()
+        for who, own in self.assigned.items():
+            main = [name for name in own if name in screens]
+            third |= {(who, name): 3 * n // len(main) for n, name in enumerate(main)}
+        for metric in self.rubric:
+            counts = [[0] * len(metric.labels) for _ in range(3)]
+            for at in third.keys() & self.labels.keys():
+                for field in self.screens[at[1]].asked(self.labels[at]):
+                    label = self.labels[at].get(field.key)
+                    if field.metric == metric.id and label in metric.label_texts:
+                        counts[third[at]][metric.index(label)] += 1
+            if any(map(any, counts)):
+                yield {"metric": metric.id, "labels": metric.label_texts, "thirds": counts}
 
     def _over_time(self, screens: set[str]) -> Iterator[dict[str, Any]]:
         """The observed agreement on complete items, in groups of one size or nearly so, in the
@@ -288,7 +370,9 @@ class Collected(Shown):
     def _fits(self, name: str, wanted: Wanted, differ: Collection[str]) -> bool:
         screen, text = self.screens[name], wanted.text.casefold()
         texts = (name, *(section.text for section in screen.sections))
-        if (wanted.differ and name not in differ) or not any(text in x.casefold() for x in texts):
+        if (wanted.screen or name) != name or (wanted.differ and name not in differ):
+            return False
+        if not any(text in x.casefold() for x in texts):
             return False
         people = [wanted.annotator] if wanted.annotator else [*self.states]
         own = [who for who in people if name in self.states.get(who, {})]
@@ -308,12 +392,21 @@ class Collected(Shown):
         shown = screen.shown_to(ADJUDICATED, self.meta.get("seed", 0), screen.parts - 1)
         last = {who: self.last[who, name].remark for who in people if (who, name) in self.last}
         return {
-            "screen": name, "calibration": self.stored[name].calibration,
+            "screen": name, "round": self.stored[name].round,
             "sections": shown["sections"], "fields": shown["fields"],
             "states": {who: own[name] for who, own in self.states.items() if name in own},
             "labels": {who: self.labels.get((who, name), {}) for who in people},
             "remarks": {who: remark for who, remark in last.items() if remark},
+            "quotes": {
+                who: {one.key: self._quotes(who, name, one.key) for one in screen.fields}
+                for who in people
+            },
         }  # fmt: skip
+
+    def _quotes(self, who: str, name: str, key: str) -> list[str]:
+        """The words that somebody marked as the reason for a label."""
+        said = self.labels.get((who, name), {}).get(SPANS + key)
+        return [span["text"] for span in spans_in(self.screens[name], said)]
 
     @property
     def _rows(self) -> Iterator[dict[str, str]]:
@@ -322,12 +415,16 @@ class Collected(Shown):
             asked = self.screens[one.screen].asked(self.labels[one.annotator, one.screen])
             metric = next((field.metric for field in asked if field.key == one.field), "")
             if metric and one.label is not None:
-                about = {"round": ROUNDS[self.stored[one.screen].calibration], "metric": metric}
+                about = {"round": self.stored[one.screen].round, "metric": metric}
+                if self.meta.get("spans"):
+                    given = self.labels[one.annotator, one.screen]
+                    about["spans"] = given.get(SPANS + one.field) or ""
                 yield {key: str(value) for key, value in (asdict(one) | about).items()}
 
     def csv(self) -> str:
         """The labels as a table that a spreadsheet opens without running any text."""
         columns = [*(field.name for field in fields(Given)), "round", "metric"]
+        columns += ["spans"] if self.meta.get("spans") else []
         rows = ([quoted(row[column]) for column in columns] for row in self._rows)
         return to_csv(columns, rows).decode()
 
@@ -362,8 +459,8 @@ class Collected(Shown):
         """Fields on which the labels of two annotators or more differ: those that wait for an
         adjudication first, the most severe first.
 
-        Nothing in it says whose a label is: labels go from the least severe on, and remarks by the
-        alphabet.
+        Nothing in it says whose a label is: labels go from the least severe on, with the words
+        that were marked as the reason of each, and remarks by the alphabet.
         """
         remarks = defaultdict[str, list[str]](list)
         for (who, name), one in self.last.items():
@@ -377,6 +474,13 @@ class Collected(Shown):
             about = {"screen": name, "hash": screen.hash, "metric": metric.id, "field": asked}
             about["sections"] = shown["sections"]
             about["labels"] = [metric.label_texts[i] for i in labels]
+            given_by = {who: self.labels.get((who, name), {}).get(key) for who in self.assigned}
+            said = [
+                (metric.index(label), self._quotes(who, name, key))
+                for who, label in given_by.items()
+                if label in metric.label_texts
+            ]
+            about["quotes"] = [quotes for _, quotes in sorted(said)]
             about["remarks"] = sorted(remarks[name])
             found.append({**about, "adjudication": given and asdict(given)})
         return found
@@ -428,7 +532,13 @@ class Collected(Shown):
         note = "In brackets: 95 % intervals, by resampling whole groups of items."
         title = f"Agreement in the {now} round"
         agreement = Layout(title.lower(), title, ("Metric",), (note,), numbers).listing(agreed)
-        tables = (_PROGRESS.listing(people), agreement)
+        found = self.gold.pivot("gold", "who", "metric", "round")
+        hits = {at: row["hits"] for at, row in found.items()}
+        gold = [
+            (who, self.titles[metric], *(_hits(hits.get((who, metric, of))) for of in _GOLD_ROUNDS))
+            for who, metric in dict.fromkeys(at[:2] for at in hits)
+        ]
+        tables = (_PROGRESS.listing(people), agreement, *([_GOLD.listing(gold)] if gold else []))
         blocks = (Block(text=tuple(self._said()), tables=tables, on_screen=True),)
         return Part("annotate", "labels so far", self.results, blocks, screen=blocks)
 
@@ -443,6 +553,11 @@ class Collected(Shown):
             settled = "".join(f", {n} {reason}" for reason, n in one["reasons"].items())
             yield f"{self.titles[one['metric']]}: {counted(one['of'], 'disagreement')}{settled}."
         yield from (sentence for look in self.looks for sentence in look["said"])
+
+
+def _hits(row: Row | None) -> str:
+    found = row.estimate if row else None
+    return f"{round((found.value or 0) * found.n)} of {found.n}" if found else DASH
 
 
 def _item(screen: str, field: Field) -> str:

@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 from pydantic import Field as Limits
+from pydantic import TypeAdapter, ValidationError
 
 from judgebench.people.markdown import markdown_tree
 from judgebench.records import content_hash
@@ -19,16 +20,21 @@ LETTERS = string.ascii_uppercase
 WHOLE, SKIP = "", "skip"  # the field and the label of a screen that is skipped
 PART = "part"  # the field that says how many parts were shown to the end
 CANNOT_TELL = ""
+# Before the key of a field: the field of the words that are the reason for its label, as a JSON
+# list of [section, start, end], counted in characters from 0.
+SPANS = "spans "
+_SPANS = TypeAdapter(tuple[tuple[int, int, int], ...])
 
 Labels = Mapping[str, str | None]  # by field; None where a label was taken back
 State = Literal["new", "begun", "skipped", "done"]
 
 
 class Wanted(Strict):
-    """The items that the lead looks for: those of `annotator`, in that `state`, with that
-    `label` on the `metric` (`""`: cannot tell), on which people `differ`, whose texts hold `text`.
-    What is empty, or None, does not matter. At most `most` of them are shown."""
+    """The items that the lead looks for: the one `screen`, those of `annotator`, in that `state`,
+    with that `label` on the `metric` (`""`: cannot tell), on which people `differ`, whose texts
+    hold `text`. What is empty, or None, does not matter. At most `most` of them are shown."""
 
+    screen: str = ""
     state: State | Literal[""] = ""
     annotator: str = ""
     metric: str = ""
@@ -106,7 +112,7 @@ class Screen(Strict):
         or go. Empty for a field that is not there; the whole screen is a field too."""
         if key in (WHOLE, PART):
             return self.hash
-        field = self.field(key)
+        field = self.field(key.removeprefix(SPANS))
         return content_hash([self._texts, field.model_dump(mode="json")]) if field else ""
 
     @cached_property
@@ -169,6 +175,7 @@ class Screen(Strict):
             "revealed": revealed,
             "sections": [
                 {
+                    "n": self.sections.index(s),
                     "heading": s.heading if s.slot is None else f"{s.heading} {letter[s.slot]}",
                     "text": s.text,
                     "tree": markdown_tree(s.text),
@@ -180,6 +187,22 @@ class Screen(Strict):
             ],
             "fields": [_shown_field(field, letter) for field in fields],
         }
+
+
+def spans_in(screen: Screen, said: str | None) -> list[dict[str, Any]]:
+    """The words that are marked: `section`, its `heading`, `start`, `end` and `text`. Empty where
+    anything is no part of a text."""
+    try:
+        spans = _SPANS.validate_json(said or "[]", strict=True)
+    except ValidationError:
+        return []
+    texts = [(s.heading, s.text) for s in screen.sections]
+    if not all(0 <= n < len(texts) and 0 <= a < b <= len(texts[n][1]) for n, a, b in spans):
+        return []
+    return [
+        {"section": n, "heading": texts[n][0], "start": a, "end": b, "text": texts[n][1][a:b]}
+        for n, a, b in spans
+    ]
 
 
 def _shown_field(field: Field, letter: Mapping[int, str]) -> dict[str, Any]:

@@ -281,7 +281,6 @@ class Server:
             web.post("/api/events", self._events),
             web.get("/api/lead", self._computed("figures")),
             web.get("/api/lead/disagreements", self._computed("disagreements")),
-            web.get("/api/lead/screen/{id}", self._whole_screen),
             web.post("/api/lead/adjudicate", self._adjudicate),
             web.post("/api/lead/items", self._items),
             web.get("/api/lead/labels.{kind:csv|jsonl}", self._labels),
@@ -366,14 +365,6 @@ class Server:
         if shown is None:
             raise Refused(404, "This item is not among yours.")
         return web.json_response(shown)
-
-    async def _whole_screen(self, request: web.Request) -> web.Response:
-        self._session(request)
-        stored = self.reading.screens.get(request.match_info["id"])
-        if stored is None:
-            raise Refused(404, "There is no such item.")
-        screen, seed = stored.screen, self.reading.meta.get("seed", 0)
-        return web.json_response(screen.shown_to(ADJUDICATED, seed, screen.parts - 1))
 
     async def _events(self, request: web.Request) -> web.Response:
         session, name, _ = self._session(request)

@@ -26,7 +26,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator
 from pydantic import Field as Limits
 
-from judgebench.annotation.screens import PART, SKIP, WHOLE, Labels, Screen, State
+from judgebench.annotation.screens import PART, SKIP, SPANS, WHOLE, Labels, Screen, State, spans_in
 from judgebench.errors import Problem, SetupError
 from judgebench.people.markdown import markdown_tree
 from judgebench.people.page import local_page
@@ -38,6 +38,11 @@ KEY, SERVED = Path("key.json"), Path("served/study.sqlite")  # in the folder of 
 LEAD = "lead"  # the name behind the lead's link
 WITHOUT_RUBRIC = ("ranking", "review")  # tasks
 WEEK = 7 * 24 * 3600
+# The round of a screen, by the number that the file keeps. All but the first are for everybody; the
+# last is that of gold items which are items of the study as well.
+ROUNDS = ("main", "calibration", "gold")
+_ROUNDS = (*ROUNDS, "main")
+ALSO_GOLD = 3
 ADDRESS = "http://127.0.0.1:8765"
 _HERE = Path(__file__).parent
 
@@ -53,6 +58,8 @@ def work_of(store: Store, name: str) -> dict[str, Any]:
         meta, screens, times = store.meta, store.screens, store.times(name)
         labels = by_screen(store.given(name))
         own = [(key, screens[key]) for key in store.assigned(name)]
+    gold = meta.get("gold", {})
+    first = {key for key, known in gold.items() if known["first"]}
     states = {key: stored.screen.state(labels[name, key]) for key, stored in own}
     done = [key for key, state in states.items() if state == "done"]
     return {
@@ -61,12 +68,16 @@ def work_of(store: Store, name: str) -> dict[str, Any]:
             "text": meta["guidelines"], "tree": markdown_tree(meta["guidelines"]),
         },
         "instructions": _instructions(meta),
-        "auto_advance": bool(meta.get("auto_advance")),
+        "auto_advance": bool(meta.get("auto_advance")), "spans": bool(meta.get("spans")),
         "total": len(own), "done": len(done),
         "seconds_per_item":
             round(median(times[name, key]["ms"] for key in done) / 1000, 1) if done else None,
         "items": [
-            {"id": key, "state": states[key], "calibration": stored.calibration}
+            {
+                "id": key, "state": states[key],
+                "round": "qualification" if key in first
+                else "calibration" * (stored.round == "calibration"),
+            }
             for key, stored in own
         ],
     }  # fmt: skip
@@ -200,10 +211,15 @@ class Saved:
 
 @dataclass(frozen=True)
 class Stored:
-    """A screen, and whether it is of the calibration round."""
+    """A screen and its place among the rounds, as the file keeps it."""
 
     screen: Screen
-    calibration: bool
+    kept: int = 0
+
+    @property
+    def round(self) -> str:
+        """`main`, `calibration`, or `gold` where its labels are not the study's."""
+        return _ROUNDS[self.kept]
 
 
 class Store:
@@ -320,7 +336,7 @@ class Store:
             gone = set(self.meta.get("gone", ()))
             now = {row["id"]: row for row in every if row["id"] not in gone}
             screens = {
-                key: Stored(Screen.model_validate_json(row["content"]), bool(row["calibration"]))
+                key: Stored(Screen.model_validate_json(row["content"]), row["calibration"])
                 for key, row in now.items()
             }
             contents = {(row["id"], row["hash"]): row["content"] for row in every}
@@ -328,13 +344,13 @@ class Store:
         return self._known[1]
 
     def put(
-        self, screens: Sequence[Screen], calibration: Iterable[str] = (), gone: Iterable[str] = ()
+        self, screens: Sequence[Screen], rounds: Mapping[str, int] = {}, gone: Iterable[str] = ()
     ) -> int:
         """Add a version: these screens are new or have changed, those of the ids `gone` are asked
-        no more. Returns its number."""
-        version, first = self.version + 1, set(calibration)
+        no more. `rounds` are those that are not main, by id. Returns the version's number."""
+        version = self.version + 1
         gone = sorted({*self.meta.get("gone", ()), *gone} - {screen.id for screen in screens})
-        rows = [(s.id, version, s.hash, s.model_dump_json(), s.id in first) for s in screens]
+        rows = [(s.id, version, s.hash, s.model_dump_json(), rounds.get(s.id, 0)) for s in screens]
         with self.writing() as connection:
             connection.executemany("INSERT INTO screens VALUES (?, ?, ?, ?, ?)", rows)
             self.set(version=version, gone=gone)
@@ -360,10 +376,10 @@ class Store:
         return {name: self.assigned(name, gone=True) for name in self.annotators}
 
     @property
-    def calibration(self) -> frozenset[str]:
-        """The ids of the screens for everybody, of any version."""
-        rows = self.rows("SELECT id FROM screens WHERE calibration")
-        return frozenset(row["id"] for row in rows)
+    def for_everybody(self) -> dict[str, int]:
+        """The rounds of the screens for everybody, by id, of any version."""
+        rows = self.rows("SELECT id, calibration FROM screens WHERE calibration ORDER BY version")
+        return {row["id"]: row["calibration"] for row in rows}
 
     def assign(self, orders: Mapping[str, Sequence[str]]) -> None:
         """Give these people these screens in this order, and no others."""
@@ -387,7 +403,7 @@ class Store:
             return [self._save(connection, who, events) for who, events in batches]
 
     def _save(self, connection: sqlite3.Connection, who: str, events: Sequence[Event]) -> Saved:
-        known = self.screens
+        known, spans = self.screens, self.meta.get("spans")
         own = set(known) if who == ADJUDICATED else set(self.assigned(who))
         saved, refused = list[str](), dict[str, str]()
         labels = {screen: self.labels(who, screen) for screen in {e.screen for e in events}}
@@ -401,6 +417,7 @@ class Store:
             if e.screen in own:
                 screen = known[e.screen].screen
                 why = _refusal(e, screen, labels[e.screen], every=who == ADJUDICATED)
+                why = "is not asked" if e.field.startswith(SPANS) and not spans else why
             if before is not None:
                 why = "" if tuple(before) == same else "has the id of another label"
             if why:
@@ -547,12 +564,17 @@ def _refusal(event: Event, screen: Screen, labels: Labels, every: bool) -> str:
         fits = event.label == str(following) and following < screen.parts
         fits = fits and screen.complete(labels, following - 1)
         return "" if fits or event.label == labels.get(PART) else "this part is not complete"
-    field = screen.field(event.field)
+    asked = event.field.removeprefix(SPANS)
+    field = screen.field(asked)
     revealed = field.part if field and every else screen.revealed(labels)
     if field is None or field.part > revealed:
         return "is not asked"
     if field.part < revealed:
         return "can no longer be changed: the next part was shown"
+    if asked != event.field:
+        return (
+            "" if event.label is None or spans_in(screen, event.label) else "is no part of a text"
+        )
     if event.label and field.options and event.label not in field.values:
         return "is no label"
     return ""

@@ -187,7 +187,9 @@ def _rest(named: dict[str, str], labels: LabelSpec | None, who: str) -> list[str
     if labels is not None:
         read |= {c for c in (labels.metric, labels.label, *labels.metrics.values()) if c}
         read |= {labels.annotator.column or ""} if labels.annotator else set()
-        read |= {named.get(x, "") for x in ("study", "made_blind")}  # what an annotation study adds
+        read |= {
+            named.get(x, "") for x in ("study", "made_blind", "spans")
+        }  # what an annotation study adds
     return [column for column in named.values() if column not in read]
 
 

@@ -67,7 +67,7 @@ def small_study(
     }
     meta |= {"rubric": rubric.model_dump(mode="json")}
     with closing(Store.create(folder / SERVED, meta)) as store:
-        store.put(made, calibration=[made[0].id])
+        store.put(made, {made[0].id: 1})
         store.assign(orders or {"ann": ["s1", "s2", "s3"], "ben": ["s2"]})
     return folder
 

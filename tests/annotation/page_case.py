@@ -156,7 +156,7 @@ def study(folder: Path, *screens: Screen, **meta: Any) -> Path:
     """A study of ann and ben, who both label everything; the first item is for calibration."""
     given = {"name": "demo", "task": "labels", "seed": 7, "guidelines": GUIDE, "study": "hash"}
     with closing(Store.create(folder / SERVED, {**given, **meta})) as store:
-        store.put(screens, calibration=[screens[0].id])
+        store.put(screens, {screens[0].id: 1})
         store.assign({name: [s.id for s in screens] for name in ("ann", "ben")})
     return folder
 

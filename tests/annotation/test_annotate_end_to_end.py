@@ -72,7 +72,7 @@ def labelled_by_http(study: Path, labels: pd.DataFrame) -> set[tuple[str, str]]:
                     for f in shown["screen"]["fields"]
                 ]
                 assert len(person.save(*events)["saved"]) == len(events) == 3
-                if not item["calibration"]:
+                if item["round"] != "calibration":
                     done.add((item_id, who))
     return done
 

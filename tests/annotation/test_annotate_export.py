@@ -52,7 +52,7 @@ def write_key(folder: Path, task: str, behind: object, study: str = HASH) -> Non
 def made(folder: Path, *screens: Screen, first: Sequence[str] = ()) -> Store:
     """A study of those screens, labelled by ann and ben; s1 is the item i1."""
     store = Store.create(folder / "served" / "study.sqlite", {"study": HASH})
-    store.put(screens, first)
+    store.put(screens, dict.fromkeys(first, 1))
     store.assign({name: [one.id for one in screens] for name in ("ann", "ben")})
     behind = {
         one.id: {

@@ -70,7 +70,7 @@ def test_everybody_gets_a_link_and_the_table_of_overlaps_is_printed(tmp_path: Pa
             assert store.who(session) == (name, "lead" if name == "lead" else "annotator")
         assert len(store.assigned("ann")) == 9
         first = set(store.assigned("ann")[:3])
-        assert first == {n for n, stored in store.screens.items() if stored.calibration}
+        assert first == {n for n, stored in store.screens.items() if stored.round == "calibration"}
         assert {"name", "task", "seed", "guidelines", "rubric", "study"} <= store.meta.keys()
 
 
@@ -312,7 +312,9 @@ def test_somebody_who_joins_gets_calibration_and_new_items(tmp_path: Path) -> No
         for name, had in before.items():
             assert store.assigned(name)[: len(had)] == had
         hers = store.assigned("dot")
-        assert {name for name in hers if store.screens[name].calibration} == set(hers[:2])
+        assert {name for name in hers if store.screens[name].round == "calibration"} == set(
+            hers[:2]
+        )
         assert len(hers) > 2
         given = [store.assigned(name) for name in store.annotators]
         fresh = [f"s{n:04}" for n in range(13, 19)]

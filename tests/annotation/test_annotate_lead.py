@@ -52,7 +52,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
             "rubric": RUBRIC.model_dump(mode="json")}  # fmt: skip
     made = Store.create(tmp_path / "study.sqlite", meta)
     every = [screen(i) for i in range(8)]
-    made.put(every, ["s0", "s1"])
+    made.put(every, {"s0": 1, "s1": 1})
     both = [one.id for one in every]
     made.assign({"ann": both, "ben": both, "cem": ["s0", "s1", "s2", "s3"]})
     yield made

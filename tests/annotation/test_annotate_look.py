@@ -40,7 +40,7 @@ def study(tmp_path: Path) -> Path:
     meta = {"name": "labels", "task": "labels", "looks": [8, 16], "study": "x",
             "rubric": RUBRIC.model_dump(mode="json")}  # fmt: skip
     with closing(Store.create(folder / SERVED, meta)) as store:
-        store.put(screens, [f"s{SCREENS}"])
+        store.put(screens, {f"s{SCREENS}": 1})
         store.assign({who: [one.id for one in screens] for who in ("ann", "ben")})
     named = {
         f"s{i}": {"harm": Target(columns={"item_id": f"item-{i}"}, metric="harm")}

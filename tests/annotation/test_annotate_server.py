@@ -38,6 +38,7 @@ def test_work_is_the_persons_own_in_their_order_with_how_far_they_are(site: Runn
     assert work == {
         "study": "small", "annotator": "ann", "task": "labels",
         "guidelines": {"text": "Be kind.", "tree": None}, "auto_advance": False,
+        "spans": False,
         "instructions": {
             "text": "Give each answer one label for each metric.",
             "metrics": [
@@ -48,9 +49,9 @@ def test_work_is_the_persons_own_in_their_order_with_how_far_they_are(site: Runn
         },
         "total": 3, "done": 0, "seconds_per_item": None,
         "items": [
-            {"id": "s1", "state": "new", "calibration": True},
-            {"id": "s2", "state": "new", "calibration": False},
-            {"id": "s3", "state": "new", "calibration": False},
+            {"id": "s1", "state": "new", "round": "calibration"},
+            {"id": "s2", "state": "new", "round": ""},
+            {"id": "s3", "state": "new", "round": ""},
         ],
     }  # fmt: skip
     both = ann.event("s1", "harm", "no", visible_ms=3000), ann.event("s1", "tone", "", visible_ms=4)
@@ -216,10 +217,11 @@ def test_lead_and_annotators_have_routes_of_their_own(site: Running) -> None:
     lead.cookies |= ann.cookies
     assert lead.gets("/api/work")["annotator"] == "ann"
     assert lead.asks("POST", "/api/lead/adjudicate", adjudicated).status == 200
-    assert ann.asks("GET", "/api/lead/screen/s3").status == 403
-    headings = [one["heading"] for one in lead.gets("/api/lead/screen/s3")["sections"]]
+    assert ann.asks("POST", "/api/lead/items", {"screen": "s3"}).status == 403
+    found = lead.asks("POST", "/api/lead/items", {"screen": "s3"}).value["items"]
+    headings = [section["heading"] for one in found for section in one["sections"]]
     assert headings == ["Response A", "Response B", "Assessment"]
-    assert lead.asks("GET", "/api/lead/screen/s9").status == 404
+    assert lead.asks("POST", "/api/lead/items", {"screen": "s9"}).value["items"] == []
 
 
 def test_an_adjudication_is_kept_beside_the_labels(site: Running) -> None:

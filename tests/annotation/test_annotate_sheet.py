@@ -57,7 +57,7 @@ def test_a_sheet_is_one_file_about_one_person(study: Path, tmp_path: Path, call:
 def test_a_second_part_is_in_no_file(tmp_path: Path, call: Call) -> None:
     study, to = small_study(tmp_path / "study"), tmp_path / "ann.html"
     code, _, err = call("annotate", "sheet", str(study), "ann", "--to", str(to))
-    assert (code, "two-part" in err, to.exists()) == (2, True, False)
+    assert (code, "the assessment" in err, to.exists()) == (2, True, False)
 
 
 def test_events_are_added_once_and_what_does_not_fit_is_named(study: Path, call: Call) -> None:

@@ -240,6 +240,11 @@ def test_answers_alone_get_an_example_and_a_template(start, call, tmp_path: Path
     bench.write_text(bench.read_text().replace("[data.yaml]", "[data.yaml, labels-template.csv]"))
     code, told, _ = call("check", bench)
     assert (code, "3 human labels" in told) == (0, True)
+    # The command that collects labels is named, and works as it is printed.
+    assert f"Collect labels: judgebench annotate init {bench} --to study" in out
+    bench.write_text(f"{bench.read_text()}annotate: {{annotators: [ann, ben]}}\n")
+    code, told, err = call("annotate", "init", bench, "--to", tmp_path / "study")
+    assert (code, "3 items" in told) == (0, True), err
 
 
 def test_odd_names_and_labels_come_through(start, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]

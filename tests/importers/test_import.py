@@ -318,6 +318,25 @@ def test_a_log_without_scores_gives_answers_to_label(tmp_path: Path) -> None:
     assert "no scorer was run: there are no verdicts" in report.found
 
 
+def test_answers_that_are_not_labelled_yet_name_the_command_that_collects_labels(
+    call: Any, tmp_path: Path
+) -> None:
+    log = json.loads((FILES / "inspect.json").read_text())
+    said = {}
+    for name in ("scored", "not scored"):
+        folder = tmp_path / name.replace(" ", "-")
+        folder.mkdir()
+        file = written(folder, json.dumps(log))
+        code, said[name], err = call("import", file, "--to", folder / "to")
+        assert (code, err) == (0, "")
+        for sample in log["samples"]:
+            sample["scores"] = None
+        log["eval"]["scorers"] = []
+    bench = tmp_path / "scored" / "to" / "bench.yaml"
+    assert f"Collect labels: judgebench annotate init {bench} --to study" in said["scored"]
+    assert "Have people label the answers with `judgebench annotate`" in said["not scored"]
+
+
 def test_a_log_in_which_every_sample_failed_is_an_error(tmp_path: Path) -> None:
     log = json.loads((FILES / "inspect.json").read_text())
     log["samples"] = [sample for sample in log["samples"] if sample["id"] == "fine"]
