@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from judgebench.api import align as align
     from judgebench.api import analyse as analyse
     from judgebench.api import annotate as annotate
+    from judgebench.api import audit as audit
     from judgebench.api import check as check
     from judgebench.api import collected as collected
     from judgebench.api import compare as compare
@@ -79,9 +80,10 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "api": (
-        "agreed", "align", "analyse", "annotate", "check", "collected", "compare", "consistency",
-        "contradicted", "correlate", "decide", "estimate", "export_judge", "load_bench", "open_run",
-        "prefer", "rank", "report", "run", "score", "stress", "study", "tune",
+        "agreed", "align", "analyse", "annotate", "audit", "check", "collected", "compare",
+        "consistency", "contradicted", "correlate", "decide", "estimate", "export_judge",
+        "load_bench", "open_run", "prefer", "rank", "report", "run", "score", "stress",
+        "study", "tune",
     ),
     "models.contract": ("Backend", "Message", "Reply", "Request"),
     "decisions.rule": ("DecisionRule",),

@@ -62,7 +62,7 @@ class _Front(Group):
         "Start": ("decide", "init", "check", "demo"),
         "Judge": ("run", "compare", "stress"),
         "Labels": ("annotate", "import"),
-        "Report": ("report", "align", "estimate"),
+        "Report": ("report", "align", "estimate", "audit"),
     }
     rest = "More"
 

@@ -37,7 +37,7 @@ from judgebench.results.part import (
     urgent,
 )
 from judgebench.results.strip import lane_strip, limits_of, standing_strip
-from judgebench.results.tables import Cell, Table, footnotes
+from judgebench.results.tables import Cell, Table, anchor, footnotes
 from judgebench.words import listed, printable
 
 _HERE = Path(__file__).parent
@@ -64,14 +64,17 @@ def to_html(parts: Sequence[Part], name: str, images: Sequence[bytes] = ()) -> s
     standings = [standing for part in parts for standing in part.standings]
     said = blocks_of([part for part in parts if part.standings], lead=True)  # by the standings
     open_at_once = [] if standings else _opened(parts)
+    ahead = blocks_of([part for part in parts if part.on_page_alone], lead=True)
+    told = (*open_at_once, *said, *ahead)
     return _environment().get_template("page.html.jinja").render(
         title=_title(parts, name, standings),
         facts=[fact for part in parts for fact in part.facts],
         answers=[part.answer for part in parts if part.answer],
         groups=list(_groups(standings, items)), within=margin_words(standings),
         urgent=[note.partition(": ")[::2] for note in urgent(parts)], notes=caveats(parts),
+        ahead=[section for block, section in shown if block in ahead],
         first=[section for block, section in shown if block in open_at_once],
-        questions=_questions(parts, [x for x in shown if x[0] not in (*open_at_once, *said)]),
+        questions=_questions(parts, [x for x in shown if x[0] not in told]),
         items=json_for_page(items.data()) if items else None,
         n_items=len(items.ids) if items else 0,
         style=Markup((_HERE / "page.css").read_text(encoding="utf-8")),
@@ -105,7 +108,7 @@ def _environment() -> Environment:
     environment = page_environment(_HERE, printable)
     environment.filters["breakable"] = _breakable
     environment.globals["footnotes"] = footnotes
-    environment.globals |= {"lane_strip": lane_strip, "number": _number}
+    environment.globals |= {"lane_strip": lane_strip, "number": _number, "anchor": anchor}
     return environment
 
 

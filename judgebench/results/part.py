@@ -194,8 +194,13 @@ class Part:
 
     @property
     def standings(self) -> tuple[Standing, ...]:
-        """An outcome each, by metric and then by judge."""
-        return tuple(one for block in self.screen for one in block.standings)
+        """An outcome each, by metric and then by judge: of the screen, or of a page alone."""
+        return tuple(one for block in (*self.screen, *self.blocks) for one in block.standings)
+
+    @property
+    def on_page_alone(self) -> bool:
+        """True where the outcomes are too many for a screen: a page begins with the lead blocks."""
+        return bool(self.standings) and not any(block.standings for block in self.screen)
 
 
 def incomplete(part: Part, gaps: tuple[str, ...]) -> Part:

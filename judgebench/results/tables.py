@@ -7,6 +7,7 @@ stands without it in any format.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -25,7 +26,7 @@ Look = Literal["", "good", "fair", "bad", "unclear", "none"]
 @dataclass(frozen=True, slots=True)
 class Cell:
     """One cell. With an `estimate`, `text` is empty; `remark` is shown beside what it rests on;
-    `best` is shown in bold."""
+    `best` is shown in bold. On a page it leads to `link`, a place in it or a file beside it."""
 
     text: str = ""
     estimate: Estimate | None = None
@@ -33,6 +34,7 @@ class Cell:
     signed: bool = False
     best: bool = False
     look: Look = ""
+    link: str = ""
 
     @property
     def value(self) -> str:
@@ -53,6 +55,15 @@ class Cell:
     def provenance(self) -> str:
         """All that the number rests on; empty for a text without a remark."""
         return _besides(self, usual=("", ""))
+
+
+def anchor(metric: str, judge: str) -> str:
+    """The place of a judge on a metric in a page.
+
+    >>> anchor("Empathy", "gpt-4o mini")
+    'on-empathy-gpt-4o-mini'
+    """
+    return "-".join(["on", *re.findall(r"\w+", f"{metric} {judge}".lower())])
 
 
 @dataclass(frozen=True, slots=True)

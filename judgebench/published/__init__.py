@@ -1,0 +1,1 @@
+"""The audit of published studies: does what was claimed of a judge survive what never reads?"""
