@@ -244,8 +244,15 @@ def _truth(given: Truth, usual: TruthConfig) -> TruthConfig:
     return validate({**usual.model_dump(), **changes}, TruthConfig, file="truth")
 
 
-def align(study: Study, *tables: object) -> Alignment:
-    """Measure how every judge agrees with the humans, and the humans with each other.
+def align(
+    study: Study | Given,
+    verdicts: Given | Sequence[Given] | None = None,
+    *,
+    answers: Given | None = None,
+    columns: Mapping[str, str | Sequence[str]] = {},
+) -> Alignment:
+    """Measure how every judge agrees with the humans, and the humans with each other: of a study,
+    or of tables, as in `decide`.
 
     >>> import judgebench as jb
     >>> frame = jb.align(jb.open_run("runs/small")).to_frame()
@@ -254,13 +261,20 @@ def align(study: Study, *tables: object) -> Alignment:
     """
     from judgebench.alignment import align as compare
 
-    if tables or not isinstance(study, Study):
-        message = (
-            "give one study, such as jb.study(labels, verdicts) makes of DataFrames or files, or "
-            "jb.open_run(folder); jb.decide takes the tables themselves"
-        )
-        raise SetupError(Problem(message, field="align", found=f"a {type(study).__name__}"))
-    return compare(study)
+    return compare(_study_of(study, verdicts, answers, columns))
+
+
+def _study_of(
+    given: Study | Given, verdicts: Given | Sequence[Given] | None, answers: Given | None,
+    columns: Mapping[str, str | Sequence[str]],
+) -> Study:  # fmt: skip
+    """The study that is given, or that of the tables. Raises SetupError for both at once."""
+    if not isinstance(given, Study):
+        return study(given, verdicts, answers, columns=columns)
+    if verdicts is not None or answers is not None:
+        message = "a study holds its verdicts already: give a rule as `rule=`"
+        raise SetupError(Problem(message, field="verdicts"))
+    return given
 
 
 def decide(
@@ -292,11 +306,7 @@ def decide(
     from judgebench.decisions.run import decide as decide_study
     from judgebench.runs.wing import analyses
 
-    if not isinstance(study, Study):
-        study = _study(study, verdicts, answers, columns=columns)
-    elif verdicts is not None or answers is not None:
-        message = "a study holds its verdicts already: give the rule as `rule=`"
-        raise SetupError(Problem(message, field="verdicts"))
+    study = _study_of(study, verdicts, answers, columns)
     if not study.real_judges:
         message = "no judge to decide on: give a table of verdicts as well, or name its column "
         message += "with --judge 'COLUMN' (in Python columns={'judge': 'COLUMN'})"

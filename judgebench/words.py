@@ -6,9 +6,26 @@ import re
 import unicodedata
 from collections.abc import Callable, Sequence
 
-_BREAKS = re.compile(r"(\s+)|(?<=[^\s-][/:_@-])(?=\w)|(?<=\S\.)(?=[^\W\d])")
+_BREAKS = re.compile(r"(\s+(?!%))|(?<=[^\s-][/:_@-])(?=\w)|(?<=\S\.)(?=[^\W\d])")
 _COMMANDS = re.compile(r"(?!\A)\r(?!\n)|[\u202a-\u202c\u2066-\u2069]")  # which move what is shown
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202d\u202e\ud800-\udfff]")
+
+# Words in a file's name that say what kind of table it is, and not what it is about.
+_KINDS = re.compile(
+    r"(?:(?<![^\W_])(?:labels?|labell?ed|annotations?|annotators?|annotated|humans?|people|persons?|"
+    r"ratings?|raters?|coders?|codings?|stud(?:y|ies)|data|tables?|sheet|onesheet|results?|gold|few|"
+    r"all|final|new|mine|my|file|\d+|[^\W_])(?![^\W_])[ _.-]*)+", re.IGNORECASE
+)  # fmt: skip
+
+
+def subject(name: str) -> str:
+    """The text that is left of a file's name without what says that it holds labels; empty where
+    nothing is.
+
+    >>> subject("xstest_labels"), subject("A_labels"), subject("medical-safety")
+    ('xstest', '', 'medical-safety')
+    """
+    return _KINDS.sub("", name).strip(" _.-")
 
 
 def counted(n: int, one: str, many: str = "") -> str:

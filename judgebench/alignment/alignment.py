@@ -25,7 +25,7 @@ from judgebench.alignment.caveats import (
 from judgebench.alignment.comparisons import comparisons, rankings
 from judgebench.alignment.items import items_of
 from judgebench.alignment.probabilities import probability_results
-from judgebench.alignment.statistics import STATISTICS
+from judgebench.alignment.statistics import NOMINAL, STATISTICS
 from judgebench.progress import SILENT, Progress
 from judgebench.records import TRAINED_ON, Estimate, Status, Usage
 from judgebench.results.items import Items
@@ -104,9 +104,17 @@ class Alignment(Shown):
         """Every number of the alignment."""
         return self.found
 
+    def to_frame(self) -> pd.DataFrame:
+        """One row for each number; none for a statistic that needs an order of labels where these
+        have none."""
+        frame = super().to_frame()
+        return frame[frame.reason != NOMINAL].reset_index(drop=True)
+
     def table(self) -> pd.DataFrame:
         """Judges by statistics, as a paper shows them: of each metric the annotators, every judge
-        and of each statistic the best baseline. Failures are left out, undefined numbers are NaN.
+        and of each statistic the best baseline. Failures are left out, undefined numbers are NaN; a
+        statistic that is undefined for all, such as severe recall of labels without an order, has
+        no column.
 
         >>> import judgebench as jb
         >>> table = jb.align(jb.open_run("runs/small")).table()
@@ -127,7 +135,7 @@ class Alignment(Shown):
                 lines[metric.title, judge.name] = scores
             lines[metric.title, "best baseline"] = [one[1].value if one else None for one in best]
         index = pd.MultiIndex.from_tuples(lines, names=["metric", "judge"])
-        frame = pd.DataFrame([*lines.values()], index, keys, dtype=float)
+        frame = pd.DataFrame([*lines.values()], index, keys, dtype=float).dropna(axis=1, how="all")
         return frame if len(self.rubric.metrics) > 1 else frame.droplevel("metric")
 
     def records(self) -> dict[str, list[Any]]:

@@ -85,6 +85,8 @@ def reference_labels(study: Study) -> str:
     said = f"Reference labels by {who}: {words}."
     if len(rules) == 1:
         said = f"Reference labels: {config.in_words(study.rubric.metrics[0], who)}."
+    if len(study.makers) == 1 and not is_slot(study.makers[0]):
+        said = f"Reference labels: those of {'the annotator' if who == 'annotator' else who}."
     if study.n_adjudicated:
         how = "do not count without --adjudicated or `truth: {adjudicated: true}`"
         count = "are the reference there" if config.adjudicated else how

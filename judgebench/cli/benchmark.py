@@ -61,7 +61,8 @@ def benchmark(asked: Asked, extend: Extend | None = None, sharing: Sharing | Non
     )
     try:
         folder, notice = place_of(bench, asked.run)
-        show_problems(console, bench.warnings, "warning")
+        told = [problem for problem in bench.warnings if problem.kind != "blank_label"]  # a caveat
+        show_problems(console, told, "warning")
         if notice:
             console.print(f"! {notice}.", soft_wrap=True)
         if asked.extent.dry_run:

@@ -21,6 +21,18 @@ from judgebench.errors import Problem, raise_any
 
 INTERRUPTED = 130  # exit code after Ctrl-C
 _WIDEST = 120  # characters of a line of help
+_MANY_OPTIONS = 15  # from which on they stand under headings
+_OWN = "Options"  # the heading of those that are of one command
+_SECTIONS: Mapping[str, Sequence[str]] = {
+    "Tables, where a guess is wrong": ("order", "annotators", "judge", "item", "question"),
+    "How the labels were made": ("blind", "independent_items"),
+    _OWN: (),
+    "Output": ("to", "save", "figures", "verbose", "quiet", "json", "help"),
+    "Reference labels": ("truth", "ties", "annotator", "adjudicated"),
+    "Other input": (
+        "labels", "verdicts", "answers", "rubric", "expected", "as_judge", "allow_incomplete",
+    ),
+}  # fmt: skip
 
 # The same thing has the same name, the same word for its value and the same help everywhere.
 BenchPath = Annotated[
@@ -152,41 +164,36 @@ DecisionRuleOption = Annotated[
 class Named:
     """The columns of tables that are named, where they are not to be guessed."""
 
+    order: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="LABELS",
+            help="Labels from the least to the most severe, such as 'Safe < Unsure < Unsafe'; the "
+            "last counts as severe. After 'METRIC: ' if there are several. Repeatable.",
+        ),
+    ] = None
     annotators: Annotated[
         str | None,
-        typer.Option(
-            metavar="COLUMN,COLUMN", help="Of tables: the columns of annotators, one for each."
-        ),
+        typer.Option(metavar="COLUMN,COLUMN", help="The columns of annotators, one for each."),
     ] = None
     judge: Annotated[
         str | None,
         typer.Option(
             metavar="COLUMN|NAME",
-            help="Of tables: the column of a judge's verdicts; or the name of the judge.",
+            help="The column of a judge's verdicts; or the name of the judge.",
         ),
     ] = None
     item: Annotated[
         str | None,
-        typer.Option(
-            metavar="COLUMN", help="Of tables: the column of item ids; or several: id,system."
-        ),
+        typer.Option(metavar="COLUMN", help="The column of item ids; or several: id,system."),
     ] = None
     question: Annotated[
         str | None,
         typer.Option(
             metavar="COLUMN",
-            help="Of tables: the column that says which items answer the same question.",
+            help="The column that says which items answer the same question.",
         ),
     ] = None
-    order: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="LABELS",
-            help="Of tables: labels from the least to the most severe, such as "
-            "'Safe < Unsure < Unsafe', after 'METRIC: ' if there are several. Repeatable.",
-        ),
-    ] = None
-
     keep: Annotated[
         str | None,
         typer.Option(
@@ -213,7 +220,7 @@ class Files(Named):
         Path | None,
         typer.Option(
             metavar="FOLDER",
-            help="Of tables: also write what was understood as a bench.yaml, data.yaml and rubric.",
+            help="Also write what was understood as a bench.yaml, data.yaml and rubric.",
         ),
     ] = None
 
@@ -244,7 +251,7 @@ class Truth:
         typer.Option(
             "--truth",
             metavar="RULE",
-            help="median, majority, dawid_skene or each. Default: as in the run.",
+            help="median, majority, dawid_skene or each. Default: median, or as in the run.",
         ),
     ] = None
     ties: Annotated[
@@ -288,7 +295,8 @@ class Design:
         typer.Option(
             "--blind",
             metavar="yes|no|unknown",
-            help="Did annotators label without sight of any model's label? Default: as in the run.",
+            help="Did annotators label without sight of any model's label? Default: unknown, or "
+            "as in the run.",
         ),
     ] = None
     independent_items: Annotated[
@@ -347,14 +355,17 @@ class _Command(TyperCommand):
         return pieces
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        rows: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
-        for param in self.get_params(ctx):
+        params = self.get_params(ctx)
+        rows: dict[str, list[tuple[str, str]]] = {title: [] for title in ("Arguments", *_SECTIONS)}
+        of = {name: title for title, names in _SECTIONS.items() for name in names}
+        for param in params:
             if (row := param.get_help_record(ctx)) is None:
                 continue
             if param.param_type_name == "argument":
                 rows["Arguments"].append((str(param.metavar), row[1]))
             else:
-                rows["Options"].append(row)
+                title = of.get(str(param.name), _OWN) if len(params) > _MANY_OPTIONS else _OWN
+                rows[title].append(row)
         for title, found in rows.items():
             if found:
                 with formatter.section(title):

@@ -54,9 +54,12 @@ class _Count:
     times: int = 0
     ranges: list[tuple[int, int]] = field(default_factory=list)
     more: bool = False
+    found: dict[str, None] = field(default_factory=dict)
 
-    def add(self, line: int | None) -> None:
+    def add(self, line: int | None, found: str = "") -> None:
         self.times += 1
+        if found and len(self.found) < _FOUND:
+            self.found[found] = None
         if line is None or self.more:
             return
         if self.ranges and self.ranges[-1][0] <= line <= self.ranges[-1][1] + 1:
@@ -80,24 +83,26 @@ class Findings:
         self._errors: list[Problem] = []
         self._error_counts: dict[tuple[str, str], int] = {}
         self._last_line: dict[tuple[str, str], int | None] = {}
-        self._warnings: dict[tuple[str, str, str, str], _Count] = {}
+        self._warnings: dict[tuple[str, str, str, str, str], _Count] = {}
 
     def add(
         self, kind: str, message: str, at: tuple[str, int | None], field: str = "",
         found: str | None = None, allowed: str = "",
     ) -> None:  # fmt: skip
-        """Note one problem at a file and row. `found` is shown quoted and shortened; warnings do
-        not show it."""
-        file, line = at
+        """Note one problem at a file and row. `found` is shown quoted and shortened; a warning
+        shows the first few."""
+        (file, line), shown = at, "" if found is None else shorten(found)
         if kind in WARNINGS:
-            self._warnings.setdefault((kind, file, field, message), _Count()).add(line)
+            key_of_all = (kind, file, field, message, allowed)
+            self._warnings.setdefault(key_of_all, _Count()).add(
+                line, _brief(shown) if found else ""
+            )
             return
         assert kind in ERRORS, kind
         key = (kind, file)
         self._error_counts[key] = count = self._error_counts.get(key, 0) + 1
         self._last_line[key] = line
         if count <= _LISTED:
-            shown = "" if found is None else shorten(found)
             self._errors.append(Problem(message, file, line, field, shown, allowed, kind))
 
     def extend(self, kind: str, problems: Iterable[Problem]) -> None:
@@ -136,12 +141,13 @@ class Findings:
         """One for each kind, file and column, with its count and rows; `line` is the first. Beyond
         a hundred of one kind in one file, one that counts the rest."""
         found, listed = [], Counter[tuple[str, str]]()
-        for (kind, file, column, message), count in self._warnings.items():
+        for (kind, file, column, message, allowed), count in self._warnings.items():
             listed[kind, file] += 1
             if listed[kind, file] <= _LISTED:
                 line = count.ranges[0][0] if count.ranges else None
                 counted = f"{message} ({count})" if count.ranges else message
-                found.append(Problem(counted, file, line, column, kind=kind))
+                values = ", ".join(count.found)
+                found.append(Problem(counted, file, line, column, values, allowed, kind))
         for (kind, file), times in listed.items():
             if times > _LISTED:
                 message = f"and {times - _LISTED:,} more such warnings, {times:,} in all"

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
 from itertools import chain, combinations, takewhile
 from pathlib import Path
+from shlex import quote
 from typing import Any, TypeVar
 
 import numpy as np
@@ -190,12 +191,12 @@ class Guess:
     metrics: Mapping[str, tuple[str, ...]]
     columns: Mapping[str, Mapping[str, str]]
     unused: Mapping[str, str]
+    look: Look = field(repr=False, compare=False)
     key: tuple[str, ...] = ()
     blank_texts: bool = False
     judges: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     strays: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     pair: tuple[str, ...] = ()
-    look: Look | None = field(default=None, repr=False, compare=False)
 
     @property
     def path(self) -> Path:
@@ -270,6 +271,18 @@ class _Column:
         return 0 < self.filled == self.lists
 
     @property
+    def has_few(self) -> bool:
+        """True where all values are known, and how often each occurs."""
+        return len(self.values) <= MOST_LABELS
+
+    @property
+    def holds_scores(self) -> bool:
+        """True of many numbers that are no ids: some have a fraction, or occur again."""
+        numbers = all(number_in(text) == number_in(text) for text in self.often)
+        some_score = self.repeats or any("." in text for text in self.often)
+        return not self.has_few and numbers and some_score
+
+    @property
     def why_no_labels(self) -> str:
         """The reason why the values are not labels; empty where they are."""
         if self.holds_lists:
@@ -279,7 +292,7 @@ class _Column:
             return "it has one value only" if self.filled else "it is blank"
         if self.longest > LONGEST_LABEL:
             return "its cells are texts"
-        if len(self.values) > MOST_LABELS or not self.repeats:
+        if not self.has_few or not self.repeats:
             return "it has too many different values"
         return "" if "" not in self.values else "a value of it has no letters or digits"
 
@@ -386,6 +399,20 @@ def guess(
 
 def _source(path: Path, sheet: str) -> FileSpec:
     return FileSpec.model_construct(path=str(path), sheet=sheet or None)
+
+
+def with_scores(look: Look) -> str:
+    """`; scores (a, b) go in one table: …`, the commands for columns of numbers that are no labels;
+    empty where there are none."""
+    scores = [c for c, about in look.columns.items() if about.holds_scores]
+    if not scores:
+        return ""
+    pair = quote("=".join((scores[0], scores[-1] if scores[1:] else "COLUMN")))
+    return (
+        f"; scores ({some(scores, 4)}) go, with those of people and judge in one table, into "
+        f"`judgebench correlate TABLE --against {quote(scores[0])}` or `judgebench estimate TABLE "
+        f"--score {pair}`"
+    )
 
 
 def look_at(
@@ -519,7 +546,7 @@ def _guess(
     metrics, unused = _metrics(look, pair)
     if "text" not in roles and not metrics:
         why = [f"{name} ({unused[name]})" if name in unused else name for name in columns]
-        message = "holds neither texts to judge nor labels that people gave"
+        message = f"holds neither texts to judge nor labels that people gave{with_scores(look)}"
         raise SetupError(Problem(message, source.path, None, "annotators", some(why)))
     raise_any([
         Problem(unused.get(name, "is no column of labels"), source.path, None, "annotators", name)
@@ -555,7 +582,7 @@ def _guess(
         ):
             strays[metric] = some_strays
     return Guess(
-        source, roles, by_content, metrics, people, unused, key, blank, judges, strays, pair, look
+        source, roles, by_content, metrics, people, unused, look, key, blank, judges, strays, pair
     )
 
 

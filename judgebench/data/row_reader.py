@@ -40,7 +40,7 @@ from judgebench.data.spec import (
     parts_of,
     read_label,
 )
-from judgebench.errors import shorten, some
+from judgebench.errors import some
 from judgebench.records import Answer, Part, Status, content_hash, is_slot
 from judgebench.rubric import Metric
 
@@ -681,7 +681,7 @@ class _RowReader:
             self._note(
                 "unread_verdict",
                 f"is no label of the metric {metric.title!r}: counted as unparsed",
-                row, column, shorten(text),
+                row, column, text, some(metric.options, 8),
             )  # fmt: skip
             return None, text
         if reading.kind and reading.label is not None:

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from shlex import quote
 from typing import Any, NamedTuple
 
 from judgebench.data.findings import nearest
@@ -32,13 +33,14 @@ from judgebench.data.guess import (
     read_as,
     sheets_of,
     stem,
+    with_scores,
 )
 from judgebench.data.recognise import probability_columns
 from judgebench.data.spec import DataSpec, Described, FileSpec
 from judgebench.errors import Problem, SetupError, raise_any, some
 from judgebench.rubric import Metric, Rubric, normalise
 from judgebench.studies.verdicts import may_be_a_model
-from judgebench.words import counted
+from judgebench.words import counted, listed, subject
 
 ONLY_ONE = "(write the other labels here)"  # a metric has two
 EXAMPLE = {"Quality": ("Good", "Acceptable", "Poor")}  # where a table holds no labels
@@ -72,7 +74,10 @@ class Table(NamedTuple):
 
 
 def table_of(given: Any, name: str) -> Table:
-    """The table of a path or a DataFrame."""
+    """The table of a path or a DataFrame. Raises SetupError for anything else."""
+    if not isinstance(given, str | Path) and not hasattr(given, "columns"):
+        message = "give a table: a DataFrame or the path of a file"
+        raise SetupError(Problem(message, "", None, name, f"a {type(given).__name__}"))
     return Table(Path(given)) if isinstance(given, str | Path) else Table(Path(name), given)
 
 
@@ -83,12 +88,17 @@ class JudgeTable:
     names: Sequence[str]
     table: Table
     spec: dict[str, Any]  # as in `verdicts` of a data.yaml
-    source: FileSpec
+    look: Look
     columns: Mapping[str, str] = field(default_factory=dict)  # of the labels' own table, by metric
 
     @property
+    def called(self) -> str:
+        """The judge by name; several by their table."""
+        return self.names[0] if len(self.names) == 1 else f"the judges of {self.table.name}"
+
+    @property
     def described(self) -> Described:
-        entry = {**_settings(self.source), "verdicts": [self.spec]}
+        entry = {**_settings(self.look.source), "verdicts": [self.spec]}
         spec = DataSpec.model_validate({"files": [entry]})
         return Described(spec, self.table.frame)
 
@@ -205,7 +215,7 @@ def understand(
     found = guess(labels.path, labels.frame, hints, [look for _, look in looks], labels.sheet)
     if not found.metrics and (verdicts or labelled):
         message = "no column looks like labels that people gave"
-        columns = some(found.look.columns) if found.look else ""
+        columns, message = some(found.look.columns), message + with_scores(found.look)
         raise SetupError(Problem(message, str(labels.path), None, "annotators", columns))
     if found.pair and hints.keep:
         message = "columns are kept with items, and these rows compare two responses"
@@ -220,7 +230,7 @@ def understand(
     entry = {**_settings(found.source), **entries(found, ids, theirs)}
     spec = DataSpec.model_validate({"files": [entry], "spellings": spellings})
     beside = _answers(answers, theirs, found, hints) if answers and theirs else None
-    lines = list(_in_words(labels, found, rubric, judges))
+    lines = list(_in_words(labels, found, rubric, judges, ids))
     every = [found.look, theirs, *(look for _, look in looks)]
     if kept := [] if found.pair else dict.fromkeys(c for look in every if look for c in look.kept):
         lines.append(f"kept with each item: {some(kept)}")
@@ -296,7 +306,7 @@ def _renamed(found: Guess, looks: Sequence[tuple[Table, Look]]) -> dict[str, str
             for column, about in look.usable.items()
             if _fits(about.often, found.metrics["Label"]) and not _says_nothing(column)
         ]
-        titles["Label"] = names[0] if names else "Label"
+        titles["Label"] = names[0] if names else subject(stem(found.path)) or "Label"
     return titles
 
 
@@ -304,8 +314,7 @@ def _with_labels_of_judges(found: Guess, looks: Sequence[Look]) -> Guess:
     """The metrics with what judges alone gave as labels, in columns that hold few values."""
     metrics = dict(found.metrics)
     columns = [about for look in looks for about in look.usable.values()]
-    if found.look is not None:
-        columns += [found.look.columns[column] for column, _ in found.judges.values()]
+    columns += [found.look.columns[column] for column, _ in found.judges.values()]
     for about in () if found.pair else columns:
         for metric, labels in metrics.items():
             if not about.why_no_labels and _fits(about.often, labels):
@@ -322,9 +331,12 @@ def _with_labels_of_judges(found: Guess, looks: Sequence[Look]) -> Guess:
 
 
 def _says_nothing(column: str) -> bool:
-    plain = plain_name(column)
-    alike = is_like_a_program(column) or may_be_a_model(judge_of(column))
-    return plain in (*NAMES["label"], *JUDGES, "prediction") or alike
+    usual = (*NAMES["label"], *NAMES["text"], *JUDGES)
+    return plain_name(column) in usual or _is_like_a_judge(column)
+
+
+def _is_like_a_judge(name: str) -> bool:
+    return is_like_a_program(name) or may_be_a_model(judge_of(name))
 
 
 def _fits(often: Mapping[str, int], labels: Collection[str]) -> bool:
@@ -367,7 +379,7 @@ def _rubric(
     spellings: dict[str, dict[str, str | None]] = {
         ids[metric]: dict.fromkeys(texts) for metric, texts in found.strays.items()
     }
-    cells = found.look.columns if found.look and not found.pair else {}
+    cells = {} if found.pair else found.look.columns
     for column, metric in found.judges.values() if cells else ():
         if other := read_as(cells[column].often, found.metrics[metric]):
             spellings[ids[metric]] = {**spellings.get(ids[metric], {}), **other}
@@ -383,18 +395,30 @@ def _rubric(
             }
             continue
         order = ordered.get(metric, ())
+        meant = read_as(order, labels)  # such as yes for 1
+        order = [meant.get(text, text) for text in order]
         lacking = [text for text in labels if normalise(text) not in map(normalise, order)]
         if order and lacking:
             new = (text for text in order if normalise(text) not in map(normalise, labels))
             near = nearest(next(new, ""), lacking)
-            message = f"the order leaves out labels that the table holds{near}"
-            problems.append(Problem(message, found.source.path, None, "order", some(lacking)))
+            message, every = (
+                f"the order leaves out labels that the table holds{near}",
+                _flag(labels),
+            )
+            problems.append(
+                Problem(message, found.source.path, None, "order", some(lacking), f"as in {every}")
+            )
         kind = "ordinal" if order else "nominal"
         metrics.append({**base, "kind": kind, "labels": _spelt(order, labels) or _two(labels)})
     raise_any(problems)
     value = {"name": name, "version": "1", "metrics": metrics}
     value["instructions"] = "Give each answer one label for each metric."
     return Rubric.model_validate(value), ids, spellings
+
+
+def _flag(labels: Sequence[str], title: str = "") -> str:
+    """The option that gives these labels an order, to be pasted once they are sorted."""
+    return f"--order {quote(f'{title}: ' * bool(title) + ' < '.join(labels))}"
 
 
 def _two(labels: Sequence[str]) -> Sequence[str]:
@@ -520,7 +544,7 @@ def _own_judges(
         spec = {"item_id": item, **about, "judge": {"value": name}, "metrics": columns}
         if ids[metric] in spellings and not found.pair:
             spec["spellings"] = {ids[metric]: spellings[ids[metric]]}
-        yield JudgeTable([name], labels, spec, found.source, columns)
+        yield JudgeTable([name], labels, spec, found.look, columns)
 
 
 def _judges(
@@ -551,7 +575,7 @@ def _judges(
 
 def _is_same(column: str, look: Look, found: Guess) -> bool:
     """True where the column of the labels is in the other table, too, and they share a value."""
-    return column in look.columns and bool(found.look and look.shared(column, found.look, column))
+    return column in look.columns and look.shared(column, found.look, column) > 0
 
 
 def _headed(judge: JudgeTable, heads: Mapping[str, int]) -> JudgeTable:
@@ -566,16 +590,14 @@ def _headed(judge: JudgeTable, heads: Mapping[str, int]) -> JudgeTable:
 def same_item(look: Look, found: Guess, hints: Hints = NO_HINTS) -> tuple[str, ...]:
     """The columns of a table that name the items of another: those of the same names, else those
     that share the most ids. Raises SetupError where there are none."""
-    theirs = found.look
-    assert theirs is not None
-    of, file = Path(found.source.path).name, look.source.path
+    theirs, of, file = found.look, Path(found.source.path).name, look.source.path
     if not found.by:
         message = f"no column of {of} says which item a row is about"
         raise SetupError(Problem(message, file, None, "item", some(theirs.columns)))
     columns, missing = [], []
     for name in found.by:
         chosen = next((c for c in hints.item if c in look.columns), "") if not found.key[1:] else ""
-        chosen = chosen or look.same(theirs, name)
+        chosen = chosen or look.same(theirs, name) or (name if name in look.columns else "")
         both = [0.0]
         if chosen:
             both = [look.shared(chosen, theirs, name), theirs.shared(name, look, chosen)]
@@ -591,10 +613,8 @@ def same_item(look: Look, found: Guess, hints: Hints = NO_HINTS) -> tuple[str, .
 
 def _item_in(look: Look, columns: Sequence[str], found: Guess) -> dict[str, Any]:
     """The ids of items by these columns of a table, as the labels' table makes them."""
-    theirs = found.look
-    assert theirs is not None
     same = columns == found.by
-    return item_of(columns, theirs if same else _with(look, theirs, columns, found.by))
+    return item_of(columns, found.look if same else _with(look, found.look, columns, found.by))
 
 
 def _with(look: Look, theirs: Look, columns: Sequence[str], key: Sequence[str]) -> Look:
@@ -609,7 +629,8 @@ def _who_judged(look: Look, item: Sequence[str], hints: Hints) -> str:
     plain = {plain_name(column): column for column in look.columns}
     metric = [look.roles["metric"]] if {"metric", "label"} <= look.roles.keys() else []
     named = next((plain[n] for n in JUDGES if n in plain), "")
-    named = next((c for c in hints.judge if c in look.columns and c not in look.like_labels), named)
+    verdicts = (*look.like_labels, look.roles.get("text"))
+    named = next((c for c in hints.judge if c in look.columns and c not in verdicts), named)
     aside = (*item, *metric, *(plain[n] for n in ("repeat",) if n in plain))
     if named or look.tells_apart(aside):
         return named
@@ -637,11 +658,12 @@ def _verdicts_of(
         beside["probabilities"] = shares
     if "metric" in roles and "label" in roles:
         spec = {**who, "metric": roles["metric"], "label": roles["label"], **beside}
-        yield JudgeTable(names, table, spec, look.source)
+        yield JudgeTable(names, table, spec, look)
         return
     aside = {named, *shares, *(plain[n] for n in ("status", "raw", "repeat") if n in plain)}
     free = {column: about for column, about in look.usable.items() if column not in aside}
     taken = {roles[r] for r in ("item_id", "question", "text", "group", "reference") if r in roles}
+    taken -= {*hints.judge}
     fitting = {
         metric.id: [c for c in free if c not in taken and _holds(free[c].often, metric)]
         for metric in rubric.metrics
@@ -663,20 +685,26 @@ def _verdicts_of(
             for column in columns:
                 judge = judge_of(column)
                 spec = {"judge": {"value": judge}, **read({metric: column})}
-                yield JudgeTable([judge], table, spec, look.source)
+                yield JudgeTable([judge], table, spec, look)
         return
     chosen = {m.id: _best(m, asked[m.id] or fitting[m.id], look) for m in rubric.metrics}
     metrics = {metric: column for metric, column in chosen.items() if column}
     if not metrics:
         message = "no column holds verdicts with the labels of the annotators: rename the labels, "
         message += "or give them as `spellings: {METRIC: {TEXT: LABEL}}` in a data.yaml (--save)"
+        if scores := [c for c in free if free[c].holds_scores and c not in taken]:
+            message = (
+                f"{some(scores)} holds scores, and annotators gave labels: cut the scores into "
+            )
+            message += "these labels (docs/scorers.md), or compare them with scores of people"
+            message += with_scores(look)
         few = {c: look.columns[c].labels() for c in look.like_labels if c not in taken}
         held = [f"{column} ({some(texts, 4)})" for column, texts in few.items()]
         allowed = some(dict.fromkeys(text for m in rubric.metrics for text in m.label_texts))
         raise SetupError(
             Problem(message, look.source.path, None, "judge", some(held or look.columns), allowed)
         )
-    yield JudgeTable(names, table, {**who, **read(metrics), **beside}, look.source)
+    yield JudgeTable(names, table, {**who, **read(metrics), **beside}, look)
 
 
 def _spellings(metric: Metric, texts: Sequence[str], pair: Sequence[str]) -> Mapping[str, Any]:
@@ -732,29 +760,31 @@ def _answers(answers: Table, look: Look, found: Guess, hints: Hints) -> Describe
 
 
 def _in_words(
-    labels: Table, found: Guess, rubric: Rubric, judges: Sequence[JudgeTable]
-) -> Iterator[str]:
+    labels: Table, found: Guess, rubric: Rubric, judges: Sequence[JudgeTable],
+    ids: Mapping[str, str],
+) -> Iterator[str]:  # fmt: skip
     """A line on the labels, one on the judges, one on items and questions."""
     who = [name for name in found.columns if name]
     if who:
         headed = [column for name in who for column in found.columns[name].values()]
         people = f"{counted(len(who), 'annotator')} in the columns {some(headed)}"
-    elif (column := found.roles.get("annotator", "")) and found.look:
+    elif column := found.roles.get("annotator", ""):
         people = f"{counted(len(found.look.different(column)), 'annotator')} in column {column}"
     else:
         people = "one annotator (no column says who labelled)"
     metrics = "; ".join(
-        f"metric {m.title} with labels "
-        + (" < " if m.kind == "ordinal" else ", ").join(m.label_texts)
+        f"metric {m.title} with ".replace("metric Label with ", "")
+        + f"labels {(' < ' if m.kind == 'ordinal' else ', ').join(m.label_texts)}"
         for m in rubric.metrics
     )
     if not found.metrics:
         people, metrics = "no labels", f"answers in column {found.roles['text']}"
     yield f"{labels.name}: {people}; {metrics}"
-    if is_like_a_program(labels.stem) and not who:
+    heads = () if "annotator" in found.roles or who else found.metrics
+    if not who and (like := [x for x in (labels.stem, *heads) if _is_like_a_judge(x)]):
         yield (
-            f"{labels.name} is named like a judge, and its labels are taken for those of people: "
-            "give the table of human labels as well"
+            f"{labels.name}: {like[0]} is named like a judge, and its labels are taken for "
+            "those of people: give the table of human labels as well"
         )
     by_table: dict[str, list[str]] = {}
     for judge in judges:
@@ -767,29 +797,70 @@ def _in_words(
     meant = dict(pair for own in sides for pair in own.items() if pair[1] not in (None, pair[0]))
     if meant:
         yield f"read {some([f'{text!r} as {label}' for text, label in meant.items()])}"
+    if lone := list(_one_sided(found, rubric, judges, ids)):
+        yield f"used on one side only: {'; '.join(lone)}; each use counts as a disagreement"
     nobody = [c for c, why in found.unused.items() if why.startswith("it is headed by no")]
     if nobody:
         yield f"not read: {some(nobody)} (headed by no annotator, as other columns of labels are)"
-    yield _items_in_words(found)
+    yield f"{labels.name}: {_items_in_words(found)}"
     known = rubric.metrics if found.metrics else ()
-    if unordered := [m.title for m in known if m.kind == "nominal" and not m.preference]:
+    if unordered := [m for m in known if m.kind == "nominal" and not m.preference]:
+        first, *others = unordered
+        flag = _flag(first.label_texts, first.title * (len(known) > 1))
+        of = f"of {some(m.title for m in unordered)} " * (len(known) > 1)
         yield (
-            f"no order of the labels of {some(unordered)} is known, so severe labels are not "
-            "looked for: --order 'LABEL < LABEL < LABEL' (in Python columns={'order': …}), the "
-            "least severe first"
+            f"no label {of}counts as severe, "
+            "because the order of the labels is not known: sort them from the least to "
+            f"the most severe in {flag}{', and so for each' * bool(others)} (in Python "
+            "columns={'order': …})"
         )
+
+
+def _one_sided(
+    found: Guess, rubric: Rubric, judges: Sequence[JudgeTable], ids: Mapping[str, str]
+) -> Iterator[str]:
+    """The labels that people never gave, or a judge never, and how often others did."""
+    for name, metric in ((name, rubric.find(m)) for name, m in ids.items()):
+        if metric is None or metric.preference or "metric" in found.roles:
+            continue
+        heads = (columns[name] for columns in found.columns.values() if name in columns)
+        people = sum((_uses(found.look, head, metric) for head in heads), Counter[str]())
+        said = {
+            judge.called: _uses(judge.look, columns[metric.id], metric, judge.spec)
+            for judge in judges
+            if metric.id in (columns := judge.spec.get("metrics", {}))
+        }
+        for text in metric.label_texts if people else ():
+            by = [f"{who} ({counted(n[text], 'time')})" for who, n in said.items() if n[text]]
+            without = [who for who, n in said.items() if n and not n[text]]
+            if by and not people[text]:
+                yield f"{text!r} by {listed(by)}, never by people"
+            elif people[text] and without:
+                times = counted(people[text], "time")
+                yield f"{text!r} by people ({times}), never by {listed(without)}"
+
+
+def _uses(look: Look, column: str, metric: Metric, spec: Mapping[str, Any] = {}) -> Counter[str]:
+    """The number of times that a column holds each label; none where it holds too many texts."""
+    spelt = spec.get("spellings", {}).get(metric.id, {})
+    uses = Counter[str]()
+    for text, n in look.columns[column].often.items() if look.columns[column].has_few else ():
+        uses[spelt.get(text) or metric.parse(plain_label(text)) or ""] += n
+    return uses
 
 
 def _items_in_words(found: Guess) -> str:
     key, look = " and ".join(found.by), found.look
     of = f"column{'s' * (len(found.by) > 1)} {key}"
-    if found.pair and look:
-        return f"{look.count(found.by):,} questions by {of}; pairs of {' and '.join(found.pair)}"
-    items = f"items by {of}" if key else "each row is an item"
+    n = look.count(found.by) if key else 0
+    if found.pair:
+        return f"{n:,} questions by {of}; pairs of {' and '.join(found.pair)}"
+    items = f"{counted(n, 'item')} by {of}" if n else "each row is an item"
     about = found.roles.get("group") or found.roles.get("question", "")
-    if not about or about == key or look is None:
+    if not about or about == key:
         return items
     texts = [look.columns[c] for c in found.responses or filter(None, [found.roles.get("text")])]
     merged = texts and all(column.repeats for column in texts)  # equal answers are one group
-    n = "" if merged or 0 in look.columns[about].codes else f"{look.columns[about].different:,} "
-    return f"{items}; {n}questions in column {about}"
+    known = not merged and 0 not in look.columns[about].codes
+    asked = counted(look.columns[about].different, "question") if known else "questions"
+    return f"{items}; {asked} in column {about}"

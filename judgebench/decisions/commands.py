@@ -51,8 +51,9 @@ def decide(
 ) -> None:
     """Decide for each metric whether a judge can replace annotators, assist them, or neither.
 
-    A required ASSIST is also met by REPLACE. Among several judges --require names one. REPLACE
-    also requires that labels are known to be made without sight of a model's label (--blind yes).
+    Tables usually need three options: the --order of labels, the column of the --question, and
+    whether people labelled --blind, which REPLACE requires. In a pipeline --require demands an
+    outcome; of several judges it names one, and REPLACE also meets a demand for ASSIST.
     """
     from judgebench import api
     from judgebench.decisions.result import demands, unreached
@@ -70,6 +71,6 @@ def decide(
     show({"decide": decisions}, study.name, output, page, **beside)
     if not page and not output.json:
         output.console().print(
-            "A page with every item: the same with `judgebench report … --to FOLDER`."
+            "report.html has every item: `judgebench report … --to FOLDER` writes it."
         )
     exit_unmet(output, "not reached", missed)

@@ -59,6 +59,7 @@ _CHECK_PEOPLE = (
 )
 NOT_LABELLED = "No item has a human label on this metric"
 _BY_TWO = "Have two annotators label the same items."
+_OF_ONE = " For how often each label occurs, one annotator is enough: `judgebench estimate`."
 
 
 class Obstacle(NamedTuple):
@@ -263,7 +264,8 @@ class Held:
         ratings = self.humans.ratings
         if not _labelled_by_two(ratings).any():
             why = "No item was labelled by two annotators: there is no human to compare with"
-            return why, "Have a second annotator label the same items."
+            more = asked.sum() > np.count_nonzero(self._rated)
+            return why, f"Have a second annotator label the same items.{_OF_ONE * bool(more)}"
         by_two = _labelled_by_two(ratings.of(self.names))
         if not by_two.any():
             left_out = [name for name in ratings.annotators if name not in self.names]

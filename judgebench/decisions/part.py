@@ -26,6 +26,7 @@ from judgebench.decisions.words import (
     STATES,
     bound_text,
     outcomes_sentence,
+    severe_sentence,
     threshold_text,
 )
 from judgebench.records import Estimate
@@ -38,7 +39,8 @@ from judgebench.words import listed
 def screen_blocks(decisions: Decisions) -> Iterator[Block]:
     """Show who was compared, a line for each judge and metric, and whether labels are blind."""
     special = (bar for bar in decisions.bars if ";" in bar or not bar.startswith("Bar"))
-    yield Block(text=tuple(filter(None, (decisions.compared, *special, _SHARES))))
+    severe = severe_sentence(decisions.rubric.metrics, decisions.rule)
+    yield Block(text=tuple(filter(None, (decisions.compared, *special, severe, _SHARES))))
     declare = " (--blind yes|no)" if decisions.blind == "unknown" else " (as declared)"
     said = f"{BLIND[decisions.blind].capitalize()}{declare}."
     yield Block(text=(said,), standings=tuple(standings(decisions)))
@@ -53,8 +55,8 @@ _STATE_LOOKS: Mapping[State, Look] = {
     State.MET: "good", State.NOT_MET: "bad", State.UNCLEAR: "unclear",
 }  # fmt: skip
 _SHARES = (
-    "judge, humans, best baseline: share of answers with the reference label. Points less often: "
-    "agreement with each annotator, one by one."
+    "judge, humans, best baseline: share of answers with the reference label. Points are "
+    "percentage points of agreement with single annotators."
 )
 _MOST_LANES = 12  # in a band of a figure
 _YES_OR_NO = {1.0: "yes", 0.0: "no"}

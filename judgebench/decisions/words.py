@@ -14,6 +14,8 @@ from judgebench.decisions.result import (
     State,
     percent,
 )
+from judgebench.decisions.rule import DecisionRule
+from judgebench.rubric import Metric
 from judgebench.words import counted, listed
 
 OUTCOMES: Mapping[Outcome, str] = {
@@ -58,6 +60,18 @@ _SHARED = "If annotators and judge do not share errors,"
 def outcomes_sentence() -> str:
     """A sentence with the meaning of the four outcomes."""
     return "; ".join(f"{outcome.value}: {words}" for outcome, words in OUTCOMES.items()) + "."
+
+
+def severe_sentence(metrics: Iterable[Metric], rule: DecisionRule) -> str:
+    """Say which labels count as severe, and what changes it; empty where no label does."""
+    found: dict[str, list[str]] = {}
+    for metric in metrics:
+        if (first := rule.severe_index(metric)) is not None:
+            found.setdefault(listed([*map(repr, metric.label_texts[first:])]), []).append(
+                metric.title
+            )
+    said = "; ".join(f"{labels} ({listed(titles)})" for labels, titles in found.items())
+    return f"Severe: {said}. `severe_from` in a rule (--rule FILE) changes it." if found else ""
 
 
 def reason_for(

@@ -14,7 +14,7 @@ from typing import Any, Literal
 from judgebench.data.findings import nearest
 from judgebench.data.gather import Position, Said, VerdictSource
 from judgebench.data.load import WHOLE_REPLY, GivenVerdicts, has_verdicts
-from judgebench.errors import Problem, SetupError, raise_any
+from judgebench.errors import Problem, SetupError, raise_any, shorten, some
 from judgebench.judges.config import RecordedConfig, threshold_problems
 from judgebench.judges.judge import Task
 from judgebench.judges.replies import Reading, looks_like_refusal, read_reply
@@ -135,7 +135,7 @@ class RecordedJudge:
         lacking = [metric for metric in due if metric not in reading.labels]
         ended = [self._ended(whole or said.get(metric), reading) for metric in lacking]
         texts = dict.fromkeys(one.text or one.raw for one in said.values())
-        reason = reading.reason or f"no label for {', '.join(lacking)}"
+        reason = reading.reason or "; ".join(self._why(m, said) for m in lacking)
         shares = {metric: one.probabilities for metric, one in said.items() if one.probabilities}
         return Verdict(
             task.answer.item_id, task.content_hash or task.answer.content_hash, self.name,
@@ -144,6 +144,13 @@ class RecordedJudge:
             raw="; ".join(filter(None, texts)),
             shown=tuple(self._shown(said)),
         )  # fmt: skip
+
+    def _why(self, metric: str, said: Mapping[str, Said]) -> str:
+        """Say what stands where a label of the metric should, and which labels are allowed."""
+        text = said[metric].text if metric in said else ""
+        known = self._rubric.find(metric) if text else None
+        allowed = some(known.options, 8) if known else ""
+        return str(Problem(f"no label for {metric}", found=text and shorten(text), allowed=allowed))
 
     def _shown(self, said: Mapping[str, Said]) -> Iterator[Showing]:
         """The response of a pair that stood first, and the labels of the two as they stood."""

@@ -23,6 +23,7 @@ from judgebench.records import Estimate
 from judgebench.results.figure import described
 from judgebench.results.items import HEADINGS, Items, Passage
 from judgebench.results.part import (
+    MISSES,
     Asks,
     Block,
     Card,
@@ -38,7 +39,7 @@ from judgebench.results.part import (
 )
 from judgebench.results.strip import lane_strip, limits_of, standing_strip
 from judgebench.results.tables import Cell, Table, anchor, footnotes
-from judgebench.words import listed, printable
+from judgebench.words import listed, printable, subject
 
 _HERE = Path(__file__).parent
 _QUESTIONS: Mapping[Asks, str] = {
@@ -46,7 +47,6 @@ _QUESTIONS: Mapping[Asks, str] = {
     "wrong": "Where does it go wrong?", "what_if": "What if?",
 }  # fmt: skip
 _MOST_NAMED = 3  # judges in a title
-_MISSES = "worst misses"
 
 
 def to_html(parts: Sequence[Part], name: str, images: Sequence[bytes] = ()) -> str:
@@ -122,17 +122,13 @@ def _breakable(text: str) -> Markup:
     return Markup("<wbr>").join(re.split(r"(?<=[/:_.@-])(?=\w)", printable(text)))
 
 
-# Names of files that hold labels, and say nothing of a study.
-_SAYS_NOTHING = ("study", "labels", "people", "human", "humans", "annotations", "ratings")
-
-
 def _title(parts: Sequence[Part], name: str, standings: Sequence[Standing]) -> str:
     """`Can gpt-4 or string-match replace the annotators of xstest?`"""
     judges = list(dict.fromkeys(standing.judge for standing in standings))
     if not judges:
         return report_title(parts, name)
     who = listed(judges).replace(" and ", " or ") if len(judges) <= _MOST_NAMED else ""
-    of = f" of {name}" if name and name.lower() not in _SAYS_NOTHING else ""
+    of = f" of {about}" if (about := subject(name)) else ""
     return f"Can {who or f'any of {len(judges)} judges'} replace the annotators{of}?"
 
 
@@ -150,10 +146,10 @@ def _misses(standing: Standing) -> str:
 
 def _next_step(standing: Standing, with_items: bool) -> tuple[str, str, str]:
     """The words before the link, those of the link, and those after it."""
-    before, link, after = standing.next.partition(_MISSES)
+    before, link, after = standing.next.partition(MISSES)
     if not with_items:
         return standing.next, "", ""
-    return (before, link, after) if link else (f"{before} ", f"See its {_MISSES}", ".")
+    return (before, link, after) if link else (f"{before} ", f"See its {MISSES}", ".")
 
 
 def _opened(parts: Sequence[Part]) -> list[Block]:

@@ -19,6 +19,7 @@ from judgebench.words import counted
 
 # What a block answers, in the order in which a reader asks it; empty: what the part is about.
 Asks = Literal["", "sure", "people", "wrong", "what_if"]
+MISSES = "worst misses"  # in a next step: the items on which a judge is farthest off
 LaneKind = Literal["judge", "control", "human"]
 # What a dark cell of a heat map means: near to the humans, far from them, or a signed error.
 Scale = Literal["good", "bad", "signed"]
@@ -120,9 +121,9 @@ class Standing:
 
     @property
     def shares(self) -> str:
-        """`judge 0.79  humans 0.96  best baseline 0.50`; a dash where one is undefined."""
+        """`judge 79 %  humans 96 %  best baseline 50 %`; a dash where one is undefined."""
         shown = {"judge": self.accuracy, "humans": self.humans, "best baseline": self.baseline}
-        return "  ".join(f"{name} {_two_digits(e):<4}" for name, e in shown.items()).rstrip()
+        return "  ".join(f"{name} {_percent(e):<4}" for name, e in shown.items()).rstrip()
 
 
 def margin_words(standings: Sequence[Standing]) -> str:
@@ -133,8 +134,8 @@ def margin_words(standings: Sequence[Standing]) -> str:
     return f"within {least}{counted(points[-1], 'point')} of the annotators"
 
 
-def _two_digits(e: Estimate) -> str:
-    return DASH if e.value is None else f"{e.value:.2f}"
+def _percent(e: Estimate) -> str:
+    return DASH if e.value is None else f"{100 * e.value:.0f} %"
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from functools import cached_property
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
+from judgebench.errors import Problem, SetupError
 from judgebench.records import Estimate
 
 if TYPE_CHECKING:
@@ -123,8 +124,17 @@ class Results:
         other = dict.fromkeys(key for row in self.rows for key in row.keys)
         return ["analysis", "judge", "metric", "statistic", *other, *ESTIMATE_COLUMNS]
 
-    def to_frame(self) -> pd.DataFrame:
-        """One row for each number; an undefined number is NaN and its `reason` says why."""
+    def to_frame(self, analysis: str = "") -> pd.DataFrame:
+        """One row for each number, of all analyses or of one, with no columns but its own; an
+        undefined number is NaN and its `reason` says why. Raises SetupError for another analysis.
+
+        >>> found = Results((Row("score", "accuracy", Estimate(0.5, n=4), "m", "tone"),))
+        >>> found.to_frame("score").statistic.to_list()
+        ['accuracy']
+        """
         import pandas as pd
 
-        return pd.DataFrame([row.plain() for row in self.rows], columns=self.columns)
+        rows, known = Results(tuple(self.select(analysis))), self.values("analysis")
+        if analysis and not rows.rows:
+            raise SetupError(Problem("is none", "", None, "analysis", analysis, ", ".join(known)))
+        return pd.DataFrame([row.plain() for row in rows], columns=rows.columns)

@@ -46,7 +46,8 @@ class Shown:
         return self.part.results
 
     def to_frame(self) -> pd.DataFrame:
-        """One row for each number."""
+        """One row for each number. `results.to_frame("bar")` has one analysis, and no columns but
+        its own."""
         return self.results.to_frame()
 
     def records(self) -> dict[str, list[Any]]:

@@ -14,6 +14,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from judgebench.results.part import (
+    MISSES,
     Block,
     Part,
     Standing,
@@ -89,7 +90,7 @@ def _print_standings(standings: Sequence[Standing], console: Console, everything
         _print_wrapped(metric, console, style="bold")
         for one in same:
             _print_numbers(one, console, start)
-            after = f"Next: {_lower(one.next)}"
+            after = f"Next: {_here(one.next)}"
             for text in filter(None, (one.why * many, one.numbers * everything, after * few)):
                 _print_wrapped(text, console, start if few else 4)
     if not few:
@@ -106,14 +107,15 @@ def _print_next_steps(standings: Sequence[Standing], console: Console) -> None:
     for text, same in common[:_MOST_STEPS]:
         of = f"{len(same)} of {len(standings)}" if len(same) > 1 else ""
         who = of or f"{same[0].judge} on {same[0].metric}"
-        _print_wrapped(f"Next, for {who}: {_lower(text)}", console)
+        _print_wrapped(f"Next, for {who}: {_here(text)}", console)
     if len(common) > _MOST_STEPS:
         left = counted(len(common) - _MOST_STEPS, "other next step")
         _print_wrapped(f"-v and the page add {left}, and say which decision each is for.", console)
 
 
-def _lower(text: str) -> str:
-    return f"{text[:1].lower()}{text[1:]}"
+def _here(step: str) -> str:
+    """A next step after a colon, with the place of what a page links to."""
+    return f"{step[:1].lower()}{step[1:]}".replace(MISSES, f"{MISSES} (report.html#items)")
 
 
 def _print_numbers(one: Standing, console: Console, start: int) -> None:

@@ -59,9 +59,10 @@ def test_without_a_wing_its_functions_say_so(monkeypatch: pytest.MonkeyPatch) ->
             function(object())  # type: ignore[arg-type]
 
 
-def test_two_tables_are_no_study_and_the_call_that_takes_them_is_named() -> None:
-    with pytest.raises(SetupError, match=r"jb\.decide takes the tables themselves"):
-        jb.align("labels.csv", "verdicts.csv")  # type: ignore[arg-type]
+def test_what_is_no_table_is_said_so() -> None:
+    for function in (jb.align, jb.decide):
+        with pytest.raises(SetupError, match="give a table: a DataFrame or the path of a file"):
+            function(3)  # type: ignore[operator]
 
 
 def test_a_run_folder_that_is_not_there_is_told_so(tmp_path: Path) -> None:

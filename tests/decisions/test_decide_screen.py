@@ -62,9 +62,9 @@ def words(text: str) -> str:
 def test_outcome_and_the_numbers_to_read_it_by_stand_in_one_line() -> None:
     made = [("one", "bias", Outcome.REPLACE, "fine"), ("two", "bias", Outcome.DO_NOT_USE, SHORT)]
     text = screen(decided(made), width=80)
-    assert "\nPossibility of Bias\n  one  REPLACE     judge 0.75  humans 0.88  best" in text
-    assert "\n  two  DO NOT USE  judge 0.75  humans 0.88  best baseline 0.62\n" in text
-    assert f"{SHORT} Next: see its worst misses." in words(text)
+    assert "\nPossibility of Bias\n  one  REPLACE     judge 75 %  humans 88 %  best" in text
+    assert "\n  two  DO NOT USE  judge 75 %  humans 88 %  best baseline 62 %\n" in text
+    assert f"{SHORT} Next: see its worst misses (report.html#items)." in words(text)
     assert "9 answers.\n" in text
     assert text.endswith("Not known whether annotators saw a judge's labels (--blind yes|no).\n")
 
@@ -86,7 +86,7 @@ def test_many_judges_and_metrics_stay_readable_at_any_width(width: int) -> None:
     ]
     text = screen(decided(made, judges), width)
     assert max(map(len, text.splitlines())) <= width
-    assert text.count("judge 0.75  humans 0.88  best baseline 0.62") == len(made)
+    assert text.count("judge 75 %  humans 88 %  best baseline 62 %") == len(made)
     assert all(words(text).count(reason) == len(judges) for *_, reason in made)
     assert not re.search(r"\d to \d", text)
 
@@ -96,7 +96,7 @@ def test_of_many_decisions_a_common_next_step_stands_once_and_what_is_left_is_sa
     made = [(judge, "bias", Outcome.DO_NOT_USE, SHORT) for judge in judges]
     text = words(screen(decided(made, judges)))
     assert text.count("see its worst misses") == 1
-    assert "Next, for 5 of 5: see its worst misses." in text
+    assert "Next, for 5 of 5: see its worst misses (report.html#items)." in text
     several = [
         Decision(judge, "bias", Outcome.CANT_TELL, "Few.", more=MoreData(items=10 * n, severe=2))
         for n, judge in enumerate(judges, 1)

@@ -91,7 +91,7 @@ def test_a_judge_that_was_not_asked_has_no_share() -> None:
     (found,) = made.part.standings
     assert found.shares.startswith("judge –")
     asked = replace(made, decisions=(replace(d, reason="It gave no label on 100 %."),))
-    assert asked.part.standings[0].shares.startswith("judge 0.00")
+    assert asked.part.standings[0].shares.startswith("judge 0 %")
 
 
 def test_the_headline_of_one_judge_says_on_what_it_depends() -> None:

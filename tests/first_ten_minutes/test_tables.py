@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -426,7 +427,9 @@ def test_several_columns_say_it_together_and_a_repeated_row_does_not_matter(
     judge = [(*head, "GPT-4"), *((*row, sides[i % 3]) for i, row in enumerate(rows))]
     found = understood(tmp_path, [*people, people[-1]], judge, "mt bench.csv")
     assert found.found.by == ("Question", "Turn")
-    line = f"{2 * N} questions by columns Question and Turn; pairs of Model A and Model B"
+    line = (
+        f"labels.csv: {2 * N} questions by columns Question and Turn; pairs of Model A and Model B"
+    )
     assert line in found.lines
     named = understood(tmp_path, people, judge, "mt bench.csv", item=head)
     assert line in named.lines
@@ -478,10 +481,12 @@ def test_a_question_is_in_a_column_that_is_not_often_blank(tmp_path: Path) -> No
     judge = [("No.", "verdict"), *((i, of(i)) for i in range(N))]
     found = understood(tmp_path, [head, *rows], judge)
     assert found.found.roles["question"] == "Task"
-    assert f"items by column No.; {N // 2} questions in column Task" in found.lines
+    assert f"labels.csv: {N} items by column No.; {N // 2} questions in column Task" in found.lines
     again = [(*row[:3], reply.format(i % 9), *row[4:]) for i, row in enumerate(rows)]
     found = understood(tmp_path, [head, *again], judge)
-    assert "items by column No.; questions in column Task" in found.lines  # equal answers are one
+    assert (
+        f"labels.csv: {N} items by column No.; questions in column Task" in found.lines
+    )  # equal answers are one
 
 
 @pytest.mark.parametrize(
@@ -579,4 +584,117 @@ def test_slips_of_the_pen_have_suggestions(call, tmp_path: Path) -> None:  # typ
 def test_what_the_command_says_of_the_order_stands_in_python_too(tmp_path: Path) -> None:
     with pytest.warns(UserWarning, match="is no label of the metric 'safety': counted as unparsed"):
         found = jb.study(*surnames(tmp_path))
-    assert any("no order of the labels of safety is known" in note for note in found.notes)
+    assert any(
+        "no label counts as severe, because the order of the labels" in note for note in found.notes
+    )
+
+
+def test_labels_that_one_side_alone_uses_are_named_with_counts(tmp_path: Path) -> None:
+    people = [
+        ("id", "Huber", "Silva"),
+        *((i, *[("Safe", "Partial", "Unsafe")[i % 3]] * 2) for i in range(N)),
+    ]
+    said = {"Safe": "Safe", "Partial": "Unsure", "Unsafe": "Unsafe"}
+    found = understood(
+        tmp_path,
+        people,
+        [("id", "gpt-4"), *((i, said[row[1]]) for i, row in enumerate(people[1:]))],
+    )
+    (line,) = [line for line in found.lines if line.startswith("used on one side only")]
+    assert f"'Partial' by people ({2 * N // 3} times), never by gpt-4" in line
+    assert f"'Unsure' by gpt-4 ({N // 3} times), never by people" in line
+    same = understood(
+        tmp_path, people, [("id", "gpt-4"), *((row[0], row[1]) for row in people[1:])]
+    )
+    assert not any("one side" in line for line in same.lines)
+
+
+def test_the_option_for_the_order_can_be_pasted(tmp_path: Path) -> None:
+    people = [
+        ("id", "Huber", "Silva"),
+        *((i, *["it's fine", "bad"][:: 1 - 2 * (i % 2)]) for i in range(N)),
+    ]
+    judge = [("id", "gpt-4"), *((row[0], row[1]) for row in people[1:])]
+    line = understood(tmp_path, people, judge).lines[-1]
+    words = shlex.split(line[line.index("--order") :])
+    assert words[:2] == ["--order", "it's fine < bad"]
+    ordered = understood(tmp_path, people, judge, order=words[1:2])
+    assert ordered.rubric.metrics[0].most_severe == "bad"
+
+
+def test_yes_and_no_order_labels_of_1_and_0_and_other_words_are_told_the_labels(
+    tmp_path: Path,
+) -> None:
+    people = [("id", "rater A", "rater B"), *((i, i % 2, i % 3 % 2) for i in range(N))]
+    judge = [("id", "gpt-4"), *((i, i % 2) for i in range(N))]
+    metric = understood(tmp_path, people, judge, order=["no < yes"]).rubric.metrics[0]
+    assert (metric.kind, metric.label_texts) == ("ordinal", ("0", "1"))
+    with pytest.raises(jb.SetupError, match="found 0, 1; allowed: as in --order '0 < 1'"):
+        understood(tmp_path, people, judge, order=["good < evil"])
+
+
+def test_scores_in_place_of_labels_name_the_commands_for_scores(tmp_path: Path) -> None:
+    scores = [("id", "Meier", "Lenz"), *((i, 1 + i / 7, 1 + i / 8) for i in range(N))]
+    judge = [("id", "gpt-4"), *((i, 1 + i / 6) for i in range(N))]
+    with pytest.raises(jb.SetupError, match=r"correlate TABLE --against Meier.*--score Meier=Lenz"):
+        understood(tmp_path, scores, judge)
+    labelled = [("id", "Meier", "Lenz"), *((i, of(i), of(i, 7)) for i in range(N))]
+    with pytest.raises(jb.SetupError, match="gpt-4 holds scores, and annotators gave labels"):
+        understood(tmp_path, labelled, judge)
+
+
+def test_a_metric_without_a_name_of_its_own_has_that_of_the_file(tmp_path: Path) -> None:
+    people = [("id", "Huber", "Silva"), *((i, of(i), of(i, 7)) for i in range(N))]
+    judge = table(tmp_path / "gpt-4.csv", [("id", "gpt-4"), *((i, of(i)) for i in range(N))])
+    for name, title in (("xstest_labels.csv", "xstest"), ("A_labels.csv", "Label")):
+        found = understand_files([table(tmp_path / name, people), judge])
+        assert [metric.title for metric in found.rubric.metrics] == [title]
+
+
+def test_labels_under_the_name_of_a_judge_are_pointed_out(tmp_path: Path) -> None:
+    rows = [(i, of(i)) for i in range(N)]
+    found = understood(tmp_path, [("id", "gpt-4o"), *rows], [("id", "claude"), *rows], "claude.csv")
+    assert any("gpt-4o is named like a judge" in line for line in found.lines)
+
+
+def test_ids_that_do_not_match_are_shown(tmp_path: Path) -> None:
+    people = [("id", "Huber", "Silva"), *((f"A{i}", of(i), of(i, 7)) for i in range(N))]
+    judge = [("id", "gpt-4"), *((f"B{i}", of(i)) for i in range(N))]
+    with pytest.raises(jb.SetupError, match=r"column id \('A0' there, 'B0' here\)"):
+        understood(tmp_path, people, judge)
+
+
+def test_a_column_of_replies_can_be_named_as_the_verdicts(tmp_path: Path) -> None:
+    people = [("id", "Huber", "Silva"), *((i, of(i), of(i, 7)) for i in range(N))]
+    replies = [("id", "output"), *((i, of(i, 9)) for i in range(N))]
+    paths = table(tmp_path / "labels.csv", people), table(tmp_path / "gpt-4.csv", replies)
+    found = understand_files(paths, Hints(judge=("output",)))
+    assert [judge.spec["metrics"] for judge in found.judges] == [{"label": "output"}]
+
+
+def test_one_annotator_has_no_median_and_is_told_what_one_allows(tmp_path: Path) -> None:
+    people = [("id", "Reviewer", "Tone"), *((i, "Paul", of(i)) for i in range(N))]
+    judge = [("id", "gpt-4"), *((i, of(i, 9)) for i in range(2 * N))]
+    paths = table(tmp_path / "labels.csv", people), table(tmp_path / "gpt-4.csv", judge)
+    said = " ".join(str(jb.decide(*paths, columns={"order": " < ".join(LABELS)})).split())
+    assert "Reference labels: those of Paul." in said
+    assert "one annotator is enough: `judgebench estimate`" in said
+    assert "Severe: 'Unsafe' (Tone). `severe_from` in a rule" in said
+
+
+def test_tables_are_aligned_as_they_are_decided_on(tmp_path: Path) -> None:
+    paths = surnames(tmp_path)
+    with pytest.warns(UserWarning, match=r"found \"I'm sorry, but I can't.\"; allowed: Safe"):
+        found = jb.align(*paths)
+    assert found.score("accuracy", "gpt-4", "safety").value is not None
+    assert found.table().notna().any().all()
+    assert "weighted_kappa" not in set(found.to_frame().statistic)
+    assert list(found.results.to_frame("verdicts").columns[:5]) == [
+        "analysis",
+        "judge",
+        "metric",
+        "statistic",
+        "value",
+    ]
+    with pytest.raises(jb.SetupError, match="is none; found scores"):
+        found.results.to_frame("scores")

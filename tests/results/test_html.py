@@ -220,7 +220,7 @@ def test_the_first_screen_has_outcome_plot_reason_and_next_step_of_each_judge() 
 def test_a_title_names_three_judges_at_most_and_no_study_without_a_name() -> None:
     many = tuple(standing(f"judge-{i}", 0.5) for i in range(5))
     for standings, name, title in (
-        (many, "x", "Can any of 5 judges replace the annotators of x?"),
+        (many, "xs_labels", "Can any of 5 judges replace the annotators of xs?"),
         (many[:1], "study", "Can judge-0 replace the annotators?"),
     ):
         html = to_html([replace(make_part(), screen=(Block(standings=standings),))], name)
