@@ -157,7 +157,11 @@ def _contents(path: Path, folder: Path, found: Tables, rest: Tables) -> dict[Pat
         data[0] = DATA
     if metrics := _metrics(found):
         ids = metric_ids(metrics)
-        files[RUBRIC] = rubric_text(stem_of(path), path.name, metrics, ids)
+        listed = [
+            {"id": ids[title], "title": title, "kind": "nominal", "labels": labels}
+            for title, labels in metrics.items()
+        ]
+        files[RUBRIC] = rubric_text(stem_of(path), path.name, listed)
         if not found.labels:
             blank = [[row["item_id"], "your-name", *[""] * len(ids)] for row in found.answers]
             files[LABELS] = csv_text(["item_id", "annotator", *ids.values()], blank)

@@ -27,7 +27,6 @@ from judgebench.data.understand import (
 )
 from judgebench.errors import shorten, some
 from judgebench.files import all_or_nothing, write_atomically
-from judgebench.rubric import Metric
 
 BENCH, DATA, RUBRIC = "bench.yaml", "data.yaml", "rubric.yaml"
 LABELS = "labels-template.csv"
@@ -79,10 +78,17 @@ def save(found: Understood, folder: Path, truth: Mapping[str, object] = {}) -> S
     paths = [folder / name for name in names]
     source = found.found.path
     with all_or_nothing(folder, paths):
-        metrics = found.rubric.metrics if found.found.metrics else ()
-        write_atomically(
-            folder / RUBRIC, _rubric_text(source.name, stem_of(source), metrics).encode()
-        )
+        metrics = [
+            {
+                "id": m.id,
+                "title": m.title,
+                "kind": "preference" if m.preference else m.kind,
+                "labels": m.label_texts,
+            }
+            for m in (found.rubric.metrics if found.found.metrics else ())
+        ]
+        rubric = rubric_text(stem_of(source), source.name, metrics)
+        write_atomically(folder / RUBRIC, rubric.encode())
         write_atomically(folder / DATA, _data(found, folder).encode())
         judges = [entry for judge in found.judges for entry in _entries(judge)]
         write_atomically(folder / BENCH, bench_text(source, [DATA], judges, truth).encode())
@@ -130,34 +136,10 @@ def _quoted(text: str) -> str:
     return str(dumped).rstrip("\n")
 
 
-def rubric_text(
-    name: str, source: str, metrics: Mapping[str, Sequence[str]], ids: Mapping[str, str]
-) -> str:
-    """The rubric of these metrics and labels, in which no label is worse than another yet. Without
-    metrics it is an example."""
-    listed = [
-        {"id": ids[t], "title": t, "kind": "nominal", "labels": labels}
-        for t, labels in metrics.items()
-    ]
-    return filled(
-        _RUBRIC, name=name, source=source, metrics=listed, example=_example(), only_one=ONLY_ONE
-    )
-
-
-def _rubric_text(source: str, name: str, metrics: Sequence[Metric]) -> str:
-    kinds = {True: "preference", False: ""}
-    listed = [
-        {
-            "id": m.id,
-            "title": m.title,
-            "kind": kinds[m.preference] or m.kind,
-            "labels": m.label_texts,
-        }
-        for m in metrics
-    ]
-    return filled(
-        _RUBRIC, name=name, source=source, metrics=listed, example=_example(), only_one=ONLY_ONE
-    )
+def rubric_text(name: str, source: str, metrics: Sequence[Mapping[str, Any]]) -> str:
+    """The rubric of these metrics; without any it is an example."""
+    about = {"metrics": metrics, "example": _example(), "only_one": ONLY_ONE}
+    return filled(_RUBRIC, name=name, source=source, **about)
 
 
 def _example() -> list[dict[str, Any]]:

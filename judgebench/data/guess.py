@@ -394,7 +394,11 @@ def guess(
     Raises SetupError with every problem of the file, and where nothing says which item a row is
     about."""
     given = _source(path, sheet)
-    return with_settings(given, lambda source: _guess(source, table, hints, others), _richness)
+    return with_settings(
+        given,
+        lambda source: _guess(source, table, hints, others),
+        lambda one: (2 * bool(one.metrics) + one.has_texts, len(one.roles)),
+    )
 
 
 def _source(path: Path, sheet: str) -> FileSpec:
@@ -405,12 +409,11 @@ def with_scores(look: Look) -> str:
     """`; scores (a, b) go in one table: …`, the commands for columns of numbers that are no labels;
     empty where there are none."""
     scores = [c for c, about in look.columns.items() if about.holds_scores]
-    if not scores:
-        return ""
-    pair = quote("=".join((scores[0], scores[-1] if scores[1:] else "COLUMN")))
-    return (
+    first, *others = scores or [""]
+    pair = quote(f"{first}={others[-1] if others else 'COLUMN'}")
+    return first and (
         f"; scores ({some(scores, 4)}) go, with those of people and judge in one table, into "
-        f"`judgebench correlate TABLE --against {quote(scores[0])}` or `judgebench estimate TABLE "
+        f"`judgebench correlate TABLE --against {quote(first)}` or `judgebench estimate TABLE "
         f"--score {pair}`"
     )
 
@@ -461,10 +464,6 @@ def with_settings(
         if not found:
             raise
     return max(found, key=worth)
-
-
-def _richness(one: Guess) -> tuple[int, int]:
-    return 2 * bool(one.metrics) + one.has_texts, len(one.roles)
 
 
 def _settings(problems: Sequence[Problem]) -> Iterator[dict[str, Any]]:

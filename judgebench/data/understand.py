@@ -394,22 +394,15 @@ def _rubric(
                 **_sides(labels, found.pair),
             }
             continue
-        order = ordered.get(metric, ())
-        meant = read_as(order, labels)  # such as yes for 1
-        order = [meant.get(text, text) for text in order]
-        lacking = [text for text in labels if normalise(text) not in map(normalise, order)]
-        if order and lacking:
-            new = (text for text in order if normalise(text) not in map(normalise, labels))
-            near = nearest(next(new, ""), lacking)
-            message, every = (
-                f"the order leaves out labels that the table holds{near}",
-                _flag(labels),
-            )
-            problems.append(
-                Problem(message, found.source.path, None, "order", some(lacking), f"as in {every}")
-            )
+        order = _spelt(ordered.get(metric, ()), labels)
+        if order and (lacking := [text for text in labels if text not in order]):
+            near = nearest(next((text for text in order if text not in labels), ""), lacking)
+            message = f"the order leaves out labels that the table holds{near}"
+            at = (found.source.path, None, "order")
+            problems.append(Problem(message, *at, some(lacking), f"as in {_flag(labels)}"))
+        two = (*labels, *[ONLY_ONE][len(labels) - 1 :])
         kind = "ordinal" if order else "nominal"
-        metrics.append({**base, "kind": kind, "labels": _spelt(order, labels) or _two(labels)})
+        metrics.append({**base, "kind": kind, "labels": order or two})
     raise_any(problems)
     value = {"name": name, "version": "1", "metrics": metrics}
     value["instructions"] = "Give each answer one label for each metric."
@@ -421,14 +414,10 @@ def _flag(labels: Sequence[str], title: str = "") -> str:
     return f"--order {quote(f'{title}: ' * bool(title) + ' < '.join(labels))}"
 
 
-def _two(labels: Sequence[str]) -> Sequence[str]:
-    return labels if len(labels) > 1 else (*labels, ONLY_ONE)
-
-
 def _spelt(order: Sequence[str], labels: Sequence[str]) -> list[str]:
-    """The labels in this order, as the table spells them."""
-    known = {normalise(text): text for text in labels}
-    return [known.get(normalise(text), text) for text in order]
+    """The labels in this order, as the table spells them: also as 0 and 1 for no and yes."""
+    known = {**read_as(order, labels), **{normalise(text): text for text in labels}}
+    return [known.get(normalise(text), known.get(text, text)) for text in order]
 
 
 def _orders(given: Sequence[str], titles: Mapping[str, str]) -> dict[str, list[str]]:
@@ -562,7 +551,9 @@ def _judges(
             own = names.pop(0) if names else ""
             item = _item_in(look, columns, found)
             who = _who_judged(look, (*columns, *pair), hints)
-            same = {r: c for r, c in roles.items() if c != who and _is_same(c, look, found)}
+            shared = (c for c in look.columns if c in found.look.columns and c != who)
+            alike = [c for c in shared if look.shared(c, found.look, c) > 0]
+            same = {r: c for r, c in roles.items() if c in alike}
             with_them = {"pair": list(pair)} if pair else {**same, **_kept(look)}
             about = {"item_id": item, **with_them}
             for one in _verdicts_of(table, look, rubric, found, hints, own, who):
@@ -571,11 +562,6 @@ def _judges(
         except SetupError as error:
             problems += error.problems
     raise_any(problems)
-
-
-def _is_same(column: str, look: Look, found: Guess) -> bool:
-    """True where the column of the labels is in the other table, too, and they share a value."""
-    return column in look.columns and look.shared(column, found.look, column) > 0
 
 
 def _headed(judge: JudgeTable, heads: Mapping[str, int]) -> JudgeTable:
@@ -651,7 +637,8 @@ def _verdicts_of(
     roles = look.roles
     default = as_name(name or table.stem)[:64] or "judge"
     who: dict[str, Any] = {"judge": named if named and not name else {"value": default}}
-    names = [default] if not named or name else _names_in(look, named)
+    several_names = (as_name(text)[:64] for text in look.different(named)) if named else ()
+    names = list(dict.fromkeys(several_names)) if named and not name else [default]
     beside: dict[str, Any] = {n: plain[n] for n in ("status", "raw", "repeat") if n in plain}
     own = {column.casefold(): column for column in look.columns}
     if shares := probability_columns(own, rubric, {"metric", "label"} <= roles.keys()):
@@ -676,7 +663,10 @@ def _verdicts_of(
 
     def read(metrics: dict[str, str]) -> dict[str, Any]:
         held = {m: [*free[metrics[m.id]].often] for m in rubric.metrics if m.id in metrics}
-        read_so = {m.id: _spellings(m, texts, found.pair) for m, texts in held.items()}
+        read_so = {
+            m.id: _sides(texts, found.pair) if found.pair else read_as(texts, m.label_texts)
+            for m, texts in held.items()
+        }
         spelt = {metric: of for metric, of in read_so.items() if of}
         return {"metrics": metrics, **({"spellings": spelt} if spelt else {})}
 
@@ -692,12 +682,9 @@ def _verdicts_of(
     if not metrics:
         message = "no column holds verdicts with the labels of the annotators: rename the labels, "
         message += "or give them as `spellings: {METRIC: {TEXT: LABEL}}` in a data.yaml (--save)"
-        if scores := [c for c in free if free[c].holds_scores and c not in taken]:
-            message = (
-                f"{some(scores)} holds scores, and annotators gave labels: cut the scores into "
-            )
-            message += "these labels (docs/scorers.md), or compare them with scores of people"
-            message += with_scores(look)
+        if scores := with_scores(look):
+            message = "holds scores where annotators gave labels: cut them into these labels "
+            message += f"(docs/scorers.md){scores}"
         few = {c: look.columns[c].labels() for c in look.like_labels if c not in taken}
         held = [f"{column} ({some(texts, 4)})" for column, texts in few.items()]
         allowed = some(dict.fromkeys(text for m in rubric.metrics for text in m.label_texts))
@@ -705,16 +692,6 @@ def _verdicts_of(
             Problem(message, look.source.path, None, "judge", some(held or look.columns), allowed)
         )
     yield JudgeTable(names, table, {**who, **read(metrics), **beside}, look)
-
-
-def _spellings(metric: Metric, texts: Sequence[str], pair: Sequence[str]) -> Mapping[str, Any]:
-    """The labels that cells mean which spell none."""
-    return _sides(texts, pair) if pair else read_as(texts, metric.label_texts)
-
-
-def _names_in(look: Look, column: str) -> list[str]:
-    """The judges that a column names, as they can be called."""
-    return list(dict.fromkeys(as_name(text)[:64] for text in look.different(column)))
 
 
 def _holds(often: Mapping[str, int], metric: Metric) -> bool:

@@ -307,7 +307,7 @@ def _people(asked: AsJudges, labelled: Collection[str]) -> dict[str, str]:
         if due not in ("items", "rows"):
             problems.append(Problem("is none of items and rows", "", None, "as_judges", str(due)))
         elif not persons:
-            problems.append(Problem(message, "", None, "as_judges", name, _some(people)))
+            problems.append(Problem(message, "", None, "as_judges", name, some(sorted(people))))
     raise_any(problems)
     return found
 
@@ -326,8 +326,3 @@ def truth_of_others(
         message = "leaves no annotator to make the reference labels"
         raise SetupError(Problem(message, field="as_judges", found=", ".join(names)))
     return truth.model_copy(update={"annotators": tuple(others)})
-
-
-def _some(names: Iterable[str], most: int = 20) -> str:
-    every = sorted(names)
-    return ", ".join(every[:most]) + (", …" if len(every) > most else "")
