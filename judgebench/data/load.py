@@ -362,7 +362,7 @@ def _note_source(name: str, path: Path, gathered: Collected) -> None:
 
 
 # What is usual where tables are not written for judgebench, and changes nothing.
-_USUAL = ("blank_label", "blank_question", "duplicate_item")
+_USUAL = ("blank_label", "blank_question", "duplicate_item", "float_label")
 
 WHOLE_REPLY = ""  # in place of a metric
 

@@ -763,13 +763,15 @@ def _in_words(
             f"{labels.name}: {like[0]} is named like a judge, and its labels are taken for "
             "those of people: give the table of human labels as well"
         )
-    by_table: dict[str, list[str]] = {}
+    by_table: dict[str, dict[str, int]] = {}
     for judge in judges:
         read = ", ".join([*judge.spec.get("metrics", {}).values()] or [judge.spec.get("label", "")])
-        columns = "columns" if ", " in read else "column"
-        by_table.setdefault(judge.table.name, []).append(f"{some(judge.names)} in {columns} {read}")
+        where = f"{some(judge.names)} in {'columns' if ', ' in read else 'column'} {read}"
+        by_table.setdefault(judge.table.name, {})[where] = len(judge.names)
     for table, said in by_table.items():
-        yield f"{table}: judge {'; '.join(said)}".replace(": judge judge in", ": one judge in")
+        several = "s" * (sum(said.values()) > 1)
+        line = f"{table}: judge{several} {'; '.join(said)}"
+        yield line.replace(": judge judge in", ": one judge in")
     sides = [own for judge in judges for own in judge.spec.get("spellings", {}).values()]
     meant = dict(pair for own in sides for pair in own.items() if pair[1] not in (None, pair[0]))
     if meant:

@@ -330,7 +330,7 @@ def test_verdicts_of_a_model_beside_labels_are_a_judge_and_no_texts_are_needed(
         {"name": "claude-3", "column": {"annotation": "claude-3 verdict"}},
         {"name": "gpt4", "column": {"annotation": "gpt4_label"}},
     ]
-    assert "judge claude-3 in column claude-3 verdict; gpt4 in column gpt4_label" in out
+    assert "judges claude-3 in column claude-3 verdict; gpt4 in column gpt4_label" in out
     assert "items" not in found["data.yaml"]["files"][0]
     entries = found["data.yaml"]["files"][0]["labels"]
     assert [(e["annotator"], e["question"]) for e in entries] == [

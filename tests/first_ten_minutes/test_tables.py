@@ -209,7 +209,7 @@ def test_criteria_with_the_same_scale_are_metrics_and_a_code_may_be_a_float(tmp_
     ]
     judge = pd.DataFrame({"item": range(30), "fluency": [1 + i % 3 for i in range(30)]})
     judge["coherence"] = [float("nan") if i == 4 else 1 + i % 3 for i in range(30)]  # 1.0, 2.0
-    with pytest.warns(UserWarning, match=r"a number with \.0"):
+    with pytest.warns(UserWarning, match=r"^judge:6: blank cell, counted as failed"):
         found = jb.study(
             pd.DataFrame(people[1:], columns=people[0]), judge.astype({"coherence": str}),
             columns={"order": ["fluency: 1 < 2 < 3"], "judge": "gpt-4"},
