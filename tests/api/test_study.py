@@ -154,8 +154,7 @@ def test_truth_by_its_rule_or_by_some_keys() -> None:
 def test_numbers_as_labels_and_ids() -> None:
     scores = jb.Rubric.from_labels({"grade": ["0", "1", "2"]})
     labels = pd.DataFrame({"item_id": [1, 2, 3], "annotator": 7, "grade": np.array([0, 1, np.nan])})
-    with pytest.warns(UserWarning, match="number with .0"):
-        study = jb.study(labels, rubric=scores)
+    study = jb.study(labels, rubric=scores)
     assert [answer.item_id for answer in study.answers] == ["1", "2", "3"]
     assert study.humans["grade"].truth.tolist() == [0, 1, -1]
 
