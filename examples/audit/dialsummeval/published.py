@@ -24,4 +24,5 @@ def figures(study: jb.Study, data: Path) -> Iterator[tuple[str, str, str, float]
         means[metric.id] = rating.groupby(systems).mean()
     table = pd.read_csv(Path(__file__).with_name("published.csv"), dtype=str)
     for row in table.itertuples():
-        yield row.source, row.what, row.printed, means[row.first].corr(means[row.second])
+        first, second = row.what.removeprefix("systems: ").split(" and ")
+        yield row.source, row.what, row.printed, means[first].corr(means[second])

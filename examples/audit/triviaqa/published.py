@@ -19,10 +19,10 @@ def figures(study: jb.Study, data: Path) -> Iterator[tuple[str, str, str, float]
     table = pd.read_csv(Path(__file__).with_name("published.csv"), dtype=str)
     said = {judge.name: study.judged(judge, metric) for judge in study.real_judges}
     for row in table.itertuples():
-        kappas = []
+        judge, kappas = row.what.partition(":")[0], []
         for model in np.unique(models):
-            of = (models == model) & (said[row.judge] >= 0)
-            both = pd.crosstab(said[row.judge][of], human[of], normalize=True)
+            of = (models == model) & (said[judge] >= 0)
+            both = pd.crosstab(said[judge][of], human[of], normalize=True)
             both = both.reindex(index=[0, 1], columns=[0, 1], fill_value=0).to_numpy()
             chance = both.sum(axis=0) @ both.sum(axis=1)
             kappas.append((np.trace(both) - chance) / (1 - chance))
