@@ -684,7 +684,7 @@ def audit(
     files; a study whose files are missing is skipped. `only` names some of them; without `choices`
     each is decided once. With `to` a page over all studies, and one of each, are written there,
     each as soon as it is done. A study's own Python files are run. Raises SetupError with every
-    problem of the folders.
+    problem of the folders; what goes wrong in one of them later is `failed`, and skips that one.
 
     >>> import judgebench as jb
     >>> found = jb.audit("audit", "audit-data", choices=False)

@@ -21,7 +21,7 @@ from judgebench.data.findings import nearest
 from judgebench.errors import Problem, SetupError, raise_any
 from judgebench.yaml_file import Strict, load_model, read_text
 
-CARD, BENCH, RULE = "study.yaml", "bench.yaml", "rule.yaml"
+CARD, BENCH, RULE, PREPARE = "study.yaml", "bench.yaml", "rule.yaml", "prepare.py"
 PUBLISHED, COMPUTED = "published.csv", "published.py"
 _NEEDED = ("source", "what", "printed")
 
@@ -45,15 +45,17 @@ class StudyCard(Strict):
     """The keys of study.yaml.
 
     `data` is where the published files lie below the folder of all data (by itself the name of the
-    study; `.` is the study's own folder); `prepare` a Python file
-    with a function `prepare(data, to)` that writes tables where data.yaml cannot read the files as
-    they are. `passes` are the judges that were said to pass, `traps` sentences on what misleads.
+    study), unless the study `ships_data` in its own folder. `prepare` is a Python file (by itself
+    prepare.py, where there is one) with a function `prepare(data, to)`, which writes tables where
+    data.yaml cannot read the files as they are. `passes` are the judges that were said to pass,
+    `traps` sentences on what misleads.
     """
 
     title: str = Field(min_length=1)
     source: str = Field(min_length=1)
     files: tuple[Source, ...] = Field(min_length=1)
     data: str = ""
+    ships_data: bool = False
     prepare: str = ""
     what: str = Field(min_length=1)
     claim: str = Field(min_length=1)
@@ -100,15 +102,14 @@ class Folder:
 
     def data(self, home: Path) -> Path:
         """The folder of its published files: its own, or below that of all data."""
-        own = self.card.data == "."
-        return self.path if own else home / (self.card.data or self.name)
+        return self.path if self.card.ships_data else home / (self.card.data or self.name)
 
     def prepared(self, data: Path, to: Path) -> Path:
         """The folder that data.yaml reads: the published files, or `to`, where tables were made of
         them. Raises SetupError where the preparation fails."""
-        if not self.card.prepare:
+        file = self.path / (self.card.prepare or PREPARE)
+        if not file.exists():
             return data
-        file = self.path / self.card.prepare
         try:
             _module(file).prepare(data, to)
         except Exception as error:
@@ -140,7 +141,7 @@ def _figures(rows: list[dict[str, str]], file: Path) -> Iterator[Printed]:
     problems = []
     for line, row in enumerate(rows, start=2):
         where = {k: v for k, v in row.items() if k not in (*_NEEDED, "scale") and v}
-        if not where:  # published.py says what gives it
+        if "statistic" not in where:  # published.py says what gives it
             continue
         try:
             float(row["printed"].strip("%"))

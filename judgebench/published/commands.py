@@ -10,6 +10,7 @@ import typer
 
 from judgebench.cli.options import Commands
 from judgebench.cli.show import ONE_SCREEN, Output, show
+from judgebench.errors import raise_any
 
 commands = Commands()
 
@@ -59,3 +60,4 @@ def audit(
         folder, data or folder, to=to, only=only or (), choices=choices, show_progress=True
     )
     show({"audit": found}, found.name, output, {"html": to / "report.html"} if to else None)
+    raise_any(found.failed)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
+from judgebench.errors import Problem
 from judgebench.published.card import StudyCard
 from judgebench.results.part import Standing
 from judgebench.results.rows import Results, Row
@@ -47,12 +48,14 @@ class Audited:
 
 @dataclass(frozen=True, repr=False)
 class Audit(Shown):
-    """Every study that was decided again; `skipped` are sentences on those that were not."""
+    """Every study that was decided again; `skipped` are sentences on those that were not, `failed`
+    the problems of those that could not be."""
 
     presented_by: ClassVar[str] = "judgebench.published.part:audit_part"
 
     studies: tuple[Audited, ...]
     skipped: tuple[str, ...] = ()
+    failed: tuple[Problem, ...] = ()
 
     @property
     def name(self) -> str:

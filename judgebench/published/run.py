@@ -51,7 +51,7 @@ def audit_folders(
 ) -> Audit:  # fmt: skip
     """Every study whose published files are below `data`; `write` is given each with its pages as
     soon as it is done. Interrupted, the audit is that of the studies that are done."""
-    done, skipped = list[Audited](), list[str]()
+    done, skipped, failed = list[Audited](), list[str](), list[Problem]()
     progress.start("studies", len(folders), 0)
     for folder in folders:
         if not folder.data(data).exists():
@@ -65,11 +65,14 @@ def audit_folders(
                 done.append(found)
                 if write:
                     write(found, tools.pages(study, folder.rule))
+        except SetupError as error:
+            failed += error.problems
+            skipped.append(f"{folder.name}: {error.problems[0]}")
         except KeyboardInterrupt:
             skipped.append(f"interrupted in {folder.name}: studies after it are left out")
             break
         progress.advance("studies", folder.name)
-    return Audit(tuple(done), tuple(skipped))
+    return Audit(tuple(done), tuple(skipped), tuple(failed))
 
 
 def _audited(
@@ -100,8 +103,8 @@ def _figures(
     """Every printed figure with what the files give."""
     printed = folder.printed()
     found = decided.results
-    if any(not found.select(p.where.get("analysis", "")) for p in printed):
-        found = found + tools.align(study).results
+    if any(not _rows(found, figure) for figure in printed):
+        found = tools.align(study).results + found
     for figure in printed:
         row = _one_row(found, figure, folder)
         yield _figure(figure, row.estimate.value, row.judge, row.metric)
@@ -118,11 +121,14 @@ def _figure(figure: Printed, value: float | None, judge: str = "", metric: str =
     )
 
 
+def _rows(found: Results, figure: Printed) -> list[Row]:
+    where = dict(figure.where)
+    return found.select(where.pop("analysis", ""), where.pop("statistic", ""), **where)
+
+
 def _one_row(found: Results, figure: Printed, folder: Folder) -> Row:
     """The one row that has all keys of a figure. Raises SetupError for none, or several."""
-    where = dict(figure.where)
-    analysis, statistic = where.pop("analysis", ""), where.pop("statistic", "")
-    rows = found.select(analysis, statistic, **where)
+    rows = _rows(found, figure)
     if len(rows) != 1:
         message = f"these keys select {len(rows)} rows of the results, and must select one"
         said = ", ".join(f"{key} {value}" for key, value in figure.where.items())
