@@ -157,6 +157,7 @@ const stopwatch = () => {
     const own = { labels: {}, remark: "", ...found };
     screens.set(id, own);
     for (const [, event] of queue.entries()) if (event.screen === id) apply(own, event);
+    if (item(id)) item(id).state = stateOf(own);
   };
 
   // --- events ------------------------------------------------------------------------------------
@@ -547,8 +548,8 @@ const stopwatch = () => {
     $("spans-texts").replaceChildren(...boxes);
     $("spans").showModal();
     const wanted = $("spans").querySelector(`textarea[data-n="${n}"]`) || boxes.at(-1)?.lastChild;
+    wanted?.setSelectionRange(from, from); // before the focus, which scrolls to it
     wanted?.focus();
-    wanted?.setSelectionRange(from, from);
   };
   const addSelected = () => {
     const box = $("spans").querySelector(`textarea[data-n="${$("spans-texts").dataset.n}"]`);

@@ -223,8 +223,8 @@
       who, born("span", "", title(metric)), hits(who, metric, "qualification"), hits(who, metric, "main"),
     ])));
     kept($("missed"), missed.map(({ screen, metric, known, reason, said }) => {
-      const others = Object.entries(said).map(([who, label]) => `${who} ${label || "cannot tell"}`).join(", ");
-      const texts = [`Known: ${known}. Said: ${others}.`, reason].filter(Boolean);
+      const others = Object.entries(said).map(([who, label]) => `${label || "cannot tell"} by ${who}`).join(", ");
+      const texts = [`Known label: ${known}. Given: ${others}.`, reason].filter(Boolean);
       return { screen, head: `${screen}, ${title(metric)}`, texts };
     }));
     if (gold.length && !missed.length) $("missed").append(el("p", "note", "Nobody missed one."));

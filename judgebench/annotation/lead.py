@@ -57,6 +57,7 @@ _GOLD = Layout(
     beside=("Qualification round", "Among the others"),
 )  # fmt: skip
 _GOLD_ROUNDS = ("qualification", "main")
+_ROUNDS = ROUNDS[:2]  # gold items are in no figure but their own
 _RESAMPLING = Resampling(resamples=1000)
 _WEEK, _DAY = timedelta(days=7), timedelta(days=1)
 
@@ -83,7 +84,7 @@ class Collected(Shown):
         main = self.in_round(ROUNDS[0])
         return {
             "study": self.name, "at": self.now.isoformat(timespec="seconds"),
-            "metrics": self.titles, "rounds": {name: self._far(name) for name in ROUNDS},
+            "metrics": self.titles, "rounds": {name: self._far(name) for name in _ROUNDS},
             "people": [self._person(who) for who in self.assigned],
             "minutes": asdict(self._minutes(self.assigned)), "end": self._end(),
             "access": self.access, "over_time": list(self._over_time(main & self.complete)),
@@ -243,7 +244,7 @@ class Collected(Shown):
         """The agreement of annotators, metric by metric, in each round."""
         rows = (
             Row("agreement", one.key, one.formula(votes), "", metric.id, {"round": name})
-            for name in filter(self.in_round, ROUNDS)
+            for name in filter(self.in_round, _ROUNDS)
             for metric, study in self._metrics(self.in_round(name))
             for votes in [Votes(study, metric, study.humans[metric.id].made.values)]
             for one in _AGREEMENT
@@ -520,7 +521,7 @@ class Collected(Shown):
              f"{60 * one['minutes']['value']:.0f}" if one["minutes"]["n"] else DASH)
             for one in f["people"]
         ]  # fmt: skip
-        now = next((name for name in ROUNDS if f["rounds"][name]["complete"]), ROUNDS[0])
+        now = next((name for name in _ROUNDS if f["rounds"][name]["complete"]), ROUNDS[0])
         severe = {one["metric"]: (str(one["somebody"]), str(one["most"])) for one in f["severe"]}
         agreed = [
             (self.titles[metric], *(f"{row.estimate:.2f}" for row in found.values()),
@@ -544,7 +545,7 @@ class Collected(Shown):
 
     def _said(self) -> Iterator[str]:
         f, end = self.figures, self.figures["end"]
-        for name in filter(self.in_round, ROUNDS):
+        for name in filter(self.in_round, _ROUNDS):
             done = f["rounds"][name]
             yield f"{done['complete']:,} of {done['of']:,} items of the {name} round are complete."
         yield f"At this pace, all are by {end['date']}." if end["date"] else f"{end['reason']}."

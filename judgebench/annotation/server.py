@@ -65,6 +65,7 @@ SESSION_S, DEVICE_LINK_S = 30 * 24 * 3600, 15 * 60
 _LARGEST, _PATIENCE_S = 1 << 20, 30  # of a request
 _KEPT_S = 75  # a connection without a request is kept open so long for the next one
 _MOST_WAITING = 512  # connections that wait for a request: half of what a process may have open
+_AT_LEAST_S = 5  # so long each may wait: whole requests that come all at once have their turn
 _FIGURES_S = 5  # the lead's figures are computed no more often than that
 _HEADERS = {
     "Cache-Control": "no-store",
@@ -200,12 +201,14 @@ class Connections:
 
     def close_idle(self, found: Collection[web.RequestHandler]) -> None:
         """Close those of the open connections that have waited too long and, where too many wait,
-        those whose time is over first: who sends half a request keeps nobody else out."""
+        those whose time is over first: who sends half a request keeps nobody else out. Who came a
+        moment ago may only not have been read yet."""
         now = time.monotonic()
         self._until = until = {one: self._until.get(one, now + _PATIENCE_S) for one in found}
         waiting = sorted((one for one in found if until[one] < math.inf), key=until.__getitem__)
         for left, one in zip(range(len(waiting), 0, -1), waiting, strict=True):
-            if one.transport and (left > _MOST_WAITING or until[one] < now):
+            crowded = left > _MOST_WAITING and until[one] < now + _PATIENCE_S - _AT_LEAST_S
+            if one.transport and (crowded or until[one] < now):
                 one.transport.abort()
 
     async def watch(self, server: web.Server) -> None:

@@ -403,7 +403,8 @@ class Store:
             return [self._save(connection, who, events) for who, events in batches]
 
     def _save(self, connection: sqlite3.Connection, who: str, events: Sequence[Event]) -> Saved:
-        known, spans = self.screens, self.meta.get("spans")
+        known = self.screens
+        spans = any(e.field.startswith(SPANS) for e in events) and self.meta.get("spans")
         own = set(known) if who == ADJUDICATED else set(self.assigned(who))
         saved, refused = list[str](), dict[str, str]()
         labels = {screen: self.labels(who, screen) for screen in {e.screen for e in events}}

@@ -88,6 +88,8 @@ def test_gold_items_are_among_everybodys_others_and_nothing_tells_them(tmp_path:
         keys = {json.dumps([sorted(one), sorted(one["screen"])]) for one in shown.values()}
         assert len(keys) == 1
         assert "It says please." not in json.dumps(shown)
+    with open_store(tmp_path / "study") as store:
+        assert "It says please." not in sheet(store, "ann")
 
 
 def test_an_item_of_the_study_is_exported_and_other_gold_items_are_not(tmp_path: Path) -> None:
@@ -144,7 +146,10 @@ def test_the_lead_sees_hits_and_misses_and_nobody_is_left_out(tmp_path: Path) ->
         ("gold-3", "tone"): ("Kind", {"ann": "Rude", "ben": ""}),
     }
     assert {x["reason"] for x in figures["missed"]} == {"It says please.", ""}
-    assert figures["rounds"]["main"]["of"] == 11
+    assert {name: of["of"] for name, of in figures["rounds"].items()} == {
+        "main": 11, "calibration": 1,
+    }  # fmt: skip
+    assert {row["round"] for row in figures["agreement"]} == {"main", "calibration"}
     # Labels of gold items alone are in no other figure.
     used = next(x for x in figures["distribution"] if x["metric"] == "tone")
     assert sum(used["people"]["ann"]) == len(by_item(study, "ann")) - 3
@@ -267,6 +272,8 @@ def test_a_qualification_round_with_feedback_in_the_browser(
             assert not await tab.value(texts)
             await press(tab, "Enter")  # on the button
             await tab.sees(texts)
+            done = "document.getElementById('progress').textContent"
+            assert await tab.value(done) == f"1 of {len(by_item(study, 'ann'))} labelled"
             await press(tab, "Enter")
             await tab.sees(f"{TITLE}.startsWith('Item 2 of')")
             lead = await new_tab(f"{site.address}/lead#{site.link('lead')}", "lead")
@@ -276,7 +283,7 @@ def test_a_qualification_round_with_feedback_in_the_browser(
             await lead.value("document.querySelector('#missed summary').click()")
             inside = "document.getElementById('missed').innerText"
             await lead.sees(f"{inside}.includes('Drink some.')")
-            assert "Known: Kind. Said: ann Rude." in await lead.value(inside)
+            assert "Known label: Kind. Given: Rude by ann." in await lead.value(inside)
             assert not tab.complaints() + lead.complaints()
 
     browser.run(visit)
