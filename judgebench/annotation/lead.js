@@ -36,7 +36,7 @@
         const box = head || i === 0 ? born("th") : el("td");
         if (head || i === 0) box.scope = head ? "col" : "row";
         const value = head && rows.length ? rows[0][i] : cell;
-        if (/^[\d.,–]+$/.test(value)) box.className = "n";
+        if (/^[\d.,–]+( s| to \d+)?$/.test(value)) box.className = "n";
         box.append(...(Array.isArray(cell) ? cell : [typeof cell === "number" ? number(cell) : cell]));
         line.append(box);
       });
