@@ -39,6 +39,11 @@ def listed(parts: Sequence[str]) -> str:
     return f"{head} and {last}" if head else last
 
 
+def percent(share: float | None) -> str:
+    """`84 %`; a dash where there is none."""
+    return "–" if share is None else f"{100 * share:.0f} %"
+
+
 def wrapped(text: str, width: int) -> str:
     """Printable text in lines of at most `width`, cut at spaces and the signs inside names.
 

@@ -23,7 +23,7 @@ def photograph(page: str, picture: Path) -> None:
     subprocess.run(
         [
             str(chromium), "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
-            f"--user-data-dir={page}-profile", "--window-size=1200,1010",
+            f"--user-data-dir={page}-profile", "--window-size=1200,1080",
             f"--screenshot={picture}", page,
         ],
         check=True, capture_output=True, timeout=60,

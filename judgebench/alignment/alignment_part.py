@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from typing import Any
 
 from judgebench.alignment import alignment_figures as figures
@@ -16,7 +17,7 @@ from judgebench.records import TRAINED_ON, Estimate, Status
 from judgebench.results.layout import Layout
 from judgebench.results.part import Asks, Block, Card, Drawing, Part, Standing
 from judgebench.studies.study import JudgeKind, backend_fact
-from judgebench.words import counted, listed
+from judgebench.words import counted, listed, percent
 
 NO_LABELS = "Without human labels nothing says how often the judges are right."
 _KINDS: Mapping[JudgeKind, tuple[str, str]] = {
@@ -33,9 +34,15 @@ def alignment_part(a: Alignment) -> Part:
     said = () if a.n_labels else (tables.label_use_table(a),)
     compared = (*describe(a), *_verdicts_read(a), *(() if a.n_labels else (NO_LABELS,)))
     blocks = (
-        Block("What was compared", compared, said, on_screen=True, asks="sure"),
+        Block("What was compared", compared, said, on_screen=True, asks="sure", gist=a.size),
         *measured,
-        Block("The judges", tuple(_models(a)), (tables.judges_table(a),), asks="what_if"),
+        Block(
+            "The judges",
+            tuple(_models(a)),
+            (tables.judges_table(a),),
+            asks="what_if",
+            gist="models, settings, replies and cost",
+        ),
         Block("Settings of the judges", cards=tuple(_settings(a)), folded=True, asks="what_if"),
     )
     there = a.judges or a.n_labels
@@ -80,10 +87,16 @@ def _blocks(a: Alignment) -> Iterator[Block]:
 
 def _how_sure(a: Alignment) -> Iterator[Block]:
     statistics = tables.present(a)
-    yield Block("Agreement with the reference labels", tables=(tables.standing_table(a),))
+    yield Block(
+        "Agreement with the reference labels", tables=(tables.standing_table(a),),
+        gist=f"accuracy {_span(one.accuracy for one in _accuracies(a))}",
+    )  # fmt: skip
     yield Block(tables=(tables.accuracy_table(a),), on_screen=True)
     if any(declared.key == "severe_recall" for declared in statistics):
-        yield Block("Severe labels", tables=(tables.severe_table(a),), on_screen=True)
+        yield Block(
+            "Severe labels", tables=(tables.severe_table(a),), on_screen=True,
+            gist="how many of them the judges find",
+        )  # fmt: skip
     # With a value for any judge: not every rubric has severities.
     drawn = [
         figures.score_figures(a, d)
@@ -93,16 +106,23 @@ def _how_sure(a: Alignment) -> Iterator[Block]:
     ]
     every = tuple(tables.score_table(a, declared) for declared in statistics)
     yield Block("Every statistic", tables=every, folded=True)
-    lanes = tuple(one for figure in drawn for one in figure)
-    yield Block("Every statistic as a figure", figures=lanes, folded=True)
-    yield Block("Judges against each other", tables=(tables.ranking_table(a),))
-    compared = (tables.comparison_table(a),)
-    yield Block("Pairs of judges on the same items", tables=compared, folded=True)
+    yield Block("Every statistic as a figure", figures=tuple(chain(*drawn)), folded=True)
+    yield Block(
+        "Judges against each other", tables=(tables.ranking_table(a),),
+        gist=f"ranks over {counted(len(a.rubric.metrics), 'metric')}",
+    )  # fmt: skip
+    yield Block(
+        "Pairs of judges on the same items", tables=(tables.comparison_table(a),), folded=True
+    )
 
 
 def _people(a: Alignment) -> Iterator[Block]:
     statistics = tables.present(a)
-    yield Block("Agreement of the annotators", tables=(tables.agreement_table(a),), on_screen=True)
+    same = _span(row.estimate for row in a.results.select("agreement", "observed", who="all"))
+    yield Block(
+        "Agreement of the annotators", tables=(tables.agreement_table(a),), on_screen=True,
+        gist=f"the same label in {same} of pairs",
+    )  # fmt: skip
     yield Block("Pairs of annotators", tables=tuple(tables.pairs_tables(a)), folded=True)
     ceilings = tuple(tables.ceiling_table(a, d) for d in statistics if "ceiling" in d.shown)
     yield Block("Each annotator against the others", tables=ceilings, folded=True)
@@ -113,7 +133,10 @@ def _where_it_goes_wrong(a: Alignment) -> Iterator[Block]:
     if a.real_judges:
         drawn = tuple(figures.confusion_figures(a))
         counts = tuple(tables.confusion_tables(a))
-        yield Block("Label by label", tables=counts, figures=drawn)
+        yield Block(
+            "Label by label", tables=counts, figures=drawn,
+            gist="which labels the judges give instead of the reference label",
+        )  # fmt: skip
     yield Block("Label use", tables=(tables.label_use_table(a),), folded=True)
     title = "Reference labels"
     said = (
@@ -121,8 +144,14 @@ def _where_it_goes_wrong(a: Alignment) -> Iterator[Block]:
         "judge that always gives it looks accurate."
     )
     bars = Drawing("label_distribution", title, partial(figures.draw_distribution, a))
-    yield Block(title, (said,), (tables.distribution_table(a),), (bars,))
-    yield Block("Unanimous and split items", tables=tuple(tables.unanimity_tables(a)))
+    yield Block(
+        title, (said,), (tables.distribution_table(a),), (bars,), gist="how often each label occurs"
+    )
+    alike = _span(row.estimate for row in a.results.select("agreement", "all_agree", who="all"))
+    yield Block(
+        "Unanimous and split items", tables=tuple(tables.unanimity_tables(a)),
+        gist=f"all annotators agree on {alike} of items",
+    )  # fmt: skip
     if probabilities := tuple(tables.probability_tables(a)):
         shown = tuple(figures.reliability_figures(a))
         said = "Of the judges that gave a probability for every label."
@@ -133,9 +162,19 @@ def _where_it_goes_wrong(a: Alignment) -> Iterator[Block]:
 def _what_if(a: Alignment) -> Iterator[Block]:
     failed = {d.key: tables.failures_table(a, d) for d in tables.present(a)}
     if accuracy := failed.pop("accuracy", None):
-        yield Block("Missing verdicts", tables=(accuracy,), on_screen=True)
+        missing = counted(sum(one.failures for one in _accuracies(a)), "label")
+        yield Block(
+            "Missing verdicts", tables=(accuracy,), on_screen=True,
+            gist=f"{missing} of the judges, and what they change",
+        )  # fmt: skip
     others = tuple(failed.values())
     yield Block("Missing verdicts, counted three ways", tables=others, folded=True)
+
+
+def _span(found: Iterable[Estimate]) -> str:
+    """`66 % to 80 %`, the lowest and the highest; `82 %` where they are the same."""
+    values = sorted(e.value for e in found if e.value is not None)
+    return " to ".join(dict.fromkeys(map(percent, values[:1] + values[-1:])))
 
 
 # --- facts ---------------------------------------------------------------------------------------

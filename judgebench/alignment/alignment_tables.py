@@ -96,7 +96,7 @@ def standing_table(a: Alignment) -> Table:
         "Where each judge stands on accuracy",
         ("Judge",),
         (
-            "A count of metrics, failures left out: a reading aid, not a test. "
+            "A count of metrics, failures left out: an overview, not a significance test. "
             "A metric on which one of the two is undefined is not counted.",
             "The best baseline is picked after the fact, which favours it.",
         ),
@@ -640,8 +640,8 @@ def _ranking_notes(a: Alignment) -> tuple[str, ...]:
     return (
         f"Friedman's test over {friedman.n} metrics{left_out}: {told}.",
         "Judges that share a letter do not differ. Where Friedman's test finds nothing, all share "
-        "one. Metrics of the same answers are not independent, so this is a reading aid: the "
-        "judges are compared item by item elsewhere.",
+        "one. Metrics of the same answers are not independent, so this is an overview only; "
+        "another table compares the judges item by item.",
     )
 
 

@@ -1,63 +1,23 @@
-"""The figures of the decisions: all outcomes at a glance, and triage curves."""
+"""The figures of the decisions beside the plot of all outcomes: triage curves."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import groupby
 from typing import Any
 
-from judgebench.decisions.result import NO_FILTER, Decisions, Outcome, TriageCurve
+from judgebench.decisions.result import NO_FILTER, Decisions, TriageCurve
 from judgebench.decisions.rule import AssistRule
-from judgebench.results.figure import SMALL, grid_ticks, new_figure, new_panels, whisker
+from judgebench.results.figure import SMALL, new_panels, whisker
 from judgebench.results.part import Drawing
-from judgebench.results.tables import DASH
 from judgebench.stats.thresholds import Choice
 from judgebench.words import wrapped
 
-# Ground and ink. Blue and orange can be distinguished with every common kind of colour blindness,
-# and dark from pale without colours.
-_LOOKS: Mapping[Outcome | None, tuple[str, str]] = {
-    Outcome.REPLACE: ("#0b5cad", "white"),
-    Outcome.ASSIST: ("#c3dcf3", "#0c2f50"),
-    Outcome.DO_NOT_USE: ("#b03a14", "white"),
-    Outcome.CANT_TELL: ("#eceef1", "#3f464e"),
-    None: ("white", "#767676"),
-}
 _LINE, _TARGET, _CHOICE, _CHANCE = "#0072B2", "#009E73", "#D55E00", "#767676"
 _ACROSS = 3  # panels side by side
 _PANEL = 2.7  # inches
-
-
-def draw_matrix(decisions: Decisions) -> Any:
-    """One chip for each metric and judge: the outcome by colour and by word."""
-    found = {(d.metric, d.judge): d.outcome for d in decisions.decisions}
-    metrics, judges = (list(dict.fromkeys(pair[i] for pair in found)) for i in (0, 1))
-    figure = new_figure(2.8 + 1.3 * len(judges), 1.35 + 0.36 * len(metrics))
-    axes = figure.subplots()
-    for i, metric in enumerate(metrics):
-        for j, judge in enumerate(judges):
-            _chip(axes, i, j, found.get((metric, judge)))
-    axes.set(xlim=(-0.5, len(judges) - 0.5), ylim=(len(metrics) - 0.5, -0.5))
-    titles = [wrapped(decisions.titles[metric], 34) for metric in metrics]
-    grid_ticks(axes, judges, titles, ("Judge", "Metric"))
-    title = "May the judge replace the annotators?"
-    figure.suptitle(wrapped(title, int(11 * figure.get_figwidth())), x=0.02, ha="left", fontsize=11)
-    return figure
-
-
-def _chip(axes: Any, row: int, column: int, outcome: Outcome | None) -> None:
-    from matplotlib.patches import FancyBboxPatch
-
-    ground, ink = _LOOKS[outcome]
-    box = FancyBboxPatch(
-        (column - 0.44, row - 0.36), 0.88, 0.72, boxstyle="round,pad=0,rounding_size=0.1",
-        facecolor=ground, edgecolor="none", mutation_aspect=3,
-    )  # fmt: skip
-    axes.add_patch(box)
-    words = outcome.value if outcome else DASH
-    axes.text(column, row, words, ha="center", va="center_baseline", color=ink, fontweight="bold")
 
 
 def triage_drawings(decisions: Decisions) -> Iterator[Drawing]:

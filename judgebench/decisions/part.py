@@ -4,12 +4,13 @@ decisions at a glance, for a terminal and for a paper."""
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import partial
 from itertools import groupby
 
 from judgebench.alignment.caveats import BLIND
-from judgebench.decisions.figures import draw_matrix, triage_drawings
+from judgebench.decisions.figures import triage_drawings
 from judgebench.decisions.kinds import KINDS
 from judgebench.decisions.result import (
     NO_FILTER,
@@ -18,7 +19,6 @@ from judgebench.decisions.result import (
     Outcome,
     State,
     TriageCurve,
-    percent,
     why,
 )
 from judgebench.decisions.standing import LOOKS, answer, standings
@@ -30,10 +30,11 @@ from judgebench.decisions.words import (
     threshold_text,
 )
 from judgebench.records import Estimate
+from judgebench.results.figure import draw_standings
 from judgebench.results.layout import Contents, Layout
 from judgebench.results.part import Block, Drawing, Intervals, Lane, Part
 from judgebench.results.tables import DASH, NO_REASON, Cell, Look, Table
-from judgebench.words import listed
+from judgebench.words import counted, listed, percent
 
 
 def screen_blocks(decisions: Decisions) -> Iterator[Block]:
@@ -79,7 +80,7 @@ def _opening(decisions: Decisions) -> Iterator[Block]:
         yield Block("Decisions", (NO_DECISIONS,), lead=True, on_screen=True)
         return
     table, title = _decision_table(decisions), "May the judge replace the annotators?"
-    figures = (Drawing("decisions", title, partial(draw_matrix, decisions)),)
+    figures = (Drawing("decisions", title, partial(draw_standings, [*standings(decisions)])),)
     yield Block("Decisions", decisions.bars, (table,), figures, lead=True)
     reasons = tuple(
         f"{d.outcome.value} for {decisions.titles[d.metric]} ({d.judge}). {why(d)}"
@@ -95,19 +96,43 @@ def _evidence(decisions: Decisions) -> Iterator[Block]:
         tables = tuple(_conditions_table(decisions, judge, n) for n, judge in judges)
         figures = tuple(_condition_figures(decisions))
         title = "What the decisions rest on"
-        yield Block(title, (STATES,), tables, figures, asks="sure")
+        yield Block(title, (STATES,), tables, figures, asks="sure", gist=_counted_states(decisions))
         beside, said = tuple(_bar_figure(decisions)), decisions.bars
-        yield Block("Who sets the bar", said, (_bar_table(decisions),), beside, asks="people")
+        yield Block(
+            "Who sets the bar", said, (_bar_table(decisions),), beside, asks="people",
+            gist=" ".join(said).removeprefix("Bar: ").partition(";")[0].rstrip("."),
+        )  # fmt: skip
     more = (_more_data_table(decisions),)
-    yield Block("How much more data is needed", tables=more, asks="sure")
+    unclear = counted(sum(d.more is not None for d in decisions.decisions), "unclear decision")
+    yield Block("How much more data is needed", tables=more, asks="sure", gist=f"for {unclear}")
     curves, drawings = (_triage_table(decisions),), tuple(triage_drawings(decisions))
     title = "Triage: which answers to send to humans"
-    yield Block(title, tables=curves, figures=drawings, asks="what_if")
+    yield Block(
+        title, tables=curves, figures=drawings, asks="what_if", gist="what people would still read"
+    )
     juries = (_jury_table(decisions), _correlations_table(decisions))
-    yield Block("What a jury is worth", tables=juries, asks="what_if")
+    yield Block(
+        "What a jury is worth", tables=juries, asks="what_if",
+        gist="whether several judges together do better than the best of them",
+    )  # fmt: skip
     test = _alternative_test_table(decisions)
-    yield Block("The Alternative Annotator Test", tables=(test,), asks="sure")
-    yield Block("The rule of the decisions", tuple(decisions.rule.in_words()), asks="sure")
+    ended = decisions.beside.select("alternative_test", "passes", who="published")
+    passed = f"passed in {sum(bool(row.estimate.value) for row in ended)} of {len(ended)}"
+    yield Block(
+        "The Alternative Annotator Test", tables=(test,), asks="sure",
+        gist=f"a published test, {passed} pairs of judge and metric",
+    )  # fmt: skip
+    yield Block(
+        "The rule of the decisions", tuple(decisions.rule.in_words()), asks="sure",
+        gist="what each outcome requires",
+    )  # fmt: skip
+
+
+def _counted_states(decisions: Decisions) -> str:
+    """`6 conditions: 3 met, 3 not met`."""
+    states = Counter(c.state.value for d in decisions.decisions for c in (*d.replace, *d.assist))
+    said = ", ".join(f"{states[state]} {state.value}" for state in State if states[state])
+    return f"{counted(states.total(), 'condition')}: {said}"
 
 
 def _judges(decisions: Decisions) -> list[str]:

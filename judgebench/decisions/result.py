@@ -16,9 +16,10 @@ from judgebench.errors import Problem, raise_any
 from judgebench.records import Estimate
 from judgebench.results.rows import Results, Row
 from judgebench.results.shown import Shown
-from judgebench.results.tables import DASH, NO_REASON
+from judgebench.results.tables import NO_REASON
 from judgebench.rubric import Rubric
 from judgebench.stats.thresholds import Choice, Point
+from judgebench.words import percent
 
 EVERY = "any"  # as the metric of a triage curve: severe on any metric
 MORE_DATA = (
@@ -361,11 +362,6 @@ def _third_annotator(more: MoreData) -> str:
     if abs(more.by_three - more.by_two) < _ALIKE:
         return ""
     return f" {cheaper}: of {more.spent:,} labels in all, {three} simulated studies, {two}."
-
-
-def percent(share: float | None) -> str:
-    """`84 %`; a dash where there is none."""
-    return DASH if share is None else f"{100 * share:.0f} %"
 
 
 # What satisfies a demand: a judge that may replace may also assist.

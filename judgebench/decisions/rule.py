@@ -149,7 +149,8 @@ class DecisionRule(Strict):
         if measures := " and ".join(words[m] for m in rule.humans.measures):
             yield (
                 f"agrees with annotators ({measures}) at most {rule.humans.margin:.2f} less often "
-                f"than {_BARS[rule.humans.bar]} does, less what noise in their labels hides"
+                f"than {_BARS[rule.humans.bar]} does, and by less where the labels leave open how "
+                "well annotators agree"
             )
         if rule.humans.distance is not None:
             yield (

@@ -86,11 +86,10 @@ def more_data(
     least, most = 0, clusters * (rule.plan.most - 1)
     share, towards = _simulate(counts, rule, conditions, most, seed)
     if share < rule.plan.chance:
-        few = f"{questions:,} questions ({answers:,} answers)"
-        times = f"{rule.plan.most} times the {few if now.few_questions else 'items'}"
         reason = (
-            "improve the judge, or the agreement of the annotators, rather than label more: even "
-            f"with {times}, only {100 * share:.0f} % of simulated studies reach a decision"
+            "improve the judge or the agreement of the annotators rather than label more: of "
+            f"simulated studies {rule.plan.most} times as large, only {100 * share:.0f} % reach a "
+            "decision"
         )
         return replace(now, clear=share, towards=towards, reason=reason)
     now = replace(now, clear=share, towards=towards)

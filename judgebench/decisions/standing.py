@@ -6,6 +6,7 @@ Everything in it is taken from the decision; nothing is measured here.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import compress
 
 from judgebench.decisions.held import NOT_ASKED
 from judgebench.decisions.result import (
@@ -17,13 +18,12 @@ from judgebench.decisions.result import (
     MoreData,
     Outcome,
     State,
-    percent,
 )
 from judgebench.decisions.words import NOT_KNOWN_BLIND, threshold_text
-from judgebench.results.part import Standing
+from judgebench.results.part import MISSES, Standing
 from judgebench.results.tables import NO_REASON, Look
 from judgebench.stats.thresholds import Choice
-from judgebench.words import counted, listed
+from judgebench.words import counted, listed, percent
 
 LOOKS: Mapping[Outcome, Look] = {
     Outcome.REPLACE: "good",
@@ -39,6 +39,7 @@ _WORDS: Mapping[Outcome, str] = {
     Outcome.CANT_TELL: "Not known yet",
 }
 _MOST_NAMED = 4  # decisions in a sentence
+_CHANGE = f"Keep human annotators; read its {MISSES} before you change its prompt or model"
 _SHOWN = "humans_accuracy"  # the condition that speaks of the shares of a line
 _IF_BLIND = "Yes, if the labels were made without sight of a judge, which is not known"
 
@@ -88,7 +89,7 @@ def next_step(decisions: Decisions, d: Decision) -> str:
 
 def answer(decisions: Decisions) -> str:
     """Say whether the judges can replace the annotators, in a sentence for each outcome: `Yes:
-    gpt-4 on Tone. No: 7 of 8 pairs of judge and metric.`"""
+    gpt-4 on Tone. No: 7 of the 8 decisions.`"""
     made = decisions.decisions
     words = {o: _IF_BLIND if _if_blind(made, o) else word for o, word in _WORDS.items()}
     if len(made) == 1:
@@ -111,13 +112,15 @@ def _if_blind(made: Sequence[Decision], outcome: Outcome) -> bool:
 
 
 def _which(decisions: Decisions, same: Sequence[Decision]) -> str:
-    """`gpt-4 on Tone and Bias`, judge after judge; their number where they are more than a few."""
+    """`gpt-4 on Tone and mini on Bias`; judges or metrics alone where there is one of the other;
+    their number where they are more than a few."""
+    made = decisions.decisions
+    several = [len({getattr(d, about) for d in made}) > 1 for about in ("judge", "metric")]
     if len(same) > _MOST_NAMED:
-        return f"{len(same)} of {len(decisions.decisions)} pairs of judge and metric"
-    by_judge: dict[str, list[str]] = {}
-    for d in same:
-        by_judge.setdefault(d.judge, []).append(decisions.titles[d.metric])
-    return "; ".join(f"{judge} on {listed(metrics)}" for judge, metrics in by_judge.items())
+        what = "decisions" if all(several) else "judges" if several[0] else "metrics"
+        return f"{len(same)} of the {len(made)} {what}"
+    pairs = ((d.judge, decisions.titles[d.metric]) for d in same)
+    return listed([" on ".join(compress(pair, several)) for pair in pairs])
 
 
 def _label_more(more: MoreData | None) -> str:
@@ -160,13 +163,13 @@ def _improve(decisions: Decisions, d: Decision) -> str:
     better = baseline.estimate.value
     if accuracy is not None and better is not None and better >= accuracy:
         return (
-            f"See its worst misses; the baseline {baseline.judge}, which never reads an answer, "
-            f"is right on {percent(better)}."
+            f"{_CHANGE}; the baseline {baseline.judge}, which never reads an answer, is right on "
+            f"{percent(better)}."
         )
     may_sort = (c.estimate.value for c in d.assist if c.key == "sent" and c.missing != NO_FILTER)
     sent = next(may_sort, None)
     filtered = f"; as a filter it would send about {percent(sent)} of new answers to people"
-    return f"See its worst misses{'' if sent is None else filtered}."
+    return f"{_CHANGE}{'' if sent is None else filtered}."
 
 
 def _fails(c: Condition) -> bool:

@@ -12,11 +12,10 @@ from judgebench.decisions.result import (
     InCamp,
     Outcome,
     State,
-    percent,
 )
 from judgebench.decisions.rule import DecisionRule
 from judgebench.rubric import Metric
-from judgebench.words import counted, listed
+from judgebench.words import counted, listed, percent
 
 OUTCOMES: Mapping[Outcome, str] = {
     Outcome.REPLACE: "the judge may replace the human annotators on that metric",
@@ -41,8 +40,8 @@ DRAWN_BY = (
 NO_QUESTIONS = (
     "No column says which items belong to the same question, so that intervals may be too narrow "
     "for REPLACE",
-    "Add a column `question` or `group`, or declare with --independent-items (or `truth: "
-    "{independent_items: true}`) that each item is a question of its own.",
+    "Add a column `question` or `group`; or, if each item is a question of its own, declare "
+    "`--independent-items` (in a file: `truth: {independent_items: true}`).",
 )
 AGREE_FIRST = "Agree on how to read the labels, then label again."
 NOT_KNOWN_BLIND = (
@@ -148,9 +147,9 @@ def _uncertainty(conditions: Sequence[Condition]) -> str:
             alike.setdefault((KINDS[c.key].open, c.rival), []).append(c)
         weakest = [min(same, key=lambda c: c.bound) for same in alike.values()]
         clauses = _clauses(filled(KINDS[c.key].open, c) for c in weakest)
-        few = "The data are too few to tell whether the judge"
+        few = "There is too little data to tell whether the judge"
         if all(map(_looks_met, others)):
-            few = "The judge looks good enough, but the data are too few to be sure that it"
+            few = "The judge looks good enough, but there is too little data to be sure that it"
         parts.append(f"{few} {clauses}")
     parts += [
         f"there are {c.estimate.value:,.0f} severe answers, and {c.bound:,.0f} are required"

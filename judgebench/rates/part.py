@@ -11,7 +11,7 @@ from judgebench.records import Estimate
 from judgebench.results.layout import Content, Keys, Layout
 from judgebench.results.part import Block, Intervals, Lane, LaneKind, Part
 from judgebench.results.rows import Row
-from judgebench.results.tables import DASH, NO_REASON, Cell, Table
+from judgebench.results.tables import DASH, NO_REASON, Cell, Table, in_per_cent
 from judgebench.words import listed
 
 _SAVED = "Labels saved"
@@ -51,7 +51,8 @@ def rates_part(r: Rates) -> Part:
     said = (*_in_words(r), *_differ(r), *alone)
     screen = (Block(text=tuple(r.compared)), Block(tables=short), Block(text=said))
     return Part(
-        "rates", "how often each label occurs", r.found, blocks, r.notes, (), screen,
+        "rates", "how often each label occurs", r.found, blocks, r.notes,
+        tuple(r.headline.removeprefix(f"{r.name} · ").split(" · ")) if r.asked else (), screen,
         paper if r.asked else (),
         r.urgent, own_file=True, headline=r.headline, answer=_answer(r) if r.asked else "",
     )  # fmt: skip
@@ -88,22 +89,6 @@ def short_table(r: Rates, metric: str, label: str, *, paper: bool = False) -> Ta
     key, title = f"rate-{number[0]}-{number[1]}", f"{r.titles[metric]}: {label}"
     notes = (_SHORT,) if paper else ()
     return Layout(key, title, (head,), notes).crossed(lines, across, cell)
-
-
-def in_per_cent(e: Estimate, gap: str = " ", *, bare: bool = False) -> str:
-    """`53 % [29, 76]`, with a decimal below 10 %; without its interval where `bare`.
-
-    >>> in_per_cent(Estimate(0.034, 0.021, 0.12))
-    '3.4 % [2.1, 12]'
-    """
-    if e.value is None:
-        return DASH
-    value, low, high = (_per_cent(x or 0.0) for x in (e.value, e.low, e.high))
-    return f"{value} %" if bare or e.low is None else f"{value} %{gap}[{low}, {high}]"
-
-
-def _per_cent(x: float) -> str:
-    return f"{100 * x:.{1 if x < 0.0995 else 0}f}".removesuffix(".0")
 
 
 def _differ(r: Rates) -> Iterator[str]:
@@ -249,10 +234,12 @@ def _figures(r: Rates, metric: str) -> Iterator[Intervals]:
                 for row in rows
                 if row["group"] == group and row.statistic == way and row.judge in ("", judge)
             ]
-            lines.append((group, tuple(lanes)))
+            about = {"metric": metric, "of": label, "group": group}
+            n = r.found.find("given", "labels", **about)
+            lines.append((f"{group}: {n.value or 0:,.0f} of {n.n:,} labelled", tuple(lanes)))
         yield Intervals(
             f"rates_{metric}-{number}", f"{r.titles[metric]}: {label}", tuple(lines),
-            "Rate with its interval", down=(r.by or "answers").capitalize(),
+            "Rate with its interval", down=(r.by or "answers").capitalize(), counts=False,
         )  # fmt: skip
 
 

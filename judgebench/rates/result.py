@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from judgebench.errors import SetupError
@@ -77,11 +78,11 @@ class Rates(Shown):
     def plot(self) -> Axes:
         """The rates of the first label that a screen shows, systems down, an interval for each way,
         as axes of matplotlib. Raises SetupError where nothing was estimated."""
-        from judgebench.results.figure import plot_intervals
+        from judgebench.results.figure import draw_intervals, plotted
         from judgebench.results.part import Intervals, figures_of
 
         for figure in figures_of([self.part]):
             if isinstance(figure, Intervals):
-                axes: Axes = plot_intervals(figure)
+                axes: Axes = plotted(partial(draw_intervals, figure))
                 return axes
         raise SetupError("there is nothing to plot: no metric has human labels")

@@ -31,8 +31,9 @@ from judgebench.results.part import (
     Standing,
     margin_words,
 )
+from judgebench.results.strip import stacked
 from judgebench.results.tables import DASH, Cell
-from judgebench.words import wrapped
+from judgebench.words import percent, wrapped
 
 PAGE = ("svg",)
 EVERY_FORMAT = ("svg", "png", "pdf")  # for a page, to look at, for a paper
@@ -60,11 +61,11 @@ _SHAPES = ("o", "s", "D", "^", "v", "P", "X", "p", "h")
 _GREY = "#767676"
 _WARN = "#8a4b00"
 _LINES = ("-", "--", ":", "-.")  # of the bounds
-_OUTCOMES = {"good": "#1a7f4b", "fair": "#0b5cad", "bad": "#b3261e", "unclear": "#6b7280"}
-_KEY = "#333333"  # of a judge in a legend, whatever its outcome
+_OUTCOMES = {"good": "#1a7f4b", "fair": "#0b5cad", "bad": "#b3261e", "unclear": "#333333"}
 # All grow evenly darker to the dark end, so that steps are told apart without colours too. The
 # controls stay pale: they are there to compare with.
 _MAPS: Mapping[Scale, str] = {"good": "Blues", "bad": "OrRd", "signed": "PuOr"}
+_New = Callable[[float, float], Any]
 _KINDS: Mapping[str, str] = {"judge": "Judge", "control": "baseline", "human": "humans"}
 
 
@@ -131,21 +132,23 @@ def _row_name(stubs: Sequence[str], estimates: Sequence[Estimate]) -> str:
     return "\n".join([*(wrapped(s, 30) for s in stubs if s != DASH), counts_line(measured)])
 
 
-def plot_intervals(shown: Intervals) -> Any:
-    """The axes of `draw_intervals`, in a figure that a notebook shows."""
+def plotted(draw: Callable[..., Any]) -> Any:
+    """The axes of `draw_intervals` or `draw_standings`, in a figure that a notebook shows."""
     _check_installed()
     import matplotlib.pyplot as plt
 
     with plt.rc_context(_STYLE):
-        figure = draw_intervals(shown, lambda *size: plt.figure(figsize=size, layout="constrained"))
+        figure = draw(new=lambda *size: plt.figure(figsize=size, layout="constrained"))
     return figure.axes[0]
 
 
-def draw_intervals(shown: Intervals, new: Callable[[float, float], Any] | None = None) -> Any:
+def draw_intervals(shown: Intervals, new: _New | None = None) -> Any:
     """A band for each line, with a point and its interval for each lane, in a `new` figure."""
     looks = looks_of([lane for _, lanes in shown.lines for lane in lanes])
     names = [
         _row_name([line], [x.estimate for x in lanes if x.kind != "human"])
+        if shown.counts
+        else wrapped(line, 30)
         for line, lanes in shown.lines
     ]
     heights = [
@@ -177,7 +180,7 @@ def draw_intervals(shown: Intervals, new: Callable[[float, float], Any] | None =
     return figure
 
 
-def plot_standings(standings: Sequence[Standing]) -> Any:
+def draw_standings(standings: Sequence[Standing], new: _New | None = None) -> Any:
     """A row for each judge, the metrics after each other: its share with the interval, a dot for
     each annotator, a bar for the best baseline, and shaded what the decision allows."""
     rows = [
@@ -186,29 +189,24 @@ def plot_standings(standings: Sequence[Standing]) -> Any:
         for one in (None, *same)
     ]
     names = [metric if one is None else one.judge for metric, one in rows]
-    _check_installed()
-    import matplotlib.pyplot as plt
-
-    with plt.rc_context(_STYLE):
-        size = (6.8, 1.25 + 0.27 * len(rows))
-        figure, axes = plt.subplots(figsize=size, layout="constrained")
-        for y, (_, one) in enumerate(rows):
-            if one is not None:
-                _draw_standing(axes, y, one, margin_words(standings))
-        axes.set_yticks(range(len(names)), [wrapped(name, 34) for name in names])
-        for label, (_, one) in zip(axes.get_yticklabels(), rows, strict=True):
-            label.set_fontweight("normal" if one else "bold")
-        axes.set(xlim=(0, 1.02), ylim=(len(rows) - 0.4, -0.6))
-        axes.set_xlabel("Share of answers with the reference label")
-        axes.tick_params(axis="y", length=0)
-        axes.spines["left"].set_visible(False)
-        axes.grid(axis="x", color="#e3e3e3", linewidth=0.6)
-        axes.set_axisbelow(True)
-        handles = {text: mark for mark, text in zip(*axes.get_legend_handles_labels(), strict=True)}
-        figure.legend(
-            handles.values(), handles.keys(), loc="outside lower center", ncols=len(handles)
-        )
-    return axes
+    figure = (new or new_figure)(6.8, 1.25 + 0.27 * len(rows))
+    axes = figure.subplots()
+    for y, (_, one) in enumerate(rows):
+        if one is not None:
+            _draw_standing(axes, y, one, margin_words(standings))
+    axes.set_yticks(range(len(names)), [wrapped(name, 34) for name in names])
+    for label, (_, one) in zip(axes.get_yticklabels(), rows, strict=True):
+        label.set_fontweight("normal" if one else "bold")
+    axes.set(xlim=(0, 1.02), ylim=(len(rows) - 0.4, -0.6))
+    axes.set_xlabel("Share of answers with the reference label")
+    axes.set_xticks([x / 5 for x in range(6)], [percent(x / 5) for x in range(6)])
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
+    axes.grid(axis="x", color="#e3e3e3", linewidth=0.6)
+    axes.set_axisbelow(True)
+    handles = {text: mark for mark, text in zip(*axes.get_legend_handles_labels(), strict=True)}
+    figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=3)
+    return figure
 
 
 def _draw_standing(axes: Any, y: int, one: Standing, within: str) -> None:
@@ -217,18 +215,20 @@ def _draw_standing(axes: Any, y: int, one: Standing, within: str) -> None:
     if humans is not None and one.margin:
         shade: dict[str, Any] = {"color": _COLOURS[2], "alpha": 0.15, "linewidth": 0}
         axes.barh(y, 1 - humans + one.margin, 0.86, humans - one.margin, label=within, **shade)
-    known = [e.value for e in one.annotators.values() if e.value is not None]
-    look: dict[str, Any] = {"linestyle": "none", "color": _GREY, "markersize": 4.5, "alpha": 0.8}
-    axes.plot(known, [y] * len(known), marker="o", label="annotator", **look)
+    people = stacked(e.value for e in one.annotators.values() if e.value is not None)
+    look: dict[str, Any] = {"linestyle": "none", "color": _GREY, "markersize": 5}
+    places = [[value for value, _ in people], [y + 0.26 * place for _, place in people]]
+    axes.plot(*places, marker="o", markeredgecolor="white", label="annotator", **look)
     if best is not None:
         bar: dict[str, Any] = {"marker": "|", "markersize": 11, "markeredgewidth": 2.2}
         axes.plot([best], [y], linestyle="none", color="#b98900", label="best baseline", **bar)
     if own is not None:
-        shape: dict[str, Any] = {"marker": "D", "markersize": 5.5, "elinewidth": 2.2}
-        axes.errorbar(own, y, xerr=whisker(one.accuracy), color=colour, **shape, zorder=4)
-        key: dict[str, Any] = {"marker": "D", "markersize": 5.5, "color": _KEY, "linewidth": 2.2}
-        axes.plot([], [], label="judge, with interval", **key)
-    said = "  ".join(filter(None, (DASH if own is None else f"{own:.2f}", one.outcome)))
+        shape: dict[str, Any] = {"marker": "d", "markersize": 7.5, "elinewidth": 2.2, "zorder": 4}
+        if one.look == "unclear":  # told apart without colours, too
+            shape |= {"markerfacecolor": "white", "markeredgewidth": 1.6}
+        label = f"judge: {one.outcome}" if one.outcome else "judge, with its interval"
+        axes.errorbar(own, y, xerr=whisker(one.accuracy), color=colour, label=label, **shape)
+    said = "  ".join(filter(None, (percent(own), one.outcome)))
     at_right = axes.get_yaxis_transform()
     axes.text(1.01, y, said, va="center", color=colour, transform=at_right, fontsize=SMALL)
 

@@ -16,10 +16,9 @@ from typing import Any
 from urllib.parse import quote
 
 from jinja2 import Environment
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from judgebench.people.page import json_for_page, page_environment, page_script, script_hash
-from judgebench.records import Estimate
 from judgebench.results.figure import described
 from judgebench.results.items import HEADINGS, Items, Passage
 from judgebench.results.part import (
@@ -37,7 +36,7 @@ from judgebench.results.part import (
     report_title,
     urgent,
 )
-from judgebench.results.strip import lane_strip, limits_of, standing_strip
+from judgebench.results.strip import key_mark, lane_strip, limits_of, standing_strip
 from judgebench.results.tables import Cell, Table, anchor, footnotes
 from judgebench.words import listed, printable, subject
 
@@ -47,6 +46,7 @@ _QUESTIONS: Mapping[Asks, str] = {
     "wrong": "Where does it go wrong?", "what_if": "What if?",
 }  # fmt: skip
 _MOST_NAMED = 3  # judges in a title
+_CODE = re.compile(r"`([^`]+)`")
 
 
 def to_html(parts: Sequence[Part], name: str, images: Sequence[bytes] = ()) -> str:
@@ -71,6 +71,9 @@ def to_html(parts: Sequence[Part], name: str, images: Sequence[bytes] = ()) -> s
         facts=[fact for part in parts for fact in part.facts],
         answers=[part.answer for part in parts if part.answer],
         groups=list(_groups(standings, items)), within=margin_words(standings),
+        looks=list(dict.fromkeys(one.look for one in standings)),
+        level=next((f"{100 * one.accuracy.level:g}" for one in standings), ""),
+        points=any(" point" in one.why for one in standings),
         urgent=[note.partition(": ")[::2] for note in urgent(parts)], notes=caveats(parts),
         ahead=[section for block, section in shown if block in ahead],
         first=[section for block, section in shown if block in open_at_once],
@@ -106,15 +109,13 @@ def _outcomes(block: Block) -> Iterator[Table]:
 
 def _environment() -> Environment:
     environment = page_environment(_HERE, printable)
-    environment.filters["breakable"] = _breakable
+    environment.filters |= {
+        "breakable": _breakable, "sentences": re.compile(r"(?<=[.:])(?= )").split,
+        "code": lambda text: Markup(_CODE.sub(r"<code>\1</code>", str(escape(printable(text))))),
+    }  # fmt: skip
     environment.globals["footnotes"] = footnotes
-    environment.globals |= {"lane_strip": lane_strip, "number": _number, "anchor": anchor}
+    environment.globals |= {"lane_strip": lane_strip, "key_mark": key_mark, "anchor": anchor}
     return environment
-
-
-def _number(estimate: Estimate) -> str:
-    cell = Cell(estimate=estimate)
-    return f"{cell.value} {cell.interval}"
 
 
 def _breakable(text: str) -> Markup:

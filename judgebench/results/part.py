@@ -14,8 +14,8 @@ from typing import Any, Literal
 from judgebench.records import Estimate
 from judgebench.results.items import Items, Passage
 from judgebench.results.rows import Results
-from judgebench.results.tables import DASH, Look, Table
-from judgebench.words import counted
+from judgebench.results.tables import Look, Table
+from judgebench.words import counted, percent
 
 # What a block answers, in the order in which a reader asks it; empty: what the part is about.
 Asks = Literal["", "sure", "people", "wrong", "what_if"]
@@ -40,7 +40,8 @@ class Lane:
 class Intervals:
     """Points with their intervals: a band for each line, a lane for each judge, control or human.
 
-    `bounds` are vertical lines, by what they mean; `down` is the title of the lines.
+    `bounds` are vertical lines, by what they mean; `down` is the title of the lines; with `counts`
+    a figure says under each line on how many data it rests.
     """
 
     key: str
@@ -50,6 +51,7 @@ class Intervals:
     bounds: Mapping[str, float] = field(default_factory=dict)
     limits: tuple[float, float] | None = None
     down: str = "Metric"
+    counts: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +125,7 @@ class Standing:
     def shares(self) -> str:
         """`judge 79 %  humans 96 %  best baseline 50 %`; a dash where one is undefined."""
         shown = {"judge": self.accuracy, "humans": self.humans, "best baseline": self.baseline}
-        return "  ".join(f"{name} {_percent(e):<4}" for name, e in shown.items()).rstrip()
+        return "  ".join(f"{name} {percent(e.value):<4}" for name, e in shown.items()).rstrip()
 
 
 def margin_words(standings: Sequence[Standing]) -> str:
@@ -134,10 +136,6 @@ def margin_words(standings: Sequence[Standing]) -> str:
     return f"within {least}{counted(points[-1], 'point')} of the annotators"
 
 
-def _percent(e: Estimate) -> str:
-    return DASH if e.value is None else f"{100 * e.value:.0f} %"
-
-
 @dataclass(frozen=True, slots=True)
 class Block:
     """A heading with what stands under it: sentences, tables, figures, cards to browse.
@@ -145,7 +143,8 @@ class Block:
     `lead` blocks stand before the caveats in every format, and the first of them in the head of a
     page; the terminal shows standings, tables and sentences of blocks that are `on_screen`; a
     `folded` block of a page belongs to the heading before it, and `asks` says under which question
-    it stands. `cards`, in their order, stand in the page alone; of the figures, a page shows
+    it stands; `gist` says beside the heading, in a few words and a number, what is inside. `cards`,
+    in their order, stand in the page alone; of the figures, a page shows
     intervals and, where they are asked for as files, all. Tables without rows are left out, and so
     is a block in which nothing is left.
     """
@@ -160,6 +159,7 @@ class Block:
     on_screen: bool = False
     folded: bool = False
     asks: Asks = ""
+    gist: str = ""
 
 
 @dataclass(frozen=True, slots=True)

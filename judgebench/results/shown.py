@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from judgebench.errors import SetupError
@@ -64,11 +64,11 @@ class Shown:
         >>> axes.get_xlabel()
         'Share of answers with the reference label'
         """
-        from judgebench.results.figure import plot_standings
+        from judgebench.results.figure import draw_standings, plotted
 
         if not (lines := self.part.standings or self.part.accuracies):
             raise SetupError("there is nothing to plot: no judge was compared with annotators")
-        axes: Axes = plot_standings(lines)
+        axes: Axes = plotted(partial(draw_standings, lines))
         return axes
 
     def __str__(self) -> str:

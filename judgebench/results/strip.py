@@ -1,5 +1,9 @@
 """Small plots inside a page: an interval on a line, drawn as SVG that scales in width alone, so
-that its text keeps its size on every screen."""
+that its text keeps its size on every screen.
+
+Who is drawn is told by the shape, and the outcome by the colour: a judge is a diamond, hollow where
+nobody can tell, an annotator a dot, a baseline a bar.
+"""
 
 from __future__ import annotations
 
@@ -8,46 +12,76 @@ from collections.abc import Iterable, Iterator, Mapping
 from markupsafe import Markup
 
 from judgebench.records import Estimate
-from judgebench.results.part import Intervals, Lane, Standing
-from judgebench.results.tables import Cell
-from judgebench.words import printable
+from judgebench.results.part import Intervals, Lane, LaneKind, Standing
+from judgebench.results.tables import in_per_cent
+from judgebench.words import listed, percent, printable
 
 Limits = tuple[float, float]
 _SHARES: Limits = (0.0, 1.0)
 _EDGE = 2.0  # per cent of the width that stay free on either side
 _RIGHT = 0.93  # from here on a number stands to the left of its place
-_NEAR = 0.12  # so far apart, two numbers side by side would touch at an edge
-_WIDTH = 34  # pixels of a number
+_NEAR = 0.14  # so far apart, two numbers side by side would touch at an edge
+_WIDTH = 42  # pixels of a number
+_SAME = 0.025  # so near to each other, dots are drawn apart
+_PLACES = (-1.0, 1.0, 0.0, -0.5, 0.5)  # a judge is on the line
+_SHAPES: Mapping[LaneKind, Markup] = {
+    "judge": Markup("M0-8 5.5 0 0 8-5.5 0Z"),
+    "control": Markup("M-2-9H2V9H-2Z"),
+    "human": Markup("M-4.5 0a4.5 4.5 0 1 0 9 0 4.5 4.5 0 1 0-9 0Z"),
+}
+# The ends of the scale stand beside it, where no other number is.
+_ENDS = Markup(
+    '<text class="end" x="2%" y="30" dx="-7" text-anchor="end">0</text>'
+    '<text class="end" x="98%" y="30" dx="7" text-anchor="start">100 %</text>'
+)
 
 
 def standing_strip(standing: Standing) -> Markup:
-    """A judge's interval between the best baseline and the annotators, on a scale from 0 to 1."""
-    judge, humans, baseline = standing.accuracy, standing.humans, standing.baseline
-    pieces = [_line("axis", 0, 1, 26), *(_line("tick", x, x, 26) for x in (0, 0.5, 1))]
-    if humans.value is not None and standing.margin:
-        at = _x(max(0.0, humans.value - standing.margin))
-        width = f"{_place(1.0) - _place(max(0.0, humans.value - standing.margin)):.2f}%"
-        pieces.insert(0, _tag("rect", "margin", x=at, y=13, width=width, height=26))
-    if baseline.value is not None:
-        at = _x(baseline.value)
-        pieces.append(_tag("line", "base", x1=at, x2=at, y1=17, y2=35))
-    people = [*standing.annotators.values()] or [humans]  # of places in a list, all of them pooled
-    for place, value in enumerate(e.value for e in people if e.value is not None):
-        y = 26 + (0, -5, 5)[place % 3]
-        pieces.append(_tag("circle", "person", cx=_x(value), cy=y, r=4.5))
-    pieces += _interval(judge, f"judge {standing.look}", 26)
+    """A judge's interval between the best baseline and the annotators, from 0 to 100 %."""
+    humans, baseline = standing.humans.value, standing.baseline.value
+    pieces = [_line("axis", 0, 1, 26), *(_line("tick", x, x, 26) for x in (0, 0.5, 1)), _ENDS]
+    if humans is not None and standing.margin:
+        low = max(0.0, humans - standing.margin)
+        width = f"{_place(1.0) - _place(low):.2f}%"
+        pieces.insert(0, _tag("rect", "margin", x=_x(low), y=12, width=width, height=28))
+    if baseline is not None:
+        pieces.append(_mark("control", baseline, 26))
+    people = [*standing.annotators.values()] or [standing.humans]  # of places in a list, all pooled
+    for value, place in stacked(e.value for e in people if e.value is not None):
+        pieces.append(_mark("human", value, 26 + 9 * place))
+    pieces += _interval(standing.accuracy, "judge", 26, look=standing.look)
     pieces += _numbers_below(standing)
-    if judge.value is not None:
-        pieces.append(_number(judge.value, 10, "judge", "middle"))
+    if standing.accuracy.value is not None:
+        pieces.append(_number(standing.accuracy.value, 10, "judge", "middle"))
     return _svg("strip", 58, _in_words(standing), pieces)
+
+
+def stacked(values: Iterable[float]) -> list[tuple[float, float]]:
+    """Each value with its place above (-1) or below (1) the line, so that those that nearly
+    coincide are seen as several.
+
+    >>> stacked([0.84, 0.5, 0.84])
+    [(0.5, -1.0), (0.84, -1.0), (0.84, 1.0)]
+    """
+    ordered = sorted(values)
+    near = (sum(x - y < _SAME for y in ordered[:i]) for i, x in enumerate(ordered))
+    return [(x, _PLACES[n % len(_PLACES)]) for x, n in zip(ordered, near, strict=True)]
+
+
+def key_mark(kind: LaneKind, look: str = "") -> Markup:
+    """The mark of a judge, an annotator or a baseline for the legend, as it is in the plots."""
+    drawn = Estimate(0.5, 0.05, 0.95) if kind == "judge" else Estimate(0.5)
+    return _svg("mark", 16, "", _interval(drawn, kind, 8, look=look))
 
 
 def lane_strip(lane: Lane, limits: Limits, bounds: Iterable[float]) -> Markup:
     """One interval on a line between `limits`, with the bounds that it is held against."""
-    pieces = [_line("axis", *limits, 12, limits), *(_bound(bound, limits) for bound in bounds)]
+    pieces = [
+        _line("axis", *limits, 12, limits),
+        *(_line("bound", x, x, 12, limits) for x in bounds),
+    ]
     pieces += _interval(lane.estimate, lane.kind, 12, limits)
-    cell = Cell(estimate=lane.estimate)
-    return _svg("lane", 24, f"{lane.name}: {cell.value} {cell.interval}", pieces)
+    return _svg("lane", 24, f"{lane.name}: {lane.estimate}", pieces)
 
 
 def limits_of(figure: Intervals) -> Limits:
@@ -62,37 +96,38 @@ def limits_of(figure: Intervals) -> Limits:
 
 
 def _in_words(standing: Standing) -> str:
-    judge = Cell(estimate=standing.accuracy)
-    said = [f"{standing.judge}, {standing.metric}: {judge.value} {judge.interval}".rstrip()]
-    for name, estimate in (
-        ("annotators", standing.humans), (f"best baseline {standing.baseline_name}".rstrip(),
-                                          standing.baseline),
-    ):  # fmt: skip
-        if estimate.value is not None:
-            said.append(f"{name} {Cell(estimate=estimate).value}")
+    people = [percent(e.value) for e in standing.annotators.values() if e.value is not None]
+    said = (
+        f"{standing.judge}, {standing.metric}: {in_per_cent(standing.accuracy)}",
+        f"annotators {listed(people or [percent(standing.humans.value)])}",
+        f"best baseline {standing.baseline_name} {percent(standing.baseline.value)}",
+    )
     return "; ".join(said)
 
 
-def _interval(e: Estimate, look: str, y: int, limits: Limits = _SHARES) -> list[Markup]:
-    """A point with its interval; nothing where the number is undefined."""
+def _interval(
+    e: Estimate, kind: LaneKind, y: int, limits: Limits = _SHARES, look: str = ""
+) -> list[Markup]:
+    """A mark with its interval; nothing where the number is undefined."""
     if e.value is None:
         return []
-    ends = (
-        []
-        if e.low is None or e.high is None
-        else [_line(f"whisker {look}", e.low, e.high, y, limits)]
+    mark = _mark(kind, e.value, y, limits, look)
+    if e.low is None or e.high is None:
+        return [mark]
+    return [_line(f"whisker {kind} {look}".rstrip(), e.low, e.high, y, limits), mark]
+
+
+def _mark(
+    kind: LaneKind, value: float, y: float, limits: Limits = _SHARES, look: str = ""
+) -> Markup:
+    return Markup('<svg class="{}" x="{}" y="{:g}"><path d="{}"></path></svg>').format(
+        f"{kind} {look}".rstrip(), _x(value, limits), y, _SHAPES[kind]
     )
-    return [*ends, _tag("circle", look, cx=_x(e.value, limits), cy=y, r=5)]
-
-
-def _bound(bound: float, limits: Limits) -> Markup:
-    x = _x(bound, limits)
-    return _tag("line", "bound", x1=x, x2=x, y1=1, y2=23)
 
 
 def _numbers_below(standing: Standing) -> Iterator[Markup]:
     """The numbers of baseline and annotators, side by side where they are near to each other."""
-    of = ((standing.baseline.value, "base"), (standing.humans.value, "person"))
+    of = ((standing.baseline.value, "control"), (standing.humans.value, "human"))
     found = sorted((value, look) for value, look in of if value is not None)
     if len(found) < 2:
         yield from (_number(value, 54, look, "middle") for value, look in found)
@@ -106,13 +141,12 @@ def _numbers_below(standing: Standing) -> Iterator[Markup]:
 def _number(value: float, y: int, look: str, anchor: str, shift: int = 0) -> Markup:
     """A number above or under its place, on the side where there is room for it."""
     anchor = "start" if value < 1 - _RIGHT else "end" if value > _RIGHT else anchor
-    text = f"{value:.2f}".removeprefix("0")
     attributes = {"x": _x(value), "y": y, "dx": shift, "text-anchor": anchor}
-    return Markup("{}{}</text>").format(_open("text", look, attributes), text)
+    return Markup("{}{}</text>").format(_open("text", look, attributes), percent(value))
 
 
 def _line(look: str, low: float, high: float, y: int, limits: Limits = _SHARES) -> Markup:
-    tick = 4 if low == high else 0
+    tick = {"tick": 4, "bound": 11}.get(look, 0)
     return _tag("line", look, x1=_x(low, limits), x2=_x(high, limits), y1=y - tick, y2=y + tick)
 
 

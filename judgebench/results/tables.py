@@ -177,3 +177,19 @@ def split_columns(table: Table, most: int) -> list[Table]:
         )
         for start, end in pairwise(edges)
     ]
+
+
+def in_per_cent(e: Estimate, gap: str = " ", *, bare: bool = False) -> str:
+    """`53 % [29, 76]`, with a decimal below 10 %; without its interval where `bare`.
+
+    >>> in_per_cent(Estimate(0.034, 0.021, 0.12))
+    '3.4 % [2.1, 12]'
+    """
+    if e.value is None:
+        return DASH
+    value, low, high = (_per_cent(x or 0.0) for x in (e.value, e.low, e.high))
+    return f"{value} %" if bare or e.low is None else f"{value} %{gap}[{low}, {high}]"
+
+
+def _per_cent(x: float) -> str:
+    return f"{100 * x:.{1 if x < 0.0995 else 0}f}".removesuffix(".0")

@@ -450,7 +450,7 @@ def labels_for_width(sample: Sample, powered: Powered, width: float, asked: Aske
     wide, if further ones are drawn and clustered as these and are as they are.
 
     What the labels add to the variance falls with their number, what the verdicts on all items add
-    stays. Undefined, with a reason, where labels of all items would not do.
+    stays. Undefined, with a reason, where labels of all items would not be enough.
     """
     n, N, human = sample.n, len(sample.y), powered.human
     if human.value is None or powered.estimate.low is None:
@@ -470,7 +470,7 @@ def labels_for_width(sample: Sample, powered: Powered, width: float, asked: Aske
         return (found.high or 0.0) - (found.low or 0.0) > width
 
     if is_wide(N):
-        reason = f"labels of all {N:,} answers would not do: more answers are needed"
+        reason = f"even labels of all {N:,} answers would not be enough: more answers are needed"
         return Estimate(None, n=n, reason=reason, level=asked.level)
     below, enough = n - 1, N
     while enough - below > 1:

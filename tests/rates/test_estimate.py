@@ -13,9 +13,9 @@ from typer.testing import CliRunner
 
 import judgebench as jb
 from judgebench.cli.app import app
-from judgebench.rates.part import in_per_cent
 from judgebench.rates.run import UNLIKE
 from judgebench.records import Estimate
+from judgebench.results.tables import in_per_cent
 
 XSTEST = Path(__file__).parents[3] / "shared/data/xstest-verdicts/xstest.csv.gz"
 TABLES = Path(__file__).parents[2] / "docs" / "tables"
