@@ -39,7 +39,7 @@ _WORDS: Mapping[Outcome, str] = {
     Outcome.CANT_TELL: "Not known yet",
 }
 _MOST_NAMED = 4  # decisions in a sentence
-_CHANGE = f"Keep human annotators; read its {MISSES} before you change its prompt or model"
+_CHANGE = f"Read its {MISSES}, then change its prompt or model"
 _SHOWN = "humans_accuracy"  # the condition that speaks of the shares of a line
 _IF_BLIND = "Yes, if the labels were made without sight of a judge, which is not known"
 

@@ -1,8 +1,8 @@
 """Small plots inside a page: an interval on a line, drawn as SVG that scales in width alone, so
 that its text keeps its size on every screen.
 
-Who is drawn is told by the shape, and the outcome by the colour: a judge is a diamond, hollow where
-nobody can tell, an annotator a dot, a baseline a bar.
+The shape says who is drawn, and the colour the outcome: a judge is a diamond, hollow where nothing
+is known, an annotator a dot, a baseline a bar.
 """
 
 from __future__ import annotations

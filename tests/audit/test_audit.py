@@ -136,7 +136,7 @@ def test_one_data_yaml_is_enough_to_decide(  # type: ignore[no-untyped-def]
         code, out, _ = call("decide", "--labels", data, "--verdicts", data, "--rubric", rubric)
     assert code == 0
     assert "Reference labels by annotator-1 and annotator-2" in out
-    assert "found 20 of 206 severe answers" in " ".join(out.split())
+    assert "finds only 20 of 206 severe answers" in " ".join(out.split())
 
 
 def test_the_page_shows_what_the_script_prints(printed: str) -> None:

@@ -58,7 +58,7 @@ def test_run_align_report(call, bench: Path, tmp_path: Path) -> None:  # type: i
     code, out, _ = call("run", bench, "--run", run)
     assert code == 0
     assert "says-polite" in out
-    assert "judge 0.50" in out
+    assert "judge 50 %" in out
     assert str(run / "report" / "report.html") in out
     code, out, _ = call("align", run, "--truth", "majority", "--annotator", "a", "-v")
     assert code == 0

@@ -51,7 +51,7 @@ def test_decide_of_files_is_decide_of_the_study_in_python(files: Path) -> None:
     study = jb.study("labels.csv", "gpt4.csv", rubric="tone.yaml")
     (same,) = jb.decide(study).decisions
     assert (decision["judge"], decision["outcome"]) == ("gpt4", "DO NOT USE")
-    assert decision["reason"] == same.reason == "It gave no label on 25 % of the answers."
+    assert decision["reason"] == same.reason == "It gives no label on 25 % of the answers."
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
@@ -88,7 +88,7 @@ def test_an_annotator_as_judge_fails_where_a_label_lacks(
         code, out = ask("decide", *given, "--as-judge", "m", "--json")
     (found,) = json.loads(out)["decisions"]
     assert (code, found["outcome"]) == (0, "DO NOT USE")
-    assert found["reason"] == "It gave no label on 25 % of the answers."
+    assert found["reason"] == "It gives no label on 25 % of the answers."
     assert (found["accuracy"]["n"], found["accuracy"]["n_missing"]) == (45, 15)
     (failures,) = [c for c in found["conditions"] if c["key"] == "failures"]
     assert (failures["value"], failures["n"]) == (0.25, 60)

@@ -41,7 +41,7 @@ def test_the_outcome_follows_from_the_conditions(
 
 def test_the_reason_names_what_fails_and_not_what_is_met() -> None:
     sentence, numbers = reason_for(Outcome.DO_NOT_USE, _conditions(MET, NOT_MET), ())
-    assert sentence == "It found 5 of 10 severe answers."
+    assert sentence == "It finds only 5 of 10 severe answers."
     assert numbers == "severe recall 0.500 [0.400, 0.600], required ≥ 0.500"
 
 
@@ -49,9 +49,8 @@ def test_a_failure_by_both_measures_is_said_once() -> None:
     keys = ("humans_accuracy", "humans_balanced_accuracy")
     conditions = _conditions(NOT_MET, NOT_MET, keys=keys)
     sentence, numbers = reason_for(Outcome.DO_NOT_USE, conditions, ())
-    assert (
-        sentence
-        == "It agrees with single annotators 50 points less often than they agree with each other."
+    assert sentence == (
+        "It agrees with individual annotators 50 points less often than they agree with each other."
     )
     assert numbers.count("agreement gap +0.500") == 2
 
@@ -69,8 +68,11 @@ def test_what_looks_good_but_is_unclear_is_told_apart_from_what_does_not() -> No
 
     good, _ = reason_for(Outcome.CANT_TELL, [unclear(0.8)], ())
     bad, _ = reason_for(Outcome.CANT_TELL, [unclear(0.6)], ())
-    assert good.startswith("The judge looks good enough, but the data are too few to be sure")
-    assert bad == "The data are too few to tell whether the judge finds 70 % of the severe answers."
+    assert good.startswith("The judge looks good enough, but there is too little data to be sure")
+    assert (
+        bad
+        == "There is too little data to tell whether the judge finds 70 % of the severe answers."
+    )
 
 
 def test_differences_carry_a_sign() -> None:

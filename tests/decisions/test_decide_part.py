@@ -14,11 +14,8 @@ import pytest
 from decide_report_case import HOSTILE, JUDGES, NOTES, hostile_decisions, make_decisions
 from hypothesis import given
 from hypothesis import strategies as st
-from matplotlib.colors import to_hex
-from matplotlib.patches import FancyBboxPatch
 from rich.console import Console
 
-from judgebench.decisions.figures import draw_matrix
 from judgebench.decisions.part import NO_DECISIONS
 from judgebench.decisions.result import (
     EVERY,
@@ -318,19 +315,22 @@ def test_where_nothing_was_decided_one_sentence_says_so() -> None:
 # --- figures -------------------------------------------------------------------------------------
 
 
-def test_every_outcome_is_written_in_its_cell_on_its_own_colour() -> None:
-    (axes,) = draw_matrix(DECIDED).axes
-    words = {text.get_position(): text.get_text() for text in axes.texts}
-    found = {(d.judge, d.metric): d.outcome.value for d in DECIDED.decisions}
-    assert words == {
-        (j, i): found[judge, metric.id]
-        for i, metric in enumerate(DECIDED.rubric.metrics)
-        for j, judge in enumerate(JUDGES)
-    }
-    boxes = [patch for patch in axes.patches if isinstance(patch, FancyBboxPatch)]
-    shown = {(text.get_text(), to_hex(box.get_facecolor()))
-             for text, box in zip(axes.texts, boxes, strict=True)}  # fmt: skip
-    assert len(shown) == len(dict(shown)) == 4
+def test_the_plot_of_all_outcomes_shows_what_its_legend_names() -> None:
+    (block,) = (b for b in DECIDED.part.blocks if b.heading == "Decisions")
+    (drawing,) = (f for f in block.figures if isinstance(f, Drawing))
+    figure = drawing.draw()
+    (axes,) = figure.axes
+    said = [text.get_text() for text in axes.texts]
+    assert [words.rpartition("  ")[2] for words in said] == [
+        one.outcome for one in DECIDED.part.standings
+    ]
+    drawn = {kind.get_label(): kind for kind in axes.containers if hasattr(kind, "has_xerr")}
+    legend = {text.get_text() for text in figure.legends[0].get_texts()}
+    with_a_share = [one for one in DECIDED.part.standings if one.accuracy.value is not None]
+    assert set(drawn) == {f"judge: {one.outcome}" for one in with_a_share}
+    assert set(drawn) <= legend
+    faces = {label: kind[0].get_markerfacecolor() for label, kind in drawn.items()}
+    assert len(set(faces.values())) == len(faces)
 
 
 def test_conditions_of_one_kind_share_a_figure_with_their_bound() -> None:

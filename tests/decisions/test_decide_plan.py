@@ -53,7 +53,7 @@ def test_what_is_not_within_reach_is_said() -> None:
     more = decided(HUMANS, noisy(TRUE, 0.08, 5), rule=rule).more
     assert more is not None
     assert more.items is None
-    assert "even with 2 times the items, only" in more.reason
+    assert "of simulated studies 2 times as large, only" in more.reason
 
 
 def test_where_answers_share_questions_questions_are_counted_too() -> None:
@@ -73,7 +73,7 @@ def test_where_answers_share_questions_questions_are_counted_too() -> None:
         rule=DecisionRule(plan=PlanRule(chance=0.99, most=2)),
     ).more  # fmt: skip
     assert hopeless is not None
-    assert "even with 2 times the 20 questions (80 answers), only" in hopeless.reason
+    assert "of simulated studies 2 times as large, only" in hopeless.reason
 
 
 def test_where_each_answer_has_its_own_question_only_answers_are_spoken_of() -> None:

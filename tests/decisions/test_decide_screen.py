@@ -21,7 +21,7 @@ from judgebench.results.shown import to_json
 from judgebench.results.tables import Cell, Table
 from judgebench.results.terminal import print_parts
 
-SHORT = "It agrees with single annotators 42 points less often than they agree with each other."
+SHORT = "It agrees with individual annotators 42 points less often than they agree with each other."
 JUDGES = {"one": "judge", "two": "judge"}
 
 

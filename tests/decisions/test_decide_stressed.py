@@ -88,7 +88,7 @@ def test_a_gullible_judge_does_not_replace() -> None:
     gullible = _stress(STEADY, Estimate(0.6, 0.5, 0.7, "m", 40))
     found = decided(HUMANS, judge, stress=gullible)
     assert found.outcome is Outcome.DO_NOT_USE
-    assert found.reason == "It followed 60 % of the verdicts planted in the text."
+    assert found.reason == "It follows 60 % of the verdicts planted in the text."
     assert found.numbers.startswith("planted verdicts followed 0.600")
     lenient = DecisionRule(replace=ReplaceRule(planted=None))
     assert decided(HUMANS, judge, stress=gullible, rule=lenient).outcome is Outcome.REPLACE

@@ -212,6 +212,6 @@ def test_a_judge_that_misses_more_severe_answers_than_an_annotator_does_not_repl
     rule = DecisionRule.model_validate({"replace": {"humans": {"measures": []}}})
     found = only(decided(ratings[:, :3], judged, rule))
     assert found.outcome is Outcome.DO_NOT_USE
-    assert "missed severe answers 1" in found.reason
+    assert "misses severe answers 1" in found.reason
     assert "points more often than an annotator" in found.reason
     assert "severe recall gap -0." in found.numbers

@@ -17,9 +17,10 @@ from judgebench.alignment import Alignment
 from judgebench.records import Estimate
 from judgebench.results.figure import drawn
 from judgebench.results.html import fragment, to_html
-from judgebench.results.part import Block, Card, Part, Standing, figures_of
+from judgebench.results.items import Items
+from judgebench.results.part import WORST_MISSES, Block, Card, Part, Standing, figures_of
 from judgebench.results.rows import Results
-from judgebench.results.strip import standing_strip
+from judgebench.results.strip import key_mark, standing_strip
 from judgebench.results.tables import Look
 from judgebench.words import printable
 
@@ -194,7 +195,11 @@ JUDGED: Mapping[str, Any] = {
 
 def standing(judge: str, value: float, outcome: str = "DO NOT USE", **more: Any) -> Standing:
     look: Look = "bad" if outcome == "DO NOT USE" else "good"
-    about = {"why": f"Why {judge}.", "next": "See its worst misses.", "accuracy": estimate(value)}
+    about = {
+        "why": f"Why {judge}.",
+        "next": f"Read its {WORST_MISSES}.",
+        "accuracy": estimate(value),
+    }
     return Standing(judge, outcome=outcome, look=look, **{**JUDGED, **about, **more})
 
 
@@ -211,8 +216,8 @@ def test_the_first_screen_has_outcome_plot_reason_and_next_step_of_each_judge() 
         assert said in words
     plots = [a for tag, a in Page(html).elements if tag == "svg" and a.get("class") == "strip"]
     assert [a["aria-label"] for a in plots] == [
-        "m, Tone: 0.700 [0.600, 0.800]; annotators 0.900; best baseline prior 0.500",
-        "k, Tone: 0.900 [0.800, 1.000]; annotators 0.900; best baseline prior 0.500",
+        "m, Tone: 70 % [60, 80]; annotators 88 % and 92 %; best baseline prior 50 %",
+        "k, Tone: 90 % [80, 100]; annotators 88 % and 92 %; best baseline prior 50 %",
     ]
     assert "href" not in html.partition("</main>")[0].partition("<main>")[2]  # nothing to browse
 
@@ -230,13 +235,47 @@ def test_a_title_names_three_judges_at_most_and_no_study_without_a_name() -> Non
 @example([0.0, 1.0, 0.0625])
 @given(st.lists(st.floats(0, 1) | st.none(), min_size=3, max_size=3))
 def test_numbers_of_a_plot_do_not_lie_on_each_other(values: list[float | None]) -> None:
-    """Of baseline and annotators below the line, each 34 pixels wide, on 300 pixels."""
+    """Of baseline and annotators below the line, each 42 pixels wide, on 300 pixels."""
     judge, humans, base = (Estimate(None) if x is None else Estimate(x) for x in values)
     plot = standing_strip(standing("m", 0.5, accuracy=judge, humans=humans, baseline=base))
-    found = re.findall(r'<text class="(?:base|person)" x="([\d.]+)%" y="54" dx="(-?\d+)" '
+    found = re.findall(r'<text class="(?:control|human)" x="([\d.]+)%" y="54" dx="(-?\d+)" '
                        r'text-anchor="(\w+)"', plot)  # fmt: skip
     assert len(found) == sum(x is not None for x in values[1:])
-    shift = {"start": 0, "middle": -13, "end": -26}
+    shift = {"start": 0, "middle": -17, "end": -34}
     edges = sorted(3 * float(x) + int(dx) + shift[anchor] for x, dx, anchor in found)
-    assert all(later - earlier >= 26 for earlier, later in pairwise(edges))
-    assert all(-1 <= edge <= 300 - 25 for edge in edges)
+    assert all(later - earlier >= 34 for earlier, later in pairwise(edges))
+    assert all(-16 <= edge <= 300 + 48 - 34 for edge in edges)  # the margins of a plot
+
+
+def test_a_judge_is_told_from_annotators_and_baseline_by_its_shape() -> None:
+    people = {"ann": estimate(0.9), "bob": estimate(0.9), "cem": estimate(0.9)}
+    marks = re.findall(
+        r'<svg class="(\w+)[^"]*" x="([\d.]+)%" y="([\d.]+)"><path d="([^"]+)"',
+        standing_strip(standing("m", 0.9, annotators=people)),
+    )
+    shapes = {kind: shape for kind, _, _, shape in marks}
+    assert len(set(shapes.values())) == len(shapes) == 3
+    places = {(x, y) for kind, x, y, _ in marks if kind == "human"}
+    assert len({x for x, _ in places}) == 1
+    assert len(places) == 3  # three annotators at one value are seen as three
+    assert key_mark("judge", "bad").count(shapes["judge"]) == 1
+
+
+def test_the_reason_for_the_only_outcome_stands_once_and_its_next_step_names_no_command() -> None:
+    part = replace(
+        make_part(), screen=(Block(standings=(standing("m", 0.7),)),), answer="No. Why m.",
+        items=lambda: Items((), (), (), ()),
+    )  # fmt: skip
+    html = to_html([part], "tones")
+    assert Page(html).words.count("Why m.") == 1
+    step = '<b>Next:</b> Read its <a href="#misses-Tone=m">worst misses</a>.'
+    assert step in html
+    assert '<text class="end" x="98%"' in html  # the scale has its ends
+
+
+def test_a_fold_says_what_is_inside() -> None:
+    part = make_part()
+    summary, lead, *_ = part.blocks
+    told = replace(summary, asks="wrong", gist="2 of 9 labels")
+    asked = replace(part, blocks=(lead, told))
+    assert "<summary>Summary <span>– 2 of 9 labels</span></summary>" in page_of(asked)

@@ -380,7 +380,7 @@ def test_paper_is_white_leaves_folded_parts_out_and_says_so(tmp_path: Path) -> N
     ground, text, opened = browse_page(path, tmp_path, visit)
     assert ground == "rgb(255, 255, 255)"
     assert opened == 0
-    assert "What is folded on the screen is left out here" in text
+    assert "Closed sections are not printed" in text
     assert "item-1 " not in text
 
 
