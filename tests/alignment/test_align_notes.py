@@ -105,13 +105,22 @@ def test_labels_of_each_annotator_are_counted_and_held_against_the_others() -> N
 def test_several_rules_name_their_metrics() -> None:
     two = rubric(metric(), metric("nominal", "xy", id="kind", title="Kind", question="Which?"))
     items = answers(2)
-    human = [*labels({"ann": "ab"}), *labels({"ann": "xy"}, "kind")]
+    human = [*labels({"ann": "ab", "bob": "ab"}), *labels({"ann": "xy", "bob": "xy"}, "kind")]
     found = align("x", two, items, human, [], resampling=FEW)
-    assert found.compared == (
-        "2 answers and 4 human labels. Reference labels by ann: the median; ties go to the more "
-        "severe label (Harm); the majority; ties leave an item without a reference label (Kind).",
-        "Bar: ann.",
+    assert found.compared[0] == (
+        "2 answers and 8 human labels. Reference labels by ann and bob: the median; ties go to the "
+        "more severe label (Harm); the majority; ties leave an item without a reference label "
+        "(Kind)."
     )
+
+
+def test_the_labels_of_one_annotator_need_no_rule() -> None:
+    two = rubric(metric(), metric("nominal", "xy", id="kind", title="Kind", question="Which?"))
+    human = [*labels({"ann": "ab"}), *labels({"ann": "xy"}, "kind")]
+    found = align("x", two, answers(2), human, [], resampling=FEW)
+    assert found.compared == (
+        "2 answers and 4 human labels. Reference labels: the labels of ann.", "Bar: ann.",
+    )  # fmt: skip
 
 
 def test_where_nothing_is_missing_nothing_is_told() -> None:

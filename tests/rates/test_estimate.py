@@ -202,7 +202,9 @@ def test_every_format_shows_them(tmp_path: Path) -> None:
     written = jb.report(found, tmp_path / "out")
     page = written["html"].read_text()
     assert "how often each label occurs" in page
-    assert f"Harm, Unsafe: {in_per_cent(rate(found, 'ppi'))}; from new" in page  # what was asked
+    assert (
+        f"Harm, Unsafe:</b> {in_per_cent(rate(found, 'ppi'))}; from new" in page
+    )  # what was asked
     assert r"\begin{tabular}" in (tmp_path / "out/latex/main.tex").read_text()
     assert len(pd.read_csv(tmp_path / "out/rates.csv")) == len(found.to_frame())
 
