@@ -119,7 +119,7 @@ def test_the_labels_of_one_annotator_need_no_rule() -> None:
     human = [*labels({"ann": "ab"}), *labels({"ann": "xy"}, "kind")]
     found = align("x", two, answers(2), human, [], resampling=FEW)
     assert found.compared == (
-        "2 answers and 4 human labels. Reference labels: the labels of ann.", "Bar: ann.",
+        "2 answers and 4 human labels. Reference labels: those of ann.", "Bar: ann.",
     )  # fmt: skip
 
 

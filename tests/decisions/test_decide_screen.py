@@ -21,7 +21,7 @@ from judgebench.results.shown import to_json
 from judgebench.results.tables import Cell, Table
 from judgebench.results.terminal import print_parts
 
-SHORT = "It agrees with individual annotators 42 points less often than they agree with each other."
+SHORT = "It agrees with single annotators 42 points less often than they agree with each other."
 JUDGES = {"one": "judge", "two": "judge"}
 
 
@@ -64,7 +64,7 @@ def test_outcome_and_the_numbers_to_read_it_by_stand_in_one_line() -> None:
     text = screen(decided(made), width=80)
     assert "\nPossibility of Bias\n  one  REPLACE     judge 75 %  humans 88 %  best" in text
     assert "\n  two  DO NOT USE  judge 75 %  humans 88 %  best baseline 62 %\n" in text
-    assert f"{SHORT} Next: see its worst misses (report.html#items)." in words(text)
+    assert f"{SHORT} Next: read its worst misses (report.html#items), then change" in words(text)
     assert "9 answers.\n" in text
     assert text.endswith("Not known whether annotators saw a judge's labels (--blind yes|no).\n")
 
@@ -95,8 +95,8 @@ def test_of_many_decisions_a_common_next_step_stands_once_and_what_is_left_is_sa
     judges = dict.fromkeys(("one", "two", "three", "four", "five"), "judge")
     made = [(judge, "bias", Outcome.DO_NOT_USE, SHORT) for judge in judges]
     text = words(screen(decided(made, judges)))
-    assert text.count("see its worst misses") == 1
-    assert "Next, for 5 of 5: see its worst misses (report.html#items)." in text
+    assert text.count("read its worst misses") == 1
+    assert "Next, for 5 of 5: read its worst misses (report.html#items), then" in text
     several = [
         Decision(judge, "bias", Outcome.CANT_TELL, "Few.", more=MoreData(items=10 * n, severe=2))
         for n, judge in enumerate(judges, 1)

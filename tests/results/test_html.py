@@ -18,7 +18,7 @@ from judgebench.records import Estimate
 from judgebench.results.figure import drawn
 from judgebench.results.html import fragment, to_html
 from judgebench.results.items import Items
-from judgebench.results.part import WORST_MISSES, Block, Card, Part, Standing, figures_of
+from judgebench.results.part import MISSES, Block, Card, Part, Standing, figures_of
 from judgebench.results.rows import Results
 from judgebench.results.strip import key_mark, standing_strip
 from judgebench.results.tables import Look
@@ -197,7 +197,7 @@ def standing(judge: str, value: float, outcome: str = "DO NOT USE", **more: Any)
     look: Look = "bad" if outcome == "DO NOT USE" else "good"
     about = {
         "why": f"Why {judge}.",
-        "next": f"Read its {WORST_MISSES}.",
+        "next": f"Read its {MISSES}.",
         "accuracy": estimate(value),
     }
     return Standing(judge, outcome=outcome, look=look, **{**JUDGED, **about, **more})
