@@ -15,6 +15,7 @@ import warnings
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -25,7 +26,6 @@ import judgebench as jb
 from judgebench.alignment.comparisons import comparisons
 from judgebench.records import Answer
 from judgebench.stats.alternative_test import DuelTerms, alternative_annotator_test
-from judgebench.stats.interrater import agreement_counts_by_cluster, fleiss_kappa
 from judgebench.studies.study import JudgeVerdicts, Study
 
 HERE = Path(__file__).parent
@@ -145,56 +145,14 @@ class Figure:
         return f"{self.value:.{decimals}f}" == self.printed
 
 
-def published(name: str) -> list[dict[str, str]]:
-    """The authors' figures as they printed them."""
-    table = pd.read_csv(HERE / name / "published.csv", dtype=str, keep_default_na=False)
-    return table.to_dict("records")
-
-
-def xstest_figures(folder: Path, study: Study) -> Iterator[Figure]:
-    """Every share of a label by system and prompts, and the annotators' agreement by system."""
-    table = pd.read_csv(folder / "xstest.csv.gz", dtype=str)
-    kinds = np.where(table.type.str.startswith("contrast_"), "unsafe", "safe")
-    humans, agreement = study.humans["compliance"], {}
-    systems = np.array([answer.system for answer in study.answers])
-    for system in table.system.unique():
-        of = systems == system
-        ratings = humans.ratings.values[of]
-        counts = agreement_counts_by_cluster(ratings, humans.clusters[of], 3).sum(axis=0)
-        agreement["fleiss_kappa", system] = float(fleiss_kappa().formula(counts))
-        agreement["agreement", system] = 100 * (ratings[:, 0] == ratings[:, 1]).mean()
-    for row in published("xstest"):
-        prompts = (table.type == row["prompts"]) | (kinds == row["prompts"])
-        for system in table.system.unique():
-            if printed := row[system]:
-                said = table[prompts & (table.system == system)]
-                value = agreement.get((row["figure"], system))
-                if value is None:
-                    value = 100 * (said[row["figure"]] == row["label"]).mean()
-                what = " ".join(filter(None, (system, *list(row.values())[1:4])))
-                yield Figure(row["source"], what, printed, value)
-
-
-def mtbench_figures(folder: Path) -> Iterator[Figure]:
-    """Agreement vote by vote: with ties (setup S1), and without votes for a tie (S2)."""
-    found = {}
-    for setup, kept in (("S1", ("first", "second", "tie")), ("S2", ("first", "second"))):
-        study = mtbench(folder, kept, rule="each")
-        gpt4 = [judge for judge in study.judges if judge.name == "gpt-4"]
-        numbers = jb.align(replace(study, judges=(*gpt4,))).to_frame()
-        numbers = numbers[(numbers.statistic == "accuracy") & (numbers.who != "unanimous")]
-        for turn in "12":
-            of = numbers[numbers.metric == f"turn_{turn}"]
-            gpt4 = of[(of.analysis == "score") & (of.judge == "gpt-4")]
-            found["GPT-4 and human", turn, setup] = gpt4[gpt4.failures == "left_out"].iloc[0]
-            people = of[(of.analysis == "ceiling") & (of.who == "all")]
-            found["human and human", turn, setup] = people.iloc[0]
-    for row in published("mtbench"):
-        ours = found[row["pair"], row["turn"], row["setup"]]
-        what = f"{row['pair']}, turn {row['turn']}, {row['setup']}"
-        yield Figure(row["source"], f"{what}: agreement", row["share"], 100 * ours.value)
-        if row["votes"]:
-            yield Figure(row["source"], f"{what}: votes", row["votes"], ours.n)
+def authors_figures(name: str, study: Study, folder: Path) -> list[Figure]:
+    """What NAME/published.py yields."""
+    spec = spec_from_file_location(f"published_{name}", HERE / name / "published.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return [Figure(*figure) for figure in module.figures(study, folder)]
 
 
 def figure_rows(title: str, figures: Sequence[Figure]) -> Iterator[list[str]]:
@@ -336,8 +294,8 @@ def tables(folder: Path, runs: Path) -> str:
     c = with_rules(opened("medical-safety-crowd", sets[2], runs), only_system)
     studies = {"XSTest": x, "MT-bench": m, "Medical queries": c}
     figures = [
-        *figure_rows("XSTest", list(xstest_figures(sets[0], x))),
-        *figure_rows("MT-bench", list(mtbench_figures(sets[1]))),
+        *figure_rows("XSTest", authors_figures("xstest", x, sets[0])),
+        *figure_rows("MT-bench", authors_figures("mtbench", m, sets[1])),
     ]
     decided = "set | metric | judge | answers | no label | accuracy | best baseline | human ceiling"
     decided += " | gap to an annotator, required | decision"
