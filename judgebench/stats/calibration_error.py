@@ -32,8 +32,8 @@ from functools import partial
 from typing import Literal, NamedTuple
 
 import numpy as np
+import scipy  # whose parts load when they are first used
 from numpy.typing import NDArray
-from scipy.special import entr, ndtr
 
 from judgebench.records import Estimate
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray, check_codes, ratio
@@ -97,7 +97,7 @@ def kl_divergence(p: FloatArray, q: FloatArray) -> FloatArray:
     Kullback and Leibler (1951), "On information and sufficiency", equation 2.4; clipped as in
     `cross_entropy`.
     """
-    return np.asarray(np.maximum(cross_entropy(p, q) - entr(q).sum(axis=-1), 0.0))
+    return np.asarray(np.maximum(cross_entropy(p, q) - scipy.special.entr(q).sum(axis=-1), 0.0))
 
 
 def total_variation(p: FloatArray, q: FloatArray) -> FloatArray:
@@ -117,7 +117,9 @@ def jensen_shannon(p: FloatArray, q: FloatArray) -> FloatArray:
 
     Lin (1991), "Divergence measures based on the Shannon entropy", equation 4.1 with equal weights.
     """
-    nats = (entr((p + q) / 2) - (entr(p) + entr(q)) / 2).sum(axis=-1)
+    nats = (
+        scipy.special.entr((p + q) / 2) - (scipy.special.entr(p) + scipy.special.entr(q)) / 2
+    ).sum(axis=-1)
     return np.asarray(np.maximum(nats / np.log(2), 0.0))
 
 
@@ -250,7 +252,9 @@ def debiased_gap(cells: FloatArray, power: Power) -> FloatArray:
     if power == 2:
         return np.asarray((n * (d**2 - s**2)).sum(axis=-1))
     z = np.minimum(np.abs(d) / np.maximum(s, 1e-300), 40)  # nothing is folded so far from 0
-    folded = s * np.sqrt(2 / np.pi) * np.exp(-(z**2) / 2) + np.abs(d) * (1 - 2 * ndtr(-z))
+    folded = s * np.sqrt(2 / np.pi) * np.exp(-(z**2) / 2) + np.abs(d) * (
+        1 - 2 * scipy.special.ndtr(-z)
+    )
     return np.asarray((n * (2 * np.abs(d) - folded)).sum(axis=-1))
 
 

@@ -25,8 +25,8 @@ from math import ceil, comb, factorial
 from operator import itemgetter
 
 import numpy as np
+import scipy  # whose parts load when they are first used
 from numpy.typing import NDArray
-from scipy.special import chdtrc, ndtr
 
 from judgebench.records import Estimate
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray, ratio
@@ -389,7 +389,7 @@ def friedman(scores: FloatArray) -> Friedman:
     if spread <= 0:
         return Friedman(R / n, None, None, n)
     chi_square = float((k - 1) * ((R - n * (k + 1) / 2) ** 2).sum() / spread)
-    return Friedman(R / n, chi_square, float(chdtrc(k - 1, chi_square)), n)
+    return Friedman(R / n, chi_square, float(scipy.special.chdtrc(k - 1, chi_square)), n)
 
 
 def nemenyi_critical_difference(judges: int, blocks: int, level: float = 0.95) -> float:
@@ -418,7 +418,9 @@ def _range_below(q: float, k: int) -> float:
     """
     z, step = np.linspace(-10, 10, 401, retstep=True)
     density = np.exp(-(z**2) / 2) / math.sqrt(2 * math.pi)
-    return float(step * k * (density * (ndtr(z) - ndtr(z - q)) ** (k - 1)).sum())
+    return float(
+        step * k * (density * (scipy.special.ndtr(z) - scipy.special.ndtr(z - q)) ** (k - 1)).sum()
+    )
 
 
 def groups(average_ranks: FloatArray, critical_difference: float) -> list[str]:
