@@ -63,8 +63,8 @@ KINDS: Mapping[str, Kind] = {
             "balanced agreement with the other annotators, judge minus annotator",
             "humans",
             "balanced agreement gap",
-            f"agrees with single annotators {{points}} less often than {_EACH_OTHER}, where rare "
-            "labels weigh as much as common ones",
+            f"agrees with single annotators {{points}} less often than {_EACH_OTHER} (rare labels "
+            "weighing as much as common ones)",
             f"agrees with single annotators {{no_less}} {_EACH_OTHER}",
             f"agrees with single annotators {{no_less}} {_EACH_OTHER}",
             number="+.3f",

@@ -53,6 +53,7 @@ OF_ONE = (
     "nobody knows, and "
     "more severe answers than expected may be missed."
 )
+_MOST_LABELS = 3  # that count as severe, in a sentence
 _SHARED = "If annotators and judge do not share errors,"
 
 
@@ -70,6 +71,8 @@ def severe_sentence(metrics: Iterable[Metric], rule: DecisionRule) -> str:
                 metric.title
             )
     said = "; ".join(f"{labels} ({listed(titles)})" for labels, titles in found.items())
+    if len(found) > _MOST_LABELS and not rule.severe_from:
+        said = "the last label of each metric"
     return f"Severe: {said}. `severe_from` in a rule (--rule FILE) changes it." if found else ""
 
 

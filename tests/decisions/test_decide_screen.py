@@ -13,13 +13,15 @@ from decide_report_case import make_decisions
 from rich.console import Console
 
 from judgebench.decisions.result import Condition, Decision, Decisions, MoreData, Outcome, State
-from judgebench.decisions.words import reason_for
+from judgebench.decisions.rule import DecisionRule
+from judgebench.decisions.words import reason_for, severe_sentence
 from judgebench.records import Estimate
 from judgebench.results.part import Block
 from judgebench.results.rows import Results, Row
 from judgebench.results.shown import to_json
 from judgebench.results.tables import Cell, Table
 from judgebench.results.terminal import print_parts
+from judgebench.rubric import Rubric, load_rubric
 
 SHORT = "It agrees with single annotators 42 points less often than they agree with each other."
 JUDGES = {"one": "judge", "two": "judge"}
@@ -153,3 +155,14 @@ def test_json_has_no_number_that_json_cannot_write() -> None:
     (one,) = found["decisions"]
     assert (one["accuracy"]["value"], one["best_control"]["judge"]) == (0.75, "prior")
     assert found["bars"] == ["Bar: ann and ben."]
+
+
+def test_a_line_says_which_labels_count_as_severe_and_stays_short() -> None:
+    metrics, rule = load_rubric("medical-safety").metrics, DecisionRule()
+    assert severe_sentence(metrics, rule).startswith("Severe: the last label of each metric.")
+    harm = [metric for metric in metrics if metric.id == "extent_of_harm"]
+    assert severe_sentence(harm, rule).startswith("Severe: 'Death or severe harm' (Extent of")
+    wider = DecisionRule(severe_from={"extent_of_harm": "Moderate or mild harm"})
+    assert "'Moderate or mild harm' and 'Death or severe harm'" in severe_sentence(harm, wider)
+    unordered = Rubric.from_labels({"topic": ["a", "b"]}, nominal=["topic"]).metrics
+    assert severe_sentence(unordered, rule) == ""
