@@ -203,9 +203,9 @@ def _renew(setup: Setup, folder: Path) -> Made:
         key, built = named_screens(setup, known)
         now, before = store.screens, _counting(store)
         gone, gold = now.keys() - built.keys(), _gold(setup, built)
-        rounds = {n: k for n, k in store.for_everybody.items() if k == 1} | _rounds(
-            setup, built, ()
-        )
+        calibration = ROUNDS.index("calibration")
+        drawn = [name for name, n in store.for_everybody.items() if n == calibration]
+        rounds = _rounds(setup, built, drawn)
         first = rounds.keys()
         put = [
             one.screen
@@ -218,8 +218,8 @@ def _renew(setup: Setup, folder: Path) -> Made:
         people = [n for n in setup.config.annotators if n not in absent]
         added = [name for name in people if name not in store.annotators]
         orders = store.orders
-        calibration = [name for name in sorted(first - gold.keys()) if name in built]
-        orders |= dict.fromkeys(added, calibration)
+        begin = [name for name in sorted(first - gold.keys()) if name in built]
+        orders |= dict.fromkeys(added, begin)
         strata = {name: at for name, at in _strata(built).items() if name not in first}
         per_item, seed = setup.config.per_item, setup.config.seed
         given = design.extend(strata, _given(orders, first), people, per_item, seed)
