@@ -117,10 +117,10 @@ def _evidence(decisions: Decisions) -> Iterator[Block]:
     )  # fmt: skip
     test = _alternative_test_table(decisions)
     ended = decisions.beside.select("alternative_test", "passes", who="published")
-    passed = f"passed in {sum(bool(row.estimate.value) for row in ended)} of {len(ended)}"
+    passed = sum(bool(row.estimate.value) for row in ended)
     yield Block(
         "The Alternative Annotator Test", tables=(test,), asks="sure",
-        gist=f"a published test, {passed} pairs of judge and metric",
+        gist=f"a published test, passed {passed} of {counted(len(ended), 'time')}",
     )  # fmt: skip
     yield Block(
         "The rule of the decisions", tuple(decisions.rule.in_words()), asks="sure",
