@@ -703,16 +703,13 @@ def audit(
         with closing(load_bench(file, data_folder=home, local_only=True)) as bench:
             return run(bench, at)
 
-    def pages(study: Study, rule: Path | None) -> list[Part]:
-        return parts(analyse(study, rule))
-
-    def write(found: Audited, shown: list[Part]) -> None:
+    def write(found: Audited, decided: Part) -> None:
         if to is not None:
             own = Path(to) / found.name
             own.mkdir(parents=True, exist_ok=True)
-            write_report([*shown, study_part(found)], own, name=found.name)
+            write_report([decided, study_part(found)], own, name=found.card.title)
 
-    tools = Tools(run_bench, lambda study, rule: decide(study, rule=rule), align, pages)
+    tools = Tools(run_bench, lambda study, rule: decide(study, rule=rule), align)
     folders = read_folders(Path(folder), only)
     display = ProgressDisplay(Screen(sys.stderr)) if show_progress else nullcontext(SILENT)
     with display as progress:

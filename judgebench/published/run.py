@@ -37,20 +37,19 @@ _ALIGNED = "align"
 @dataclass(frozen=True)
 class Tools:
     """What the rest of judgebench does: `run` a bench.yaml on a folder of data into a run folder,
-    `decide` by a rule, `align`, make the `pages` of a study."""
+    `decide` by a rule, `align`."""
 
     run: Callable[[Path, Path, Path], Study]
     decide: Callable[[Study, Path | None], Shown]
     align: Callable[[Study], Shown]
-    pages: Callable[[Study, Path | None], list[Part]]
 
 
 def audit_folders(
     folders: Sequence[Folder], data: Path, tools: Tools, progress: Progress,
-    write: Callable[[Audited, list[Part]], object] | None = None, *, choices: bool = True,
+    write: Callable[[Audited, Part], object] | None = None, *, choices: bool = True,
 ) -> Audit:  # fmt: skip
-    """Every study whose published files are below `data`; `write` is given each with its pages as
-    soon as it is done. Interrupted, the audit is that of the studies that are done."""
+    """Every study whose published files are below `data`; `write` is given each with the part of
+    its decisions once it is done. Interrupted, the audit is that of the studies that are done."""
     done, skipped, failed = list[Audited](), list[str](), list[Problem]()
     progress.start("studies", len(folders), 0)
     for folder in folders:
@@ -61,10 +60,10 @@ def audit_folders(
         try:
             with TemporaryDirectory() as work, warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # what reading left out stands on the page
-                study, found = _audited(folder, folder.data(data), Path(work), tools, choices)
+                decided, found = _audited(folder, folder.data(data), Path(work), tools, choices)
                 done.append(found)
                 if write:
-                    write(found, tools.pages(study, folder.rule))
+                    write(found, decided.part)
         except SetupError as error:
             failed += error.problems
             skipped.append(f"{folder.name}: {error.problems[0]}")
@@ -77,7 +76,7 @@ def audit_folders(
 
 def _audited(
     folder: Folder, data: Path, work: Path, tools: Tools, choices: bool
-) -> tuple[Study, Audited]:
+) -> tuple[Shown, Audited]:
     begun = time.perf_counter()
     (work / "tables").mkdir()
     study = tools.run(folder.path / BENCH, folder.prepared(data, work / "tables"), work / "run")
@@ -91,7 +90,9 @@ def _audited(
     titles = {metric.id: metric.title for metric in study.rubric.metrics}
     standings = decided.part.standings
     took = time.perf_counter() - begun
-    return study, Audited(folder.name, folder.card, titles, standings, Results(tuple(named)), took)
+    return decided, Audited(
+        folder.name, folder.card, titles, standings, Results(tuple(named)), took
+    )
 
 
 # ---- the authors' figures -----------------------------------------------------------------------
@@ -102,11 +103,11 @@ def _figures(
 ) -> Iterator[Row]:
     """Every printed figure with what the files give."""
     printed = folder.printed()
-    found = decided.results
+    found, more = decided.results, Results()
     if any(not _rows(found, figure) for figure in printed):
-        found = tools.align(study).results + found
+        more = tools.align(study).results
     for figure in printed:
-        row = _one_row(found, figure, folder)
+        row = _one_row(_rows(found, figure) or _rows(more, figure), figure, folder)
         yield _figure(figure, row.estimate.value, row.judge, row.metric)
     for figure, value in folder.computed(study, data):
         yield _figure(figure, value)
@@ -126,9 +127,8 @@ def _rows(found: Results, figure: Printed) -> list[Row]:
     return found.select(where.pop("analysis", ""), where.pop("statistic", ""), **where)
 
 
-def _one_row(found: Results, figure: Printed, folder: Folder) -> Row:
+def _one_row(rows: Sequence[Row], figure: Printed, folder: Folder) -> Row:
     """The one row that has all keys of a figure. Raises SetupError for none, or several."""
-    rows = _rows(found, figure)
     if len(rows) != 1:
         message = f"these keys select {len(rows)} rows of the results, and must select one"
         said = ", ".join(f"{key} {value}" for key, value in figure.where.items())

@@ -170,7 +170,8 @@ def test_all_problems_of_all_folders_are_reported_together(copy: Path, call) -> 
 
 
 def test_keys_that_select_no_row_or_several_are_named(copy: Path) -> None:
-    for old, new, n in (("tone,reader", "tone,raeder", 0), ("published,advantage", ",advantage", 2)):
+    faults = (("tone,reader", "tone,raeder", 0), ("published,advantage", ",advantage", 2))
+    for old, new, n in faults:
         shutil.copy(SYNTHETIC / "published.csv", copy)
         changed(copy / "published.csv", old, new)
         (problem,) = jb.audit(copy, copy, choices=False).failed
