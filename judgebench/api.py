@@ -675,6 +675,7 @@ def audit(
     to: str | Path | None = None,
     only: Sequence[str] = (),
     choices: bool = True,
+    figures: bool = False,
     show_progress: bool = False,
 ) -> Audit:
     """Decide published studies again: their printed figures, decisions beside every baseline, the
@@ -683,8 +684,9 @@ def audit(
     `folder` holds a folder for each study (study.yaml, bench.yaml, …), `data` their published
     files; a study whose files are missing is skipped. `only` names some of them; without `choices`
     each is decided once. With `to` a page over all studies, and one of each, are written there,
-    each as soon as it is done. A study's own Python files are run. Raises SetupError with every
-    problem of the folders; what goes wrong in one of them later is `failed`, and skips that one.
+    each as soon as it is done; with `figures` they are drawn, too. A study's own Python files are
+    run. Raises SetupError with every problem of the folders; what goes wrong in one of them later
+    is `failed`, and skips that one.
 
     >>> import judgebench as jb
     >>> found = jb.audit("audit", "audit-data", choices=False)
@@ -707,7 +709,7 @@ def audit(
         if to is not None:
             own = Path(to) / found.name
             own.mkdir(parents=True, exist_ok=True)
-            write_report([decided, study_part(found)], own, name=found.card.title)
+            write_report([decided, study_part(found)], own, name=found.card.title, figures=figures)
 
     tools = Tools(run_bench, lambda study, rule: decide(study, rule=rule), align)
     folders = read_folders(Path(folder), only)
@@ -718,7 +720,7 @@ def audit(
         )
     if to is not None:
         Path(to).mkdir(parents=True, exist_ok=True)
-        write_report(found.parts, Path(to), name=found.name)
+        write_report(found.parts, Path(to), name=found.name, figures=figures)
     return found
 
 

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from judgebench.cli.options import Commands
+from judgebench.cli.options import Commands, Figures
 from judgebench.cli.show import ONE_SCREEN, Output, show
 from judgebench.errors import raise_any
 
@@ -37,6 +37,7 @@ def audit(
     choices: Annotated[
         bool, typer.Option("--choices/--no-choices", help="Also decide under other choices.")
     ] = True,
+    figures: Figures = False,
     schema: Annotated[
         bool, typer.Option("--schema", help="Print the JSON schema of study.yaml and exit.")
     ] = False,
@@ -57,7 +58,8 @@ def audit(
     if folder is None:
         raise typer.BadParameter("name the folder of the studies", param_hint="FOLDER")
     found = api.audit(
-        folder, data or folder, to=to, only=only or (), choices=choices, show_progress=True
-    )
+        folder, data or folder, to=to, only=only or (), choices=choices, figures=figures,
+        show_progress=True,
+    )  # fmt: skip
     show({"audit": found}, found.name, output, {"html": to / "report.html"} if to else None)
     raise_any(found.failed)

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 from judgebench.published.result import GOOD, NO, YES, Audit, Audited
 from judgebench.records import Estimate
+from judgebench.results.figure import draw_overview
 from judgebench.results.layout import Content, Layout
-from judgebench.results.part import Block, Part, Standing
+from judgebench.results.part import Block, Drawing, Part, Standing
 from judgebench.results.rows import Row
 from judgebench.results.tables import DASH, Cell, Look, Table, anchor
 from judgebench.words import counted, listed
@@ -41,8 +43,16 @@ def page_of(name: str) -> str:
 def audit_part(a: Audit) -> Part:
     """The part of the page over all studies."""
     standings = tuple(one for study in a.studies for one in _standings(study))
+    title = "Every judge between the best baseline and the annotators"
+    drawing = Drawing("every_judge", title, partial(draw_overview, standings))
     blocks = (
-        Block("Outcomes", tables=(outcomes_table(a),), standings=standings, lead=True),
+        Block(
+            "Outcomes",
+            tables=(outcomes_table(a),),
+            standings=standings,
+            figures=(drawing,),
+            lead=True,
+        ),
         Block("What was published as passing", tables=(claims_table(a),), lead=True),
         Block("Rules that never read, and pass", tables=(blind_table(a),)),
         Block("The authors' figures", tables=(figures_table(a.studies),)),

@@ -12,6 +12,7 @@ import re
 import unicodedata
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache, partial
 from importlib.util import find_spec
 from itertools import groupby
@@ -194,10 +195,36 @@ def draw_standings(standings: Sequence[Standing], new: _New | None = None) -> An
     for y, (_, one) in enumerate(rows):
         if one is not None:
             _draw_standing(axes, y, one, margin_words(standings))
-    axes.set_yticks(range(len(names)), [wrapped(name, 34) for name in names])
+            said = "  ".join(filter(None, (percent(one.accuracy.value), one.outcome)))
+            look = {"color": _OUTCOMES.get(one.look, _COLOURS[0]), "fontsize": SMALL}
+            axes.text(1.01, y, said, va="center", transform=axes.get_yaxis_transform(), **look)
+    _shares(figure, axes, names)
     for label, (_, one) in zip(axes.get_yticklabels(), rows, strict=True):
         label.set_fontweight("normal" if one else "bold")
-    axes.set(xlim=(0, 1.02), ylim=(len(rows) - 0.4, -0.6))
+    return figure
+
+
+def draw_overview(standings: Sequence[Standing], new: _New | None = None) -> Any:
+    """A row for each metric with all its judges, without intervals, among the annotators and beside
+    the best baseline: of many studies at once."""
+    metrics = {metric: list(same) for metric, same in groupby(standings, lambda one: one.metric)}
+    figure = (new or new_figure)(6.8, 1.25 + 0.4 * len(metrics))
+    axes = figure.subplots()
+    none = Estimate(None, reason="drawn once for all judges")
+    for row, judges in enumerate(metrics.values()):
+        _draw_standing(axes, row, replace(judges[0], accuracy=none, margin=0.0), "")
+        for place, one in enumerate(judges, start=1):
+            alone = replace(one, annotators={}, baseline=none, margin=0.0)
+            bare = replace(alone, accuracy=Estimate(one.accuracy.value, reason="no room for it"))
+            _draw_standing(axes, row + 0.7 * place / (len(judges) + 1) - 0.35, bare, "")
+    _shares(figure, axes, list(metrics))
+    return figure
+
+
+def _shares(figure: Any, axes: Any, names: Sequence[str]) -> None:
+    """Name the rows and the scale, and say what the marks are."""
+    axes.set_yticks(range(len(names)), [wrapped(name, 34) for name in names])
+    axes.set(xlim=(0, 1.02), ylim=(len(names) - 0.4, -0.6))
     axes.set_xlabel("Share of answers with the reference label")
     axes.set_xticks([x / 5 for x in range(6)], [percent(x / 5) for x in range(6)])
     axes.tick_params(axis="y", length=0)
@@ -206,10 +233,9 @@ def draw_standings(standings: Sequence[Standing], new: _New | None = None) -> An
     axes.set_axisbelow(True)
     handles = {text: mark for mark, text in zip(*axes.get_legend_handles_labels(), strict=True)}
     figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=3)
-    return figure
 
 
-def _draw_standing(axes: Any, y: int, one: Standing, within: str) -> None:
+def _draw_standing(axes: Any, y: float, one: Standing, within: str) -> None:
     humans, own, best = one.humans.value, one.accuracy.value, one.baseline.value
     colour = _OUTCOMES.get(one.look, _COLOURS[0])
     if humans is not None and one.margin:
@@ -228,9 +254,6 @@ def _draw_standing(axes: Any, y: int, one: Standing, within: str) -> None:
             shape |= {"markerfacecolor": "white", "markeredgewidth": 1.6}
         label = f"judge: {one.outcome}" if one.outcome else "judge, with its interval"
         axes.errorbar(own, y, xerr=whisker(one.accuracy), color=colour, label=label, **shape)
-    said = "  ".join(filter(None, (percent(own), one.outcome)))
-    at_right = axes.get_yaxis_transform()
-    axes.text(1.01, y, said, va="center", color=colour, transform=at_right, fontsize=SMALL)
 
 
 def looks_of(lanes: Sequence[Lane]) -> Mapping[str, dict[str, Any]]:
