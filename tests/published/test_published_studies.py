@@ -19,7 +19,7 @@ from judgebench.published.result import Audit
 from judgebench.rubric import load_rubric
 
 HOME = Path(__file__).parents[2] / "examples" / "audit"
-SYNTHETIC = HOME / "synthetic"
+SYNTHETIC = HOME.with_name("audit-synthetic")
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +51,7 @@ def test_a_judge_that_knows_the_question_alone_passes_the_test_and_replaces_nobo
     outcomes = {row.judge: row["outcome"] for row in found.claims}
     assert outcomes == {"reader": "REPLACE", "column-reader": "DO NOT USE"}
     assert all(row.estimate.value == 1 for row in found.claims)
-    about = {"metric": "tone", "study": "synthetic"}
+    about = {"metric": "tone", "study": SYNTHETIC.name}
     guarded = {j: found.found.find("guarded", "test", judge=j, **about).value for j in outcomes}
     assert guarded == {"reader": 1, "column-reader": 0}
     (study,) = found.studies
@@ -109,7 +109,7 @@ def test_every_link_of_the_page_leads_somewhere(found: Audit, pages: Path) -> No
     for link in links:
         there = link[1:] in places if link.startswith("#") else (pages / link).is_file()
         assert there, link
-    study = (pages / "synthetic" / "report.html").read_text()
+    study = (pages / SYNTHETIC.name / "report.html").read_text()
     assert "One of them, column-reader, looks at" in study
     assert "What misleads" in study
 
@@ -140,7 +140,7 @@ def test_another_truth_is_that_of_a_study_made_with_it() -> None:
 
 def test_the_same_files_give_the_same_bytes(found: Audit, pages: Path, tmp_path: Path) -> None:
     jb.audit(SYNTHETIC, SYNTHETIC, to=tmp_path)
-    names = ["audit.csv", "tables.md", "report.html", "synthetic/audit.csv"]
+    names = ["audit.csv", "tables.md", "report.html", f"{SYNTHETIC.name}/audit.csv"]
     assert [(tmp_path / n).read_bytes() for n in names] == [(pages / n).read_bytes() for n in names]
 
 
@@ -193,9 +193,9 @@ def test_a_folder_without_studies_and_a_name_that_is_none(tmp_path: Path, call) 
     code, _, err = call("audit", tmp_path)
     assert code == 2
     assert "holds no study: no study.yaml in it or one folder below" in " ".join(err.split())
-    code, _, err = call("audit", HOME, "--only", "sinthetic")
+    code, _, err = call("audit", HOME, "--only", "pandaml")
     assert code == 2
-    assert "no such study; did you mean 'synthetic'?" in " ".join(err.split())
+    assert "no such study; did you mean 'pandalm'?" in " ".join(err.split())
 
 
 def test_the_schema_is_json_schema_and_every_study_obeys_it(call) -> None:  # type: ignore[no-untyped-def]
@@ -205,7 +205,7 @@ def test_the_schema_is_json_schema_and_every_study_obeys_it(call) -> None:  # ty
     assert {"title", "source", "files", "what", "claim"} <= set(schema["required"])
     assert schema == StudyCard.model_json_schema()
     names = [folder.name for folder in read_folders(HOME)]
-    assert "synthetic" in names
+    assert "alttest-framing" in names
     assert len(names) == len(list(HOME.glob("*/study.yaml")))
 
 
