@@ -6,7 +6,8 @@ DATA holds the published files, as for `judgebench audit examples/audit --data D
 authors' JSON alone, without a line of judgebench, this derives for three sets of the Alternative
 Annotator Test each judge's accuracy and advantage probability, its winning rate, and the accuracy
 and winning rate of a rule that knows the question and nothing else; then it runs the audit and
-prints both side by side. Exits with 1 where any pair differs by more than 1e-12.
+prints both side by side, and in how many splits of the texts into halves the rule passes. Exits
+with 1 where any pair differs by more than 1e-12.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ import pandas as pd
 from scipy.stats import false_discovery_control, ttest_1samp
 
 STUDIES = {"framing": 0.15, "lesion": 0.15, "summeval": 0.2}
+SPLIT = {**STUDIES, "lgbteen": 0.2, "cebab_aspects": 0.1}  # sets of several questions
+SEEDS = range(8)
 # Ordinal sets, with the sign of the numbers from the least to the most severe label.
 ORDINAL = {"lesion": 1, "summeval": -1}
 DRAWN = 5  # labels in the shares of all that every question counts as having had before
@@ -54,11 +57,15 @@ def median(labels: pd.DataFrame, sign: int) -> pd.Series:
     return (sign * found).astype(int).astype(str)
 
 
-def by_question(labels: pd.DataFrame) -> pd.Series:
+def by_question(labels: pd.DataFrame, seed: int = 0) -> pd.Series:
     """The commonest label of each question, among the other half of the texts."""
+
+    def drawn(text: str) -> bytes:
+        return hashlib.sha256(f"{seed}\0half\0{text}".encode()).digest()[:16]
+
     parts = labels.index.to_series().str.split("__")
     text, asked = parts.str[0], parts.str[-1]
-    texts = sorted(set(text), key=lambda t: hashlib.sha256(f"0\0half\0{t}".encode()).digest()[:16])
+    texts = sorted(set(text), key=drawn)
     half = text.map({name: place % 2 for place, name in enumerate(texts)})
     said = labels.stack().rename("label").reset_index(level=1, drop=True).to_frame()
     said["half"], said["asked"] = half.reindex(said.index), asked.reindex(said.index)
@@ -135,6 +142,15 @@ def main(data: Path) -> int:
             said = "" if same else "DIFFERS"
             print(f"{study:18} {who:14} {what:13} {value:<18.15g} {ours!r:22} {said}".rstrip())
     print(f"{differ} differ")
+    for name, epsilon in SPLIT.items():
+        labels, _ = read(data / "AltTest" / "data" / name)
+        rates = [
+            test(labels, by_question(labels, seed), epsilon, name in ORDINAL)[0] for seed in SEEDS
+        ]
+        passed = sum(rate >= 0.5 for rate in rates)
+        print(
+            f"{name}: the rule by question passes in {passed} of {len(SEEDS)} splits of the texts"
+        )
     return int(differ > 0)
 
 
