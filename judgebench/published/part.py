@@ -121,10 +121,10 @@ def study_in_words(study: Audited) -> str:
         kept = sum(row["outcome"] in GOOD for row in claims)
         passes = counted(len(claims), "published pass", "published passes")
         said.append(f"of {passes}, {again} pass again and {kept} may replace or assist")
-    blind = [row.judge for row in study.blind_passes]
+    blind = list(dict.fromkeys(row.judge for row in study.blind_passes))
     if study.tests("baseline"):
         said.append(f"baselines that pass: {listed(blind) if blind else 'none'}")
-    return f"{study.card.title}: {'; '.join(said)}."
+    return f"{study.card.title}: {'; '.join(said) or 'nothing was printed that we could find'}."
 
 
 def _guarded(a: Audit, row: Row) -> bool:
@@ -215,7 +215,7 @@ def blind_table(a: Audit) -> Table:
             no_more = [r for r in judges if (r.estimate.value or 0) <= (advantage.value or 0)]
             lines.append((
                 _titled(study, study.titles[row.metric]), row.judge,
-                study.found.find("winning_rate", "test", **about), advantage,
+                _share(study.found.find("winning_rate", "test", **about)), advantage,
                 f"{len(no_more)} of {len(judges)}",
             ))  # fmt: skip
     return layout.listing(lines)
@@ -234,15 +234,21 @@ def tests_table(study: Audited) -> Table:
         return f"{row.judge} (baseline)" if row["kind"] == "baseline" else row.judge
 
     def cell(row: Row) -> Content:
-        return _yes(row.estimate) if row.statistic in ("passes", "guarded") else row.estimate
+        shown = {"passes": _yes, "guarded": _yes, "winning_rate": _share}
+        return shown.get(row.statistic, Cell)(estimate=row.estimate)
 
     return layout.of(rows, lambda row: (study.titles[row.metric], who(row)), cell=cell)
 
 
-def _yes(e: Estimate) -> Cell:
-    if e.value is None:
-        return Cell(DASH, remark=f"undefined: {e.reason}" if e.reason else "")
-    return Cell(YES if e.value else NO)
+def _yes(estimate: Estimate) -> Cell:
+    return _share(estimate, YES if estimate.value else NO)
+
+
+def _share(estimate: Estimate, text: str = "") -> Cell:
+    """A share of annotators, or a text that says the same; it has no interval."""
+    if estimate.value is None:
+        return Cell(DASH, remark=f"undefined: {estimate.reason}" if estimate.reason else "")
+    return Cell(text or f"{estimate.value:.2f}")
 
 
 def figures_table(studies: Sequence[Audited], *, each: bool = False) -> Table:

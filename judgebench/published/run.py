@@ -7,6 +7,7 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -30,6 +31,7 @@ from judgebench.stats.alternative_test import (
 )
 from judgebench.studies.study import Study
 
+_NO_INTERVAL = "a share of the annotators who were tested"
 _TEST, _PUBLISHED = "alternative_test", "published"
 _ALIGNED = "align"
 
@@ -186,7 +188,8 @@ def _blind_tests(study: Study, metric: Metric, epsilon: float) -> Iterator[Row]:
         passes = None if found.passes is None else float(found.passes)
         about = (judge.name, metric.id, {"kind": "baseline"})
         yield Row("test", "passes", Estimate(passes, reason=found.reason), *about)
-        yield Row("test", "winning_rate", Estimate(found.winning_rate, reason=found.reason), *about)
+        rate = Estimate(found.winning_rate, n=found.tested, reason=found.reason or _NO_INTERVAL)
+        yield Row("test", "winning_rate", rate, *about)
         yield Row("test", "advantage", advantage, *about)
 
 
@@ -229,8 +232,9 @@ def _others(study: Study) -> Iterator[tuple[str, Study]]:
         ways["two annotators, with the most labels"] = {"annotators": tuple(two)}
     for choice, change in ways.items():
         changed = config.model_copy(update=change)
-        if changed != config and _differs(study, other := study.under(changed)):
-            yield choice, other
+        with suppress(SetupError):  # such as a truth model of people whom nobody can tell apart
+            if changed != config and _differs(study, other := study.under(changed)):
+                yield choice, other
     if ordinal:
         yield "labels without an order", _without_order(study)
 
