@@ -6,6 +6,7 @@ prompt, its own parser and its own severity, so that they cannot drift apart.
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
 from collections import Counter
@@ -70,6 +71,23 @@ def _mean_of(value: Any) -> Any:
 
 
 _PREFERENCES = ("first", "second", "tie")
+BETWEEN = " | "  # of several labels in one text
+_MOST_SEVERAL = 62  # labels of a metric that takes several: a set of them is an integer
+
+
+def listed_in(text: str) -> list[str]:
+    """The texts in a JSON list, or between `|` or `;`; one where there is none of these.
+
+    >>> listed_in('["calm", "warm"]'), listed_in("calm | warm"), listed_in("calm")
+    (['calm', 'warm'], ['calm', 'warm'], ['calm'])
+    """
+    try:
+        found = json.loads(text) if text.lstrip().startswith("[") else None
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, list):
+        found = text.split("|" if "|" in text else ";")
+    return [str(one).strip() for one in found]
 
 
 class Label(Strict):
@@ -103,6 +121,7 @@ class Metric(Strict):
     grade; in a file one text or several. `of` says what is labelled: an answer, a pair of
     responses, or a criterion that an item brings. In a file `kind: preference` is short for a
     nominal metric of pairs whose three labels mean the first response, the second, and a tie.
+    With `several` more than one label may be right: annotators and judges may give several.
     """
 
     id: Identifier
@@ -111,6 +130,7 @@ class Metric(Strict):
     kind: Literal["ordinal", "nominal"]
     of: Kind = "answer"
     preference: bool = False
+    several: bool = False
     labels: tuple[Label, ...] = Field(min_length=2)
     abstain: Annotated[tuple[Text, ...], BeforeValidator(_texts)] = ()
     prompt_order: tuple[Text, ...] = ()
@@ -130,14 +150,16 @@ class Metric(Strict):
 
     @model_serializer(mode="wrap")
     def _as_before(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        # So that the hash of a rubric is what it was before there were pairs and criteria.
-        usual = {"of": "answer", "preference": False}
+        # So that the hash of a rubric is what it was before there were pairs, criteria, `several`.
+        usual = {"of": "answer", "preference": False, "several": False}
         return {k: v for k, v in plain(self).items() if k not in usual or v != usual[k]}
 
     @model_validator(mode="after")
     def _consistent(self) -> Metric:
         if self.preference and (self.of, self.kind, len(self.labels)) != ("pair", "nominal", 3):
             raise ValueError("a preference needs three labels, for the first, the second, a tie")
+        if self.several and (self.preference or len(self.labels) > _MOST_SEVERAL):
+            raise ValueError(f"'several' is for up to {_MOST_SEVERAL} labels and no preference")
         self._check_severities()
         self._check_spellings()
         if self.prompt_order and sorted(self.prompt_order) != sorted(self.label_texts):
@@ -164,6 +186,8 @@ class Metric(Strict):
             other = seen.setdefault(normalise(spelling), text)
             if other != text:
                 raise ValueError(f"the spelling {spelling!r} means both {other!r} and {text!r}")
+            if self.several and {"|", ";"} & {*spelling}:
+                raise ValueError(f"{spelling!r} has a sign that stands between several labels")
             if not normalise(spelling):
                 raise ValueError(f"the spelling {spelling!r} has no letters")
         if len({*self.label_texts, *self.abstain}) != len(self.labels) + len(self.abstain):
@@ -211,23 +235,40 @@ class Metric(Strict):
         return (*(self.prompt_order or self.label_texts), *self.abstain)
 
     def index(self, label: str) -> int:
-        """The place of an exact label text, 0 = least severe; -1 for `abstain`.
+        """The place of an exact label text, 0 = least severe; -1 for `abstain`. Of several labels
+        in the text it is that of the first.
 
         Raises SetupError for any other text.
         """
-        if label in self.abstain:
-            return -1
-        if label not in self.label_texts:
+        return -1 if label in self.abstain else self._places(label)[0]
+
+    def set_of(self, label: str) -> int:
+        """The labels in an exact text as a set, an integer with the bit of each label's place; -1
+        for `abstain`. Raises SetupError for any other text."""
+        return -1 if label in self.abstain else sum({1 << place for place in self._places(label)})
+
+    def _places(self, label: str) -> list[int]:
+        texts = label.split(BETWEEN) if self.several else [label]
+        if not {*texts} <= {*self.label_texts}:
             raise SetupError(
                 Problem(
                     f"is not a label of {self.id}", found=label, allowed=", ".join(self.options)
                 )
             )
-        return self.label_texts.index(label)
+        return [self.label_texts.index(text) for text in texts]
 
     def parse(self, text: str) -> str | None:
-        """The exact label for a spelling of it, or None. Never a guess: no substring matches."""
-        return text if text in self.label_texts else self._by_spelling.get(normalise(text))
+        """The exact label for a spelling of it, or None. Never a guess: no substring matches.
+
+        Where the metric takes `several`, the text may list them (`listed_in`): their exact texts
+        come back in one, each once, in the order given.
+        """
+        found = text if text in self.label_texts else self._by_spelling.get(normalise(text))
+        if found is not None or not self.several:
+            return found
+        texts = [self._by_spelling.get(normalise(one)) for one in listed_in(text)]
+        known = [one for one in texts if one in self.label_texts]
+        return BETWEEN.join(dict.fromkeys(known)) if known and len(known) == len(texts) else None
 
     @cached_property
     def _by_spelling(self) -> Mapping[str, str]:

@@ -25,6 +25,7 @@ from judgebench.alignment.caveats import (
 from judgebench.alignment.comparisons import comparisons, rankings
 from judgebench.alignment.items import items_of
 from judgebench.alignment.probabilities import probability_results
+from judgebench.alignment.several import several
 from judgebench.alignment.statistics import NOMINAL, STATISTICS
 from judgebench.progress import SILENT, Progress
 from judgebench.records import TRAINED_ON, Estimate, Status, Usage
@@ -68,6 +69,8 @@ class Alignment(Shown):
     - score: `failures` (left_out, worst, best)
     - agreement: `who`, "all" or a pair "a ~ b"; the metric may be "all"
     - ceiling: `who`, one annotator against the truth of the others, or "all", every one pooled
+    - several: `failures` of a judge; `who`, one annotator against the response sets of the others,
+      or "all"; of metrics on which several labels may be right
     - unanimity: `who`, the part of the items (unanimous, split, single), `failures`
     - probability: `who`, what was scored (probabilities, label, annotator, base_rates, gain)
     - calibration: `who`, the bin; temperature: `who`, the half it was fitted on
@@ -240,6 +243,7 @@ def _rows(study: Study, judges: Sequence[JudgeSummary], progress: Progress) -> I
     yield from scored
     yield from agreement(study)
     yield from (row for m in metrics for row in ceiling(study, m))
+    yield from (row for m in metrics for row in several(study, m))
     yield from (row for m in metrics for row in by_unanimity(study, m))
     for analysis in ("probability", "calibration", "temperature"):
         yield from (row for row in of_probabilities if row.analysis == analysis)

@@ -92,6 +92,12 @@ def _how_sure(a: Alignment) -> Iterator[Block]:
         gist=f"accuracy {_span(one.accuracy for one in _accuracies(a))}",
     )  # fmt: skip
     yield Block(tables=(tables.accuracy_table(a),), on_screen=True)
+    hits = a.results.select("several", "hit", failures="left_out")
+    real = {judge.name for judge in a.real_judges}
+    yield Block(
+        "Several right labels", tables=(tables.several_table(a),), on_screen=True,
+        gist=f"hit {_span(row.estimate for row in hits if row.judge in real)}",
+    )  # fmt: skip
     if any(declared.key == "severe_recall" for declared in statistics):
         yield Block(
             "Severe labels", tables=(tables.severe_table(a),), on_screen=True,

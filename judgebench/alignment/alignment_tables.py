@@ -17,6 +17,7 @@ from judgebench.alignment.probabilities import (
     TEMPERATURE_SCORES,
     TRUTH_STATISTICS,
 )
+from judgebench.alignment.several import EVERYBODY
 from judgebench.alignment.statistics import (
     MOST_ANNOTATORS_IN_PAIRS,
     SOFT_AGREEMENT,
@@ -29,6 +30,7 @@ from judgebench.results.rows import NOT_COMPUTED, Row
 from judgebench.results.tables import DASH, Cell, Table, format_number, p_cell
 from judgebench.rubric import Metric
 from judgebench.stats.means import mean_and_sd
+from judgebench.stats.response_sets import SET_STATISTICS
 from judgebench.studies.study import backend_fact
 
 POLICIES = {"left_out": "Left out", "worst": "Worst case", "best": "Best case"}
@@ -342,6 +344,32 @@ def label_use_table(a: Alignment) -> Table:
 def count_of(estimate: Estimate) -> int:
     """A number of items."""
     return int(estimate.value or 0)
+
+
+# --- several right labels -------------------------------------------------------------------------
+
+
+def several_table(a: Alignment) -> Table:
+    """Judges, baselines and annotators beside the response sets, failures left out."""
+    kinds = {judge.name: judge.kind for judge in a.judges}
+    rows = [row for row in a.results.select("several") if row["failures"] in ("", "left_out")]
+
+    def line(row: Row) -> Contents:
+        who = row["who"] if not row.judge else ""
+        name = "All annotators" if who == EVERYBODY else row.judge or who
+        return a.title(row.metric), f"{name} (baseline)" if kinds.get(name) == "control" else name
+
+    notes = (
+        "Response set: the labels that enough annotators accept (all of them beside a judge, the "
+        "others beside an annotator). A judge with one label has the hit of that label.",
+        *(f"{heading}: {SET_STATISTICS[key]}." for key, heading in _SET_HEADINGS.items()),
+    )
+    title = "Several right labels: agreement with the response sets"
+    layout = Layout("several", title, ("Metric", "Judge"), notes, headings=_SET_HEADINGS)
+    return layout.of(rows, line)
+
+
+_SET_HEADINGS = {"hit": "Hit", "coverage": "Coverage", "exact": "Exact set", "mse": "MSE"}
 
 
 # --- the humans -----------------------------------------------------------------------------------

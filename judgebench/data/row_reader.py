@@ -151,7 +151,8 @@ class _RowReader:
         labels = [(self._about(own), self._labels(own), self._said(own)) for own in spec.labels]
         asked = () if self.gathered.people_only else spec.verdicts
         verdicts = [(self._about(own), self._verdicts(own), self._said(own)) for own in asked]
-        used = {(self._place(column), holds) for column, holds in columns_of(spec)}
+        several = any(metric.several for metric in self.gathered.rubric.metrics)
+        used = {(self._place(column), holds) for column, holds in columns_of(spec, several)}
         made_blind = self._made_blind(spec)
         for row in self.table.rows:
             if not (row.sound and (row.plain or self._is_flat(row, used))):
@@ -601,7 +602,7 @@ class _RowReader:
         """The annotators of a cell with their texts: one, or one per entry of a list."""
         cell, column = row.cells[place], self.table.columns[place]
         if not labels.list:
-            return [(annotators[0], _as_text(cell))]
+            return [(annotators[0], _label_text(cell))]
         texts = self._split(place, row)
         if texts is None:
             return []
@@ -675,7 +676,7 @@ class _RowReader:
         self, said: _Verdicts, metric: Metric, place: int, row: RawRow
     ) -> tuple[str | None, str]:
         """The label of a cell, and the text that stands there in place of one."""
-        text, column = _as_text(row.cells[place]), self.table.columns[place]
+        text, column = _label_text(row.cells[place]), self.table.columns[place]
         reading = said.labels.of(metric, text)
         if reading.kind in ERRORS:
             self._note(
@@ -741,3 +742,8 @@ class _RowReader:
 
 def _as_text(cell: Cell) -> str:
     return cell if isinstance(cell, str) else ""
+
+
+def _label_text(cell: Cell) -> str:
+    """The text of a label; several in a list become a list in JSON."""
+    return json.dumps(cell, ensure_ascii=False) if isinstance(cell, tuple) else _as_text(cell)

@@ -15,7 +15,7 @@ from pydantic import BaseModel, BeforeValidator, Field, model_validator
 
 from judgebench.data.cells import Nested, clean, spreadsheet_damage
 from judgebench.data.findings import Findings, nearest
-from judgebench.rubric import Metric, Rubric
+from judgebench.rubric import BETWEEN, Metric, Rubric, listed_in
 from judgebench.yaml_file import Strict
 
 Format = Literal["csv", "tsv", "json", "jsonl", "parquet", "xlsx"]
@@ -293,8 +293,9 @@ class Described:
     frame: Any = None
 
 
-def columns_of(file: FileSpec) -> Iterator[tuple[str, Holds]]:
-    """Every column that is read, and what its cells may hold."""
+def columns_of(file: FileSpec, several: bool = False) -> Iterator[tuple[str, Holds]]:
+    """Every column that is read, and what its cells may hold: those of labels a list where a metric
+    takes `several`."""
     entries: list[ItemSpec | FileLabelSpec | FileVerdictSpec] = [
         *file.items, *file.labels, *file.verdicts,
     ]  # fmt: skip
@@ -315,7 +316,7 @@ def columns_of(file: FileSpec) -> Iterator[tuple[str, Holds]]:
             cells = _LIST if spec.list else _TEXT
             yield from _each(cells, spec.annotator)
             yield from _each(_TEXT, spec.metric, *spec.only)
-            yield from _each(cells, spec.label, *spec.metrics.values())
+            yield from _each(_LIST if several else cells, spec.label, *spec.metrics.values())
             if isinstance(spec, VerdictSpec):
                 beside = spec.status, spec.raw, spec.repeat, spec.shown_first
                 yield from _each(_TEXT, *beside, *spec.probabilities)
@@ -345,6 +346,8 @@ def read_label(metric: Metric, raw: str, spelt: Mapping[str, str | None]) -> Cel
     text, unseen, _ = clean(raw)
     if text == "" and (label := spelt.get("")):
         return CellLabel(label, "mapped_blank", f"blank cell, counted as {label!r}")
+    if metric.several and text not in spelt:
+        text = BETWEEN.join(spelt.get(one) or one for one in listed_in(text))
     # `2` for `2.0`, which is how many tables write the code 2 once a cell is blank
     for candidate in (text, _WHOLE_FLOAT.sub(r"\1", text)):
         label = spelt[candidate] if candidate in spelt else metric.parse(candidate)

@@ -69,6 +69,10 @@ class Obstacle(NamedTuple):
     advice: str
 
 
+_SEVERAL_RIGHT = Obstacle(
+    "On this metric several labels may be right, and a decision would compare one label of each",
+    "Read hit and coverage in the table `Several right labels` of `judgebench align`.",
+)
 _NOBODY_ASKED = Obstacle(NOT_ASKED, "Have the judge label the items that annotators labelled.")
 _NOBODY_LABELLED = Obstacle(NOT_LABELLED, "Have annotators label it.")
 
@@ -233,6 +237,8 @@ class Held:
 
         `asked` (items,) says about which of all items the judge was asked.
         """
+        if self.metric.several:
+            return _SEVERAL_RIGHT
         if counts.how_many @ counts.asked[:, 1] == counts.total_asked:
             why = f"The judge gave no label on any of {counts.total_asked:,} labelled items"
             return Obstacle(why, "Read why: verdicts.csv of a report has a reason for each.")

@@ -504,6 +504,15 @@ class FiledVerdicts(Mapping[str, Verdict]):
 
         Raises SetupError where a label is none of the metric's.
         """
+        return self._coded(metric, answers, metric.index)
+
+    def label_sets(self, metric: Metric, answers: IndexedAnswers) -> Labels:
+        """Like `studies.verdicts.label_sets`."""
+        return self._coded(metric, answers, metric.set_of)
+
+    def _coded(
+        self, metric: Metric, answers: IndexedAnswers, code_of: Callable[[str], int]
+    ) -> Labels:
         numbers = self._numbers[self._metrics.index(metric.id)]
         labels = np.frombuffer(self._labels, dtype=np.int32).reshape(-1, len(self._metrics))
         of_metric = np.where(self._there, labels[:, self._metrics.index(metric.id)], -1)
@@ -511,7 +520,7 @@ class FiledVerdicts(Mapping[str, Verdict]):
         index = np.full(len(numbers) + 1, -1, dtype=np.int64)  # the last: -1 is no label
         for text, number in numbers.items():
             if used[number]:
-                index[number] = metric.index(text)
+                index[number] = code_of(text)
         return self._for(answers, index[of_metric], -1)
 
     def label_probabilities(self, metric: Metric, answers: IndexedAnswers) -> FloatArray:

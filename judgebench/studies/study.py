@@ -26,17 +26,23 @@ from judgebench.stats.arrays import Clusters, FloatArray, IntArray
 from judgebench.stats.copies import Bar, BarKind, bar_of, camps
 from judgebench.stats.label_use import Odd, odd_ones
 from judgebench.stats.resample import Resampling
+from judgebench.stats.response_sets import as_sets
 from judgebench.studies.answers import IndexedAnswers, ids_and_groups, indexed
 from judgebench.studies.truth import Labels, Ratings, TruthConfig, ratings_by_metric, settle
 from judgebench.studies.verdicts import (
     label_indices,
     label_probabilities,
+    label_sets,
     status_counts,
     trained_on,
     was_asked,
 )
 
 T = TypeVar("T")
+_FIRST_NAMED = (
+    "On {title} several labels may be right. Only hit, coverage and the other numbers under "
+    '"Several right labels" know all of them; every other number takes the label named first.'
+)
 RECORDED = "recorded verdicts"  # how a judge is described whose verdicts somebody has
 # The baseline that always gives the most common label.
 MAJORITY: Literal["constant-majority"] = "constant-majority"
@@ -361,6 +367,13 @@ class Study:
             return np.where(asked, self.humans[metric.id].most_common, -1)
         return judge.once(label_indices, metric, self.answers)
 
+    def judged_sets(self, judge: JudgeVerdicts, metric: Metric) -> Labels:
+        """All labels that the judge gives each item (items,) as `Metric.set_of`, -1 where there are
+        none."""
+        if judge.is_majority:
+            return as_sets(self.judged(judge, metric)).astype(np.int64)
+        return judge.once(label_sets, metric, self.answers)
+
     def asked(self, judge: JudgeVerdicts, metric: Metric | None = None) -> NDArray[np.bool_]:
         """True where the judge was asked about each item (items,), also where no label came; about
         that metric, where one is given. It is not where it learnt from the item."""
@@ -416,8 +429,9 @@ def study_of(
     ratings = ratings_by_metric(rubric.metrics, found.row, counted())
     chosen = set(config.choose(annotators))
     humans = {m.id: _humans(m, ratings[m.id], chosen, config, found) for m in rubric.metrics}
-    notes = (f"{note}.",) if (note := found.repeats.note()) else ()
-    return Study(rubric, found, humans, n_labels, config, resampling, notes=notes)
+    notes = [f"{note}." for note in [found.repeats.note()] if note]
+    notes += [_FIRST_NAMED.format(title=m.title) for m in rubric.metrics if m.several]
+    return Study(rubric, found, humans, n_labels, config, resampling, notes=tuple(notes))
 
 
 def _humans(

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, BeforeValidator, ConfigDict, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from judgebench.errors import Problem, SetupError, raise_any
 from judgebench.records import ADJUDICATED, Blindness, HumanLabel, is_slot
@@ -30,6 +30,7 @@ from judgebench.stats.consensus import (
 _YES_OR_NO = BeforeValidator(
     lambda value: ("yes" if value else "no") if isinstance(value, bool) else value
 )
+_ANY = BeforeValidator(lambda value: 0 if value == "any" else value)
 BlankPolicy = Literal["missing", "least_severe"]
 Labels = NDArray[np.int64]
 
@@ -51,6 +52,9 @@ class TruthConfig(BaseModel):
     item, whatever its annotators said. An annotator is compared with the other annotators' labels
     all the same, and so is a judge beside them.
 
+    Where a metric takes `several` labels, an item's response set is the labels that at least the
+    share `accepted_by` of its annotators accept; 0 or `any`: that one accepts.
+
     `blind` says whether annotators labelled without sight of any model's label (`unknown`: as a
     column `made_blind` of their labels says, if there is one), and
     `independent_items` that each item is a question of its own where no column names questions.
@@ -62,6 +66,7 @@ class TruthConfig(BaseModel):
     ties: Ties | None = None
     annotators: tuple[str, ...] = ()
     adjudicated: bool = False
+    accepted_by: Annotated[float, _ANY, Field(ge=0, le=1)] = 0.5
     blind: Annotated[Blindness, _YES_OR_NO] = "unknown"
     independent_items: bool = False
 
@@ -152,6 +157,8 @@ class Ratings:
     `values` has shape (rated, annotators): label indices, -1 where there is none. `blank` marks
     the blank cells. Abstentions are -1 and counted. `adjudicated` (rated,) are the label indices
     that somebody settled on afterwards; these are no annotator's and make no item a rated one.
+    Where the metric takes `several` labels, `values` are those named first, and `sets` (rated,
+    annotators) all of them, as `Metric.set_of`; it is None of other metrics.
     """
 
     annotators: tuple[str, ...]
@@ -160,18 +167,21 @@ class Ratings:
     blank: NDArray[np.bool_]
     abstained: int
     adjudicated: IntArray
+    sets: IntArray | None = None
 
     def of(self, annotators: Sequence[str]) -> Ratings:
         """Only the columns of those annotators."""
         columns = [self.annotators.index(a) for a in annotators]
         values, blank = self.values[:, columns], self.blank[:, columns]
-        return replace(self, annotators=tuple(annotators), values=values, blank=blank)
+        sets = None if self.sets is None else self.sets[:, columns]
+        return replace(self, annotators=tuple(annotators), values=values, blank=blank, sets=sets)
 
     def at(self, places: NDArray[Any]) -> Ratings:
         """Only those of the items: their places or a mask (rated,)."""
         return replace(
             self, rows=self.rows[places], values=self.values[places], blank=self.blank[places],
             adjudicated=self.adjudicated[places],
+            sets=None if self.sets is None else self.sets[places],
         )  # fmt: skip
 
     def truth(self, metric: Metric, config: TruthConfig) -> Labels:
@@ -218,6 +228,7 @@ class _Cells:
         self._codes: dict[str | None, int] = {None: _BLANK}
         self._columns: dict[str, int] = {}
         self._cells = array("q"), array("i"), array("h")  # row, column, code
+        self._sets = array("q")  # of a metric that takes several
         self._adjudicated: dict[int, int] = {}
 
     def add(self, row: int, annotator: str, label: str | None) -> None:
@@ -230,6 +241,8 @@ class _Cells:
         rows.append(row)
         columns.append(self._columns.setdefault(annotator, len(self._columns)))
         codes.append(self._codes[label])
+        if self._metric.several:
+            self._sets.append(self._metric.set_of(label) if label else -1)
 
     def ratings(self) -> Ratings:
         annotators = tuple(sorted(self._columns))
@@ -243,10 +256,14 @@ class _Cells:
         given = codes != _BLANK
         values[row[given], place[columns[given]]] = codes[given]
         blank[row[~given], place[columns[~given]]] = True
+        sets = np.full(values.shape, -1, dtype=np.int64) if self._metric.several else None
+        if sets is not None:
+            sets[row[given], place[columns[given]]] = np.array(self._sets)[given]
         adjudicated = np.full_like(rows, -1)
         known = np.isin(rows, list(self._adjudicated))
         adjudicated[known] = [self._adjudicated[row] for row in rows[known].tolist()]
-        return Ratings(annotators, rows, values, blank, int((codes == -1).sum()), adjudicated)
+        abstained = int((codes == -1).sum())
+        return Ratings(annotators, rows, values, blank, abstained, adjudicated, sets)
 
 
 def settle(values: IntArray, metric: Metric, config: TruthConfig) -> Labels:

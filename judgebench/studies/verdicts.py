@@ -197,6 +197,21 @@ def label_indices(
     return found
 
 
+@knows("label_sets")
+def label_sets(verdicts: Mapping[str, Verdict], metric: Metric, answers: IndexedAnswers) -> Labels:
+    """The labels of each answer as a set (answers,), `Metric.set_of`; -1 where there is none or the
+    judge abstained.
+
+    Raises SetupError where a label does not belong to the metric.
+    """
+    found = np.full(len(answers), -1, dtype=np.int64)
+    for item_id, verdict in verdicts.items():
+        label, row = verdict.labels.get(metric.id), answers.row(item_id)
+        if label is not None and row >= 0:
+            found[row] = metric.set_of(label)
+    return found
+
+
 @knows("scores")
 def scores(verdicts: Mapping[str, Verdict], answers: IndexedAnswers) -> FloatArray:
     """The score of each answer (answers,), NaN where there is none."""

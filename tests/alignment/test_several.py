@@ -1,0 +1,187 @@
+"""Metrics on which several labels may be right: read from cells, and held against response sets."""
+
+import json
+
+import pandas as pd
+import pytest
+import yaml
+
+import judgebench as jb
+from judgebench.alignment.alignment_part import alignment_part
+from judgebench.errors import SetupError
+from judgebench.rubric import Metric, Rubric
+
+LABELS = ["calm", "warm", "curt", "rude"]
+METRIC = {
+    "id": "tone", "title": "Tone", "question": "Which tone?", "kind": "nominal",
+    "labels": LABELS, "several": True,
+}  # fmt: skip
+
+
+def rubric_file(folder, **changes):
+    path = folder / "tone.yaml"
+    value = {
+        "name": "tone", "version": "1", "instructions": "Label the tone.",
+        "metrics": [{**METRIC, **changes}],
+    }  # fmt: skip
+    path.write_text(yaml.safe_dump(value), encoding="utf-8")
+    return path
+
+
+FEW = jb.Resampling(resamples=50)
+
+
+def table(cells, who="annotator"):
+    """One row per item and person, of `{"A": [cell, …]}`."""
+    rows = [(f"i{i}", name, "tone", x) for name, xs in cells.items() for i, x in enumerate(xs)]
+    return pd.DataFrame(rows, columns=["item_id", who, "metric", "label"])
+
+
+# Of each item: two labels are defensible, and three annotators name one first that no judge gives.
+PEOPLE = {
+    "A": ["calm | warm", '["calm", "warm"]', "curt;rude", "calm"] * 6,
+    "B": ["calm | warm", "calm | warm", "curt | rude", "calm"] * 6,
+    "C": ["calm", "calm;warm", '["curt"]', "warm"] * 6,
+}
+JUDGES = {
+    "second": ["warm", "warm", "rude", "calm"] * 6,
+    "first": ["calm", "calm", "curt", "rude"] * 6,
+    "both": ["calm | warm", "calm | warm", "curt | rude", "calm"] * 6,
+}
+
+
+@pytest.fixture
+def study(tmp_path):
+    return jb.study(
+        table(PEOPLE), table(JUDGES, "judge"), rubric=rubric_file(tmp_path), resampling=FEW
+    )
+
+
+def found(study, key, **keys):
+    return jb.align(study).results.find(key, "several", metric="tone", **keys)
+
+
+def test_a_cell_is_read_however_it_lists_labels(study):
+    sets = study.humans["tone"].ratings.sets
+    assert sets.tolist()[:4] == [[3, 3, 1], [3, 3, 3], [12, 12, 4], [1, 1, 2]]
+    assert study.humans["tone"].ratings.values.tolist()[2] == [2, 2, 2]  # named first
+
+
+def test_a_label_that_enough_annotators_accept_is_right_though_another_is_named_first(study):
+    # Of the items three have two accepted labels of three annotators, the last has one.
+    accuracy = {j: jb.align(study).score("accuracy", j, "tone").value for j in JUDGES}
+    assert accuracy["first"] > accuracy["second"]
+    hit = {j: found(study, "hit", judge=j, failures="left_out").value for j in JUDGES}
+    assert hit == {"second": 1.0, "first": 0.75, "both": 1.0}
+    coverage = found(study, "coverage", judge="second", failures="left_out")
+    assert coverage.value == pytest.approx((3 * 0.5 + 1) / 4)
+    assert found(study, "exact", judge="both", failures="left_out").value == 1.0
+
+
+def test_each_annotator_stands_beside_the_others(study):
+    # C names calm, calm and warm, curt, warm; A and B agree on every item.
+    assert found(study, "hit", who="C").value == 0.75
+    assert found(study, "exact", who="C").value == 0.25
+    assert found(study, "hit", who="all").n == 72
+
+
+def test_a_label_that_any_annotator_accepts_may_be_enough(tmp_path):
+    def hit(accepted_by):
+        made = jb.study(
+            table(PEOPLE), table({"j": ["calm", "calm", "curt", "warm"] * 6}, "judge"),
+            rubric=rubric_file(tmp_path), resampling=FEW, truth={"accepted_by": accepted_by},
+        )  # fmt: skip
+        estimate = found(made, "hit", judge="j", failures="left_out")
+        return estimate.value, estimate.n
+
+    # On the last item all three agree on no label, so that it has no response set.
+    assert [hit("any"), hit(0.5), hit(1)] == [(1.0, 24), (0.75, 24), (1.0, 18)]
+
+
+def test_a_missing_set_is_counted_three_ways(tmp_path):
+    said = ["calm", "calm", "curt", ""] * 6
+    made = jb.study(
+        table(PEOPLE), table({"j": said}, "judge"), rubric=rubric_file(tmp_path), resampling=FEW
+    )
+    three = {f: found(made, "hit", judge="j", failures=f) for f in ("left_out", "worst", "best")}
+    assert {f: e.value for f, e in three.items()} == {"left_out": 1, "worst": 0.75, "best": 1}
+    assert (three["left_out"].n, three["left_out"].n_missing) == (18, 6)
+
+
+def test_lists_of_a_json_file_are_sets_too(tmp_path):
+    lines = [
+        {"item_id": f"i{i}", "annotator": who, "metric": "tone", "label": labels}
+        for i in range(4) for who, labels in (("A", ["warm", "calm"]), ("B", ["warm"]))
+    ]  # fmt: skip
+    path = tmp_path / "labels.jsonl"
+    path.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    ratings = jb.study(path, rubric=rubric_file(tmp_path)).humans["tone"].ratings
+    assert ratings.sets.tolist() == [[3, 2]] * 4
+    assert ratings.values.tolist() == [[1, 1]] * 4
+
+
+def test_the_table_has_judges_baselines_and_annotators_and_says_what_the_rest_rests_on(study):
+    blocks = alignment_part(jb.align(study)).blocks
+    tables = {table.key: table for block in blocks for table in block.tables}
+    names = [line[1].value for line in tables["several"].rows]
+    assert {"second", "first", "both", "A", "B", "C", "All annotators"} <= set(names)
+    assert any(name.endswith("(baseline)") for name in names)
+    assert any("the label named first" in note for note in jb.align(study).notes)
+
+
+def test_metrics_with_one_right_label_are_as_before(tmp_path):
+    people = {who: [x.split(" ")[0].split(";")[0] for x in xs] for who, xs in PEOPLE.items()}
+    people = {who: ["calm" if x[0] == "[" else x for x in xs] for who, xs in people.items()}
+    made = jb.study(table(people), rubric=rubric_file(tmp_path, several=False), resampling=FEW)
+    assert made.humans["tone"].ratings.sets is None
+    assert not jb.align(made).results.select("several")
+    assert not any("several" in note for note in made.notes)
+
+
+def test_a_list_is_no_label_where_one_is_right(tmp_path):
+    with pytest.raises(SetupError, match="is not a label of tone"):
+        jb.study(table(PEOPLE), rubric=rubric_file(tmp_path, several=False))
+
+
+def test_each_part_of_a_list_must_be_a_label(tmp_path):
+    people = {**PEOPLE, "A": ["calm | warmth", *PEOPLE["A"][1:]]}
+    with pytest.raises(SetupError, match=r"is not a label of tone.*calm \| warmth"):
+        jb.study(table(people), rubric=rubric_file(tmp_path))
+
+
+def test_the_hash_of_a_rubric_without_several_is_what_it_was():
+    def rubric(**more):
+        return Rubric(name="a", version="1", instructions="b", metrics=[{**METRIC, **more}])
+
+    plain = Rubric.model_validate(
+        {"name": "a", "version": "1", "instructions": "b",
+         "metrics": [{k: v for k, v in METRIC.items() if k != "several"}]}
+    )  # fmt: skip
+    assert rubric(several=False).content_hash == plain.content_hash
+    assert rubric().content_hash != plain.content_hash
+
+
+@pytest.mark.parametrize(
+    "changes", [{"labels": ["a|b", "c"]}, {"kind": "preference", "labels": [*"abc"]}]
+)
+def test_what_cannot_take_several_is_refused(changes):
+    with pytest.raises(ValueError, match="several"):
+        Metric.model_validate({**METRIC, **changes})
+
+
+def test_a_set_is_read_again_from_a_text():
+    metric = Metric.model_validate(METRIC)
+    assert metric.parse('["Warm", "calm", "warm"]') == "warm | calm"
+    assert metric.set_of("warm | calm") == 3
+    assert metric.index("warm | calm") == 1
+    assert metric.parse("warm | cold") is None
+    assert metric.parse("[]") is None
+    with pytest.raises(SetupError):
+        metric.set_of("warm | cold")
+
+
+def test_nothing_is_decided_by_one_label_of_several(study):
+    for made in jb.decide(study).decisions:
+        assert made.outcome.value == "CAN'T TELL"
+        assert "several labels may be right" in made.reason
+        assert "Several right labels" in made.advice
