@@ -67,6 +67,20 @@ def read_delimited(
     else:
         usual = None if quoting else cache(partial(_Usual, first, delimiter))
         rows = _Quoted(delimiter, usual, unread).rows(lines, file, findings)
+    yield from _of_one_width(rows, file, findings)
+
+
+def read_spaced(
+    text: Iterable[str], columns: Sequence[str], file: str, findings: Findings
+) -> Iterator[RawRow]:
+    """The header, then the rows of lines whose cells are parted by spaces; without `columns` the
+    first line is the header."""
+    split: Iterable[_Row] = ((n, line.split(), True) for n, line in enumerate(text, start=1))
+    named: list[_Row] = [(0, [*columns], True)] if columns else []
+    yield from _of_one_width(chain(named, split), file, findings)
+
+
+def _of_one_width(rows: Iterable[_Row], file: str, findings: Findings) -> Iterator[RawRow]:
     width = 0
     for line, cells, sound in rows:
         width = width or len(cells)

@@ -32,10 +32,12 @@ from judgebench.data.importers import read_log
 from judgebench.data.importers.log import tables
 from judgebench.data.open_table import (
     DataTable,
+    files_of,
     frame_table,
     named_table,
     open_table,
     reader_of_wing,
+    with_parts,
 )
 from judgebench.data.pairs import KnownPairs, WantedPairs, known_pairs
 from judgebench.data.recognise import recognise
@@ -261,14 +263,29 @@ def _read_spec(
     if source and not source.columns:
         spec = of_verdicts(spec)
     for one in spec.files:
-        path = folder / one.path
-        if frame is None:
-            _note_source(one.path, path, gathered)
-            table = open_table(path, gathered.findings, one)
-        else:
+        if frame is not None:
             table = frame_table(frame, one.path, gathered.findings)
-        if table:
+            _read_as(one, table, stem(folder / one.path), gathered)
+            continue
+        for name, named in _files_of(one, folder, gathered):
+            path = folder / name
+            _note_source(name, path, gathered)
+            table = open_table(path, gathered.findings, one)
+            table = table and with_parts(table, one, named, gathered.findings)
             _read_as(one, table, stem(path), gathered)
+
+
+def _files_of(
+    one: FileSpec, folder: Path, gathered: Collected
+) -> Sequence[tuple[str, Mapping[str, str]]]:
+    """The files that the path names; that there is none is reported."""
+    found = files_of(folder, one.path)
+    if not found:
+        at = (str(folder / one.path), None)
+        gathered.findings.add("unreadable_file", "no file fits this path", at)
+    if [name for name, _ in found] != [one.path]:
+        gathered.files[str((folder / one.path).absolute())] = ""  # more may come: never kept
+    return found
 
 
 def of_verdicts(spec: DataSpec) -> DataSpec:
@@ -327,8 +344,12 @@ def _read_table(table: DataTable | None, name: str, gathered: Collected) -> None
         _read_as(spec, table, name, gathered)
 
 
-def _read_as(spec: FileSpec | None, table: DataTable, name: str, gathered: Collected) -> None:
+def _read_as(
+    spec: FileSpec | None, table: DataTable | None, name: str, gathered: Collected
+) -> None:
     source = gathered.source
+    if table is None:
+        return
     if source and source.columns:
         spec = beside_labels(spec, table, source, gathered.findings)
     if spec and not (

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import codecs
+import glob
 import gzip
 import io
 import os
 import zlib
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, time, timedelta
@@ -34,9 +36,10 @@ from judgebench.data.formats import (
     jsonl_rows,
     read_delimited,
     read_json,
+    read_spaced,
     read_workbook,
 )
-from judgebench.data.spec import FileSpec, Format, columns_of
+from judgebench.data.spec import FileSpec, Format, columns_of, parts_named, parts_of
 from judgebench.errors import MissingExtra, SetupError
 from judgebench.features import contributed
 from judgebench.files import ReadRows, check_unpacked, is_named_pipe, open_bytes
@@ -131,6 +134,60 @@ def frame_table(frame: Any, name: str, findings: Findings) -> DataTable | None:
     return as_table(name, starmap(RawRow, enumerate(rows, start=1)), findings)
 
 
+def files_of(folder: Path, path: str) -> list[tuple[str, Mapping[str, str]]]:
+    """The files in `folder` that a path names, and what stands for each name in it; none where no
+    file fits a pattern. A file of that very name comes first."""
+    named = parts_of(path)
+    if not ("*" in path or any(name for _, name in named)) or (folder / path).exists():
+        return [(path, {})]
+    texts = ("*" if name else "*".join(map(glob.escape, text.split("*"))) for text, name in named)
+    found = sorted(glob.glob("".join(texts), root_dir=folder))
+    pattern, names = parts_named(path, "[^/]")
+    fitting = ((one, pattern.fullmatch(Path(one).as_posix())) for one in found)
+    return [
+        (one, dict(zip(names, of.groups(), strict=True)))
+        for one, of in fitting
+        if of and (folder / one).is_file()
+    ]
+
+
+def with_parts(
+    table: DataTable, spec: FileSpec, named: Mapping[str, str], findings: Findings
+) -> DataTable | None:
+    """The table with what its path `named`, and with the parts of cells, as columns; None, which
+    is reported, where a column of that name is there already."""
+    if not (named or spec.parts):
+        return table
+    inside = [name for pattern in spec.parts.values() for name in parts_named(pattern).names]
+    columns = (*table.columns, *named, *inside)
+    twice = [name for name, count in Counter(filter(None, columns)).items() if count > 1]
+    for name in twice:
+        findings.add("duplicate_column", "two columns have this name", (table.file, 1), found=name)
+    rows = _parted(table, named, spec.parts, findings)
+    return None if twice else replace(table, columns=columns, rows=rows)
+
+
+def _parted(
+    table: DataTable, named: Mapping[str, str], patterns: Mapping[str, str], findings: Findings
+) -> Iterator[RawRow]:
+    """The rows with the texts of `named` and the parts of cells; a cell that does not fit its
+    pattern is reported. A blank one has blank parts."""
+    plain = all(map(str.isprintable, named.values()))
+    read = [(table.find(column), column, pattern) for column, pattern in patterns.items()]
+    for row in table.rows:
+        cells, sound = [*row.cells, *named.values()], row.sound
+        for place, column, pattern in read:
+            cell, parts = "" if place is None else row.cells[place], parts_named(pattern)
+            text = clean(cell)[0] if isinstance(cell, str) else ""
+            found = parts.of(text) if text else None
+            if text and found is None:
+                sound = False
+                at = (table.file, row.line)
+                findings.add("malformed", "does not fit the pattern", at, column, text, pattern)
+            cells += found or [""] * len(parts.names)
+        yield RawRow(row.line, cells, sound, row.plain and plain)
+
+
 def as_table(file: str, rows: Iterator[RawRow], findings: Findings) -> DataTable | None:
     """The table in `rows`, the first of which names the columns; None where there are none."""
     rows = _guarded(rows, file, findings)
@@ -175,8 +232,12 @@ def _read(
 ) -> Iterator[RawRow]:  # fmt: skip
     """The header as a first row, then the rows."""
     file = str(path)
-    quoting, sheet = (spec.quoting, spec.sheet) if spec else (None, None)
-    for name, given, formats in (("quoting", quoting, ("csv", "tsv")), ("sheet", sheet, ("xlsx",))):
+    quoting, sheet, columns = (spec.quoting, spec.sheet, spec.columns) if spec else (None, None, ())
+    for name, given, formats in (
+        ("quoting", quoting, ("csv", "tsv")),
+        ("sheet", sheet, ("xlsx",)),
+        ("columns", ", ".join(columns), ("spaces",)),
+    ):
         if given and format not in formats:
             findings.add(
                 "bad_spec",
@@ -195,15 +256,17 @@ def _read(
         text = _as_text(data, file, findings)
         if format in ("csv", "tsv"):
             yield from read_delimited(_lines(text), format, quoting, unread, file, findings)
+        elif format == "spaces":
+            yield from read_spaced(_lines(text), columns, file, findings)
         elif format == "json":
             yield from read_json(text, paths, file, findings)
         # Lines are gone through twice, for the last may be the first with some key.
-        elif columns := jsonl_columns(_lines(text), paths, file, findings):
-            deep = paths.found(columns)
-            yield RawRow(0, (*columns, *deep))
+        elif keys := jsonl_columns(_lines(text), paths, file, findings):
+            deep = paths.found(keys)
+            yield RawRow(0, (*keys, *deep))
             with _open_bytes(path) as again:
                 lines = _lines(_as_text(again, file, Findings()))
-                yield from jsonl_rows(lines, columns, tuple(deep.values()))
+                yield from jsonl_rows(lines, keys, tuple(deep.values()))
 
 
 def _open_bytes(path: Path) -> IO[bytes]:

@@ -170,8 +170,9 @@ class _RowReader:
             for about, said, said_of in verdicts:
                 if said.labels.kept(row) and (of := about(row)):
                     said_of(of[0], row)
-                    named = replace(said, labels=replace(said.labels, pair=of[1]))
-                    self._read_verdicts(named if of[1] else said, of[0], row)
+                    if of[1]:  # replacing takes as long as all else
+                        said = replace(said, labels=replace(said.labels, pair=of[1]))
+                    self._read_verdicts(said, of[0], row)
             for get_id in others:
                 self.gathered.left_out.add(get_id(row))
 

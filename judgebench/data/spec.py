@@ -9,16 +9,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import BaseModel, BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, model_validator
 
 from judgebench.data.cells import Nested, clean, spreadsheet_damage
 from judgebench.data.findings import Findings, nearest
 from judgebench.rubric import BETWEEN, Metric, Rubric, listed_in
 from judgebench.yaml_file import Strict
 
-Format = Literal["csv", "tsv", "json", "jsonl", "parquet", "xlsx"]
+Format = Literal["csv", "tsv", "json", "jsonl", "parquet", "xlsx", "spaces"]
 
 Holds = tuple[type, ...]  # of the cells of a column
 _TEXT: Holds = (str,)
@@ -40,6 +41,45 @@ def parts_of(template: str) -> list[tuple[str, str]]:
         parts.append(("", found[1]) if found[1] else (found[0][0], ""))
         end = found.end()
     return [part for part in (*parts, (template[end:], "")) if any(part)]
+
+
+class Parts(NamedTuple):
+    """What a text has to look like, and the names of its parts."""
+
+    pattern: re.Pattern[str]
+    names: tuple[str, ...]
+
+    def of(self, text: str) -> tuple[str, ...] | None:
+        """The parts, each as short as it can be; None where the text does not look like it."""
+        found = self.pattern.fullmatch(text)
+        return found and found.groups()
+
+
+@lru_cache
+def parts_named(pattern: str, character: str = ".") -> Parts:
+    """The parts that a pattern names: `{name}` is one, `{name:4}` one of four characters, and `*`
+    is any text. Raises ValueError where a name or a number of characters is wrong.
+
+    >>> parts_named("{document}__*__{asked:2}").of("d__7__M11__Q1")
+    ('d', 'Q1')
+    """
+    names, regex = list[str](), ""
+    for text, part in parts_of(pattern):
+        name, sized, width = part.partition(":")
+        if sized and not re.fullmatch("[1-9][0-9]{0,3}", width):
+            raise ValueError(f"{width!r} is no number of characters, as in {{{name}:4}}")
+        if part and (not name.strip() or name in names):
+            raise ValueError(f"every part needs a name of its own, not {name!r}")
+        names += [name] if part else []
+        part_of = f"({character}{{{width}}})" if sized else f"({character}+?)"
+        regex += part_of if part else f"{character}*?".join(map(re.escape, text.split("*")))
+    return Parts(re.compile(regex, re.DOTALL), tuple(names))
+
+
+def _is_pattern(value: str) -> str:
+    if not parts_named(value).names:
+        raise ValueError('names no part, as in "{document}__{question}"')
+    return value
 
 
 def _column(value: Any) -> Any:
@@ -253,6 +293,9 @@ class FileSpec(Strict):
     """A file and its contents. `format` is needed only where the name does not say it, `sheet` in
     a workbook of several.
 
+    A `path` with `{names}` or `*` is of every file that fits it, and what stands for a name is a
+    column of that name. `parts` makes columns of the parts of cells: `{id: "{document}__{asked}"}`.
+    `columns` are those of a file of the format `spaces`, where its first line does not name them.
     `quoting: none` reads quotes in CSV and TSV as text; `standard` says that cells which look
     like several rows do span lines.
     """
@@ -261,6 +304,8 @@ class FileSpec(Strict):
     format: Format | None = None
     quoting: Literal["standard", "none"] | None = None
     sheet: Text | None = None
+    columns: tuple[Text, ...] = ()
+    parts: dict[Text, Annotated[str, AfterValidator(_is_pattern)]] = Field(default_factory=dict)
     items: Annotated[tuple[ItemSpec, ...], BeforeValidator(_as_list)] = ()
     labels: Annotated[tuple[FileLabelSpec, ...], BeforeValidator(_as_list)] = ()
     verdicts: Annotated[tuple[FileVerdictSpec, ...], BeforeValidator(_as_list)] = ()
@@ -269,6 +314,8 @@ class FileSpec(Strict):
     def _not_idle(self) -> FileSpec:
         if not (self.items or self.labels or self.verdicts):
             raise ValueError("give items, labels or verdicts: otherwise nothing is read")
+        if any(column for _, column in parts_of(self.path)):
+            parts_named(self.path)
         return self
 
 
@@ -296,6 +343,7 @@ class Described:
 def columns_of(file: FileSpec, several: bool = False) -> Iterator[tuple[str, Holds]]:
     """Every column that is read, and what its cells may hold: those of labels a list where a metric
     takes `several`."""
+    yield from _each(_TEXT, *file.parts)
     entries: list[ItemSpec | FileLabelSpec | FileVerdictSpec] = [
         *file.items, *file.labels, *file.verdicts,
     ]  # fmt: skip

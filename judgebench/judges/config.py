@@ -137,7 +137,7 @@ class CalibrationConfig(Strict):
 
 
 class RecordedConfig(Strict):
-    """Verdicts that somebody has, as a judge.
+    """Verdicts that somebody has, as a judge; without a `name`, every judge that the file names.
 
     They stand in the file `verdicts` (a table, or a data.yaml that says how to read it), or beside
     the labels: in the `column` (of each metric) of the data files, in the `verdicts` entries of the
@@ -146,7 +146,7 @@ class RecordedConfig(Strict):
     are when a prompt of that kind is used. `about` holds facts that the report repeats.
     """
 
-    name: Name
+    name: Name = ""
     verdicts: str | None = None
     column: str | dict[str, str] | None = None
     source: str | None = Field(default=None, alias="from")
@@ -159,6 +159,8 @@ class RecordedConfig(Strict):
     def _one_place(self) -> RecordedConfig:
         if (self.verdicts is None) == (self.column is None and self.source is None):
             raise ValueError("give either verdicts (a file) or column, from or both")
+        if self.column is not None and not self.name:
+            raise ValueError("a column names no judge: give its name")
         if self.column is not None and self.reply is not None:
             raise ValueError("reply needs a file with a column `raw`: give verdicts, not column")
         if (self.reply in ("likert", "result")) != (self.thresholds is not None):

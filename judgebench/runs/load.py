@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
@@ -19,6 +20,7 @@ from judgebench.data.spec import find_metric
 from judgebench.errors import Problem, SetupError, raise_any
 from judgebench.judges.config import (
     CORE_ENTRIES,
+    JUDGE_NAME,
     CalibrationConfig,
     JudgeConfig,
     JudgeEntry,
@@ -150,15 +152,17 @@ def load_bench(
             if every is None:
                 break
             where = partial(_verdict_source, spec, rubric, config, file, data_folder)
-            found = gather(
-                f"judges.{spec.name}", _recorded, spec, (rubric, whole), where, every, beside
-            )
-            recorded += [found] if found else []
+            field = f"judges.{spec.name}" if spec.name else "judges"
+            recorded += gather(field, _recorded, spec, (rubric, whole), where, every, beside) or []
     juries = tuple(s for s in specs if isinstance(s, JuryConfig))
     controls: tuple[ControlJudge, ...] = ()
     if rubric is not None and dataset is not None:
         made = gather("by", _controls, config, rubric, dataset, juries, extension)
-        names = {spec.name for spec in specs}  # somebody's judge of the name of a column's rule
+        found = [judge.name for judge, _ in recorded]
+        others = [s.name for s in specs if not isinstance(s, RecordedConfig)]
+        if any(not spec.name for spec in specs):
+            _check_names((*others, *found), gather)
+        names = {*others, *found}  # somebody's judge of the name of a column's rule
         controls = tuple(c for c in made or () if c.name in ABOUT or c.name not in names)
     gather.raise_any()
     assert rubric is not None
@@ -343,14 +347,9 @@ def _judge_configs(
     beside = [gather("", kind.beside, config, file, node) or () for kind in learnings()]
     specs = [spec for spec in found if spec is not None]
     specs += [entry for entries in beside for entry in entries]
-    names = Counter(spec.name for spec in specs)
-    names.update(c for c in ABOUT if c in names)
-    for name, count in names.items():
-        if count > 1:
-            message = "two judges have this name, or a baseline has it"
-            gather.tell("judges", Problem(message, found=name))
+    _check_names((spec.name for spec in specs if spec.name), gather)
     able = (JudgeConfig, RecordedConfig)
-    asked = {spec.name for spec in specs if isinstance(spec, able)}
+    asked = {spec.name for spec in specs if isinstance(spec, able) and spec.name}
     made = {s.name for s in specs if not isinstance(s, CORE_ENTRIES) and is_judge(s)}
     for spec in specs if None not in found else []:
         field, known = "from", asked
@@ -366,6 +365,14 @@ def _judge_configs(
     if None not in found:
         _check_calibrations(specs, gather)
     return specs
+
+
+def _check_names(names: Iterable[str], gather: Gathered) -> None:
+    counts = Counter(names)
+    counts.update(c for c in ABOUT if c in counts)
+    for name in (name for name, count in counts.items() if count > 1):
+        message = "two judges have this name, or a baseline has it"
+        gather.tell("judges", Problem(message, found=name))
 
 
 def _check_calibrations(specs: Sequence[JudgeEntry | LearntEntry], gather: Gathered) -> None:
@@ -460,16 +467,22 @@ def _verdict_source(
 def _recorded(
     spec: RecordedConfig, rubrics: tuple[Rubric, Rubric], source: Callable[[], VerdictSource],
     dataset: Dataset, beside: Sequence[Answer],
-) -> tuple[RecordedJudge, Sequence[Problem]]:  # fmt: skip
-    """The judge, and the warnings about its verdicts: none about the metrics of the whole rubric
-    that the benchmark leaves out."""
+) -> list[tuple[RecordedJudge, Sequence[Problem]]]:  # fmt: skip
+    """The judge, or every judge that the file names, and the warnings about its verdicts: none
+    about the metrics of the whole rubric that the benchmark leaves out. Raises SetupError."""
     rubric, whole = rubrics
     left_out = {name for metric in whole.metrics for name in (metric.id, metric.title)}
     given = read_verdicts(source(), rubric, dataset.answers)
     items = {item_id for item_id, _ in ids_and_groups(dataset.answers)}
-    (judge,) = recorded_judges(spec, given, rubric, items, [answer.item_id for answer in beside])
+    about = (spec, given, rubric, items, [answer.item_id for answer in beside])
+    judges = list(recorded_judges(*about))
+    message, allowed = "is no name of a judge", "letters, digits and . _ -, at most 64"
+    names = [judge.name for judge in judges if not re.match(JUDGE_NAME, judge.name)]
+    raise_any([Problem(message, given.file, None, "judge", name, allowed) for name in names])
+    if not judges:
+        raise SetupError(Problem("names no judge", given.file, field="judge"))
     told = [p for p in given.warnings if p.kind != "unused_column" or p.field not in left_out]
-    return judge, (*told, *judge.gaps(judge.owing(dataset.answers, items)))
+    return [(j, (*told, *j.gaps(j.owing(dataset.answers, items)))) for j in judges]
 
 
 def _open(

@@ -305,7 +305,7 @@ def test_unknown_keys_name_the_known_ones(rubric: Rubric, write: Write) -> None:
 
 def test_the_documented_examples_are_valid(write: Write) -> None:
     docs = (Path(__file__).parents[2] / "docs" / "data.md").read_text(encoding="utf-8")
-    example, verdicts, judges, pairs, both, criteria, chats = re.findall(
+    example, verdicts, judges, parts, pairs, both, criteria, chats = re.findall(
         r"```yaml\n(.*?)```", docs, re.DOTALL
     )
     write("replies.csv", "id,prompt_id,ann_1,ann_2,gpt4_label,gpt4_reply\na,q,1,2,3,Rude!\n")
@@ -315,6 +315,13 @@ def test_the_documented_examples_are_valid(write: Write) -> None:
     study = jb.study(written, {**entry, "from": str(written)}, rubric=tone)
     (judge,) = (judge for judge in study.judges if judge.name == entry["name"])
     assert [v.labels for v in judge.verdicts.values()] == [{"tone": "Rude"}]
+    write("human.json", '{"ann": {"t1__M1__warm": "Friendly"}}')
+    written.with_name("scores").mkdir()
+    write("scores/a.txt", "t1__M1__warm Rude\n")
+    written = write("data.yaml", parts)
+    study = jb.study(written, {"from": str(written)}, rubric=tone)
+    assert [(x.item_id, x.system) for x in study.answers] == [("t1__M1__warm", "M1")]
+    assert [judge.name for judge in study.judges if judge.kind == "judge"] == ["a"]
     row = {"idx": 1, "instruction": "q", "response1": "rest", "response2": "", "ann1": 2}
     write("panda.json", json.dumps([row]))
     pandas = check_files([write("data.yaml", dedent(both))], load_rubric("preference"))

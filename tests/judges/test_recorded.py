@@ -158,6 +158,42 @@ def test_verdicts_beside_the_labels_and_in_a_data_yaml(folder: Path) -> None:
     assert said["jury"] == ["Rude", "Curt", "Rude"] * 2
 
 
+def test_an_entry_without_a_name_is_of_every_judge_of_its_file(folder: Path) -> None:
+    rows = [[i, judge, tone] for i in ITEMS for judge, tone in (("a", "Rude"), ("b.1", "Curt"))]
+    table(folder / "v.csv", ["item_id", "judge", "tone"], rows)
+    study = run(folder, {"verdicts": "v.csv"}, {"name": "c", "column": "beside"})
+    said = {j.name: {v.labels["tone"] for v in j.verdicts.values()} for j in study.judges}
+    assert said["a"] == {"Rude"}
+    assert said["b.1"] == {"Curt"}
+    assert said["c"] == set(TONES)
+
+
+@pytest.mark.parametrize(
+    ("name", "entry", "message"),
+    [
+        ("c", {}, "judges: two judges have this name, or a baseline has it; found c"),
+        ("longest-answer", {}, "judges: two judges have this name, or a baseline has it"),
+        ("a judge", {}, "v.csv: judge: is no name of a judge; found a judge; allowed: letters"),
+        ("d", {"column": "tone"}, "a column names no judge: give its name"),
+    ],
+)
+def test_a_judge_of_a_file_needs_a_name_of_its_own(
+    folder: Path, name: str, entry: Mapping[str, str], message: str
+) -> None:
+    rows = [[i, judge, "Rude"] for i in ITEMS for judge in ("a", name)]
+    table(folder / "v.csv", ["item_id", "judge", "tone"], rows)
+    read = entry or {"verdicts": "v.csv"}
+    (told,) = problems(folder, read, {"name": "c", "column": "beside"})
+    assert message in told
+
+
+def test_a_file_that_names_no_judge_is_an_error(folder: Path) -> None:
+    spec = {"files": [{"path": "answers.csv", "items": {"item_id": "item_id", "text": "text"}}]}
+    (folder / "own.yaml").write_text(yaml.safe_dump(spec))
+    (told,) = problems(folder, {"from": "own.yaml"})
+    assert "own.yaml: judge: names no judge" in told
+
+
 @pytest.mark.parametrize(
     ("settings", "replies"),
     [
