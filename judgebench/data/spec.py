@@ -63,7 +63,7 @@ def parts_named(pattern: str, character: str = ".") -> Parts:
     >>> parts_named("{document}__*__{asked:2}").of("d__7__M11__Q1")
     ('d', 'Q1')
     """
-    names, regex = list[str](), ""
+    names, pieces = list[str](), [""]  # each begins with a text of any length
     for text, part in parts_of(pattern):
         name, sized, width = part.partition(":")
         if sized and not re.fullmatch("[1-9][0-9]{0,3}", width):
@@ -71,8 +71,14 @@ def parts_named(pattern: str, character: str = ".") -> Parts:
         if part and (not name.strip() or name in names):
             raise ValueError(f"every part needs a name of its own, not {name!r}")
         names += [name] if part else []
-        part_of = f"({character}{{{width}}})" if sized else f"({character}+?)"
-        regex += part_of if part else f"{character}*?".join(map(re.escape, text.split("*")))
+        if part and not sized:
+            pieces.append(f"({character}+?)")
+            continue
+        first, *others = text.split("*")
+        pieces[-1] += f"({character}{{{width}}})" if part else re.escape(first)
+        pieces += [f"{character}*?{re.escape(other)}" for other in others]
+    # A piece that was found stays: going back would take the square of a long text's length.
+    regex = "".join(f"(?>{piece})" for piece in pieces[:-1]) + pieces[-1]
     return Parts(re.compile(regex, re.DOTALL), tuple(names))
 
 

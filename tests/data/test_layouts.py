@@ -4,17 +4,22 @@ annotator and item."""
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 
 import pytest
 
+from judgebench.data.findings import Findings
 from judgebench.data.gather import VerdictSource
 from judgebench.data.load import keep_data, load_data, read_verdicts
-from judgebench.data.spec import parts_named
+from judgebench.data.spec import DataSpec, parts_named, resolve
 from judgebench.errors import SetupError
 from judgebench.files import to_line
-from judgebench.rubric import Rubric
+from judgebench.rubric import Rubric, load_rubric
+from judgebench.yaml_file import load_model
 from tests.data.conftest import Write
+
+AUDIT = Path(__file__).parents[2] / "examples" / "audit"
 
 
 def problems(path: Path, rubric: Rubric) -> list[str]:
@@ -43,6 +48,10 @@ def said(path: Path, rubric: Rubric) -> dict[tuple[str, str], str | None]:
         ("{a}__{b}", "x__y", ("x", "y")),
         ("{a}__{b}", "x__y__z", ("x", "y__z")),  # each is as short as it can be
         ("{a}__*__{c}", "x__y__z", ("x", "z")),
+        ("*.{a}", "x.y.z", ("y.z",)),
+        ("{a}-*", "x-", ("x",)),
+        ("{a:1}{b}", "xyz", ("x", "yz")),
+        ("{a}.txt", "x.txt.txt", ("x.txt",)),
         ("{review}{edit:6}__stars", "1761000004__stars", ("1761", "000004")),
         ("{a}.{b}", "xyz", None),
         ("{a}-{b}", "-y", None),
@@ -54,6 +63,12 @@ def test_a_pattern_names_the_parts_of_a_text(
     pattern: str, text: str, parts: tuple[str, ...] | None
 ) -> None:
     assert parts_named(pattern).of(text) == parts
+
+
+def test_a_long_text_that_does_not_fit_takes_no_time() -> None:
+    begun = time.process_time()
+    assert parts_named("{a}__{b}__*__{c:3}__{d}!").of("_" * 300_000) is None
+    assert time.process_time() - begun < 1
 
 
 @pytest.mark.parametrize(
@@ -235,3 +250,13 @@ def test_a_new_file_that_fits_is_noticed(
     write("part-2.csv", "id,text\na,Sleep\n")
     again = load_data(path, rubric, kept_in=run)
     assert [x.item_id for x in again.answers] == ["1-a", "2-a"]
+
+
+@pytest.mark.parametrize(
+    "file", sorted(AUDIT.glob("*/data.yaml")), ids=lambda file: file.parent.name
+)
+def test_the_studies_of_the_audit_name_what_their_rubrics_know(file: Path) -> None:
+    findings = Findings()
+    spec = load_model(file, DataSpec)
+    resolve(spec, load_rubric(str(file.with_name("rubric.yaml"))), findings, str(file))
+    assert list(findings.errors) == []
