@@ -217,17 +217,20 @@ def align(study: Study, progress: Progress = SILENT) -> Alignment:
 
 
 def accuracies(study: Study) -> Iterator[Row]:
-    """The accuracy of every judge, and of the annotators, of each metric: the rows of an alignment
-    with them, taken from one where it stands beside the study, else without the cost of others."""
+    """The accuracy of every judge, and of the annotators, of each metric, and their hits where
+    several labels may be right: the rows of an alignment with them, taken from one where it stands
+    beside the study, else without the cost of others."""
     found, only = study.beside.get(ALIGNED), (STATISTICS["accuracy"],)
     if isinstance(found, Results):
         yield from found.select("score", "accuracy")
         yield from found.select("ceiling", "accuracy")
+        yield from found.select("several", "hit")
         return
     for metric in study.rubric.metrics:
         for judge in study.judges:
             yield from scores(study, judge, metric, only)
         yield from ceiling(study, metric, only)
+        yield from (row for row in several(study, metric) if row.statistic == "hit")
 
 
 def _rows(study: Study, judges: Sequence[JudgeSummary], progress: Progress) -> Iterator[Row]:

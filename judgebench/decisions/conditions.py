@@ -86,7 +86,8 @@ class Finding:
 def findings(counts: StudyCounts, rule: DecisionRule, how_many: FloatArray) -> Iterator[Finding]:
     """Everything that `rule.replace` requires of the judge's labels, in each of the R samples that
     `how_many` (R, U) draws from the study's kinds of clusters."""
-    beside = [_humans(counts, rule, how_many, m) for m in rule.replace.humans.measures]
+    measures = counts.measures(rule.replace.humans.measures)
+    beside = [_humans(counts, rule, how_many, m) for m in measures]
     yield from beside
     if counts.levels and rule.replace.humans.distance is not None:
         yield _distance(counts, rule, how_many, rule.replace.humans.distance)
@@ -95,7 +96,7 @@ def findings(counts: StudyCounts, rule: DecisionRule, how_many: FloatArray) -> I
         poor = np.any(
             [np.zeros(len(how_many), dtype=np.bool_), *(f.not_met for f in beside)], axis=0
         )
-        for measure in rule.replace.controls:
+        for measure in counts.measures(rule.replace.controls):
             yield _controls(counts, rule, how_many, measure, same, poor)
     if counts.has_severity and rule.replace.severe is not None:
         yield from _severe(counts, rule, how_many)
@@ -127,7 +128,7 @@ def _humans(
         key=f"humans_{measure}",
         n=how_many @ counts.pairs[:, 0].sum(axis=1),
         method=f"n counts pairs of an item and an annotator; {_method(counts, SMOOTHED_T)}",
-        reason=NO_OVERLAP,
+        reason=NO_OVERLAP, detail="any label that they accept is right" if counts.of_sets else "",
     )  # fmt: skip
 
 

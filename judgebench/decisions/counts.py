@@ -6,7 +6,7 @@ microseconds, and a thousand larger studies can be drawn from it to plan with.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from judgebench.decisions.rule import Measure
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray
 from judgebench.stats.resample import ClusterCounts
+from judgebench.stats.response_sets import hits, least_severe
 
 Bools = NDArray[np.bool_]
 
@@ -27,6 +28,10 @@ class HumanSide:
     annotators) are their labels and `others` (items, annotators) the truth of all but that one; -1
     where there is none. Labels are 0..k-1; those from `severe` on are severe, none where it is
     None. `weights` (bars, annotators) and `spread` are those of the bar (`stats.peers.Bar`).
+
+    Where the metric takes several labels, `sets` is how many it has; `own` and a judge's labels are
+    then sets of them, `truth` and `others` response sets, `k` is 1, and to be right is to hit them.
+    A set is severe where all its labels are.
     """
 
     truth: IntArray
@@ -37,6 +42,21 @@ class HumanSide:
     severe: int | None
     weights: FloatArray
     spread: float = 0.0
+    sets: int = 0
+
+    def right(self, said: IntArray, reference: IntArray) -> FloatArray:
+        """1 where what was said is right, 0 where it is wrong; of sets the share that is right."""
+        if not self.sets:
+            return _weight(said == reference)
+        return np.nan_to_num(hits(said, reference, self.sets))
+
+    def classes(self, reference: IntArray) -> IntArray:
+        """The label by which references are counted; of sets there is one class."""
+        return np.zeros_like(reference) if self.sets else reference
+
+    def grade(self, said: IntArray) -> IntArray:
+        """The label by which severity is judged."""
+        return least_severe(said) if self.sets else said
 
     def at(self, rows: IntArray) -> HumanSide:
         """The same of these items alone."""
@@ -90,6 +110,15 @@ class StudyCounts:
         """True where anything can be severe; not so for a nominal metric."""
         return self.severe_from is not None
 
+    @property
+    def of_sets(self) -> bool:
+        """True where several labels may be right, so that labels cannot be balanced."""
+        return bool(self.items.shape[1] == 1)
+
+    def measures(self, asked: Sequence[Measure]) -> Sequence[Measure]:
+        """Those of the measures asked for that can be told apart."""
+        return ("accuracy",) if self.of_sets and asked else asked
+
     def used(self, measure: Measure, rare: int) -> Bools | None:
         """Mask of the labels (k,) that balanced agreement is a mean over; None for plain
         agreement."""
@@ -132,34 +161,37 @@ def study_counts(
     rows = np.flatnonzero(asked & (humans.truth >= 0))
     truth, label = humans.truth[rows], judged[rows]
     pairs, items = humans.clusters[pair_rows], humans.clusters[rows]
-    right = [items.table(truth, k, _weight(c[rows] == truth)) for c in controls.values()]
+    of_item, of_pair, right_of = humans.classes(truth), humans.classes(reference), humans.right
+    right = [items.table(of_item, k, right_of(c[rows], truth)) for c in controls.values()]
     least = np.iinfo(np.int64).max if humans.severe is None else humans.severe
-    severe, severe_pairs = truth >= least, _most_others(humans.own, least)[both]
+    severe = humans.grade(truth) >= least
+    severe_pairs = _most_others(humans.grade(humans.own), least)[both]
+    found, found_pairs = humans.grade(label) >= least, humans.grade(said) >= least
 
     def weighed(*which: Bools | IntArray) -> FloatArray:
         return np.stack([pairs.sums(*(w * one for one in which)) for w in weights], axis=1)
 
     whole, said_by = weights.sum(axis=0), [c[pair_rows] for c in controls.values()]
-    reached = [pairs.table(reference, k, whole * (c == reference)) for c in said_by]
+    reached = [pairs.table(of_pair, k, whole * right_of(c, reference)) for c in said_by]
 
-    def by_truth(which: Bools | float = 1.0) -> FloatArray:
-        return np.stack([pairs.table(reference, k, w * which) for w in weights], axis=1)
+    def by_truth(which: Bools | FloatArray | float = 1.0) -> FloatArray:
+        return np.stack([pairs.table(of_pair, k, w * which) for w in weights], axis=1)
 
     how_many, blocks = _by_kind(
         {
             "pairs": by_truth(),
-            "judge_pairs": by_truth(said == reference),
+            "judge_pairs": by_truth(right_of(said, reference)),
             "failed_pairs": by_truth(said < 0),
-            "annotator_pairs": by_truth(mine == reference),
-            "items": items.table(truth, k),
-            "judge_items": items.table(truth, k, _weight(label == truth)),
-            "failed_items": items.table(truth, k, _weight(label < 0)),
+            "annotator_pairs": by_truth(right_of(mine, reference)),
+            "items": items.table(of_item, k),
+            "judge_items": items.table(of_item, k, right_of(label, truth)),
+            "failed_items": items.table(of_item, k, _weight(label < 0)),
             "control_items": np.stack(right, axis=1) if right else np.zeros((items.n, 0, k)),
             "control_pairs": np.stack(reached, axis=1) if right else np.zeros((items.n, 0, k)),
-            "severe": items.sums(severe, severe & (label >= least), severe & (label < 0)),
+            "severe": items.sums(severe, severe & found, severe & (label < 0)),
             "severe_pairs": weighed(
-                severe_pairs, severe_pairs & (said >= least), severe_pairs & (said < 0),
-                severe_pairs & (mine >= least),
+                severe_pairs, severe_pairs & found_pairs, severe_pairs & (said < 0),
+                severe_pairs & (humans.grade(mine) >= least),
             ),
             "distances": weighed(
                 said >= 0, (said >= 0) * np.abs(said - reference),

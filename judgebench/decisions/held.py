@@ -4,7 +4,7 @@ copied or derived from theirs."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -20,6 +20,12 @@ from judgebench.rubric import Metric
 from judgebench.stats.arrays import IntArray
 from judgebench.stats.consensus import recall_gap
 from judgebench.stats.copies import leans_on, same_as, same_as_truth
+from judgebench.stats.response_sets import (
+    accepted_shares,
+    as_sets,
+    response_sets,
+    shares_of_others,
+)
 from judgebench.studies.study import Humans, JudgeVerdicts, Study
 from judgebench.studies.truth import Ratings
 from judgebench.words import counted
@@ -69,10 +75,6 @@ class Obstacle(NamedTuple):
     advice: str
 
 
-_SEVERAL_RIGHT = Obstacle(
-    "On this metric several labels may be right, and a decision would compare one label of each",
-    "Read hit and coverage in the table `Several right labels` of `judgebench align`.",
-)
 _NOBODY_ASKED = Obstacle(NOT_ASKED, "Have the judge label the items that annotators labelled.")
 _NOBODY_LABELLED = Obstacle(NOT_LABELLED, "Have annotators label it.")
 
@@ -106,7 +108,25 @@ class Held:
 
     @cached_property
     def side(self) -> HumanSide:
-        """Their labels on the items that any of them labelled."""
+        """Their labels on the items that any of them labelled; where several may be right, the sets
+        of them."""
+        sets, k, by = self._sets, len(self.metric.labels), self.study.config.accepted_by
+        if sets is None:
+            return self._first
+        others, truth = shares_of_others(sets, k), accepted_shares(sets, k)
+        return replace(
+            self._first, own=sets, others=response_sets(others, by),
+            truth=response_sets(truth, by), k=1, sets=k,
+        )  # fmt: skip
+
+    @property
+    def _sets(self) -> IntArray | None:
+        sets = self.humans.ratings.of(self.names).sets
+        return None if sets is None else sets[self._rated]
+
+    @cached_property
+    def _first(self) -> HumanSide:
+        """Their labels, of several the first."""
         humans, kind, rated = self.humans, self.rule.replace.humans.bar, self._rated
         makers, weights, spread = self.names, np.ones((1, len(self.names))), 0.0
         if self.names == humans.in_bar(kind):
@@ -139,12 +159,14 @@ class Held:
         annotators the strongest need not be the one that is the strongest beside all."""
         controls, n = self.study.controls, len(self.rows)
         labels = enumerate(self.metric.label_texts if controls else ())
-        constants = {f'constant "{text}"': np.full(n, code) for code, text in labels}
+        codes = {f'constant "{text}"': np.full(n, code) for code, text in labels}
+        constants = {k: as_sets(v) if self.side.sets else v for k, v in codes.items()}
         fitted = (judge for judge in controls if not judge.is_majority)
         return constants | {judge.name: self._judged(judge) for judge in fitted}
 
     def _judged(self, judge: JudgeVerdicts) -> IntArray:
-        return self.study.judged(judge, self.metric)[self.rows]
+        judged = self.study.judged_sets if self.side.sets else self.study.judged
+        return judged(judge, self.metric)[self.rows]
 
     def measure(self, judge: JudgeVerdicts, stressed: tuple[Condition, ...]) -> Measured:
         """Measure what REPLACE requires of a judge; `stressed` are its conditions in a stress
@@ -202,7 +224,8 @@ class Held:
         Places in a list are nobody whose labels could be copied."""
         if any(map(is_slot, self.names)) or judge.name in self.rule.independent:
             return None
-        why = why_derived(self._judged(judge), self.side, self.names)
+        judged = self.study.judged(judge, self.metric)[self.rows]
+        why = why_derived(judged, self._first, self.names)
         return Obstacle(why, _CHECK) if why else None
 
     @cached_property
@@ -237,8 +260,6 @@ class Held:
 
         `asked` (items,) says about which of all items the judge was asked.
         """
-        if self.metric.several:
-            return _SEVERAL_RIGHT
         if counts.how_many @ counts.asked[:, 1] == counts.total_asked:
             why = f"The judge gave no label on any of {counts.total_asked:,} labelled items"
             return Obstacle(why, "Read why: verdicts.csv of a report has a reason for each.")
@@ -257,7 +278,7 @@ class Held:
                 f"Only {labelled} labelled by {who}; at least {required} are required",
                 f"Have {who} label at least {required - questions} more.",
             )
-        if (counts.items.sum(axis=0) > 0).sum() == 1:
+        if not counts.of_sets and (counts.items.sum(axis=0) > 0).sum() == 1:
             return Obstacle(
                 "The reference label is the same on every item: agreement on it says nothing of a "
                 "judge",

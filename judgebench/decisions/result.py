@@ -261,26 +261,34 @@ class Decisions(Shown):
 
     def accuracy(self, judge: str, metric: str) -> Estimate:
         """The share of answers to which a judge gives the label of the truth."""
-        return self.beside.find("accuracy", "score", judge=judge, metric=metric)
+        analysis, statistic = self._share(metric, "score")
+        return self.beside.find(statistic, analysis, judge=judge, metric=metric)
+
+    def _share(self, metric: str, analysis: str) -> tuple[str, str]:
+        """The rows that say how often labels are right: hits where several may be."""
+        several = any(m.several for m in self.rubric.metrics if m.id == metric)
+        return ("several", "hit") if several else (analysis, "accuracy")
 
     def worst_accuracy(self, judge: str, metric: str) -> Estimate:
         """The same where every answer without a label counts as wrong."""
         about = {"judge": judge, "metric": metric}
-        worst = self.beside.select("score", "accuracy", failures="worst", **about)
+        worst = self.beside.select(*self._share(metric, "score"), failures="worst", **about)
         return worst[0].estimate if worst else self.accuracy(judge, metric)
 
     def ceiling(self, metric: str) -> Estimate:
         """The accuracy of one annotator against the others."""
-        return self.beside.find("accuracy", "ceiling", metric=metric, who="all")
+        analysis, statistic = self._share(metric, "ceiling")
+        return self.beside.find(statistic, analysis, metric=metric, who="all")
 
     def annotators(self, metric: str) -> dict[str, Estimate]:
         """The accuracy of each annotator against the others, by name."""
-        rows = self.beside.select("ceiling", "accuracy", metric=metric)
-        return {row["who"]: row.estimate for row in rows if row["who"] != "all"}
+        rows = self.beside.select(*self._share(metric, "ceiling"), metric=metric)
+        return {row["who"]: row.estimate for row in rows if row["who"] not in ("", "all")}
 
     def best_control(self, metric: str) -> Row:
         """The accuracy of the most accurate baseline; of no judge where there is none."""
-        rows = self.beside.select("score", "accuracy", metric=metric, failures="left_out")
+        share = self._share(metric, "score")
+        rows = self.beside.select(*share, metric=metric, failures="left_out")
         known = [r for r in rows if r.judge not in self.judges and r.estimate.value is not None]
         return max(known, key=lambda r: r.estimate.value or 0.0, default=_NO_CONTROL)
 

@@ -121,7 +121,7 @@ def third_annotator(
     Annotators are taken for equals and every error for equally likely, so that agreement gives
     their accuracy and the judge's (`signal_left`), and each answer for a question of its own.
     """
-    if counts.pairs.shape[1] != 2:
+    if counts.pairs.shape[1] != 2 or counts.of_sets:
         return None, None
     k, rng = counts.items.shape[1], np.random.default_rng(seed)
     n, agreeing, said = (
@@ -316,7 +316,7 @@ def _notes(study: Study, rule: DecisionRule, stress: Results | None, tried: int)
         )
     if made and stress is None:
         yield "There was no stress test: how the judges respond to altered answers is unknown."
-    for metric in metrics if made else ():
+    for metric in (metric for metric in metrics if made and not metric.several):
         yield from rare_labels(study, metric, rule)
 
 
@@ -338,7 +338,8 @@ def decisions(
         for judge in (judge for judge in study.real_judges if judge.judges(metric)):
             about = (judge.name, metric.id, rule)
             stressed = tuple(stress_conditions(stress, *about))
-            assist = assist_conditions(curves, *about) if metric.kind == "ordinal" else ()
+            sorts = metric.kind == "ordinal" and not metric.several
+            assist = assist_conditions(curves, *about) if sorts else ()
             measured = bar.measure(judge, stressed)
             in_camps = tuple(_in_camp(camp, camp.measure(judge, stressed)) for camp in camps)
             guard: tuple[Obstacle | None, bool] = None, False

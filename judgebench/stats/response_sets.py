@@ -2,9 +2,9 @@
 item, which is the labels that enough of its annotators accept.
 
 A set of labels is an integer with the bit of each label's place; -1 is no answer. Guerdan et al.
-(2025), "Validating LLM-as-a-Judge systems under rating indeterminacy" (arXiv 2503.05965), sections
-3 and 4: a judge that is picked by its agreement with one forced choice per annotator may be worse
-than one picked by response sets. Their coverage of one label by the response set is `hit` here.
+(2025), "Validating LLM-as-a-Judge systems under rating indeterminacy" (arXiv 2503.05965): a judge
+that is picked by its agreement with one forced choice per annotator may be worse than one picked by
+response sets. Their coverage of one label by the response set is `hit` here.
 """
 
 from __future__ import annotations
@@ -80,6 +80,16 @@ def hits(sets: IntArray, responses: IntArray, k: int) -> FloatArray:
     said, accepted = members(sets, k), members(responses, k)
     found = ratio((said & accepted).sum(axis=-1), said.sum(axis=-1))
     return np.where(responses < 0, np.nan, found)
+
+
+def least_severe(sets: IntArray) -> IntArray:
+    """The first label of each set, -1 where there is none.
+
+    >>> least_severe(np.array([6, 1, -1])).tolist()
+    [1, 0, -1]
+    """
+    bits = np.log2(np.maximum(sets & -sets, 1)).astype(np.int64)
+    return np.where(sets < 0, -1, bits)
 
 
 SET_STATISTICS: Mapping[str, str] = {

@@ -40,8 +40,8 @@ from judgebench.studies.verdicts import (
 
 T = TypeVar("T")
 _FIRST_NAMED = (
-    "On {title} several labels may be right. Only hit, coverage and the other numbers under "
-    '"Several right labels" know all of them; every other number takes the label named first.'
+    "On {title} several labels may be right: decisions, and hit, coverage and the like, count "
+    "every label that enough annotators accept; every other number takes the label named first."
 )
 RECORDED = "recorded verdicts"  # how a judge is described whose verdicts somebody has
 # The baseline that always gives the most common label.
@@ -149,8 +149,8 @@ class Humans:
 
     def bar(self, kind: BarKind = "typical") -> Bar:
         """Whose agreement a judge is held against. Places in a list (`crowd#3`) are nobody in
-        particular: of them, everybody counts the same."""
-        if self.has_places:
+        particular: of them, and where several labels may be right, everybody counts the same."""
+        if self.has_places or self.metric.several:
             kind = "average"
         return self._once(("bar", kind), lambda: bar_of(*self._labels, kind))
 
@@ -166,7 +166,7 @@ class Humans:
     @property
     def camps(self) -> tuple[tuple[str, ...], ...]:
         """The makers of each camp; empty where there are no camps, or only places in a list."""
-        if self.has_places:
+        if self.has_places or self.metric.several:
             return ()
         found = self._once("camps", lambda: camps(*self._labels))
         return tuple(tuple(self.makers[a] for a in camp) for camp in found)

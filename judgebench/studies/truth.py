@@ -92,6 +92,9 @@ class TruthConfig(BaseModel):
         go to the more severe label`."""
         first = "the adjudicated label, and without one " if self.adjudicated else ""
         of = f" of {who}" if who else ""
+        if metric.several:
+            enough = f"at least {100 * self.accepted_by:g} %" if self.accepted_by else "any"
+            return f"every label that {enough}{of or ' of the annotators'} accept"
         if self.rule == "each":
             return f"{first}every label{of}, one by one"
         ordinal, ties = metric.kind == "ordinal", self.ties_of(metric)

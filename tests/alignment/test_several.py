@@ -178,10 +178,3 @@ def test_a_set_is_read_again_from_a_text():
     assert metric.parse("[]") is None
     with pytest.raises(SetupError):
         metric.set_of("warm | cold")
-
-
-def test_nothing_is_decided_by_one_label_of_several(study):
-    for made in jb.decide(study).decisions:
-        assert made.outcome.value == "CAN'T TELL"
-        assert "several labels may be right" in made.reason
-        assert "Several right labels" in made.advice

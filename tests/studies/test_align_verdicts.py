@@ -18,7 +18,13 @@ from judgebench.files import to_line
 from judgebench.records import Status, Usage, Verdict, add_known
 from judgebench.runs.verdict_log import FiledVerdicts, plain_verdict
 from judgebench.studies.answers import indexed
-from judgebench.studies.verdicts import label_indices, label_probabilities, replaced, status_counts
+from judgebench.studies.verdicts import (
+    label_indices,
+    label_probabilities,
+    label_sets,
+    replaced,
+    status_counts,
+)
 
 ITEMS = answers(5)
 METRICS = (metric(), metric("nominal", "xyz", id="tone"))
@@ -119,6 +125,17 @@ def test_an_unknown_label_is_told_where_it_counts_and_only_there(tmp_path: Path)
     broken = filed(write(tmp_path / "broken.jsonl", [good, wrong]))
     with pytest.raises(SetupError, match="is not a label of harm; found worse"):
         label_indices(broken, METRICS[0], indexed(ITEMS))
+
+
+def test_several_labels_of_a_line_are_a_set(tmp_path: Path) -> None:
+    one = metric("nominal", "xyz", id="tone", several=True)
+    said = ["z | x", "y", "?", None]
+    given = [of(i, labels={"tone": x} if x else {}) for i, x in enumerate(said)]
+    path = write(tmp_path / "v.jsonl", given)
+    found = FiledVerdicts([path], "s", indexed(ITEMS), (one,))
+    assert label_sets(found, one, indexed(ITEMS)).tolist() == [5, 2, -1, -1, -1]
+    assert label_sets(dict(found), one, indexed(ITEMS[::-1])).tolist() == [-1, -1, -1, 2, 5]
+    assert label_indices(found, one, indexed(ITEMS)).tolist() == [2, 1, -1, -1, -1]
 
 
 @pytest.mark.parametrize("labels", [["a"], "a", {"harm": ["a"]}, {"harm": {}}])
