@@ -1,8 +1,9 @@
 """A second reader's check of the audit: three studies by pandas and scipy alone.
 
-    python benchmarks/audit_check.py DATA
+    python benchmarks/audit_check.py DATA            # all three sets
+    python benchmarks/audit_check.py DATA --quick    # one of them
 
-DATA holds the published files, as for `judgebench audit examples/audit --data DATA`. From the
+DATA holds the published files, as for `judgebench audit examples/audit --downloads DATA`. From the
 authors' JSON alone, without a line of judgebench, this derives for three sets of the Alternative
 Annotator Test each judge's accuracy and advantage probability, its winning rate, and the accuracy
 and winning rate of a rule that knows the question and nothing else; then it runs the audit and
@@ -12,6 +13,7 @@ with 1 where any pair differs by more than 1e-12.
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import json
 import sys
@@ -121,12 +123,17 @@ def derived(data: Path, name: str, epsilon: float) -> dict[tuple[str, str], floa
     return found
 
 
-def main(data: Path) -> int:
+def main() -> int:
     """Print both, and count the pairs that differ."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("data", type=Path, metavar="DATA", help="the published files")
+    parser.add_argument("--quick", action="store_true", help="one set, one split")
+    asked = parser.parse_args()
+    data, quick = asked.data, asked.quick
     import judgebench as jb
 
     studies = Path(__file__).parents[1] / "examples" / "audit"
-    names = {f"alttest-{name}": name for name in STUDIES}
+    names = {f"alttest-{name}": name for name in [*STUDIES][: 1 if quick else None]}
     audit = jb.audit(studies, data, only=list(names), choices=False).found
     differ = 0
     for study, name in names.items():
@@ -142,7 +149,7 @@ def main(data: Path) -> int:
             said = "" if same else "DIFFERS"
             print(f"{study:18} {who:14} {what:13} {value:<18.15g} {ours!r:22} {said}".rstrip())
     print(f"{differ} differ")
-    for name, epsilon in SPLIT.items():
+    for name, epsilon in [] if quick else SPLIT.items():
         labels, _ = read(data / "AltTest" / "data" / name)
         rates = [
             test(labels, by_question(labels, seed), epsilon, name in ORDINAL)[0] for seed in SEEDS
@@ -155,4 +162,4 @@ def main(data: Path) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1])))
+    sys.exit(main())

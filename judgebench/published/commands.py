@@ -15,13 +15,15 @@ from judgebench.errors import raise_any
 commands = Commands()
 
 
-@commands.command(epilog="Example: judgebench audit examples/audit --data downloads --to pages")
+@commands.command(
+    epilog="Example: judgebench audit examples/audit --downloads published --to pages"
+)
 def audit(
     folder: Annotated[
         Path | None,
         typer.Argument(metavar="FOLDER", help="A folder for each study, with a study.yaml."),
     ] = None,
-    data: Annotated[
+    downloads: Annotated[
         Path | None,
         typer.Option(metavar="FOLDER", help="Where the published files are. Default: FOLDER."),
     ] = None,
@@ -58,7 +60,7 @@ def audit(
     if folder is None:
         raise typer.BadParameter("name the folder of the studies", param_hint="FOLDER")
     found = api.audit(
-        folder, data or folder, to=to, only=only or (), choices=choices, figures=figures,
+        folder, downloads or folder, to=to, only=only or (), choices=choices, figures=figures,
         show_progress=True,
     )  # fmt: skip
     show({"audit": found}, found.name, output, {"html": to / "report.html"} if to else None)

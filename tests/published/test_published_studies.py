@@ -146,7 +146,7 @@ def test_the_same_files_give_the_same_bytes(found: Audit, pages: Path, tmp_path:
 
 def test_a_study_without_its_files_is_skipped_and_said(copy: Path, call) -> None:  # type: ignore[no-untyped-def]
     changed(copy / "study.yaml", "ships_data: true", "data: elsewhere")
-    code, out, _ = call("audit", copy.parent, "--data", copy.parent, "--no-choices")
+    code, out, _ = call("audit", copy.parent, "--downloads", copy.parent, "--no-choices")
     assert code == 0
     assert "mine: its files are not in" in out
 

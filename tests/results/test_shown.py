@@ -46,7 +46,7 @@ def test_the_plot_is_axes_with_a_row_for_each_judge_and_metric(realistic: Alignm
     assert len(names) == metrics * (1 + judges)
     assert realistic.real_judges[0].name.replace("\n", "") in names
     legend = [text.get_text() for text in axes.figure.legends[0].get_texts()]
-    assert legend == ["annotator", "best baseline", "judge, with interval"]
+    assert legend == ["annotator", "best baseline", "judge, with its interval"]
     assert axes.figure in map(plt.figure, plt.get_fignums())  # so that a notebook shows it
     plt.close(axes.figure)
 
@@ -72,6 +72,12 @@ def test_text_is_returned_and_not_printed_in_a_notebook(
     assert capsys.readouterr().out == ""
 
 
-def test_a_table_given_to_align_is_told_what_align_wants() -> None:
-    with pytest.raises(SetupError, match=r"jb\.study\(labels, verdicts.*found a DataFrame"):
-        jb.align(pd.DataFrame({"item_id": ["a"]}))  # type: ignore[arg-type]
+def test_tables_given_to_align_are_understood_as_by_decide() -> None:
+    labels = pd.DataFrame(
+        {"item_id": list("abcd"), "Ann": ["yes", "no"] * 2, "Ben": ["yes", "no", "no", "no"]}
+    )
+    verdicts = pd.DataFrame({"item_id": list("abcd"), "judge": "m", "label": ["yes", "no"] * 2})
+    found = jb.align(labels, verdicts)
+    assert "m" in [judge.name for judge in found.real_judges]
+    with pytest.raises(SetupError):
+        jb.align(7)  # type: ignore[arg-type]
