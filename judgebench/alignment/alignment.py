@@ -282,6 +282,7 @@ def verdict_rows(study: Study) -> Iterator[Sequence[str]]:
     yield (*about, *(metric.id for metric in metrics), *ended, *["incomplete" for _ in gaps])
     judges = study.real_judges
     asked = {judge.name: was_asked(judge.verdicts, study.answers) for judge in judges}
+    several_right = any(metric.several for metric in metrics)
     found = {judge.name: [study.judged(judge, metric) for metric in metrics] for judge in judges}
     for row, answer in enumerate(study.answers):
         item = (answer.item_id, answer.question, answer.system, answer.group)
@@ -289,7 +290,7 @@ def verdict_rows(study: Study) -> Iterator[Sequence[str]]:
             places = [labels[row] for labels in found[judge.name]]
             said = [m.label_texts[i] for m, i in zip(metrics, places, strict=True)]
             ended = ("ok", "")
-            if min(places) < 0:  # only then is the verdict itself read, which takes time
+            if min(places) < 0 or several_right:  # only then is the verdict read, which takes time
                 verdict = judge.verdicts[answer.item_id]
                 said = [verdict.labels.get(metric.id, "") for metric in metrics]
                 ended = (verdict.status.value, verdict.reason)

@@ -178,3 +178,11 @@ def test_a_set_is_read_again_from_a_text():
     assert metric.parse("[]") is None
     with pytest.raises(SetupError):
         metric.set_of("warm | cold")
+
+
+def test_verdicts_are_listed_with_all_their_labels(study):
+    head, *rows = jb.align(study).files["verdicts.csv"]()
+    of = {(row[head.index("item_id")], row[head.index("judge")]): row for row in rows}
+    assert of["i2", "both"][head.index("tone")] == "curt | rude"
+    assert of["i2", "first"][head.index("tone")] == "curt"
+    assert {row[head.index("status")] for row in rows} == {"ok"}
