@@ -69,7 +69,7 @@ def audit_part(a: Audit) -> Part:
     )
     paper = (outcomes_table(a), claims_table(a))
     return Part(
-        "audit", "published studies, decided again", a.found, blocks, (*_NOTES, *a.skipped),
+        "audit", "decided again", a.found, blocks, (*_NOTES, *a.skipped),
         facts, screen, paper, own_file=True, answer=answer(a),
     )  # fmt: skip
 

@@ -126,7 +126,7 @@ def _breakable(text: str) -> Markup:
 def _title(parts: Sequence[Part], name: str, standings: Sequence[Standing]) -> str:
     """`Can gpt-4 or string-match replace the annotators of xstest?`"""
     judges = list(dict.fromkeys(standing.judge for standing in standings))
-    if not judges:
+    if not judges or parts[0].on_page_alone:
         return report_title(parts, name)
     who = listed(judges).replace(" and ", " or ") if len(judges) <= _MOST_NAMED else ""
     of = f" of {about}" if (about := subject(name)) else ""
