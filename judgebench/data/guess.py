@@ -529,8 +529,13 @@ def _guess(
     if pair and roles.get("system") in pair:
         del roles["system"]
     named = frozenset(roles) - look.by_content
+    if hints.annotators:  # whose labels are in columns, and not in rows
+        for role in ("annotator", "metric", "label"):
+            roles.pop(role, None)
     key, who = _key(look, pair, hints.item, others)
-    if who:
+    if who and hints.annotators:
+        key = (*key, who)
+    elif who:
         roles["annotator"] = who
     by_content = frozenset(roles) - named
     if pair:

@@ -97,6 +97,24 @@ class JudgeTable:
         return self.names[0] if len(self.names) == 1 else f"the judges of {self.table.name}"
 
     @property
+    def read(self) -> list[str]:
+        """The columns of its verdicts."""
+        return [*self.spec.get("metrics", {}).values()] or [self.spec.get("label", "")]
+
+    def fits(self, name: str) -> bool:
+        """True where a judge or a column of it has this name, whatever its case and signs."""
+        who = self.spec.get("judge")
+        known = (*self.names, *self.read, who if isinstance(who, str) else "")
+        return _bare(name) in map(_bare, known)
+
+    @property
+    def is_free(self) -> bool:
+        """True of one judge that no head of a column names."""
+        name, *others = self.names
+        headed = name in map(judge_of, self.read) and _is_like_a_judge(name)
+        return not (others or headed)
+
+    @property
     def described(self) -> Described:
         entry = {**_settings(self.look.source), "verdicts": [self.spec]}
         spec = DataSpec.model_validate({"files": [entry]})
@@ -212,6 +230,7 @@ def understand(
     if hints != NO_HINTS:
         with_items = [labels.look(hints), *(look for _, look in looks)]
         _check_hints(hints, with_items, theirs)
+        hints = _with_heads(hints, [column for look in with_items for column in look.columns])
     found = guess(labels.path, labels.frame, hints, [look for _, look in looks], labels.sheet)
     if not found.metrics and (verdicts or labelled):
         message = "no column looks like labels that people gave"
@@ -220,12 +239,18 @@ def understand(
     if found.pair and hints.keep:
         message = "columns are kept with items, and these rows compare two responses"
         raise SetupError(Problem(message, str(labels.path), None, "keep", some(hints.keep)))
+    if found.pair and hints.question and hints.question != found.by:
+        message = (
+            f"what two responses answer is known by {some(found.by)}, and is grouped no further"
+        )
+        raise SetupError(Problem(message, str(labels.path), None, "question", some(hints.question)))
     found = _with_labels_of_judges(found, [look for _, look in looks])
     metrics = _renamed(found, looks)
     rubric, ids, spellings = _rubric(stem_of(labels.path), metrics, found, hints.order)
     roles = _carried(found, theirs)
     own = _own_judges(labels, found, ids, spellings)
     judges = [*own, *_judges(looks, found, roles, rubric, hints)]
+    judges = _named(judges, hints, found) if hints.judge else judges
     _check_names(judges, labels)
     entry = {**_settings(found.source), **entries(found, ids, theirs)}
     spec = DataSpec.model_validate({"files": [entry], "spellings": spellings})
@@ -294,6 +319,47 @@ def _check_hints(hints: Hints, looks: Sequence[Look], answers: Look | None) -> N
         for column in columns
         if column not in known
     ])  # fmt: skip
+
+
+def _bare(name: str) -> str:
+    return re.sub(r"[\W_]+", "", name.casefold())
+
+
+def _with_heads(hints: Hints, columns: Sequence[str]) -> Hints:
+    """The hints with the column of each judge that is named by its head, whatever its case and
+    signs, or as messages name it."""
+    found = []
+    for name in hints.judge:
+        like = [c for c in columns if _bare(name) in (_bare(c), _bare(judge_of(c)))]
+        found.append(name if name in like else next(iter(like), name))
+    return replace(hints, judge=tuple(found))
+
+
+def _named(judges: Sequence[JudgeTable], hints: Hints, found: Guess) -> list[JudgeTable]:
+    """The judges that somebody names by a column or by name. As many other names as there are
+    judges named by their files alone are the names of these. Raises SetupError."""
+    chosen = [one for one in judges if any(map(one.fits, hints.judge))]
+    new = [name for name in hints.judge if not any(one.fits(name) for one in chosen)]
+    free = [one for one in judges if one.is_free and one not in chosen]
+    if len(new) == len(free):
+        for name, one in zip(new, free, strict=True):
+            called = as_name(name)[:64] or "judge"
+            own = {**one.spec, "judge": {"value": called}}
+            chosen.append(replace(one, names=[called], spec=own))
+        new = []
+    names = [name for one in judges for name in one.names]
+    problems = []
+    for name in new:
+        why = found.unused.get(name, "its cells are not the labels of the annotators")
+        message = f"is no judge: {why}" if name in found.look.columns else "no such judge"
+        at = ("judge", name, some(names) or "a column of verdicts")
+        problems.append(Problem(message + nearest(name, names), "", None, *at))
+    for one in (one for one in chosen if one.names[1:]):
+        if isinstance(who := one.spec["judge"], str) and who not in hints.judge:
+            message = f"is one of several judges in column {who}: give a table of its rows alone"
+            problems.append(Problem(message, one.table.name, None, "judge", some(hints.judge)))
+    raise_any(problems)
+    return chosen
 
 
 def _renamed(found: Guess, looks: Sequence[tuple[Table, Look]]) -> dict[str, str]:
@@ -543,12 +609,10 @@ def _judges(
     """The judges of tables of their own, with the columns that say of items what those of the
     labels' table with these `roles` say. Raises SetupError with every problem."""
     problems: list[Problem] = []
-    names = [name for name in hints.judge if all(name not in x.columns for _, x in looks)]
     heads = Counter(column for _, look in looks for column in look.columns)
     for table, look in looks:
         try:
             columns, pair = same_item(look, found, hints), found.pair
-            own = names.pop(0) if names else ""
             item = _item_in(look, columns, found)
             who = _who_judged(look, (*columns, *pair), hints)
             shared = (c for c in look.columns if c in found.look.columns and c != who)
@@ -556,9 +620,9 @@ def _judges(
             same = {r: c for r, c in roles.items() if c in alike}
             with_them = {"pair": list(pair)} if pair else {**same, **_kept(look)}
             about = {"item_id": item, **with_them}
-            for one in _verdicts_of(table, look, rubric, found, hints, own, who):
+            for one in _verdicts_of(table, look, rubric, found, hints, who):
                 whole = replace(one, spec={**about, **one.spec})
-                yield whole if own or who else _headed(whole, heads)
+                yield whole if who else _headed(whole, heads)
         except SetupError as error:
             problems += error.problems
     raise_any(problems)
@@ -630,15 +694,15 @@ def _who_judged(look: Look, item: Sequence[str], hints: Hints) -> str:
 
 
 def _verdicts_of(
-    table: Table, look: Look, rubric: Rubric, found: Guess, hints: Hints, name: str, named: str
+    table: Table, look: Look, rubric: Rubric, found: Guess, hints: Hints, named: str
 ) -> Iterator[JudgeTable]:
     """The judges of a table: named in a column, one column each, or the one of the file."""
     plain = {plain_name(column): column for column in look.columns}
     roles = look.roles
-    default = as_name(name or table.stem)[:64] or "judge"
-    who: dict[str, Any] = {"judge": named if named and not name else {"value": default}}
+    default = as_name(table.stem)[:64] or "judge"
+    who: dict[str, Any] = {"judge": named or {"value": default}}
     several_names = (as_name(text)[:64] for text in look.different(named)) if named else ()
-    names = list(dict.fromkeys(several_names)) if named and not name else [default]
+    names = list(dict.fromkeys(several_names)) if named else [default]
     beside: dict[str, Any] = {n: plain[n] for n in ("status", "raw", "repeat") if n in plain}
     own = {column.casefold(): column for column in look.columns}
     if shares := probability_columns(own, rubric, {"metric", "label"} <= roles.keys()):
@@ -670,7 +734,7 @@ def _verdicts_of(
         spelt = {metric: of for metric, of in read_so.items() if of}
         return {"metrics": metrics, **({"spellings": spelt} if spelt else {})}
 
-    if not named and not name and any(len(columns) > 1 for columns in several.values()):
+    if not named and any(len(columns) > 1 for columns in several.values()):
         for metric, columns in several.items():
             for column in columns:
                 judge = judge_of(column)
@@ -765,7 +829,7 @@ def _in_words(
         )
     by_table: dict[str, dict[str, int]] = {}
     for judge in judges:
-        read = ", ".join([*judge.spec.get("metrics", {}).values()] or [judge.spec.get("label", "")])
+        read = ", ".join(judge.read)
         where = f"{some(judge.names)} in {'columns' if ', ' in read else 'column'} {read}"
         by_table.setdefault(judge.table.name, {})[where] = len(judge.names)
     for table, said in by_table.items():

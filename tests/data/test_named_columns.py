@@ -1,0 +1,77 @@
+"""What somebody names is obeyed, or refused with a reason: never another column in its place."""
+
+from __future__ import annotations
+
+import re
+
+import pandas as pd
+import pytest
+
+from judgebench.data.guess import Hints
+from judgebench.data.understand import Understood, understand_given
+from judgebench.errors import SetupError
+
+N = 40
+LABELS = ("Serious", "Not medical", "Non-serious")
+PEOPLE = pd.DataFrame(
+    {"Nr.": range(N), "Huber": [*LABELS, "Serious"] * 10, "Nowak": [*LABELS, *LABELS[:1]] * 10}
+)
+JUDGES = pd.DataFrame(
+    {"Nr.": range(N), "GPT-4o (2024-08)": PEOPLE["Huber"], "Llama 3 70B": ["Serious", *LABELS] * 10}
+)
+
+
+def read(labels: pd.DataFrame, *verdicts: pd.DataFrame, **hints: tuple[str, ...]) -> Understood:
+    return understand_given(labels, list(verdicts), hints=Hints(**hints))
+
+
+@pytest.mark.parametrize("named", ["Llama 3 70B", "Llama-3-70B", "llama 3 70b"])
+@pytest.mark.parametrize("beside", [True, False])
+def test_a_judge_is_named_as_its_column_or_as_it_is_printed(named: str, beside: bool) -> None:
+    tables = [PEOPLE.merge(JUDGES, on="Nr.")] if beside else [PEOPLE, JUDGES]
+    [judge] = read(*tables, judge=(named,)).judges
+    assert (judge.names, judge.read) == (["Llama-3-70B"], ["Llama 3 70B"])
+
+
+@pytest.mark.parametrize("beside", [True, False])
+def test_a_name_that_is_no_judges_is_an_error(beside: bool) -> None:
+    tables = [PEOPLE.merge(JUDGES, on="Nr.")] if beside else [PEOPLE, JUDGES]
+    message = "judge: no such judge; did you mean 'Llama-3-70B'?; found Llama; allowed: GPT-4o"
+    with pytest.raises(SetupError, match=re.escape(message)):
+        read(*tables, judge=("Llama",))
+    one = JUDGES.drop(columns="GPT-4o (2024-08)")  # its head says whose verdicts it holds
+    with pytest.raises(SetupError, match="no such judge; found Claude; allowed: Llama-3-70B"):
+        read(PEOPLE, one, judge=("Claude",))
+
+
+def test_a_judge_that_no_head_names_gets_the_name() -> None:
+    verdicts = JUDGES[["Nr.", "Llama 3 70B"]].rename(columns={"Llama 3 70B": "label"})
+    [judge] = read(PEOPLE, verdicts, judge=("Claude 3",)).judges
+    assert (judge.names, judge.spec["judge"]) == (["Claude-3"], {"value": "Claude-3"})
+    two = pd.concat([verdicts.assign(judge="gpt-4"), verdicts.assign(judge="llama-3")])
+    with pytest.raises(SetupError, match="is one of several judges in column judge"):
+        read(PEOPLE, two, judge=("llama-3",))
+
+
+def test_named_annotators_are_read_though_another_column_looks_like_theirs() -> None:
+    stars = ["1", "2", "3", "4"] * 10
+    table = pd.DataFrame({
+        "conversation": [i // 4 for i in range(N)], "bot": ["a", "b", "c", "d"] * 10,
+        "Stars Maria": stars, "Stars Jonas": stars[::-1], "GPT-4": stars,
+    })  # fmt: skip
+    found = read(table, annotators=("Stars Maria", "Stars Jonas"), judge=("GPT-4",))
+    assert [*found.found.columns] == ["Maria", "Jonas"]
+    assert found.found.by == ("conversation", "bot")
+    assert found.found.roles["group"] == "conversation"
+    with pytest.raises(SetupError, match=r"is no judge: .*; found bot; allowed: GPT-4"):
+        read(table, annotators=("Stars Maria", "Stars Jonas"), judge=("bot",))
+
+
+def test_the_questions_of_pairs_are_not_grouped_further() -> None:
+    rows = [(i // 2, i % 2, who) for i in range(N) for who in ("ann", "ben")]
+    votes = pd.DataFrame(rows, columns=["question_id", "turn", "annotator"]).assign(
+        model_a="x", model_b="y", winner=["model_a", "model_b", "tie", "model_a"] * (N // 2)
+    )
+    message = "known by question_id, turn, and is grouped no further; found question_id"
+    with pytest.raises(SetupError, match=f"question: .*{message}"):
+        read(votes, question=("question_id",))
