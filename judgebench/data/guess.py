@@ -103,6 +103,8 @@ _NO_LABELS = frozenset(("garbage", "n/a", "#n/a", "nan"))
 _NUMBERED = re.compile("[ _.-]?[1-9A-Ba-b]$")
 # What a sample was drawn by, of labels and answers.
 _SECOND = "another response of the row, which is shown beside the first"
+NOBODYS = "no annotator is named in its head"
+NOT_THEIRS = "its cells are not the labels of the annotators"
 _MOST_STRAYS = 0.02  # of the cells of a column of numbers
 # Labels that somebody computed from those of the annotators.
 _SUMMARY = re.compile(
@@ -282,6 +284,13 @@ class _Column:
         some_score = self.repeats or any("." in text for text in self.often)
         return not self.has_few and numbers and some_score
 
+    def has_decimals(self, labels: Collection[str]) -> bool:
+        """True of numbers of which more than a few have a fraction and are none of the labels."""
+        numbers = {t: n for t, n in self.often.items() if number_in(t) == number_in(t)}
+        odd = (n for t, n in numbers.items() if number_in(t) % 1 and t not in labels)
+        total = sum(self.often.values())
+        return sum(odd) > _MOST_STRAYS * total and 2 * sum(numbers.values()) >= total
+
     @property
     def why_no_labels(self) -> str:
         """The reason why the values are not labels; empty where they are."""
@@ -405,16 +414,17 @@ def _source(path: Path, sheet: str) -> FileSpec:
     return FileSpec.model_construct(path=str(path), sheet=sheet or None)
 
 
-def with_scores(look: Look) -> str:
+def with_scores(look: Look, human: str = "", group: str = "", scores: Sequence[str] = ()) -> str:
     """`; scores (a, b) go in one table: …`, the commands for columns of numbers that are no labels;
     empty where there are none."""
-    scores = [c for c, about in look.columns.items() if about.holds_scores]
+    scores = scores or [c for c, about in look.columns.items() if about.holds_scores]
     first, *others = scores or [""]
-    pair = quote(f"{first}={others[-1] if others else 'COLUMN'}")
+    human, judge = (human, first) if human else (first, (others or ["COLUMN"])[-1])
+    group = group or look.roles.get("group", look.roles.get("item_id", "COLUMN"))
     return first and (
         f"; scores ({some(scores, 4)}) go, with those of people and judge in one table, into "
-        f"`judgebench correlate TABLE --against {quote(first)}` or `judgebench estimate TABLE "
-        f"--score {pair}`"
+        f"`judgebench correlate TABLE --against {quote(human)} --group {quote(group)}` or "
+        f"`judgebench estimate TABLE --score {quote(f'{human}={judge}')}`"
     )
 
 
@@ -571,7 +581,9 @@ def _guess(
         _check_few(made, source)
         if judges := _judges({name: columns[name] for name in of_models}, made, people):
             metrics = made
-            unused = {name: why for name, why in unused.items() if name not in of_models}
+            read = {column for column, _ in judges.values()}
+            unused = {name: why for name, why in unused.items() if name not in read}
+            unused |= {c: NOT_THEIRS for c in usable if c in of_models - read and c not in unused}
         else:
             metrics, people = _people(metrics, hints.annotators, judged)
         metrics, summed = _without_summaries(metrics, people)
@@ -858,7 +870,8 @@ def _key(
 
 def _likeliest(columns: Mapping[str, _Column], names: Sequence[str]) -> str:
     """The option that names the column which most likely says what a row is about."""
-    ids = [c for c in names if columns[c].why_no_labels] or list(names) or list(columns)
+    ids = [c for c in names if columns[c].why_no_labels and not columns[c].holds_scores]
+    ids = ids or list(names) or list(columns)
     best = max(ids, key=lambda c: columns[c].different, default="")
     return f"a column of ids, such as --item {best!r} (in Python columns={{'item': {best!r}}})"
 
@@ -1095,7 +1108,7 @@ def _without_summaries(
         sums = _SUMMARY.search(plain_name(metric)) and of_people & _normal(metrics[metric])
         summed[metric] = "it seems to sum up the labels of the annotators"
         if not sums:
-            summed[metric] = "it is headed by no annotator, as other columns of labels are"
+            summed[metric] = NOBODYS
         del people[""][metric]
     if not people.get("", True):
         del people[""]

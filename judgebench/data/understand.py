@@ -19,6 +19,8 @@ from judgebench.data.guess import (
     JUDGES,
     NAMES,
     NO_HINTS,
+    NOBODYS,
+    NOT_THEIRS,
     Guess,
     Hints,
     Look,
@@ -36,7 +38,7 @@ from judgebench.data.guess import (
     with_scores,
 )
 from judgebench.data.recognise import probability_columns
-from judgebench.data.spec import DataSpec, Described, FileSpec
+from judgebench.data.spec import DataSpec, Described, FileSpec, columns_of
 from judgebench.errors import Problem, SetupError, raise_any, some
 from judgebench.rubric import Metric, Rubric, normalise
 from judgebench.studies.verdicts import may_be_a_model
@@ -44,6 +46,7 @@ from judgebench.words import counted, listed, subject
 
 ONLY_ONE = "(write the other labels here)"  # a metric has two
 EXAMPLE = {"Quality": ("Good", "Acceptable", "Poor")}  # where a table holds no labels
+_MOST_SAID = 8  # columns that are not read
 _ITEM = ("question", "text", "system", "reference", "group")
 _MOSTLY = 0.5  # of the cells of a column of verdicts are labels
 _SHARED = 0.2  # of the ids of one table are those of another
@@ -251,11 +254,21 @@ def understand(
     own = _own_judges(labels, found, ids, spellings)
     judges = [*own, *_judges(looks, found, roles, rubric, hints)]
     judges = _named(judges, hints, found) if hints.judge else judges
+    raise_any([
+        Problem(f"{column} {why}", str(one.table.path), None, "judge", ", ".join(one.names))
+        for one in judges
+        for column in one.read
+        if (why := _decimals(one.look, column, found))
+    ])  # fmt: skip
     _check_names(judges, labels)
     entry = {**_settings(found.source), **entries(found, ids, theirs)}
     spec = DataSpec.model_validate({"files": [entry], "spellings": spellings})
     beside = _answers(answers, theirs, found, hints) if answers and theirs else None
     lines = list(_in_words(labels, found, rubric, judges, ids))
+    lines += _not_read(_unread_of_labels(found))
+    for table, look in looks:
+        read = [one for one in judges if one.table is table]
+        lines += _not_read(_unread(look, read, found), f"{table.name}: ")
     every = [found.look, theirs, *(look for _, look in looks)]
     if kept := [] if found.pair else dict.fromkeys(c for look in every if look for c in look.kept):
         lines.append(f"kept with each item: {some(kept)}")
@@ -350,8 +363,10 @@ def _named(judges: Sequence[JudgeTable], hints: Hints, found: Guess) -> list[Jud
     names = [name for one in judges for name in one.names]
     problems = []
     for name in new:
-        why = found.unused.get(name, "its cells are not the labels of the annotators")
-        message = f"is no judge: {why}" if name in found.look.columns else "no such judge"
+        message = "no such judge"
+        if name in found.look.columns:
+            why = found.unused.get(name, NOT_THEIRS)
+            message = _decimals(found.look, name, found) or f"is no judge: {why}"
         at = ("judge", name, some(names) or "a column of verdicts")
         problems.append(Problem(message + nearest(name, names), "", None, *at))
     for one in (one for one in chosen if one.names[1:]):
@@ -360,6 +375,23 @@ def _named(judges: Sequence[JudgeTable], hints: Hints, found: Guess) -> list[Jud
             problems.append(Problem(message, one.table.name, None, "judge", some(hints.judge)))
     raise_any(problems)
     return chosen
+
+
+def _decimals(look: Look, column: str, found: Guess) -> str:
+    """`holds decimals …`, and the commands for them; empty where a column holds none."""
+    labels = [text for own in found.metrics.values() for text in own]
+    if found.pair or not look.columns[column].has_decimals(labels):
+        return ""
+    of_people = _heads_of_people(found)
+    message = "holds decimals, which are none of the labels: round them to labels"
+    return message + with_scores(look, *of_people, [column])
+
+
+def _heads_of_people(found: Guess) -> tuple[str, str]:
+    """A column of labels and the one of questions or items, of numbers that people gave."""
+    heads = [head for own in found.columns.values() for head in own.values()]
+    group = found.roles.get("group") or next(iter(found.by), "COLUMN")
+    return found.roles.get("label") or next(iter(heads), "COLUMN"), group
 
 
 def _renamed(found: Guess, looks: Sequence[tuple[Table, Look]]) -> dict[str, str]:
@@ -679,7 +711,8 @@ def _who_judged(look: Look, item: Sequence[str], hints: Hints) -> str:
     plain = {plain_name(column): column for column in look.columns}
     metric = [look.roles["metric"]] if {"metric", "label"} <= look.roles.keys() else []
     named = next((plain[n] for n in JUDGES if n in plain), "")
-    verdicts = (*look.like_labels, look.roles.get("text"))
+    scores = [c for c, about in look.columns.items() if about.holds_scores]
+    verdicts = (*look.like_labels, look.roles.get("text"), *scores)
     named = next((c for c in hints.judge if c in look.columns and c not in verdicts), named)
     aside = (*item, *metric, *(plain[n] for n in ("repeat",) if n in plain))
     if named or look.tells_apart(aside):
@@ -746,7 +779,7 @@ def _verdicts_of(
     if not metrics:
         message = "no column holds verdicts with the labels of the annotators: rename the labels, "
         message += "or give them as `spellings: {METRIC: {TEXT: LABEL}}` in a data.yaml (--save)"
-        if scores := with_scores(look):
+        if scores := with_scores(look, *_heads_of_people(found)):
             message = "holds scores where annotators gave labels: cut them into these labels "
             message += f"(docs/scorers.md){scores}"
         few = {c: look.columns[c].labels() for c in look.like_labels if c not in taken}
@@ -842,9 +875,6 @@ def _in_words(
         yield f"read {some([f'{text!r} as {label}' for text, label in meant.items()])}"
     if lone := list(_one_sided(found, rubric, judges, ids)):
         yield f"used on one side only: {'; '.join(lone)}; each use counts as a disagreement"
-    nobody = [c for c, why in found.unused.items() if why.startswith("it is headed by no")]
-    if nobody:
-        yield f"not read: {some(nobody)} (headed by no annotator, as other columns of labels are)"
     yield f"{labels.name}: {_items_in_words(found)}"
     known = rubric.metrics if found.metrics else ()
     if unordered := [m for m in known if m.kind == "nominal" and not m.preference]:
@@ -857,6 +887,35 @@ def _in_words(
             f"the most severe in {flag}{', and so for each' * bool(others)} (in Python "
             "columns={'order': …})"
         )
+
+
+def _not_read(why: Mapping[str, str], table: str = "") -> Iterator[str]:
+    said = [f"{column}, because {reason}" for column, reason in why.items()]
+    if said:
+        more = f"; and {counted(len(said) - _MOST_SAID, 'more column')}" * (len(said) > _MOST_SAID)
+        yield f"{table}not read: {'; '.join(said[:_MOST_SAID])}{more}"
+
+
+def _unread_of_labels(found: Guess) -> dict[str, str]:
+    """The columns beside the labels that may be thought to be read, and why they are not."""
+    return {
+        column: f"it {why}" if (why := _decimals(found.look, column, found)) else reason
+        for column, reason in found.unused.items()
+        if reason == NOBODYS or _is_like_a_judge(column)
+    }
+
+
+def _unread(look: Look, judges: Sequence[JudgeTable], found: Guess) -> dict[str, str]:
+    """The columns of a table of verdicts that nothing reads, and why: none that the table of labels
+    has too."""
+    aside = {c for one in judges for c, _ in columns_of(one.described.spec.files[0])}
+    aside |= {*found.look.columns, *look.roles.values()}
+    rest = {column: about for column, about in look.usable.items() if column not in aside}
+    fits = {c for c in rest for own in found.metrics.values() if _fits(rest[c].often, own)}
+    return {
+        c: "another column is read" if c in fits else about.why_no_labels or NOT_THEIRS
+        for c, about in rest.items()
+    }
 
 
 def _one_sided(

@@ -75,3 +75,47 @@ def test_the_questions_of_pairs_are_not_grouped_further() -> None:
     message = "known by question_id, turn, and is grouped no further; found question_id"
     with pytest.raises(SetupError, match=f"question: .*{message}"):
         read(votes, question=("question_id",))
+
+
+@pytest.mark.parametrize("step", [0.5, 0.01])
+@pytest.mark.parametrize("beside", [True, False])
+def test_decimals_are_no_verdicts_and_the_commands_for_them_are_said(
+    step: float, beside: bool
+) -> None:
+    people = pd.DataFrame({
+        "no": [f"n{i}" for i in range(N)], "conversation": [i // 4 for i in range(N)],
+        "Stars Maria": [1 + i % 5 for i in range(N)], "Stars Jonas": [1 + i % 5 for i in range(N)],
+    })  # fmt: skip
+    scores = pd.DataFrame({"no": people["no"], "LLM score": [1 + i % 9 * step for i in range(N)]})
+    if step < 0.1:
+        scores["LLM score"] = [round(1 + i * 0.07, 2) for i in range(N)]
+    tables = [people.merge(scores, on="no")] if beside else [people, scores]
+    commands = (
+        "`judgebench correlate TABLE --against 'Stars Maria' --group conversation` or "
+        "`judgebench estimate TABLE --score 'Stars Maria=LLM score'`"
+    )
+    with pytest.raises(SetupError, match=re.escape(commands)):
+        read(*tables, judge=("LLM score",))
+    if beside and step < 0.1:  # no judge was named: nothing is decided about it
+        assert any("not read: LLM score, because it holds decimals" in line and commands in line
+                   for line in read(*tables).lines)  # fmt: skip
+    else:
+        with pytest.raises(SetupError, match=re.escape(commands)):
+            read(*tables)
+
+
+@pytest.mark.parametrize("beside", [True, False])
+def test_no_column_of_verdicts_is_left_out_without_a_word(beside: bool) -> None:
+    verdicts = JUDGES.assign(**{
+        "GPT-4o (2024-08)": JUDGES["GPT-4o (2024-08)"].str.upper(),
+        "Llama 3 70B": "The label is: " + JUDGES["Llama 3 70B"], "GPT-4 cost": range(N),
+    })  # fmt: skip
+    lines = read(*([PEOPLE.merge(verdicts, on="Nr.")] if beside else [PEOPLE, verdicts])).lines
+    why = "Llama 3 70B, because its cells are not the labels of the annotators"
+    assert any(why in line and "not read: " in line for line in lines)
+    assert any("GPT-4 cost, because it has too many different values" in line for line in lines)
+
+
+def test_a_column_of_labels_that_is_nobodys_is_named() -> None:
+    lines = read(PEOPLE.assign(bot=["a", "b"] * (N // 2)), JUDGES).lines
+    assert "not read: bot, because no annotator is named in its head" in lines
