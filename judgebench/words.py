@@ -13,8 +13,8 @@ _UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202d\u202e\ud80
 # Words in a file's name that say what kind of table it is, and not what it is about.
 _KINDS = re.compile(
     r"(?:(?<![^\W_])(?:labels?|labell?ed|annotations?|annotators?|annotated|humans?|people|persons?|"
-    r"ratings?|raters?|coders?|codings?|stud(?:y|ies)|data|tables?|sheet|onesheet|results?|gold|few|"
-    r"all|final|new|mine|my|file|\d+|[^\W_])(?![^\W_])[ _.-]*)+", re.IGNORECASE
+    r"ratings?|raters?|coders?|codings?|stud(?:y|ies)|data|tables?|(?:one[ _.-]?)?sheet|results?|"
+    r"gold|few|all|final|new|mine|my|file|\d+|[^\W_])(?![^\W_])[ _.-]*)+", re.IGNORECASE
 )  # fmt: skip
 
 
@@ -22,10 +22,10 @@ def subject(name: str) -> str:
     """The text that is left of a file's name without what says that it holds labels; empty where
     nothing is.
 
-    >>> subject("xstest_labels"), subject("A_labels"), subject("medical-safety")
-    ('xstest', '', 'medical-safety')
+    >>> subject("xstest_labels"), subject("A_labels"), subject("triage labels (final)")
+    ('xstest', '', 'triage')
     """
-    return _KINDS.sub("", name).strip(" _.-")
+    return re.sub(r"[(\[]\W*[)\]]", "", _KINDS.sub("", name)).strip(" _.-")
 
 
 def counted(n: int, one: str, many: str = "") -> str:

@@ -1078,6 +1078,8 @@ def _by_names(columns: Sequence[str]) -> tuple[str, list[str]]:
     shared = [w for w in words[0] if all(w in other for other in words)]
     same = [w for w in shared if not _TITLE.fullmatch(w)]
     rest = [" ".join(w for w in own if w not in same) for own in words]
+    both = [(w, w.replace(" ", "-")) for w in rest]  # a surname keeps its hyphen
+    rest = [double if double in c else w for c, (w, double) in zip(columns, both, strict=True)]
     if same and all(map(str.isdecimal, rest)) and not any(map(_is_quality, same)):
         return "Label", list(columns)  # people with one name and numbers
     title = next((w for w in same if not _is_role(w)), "Label")

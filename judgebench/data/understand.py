@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from pathlib import Path
 from shlex import quote
 from typing import Any, NamedTuple
@@ -46,6 +47,7 @@ from judgebench.words import counted, listed, subject
 
 ONLY_ONE = "(write the other labels here)"  # a metric has two
 EXAMPLE = {"Quality": ("Good", "Acceptable", "Poor")}  # where a table holds no labels
+_COMMON = 20  # times as often as a misspelt one is a label used
 _MOST_SAID = 8  # columns that are not read
 _ITEM = ("question", "text", "system", "reference", "group")
 _MOSTLY = 0.5  # of the cells of a column of verdicts are labels
@@ -494,10 +496,14 @@ def _rubric(
             continue
         order = _spelt(ordered.get(metric, ()), labels)
         if order and (lacking := [text for text in labels if text not in order]):
+            typos = _typos(found, metric)
             near = nearest(next((text for text in order if text not in labels), ""), lacking)
             message = f"the order leaves out labels that the table holds{near}"
+            if typos and (typos.keys() >= {*lacking} or typos.keys() & {*order}):
+                message += f"; first correct these in the table: {_typing(typos)}"
             at = (found.source.path, None, "order")
-            problems.append(Problem(message, *at, some(lacking), f"as in {_flag(labels)}"))
+            right = _corrected(order, labels, typos)
+            problems.append(Problem(message, *at, some(lacking), f"as in {_flag(right)}"))
         two = (*labels, *[ONLY_ONE][len(labels) - 1 :])
         kind = "ordinal" if order else "nominal"
         metrics.append({**base, "kind": kind, "labels": order or two})
@@ -505,6 +511,42 @@ def _rubric(
     value = {"name": name, "version": "1", "metrics": metrics}
     value["instructions"] = "Give each answer one label for each metric."
     return Rubric.model_validate(value), ids, spellings
+
+
+def _typos(found: Guess, metric: str) -> dict[str, str]:
+    """The rare labels that have the letters of a common one, but for one of them and for signs, by
+    that label. What one begins with is no slip: unsafe, amoral."""
+    uses = Counter[str]()
+    for head in (own[metric] for own in found.columns.values() if metric in own):
+        for text, n in (
+            found.look.columns[head].often.items() if "metric" not in found.roles else ()
+        ):
+            uses[plain_label(text)] += n
+    typos = {}
+    for text in found.metrics.get(metric, ()):
+        n, own = uses[plain_label(text)], _bare(text)
+        for other in found.metrics[metric] if n and own.isalpha() and own[3:] else ():
+            letters, meant = Counter(own), _bare(other)
+            letters.subtract(meant)
+            alike = sum(map(abs, letters.values())) < 2 and (own == meant or own[0] == meant[:1])
+            if alike and uses[plain_label(other)] >= _COMMON * n:
+                typos[text] = other
+    return typos
+
+
+def _typing(typos: Mapping[str, str]) -> str:
+    return ", ".join(f"{text!r} (did you mean {meant!r}?)" for text, meant in typos.items())
+
+
+def _corrected(order: Sequence[str], labels: Sequence[str], typos: Mapping[str, str]) -> list[str]:
+    """The order with labels of the table for what is misspelt, if it has them all then; else the
+    labels."""
+    lacking = [text for text in labels if text not in (*order, *typos)]
+    wrong = (text for text in order if text not in labels)
+    near = {text: get_close_matches(text, lacking, n=1) for text in wrong}
+    right = [typos.get(text, next(iter(near.get(text, ())), text)) for text in order]
+    spelt = [text for text in labels if text not in typos]
+    return right if {*right} >= {*spelt} and len({*right}) == len(right) else spelt
 
 
 def _flag(labels: Sequence[str], title: str = "") -> str:
@@ -875,11 +917,22 @@ def _in_words(
         yield f"read {some([f'{text!r} as {label}' for text, label in meant.items()])}"
     if lone := list(_one_sided(found, rubric, judges, ids)):
         yield f"used on one side only: {'; '.join(lone)}; each use counts as a disagreement"
+    for name in found.metrics if not found.pair else ():
+        if typos := _typos(found, name):
+            yield f"{labels.name}: correct rare labels that look like others: {_typing(typos)}"
+    cells = [found.look.columns[c] for own in found.columns.values() for c in own.values() if who]
+    blank = sum(len(one.codes) - one.filled for one in cells)
+    other = sum((Counter({t: one.often[t] for t in one.strays}) for one in cells), Counter[str]())
+    without = [f"{n:,} {text}" for text, n in {"blank": blank, **other}.items() if n]
+    if without and not found.pair:
+        yield f"{labels.name}: cells of annotators without a label: {', '.join(without)}"
     yield f"{labels.name}: {_items_in_words(found)}"
     known = rubric.metrics if found.metrics else ()
     if unordered := [m for m in known if m.kind == "nominal" and not m.preference]:
         first, *others = unordered
-        flag = _flag(first.label_texts, first.title * (len(known) > 1))
+        odd = next((_typos(found, name) for name in ids if ids[name] == first.id), {})
+        right = [text for text in first.label_texts if text not in odd]
+        flag = _flag(right, first.title * (len(known) > 1))
         of = f"of {some(m.title for m in unordered)} " * (len(known) > 1)
         yield (
             f"no label {of}counts as severe, "

@@ -119,3 +119,33 @@ def test_no_column_of_verdicts_is_left_out_without_a_word(beside: bool) -> None:
 def test_a_column_of_labels_that_is_nobodys_is_named() -> None:
     lines = read(PEOPLE.assign(bot=["a", "b"] * (N // 2)), JUDGES).lines
     assert "not read: bot, because no annotator is named in its head" in lines
+
+
+def test_a_misspelt_label_is_named_and_is_in_no_order_to_be_pasted() -> None:
+    spelt = ["Serious"] * 30 + ["Non-serious"] * 30
+    table = pd.DataFrame({"Nr.": range(60), "Huber": spelt, "Nowak-Meier": spelt})
+    table.loc[[3, 40, 50, 51], "Huber"] = ["Seriuos", "Non serious", "n/a", None]
+    lines = read(table, columns_named(table)).lines
+    slips = "'Seriuos' (did you mean 'Serious'?), 'Non serious' (did you mean 'Non-serious'?)"
+    assert f"labels: correct rare labels that look like others: {slips}" in lines
+    assert "labels: cells of annotators without a label: 1 blank, 1 n/a" in lines
+    assert any("--order 'Serious < Non-serious' (" in line for line in lines)
+    message = re.escape(f"correct these in the table: {slips}; found Serious, Non serious; ")
+    with pytest.raises(SetupError, match=message + "allowed: as in --order 'Non-serious < Serious"):
+        read(table, columns_named(table), order=("Non-serious < Seriuos",))
+
+
+def columns_named(labels: pd.DataFrame) -> pd.DataFrame:
+    return pd.DataFrame({"Nr.": labels["Nr."], "GPT-4": labels["Nowak-Meier"]})
+
+
+def test_a_rare_opposite_is_no_slip() -> None:
+    spelt = ["safe"] * 38 + ["unsafe"] + ["asafe"]
+    table = pd.DataFrame({"Nr.": range(N), "Huber": spelt, "Nowak": spelt})
+    assert not any("correct rare labels" in line for line in read(table).lines)
+
+
+def test_surnames_keep_their_hyphen() -> None:
+    heads = {"Huber": "Safety Müller-Lüdenscheidt", "Nowak": "Safety Nowak"}
+    found = read(PEOPLE.rename(columns=heads)).found
+    assert [*found.columns] == ["Müller-Lüdenscheidt", "Nowak"]
