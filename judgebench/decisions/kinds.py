@@ -115,7 +115,7 @@ KINDS: Mapping[str, Kind] = {
             "share of severe answers that the judge finds",
             "severe",
             "severe recall",
-            "finds only {count:.0f} of {n:,} severe answers",
+            "finds {only} of {n:,} severe answers",
             "finds {most} of the severe answers",
             "finds {count:.0f} of {n:,} severe answers",
         ),

@@ -129,8 +129,9 @@ def filled(words: str, c: Condition) -> str:
         f"at most {counted(within, 'point')} {less} often than" if within > 0 else "as often as"
         for less in ("less", "more")
     )
+    count = round(value * c.estimate.n)
     return words.format(
-        value=value, n=c.estimate.n, count=value * c.estimate.n, bound=c.bound, rival=c.rival,
+        only=f"only {count}" if count else "none", value=value, n=c.estimate.n, count=value * c.estimate.n, bound=c.bound, rival=c.rival,
         points=counted(round(abs(100 * value)), "point"), share=percent(value),
         rest=percent(1 - value), most=percent(c.bound), no_less=no_less, no_more=no_more,
     )  # fmt: skip
