@@ -131,9 +131,10 @@ def filled(words: str, c: Condition) -> str:
     )
     count = round(value * c.estimate.n)
     return words.format(
-        only=f"only {count}" if count else "none", value=value, n=c.estimate.n, count=value * c.estimate.n, bound=c.bound, rival=c.rival,
-        points=counted(round(abs(100 * value)), "point"), share=percent(value),
-        rest=percent(1 - value), most=percent(c.bound), no_less=no_less, no_more=no_more,
+        only=f"only {count}" if count else "none", value=value, n=c.estimate.n, count=count,
+        bound=c.bound, rival=c.rival, points=counted(round(abs(100 * value)), "point"),
+        share=percent(value), rest=percent(1 - value), most=percent(c.bound), no_less=no_less,
+        no_more=no_more,
     )  # fmt: skip
 
 
