@@ -353,7 +353,7 @@ def estimate(
     """
     _need("estimate")
     from judgebench.rates.population import of_study, of_table
-    from judgebench.rates.run import Plan, drawn_of, kept_columns
+    from judgebench.rates.run import Plan, drawn_of, kept_columns, naming_by
     from judgebench.rates.run import estimate as estimate_population
 
     how = drawn_of([drawn] if isinstance(drawn, str) else drawn)
@@ -366,7 +366,8 @@ def estimate(
         asked = columns.get("keep", ())
         keep = [*([asked] if isinstance(asked, str) else asked), *kept_columns(by, how)]
         kept = {"keep": list(dict.fromkeys(keep))}
-        study = _study(study, verdicts, answers, truth=truth, columns={**columns, **kept})
+        with naming_by(by):
+            study = _study(study, verdicts, answers, truth=truth, columns={**columns, **kept})
     return estimate_population(*of_study(study), plan)
 
 

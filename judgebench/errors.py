@@ -14,6 +14,7 @@ JudgebenchError
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -68,7 +69,7 @@ def shorten(value: object, most: int = 80) -> str:
     "'a long a..."
     """
     if isinstance(value, str):
-        text = value[: most + 1]
+        text = re.sub("[\udc80-\udcff]", "\ufffd", value[: most + 1])  # bytes that are no UTF-8
         shown = ascii(text) if any(not c.isprintable() for c in text) else repr(text)
     else:
         try:

@@ -198,8 +198,8 @@ class Named:
         str | None,
         typer.Option(
             metavar="COLUMN,COLUMN",
-            help="Of tables: columns that stay with each answer, such as a category. A baseline "
-            "knows each, and no answer.",
+            help="Of tables: columns that stay with each answer, such as a category. Baselines "
+            "may go by these columns, and never by the answers.",
         ),
     ] = None
 

@@ -331,7 +331,11 @@ def _guarded(rows: Iterator[RawRow], file: str, findings: Findings) -> Iterator[
 def _near(path: Path) -> str:
     """The file of the folder that is called most like the one that is not there."""
     folder = path.parent
-    return nearest(path.name, [p.name for p in folder.iterdir()]) if folder.is_dir() else ""
+    names = [p.name for p in folder.iterdir()] if folder.is_dir() else []
+    like = [
+        name for name in names if Path(name).suffix == path.suffix or Path(name).stem == path.stem
+    ]
+    return nearest(path.name, like, cutoff=0.8)
 
 
 def _cannot_be_read(error: Exception) -> str:

@@ -1004,6 +1004,13 @@ def _uses(look: Look, column: str, metric: Metric, spec: Mapping[str, Any] = {})
     return uses
 
 
+def _repeated(found: Guess) -> str:
+    """The first column of an item's id, of those that repeat."""
+    look = found.look
+    several = [c for c in found.by if found.by[1:] and c != found.roles.get("system")]
+    return next((c for c in several if 1 < look.columns[c].different < look.count(found.by)), "")
+
+
 def _items_in_words(found: Guess) -> str:
     key, look = " and ".join(found.by), found.look
     of = f"column{'s' * (len(found.by) > 1)} {key}"
@@ -1012,6 +1019,8 @@ def _items_in_words(found: Guess) -> str:
         return f"{n:,} questions by {of}; pairs of {' and '.join(found.pair)}"
     items = f"{counted(n, 'item')} by {of}" if n else "each row is an item"
     about = found.roles.get("group") or found.roles.get("question", "")
+    if not about and (like := _repeated(found)):
+        return f"{items}, each a question of its own (if not: --question {quote(like)})"
     if not about or about == key:
         return items
     texts = [look.columns[c] for c in found.responses or filter(None, [found.roles.get("text")])]

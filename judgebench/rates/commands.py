@@ -78,7 +78,7 @@ def estimate(
     the verdicts alone, which are no valid estimate by themselves.
     """
     from judgebench import api
-    from judgebench.rates.run import drawn_of, kept_columns
+    from judgebench.rates.run import drawn_of, kept_columns, naming_by
 
     keep = kept_columns(by, drawn_of(drawn or ()))
     files = replace(files, keep=",".join(keep) or None)
@@ -88,7 +88,9 @@ def estimate(
         table: Any = next(iter(run or ()), None)
         columns = {"question": files.question or ""}
     else:
-        table, scores, columns = open_study(run, files, given, (), allow_incomplete, output), {}, {}
+        with naming_by(by):
+            table = open_study(run, files, given, (), allow_incomplete, output)
+        scores, columns = {}, {}
     found = api.estimate(
         table, by=by, drawn=drawn or (), width=width, anytime=anytime, scores=scores,
         columns=columns,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import combinations
 
@@ -99,6 +100,18 @@ def kept_columns(by: str, drawn: Drawn) -> list[str]:
     are."""
     named = dict.fromkeys((by, *drawn.columns))
     return [column for column in named if column not in ("", "system", "question")]
+
+
+@contextmanager
+def naming_by(by: str) -> Iterator[None]:
+    """Say of a problem with this column that `by` names it, though it is kept for that."""
+    try:
+        yield
+    except SetupError as error:
+        raise SetupError([
+            replace(p, field=p.field.replace("keep", "by") if p.found == by else p.field)
+            for p in error.problems
+        ]) from None  # fmt: skip
 
 
 def drawn_of(given: Sequence[str]) -> Drawn:

@@ -149,3 +149,14 @@ def test_surnames_keep_their_hyphen() -> None:
     heads = {"Huber": "Safety Müller-Lüdenscheidt", "Nowak": "Safety Nowak"}
     found = read(PEOPLE.rename(columns=heads)).found
     assert [*found.columns] == ["Müller-Lüdenscheidt", "Nowak"]
+
+
+def test_items_of_two_columns_are_questions_of_their_own_unless_one_is_named() -> None:
+    table = PEOPLE.assign(**{"Prompt No": [i // 2 for i in range(N)], "system": ["a", "b"] * 20})
+    verdicts = table[["Prompt No", "system"]].assign(gpt4=PEOPLE["Huber"])
+    table = table.drop(columns="Nr.")
+    line = "40 items by columns Prompt No and system"
+    said = f"labels: {line}, each a question of its own (if not: --question 'Prompt No')"
+    assert said in read(table, verdicts).lines
+    known = f"labels: {line}; 20 questions in column Prompt No"
+    assert known in read(table, verdicts, question=("Prompt No",)).lines
