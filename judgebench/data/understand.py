@@ -255,7 +255,8 @@ def understand(
     roles = _carried(found, theirs)
     own = _own_judges(labels, found, ids, spellings)
     judges = [*own, *_judges(looks, found, roles, rubric, hints)]
-    judges = _named(judges, hints, found) if hints.judge else judges
+    if hints.judge:
+        judges = _named(judges, hints, found, [look for _, look in looks])
     raise_any([
         Problem(f"{column} {why}", str(one.table.path), None, "judge", ", ".join(one.names))
         for one in judges
@@ -343,40 +344,39 @@ def _bare(name: str) -> str:
 def _with_heads(hints: Hints, columns: Sequence[str]) -> Hints:
     """The hints with the column of each judge that is named by its head, whatever its case and
     signs, or as messages name it."""
-    found = []
-    for name in hints.judge:
-        like = [c for c in columns if _bare(name) in (_bare(c), _bare(judge_of(c)))]
-        found.append(name if name in like else next(iter(like), name))
-    return replace(hints, judge=tuple(found))
+    bare = {_bare(judge_of(c)): c for c in reversed(columns)} | {_bare(c): c for c in columns}
+    heads = (name if name in columns else bare.get(_bare(name), name) for name in hints.judge)
+    return replace(hints, judge=tuple(heads))
 
 
-def _named(judges: Sequence[JudgeTable], hints: Hints, found: Guess) -> list[JudgeTable]:
+def _named(
+    judges: Sequence[JudgeTable], hints: Hints, found: Guess, looks: Sequence[Look]
+) -> list[JudgeTable]:
     """The judges that somebody names by a column or by name. As many other names as there are
     judges named by their files alone are the names of these. Raises SetupError."""
+    names = [name for one in judges for name in one.names]
+    heads = {column: look for look in (*looks, found.look) for column in look.columns}
     chosen = [one for one in judges if any(map(one.fits, hints.judge))]
     new = [name for name in hints.judge if not any(one.fits(name) for one in chosen)]
     free = [one for one in judges if one.is_free and one not in chosen]
-    if len(new) == len(free):
-        for name, one in zip(new, free, strict=True):
-            called = as_name(name)[:64] or "judge"
-            own = {**one.spec, "judge": {"value": called}}
-            chosen.append(replace(one, names=[called], spec=own))
-        new = []
-    names = [name for one in judges for name in one.names]
-    problems = []
-    for name in new:
-        message = "no such judge"
-        if name in found.look.columns:
-            why = found.unused.get(name, NOT_THEIRS)
-            message = _decimals(found.look, name, found) or f"is no judge: {why}"
-        at = ("judge", name, some(names) or "a column of verdicts")
-        problems.append(Problem(message + nearest(name, names), "", None, *at))
-    for one in (one for one in chosen if one.names[1:]):
-        if isinstance(who := one.spec["judge"], str) and who not in hints.judge:
-            message = f"is one of several judges in column {who}: give a table of its rows alone"
-            problems.append(Problem(message, one.table.name, None, "judge", some(hints.judge)))
-    raise_any(problems)
-    return chosen
+    wrong = {
+        name: "is one of several judges in a column: give a table of its rows alone"
+        for one in chosen
+        for name in hints.judge
+        if one.names[1:] and _bare(name) in map(_bare, one.names)
+    }
+    for name in new if len(new) != len(free) or heads.keys() & {*new} else ():
+        wrong[name] = f"no such judge{nearest(name, names)}"
+        if name in heads:
+            why = found.unused.get(name) or heads[name].columns[name].why_no_labels or NOT_THEIRS
+            wrong[name] = _decimals(heads[name], name, found) or f"is no judge: {why}"
+    allowed = some(names) or "a column of verdicts"
+    raise_any([Problem(why, "", None, "judge", name, allowed) for name, why in wrong.items()])
+    called = [as_name(name)[:64] or "judge" for name in new]
+    return chosen + [
+        replace(one, names=[name], spec={**one.spec, "judge": {"value": name}})
+        for name, one in zip(called, free if new else (), strict=True)
+    ]
 
 
 def _decimals(look: Look, column: str, found: Guess) -> str:
@@ -384,9 +384,8 @@ def _decimals(look: Look, column: str, found: Guess) -> str:
     labels = [text for own in found.metrics.values() for text in own]
     if found.pair or not look.columns[column].has_decimals(labels):
         return ""
-    of_people = _heads_of_people(found)
     message = "holds decimals, which are none of the labels: round them to labels"
-    return message + with_scores(look, *of_people, [column])
+    return message + with_scores(look, *_heads_of_people(found), [column])
 
 
 def _heads_of_people(found: Guess) -> tuple[str, str]:

@@ -49,8 +49,11 @@ def test_a_judge_that_no_head_names_gets_the_name() -> None:
     [judge] = read(PEOPLE, verdicts, judge=("Claude 3",)).judges
     assert (judge.names, judge.spec["judge"]) == (["Claude-3"], {"value": "Claude-3"})
     two = pd.concat([verdicts.assign(judge="gpt-4"), verdicts.assign(judge="llama-3")])
-    with pytest.raises(SetupError, match="is one of several judges in column judge"):
+    with pytest.raises(SetupError, match="is one of several judges in a column"):
         read(PEOPLE, two, judge=("llama-3",))
+    assert read(PEOPLE, two, judge=("label",)).judges[0].names == ["gpt-4", "llama-3"]
+    with pytest.raises(SetupError, match="is no judge: its cells are not the labels"):
+        read(PEOPLE, verdicts.assign(note=["x", "y"] * 20), judge=("note",))
 
 
 def test_named_annotators_are_read_though_another_column_looks_like_theirs() -> None:
