@@ -291,7 +291,7 @@ class Design:
     """The design of the labelling; None and False mean as the run's own settings say."""
 
     blind: Annotated[
-        Literal["yes", "no", "unknown"] | None,
+        str | None,
         typer.Option(
             "--blind",
             metavar="yes|no|unknown",

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
 
+import judgebench as jb
 from judgebench.data.guess import Hints
-from judgebench.data.understand import Understood, understand_given
+from judgebench.data.understand import Understood, understand_files, understand_given
 from judgebench.errors import SetupError
 
 N = 40
@@ -163,3 +166,32 @@ def test_items_of_two_columns_are_questions_of_their_own_unless_one_is_named() -
     assert said in read(table, verdicts).lines
     known = f"labels: {line}; 20 questions in column Prompt No"
     assert known in read(table, verdicts, question=("Prompt No",)).lines
+
+
+def test_a_misspelt_column_is_a_problem_of_by_and_not_of_keep() -> None:
+    table = PEOPLE.assign(system=["a", "b"] * (N // 2))
+    with pytest.raises(SetupError, match="by: is not a column of the tables; did you mean 'system"):
+        jb.estimate(table, JUDGES, by="sytem")
+
+
+def test_bytes_that_are_no_utf_8_are_not_printed_as_escapes(tmp_path: Path) -> None:
+    path = tmp_path / "people.csv"
+    path.write_bytes("Nr.,Müller,Nowak\n1,a,b\n".encode("latin-1"))
+    with pytest.raises(SetupError, match="found 'M\ufffdller'"):
+        understand_files([path])
+
+
+def test_a_file_that_is_not_there_is_taken_for_no_other_but_a_close_one(tmp_path: Path) -> None:
+    PEOPLE.to_csv(tmp_path / "urgency.csv")
+    with pytest.raises(SetupError, match=r"No such file or directory; did you mean 'urgency.csv'"):
+        understand_files([tmp_path / "urgncy.csv"])
+    with pytest.raises(SetupError, match=r"No such file or directory$"):
+        understand_files([tmp_path / "nosuch.csv"])
+
+
+def test_a_wrong_answer_to_blind_is_said_plainly(call: Any, tmp_path: Path) -> None:
+    PEOPLE.to_csv(tmp_path / "labels.csv", index=False)
+    JUDGES.to_csv(tmp_path / "judges.csv", index=False)
+    code, _, err = call("decide", tmp_path / "labels.csv", tmp_path / "judges.csv", "--blind", "x")
+    assert code == 2
+    assert err.endswith("error: truth: blind: must be 'yes', 'no' or 'unknown'; found 'x'\n")
