@@ -249,10 +249,11 @@ def align(
     verdicts: Given | Sequence[Given] | None = None,
     *,
     answers: Given | None = None,
+    truth: Truth | None = None,
     columns: Mapping[str, str | Sequence[str]] = {},
 ) -> Alignment:
     """Measure how every judge agrees with the humans, and the humans with each other: of a study,
-    or of tables, as in `decide`.
+    or of tables, as in `decide`, which need no verdicts.
 
     >>> import judgebench as jb
     >>> frame = jb.align(jb.open_run("runs/small")).to_frame()
@@ -261,19 +262,24 @@ def align(
     """
     from judgebench.alignment import align as compare
 
-    return compare(_study_of(study, verdicts, answers, columns))
+    return compare(_study_of(study, verdicts, answers, truth, columns))
 
 
 def _study_of(
     given: Study | Given, verdicts: Given | Sequence[Given] | None, answers: Given | None,
-    columns: Mapping[str, str | Sequence[str]],
+    truth: Truth | None, columns: Mapping[str, str | Sequence[str]],
 ) -> Study:  # fmt: skip
     """The study that is given, or that of the tables. Raises SetupError for both at once."""
     if not isinstance(given, Study):
-        return study(given, verdicts, answers, columns=columns)
+        return study(given, verdicts, answers, truth=truth or TruthConfig(), columns=columns)
     if verdicts is not None or answers is not None:
         message = "a study holds its verdicts already: give a rule as `rule=`"
         raise SetupError(Problem(message, field="verdicts"))
+    if truth is not None:
+        message = (
+            "a study has its reference labels already: give `truth` to jb.study or jb.open_run"
+        )
+        raise SetupError(Problem(message, field="truth"))
     return given
 
 
@@ -283,6 +289,7 @@ def decide(
     rule: DecisionRule | str | Path | None = None,
     *,
     answers: Given | None = None,
+    truth: Truth | None = None,
     columns: Mapping[str, str | Sequence[str]] = {},
     looks: Sequence[float] = (),
 ) -> Decisions:
@@ -290,7 +297,8 @@ def decide(
     metric: of a study, or of tables of labels, verdicts and answers, which are understood as in
     `study`.
 
-    `rule` is a YAML file or a shipped rule. Where the study has a stress test, it counts.
+    `rule` is a YAML file or a shipped rule, and `truth` of tables as in `study`. Where the study
+    has a stress test, it counts.
 
     Of a study that is not complete, `looks` are the shares of its planned answers that were
     labelled at each look so far, this one last: `looks=[0.33, 0.67]` is the second look. Early
@@ -306,7 +314,7 @@ def decide(
     from judgebench.decisions.run import decide as decide_study
     from judgebench.runs.wing import analyses
 
-    study = _study_of(study, verdicts, answers, columns)
+    study = _study_of(study, verdicts, answers, truth, columns)
     if not study.real_judges:
         message = "no judge to decide on: give a table of verdicts as well, or name its column "
         message += "with --judge 'COLUMN' (in Python columns={'judge': 'COLUMN'})"
@@ -759,15 +767,16 @@ def analyse(
 
 
 def report(
-    study: Study | Comparison | Correlations | Consistency | Rates,
+    study: Study | Decisions | Alignment | Comparison | Correlations | Consistency | Rates,
     folder: str | Path,
     rule: DecisionRule | str | Path | None = None,
     *,
     every: bool = False,
     figures: bool = False,
 ) -> Mapping[str, Path]:
-    """Write the report of a study, a comparison, correlations, consistency or rates: report.html,
-    results.csv, tables.md and LaTeX tables, and of a study decisions.csv and verdicts.csv.
+    """Write the report of a study, or of decisions, an alignment, a comparison, correlations,
+    consistency or rates alone: report.html, results.csv, tables.md and LaTeX tables, and of a study
+    decisions.csv and verdicts.csv.
 
     Of a study with `every` analysis, see `analyse`. With `figures` they are drawn in the page and
     as files, PNG and PDF in `plots/`.

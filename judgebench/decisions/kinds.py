@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 _EACH_OTHER = "they agree with each other"
+BALANCED = " (rare labels weighing as much as common ones)"  # after clauses of balanced measures
 _ABOVE = "more than the margin: labels leave open how much better the typical annotator is"
 
 
@@ -63,10 +64,9 @@ KINDS: Mapping[str, Kind] = {
             "balanced agreement with the other annotators, judge minus annotator",
             "humans",
             "balanced agreement gap",
-            f"agrees with single annotators {{points}} less often than {_EACH_OTHER} (rare labels "
-            "weighing as much as common ones)",
-            f"agrees with single annotators {{no_less}} {_EACH_OTHER}",
-            f"agrees with single annotators {{no_less}} {_EACH_OTHER}",
+            f"agrees with single annotators {{points}} less often than {_EACH_OTHER}{BALANCED}",
+            f"agrees with single annotators {{no_less}} {_EACH_OTHER}{BALANCED}",
+            f"agrees with single annotators {{no_less}} {_EACH_OTHER}{BALANCED}",
             number="+.3f",
             positive_bound=_ABOVE,
             of_agreement=True,
@@ -97,9 +97,9 @@ KINDS: Mapping[str, Kind] = {
             "balanced agreement with the reference labels",
             "controls",
             "balanced lead over {rival}",
-            "does no better than the baseline {rival}",
-            "does better than the baseline {rival}",
-            "does better than every baseline",
+            f"does no better than the baseline {{rival}}{BALANCED}",
+            f"does better than the baseline {{rival}}{BALANCED}",
+            f"does better than every baseline{BALANCED}",
             number="+.3f",
         ),
         Kind(

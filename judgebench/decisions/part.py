@@ -42,8 +42,9 @@ def screen_blocks(decisions: Decisions) -> Iterator[Block]:
     special = (bar for bar in decisions.bars if ";" in bar or not bar.startswith("Bar"))
     severe = severe_sentence(decisions.rubric.metrics, decisions.rule)
     yield Block(text=tuple(filter(None, (decisions.compared, *special, severe, _SHARES))))
-    declare = " (--blind yes|no)" if decisions.blind == "unknown" else " (as declared)"
-    said = f"{BLIND[decisions.blind].capitalize()}{declare}."
+    ask = "--blind yes|no, in Python truth={'blind': 'yes'}"
+    declare = ask if decisions.blind == "unknown" else "as declared"
+    said = f"{BLIND[decisions.blind].capitalize()} ({declare})."
     yield Block(text=(said,), standings=tuple(standings(decisions)))
 
 

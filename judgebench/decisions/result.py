@@ -13,7 +13,7 @@ from judgebench.data.findings import nearest
 from judgebench.decisions.kinds import KINDS
 from judgebench.decisions.rule import DecisionRule
 from judgebench.errors import Problem, raise_any
-from judgebench.records import Estimate
+from judgebench.records import SEVERAL, Estimate, Kind
 from judgebench.results.rows import Results, Row
 from judgebench.results.shown import Shown
 from judgebench.results.tables import NO_REASON
@@ -90,10 +90,12 @@ class MoreData:
     `items` more answers with human labels as there are now, `questions` that they belong to,
     `labels` human labels for them, `severe` severe answers among them. All are None where the
     decision stays unclear with as much as the rule's plan allows, or where nothing can be
-    simulated: `reason` says which. `clear` is the share of simulated studies of that size that end
-    clear, `towards` the outcome that most of these have. `answers_now` and `questions_now` are
-    those that the decision rests on. Where two annotators set the bar, `by_two` and `by_three` are
-    the shares that end in REPLACE if all `spent` labels, those at hand too, are of so many.
+    simulated: `reason` says which. `of` says what an item is, and `waiting` how many items with
+    human labels the judge was not asked about. `clear` is the share of simulated studies of that
+    size that end clear, `towards` the outcome that most of these have. `answers_now` and
+    `questions_now` are those that the decision rests on. Where two annotators set the bar, `by_two`
+    and `by_three` are the shares that end in REPLACE if all `spent` labels, those at hand too, are
+    of so many.
     """
 
     items: int | None = None
@@ -108,6 +110,8 @@ class MoreData:
     spent: int | None = None
     by_two: float | None = None
     by_three: float | None = None
+    of: Kind = "answer"
+    waiting: int = 0
 
     @property
     def few_questions(self) -> bool:
@@ -214,7 +218,8 @@ class Decisions(Shown):
     `beside` are the rows of the bars, accuracies, juries, error correlations and alternative tests.
     `compared` says in a sentence what the judges were compared with, and `bars` whose agreement
     they are held against. `blind` (yes, no, unknown) says whether the labels were made without
-    sight of any model's label. `headline` says in a line what was studied.
+    sight of any model's label. `headline` says in a line what was studied, `n_answers` how many
+    answers a judge was asked about.
     """
 
     presented_by = "judgebench.decisions.part:decisions_part"
@@ -233,6 +238,7 @@ class Decisions(Shown):
     collapsed: tuple[str, ...] = ()  # a sentence for each judge that gives nearly one label
     blind: str = "unknown"
     headline: str = ""
+    n_answers: int = 0
 
     @property
     def titles(self) -> Mapping[str, str]:
@@ -342,13 +348,13 @@ def more_sentence(decision: Decision) -> str:
         return f"More data: {reason[0].lower()}{reason[1:]}."
     severe = "" if more.severe is None else f", {more.severe:,} of them severe,"
     labels = "" if more.labels is None else f"{more.labels:,} "
-    about = f"answers{severe} with {labels}human labels"
+    about = f"{SEVERAL[more.of]}{severe} with {labels}human labels"
     needed = f"About {more.items:,} more {about} would settle it"
     if more.few_questions and more.questions and more.questions_now:
         total = more.questions_now + more.questions
         needed = (
-            f"{more.answers_now:,} answers, but only {more.questions_now:,} questions: {total:,} "
-            f"are needed. The {more.questions:,} more have about {more.items:,} {about}"
+            f"{more.answers_now:,} {SEVERAL[more.of]}, but only {more.questions_now:,} questions: "
+            f"{total:,} are needed. The {more.questions:,} more have about {more.items:,} {about}"
         )
     third = _third_annotator(more)
     if more.clear is None:

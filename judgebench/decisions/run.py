@@ -47,12 +47,15 @@ from judgebench.decisions.words import (
     DRAWN_BY,
     IN_SIGHT,
     NO_QUESTIONS,
+    NO_ROWS,
     NOT_KNOWN_BLIND,
     OF_ONE,
     camps_sentence,
     reason_for,
 )
 from judgebench.errors import Problem, SetupError, raise_any
+from judgebench.judges.recorded import NO_ROW
+from judgebench.records import SEVERAL
 from judgebench.results.rows import Results
 from judgebench.results.shown import Shown
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray
@@ -86,10 +89,12 @@ def more_data(
     least, most = 0, clusters * (rule.plan.most - 1)
     share, towards = _simulate(counts, rule, conditions, most, seed)
     if share < rule.plan.chance:
+        people = " or the agreement of the annotators"
+        if counts.annotator_pairs.sum() == counts.pairs.sum():  # they agree on everything
+            people = ""
         reason = (
-            "improve the judge or the agreement of the annotators rather than label more: of "
-            f"simulated studies {rule.plan.most} times as large, only {100 * share:.0f} % reach a "
-            "decision"
+            f"improve the judge{people} rather than label more: with {rule.plan.most} times as "
+            f"much data, only {100 * share:.0f} % of simulated studies reach a decision"
         )
         return replace(now, clear=share, towards=towards, reason=reason)
     now = replace(now, clear=share, towards=towards)
@@ -247,13 +252,14 @@ def decide(
     return Decisions(
         study.name, study.rubric, rule, made, curves,
         beside, {judge.name: judge.kind for judge in study.real_judges},
-        (*look_note, *_notes(study, rule, stress, tried)),
+        (*look_note, *_notes(study, rule, stress, tried), *study.notes),
         reference_labels(study),
         tuple(bar_lines(study, kind, rule.independent)),
         study.gaps,
         tuple(collapsed(study).values()),
         study.config.blind,
         headline(study),
+        study.n_judged,
     )  # fmt: skip
 
 
@@ -262,8 +268,8 @@ _PER_METRIC = 0.025  # false REPLACE by chance, of all candidates on one metric
 
 def measure_decisions(study: Study, stress: Shown | None) -> Decisions | None:
     """Decide by the rule that stands beside the study, or the shipped one. None without human
-    labels: then there is nothing to decide on, and a report is silent."""
-    if not study.n_labels:
+    labels or a judge: then there is nothing to decide on, and a report is silent."""
+    if not (study.n_labels and study.real_judges):
         return None
     rule = rule_for(study.beside.get("decide"), study.rubric)
     return decide(study, rule, stress.results if stress else None)
@@ -345,7 +351,27 @@ def decisions(
             guard: tuple[Obstacle | None, bool] = None, False
             if not measured.gate:
                 guard = _guard(study, bar, judge, measured.conditions, in_camps)
-            yield _decided(study, about, measured, assist, in_camps, guard)
+            decided = _decided(study, about, measured, assist, in_camps, guard)
+            yield _with_rows_to_come(study, decided, judge, bar)
+
+
+def _with_rows_to_come(study: Study, d: Decision, judge: JudgeVerdicts, bar: Held) -> Decision:
+    """The decision, with what to do about labelled answers on which the judge was not asked: they
+    need no more human labels."""
+    more, metric = d.more, bar.metric
+    asked = study.asked(judge, metric)[bar.rows]
+    if more and more.items is not None:
+        waiting = int((~asked).sum()) if judge.asked_in_part else 0
+        more = replace(more, of=metric.of, waiting=waiting)
+    failing = any(c.key == "failures" and c.state is not State.MET for c in d.replace)
+    items = [study.answers[row].item_id for row in bar.rows[asked].tolist()] if failing else []
+    lacking = sum(judge.verdicts[item].reason == NO_ROW for item in items)
+    advice = (
+        f"{NO_ROWS} {lacking:,} of {len(items):,} labelled {SEVERAL[metric.of]}: have the judge "
+        "label these, or, if it was never asked about them, say so with `--expected rows` (in "
+        "Python `{'verdicts': …, 'expected': 'rows'}`)."
+    )
+    return replace(d, more=more, advice=f"{advice} {d.advice}".strip() if lacking else d.advice)
 
 
 def _guard(

@@ -19,7 +19,8 @@ from judgebench.decisions.result import (
     Outcome,
     State,
 )
-from judgebench.decisions.words import NOT_KNOWN_BLIND, threshold_text
+from judgebench.decisions.words import NO_ROWS, NOT_KNOWN_BLIND, threshold_text
+from judgebench.records import SEVERAL
 from judgebench.results.part import MISSES, Standing
 from judgebench.results.tables import NO_REASON, Look
 from judgebench.stats.thresholds import Choice
@@ -128,10 +129,16 @@ def _label_more(more: MoreData | None) -> str:
         reason = (more.reason if more else "") or NO_REASON
         return f"{reason[:1].upper()}{reason[1:].rstrip('. ')}."
     severe = "" if more.severe is None else f", {more.severe:,} of them severe"
+    if more.waiting:
+        left = more.items - more.waiting
+        then = f", then label about {left:,} more" if left > 0 else ""
+        others = f"{more.waiting:,} other {SEVERAL[more.of]}"
+        return f"Have the judge label the {others} that have human labels{then}."
     if more.few_questions and more.questions:
-        answers = counted(more.items, "answer")
+        answers = counted(more.items, more.of, SEVERAL[more.of])
         return f"Label {counted(more.questions, 'more question')} ({answers}{severe})."
-    return f"Label about {counted(more.items, 'more answer')}{severe}."
+    several = f"more {SEVERAL[more.of]}"
+    return f"Label about {counted(more.items, f'more {more.of}', several)}{severe}."
 
 
 def _as_filter(decisions: Decisions, d: Decision) -> str:
@@ -157,6 +164,8 @@ def _improve(decisions: Decisions, d: Decision) -> str:
     accuracy = decisions.worst_accuracy(d.judge, d.metric).value
     baseline = decisions.best_control(d.metric)
     failed = next((c for c in d.replace if c.key == "failures" and _fails(c)), None)
+    if failed and d.advice.startswith(NO_ROWS):
+        return d.advice
     if failed:
         share = percent(failed.estimate.value)
         return f"Make its replies readable first: {share} of the answers have no label."

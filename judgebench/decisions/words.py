@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
-from judgebench.decisions.kinds import KINDS
+from judgebench.decisions.kinds import BALANCED, KINDS
 from judgebench.decisions.result import (
     AT_SEVERE,
     Condition,
@@ -20,7 +20,8 @@ from judgebench.words import counted, listed, percent
 OUTCOMES: Mapping[Outcome, str] = {
     Outcome.REPLACE: "the judge may replace the human annotators on that metric",
     Outcome.ASSIST: "as a first-pass filter, it may sort out answers that no human needs to read",
-    Outcome.DO_NOT_USE: "it may do neither for single answers",
+    Outcome.DO_NOT_USE: "for single answers, the judge may neither replace annotators nor be a "
+    "filter",
     Outcome.CANT_TELL: "the data show neither",
 }
 STATES = (
@@ -43,10 +44,11 @@ NO_QUESTIONS = (
     "Add a column `question` or `group`; or, if each item is a question of its own, declare "
     "`--independent-items` (in a file: `truth: {independent_items: true}`).",
 )
+NO_ROWS = "Its table has no row for"
 AGREE_FIRST = "Agree on how to read the labels, then label again."
 NOT_KNOWN_BLIND = (
     "It is not known whether the labels were made without sight of any model's label; declare it "
-    "with --blind yes or `truth: {blind: yes}`."
+    "with --blind yes (in Python truth={'blind': 'yes'}, in a file `truth: {blind: yes}`)."
 )
 OF_ONE = (
     "One annotator's labels are taken as the reference labels: what that annotator misses, "
@@ -73,7 +75,8 @@ def severe_sentence(metrics: Iterable[Metric], rule: DecisionRule) -> str:
     said = "; ".join(f"{labels} ({listed(titles)})" for labels, titles in found.items())
     if len(found) > _MOST_LABELS and not rule.severe_from:
         said = "the last label of each metric"
-    return f"Severe: {said}. `severe_from` in a rule (--rule FILE) changes it." if found else ""
+    changed = "`severe_from` in a rule (--rule FILE, in Python rule=) changes it"
+    return f"Severe: {said}. {changed}." if found else ""
 
 
 def reason_for(
@@ -109,8 +112,9 @@ def _no_filter(assist: Sequence[Condition]) -> list[Condition]:
 def _successes(conditions: Sequence[Condition]) -> list[str]:
     first: dict[str, Condition] = {}
     for c in conditions:
-        first.setdefault(KINDS[c.key].met, c)
-    return [filled(met, c) for met, c in first.items() if met] or ["meets every requirement"]
+        first.setdefault(KINDS[c.key].met.removesuffix(BALANCED), c)
+    said = [filled(KINDS[c.key].met, c) for met, c in first.items() if met]
+    return said or ["meets every requirement"]
 
 
 def _failures(conditions: Sequence[Condition]) -> list[str]:
@@ -144,20 +148,21 @@ def _uncertainty(conditions: Sequence[Condition]) -> str:
     items = [c for c in known if KINDS[c.key].is_count]
     beaten = [c for c in known if _beats_controls(c) and c.missing]
     others = [c for c in known if c not in items and c not in beaten]
-    no_better = (f"the judge does no better than the baseline {c.rival}" for c in beaten)
-    parts = [f"{said}; nor do the annotators" for said in dict.fromkeys(no_better)]
+    by_rival = {c.rival: filled(KINDS[c.key].failed, c) for c in reversed(beaten)}
+    parts = [f"the judge {said}, and neither do the annotators" for said in by_rival.values()]
     if others:
         alike: dict[tuple[str, str], list[Condition]] = {}
         for c in others:
-            alike.setdefault((KINDS[c.key].open, c.rival), []).append(c)
+            alike.setdefault((KINDS[c.key].open.removesuffix(BALANCED), c.rival), []).append(c)
         weakest = [min(same, key=lambda c: c.bound) for same in alike.values()]
         clauses = _clauses(filled(KINDS[c.key].open, c) for c in weakest)
-        few = "There is too little data to tell whether the judge"
+        few = "there is too little data to tell whether the judge"
         if all(map(_looks_met, others)):
-            few = "The judge looks good enough, but there is too little data to be sure that it"
+            few = "the judge looks good enough, but there is too little data to be sure that it"
         parts.append(f"{few} {clauses}")
     parts += [
-        f"there are {c.estimate.value:,.0f} severe answers, and {c.bound:,.0f} are required"
+        f"the data hold {counted(round(c.estimate.value or 0), 'severe answer')}, and "
+        f"{c.bound:,.0f} are required"
         for c in items
     ]
     parts += dict.fromkeys(

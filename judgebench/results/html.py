@@ -86,12 +86,14 @@ def to_html(parts: Sequence[Part], name: str, images: Sequence[bytes] = ()) -> s
 
 
 def fragment(part: Part) -> str:
-    """The first thing that a part shows on a screen, as a piece of a page; for notebooks."""
+    """The first thing that a part shows on a screen, and its caveats, as a piece of a page; for
+    notebooks."""
     plain: Any = _environment().get_template("tables.html.jinja").module
+    noted = Block(text=tuple(caveats([part])))
     return "".join(
         "".join(plain.plain(table) for table in (*_outcomes(block), *block.tables))
         + "".join(Markup("<p>{}</p>").format(printable(said)) for said in block.text)
-        for block in one_screen([part])
+        for block in (*one_screen([part]), noted)
     )
 
 

@@ -248,9 +248,10 @@ def blocks_of(parts: Sequence[Part], *, lead: bool | None = None) -> list[Block]
 
 def opening(part: Part) -> list[Block]:
     """The blocks that a part shows first on a screen: its lead blocks, else its first block with a
-    table."""
+    table, and the first about people."""
     shown = [block for block in blocks_of([part]) if block.on_screen]
-    return [b for b in shown if b.lead] or [b for b in shown if b.tables][:1]
+    first = {block.asks == "people": block for block in reversed(shown) if block.tables}
+    return [b for b in shown if b.lead] or [b for b in shown if b in first.values()]
 
 
 def one_screen(parts: Sequence[Part]) -> list[Block]:

@@ -23,6 +23,7 @@ LABELS = pd.DataFrame(
     }
 )
 VERDICTS = pd.DataFrame({"item_id": ["a", "b"], "judge": "m", "tone": ["Friendly", "Rude"]})
+JUDGED = pd.DataFrame({"item_id": ["a", "b", "c"], "judge": "m", "tone": TONES})
 
 
 def tables(place: Path) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
@@ -49,6 +50,33 @@ def same_study(a: jb.Study, b: jb.Study) -> None:
         for mine, yours in zip(a.judges, b.judges, strict=True):
             assert mine.name == yours.name
             assert (a.judged(mine, metric) == b.judged(yours, metric)).all()
+
+
+def test_tables_take_the_truth_where_a_study_has_one() -> None:
+    columns = {"order": "Friendly < Curt < Rude"}
+    found = jb.decide(LABELS, JUDGED, truth={"blind": "yes"}, columns=columns)
+    assert jb.align(LABELS, JUDGED, truth={"blind": "no"}, columns=columns).blind == "no"
+    assert found.blind == "yes"
+    for shown in (str(found), found._repr_html_()):
+        assert "Understood: " in shown
+    study = jb.study(LABELS, JUDGED, rubric=TONE)
+    with pytest.raises(jb.SetupError, match="a study has its reference labels already"):
+        jb.decide(study, truth="majority")
+
+
+def test_without_a_judge_the_agreement_of_the_annotators_stands_first() -> None:
+    columns = {"order": "Friendly < Curt < Rude"}
+    found, beside = jb.align(LABELS, columns=columns), jb.align(LABELS, JUDGED, columns=columns)
+    for shown in (str(found), str(beside), found._repr_html_()):
+        assert "Agreement among the annotators" in shown
+    assert "decide" not in jb.analyse(jb.study(LABELS, rubric=TONE))
+
+
+def test_a_report_of_decisions_alone_is_written(tmp_path: Path) -> None:
+    decisions = jb.decide(jb.study(LABELS, JUDGED, rubric=TONE))
+    written = jb.report(decisions, tmp_path)
+    assert "decisions.csv" in written
+    assert json.loads((tmp_path / "report.json").read_text()) == {"answers": 3}
 
 
 def test_frames_paths_wide_and_long_are_the_same_study(place: Path) -> None:

@@ -55,6 +55,28 @@ def test_a_failure_by_both_measures_is_said_once() -> None:
     assert numbers.count("agreement gap +0.500") == 2
 
 
+def test_a_sentence_on_the_balanced_measure_names_it() -> None:
+    balanced = "rare labels weighing as much as common ones"
+    for keys in (
+        ("humans_accuracy", "humans_balanced_accuracy"),
+        ("controls_accuracy", "controls_balanced_accuracy"),
+    ):
+        said = {
+            states: reason_for(outcome, _conditions(*states, keys=keys), ())[0]
+            for states, outcome in (
+                ((MET, UNCLEAR), Outcome.CANT_TELL),
+                ((UNCLEAR, MET), Outcome.CANT_TELL),
+                ((UNCLEAR, UNCLEAR), Outcome.CANT_TELL),
+                ((MET, NOT_MET), Outcome.DO_NOT_USE),
+                ((MET, MET), Outcome.REPLACE),
+            )
+        }
+        assert {states for states, text in said.items() if balanced in text} == {
+            (MET, UNCLEAR),
+            (MET, NOT_MET),
+        }
+
+
 def test_an_undefined_number_is_told_by_its_reason() -> None:
     none = Condition("severe_recall", "t", UNCLEAR, Estimate(None, reason="no severe"), 0.7, True)
     told = reason_for(Outcome.CANT_TELL, [none], ())

@@ -35,6 +35,17 @@ def test_a_good_judge_on_few_items_needs_more_and_then_replaces() -> None:
     assert decided(humans, true).outcome is Outcome.REPLACE
 
 
+def test_annotators_who_agree_on_everything_are_not_to_agree_more() -> None:
+    def reason(humans: dict[str, str]) -> str:
+        rule = DecisionRule(plan=PlanRule(chance=0.999, most=2))
+        more = decided(humans, noisy(TRUE, 0.06, 5), rule=rule).more
+        assert more is not None
+        return more.reason
+
+    assert reason(dict.fromkeys(HUMANS, TRUE)).startswith("improve the judge rather than")
+    assert "the agreement of the annotators" in reason(HUMANS)
+
+
 def test_a_bad_judge_on_few_items_is_planned_towards_dont() -> None:
     true = ("aaaaaabbbc" * 3)[:24]
     humans = {f"h{i}": noisy(true, 0.05, i) for i in range(3)}
@@ -53,7 +64,7 @@ def test_what_is_not_within_reach_is_said() -> None:
     more = decided(HUMANS, noisy(TRUE, 0.08, 5), rule=rule).more
     assert more is not None
     assert more.items is None
-    assert "of simulated studies 2 times as large, only" in more.reason
+    assert "with 2 times as much data, only" in more.reason
 
 
 def test_where_answers_share_questions_questions_are_counted_too() -> None:
@@ -73,7 +84,7 @@ def test_where_answers_share_questions_questions_are_counted_too() -> None:
         rule=DecisionRule(plan=PlanRule(chance=0.99, most=2)),
     ).more  # fmt: skip
     assert hopeless is not None
-    assert "of simulated studies 2 times as large, only" in hopeless.reason
+    assert "with 2 times as much data, only" in hopeless.reason
 
 
 def test_where_each_answer_has_its_own_question_only_answers_are_spoken_of() -> None:

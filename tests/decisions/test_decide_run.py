@@ -88,7 +88,7 @@ def test_no_better_than_a_control_is_no_failure_where_annotators_are_not_either(
     found = decided(humans, noisy(true, 0.09, 9), controls=controls)
     assert condition(found, "controls_accuracy").state is State.UNCLEAR
     assert found.outcome is Outcome.CANT_TELL
-    said = "The judge does no better than the baseline constant; nor do the annotators"
+    said = "The judge does no better than the baseline constant, and neither do the annotators"
     assert found.reason.startswith(said)
     same = decided(humans, controls["constant"], controls=controls)
     assert same.outcome is Outcome.DO_NOT_USE
@@ -168,7 +168,7 @@ def test_too_few_severe_answers_leave_it_open_and_say_how_many_are_needed() -> N
     severe = condition(found, "severe_items")
     assert found.outcome is Outcome.CANT_TELL
     assert severe.state is State.UNCLEAR
-    assert "there are 13 severe answers, and 20 are required" in found.reason.lower()
+    assert "the data hold 13 severe answers, and 20 are required" in found.reason.lower()
     assert severe.missing.endswith("more are needed to know the recall within ±0.1")
     assert found.more is not None
     assert found.more.items

@@ -68,7 +68,10 @@ def test_outcome_and_the_numbers_to_read_it_by_stand_in_one_line() -> None:
     assert "\n  two  DO NOT USE  judge 75 %  humans 88 %  best baseline 62 %\n" in text
     assert f"{SHORT} Next: read its worst misses (report.html#items), then change" in words(text)
     assert "9 answers.\n" in text
-    assert text.endswith("Not known whether annotators saw a judge's labels (--blind yes|no).\n")
+    assert text.endswith(
+        "Not known whether annotators saw a judge's labels (--blind yes|no, in Python \n"
+        "truth={'blind': 'yes'}).\n"
+    )
 
 
 def test_a_bar_that_is_all_annotators_is_not_repeated_and_any_other_is() -> None:

@@ -47,6 +47,34 @@ def test_unreadable_replies_count_as_wrong_beside_an_outcome() -> None:
     assert found.next == "Make its replies readable first: 70 % of the answers have no label."
 
 
+def of_a_part(rows: int, **entry: str) -> Standing:
+    """Of a judge that is right, with a row for the first items alone."""
+    labels = pd.concat(
+        pd.DataFrame({"item_id": range(400), "group": range(400), "annotator": who, "harm": [*row]})
+        for who, row in HUMANS.items()
+    )
+    verdicts = pd.DataFrame({"item_id": range(rows), "judge": "j", "harm": [*TRUE][:rows]})
+    with pytest.warns():
+        study = jb.study(labels, {"verdicts": verdicts, **entry}, rubric=RUBRIC)
+    (found,) = jb.decide(study).part.standings
+    return found
+
+
+def test_rows_that_are_not_there_are_no_unreadable_replies() -> None:
+    found = of_a_part(120)
+    assert found.outcome == Outcome.DO_NOT_USE
+    assert found.next.startswith("Its table has no row for 280 of 400 labelled answers: ")
+    assert "`--expected rows`" in found.next
+
+
+def test_labelled_answers_that_wait_for_the_judge_need_no_more_labels() -> None:
+    found = of_a_part(60, expected="rows")
+    assert found.outcome == Outcome.CANT_TELL
+    assert found.next.startswith(
+        "Have the judge label the 340 other answers that have human labels"
+    )
+
+
 def test_the_numbers_are_those_of_the_alignment() -> None:
     labels = pd.concat(
         pd.DataFrame({"item_id": range(400), "group": range(400), "annotator": who, "harm": [*row]})
@@ -138,6 +166,16 @@ def test_the_next_step_of_an_unclear_decision_is_how_much_to_label() -> None:
     )
     few = MoreData(items=120, severe=14, questions=60, questions_now=30, answers_now=60)
     assert next_of(few) == "Label 60 more questions (120 answers, 14 of them severe)."
+    assert next_of(replace(few, of="pair")) == (
+        "Label 60 more questions (120 pairs, 14 of them severe)."
+    )
+    assert next_of(MoreData(items=1, of="pair")) == "Label about 1 more pair."
+    waiting = MoreData(items=300, waiting=280)
+    assert next_of(waiting) == (
+        "Have the judge label the 280 other answers that have human labels, then label about 20 "
+        "more."
+    )
+    assert next_of(replace(waiting, items=240)).endswith(" that have human labels.")
     assert next_of(MoreData(reason="even so nothing ends clear")) == "Even so nothing ends clear."
 
 
