@@ -287,7 +287,7 @@ def _more_data_table(decisions: Decisions) -> Table:
 
 
 def _now_and_more(now: int | None, more: int | None) -> str:
-    return DASH if now is None else f"{_count(now)} + {_count(more)}"
+    return " + ".join(f"{n:,}" for n in (now, more) if n is not None) or DASH
 
 
 def _count(number: int | None) -> str:

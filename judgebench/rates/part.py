@@ -17,6 +17,7 @@ from judgebench.words import listed
 _SAVED = "Labels saved"
 _NOT_NEEDED = "not needed: all of these answers have a human label"
 _NOTES = (
+    "Use PPI++ where it has an interval, else human labels alone; never verdicts alone.",
     "Verdicts alone: the judge's own labels, with its errors, so that their interval does not "
     "hold the true rate. PPI++ and Rogan-Gladen remove these errors as far as the answers with "
     "human labels show them.",
@@ -99,7 +100,7 @@ def _differ(r: Rates) -> Iterator[str]:
             certain = [_ordered(row) for row in rows if _certain(row.estimate)]
             more = len(certain) - _MOST_PAIRS
             if rows:
-                said = "; ".join(certain[:_MOST_PAIRS]) or f"no two {r.by}s differ for certain"
+                said = "; ".join(certain[:_MOST_PAIRS]) or f"no two {r.by}s are shown to differ"
                 said += f" and {more} more" if more > 0 else ""
                 yield f"{title}, {label}: {said} ({len(rows)} pairs compared together)."
 
