@@ -617,9 +617,13 @@ def _carried(found: Guess, answers: Look | None) -> dict[str, str]:
     return {} if found.pair else roles
 
 
-def _kept(look: Look | None) -> dict[str, Any]:
-    """The columns of a table that are kept with each item, as in a data.yaml."""
-    return {"metadata": list(look.kept)} if look and look.kept else {}
+def _kept(look: Look | None, by: Sequence[str] = ()) -> dict[str, Any]:
+    """The columns of a table that are kept with each item, as in a data.yaml; of several columns
+    `by` which items are known, those that say nothing else of an item, such as what was asked."""
+    kept = [*look.kept] if look else []
+    if look and len(by) > 1:
+        kept += [c for c in by if c not in (*kept, *look.roles.values())]
+    return {"metadata": kept} if kept else {}
 
 
 def entries(found: Guess, ids: Mapping[str, str], answers: Look | None = None) -> dict[str, Any]:
@@ -640,12 +644,12 @@ def entries(found: Guess, ids: Mapping[str, str], answers: Look | None = None) -
         texts = (f"Response {i}: {{{column}}}" for i, column in enumerate(several, start=1))
         about["text"] = {"template": "\n\n".join(texts)}
     if found.pair or answers or not found.has_texts:
-        with_them = {**_carried(found, answers), **_kept(found.look)}
+        with_them = {**_carried(found, answers), **_kept(found.look, found.by)}
         with_them = {"pair": list(found.pair)} if found.pair else with_them
         return {"labels": [{"item_id": item, **with_them, **one} for one in labels]}
     empty = {"if_empty": "keep"} if found.blank_texts else {}
     labels = labels if found.metrics else []
-    about |= _kept(found.look)
+    about |= _kept(found.look, found.by)
     return {"items": [{"item_id": item, **about, **empty, "labels": labels}]}
 
 

@@ -198,3 +198,20 @@ def test_a_benchmark_names_columns_and_is_told_of_one_that_is_not_there(tmp_path
     assert "kind" in str(error.value)
     file.write_text((bench % "") + "controls: false\n")
     assert not jb.load_bench(file).controls
+
+
+def test_what_tells_the_items_of_one_text_apart_is_known_by_itself() -> None:
+    """Four questions to each text, in two tables: nobody has to say which column to keep."""
+    rng = np.random.default_rng(5)
+    items = [(f"text {t}", q) for t in range(80) for q in ("greets", "thanks", "shouts", "scolds")]
+    table = pd.DataFrame(items, columns=["text_id", "asked"])
+    usual = table.asked.isin(["shouts", "scolds"]).to_numpy()
+    truth = usual ^ (rng.random(len(table)) < 0.15)
+    labels = table.assign(
+        **{who: np.where(truth ^ (rng.random(len(table)) < 0.05), "yes", "no") for who in "AB"}
+    )
+    study = jb.study(labels, table.assign(judge="m", label=np.where(usual, "yes", "no")))
+    accuracy = jb.align(study).to_frame().query("statistic == 'accuracy' and analysis == 'score'")
+    by = accuracy.set_index("judge").value
+    assert by["by-asked"] == pytest.approx(by["m"], abs=0.01)
+    assert by["by-asked"] > by["constant-majority"] + 0.2
