@@ -13,6 +13,7 @@ import judgebench as jb
 from judgebench.data.guess import Hints
 from judgebench.data.understand import Understood, understand_files, understand_given
 from judgebench.errors import SetupError
+from judgebench.features import WINGS
 
 N = 40
 LABELS = ("Serious", "Not medical", "Non-serious")
@@ -168,6 +169,7 @@ def test_items_of_two_columns_are_questions_of_their_own_unless_one_is_named() -
     assert known in read(table, verdicts, question=("Prompt No",)).lines
 
 
+@pytest.mark.skipif("estimate" not in WINGS, reason="needs the wing `estimate`")
 def test_a_misspelt_column_is_a_problem_of_by_and_not_of_keep() -> None:
     table = PEOPLE.assign(system=["a", "b"] * (N // 2))
     with pytest.raises(SetupError, match="by: is not a column of the tables; did you mean 'system"):
