@@ -88,8 +88,9 @@ def test_an_annotator_as_judge_fails_where_a_label_lacks(
         code, out = ask("decide", *given, "--as-judge", "m", "--json")
     (found,) = json.loads(out)["decisions"]
     assert (code, found["outcome"]) == (0, "DO NOT USE")
-    why = "It gives no label on 25 % of the answers. Its table has no row for 15 of 60 labelled"
-    assert found["reason"].startswith(why)
+    assert found["reason"].startswith("It gives no label on 25 % of the answers.")
+    no_row = "Its table has no row for 15 of 60 labelled answers" in found["reason"]
+    assert no_row == (without == "15 without a row")
     assert (found["accuracy"]["n"], found["accuracy"]["n_missing"]) == (45, 15)
     (failures,) = [c for c in found["conditions"] if c["key"] == "failures"]
     assert (failures["value"], failures["n"]) == (0.25, 60)
