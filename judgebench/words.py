@@ -25,7 +25,7 @@ def subject(name: str) -> str:
     >>> subject("xstest_labels"), subject("A_labels"), subject("triage labels (final)")
     ('xstest', '', 'triage')
     """
-    return re.sub(r"[(\[]\W*[)\]]", "", _KINDS.sub("", name)).strip(" _.-")
+    return re.sub(r"[(\[][^\w()\[\]]*[)\]]", "", _KINDS.sub("", name)).strip(" _.-")
 
 
 def counted(n: int, one: str, many: str = "") -> str:

@@ -97,7 +97,7 @@ _VERDICT = re.compile(
     r"(?<![ _.-])[ _.-]*+(?:label|verdict|rating|score|annotation|answer|judge?ment|say)s?$", re.I
 )
 _YES_NO = {"y": "yes", "true": "yes", "1": "yes", "n": "no", "false": "no", "0": "no"}
-_NUMBER = re.compile(r"(\d+)[._):]\s*(?=[^\W\d])")  # before a label: 1_full_compliance
+_NUMBER = re.compile(r"(?<!\d)(\d+)[._):]\s*(?=[^\W\d])")  # before a label: 1_full_compliance
 # What programs write where there is no value; garbage is what is told apart by that name.
 _NO_LABELS = frozenset(("garbage", "n/a", "#n/a", "nan"))
 _NUMBERED = re.compile("[ _.-]?[1-9A-Ba-b]$")
@@ -118,7 +118,7 @@ _PROGRAM = re.compile(
 _TITLE = re.compile("(?:dr|prof|mrs?|ms|nurse)[.]?", re.IGNORECASE)
 _PERSON_NAME = re.compile(
     r"(?:(?:dr|prof|mr|mrs|ms|nurse)[.]? ?)?[^\W\d_]+(?:[ .'-][^\W\d_]+){0,2}[.]?(?: ?[0-9]{1,5})?"
-    r"|\S+@\S+",
+    r"|[^\s@]+@[^\s@]+",
     re.IGNORECASE,
 )
 # What is judged of an answer; no surname, though it may head a column of labels.
@@ -1094,7 +1094,7 @@ def _is_role(word: str) -> bool:
 def _is_quality(text: str) -> bool:
     """True where a word of the text is what answers are judged by, or what describes them."""
     words = plain_name(text).split("_")
-    return any(_QUALITY.fullmatch(re.sub("[0-9]+$", "", w)) or w in _DESCRIBES for w in words)
+    return any(_QUALITY.fullmatch(w.rstrip("0123456789")) or w in _DESCRIBES for w in words)
 
 
 def _without_summaries(
