@@ -43,17 +43,18 @@ def page_of(name: str) -> str:
 def audit_part(a: Audit) -> Part:
     """The part of the page over all studies."""
     standings = tuple(one for study in a.studies for one in _standings(study))
+    outcomes, claimed = paper = (outcomes_table(a), claims_table(a))
     title = "Every judge between the best baseline and the annotators"
     drawing = Drawing("every_judge", title, partial(draw_overview, standings))
     blocks = (
         Block(
             "Outcomes",
-            tables=(outcomes_table(a),),
+            tables=(outcomes,),
             standings=standings,
             figures=(drawing,),
             lead=True,
         ),
-        Block("What was published as passing", tables=(claims_table(a),), lead=True),
+        Block("What was published as passing", tables=(claimed,), lead=True),
         Block("Rules that never read, and pass", tables=(blind_table(a),)),
         Block("The authors' figures", tables=(figures_table(a.studies),)),
         Block("What one choice turns around", tables=(choices_table(a.studies),)),
@@ -67,7 +68,6 @@ def audit_part(a: Audit) -> Part:
         counted(len(a.studies), "study", "studies"),
         counted(len(standings), "pair of judge and metric", "pairs of judge and metric"),
     )
-    paper = (outcomes_table(a), claims_table(a))
     return Part(
         "audit", "decided again", a.found, blocks, (*_NOTES, *a.skipped),
         facts, screen, paper, own_file=True, answer=answer(a),
@@ -75,7 +75,7 @@ def audit_part(a: Audit) -> Part:
 
 
 def study_part(study: Audited) -> Part:
-    """What stands on the page of one study before its decisions."""
+    """The part that stands on the page of one study behind its decisions."""
     card = study.card
     files = tuple(
         f"{source.repository}: {listed(source.paths)} (licence: {source.licence})"
@@ -92,14 +92,14 @@ def study_part(study: Audited) -> Part:
 
 
 def answer(a: Audit) -> str:
-    """How many published passes come out again, and what is left of them."""
+    """A sentence on the published passes: those that come out again, and what is left of them."""
     claims = a.claims
     if not claims:
         return "No pass was published in these studies."
     again = [row for row in claims if row.estimate.value]
-    guarded = [row for row in again if _guarded(a, row)]
-    kept = [row for row in again if a.kept(row)]
-    there = [study for study in a.studies if any(row["claimed"] == YES for row in study.found)]
+    guarded = [row for row in again if a.found.find("guarded", "test", **_of(row)).value]
+    kept = [row for row in again if row["outcome"] in GOOD]
+    there = [study for study in a.studies if study.claims]
     blind = [study for study in there if study.blind_passes]
     return (
         f"{len(again)} of {counted(len(claims), 'published pass', 'published passes')} come out of "
@@ -113,7 +113,7 @@ def study_in_words(study: Audited) -> str:
     """`WAX: 12 of 12 printed figures are the same; 2 published passes, 2 pass again, 0 may replace
     or assist; no baseline passes.`"""
     figures = study.found.select("figure")
-    claims = [row for row in study.tests("judge") if row["claimed"] == YES]
+    claims = study.claims
     same = sum(row["same"] == YES for row in figures)
     said = [f"{same} of {counted(len(figures), 'printed figure')} come out"] if figures else []
     if claims:
@@ -127,9 +127,9 @@ def study_in_words(study: Audited) -> str:
     return f"{study.card.title}: {'; '.join(said) or 'nothing was printed that we could find'}."
 
 
-def _guarded(a: Audit, row: Row) -> bool:
-    about = {"study": row["study"], "judge": row.judge, "metric": row.metric}
-    return bool(a.found.find("guarded", "test", **about).value)
+def _of(row: Row) -> dict[str, str]:
+    """The keys of the other numbers of the same judge."""
+    return {"study": row["study"], "judge": row.judge, "metric": row.metric}
 
 
 def _standings(study: Audited) -> Iterator[Standing]:
@@ -178,15 +178,15 @@ def claims_table(a: Audit) -> Table:
                 "Beats every baseline", "Outcome"),
     )  # fmt: skip
     lines = []
-    for row in a.claims:
-        about = {"study": row["study"], "judge": row.judge, "metric": row.metric}
-        study = next(study for study in a.studies if study.name == row["study"])
-        metric = study.titles[row.metric]
-        place = anchor(_titled(study, metric), row.judge)
+    pairs = [(study, row) for study in a.studies for row in study.claims]
+    for study, row in pairs:
+        title = _titled(study, study.titles[row.metric])
+        guarded = study.found.find("guarded", "test", **_of(row)).value
+        link = f"#{anchor(title, row.judge)}"
         lines.append((
-            _titled(study, metric), row.judge, a.found.find("advantage", "test", **about),
-            *_best_blind(study, row.metric), _yes(row.estimate), YES if _guarded(a, row) else NO,
-            Cell(row["outcome"], look=_LOOKS.get(row["outcome"], ""), link=f"#{place}"),
+            title, row.judge, study.found.find("advantage", "test", **_of(row)),
+            *_best_blind(study, row.metric), _yes(row.estimate), YES if guarded else NO,
+            Cell(row["outcome"], look=_LOOKS.get(row["outcome"], ""), link=link),
         ))  # fmt: skip
     return layout.listing(lines)
 
@@ -252,7 +252,7 @@ def _share(estimate: Estimate, text: str = "") -> Cell:
 
 
 def figures_table(studies: Sequence[Audited], *, each: bool = False) -> Table:
-    """How many printed figures are the same by study and source; or `each` figure."""
+    """The number of printed figures that are the same, by study and source; or `each` figure."""
     if each:
         layout = Layout(
             "audit_each", "Each figure", ("Source", "Figure"), beside=("Printed", "Found", "Same")
@@ -266,14 +266,20 @@ def figures_table(studies: Sequence[Audited], *, each: bool = False) -> Table:
         beside=("Figures", "The same", "Not the same"),
     )  # fmt: skip
     lines = []
-    for study in studies:
-        rows = study.found.select("figure")
-        for source in dict.fromkeys(row["source"] for row in rows):
-            of = [row for row in rows if row["source"] == source]
-            others = [_not_the_same(row) for row in of if row["same"] == NO]
-            said = "; ".join(others[:3]) + (f" and {len(others) - 3} more" * (len(others) > 3))
-            lines.append((study.card.title, source, len(of), len(of) - len(others), said or "none"))
+    for study, source, of in _grouped(studies, "figure", "source"):
+        others = [_not_the_same(row) for row in of if row["same"] == NO]
+        said = "; ".join(others[:3]) + (f" and {len(others) - 3} more" * (len(others) > 3))
+        lines.append((study.card.title, source, len(of), len(of) - len(others), said or "none"))
     return layout.listing(lines)
+
+
+def _grouped(
+    studies: Sequence[Audited], analysis: str, key: str
+) -> Iterator[tuple[Audited, str, list[Row]]]:
+    """The rows of an analysis by study and value of a key."""
+    for study in studies:
+        for value in study.found.values(key, analysis):
+            yield study, value, study.found.select(analysis, **{key: value})
 
 
 def _not_the_same(row: Row) -> str:
@@ -289,18 +295,14 @@ def choices_table(studies: Sequence[Audited]) -> Table:
         beside=("Decisions", "Turned around", "Which"),
     )  # fmt: skip
     lines = []
-    for study in studies:
-        rows = study.found.select("choice")
-        for choice in dict.fromkeys(row["choice"] for row in rows):
-            of = [row for row in rows if row["choice"] == choice]
-            turned = [row for row in of if row["before"] != row["outcome"]]
-            ways = Counter(f"{row['before']} → {row['outcome']}" for row in turned)
-            named = [
-                f"{way}: {listed([r.judge for r in turned if _way(r) == way]) if n <= 3 else n}"
-                for way, n in ways.items()
-            ]
-            said = "; ".join(named) or "none"
-            lines.append((study.card.title, choice, len(of), len(turned), said))
+    for study, choice, of in _grouped(studies, "choice", "choice"):
+        turned = [row for row in of if row["before"] != row["outcome"]]
+        ways = Counter(map(_way, turned))
+        named = [
+            f"{way}: {listed([r.judge for r in turned if _way(r) == way]) if n <= 3 else n}"
+            for way, n in ways.items()
+        ]
+        lines.append((study.card.title, choice, len(of), len(turned), "; ".join(named) or "none"))
     return layout.listing(lines)
 
 
@@ -309,7 +311,7 @@ def _way(row: Row) -> str:
 
 
 def studies_table(a: Audit) -> Table:
-    """What each study is, with its source."""
+    """Each study with its source."""
     layout = Layout(
         "audit_studies", "The studies", ("Study",), beside=("What", "Claim", "Source", "Decided")
     )

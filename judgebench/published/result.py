@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
@@ -35,7 +35,11 @@ class Audited:
     titles: Mapping[str, str]
     standings: tuple[Standing, ...]
     found: Results
-    seconds: float = 0.0
+
+    @property
+    def claims(self) -> list[Row]:
+        """The tests of judges that were published as passing."""
+        return self.found.select("test", "passes", claimed=YES)
 
     def tests(self, kind: str, statistic: str = "passes") -> list[Row]:
         return self.found.select("test", statistic, kind=kind)
@@ -74,8 +78,4 @@ class Audit(Shown):
     @property
     def claims(self) -> list[Row]:
         """The tests of judges that were published as passing."""
-        return self.found.select("test", "passes", claimed=YES)
-
-    def kept(self, row: Row, outcomes: Sequence[str] = GOOD) -> bool:
-        """True where the decision on a claimed judge is one of these outcomes."""
-        return row["outcome"] in outcomes
+        return [row for study in self.studies for row in study.claims]

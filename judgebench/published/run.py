@@ -3,7 +3,6 @@ published test of judges and of rules that never read, and what one choice turns
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -38,7 +37,7 @@ _ALIGNED = "align"
 
 @dataclass(frozen=True)
 class Tools:
-    """What the rest of judgebench does: `run` a bench.yaml on a folder of data into a run folder,
+    """The work of the rest of judgebench: `run` a bench.yaml on a folder of data into a run folder,
     `decide` by a rule, `align`."""
 
     run: Callable[[Path, Path, Path], Study]
@@ -79,7 +78,6 @@ def audit_folders(
 def _audited(
     folder: Folder, data: Path, work: Path, tools: Tools, choices: bool
 ) -> tuple[Shown, Audited]:
-    begun = time.perf_counter()
     (work / "tables").mkdir()
     study = tools.run(folder.path / BENCH, folder.prepared(data, work / "tables"), work / "run")
     decided = tools.decide(study, folder.rule)
@@ -91,10 +89,7 @@ def _audited(
     named = (replace(row, keys={"study": folder.name, **row.keys}) for row in rows)
     titles = {metric.id: metric.title for metric in study.rubric.metrics}
     standings = decided.part.standings
-    took = time.perf_counter() - begun
-    return decided, Audited(
-        folder.name, folder.card, titles, standings, Results(tuple(named)), took
-    )
+    return decided, Audited(folder.name, folder.card, titles, standings, Results(tuple(named)))
 
 
 # ---- the authors' figures -----------------------------------------------------------------------

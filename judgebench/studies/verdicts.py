@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
@@ -189,12 +189,7 @@ def label_indices(
 
     Raises SetupError where a label does not belong to the metric.
     """
-    found = np.full(len(answers), -1, dtype=np.int64)
-    for item_id, verdict in verdicts.items():
-        label, row = verdict.labels.get(metric.id), answers.row(item_id)
-        if label is not None and row >= 0:
-            found[row] = metric.index(label)
-    return found
+    return _coded(verdicts, metric, answers, metric.index)
 
 
 @knows("label_sets")
@@ -204,11 +199,18 @@ def label_sets(verdicts: Mapping[str, Verdict], metric: Metric, answers: Indexed
 
     Raises SetupError where a label does not belong to the metric.
     """
+    return _coded(verdicts, metric, answers, metric.set_of)
+
+
+def _coded(
+    verdicts: Mapping[str, Verdict], metric: Metric, answers: IndexedAnswers,
+    code_of: Callable[[str], int],
+) -> Labels:  # fmt: skip
     found = np.full(len(answers), -1, dtype=np.int64)
     for item_id, verdict in verdicts.items():
         label, row = verdict.labels.get(metric.id), answers.row(item_id)
         if label is not None and row >= 0:
-            found[row] = metric.set_of(label)
+            found[row] = code_of(label)
     return found
 
 
