@@ -20,7 +20,7 @@ import numpy as np
 from judgebench.judges.known import QUESTION, By, known_columns, name_of, numbered
 from judgebench.records import Answer, HumanLabel, Status, Verdict, canonical_json, content_hash
 from judgebench.rubric import Metric, Rubric
-from judgebench.stats.arrays import FloatArray, IntArray
+from judgebench.stats.arrays import Clusters, FloatArray, IntArray
 from judgebench.studies.answers import (
     head_of,
     ids_and_groups,
@@ -211,15 +211,10 @@ class Fit:
     @cached_property
     def _half_of_each_question(self) -> IntArray:
         """(answers,): 0 or 1, in turns among the answers of a group by the hashes of their ids."""
-        begun = hashlib.sha256(_bytes(self.seed, "half of a question", ""))
-        number: dict[str, int] = {}
-        groups, hashes = [], bytearray()
-        for item_id, group in ids_and_groups(self._answers):
-            digest = begun.copy()
-            digest.update(_bytes(item_id))
-            hashes += digest.digest()[:16]
-            groups.append(number.setdefault(group, len(number)))
-        order = np.lexsort((np.frombuffer(hashes, "S16"), np.array(groups)))
+        named = (item_id for item_id, _ in ids_and_groups(self._answers))
+        hashes = b"".join(d[:16] for d in _digests(named, self.seed, "half of a question"))
+        groups = Clusters.of(group for _, group in ids_and_groups(self._answers)).codes
+        order = np.lexsort((np.frombuffer(hashes, "S16"), groups))
         half = np.empty(len(groups), np.int64)
         half[order] = np.arange(len(groups)) % 2
         return half
@@ -239,12 +234,9 @@ class Fit:
     def _fractions(self, control: Control, metric: Metric) -> FloatArray:
         """(answers,): numbers in [0, 1) that depend on seed, control, metric and item id alone: the
         same in any order, on any machine."""
-        begun = hashlib.sha256(_bytes(self.seed, control, metric.id, ""))
-        drawn = array("Q")
-        for item_id, _ in ids_and_groups(self._answers):
-            digest = begun.copy()
-            digest.update(_bytes(item_id))
-            drawn.append(int.from_bytes(digest.digest()[:8], "big"))
+        named = (item_id for item_id, _ in ids_and_groups(self._answers))
+        digests = _digests(named, self.seed, control, metric.id)
+        drawn = array("Q", (int.from_bytes(digest[:8], "big") for digest in digests))
         # Fifty-three bits, which a float holds exactly: sixty-four could round up to 1.
         return (np.frombuffer(drawn, np.uint64) >> 11) / 2**53
 
@@ -259,13 +251,10 @@ class Fit:
 
     def _read(self, joined: Mapping[str, str]) -> tuple[list[str], IntArray]:
         """The item ids, and the half of each answer: odd or even among the sorted hashes."""
-        ids, hashes = [], bytearray()
-        begun = hashlib.sha256(_bytes(self.seed, "half", ""))
-        for item_id, group in ids_and_groups(self._answers):
-            ids.append(item_id)
-            digest = begun.copy()
-            digest.update(_bytes(joined.get(group, group)))
-            hashes += digest.digest()[:16]  # collisions of so many do not occur
+        ids = [item_id for item_id, _ in ids_and_groups(self._answers)]
+        groups = (joined.get(group, group) for _, group in ids_and_groups(self._answers))
+        # Collisions of so many bytes do not occur.
+        hashes = b"".join(d[:16] for d in _digests(groups, self.seed, "half"))
         _, places = np.unique(np.frombuffer(hashes, "S16"), return_inverse=True)
         return ids, places % 2
 
@@ -319,6 +308,15 @@ def _longer(pair: Answer) -> int:
     """The place of the longer response, from 0; 2 where both are as long, or there are not two."""
     lengths = [len(response.text) for response in pair.responses]
     return lengths.index(max(lengths)) if len(lengths) == 2 and len({*lengths}) == 2 else 2
+
+
+def _digests(texts: Iterable[str], *about: object) -> Iterator[bytes]:
+    """The SHA-256 of each text behind what it is drawn for."""
+    begun = hashlib.sha256(_bytes(*about, ""))
+    for text in texts:
+        digest = begun.copy()
+        digest.update(_bytes(text))
+        yield digest.digest()
 
 
 def _bytes(*parts: object) -> bytes:
