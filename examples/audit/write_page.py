@@ -1,6 +1,6 @@
 """Put the tables that `judgebench audit … --to PAGES` wrote into docs/audit.md, by their titles.
 
-    python examples/audit/write_page.py PAGES
+python examples/audit/write_page.py PAGES
 """
 
 from __future__ import annotations
