@@ -240,14 +240,20 @@ class Metric(Strict):
 
         Raises SetupError for any other text.
         """
-        return -1 if label in self.abstain else self._places(label)[0]
+        return next(iter(self.places(label)), -1)
 
     def set_of(self, label: str) -> int:
         """The labels in an exact text as a set, an integer with the bit of each label's place; -1
         for `abstain`. Raises SetupError for any other text."""
-        return -1 if label in self.abstain else sum({1 << place for place in self._places(label)})
+        return sum({1 << place for place in self.places(label)}) or -1
 
-    def _places(self, label: str) -> list[int]:
+    def places(self, label: str) -> list[int]:
+        """The places of the labels in an exact text, in the order given; none for `abstain`.
+
+        Raises SetupError for any other text.
+        """
+        if label in self.abstain:
+            return []
         texts = label.split(BETWEEN) if self.several else [label]
         if not {*texts} <= {*self.label_texts}:
             raise SetupError(

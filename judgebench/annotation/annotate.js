@@ -314,21 +314,22 @@ const stopwatch = () => {
     made.addEventListener("click", act);
     return made;
   };
+  const labelOf = (field) => screens.get(at).labels[field.key];
   const option = (field, { value, text, about }, [n, of]) => {
     const words = !field.options.length;
     const box = born("label", value === CANNOT_TELL ? "option unsure" : "option");
     const input = el("input");
-    input.type = words ? "checkbox" : "radio";
+    input.type = words || field.together ? "checkbox" : "radio";
     input.value = value;
     // Each radio button is a stop of its own for Tab, so that the arrows are free to go on.
-    if (!words) {
+    if (input.type === "radio") {
       input.setAttribute("aria-posinset", n);
       input.setAttribute("aria-setsize", of);
     }
     input.addEventListener("change", () => {
       const before = missing(screens.get(at)).length;
-      act(at, field.key, input.checked ? value : null);
-      if (!input.checked || !before) return;
+      act(at, field.key, input.checked || field.together ? pressed(field, labelOf(field), value) : null);
+      if (!input.checked || !before || field.together) return;
       const [next] = missing(screens.get(at));
       if (!next) endItem();
       else if (narrow.matches) activate(next.key, false, "start");
@@ -361,11 +362,12 @@ const stopwatch = () => {
     box.tabIndex = -1;
     box.disabled = field.part < own.screen.revealed;
     box.classList.toggle("locked", box.disabled);
-    if (field.options.length) box.setAttribute("role", "radiogroup");
+    if (field.options.length && !field.together) box.setAttribute("role", "radiogroup");
     const legend = el("legend");
     legend.append(born("b", "", field.title));
     if (field.question !== field.title) legend.append(born("span", "ask", field.question));
     if (!field.required) legend.append(el("span", "note", "May be left open"));
+    if (field.together) legend.append(el("span", "note", ORDER));
     const of = field.options.length + 1;
     const unsure = { value: CANNOT_TELL, text: "Cannot tell" };
     box.append(legend);
@@ -433,16 +435,17 @@ const stopwatch = () => {
     active = first ? first.key : "";
     paint();
   };
+  const screenField = (own, key) => own.screen.fields.find((field) => field.key === key);
   const paint = () => {
     const own = screens.get(at);
     if (own) {
       const shown = new Set(asked(own).map((field) => field.key));
       for (const box of $("fields").querySelectorAll("fieldset")) {
         const { key } = box.dataset;
-        const label = own.labels[key] ?? null;
+        const given = givenIn(screenField(own, key), own.labels[key]);
         box.hidden = !shown.has(key);
         box.classList.toggle("at", key === active);
-        for (const input of box.querySelectorAll("input")) input.checked = input.value === label;
+        for (const input of box.querySelectorAll("input")) mark(input.closest(".option"), input, given);
       }
       for (const box of $("fields").querySelectorAll("textarea")) {
         const { key } = box.dataset;
@@ -744,7 +747,8 @@ const stopwatch = () => {
     const field = open(screens.get(at)).find((one) => one.key === active);
     const chosen = key === "0" ? { value: CANNOT_TELL } : field?.options[Number(key) - 1];
     if (!chosen) return;
-    act(at, field.key, chosen.value);
+    act(at, field.key, pressed(field, labelOf(field), chosen.value));
+    if (field.together) return; // another may follow
     if (nextField(1)) return;
     if (missing(screens.get(at)).length || !endItem()) activate(field.key);
   };

@@ -12,6 +12,23 @@ const ask = async (path, body) => {
   throw Object.assign(new Error(found.error || `error ${reply.status}`), { status: reply.status });
 };
 
+// The labels of a field that were given as one, and the same after one more was pressed: of its first
+// `together` options several may be given, in the order of pressing; pressed again, one is taken back.
+const BETWEEN = " | ";
+const givenIn = (field, label) => (label == null ? [] : field.together ? label.split(BETWEEN) : [label]);
+const pressed = (field, label, value) => {
+  const [before, joint] = [givenIn(field, label), new Set(field.options.slice(0, field.together).map((one) => one.value))];
+  if (!field.together || (!joint.has(value) && !before.includes(value))) return value;
+  const others = before.filter((one) => one !== value && joint.has(one));
+  return [...others, ...(before.includes(value) ? [] : [value])].join(BETWEEN) || null;
+};
+// Which of the labels counts where only one does.
+const ORDER = "Several may be right. Choose first the one you would give if you could give only one.";
+const mark = (box, input, given) => {
+  input.checked = given.includes(input.value);
+  box.classList.toggle("first", given.length > 1 && given[0] === input.value);
+};
+
 // In its own language and direction.
 const born = (tag, className, text) => {
   const made = el(tag, className, text);

@@ -190,6 +190,7 @@ def _ask(metric: Metric, columns: Mapping[str, str], /, **more: Any) -> _Asked:
     given = {
         "metric": metric.id, "title": metric.title, "question": metric.question,
         "options": options, "ordinal": metric.kind == "ordinal", "prefers": metric.preference,
+        "together": len(metric.labels) if metric.several else 0,
     }  # fmt: skip
     asked = Field(**{**given, **more})
     return asked, Target(columns=dict(columns), metric=asked.metric)

@@ -16,7 +16,7 @@ from judgebench.data.gather import Said, VerdictSource
 from judgebench.data.load import read_verdicts
 from judgebench.errors import Problem, SetupError
 from judgebench.records import CHANCES, Dataset, content_hash
-from judgebench.rubric import Rubric
+from judgebench.rubric import BETWEEN, Rubric
 from judgebench.stats.arrays import FloatArray
 from judgebench.yaml_file import Strict
 
@@ -85,8 +85,11 @@ def doubts(
 
 
 def _disagreement(by_metric: Iterable[list[Said | None]]) -> float:
-    labels = [[one and one.label for one in said] for said in by_metric]
-    differ = [a != b or a is None for said in labels for a, b in combinations(said, 2)]
+    # The same labels in another order are no disagreement.
+    labels = [
+        [sorted(((one and one.label) or "").split(BETWEEN)) for one in said] for said in by_metric
+    ]
+    differ = [a != b or a == [""] for said in labels for a, b in combinations(said, 2)]
     return float(np.mean(differ)) if differ else 0.0
 
 

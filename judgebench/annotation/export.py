@@ -41,7 +41,8 @@ from judgebench.yaml_file import Strict, load_json
 
 
 def agreed_labels(study: Study, metric: str = "", judge: str = "") -> Mapping[int, int]:
-    """The label on which all annotators of the bar, two at least, and the judge agree, by row.
+    """The label on which all annotators of the bar, two at least, and the judge agree, by row; the
+    set of them where several may be right.
 
     Raises SetupError for a judge or a metric that the study lacks, or has several of."""
     metrics = {one.id: one for one in study.rubric.metrics}
@@ -50,7 +51,9 @@ def agreed_labels(study: Study, metric: str = "", judge: str = "") -> Mapping[in
     by: JudgeVerdicts = _one(judges, judge, "judge")
     humans = study.humans[on.id]
     ratings = humans.ratings.of(humans.in_bar())
-    labels = np.column_stack([ratings.values, study.judged(by, on)[ratings.rows]])
+    said = study.judged_sets(by, on) if on.several else study.judged(by, on)
+    values = ratings.values if ratings.sets is None else ratings.sets
+    labels = np.column_stack([values, said[ratings.rows]])
     last = labels[:, -1]
     same = ((labels == last[:, None]) | (labels < 0)).all(axis=1) & (last >= 0)
     same &= (ratings.values >= 0).sum(axis=1) >= 2
@@ -83,7 +86,7 @@ def contradicted(study: Study, labels: Any, metric: str = "", judge: str = "") -
     on: Metric = _one({one.id: one for one in study.rubric.metrics}, metric, "metric")
     rows = {study.answers[row].item_id: row for row in found}
     said = read_given(labels, [], None, study.rubric.only([on.id])).labels
-    own = [x for x in said if x.label in on.label_texts and x.annotator != ADJUDICATED]
+    own = [x for x in said if x.label and on.places(x.label) and x.annotator != ADJUDICATED]
     experts = sorted({one.annotator for one in own})
     if len(experts) > 1:
         raise SetupError(
@@ -93,7 +96,8 @@ def contradicted(study: Study, labels: Any, metric: str = "", judge: str = "") -
         raise SetupError(
             Problem("no label of an item on which annotators and judge agree", "labels")
         )
-    wrong = sum(on.index(one.label or "") != found[rows[one.item_id]] for one in kept)
+    read = on.set_of if on.several else on.index
+    wrong = sum(read(one.label or "") != found[rows[one.item_id]] for one in kept)
     share = clopper_pearson(wrong, len(kept))
     return (
         f"{on.title}: the expert contradicts {wrong} of {counted(len(kept), 'item')} on which "

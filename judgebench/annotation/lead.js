@@ -12,6 +12,7 @@
   let figures = null;
   let cases = [];
   let at = -1; // the disagreement that is shown
+  let chosen = null; // the label that is chosen there
   const settled = new Map(); // adjudications of this page, which the server may not count yet
 
   // --- small drawings and tables -----------------------------------------------------------------
@@ -132,6 +133,7 @@
       return [box];
     };
     const metrics = [...new Set(figures.agreement.map(({ metric }) => metric))];
+    const ofSets = metrics.filter((metric) => find(metric, "hit").length);
     const unknown = figures.agreement.filter(({ value, round }) => value === null && figures.rounds[round].of);
     const named = (of) => [...new Set(of.map(({ metric }) => title(metric)))];
     const undefinedIn = (reason) => ["main", "calibration"].map((name) => [
@@ -145,10 +147,12 @@
         : found.map(([name, of]) => `${all(of)} (${name} round)`);
       return born("p", "note", `– for ${where.join("; ")}: ${reason}.`);
     }));
+    const agreed = (of, ...columns) => of.length ? [table(["Metric", ...columns.map(([head]) => `${head} (ticks: 0, 0.5, 1)`)], of.map((metric) => [
+      title(metric), ...columns.map(([, statistic, least]) => cell(find(metric, statistic), least)),
+    ]))] : [];
     $("agreed").replaceChildren(
-      table(["Metric", "Krippendorff's α (ticks: 0, 0.5, 1)", "Observed agreement (ticks: 0, 0.5, 1)"], metrics.map((metric) => [
-        title(metric), cell(find(metric, "alpha"), -0.25), cell(find(metric, "observed"), 0),
-      ])),
+      ...agreed(metrics.filter((metric) => !ofSets.includes(metric)), ["Krippendorff's α", "alpha", -0.25], ["Observed agreement", "observed", 0]),
+      ...agreed(ofSets, ["Hit: labels that half of the others give", "hit", 0], ["Coverage: such labels given", "coverage", 0]),
     );
   };
   const shade = (i, k) => `c${k < 2 ? 0 : Math.round((4 * i) / (k - 1))}`;
@@ -279,7 +283,7 @@
     const found = figures.over_time.filter(({ value }) => value !== null);
     const metrics = [...new Set(found.map(({ metric }) => metric))];
     $("batches").textContent = found.length
-      ? "Observed agreement (0 at the bottom, 1 at the top) of equal groups of complete items, in the order in which they became complete, with 95 % intervals. Intervals of few items are wide: look for a trend, not at a point."
+      ? "Observed agreement, or hits where several labels may be right (0 at the bottom, 1 at the top), of equal groups of complete items, in the order in which they became complete, with 95 % intervals. Intervals of few items are wide: look for a trend, not at a point."
       : "Shown from 20 complete items on that two annotators share.";
     $("lines").replaceChildren(...metrics.map((metric) => {
       const box = el("div");
@@ -326,6 +330,10 @@
     const own = figures.distribution.filter(({ metric }) => ["", metric].includes($("by-question").value));
     choices("by-label", [["", "any"], ...[...new Set(own.flatMap(({ labels }) => labels))].map((label) => [`=${label}`, label]), ["=", "cannot tell"]]);
   };
+  const textOf = (field, label) => {
+    const text = (value) => field.options.find((option) => option.value === value)?.text || value;
+    return givenIn(field, label).map(text).join(BETWEEN);
+  };
   // A label with the words that were highlighted as its reason.
   const quoted = (line, quotes) => {
     line.append(...quotes.map((words) => born("q", "", words)));
@@ -336,8 +344,9 @@
     const [texts, said] = [el("div", "texts"), el("div")];
     cell.colSpan = width;
     for (const section of one.sections) texts.append(born("h3", "", section.heading), textBox(section));
-    for (const { key, title: name, options } of one.fields) {
-      const words = (label) => (label === "" ? "cannot tell" : options.find(({ value }) => value === label)?.text || label);
+    for (const field of one.fields) {
+      const { key, title: name } = field;
+      const words = (label) => (label === "" ? "cannot tell" : textOf(field, label));
       const list = el("ul", one.differ.includes(key) ? "given" : "same");
       for (const [who, labels] of Object.entries(one.labels))
         if (typeof labels[key] === "string") list.append(quoted(born("li", "", `${who}: ${words(labels[key])}`), one.quotes[who][key]));
@@ -505,10 +514,11 @@
     $("case").classList.toggle("adjudicated", Boolean(done));
     showReasons();
   };
-  const choice = (name, value, key, text, about) => {
+  const choice = (name, value, key, text, type, about) => {
     const box = el("label", "option");
     const input = el("input");
-    Object.assign(input, { type: "radio", name, value });
+    Object.assign(input, { type, name, value });
+    if (name === "label") input.addEventListener("change", () => pick(name, value));
     const hint = el("kbd", "", key);
     hint.setAttribute("aria-hidden", "true");
     hint.hidden = !key;
@@ -550,8 +560,8 @@
     for (const section of one.sections)
       texts.append(born("h4", "", section.heading), textBox(section));
     const said = el("ul", "given");
-    const name = (value) => field.options.find((option) => option.value === value)?.text || value;
-    said.append(...one.labels.map((label, i) => quoted(born("li", "", name(label)), one.quotes[i])), ...one.remarks.map((remark) => born("li", "", `“${remark}”`)));
+    chosen = past?.label ?? null;
+    said.append(...one.labels.map((label, i) => quoted(born("li", "", textOf(field, label)), one.quotes[i])), ...one.remarks.map((remark) => born("li", "", `“${remark}”`)));
     const remark = el("textarea");
     remark.maxLength = 10000;
     remark.dir = "auto";
@@ -569,27 +579,35 @@
     steps.append(button("Back", "←", () => step(-1)), button("Next", "→", () => step(1)), save, unsaved);
     asked.append(
       born("p", "ask", field.question), el("b", "", "Annotators said"), said,
-      group("Your label", ...field.options.map(({ value, text }, i) => choice("label", value, i < 9 ? i + 1 : "", text))),
-      group("Why they differ", ...Object.entries(REASONS).map(([key, reason]) => choice("reason", reason, key.toUpperCase(), reason, ABOUT[reason]))),
+      group(field.together ? "Your labels" : "Your label", ...field.options.map(({ value, text }, i) => choice("label", value, i < 9 ? i + 1 : "", text, field.together ? "checkbox" : "radio"))),
+      group("Why they differ", ...Object.entries(REASONS).map(([key, reason]) => choice("reason", reason, key.toUpperCase(), reason, "radio", ABOUT[reason]))),
       beside, steps,
     );
     pair.append(texts, asked);
     $("case").replaceChildren(head, pair);
-    if (past) for (const key of ["label", "reason"]) pick(key, past[key]);
+    if (field.together) $("case").querySelector("fieldset legend").after(el("p", "note", ORDER));
+    if (past) pick("reason", past.reason);
+    showChosen();
     tellCase();
   };
+  const inputs = (key) => [...$("case").querySelectorAll(`input[name=${key}]`)];
+  const showChosen = () => {
+    for (const input of inputs("label")) mark(input.closest(".option"), input, givenIn(cases[at].field, chosen));
+  };
   const pick = (key, value) => {
-    const input = [...$("case").querySelectorAll(`input[name=${key}]`)].find((one) => one.value === value);
-    if (input) input.checked = true;
+    const input = inputs(key).find((one) => one.value === value);
+    if (key === "label") chosen = pressed(cases[at].field, chosen, value);
+    else if (input) input.checked = true;
+    showChosen();
     $("unsaved").hidden = true;
     return input;
   };
   const step = (by) => cases[at + by] && showCase(at + by);
   const settle = async () => {
     const one = cases[at];
-    const [label, reason] = ["label", "reason"].map((key) => $("case").querySelector(`input[name=${key}]:checked`)?.value);
-    if (label === undefined || !reason) {
-      const lacking = [label === undefined && "a label", !reason && "why they differ"].filter(Boolean).join(", and ");
+    const [label, reason] = [chosen, inputs("reason").find((input) => input.checked)?.value];
+    if (label === null || !reason) {
+      const lacking = [label === null && "a label", !reason && "why they differ"].filter(Boolean).join(", and ");
       $("unsaved").textContent = `Not saved: choose ${lacking}.`;
       return ($("unsaved").hidden = false);
     }

@@ -16,6 +16,7 @@ import numpy as np
 
 from judgebench.alignment.annotators import AGREEMENT_STATISTICS, Votes
 from judgebench.alignment.caveats import odd_uses
+from judgebench.alignment.several import EVERYBODY, several
 from judgebench.annotation.export import key_of, rows_of
 from judgebench.annotation.screens import (
     CANNOT_TELL,
@@ -37,7 +38,6 @@ from judgebench.results.rows import Results, Row
 from judgebench.results.shown import Shown
 from judgebench.results.tables import DASH
 from judgebench.rubric import Metric, Rubric
-from judgebench.stats.arrays import value_counts
 from judgebench.stats.intervals import clopper_pearson
 from judgebench.stats.resample import Resampling
 from judgebench.studies.study import Study, study_of
@@ -49,6 +49,7 @@ _TOGETHER, _MOST_GROUPS = 10, 12  # items in a group whose agreement is shown, a
 Place = tuple[str, str]  # a screen and a field on it
 _RANKING = "ranking"  # the task whose last label is no severe one
 _AGREEMENT = [AGREEMENT_STATISTICS[key] for key in ("alpha", "observed")]
+_OF_SETS = ("hit", "coverage")  # in their place where several labels may be right
 _COUNTS = ("Done", "Of", "Skipped", "Cannot tell", "Seconds per item")
 _PROGRESS = Layout("progress", "Progress", ("Annotator",), beside=_COUNTS)
 _BY = ("metric", "round")
@@ -243,12 +244,10 @@ class Collected(Shown):
     def agreement(self) -> Results:
         """The agreement of annotators, metric by metric, in each round."""
         rows = (
-            Row("agreement", one.key, one.formula(votes), "", metric.id, {"round": name})
+            Row("agreement", key, estimate, "", metric.id, {"round": name})
             for name in filter(self.in_round, _ROUNDS)
             for metric, study in self._metrics(self.in_round(name))
-            for votes in [Votes(study, metric, study.humans[metric.id].made.values)]
-            for one in _AGREEMENT
-            if one.formula
+            for key, estimate in _agreed(metric, study).items()
         )
         return Results(tuple(rows))
 
@@ -276,7 +275,7 @@ class Collected(Shown):
         hits = defaultdict[tuple[str, str, str], list[bool]](list)
         for who, name, metric, label in self._of_gold:
             of = "qualification" if self.known[name]["first"] else "main"
-            hits[who, metric, of].append(label == self.known[name]["labels"][metric])
+            hits[who, metric, of].append(self._knows(name, metric, label))
         rows = (
             Row(
                 "gold",
@@ -290,11 +289,15 @@ class Collected(Shown):
         )
         return Results(tuple(rows))
 
+    def _knows(self, name: str, metric: str, label: str) -> bool:
+        field, known = self.screens[name].field(metric), self.known[name]["labels"][metric]
+        return field is not None and sorted(field.given_in(label)) == sorted(field.given_in(known))
+
     def _missed(self) -> Iterator[dict[str, Any]]:
         """The gold items on which somebody gave another label than the known one, and who did."""
         missed = defaultdict[tuple[str, str], dict[str, str]](dict)
         for who, name, metric, label in self._of_gold:
-            if label != self.known[name]["labels"][metric]:
+            if not self._knows(name, metric, label):
                 missed[name, metric][who] = label
         for (name, metric), said in sorted(missed.items()):
             about = {"screen": name, "metric": metric, "known": self.known[name]["labels"][metric]}
@@ -312,8 +315,10 @@ class Collected(Shown):
             for at in third.keys() & self.labels.keys():
                 for field in self.screens[at[1]].asked(self.labels[at]):
                     label = self.labels[at].get(field.key)
-                    if field.metric == metric.id and label in metric.label_texts:
-                        counts[third[at]][metric.index(label)] += 1
+                    for place in (
+                        metric.places(label) if field.metric == metric.id and label else ()
+                    ):
+                        counts[third[at]][place] += 1
             if any(map(any, counts)):
                 yield {"metric": metric.id, "labels": metric.label_texts, "thirds": counts}
 
@@ -328,19 +333,17 @@ class Collected(Shown):
         of = np.array_split(np.array(order), min(_MOST_GROUPS, groups)) if groups > 1 else []
         for group in map(np.ndarray.tolist, of):
             for metric, study in self._metrics({*group}):
-                votes = Votes(study, metric, study.humans[metric.id].made.values)
-                for one in _AGREEMENT[1:]:
-                    if one.formula:
-                        at = {"metric": metric.id, "from": ended[group[0]], "to": ended[group[-1]]}
-                        yield at | asdict(one.formula(votes))
+                found = _agreed(metric, study)
+                at = {"metric": metric.id, "from": ended[group[0]], "to": ended[group[-1]]}
+                yield at | asdict(found["hit" if metric.several else "observed"])
 
     def _severe(self, screens: set[str]) -> Iterator[dict[str, Any]]:
         """On how many of these items somebody, and more than half, gave the most severe label."""
         for metric, study in self._metrics(screens) if self.meta.get("task") != _RANKING else ():
             if metric.most_severe:
-                values = study.humans[metric.id].ratings.values
-                severe = (values == len(metric.labels) - 1).sum(axis=1)
-                most = 2 * severe > (values >= 0).sum(axis=1)
+                ratings = study.humans[metric.id].ratings
+                severe = ratings.named(len(metric.labels))[..., -1].sum(axis=1)
+                most = 2 * severe > (ratings.values >= 0).sum(axis=1)
                 found = {"metric": metric.id, "label": metric.most_severe, "of": len(study.answers)}
                 yield {**found, "somebody": int((severe > 0).sum()), "most": int(most.sum())}
 
@@ -386,7 +389,7 @@ class Collected(Shown):
     def _gave(self, who: str, screen: Screen, metric: str, label: str) -> bool:
         given = self.labels.get((who, screen.id), {})
         asked = (field for field in screen.asked(given) if metric in ("", field.metric))
-        return any(given.get(field.key) == label for field in asked)
+        return any(label in field.given_in(given.get(field.key)) for field in asked)
 
     def _whole(self, name: str) -> dict[str, Any]:
         screen, people = self.screens[name], (*self.assigned, ADJUDICATED)
@@ -436,23 +439,24 @@ class Collected(Shown):
     # --- what annotators disagree on --------------------------------------------------------------
 
     @cached_property
-    def _splits(self) -> list[tuple[Place, Metric, Sequence[int], Given | None]]:
-        """The places where labels differ: the place, the metric, the labels as indices, ascending,
-        and the adjudication. First come those without one, of these the most severe."""
+    def _splits(self) -> list[tuple[Place, Metric, Given | None]]:
+        """The places where labels differ, the metric and the adjudication. First come those without
+        one, of these the most severe."""
         lead = (one for one in self.given if one.annotator == ADJUDICATED)
         settled = {(one.screen, one.field): one for one in lead if one.label is not None}
         found = []
         for metric, study in self._metrics():
             ratings, k = study.humans[metric.id].ratings, len(metric.labels)
             severity = metric.severities if metric.kind == "ordinal" else (0,) * k
-            several = (value_counts(ratings.values, k) > 0).sum(axis=1) > 1
-            for row in ratings.rows[several].tolist():
+            counts, of = ratings.named(k).sum(axis=1), (ratings.values >= 0).sum(axis=1)
+            differ = ((counts > 0) & (counts < of[:, None])).any(axis=1)
+            for row, named in zip(ratings.rows[differ].tolist(), counts[differ] > 0, strict=True):
                 screen, _, about = study.answers[row].item_id.partition("@")
                 place = screen, f"{metric.id}@{about}" if about else metric.id
-                labels = sorted(label for _, label in ratings.given(row))
+                labels = np.flatnonzero(named)
                 least, worst = (severity[labels[i]] / (severity[-1] or 1) for i in (0, -1))
                 turn = (place in settled, -worst, least - worst)
-                found.append((turn, (place, metric, labels, settled.get(place))))
+                found.append((turn, (place, metric, settled.get(place))))
         return [split for _, split in sorted(found, key=lambda one: one[0])]
 
     @property
@@ -468,20 +472,20 @@ class Collected(Shown):
             if one.remark and who != ADJUDICATED:
                 remarks[name].append(one.remark)
         found = []
-        for (name, key), metric, labels, given in self._splits[:MOST_LISTED]:
+        for (name, key), metric, given in self._splits[:MOST_LISTED]:
             screen = self.screens[name]
             shown = screen.shown_to(ADJUDICATED, self.meta.get("seed", 0), screen.parts - 1)
             asked = next(field for field in shown["fields"] if field["key"] == key)
             about = {"screen": name, "hash": screen.hash, "metric": metric.id, "field": asked}
             about["sections"] = shown["sections"]
-            about["labels"] = [metric.label_texts[i] for i in labels]
             given_by = {who: self.labels.get((who, name), {}).get(key) for who in self.assigned}
-            said = [
-                (metric.index(label), self._quotes(who, name, key))
+            said = sorted(
+                (places, label, self._quotes(who, name, key))
                 for who, label in given_by.items()
-                if label in metric.label_texts
-            ]
-            about["quotes"] = [quotes for _, quotes in sorted(said)]
+                if label and (places := metric.places(label))
+            )
+            about["labels"] = [label for _, label, _ in said]
+            about["quotes"] = [quotes for *_, quotes in said]
             about["remarks"] = sorted(remarks[name])
             found.append({**about, "adjudication": given and asdict(given)})
         return found
@@ -490,7 +494,7 @@ class Collected(Shown):
         """The number of disagreements on each metric, and the reasons of those that are
         adjudicated."""
         for name in self.titles:
-            if own := [given for _, metric, _, given in self._splits if metric.id == name]:
+            if own := [given for _, metric, given in self._splits if metric.id == name]:
                 reasons = Counter(given.reason for given in own if given)
                 yield {"metric": name, "of": len(own), "reasons": reasons}
 
@@ -530,9 +534,11 @@ class Collected(Shown):
             if name == now
         ]  # fmt: skip
         numbers = (*(one.heading for one in _AGREEMENT), "Severe: by somebody", "by most")
-        note = "In brackets: 95 % intervals, by resampling whole groups of items."
+        notes = ["In brackets: 95 % intervals, by resampling whole groups of items."]
+        if sets := [self.titles[m.id] for m in self.rubric if m.several and m.id in self.titles]:
+            notes.append(f"{listed(sets)}: in place of them, hit and coverage of several labels.")
         title = f"Agreement in the {now} round"
-        agreement = Layout(title.lower(), title, ("Metric",), (note,), numbers).listing(agreed)
+        agreement = Layout(title.lower(), title, ("Metric",), (*notes,), numbers).listing(agreed)
         found = self.gold.pivot("gold", "who", "metric", "round")
         hits = {at: row["hits"] for at, row in found.items()}
         gold = [
@@ -565,10 +571,21 @@ def _item(screen: str, field: Field) -> str:
     return f"{screen}@{field.about}"
 
 
+def _agreed(metric: Metric, study: Study) -> dict[str, Estimate]:
+    """Statistics of everybody's agreement: other ones where several labels may be right."""
+    if metric.several:
+        rows = {
+            row.statistic: row.estimate for row in several(study, metric) if row["who"] == EVERYBODY
+        }
+        return {key: rows.get(key, Estimate(None, reason="no label yet")) for key in _OF_SETS}
+    votes = Votes(study, metric, study.humans[metric.id].made.values)
+    return {one.key: one.formula(votes) for one in _AGREEMENT if one.formula}
+
+
 def _distribution(metric: Metric, study: Study) -> dict[str, Any]:
     """The counts of each label by person, in both rounds, and who uses them as nobody else."""
     humans = study.humans[metric.id]
-    counts = value_counts(humans.ratings.values.T, len(metric.labels)).tolist()
+    counts = humans.ratings.named(len(metric.labels)).sum(axis=0).tolist()
     people = dict(zip(humans.ratings.annotators, counts, strict=True))
     about = {"metric": metric.id, "labels": metric.label_texts}
     return {**about, "people": people, "odd": list(odd_uses(humans))}

@@ -10,10 +10,11 @@ from functools import cached_property
 from typing import Any, Literal
 
 from pydantic import Field as Limits
-from pydantic import TypeAdapter, ValidationError
+from pydantic import SerializerFunctionWrapHandler, TypeAdapter, ValidationError, model_serializer
 
 from judgebench.people.markdown import markdown_tree
 from judgebench.records import content_hash
+from judgebench.rubric import BETWEEN
 from judgebench.yaml_file import Strict
 
 LETTERS = string.ascii_uppercase
@@ -67,7 +68,8 @@ class Field(Strict):
 
     `metric` is what figures are grouped by, least severe option first where `ordinal`; `about`
     tells apart the fields of one metric. `when` names another field and its label: only then is
-    this one asked. Where `prefers`, the first two options are for the texts in slots 0 and 1.
+    this one asked. Where `prefers`, the first two options are for the texts in slots 0 and 1. Of
+    the first `together` options several may be given, with ` | ` between them.
     """
 
     metric: str
@@ -81,6 +83,12 @@ class Field(Strict):
     required: bool = True
     when: tuple[str, str] | None = None
     prefers: bool = False
+    together: int = 0
+
+    @model_serializer(mode="wrap")
+    def _as_before(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        # So that the hash of a screen is what it was before several could be given together.
+        return {k: v for k, v in plain(self).items() if v or k != "together"}
 
     @property
     def key(self) -> str:
@@ -91,6 +99,18 @@ class Field(Strict):
     def values(self) -> tuple[str, ...]:
         """The labels that may be given."""
         return tuple(option.value for option in self.options)
+
+    def given_in(self, label: str | None) -> list[str]:
+        """The labels that were given as one, in the order of giving."""
+        if label is None:
+            return []
+        return label.split(BETWEEN) if self.together else [label]
+
+    def admits(self, label: str) -> bool:
+        """True where the label is among the options, or each of several once."""
+        given = self.given_in(label)
+        several = {*given} <= {*self.values[: self.together]} and len({*given}) == len(given)
+        return several or label in self.values
 
 
 class Screen(Strict):
@@ -219,4 +239,5 @@ def _shown_field(field: Field, letter: Mapping[int, str]) -> dict[str, Any]:
         "part": field.part,
         "required": field.required,
         "when": field.when,
+        "together": field.together,
     }

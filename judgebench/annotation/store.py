@@ -576,7 +576,7 @@ def _refusal(event: Event, screen: Screen, labels: Labels, every: bool) -> str:
         return (
             "" if event.label is None or spans_in(screen, event.label) else "is no part of a text"
         )
-    if event.label and field.options and event.label not in field.values:
+    if event.label and field.options and not field.admits(event.label):
         return "is no label"
     return ""
 

@@ -25,6 +25,7 @@ from judgebench.stats.consensus import (
     most_probable_label,
     why_no_model,
 )
+from judgebench.stats.response_sets import members
 
 # YAML reads `yes` as true.
 _YES_OR_NO = BeforeValidator(
@@ -201,6 +202,13 @@ class Ratings:
             return []
         labels = zip(self.annotators, self.values[place].tolist(), strict=True)
         return [(annotator, label) for annotator, label in labels if label >= 0]
+
+    def named(self, k: int) -> NDArray[np.bool_]:
+        """True where an annotator gave one of the k labels, alone or among several: (rated,
+        annotators, k)."""
+        if self.sets is not None:
+            return members(self.sets, k)
+        return np.asarray(self.values[..., None] == np.arange(k))
 
     def with_blanks(self, policy: BlankPolicy) -> IntArray:
         """`values`, with blank cells left missing or read as the least severe label."""
