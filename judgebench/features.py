@@ -12,7 +12,8 @@ from importlib import import_module
 from typing import Any
 
 WINGS = {
-    "annotate": "annotation", "audit": "published", "compare": "comparison", "decide": "decisions",
+    "annotate": "annotation", "audit": "published", "certificate": "certificate",
+    "compare": "comparison", "decide": "decisions",
     "estimate": "rates",
     "preferences": "preferences", "ranking": "ranking", "scorers": "scorers",
     "stress": "stress_tests", "tuning": "tuning",

@@ -7,12 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from judgebench.data.findings import nearest
 from judgebench.decisions.kinds import KINDS
 from judgebench.decisions.rule import DecisionRule
-from judgebench.errors import Problem, raise_any
+from judgebench.errors import Problem, SetupError, raise_any
+from judgebench.features import contributed
 from judgebench.records import SEVERAL, Estimate, Kind
 from judgebench.results.rows import Results, Row
 from judgebench.results.shown import Shown
@@ -20,6 +21,9 @@ from judgebench.results.tables import NO_REASON
 from judgebench.rubric import Rubric
 from judgebench.stats.thresholds import Choice, Point
 from judgebench.words import percent
+
+if TYPE_CHECKING:
+    from judgebench.studies.study import Study
 
 EVERY = "any"  # as the metric of a triage curve: severe on any metric
 MORE_DATA = (
@@ -211,6 +215,14 @@ class TriageCurve:
             yield Row("triage_point", "caught", point.caught, *about, at)
 
 
+@dataclass(frozen=True)
+class Basis:
+    """What a decision rests on: a study, and the rows of a stress test where there was one."""
+
+    study: Study
+    stress: Results | None = None
+
+
 @dataclass(frozen=True, repr=False)
 class Decisions(Shown):
     """Everything that `judgebench decide` says.
@@ -239,6 +251,23 @@ class Decisions(Shown):
     blind: str = "unknown"
     headline: str = ""
     n_answers: int = 0
+    basis: Basis | None = field(default=None, repr=False, compare=False)
+
+    def certificate(self, judge: str = "", **terms: Any) -> Any:
+        """A certificate of this decision on the judge of that name, or on the only judge.
+
+        The terms, all optional: verdicts on the same answers `again` (studies or tables), which
+        measure the judge's own noise; `with_anchors` keeps the texts of the answers that are to be
+        judged again; `key` is a file with a private key that signs it; `now` is its time. It has a
+        `write(path)`. Raises SetupError where no metric has the outcome REPLACE or ASSIST.
+        """
+        makers = contributed("certify")
+        if not makers or self.basis is None:
+            message = "this installation of judgebench lacks judgebench/certificate"
+            raise SetupError(message if not makers else "the decision was made without a study")
+        rule = self.rule.model_dump(mode="json")
+        study, stress = self.basis.study, self.basis.stress
+        return makers[0](study, judge, self.results, stress, rule, terms)
 
     @property
     def titles(self) -> Mapping[str, str]:

@@ -94,6 +94,16 @@ class AlternativeTestRule(Strict):
     guard: float = Field(default=0.05, gt=0, lt=1)
 
 
+class CertificateRule(Strict):
+    """Until when a certificate holds: for so many `days`, judged `answers` and changes of the model
+    that says to reply (None: without limit). Up to `anchors` answers are judged again."""
+
+    days: int | None = Field(default=180, ge=1)
+    answers: int | None = Field(default=None, ge=1)
+    model_changes: int | None = Field(default=0, ge=0)
+    anchors: int = Field(default=200, ge=1)
+
+
 class DecisionRule(Strict):
     """The keys of a rule file, every one of them optional.
 
@@ -118,6 +128,7 @@ class DecisionRule(Strict):
     family: bool = False
     plan: PlanRule = PlanRule()
     alternative_test: AlternativeTestRule = AlternativeTestRule()
+    certificate: CertificateRule = CertificateRule()
 
     def severe_index(self, metric: Metric) -> int | None:
         """The index of the least severe label that counts as severe; None for a nominal metric."""

@@ -1,0 +1,1 @@
+"""Certificates of judges, which expire: issued with a decision, watched, and renewed."""

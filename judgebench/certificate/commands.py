@@ -1,0 +1,5 @@
+"""`judgebench certificate` and `judgebench watch`."""
+
+from judgebench.cli.options import Commands
+
+commands = Commands()

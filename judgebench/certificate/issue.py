@@ -1,0 +1,281 @@
+"""A certificate of a judge, from the study and the decision that it rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import judgebench
+from judgebench.certificate import levels
+from judgebench.certificate.reading import rows_of
+from judgebench.certificate.record import (
+    CERTIFIED,
+    Anchor,
+    Certificate,
+    CertifiedMetric,
+    Judged,
+    Labelled,
+    Noise,
+    Shown,
+    Validity,
+    Watched,
+    sealed,
+)
+from judgebench.certificate.seen import (
+    AGREEMENT,
+    BASELINE,
+    BY_CHANCE,
+    BY_SEVERITY,
+    FAILURES,
+    MISSED,
+    RECALL,
+    SENT,
+    Seen,
+    judge_of,
+    noise,
+    noise_of,
+    population_of,
+    seen_of,
+    values_of,
+    watched,
+)
+from judgebench.errors import Problem, SetupError
+from judgebench.records import content_hash
+from judgebench.results.rows import Results, Row
+from judgebench.rubric import Metric
+from judgebench.stats.arrays import FloatArray
+from judgebench.studies.study import JudgeVerdicts, Study
+
+_SAME_AGAIN = "self-consistency"  # the recipe of a stress test that judges the same answer again
+
+
+@dataclass(frozen=True)
+class Terms:
+    """How a certificate is issued: with verdicts of the same judge on the same answers `again`
+    (studies or tables), with the texts of its anchors, signed by the private key in the file `key`,
+    at the time `now` (default: now)."""
+
+    again: Sequence[Any] = ()
+    with_anchors: bool = False
+    key: Path | None = None
+    now: datetime | None = None
+
+
+def issue(
+    study: Study, name: str, decided: Results, stress: Results | None, rule: Mapping[str, Any],
+    terms: Terms = Terms(),
+) -> Certificate:  # fmt: skip
+    """The certificate of the judge of that name; of the only one, where the name is empty.
+
+    Raises SetupError for another name, and where no metric has the outcome REPLACE or ASSIST.
+    """
+    judge = judge_of(study, name)
+    rows = seen_of(study, judge)
+    metrics = {
+        m.id: _decided(study, judge, m, decided, rule)
+        for m in study.rubric.metrics
+        if judge.judges(m)
+    }
+    certified = [m for m, one in metrics.items() if one.outcome in CERTIFIED]
+    if not certified:
+        told = ", ".join(f"{one.title}: {one.outcome}" for one in metrics.values())
+        message = "nothing to certify: no metric is decided REPLACE or ASSIST"
+        raise SetupError(Problem(message, field=judge.name, found=told))
+    again = [r for one in terms.again for r in rows_of(one, study.rubric, judge.name)]
+    for metric_id in certified:
+        one = metrics[metric_id]
+        metrics[metric_id] = one.model_copy(update={
+            "watched": tuple(_watched(study, judge, rows, metric_id, one, rule)),
+            "noise": _noise(rows, again, metric_id, judge.name, stress, len(certified)),
+        })  # fmt: skip
+    now = (terms.now or datetime.now(UTC)).replace(microsecond=0)
+    asked = rule["certificate"]
+    until = None if asked["days"] is None else now + timedelta(days=asked["days"])
+    made = Certificate(
+        study=study.name, issued=now, judgebench=judgebench.__version__,
+        judge=Judged(
+            name=judge.name, signature=judge.signature, about=_plain(judge.about or {}),
+            models=tuple(sorted({row.model for row in rows if row.model})),
+        ),
+        rubric=study.rubric.model_dump(mode="json"), rule=_plain(rule),
+        labels=Labelled(
+            annotators=len(study.makers), labels=study.n_labels, rule=study.config.rule,
+            blind=study.config.blind,
+        ),
+        metrics=metrics, population=population_of(rows),
+        anchors=tuple(_anchors(study, rows, certified, asked["anchors"], terms.with_anchors)),
+        valid=Validity(
+            until=until, answers=asked["answers"], model_changes=asked["model_changes"]
+        ),
+    )  # fmt: skip
+    return sealed(made, terms.key)
+
+
+def certify(
+    study: Study, name: str, decided: Results, stress: Results | None, rule: Mapping[str, Any],
+    terms: Mapping[str, Any],
+) -> Certificate:  # fmt: skip
+    """The certificate that `issue` makes on Terms of these names."""
+    key = Path(terms["key"]) if terms.get("key") else None
+    return issue(study, name, decided, stress, rule, Terms(**{**terms, "key": key}))
+
+
+def _plain(value: Any) -> Any:
+    """The value as JSON holds it."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    return value if isinstance(value, str | int | float | bool | None) else str(value)
+
+
+def _decided(
+    study: Study, judge: JudgeVerdicts, metric: Metric, decided: Results, rule: Mapping[str, Any]
+) -> CertifiedMetric:
+    """The decision with its conditions."""
+    about = {"judge": judge.name, "metric": metric.id}
+    decision = decided.select("decision", **about)[0]
+    rows = decided.select("condition", **about)
+    triage = decided.select("triage", "expected_sent", **about)[:1]
+    severe = rule["severe_from"].get(metric.id, metric.label_texts[-1])
+    return CertifiedMetric(
+        title=metric.title, outcome=decision["outcome"], reason=decision.estimate.reason,
+        conditions=tuple(_shown(row) for row in rows if not row["who"]),
+        severe_from=severe if metric.kind == "ordinal" else "",
+        signal=triage[0]["signal"] if triage else "",
+        threshold=float(triage[0].keys["threshold"]) if triage else None,
+    )  # fmt: skip
+
+
+def _shown(row: Row) -> Shown:
+    e = row.estimate
+    value, low, high = (None if x is None else round(x, 6) for x in (e.value, e.low, e.high))
+    return Shown(
+        outcome=row["outcome"], key=row.statistic, title=row["title"], state=row["state"],
+        value=value, low=low, high=high, n=e.n, bound=round(float(row.keys["bound"]), 6),
+        at_least=row["at_least"] == "true",
+    )  # fmt: skip
+
+
+def _watched(
+    study: Study, judge: JudgeVerdicts, rows: Sequence[Seen], metric_id: str,
+    about: CertifiedMetric, rule: Mapping[str, Any],
+) -> Iterator[Watched]:  # fmt: skip
+    """What fresh labels and verdicts can say of the conditions that were met, as shares."""
+    metric = study.humans[metric_id].metric
+
+    def now(key: str) -> FloatArray:
+        return values_of(rows, metric_id, about, metric, key)
+
+    found = list[Watched]()
+    if about.outcome == "REPLACE":
+        x, replace = now(AGREEMENT), rule["replace"]
+        among, margin = _among(rows, metric_id), _bound(about, "humans_accuracy")
+        if len(x) and among is not None and margin is not None:
+            title = "agreement with an annotator"
+            found.append(watched(AGREEMENT, title, x, among + margin))
+        if len(x) and (best := _best_baseline(study, judge, rows, metric_id)):
+            title = f"the same, beside the baseline {best[0]}"
+            found.append(watched(BASELINE, title, x, best[1]))
+        x = now(RECALL) if about.severe_from else np.array([])
+        if len(x) and (caught := _caught(about, "severe_recall", x)):
+            title = "finds of what an annotator calls severe"
+            found.append(watched(RECALL, title, x, caught))
+        title = "answers without a label"
+        found.append(watched(FAILURES, title, now(FAILURES), replace["failures"], at_least=False))
+    elif about.signal in (BY_SEVERITY, BY_CHANCE):
+        x, assist = now(MISSED), rule["assist"]
+        if len(x) and (caught := _caught(about, "missed", 1 - x)):
+            title = "misses of what an annotator calls severe"
+            found.append(watched(MISSED, title, x, 1 - caught, at_least=False))
+        title = "answers sent to humans"
+        found.append(watched(SENT, title, now(SENT), assist["sent"], at_least=False))
+    yield from (w for w in found if w.value > w.bound or (not w.at_least and w.value < w.bound))
+
+
+def _caught(about: CertifiedMetric, key: str, x: FloatArray) -> float | None:
+    """The least share of what one annotator calls severe that must be caught, where `x` (n,) is
+    caught now: as much less as the bound of the condition, which is about the consensus, allows. A
+    part of what one annotator calls severe is not, and that part stays."""
+    c = next((c for c in about.conditions if c.key == key and c.value is not None), None)
+    if c is None or c.value is None:
+        return None
+    value, bound = (c.value, c.bound) if c.at_least else (1 - c.value, 1 - c.bound)
+    return float(x.mean()) * bound / value if value > 0 else None
+
+
+def _among(rows: Sequence[Seen], metric: str) -> float | None:
+    """How often two annotators of an answer agree (mean over answers); None where none has two."""
+    shares = []
+    for row in rows:
+        given = [*row.labels.get(metric, {}).values()]
+        if (n := len(given)) > 1:
+            same = sum(given.count(label) - 1 for label in given)
+            shares.append(same / (n * (n - 1)))
+    return float(np.mean(shares)) if shares else None
+
+
+def _bound(about: CertifiedMetric, key: str) -> float | None:
+    return next((c.bound for c in about.conditions if c.key == key), None)
+
+
+def _best_baseline(
+    study: Study, judge: JudgeVerdicts, rows: Sequence[Seen], metric: str
+) -> tuple[str, float] | None:
+    """The baseline that agrees the most often with an annotator, and how often."""
+    texts, given = study.humans[metric].metric.label_texts, {r.item: r.labels for r in rows}
+    found: dict[str, float] = {}
+    for control in study.controls:
+        labels = study.judged(control, study.humans[metric].metric)
+        shares = [
+            np.mean([label == (texts[labels[row]] if labels[row] >= 0 else "") for label in people])
+            for row, item in enumerate(study.answers.item_ids())
+            if (people := [*given.get(item, {}).get(metric, {}).values()])
+        ]
+        if shares:
+            found[control.name] = float(np.mean(shares))
+    return max(found.items(), key=lambda one: one[1]) if found else None
+
+
+def _noise(
+    rows: Sequence[Seen], again: Sequence[Seen], metric: str, judge: str, stress: Results | None,
+    metrics: int,
+) -> Noise:  # fmt: skip
+    """The noise by verdicts on the same answers again, else by a stress test that judged them
+    again."""
+    alpha = levels.NOISE / metrics
+    if again:
+        return noise_of({row.item: row for row in rows}, again, metric, alpha)
+    about = {"judge": judge, "metric": metric, "recipe": _SAME_AGAIN}
+    kept = stress.select("invariance", "robustness", **about) if stress else []
+    e = kept[0].estimate if kept else None
+    pairs, value = (0, 1.0) if e is None or e.value is None else (e.n, e.value)
+    return noise(pairs, round(pairs * (1 - value)), alpha)
+
+
+def _anchors(
+    study: Study, rows: Sequence[Seen], metrics: Sequence[str], n: int, texts: bool
+) -> Iterator[Anchor]:
+    """Up to n answers with human labels, drawn at random by their ids."""
+    labelled = [row for row in rows if any(row.labels.get(m) for m in metrics)]
+    drawn = sorted(labelled, key=lambda row: content_hash(["anchor", row.item]))[:n]
+    place = {item: row for row, item in enumerate(study.answers.item_ids())}
+    for row in sorted(drawn, key=lambda row: place[row.item]):
+        answer = study.answers[place[row.item]]
+        read = {"question": answer.question, "text": answer.text, "reference": answer.reference}
+        people = {a: str(i) for i, a in enumerate(study.makers, start=1)}
+        yield Anchor(
+            id=row.item, hash=row.hash, group=row.group, system=row.system,
+            verdicts={m: row.verdicts.get(m, "") for m in metrics},
+            labels={
+                m: {people[a]: label for a, label in row.labels[m].items() if a in people}
+                for m in metrics
+                if m in row.labels
+            },
+            **(read if texts else {}),
+        )  # fmt: skip

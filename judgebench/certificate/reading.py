@@ -1,0 +1,174 @@
+"""What is new, as rows: of a study, or of tables of verdicts and of human labels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from judgebench.certificate.record import Certificate
+from judgebench.certificate.seen import Seen, hash_of_text, judge_of, seen_of
+from judgebench.data.columns import Columns, read_columns
+from judgebench.data.findings import Findings
+from judgebench.data.gather import Collected, VerdictSource
+from judgebench.data.guess import plain_name, roles_by_name
+from judgebench.data.load import read_into, read_verdicts
+from judgebench.errors import Problem, SetupError, raise_any
+from judgebench.records import CHANCES, WEIGHTS, Answer
+from judgebench.rubric import Rubric
+from judgebench.studies.study import Study
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Rows from one place, which `source` names; empty where nothing does."""
+
+    rows: Sequence[Seen]
+    source: str = ""
+
+
+_MODEL = ("model", "model_version", "fingerprint")
+
+
+def batches(given: Sequence[Any], certificate: Certificate) -> list[Batch]:
+    """The rows of studies and tables, in their order. Human labels (a column `annotator`) belong to
+    the verdicts of any other table. Raises SetupError with every problem of all tables, and for
+    labels without any verdict."""
+    rubric, name = certificate.of_rubric, certificate.judge.name
+    found, labels, problems = list[Batch](), list[_Labels](), list[Problem]()
+    for one in given:
+        try:
+            if isinstance(one, Study):
+                _check(one.rubric, certificate)
+                source = one.run and f"{one.name}, {one.run}"
+                found.append(Batch(rows_of(one, rubric, name), source))
+                continue
+            columns = _columns(one)
+            if "annotator" in roles_by_name(columns.cells):
+                labels.append(_labels(one, columns, rubric))
+            else:
+                source = str(Path(one).resolve()) if isinstance(one, str | Path) else ""
+                found.append(Batch([*_verdicts(one, columns, rubric, name)], source))
+        except SetupError as error:
+            problems += error.problems
+    raise_any(problems)
+    if labels and not found:
+        message = "holds labels alone: give the judge's verdicts on these answers beside it"
+        raise SetupError(Problem(message, labels[0].file))
+    return [Batch([_with(row, labels) for row in one.rows], one.source) for one in found]
+
+
+def rows_of(one: Any, rubric: Rubric, name: str) -> list[Seen]:
+    """The verdicts of the judge of that name in a study or a table."""
+    if isinstance(one, Study):
+        return seen_of(one, judge_of(one, name))
+    return [*_verdicts(one, _columns(one), rubric, name)]
+
+
+def _columns(table: Any) -> Columns:
+    return read_columns(table, name=Path(table).name if isinstance(table, str | Path) else "table")
+
+
+def _check(rubric: Rubric, certificate: Certificate) -> None:
+    """Raises SetupError where a certified metric has other labels, or is not there."""
+    known, theirs = certificate.of_rubric, {m.id: m for m in rubric.metrics}
+    problems = []
+    for metric in (m for m in known.metrics if m.id in certificate.certified):
+        other = theirs.get(metric.id)
+        if other is None or [*other.label_texts] != [*metric.label_texts]:
+            found = " < ".join(other.label_texts) if other else "no such metric"
+            message = "the labels are not those of the certificate"
+            allowed = " < ".join(metric.label_texts)
+            problems.append(Problem(message, "", None, metric.id, found, allowed))
+    raise_any(problems)
+
+
+def _verdicts(table: Any, columns: Columns, rubric: Rubric, name: str) -> Iterator[Seen]:
+    """The rows of a table of verdicts; what it says of answers beside them is theirs."""
+    given = Path(table) if isinstance(table, str) else table
+    judges = read_verdicts(VerdictSource([given]), rubric, ()).judges
+    if name not in judges and len(judges) != 1:
+        message, found = "has no verdict of the certified judge", ", ".join(judges)
+        raise SetupError(Problem(message, columns.file, None, "judge", found, name))
+    told = _told(columns, (*_MODEL, *CHANCES, *WEIGHTS))
+    for item, rows in (judges.get(name) or next(iter(judges.values()))).items():
+        of, about = dict(rows), told.get(item, {})
+        text = about.get("text", "")
+        answer = Answer(
+            item, text, about.get("question", ""), about.get("system", ""),
+            about.get("reference") or None, about.get("group", ""),
+        )  # fmt: skip
+        yield Seen(
+            item, answer.group, answer.system, hash_of_text(answer),
+            len(text) if text else None,
+            {m: said.label or "" for m, said in of.items()},
+            {m: said.probabilities or {} for m, said in of.items()},
+            {}, _chance(about, columns.file),
+            next((about[key] for key in _MODEL if about.get(key)), ""),
+        )  # fmt: skip
+
+
+def _told(columns: Columns, others: Sequence[str]) -> dict[str, dict[str, str]]:
+    """The cells of each item by their role, and those of other columns by their names."""
+    roles = roles_by_name(columns.cells)
+    ids = columns.cells[roles["item_id"]] if "item_id" in roles else ()
+    plain = {plain_name(column): column for column in columns.cells}
+    named = {**roles, **{name: plain[name] for name in others if name in plain}}
+    return {
+        item: {role: columns.cells[column][place] for role, column in named.items()}
+        for place, item in enumerate(ids)
+    }
+
+
+def _chance(about: Mapping[str, str], file: str) -> float:
+    """The chance to be labelled; 1 where none is given. Raises SetupError where it is no number
+    above 0."""
+    for names, turned in ((CHANCES, False), (WEIGHTS, True)):
+        for name in names:
+            if cell := about.get(name):
+                try:
+                    value = float(cell)
+                except ValueError:
+                    value = 0.0
+                if not value > 0 or (value > 1 and not turned):
+                    allowed = "a number above 0" + ("" if turned else ", at most 1")
+                    raise SetupError(Problem("is no chance", file, None, name, cell, allowed))
+                return 1 / value if turned else value
+    return 1.0
+
+
+@dataclass(frozen=True)
+class _Labels:
+    """The labels of a table, by item, metric and annotator, and the items' chances."""
+
+    file: str
+    by_item: Mapping[str, Mapping[str, Mapping[str, str]]]
+    chances: Mapping[str, float]
+
+
+def _labels(table: Any, columns: Columns, rubric: Rubric) -> _Labels:
+    gathered = Collected(rubric, rubric, Findings())
+    gathered.without_texts = gathered.people_only = True
+    read_into(gathered, table, "labels")
+    gathered.settle()
+    raise_any(gathered.findings.errors)
+    found: dict[str, dict[str, dict[str, str]]] = {}
+    for one in gathered.human_labels():
+        if one.label is not None and not one.adjudicated:
+            found.setdefault(one.item_id, {}).setdefault(one.metric, {})[one.annotator] = one.label
+    told = _told(columns, (*CHANCES, *WEIGHTS))
+    chances = {item: _chance(about, columns.file) for item, about in told.items()}
+    return _Labels(columns.file, found, chances)
+
+
+def _with(row: Seen, labels: Sequence[_Labels]) -> Seen:
+    """The row with the labels that tables give its item."""
+    for one in labels:
+        if given := one.by_item.get(row.item):
+            both = {m: {**row.labels.get(m, {}), **people} for m, people in given.items()}
+            chance = one.chances.get(row.item, 1.0)
+            row = replace(
+                row, labels={**row.labels, **both}, chance=row.chance if chance == 1 else chance
+            )
+    return row

@@ -1,0 +1,266 @@
+"""Answers with the verdicts of one judge and the labels of people, as a certificate counts them:
+the rows of a study, the features whose shares say what kind of answers they are, and the shares
+that are watched."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+
+from judgebench.certificate.record import CertifiedMetric, Noise, Population, Watched
+from judgebench.errors import Problem, SetupError
+from judgebench.records import (
+    CHANCES,
+    WEIGHTS,
+    Answer,
+    Status,
+    Verdict,
+    canonical_json,
+    columns_named,
+)
+from judgebench.rubric import Metric, Rubric
+from judgebench.stats.arrays import FloatArray
+from judgebench.stats.intervals import clopper_pearson
+from judgebench.studies.answers import likeness
+from judgebench.studies.study import JudgeVerdicts, Study
+
+NO_LABEL = "no label"
+SYSTEM, LENGTH = "system", "length"
+_PARTS = 5  # lengths are told apart by fifths
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One answer with the label of each metric that the judge gave, empty where it gave none, and
+    those of annotators. `hash` is empty and `length` None where the text is not known. `chance` is
+    how likely the answer was to be labelled by people, but for a factor."""
+
+    item: str
+    group: str
+    system: str
+    hash: str
+    length: int | None
+    verdicts: Mapping[str, str]
+    severe: Mapping[str, Mapping[str, float]] = field(default_factory=dict)  # probabilities
+    labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    chance: float = 1.0
+    model: str = ""
+
+
+def judge_of(study: Study, name: str) -> JudgeVerdicts:
+    """The judge of that name; the only one, where it is empty or no other. Raises SetupError."""
+    judges = {judge.name: judge for judge in study.real_judges}
+    if name in judges:
+        return judges[name]
+    if name or len(judges) != 1:
+        message = "is not a judge of the study" if name else "name one of the judges"
+        raise SetupError(Problem(message, "", None, "judge", name, ", ".join(judges)))
+    return next(iter(judges.values()))
+
+
+def seen_of(study: Study, judge: JudgeVerdicts) -> list[Seen]:
+    """Every answer of the study that the judge was asked about, in order."""
+    rows = np.flatnonzero(study.asked(judge)).tolist()
+    labels = {row: _labels(study, row) for row in rows}
+    groups = study.clusters.codes
+    return [
+        _seen(study.answers[row], judge, study.rubric, labels[row], str(groups[row]))
+        for row in rows
+        if judge.verdicts.get(study.answers[row].item_id, _SKIPPED).status != Status.SKIPPED
+    ]
+
+
+def hash_of_text(answer: Answer) -> str:
+    """A hash of question and text, but for white space and case; empty where they say too little to
+    tell."""
+    return f"{found:016x}" if (found := likeness(answer)) else ""
+
+
+def hash_of(parts: Sequence[str]) -> int:
+    """A number of 63 bits."""
+    digest = hashlib.blake2b(canonical_json([*parts]).encode("utf-8", "replace"), digest_size=8)
+    return int.from_bytes(digest.digest(), "big") >> 1
+
+
+_SKIPPED = Verdict("", "", "", "", Status.FAILED)
+
+
+def _seen(
+    answer: Answer, judge: JudgeVerdicts, rubric: Rubric,
+    labels: Mapping[str, Mapping[str, str]], group: str,
+) -> Seen:  # fmt: skip
+    verdict = judge.verdicts.get(answer.item_id, _SKIPPED)
+    metrics = [m.id for m in rubric.metrics if judge.judges(m)]
+    has_text = bool(answer.text or answer.parts)
+    return Seen(
+        answer.item_id, answer.group or group, answer.system,
+        hash_of_text(answer), len(answer.text) if has_text else None,
+        {m: verdict.labels.get(m, "") for m in metrics},
+        verdict.probabilities or {}, labels, _chance(answer.metadata), verdict.model,
+    )  # fmt: skip
+
+
+def _labels(study: Study, row: int) -> dict[str, dict[str, str]]:
+    """The labels of those who make the reference labels, by metric and annotator."""
+    found = {}
+    for metric, humans in study.humans.items():
+        texts = humans.metric.label_texts
+        if given := {a: texts[k] for a, k in humans.made.given(row)}:
+            found[metric] = given
+    return found
+
+
+def _chance(metadata: Mapping[str, str]) -> float:
+    """The chance to be labelled by the columns for it; 1 where there is none."""
+    for names, turned in ((CHANCES, False), (WEIGHTS, True)):
+        for column in columns_named(metadata, names):
+            try:
+                value = float(metadata[column])
+            except ValueError:
+                continue
+            if value > 0:
+                return 1 / value if turned else value
+    return 1.0
+
+
+# ---- what kind of answers these are -------------------------------------------------------------
+
+
+def population_of(rows: Sequence[Seen]) -> Population:
+    """The population that these answers are drawn from, as counts."""
+    lengths = [row.length for row in rows if row.length is not None]
+    inner = np.linspace(0, 1, _PARTS + 1)[1:-1]
+    cuts = tuple(sorted({int(c) for c in np.quantile(lengths, inner)})) if lengths else ()
+    shares: dict[str, Counter[str]] = {}
+    for row in rows:
+        for feature, category in features(row, cuts):
+            shares.setdefault(feature, Counter())[category] += 1
+    if cuts:
+        for category in length_names(cuts):
+            shares[LENGTH][category] += 0
+    plain = {feature: dict(sorted(counts.items())) for feature, counts in shares.items()}
+    return Population(
+        answers=len(rows), questions=len({row.group for row in rows}), shares=plain, cuts=cuts
+    )
+
+
+def features(row: Seen, cuts: Sequence[int]) -> Iterator[tuple[str, str]]:
+    """The features of an answer and their categories."""
+    for metric, label in row.verdicts.items():
+        yield f"label:{metric}", label or NO_LABEL
+    if row.system:
+        yield SYSTEM, row.system
+    if row.length is not None and cuts:
+        yield LENGTH, length_names(cuts)[int(np.searchsorted(cuts, row.length, side="right"))]
+
+
+def length_names(cuts: Sequence[int]) -> list[str]:
+    """The categories of the length.
+
+    >>> length_names([80, 200])
+    ['under 80', '80 to 199', '200 or more']
+    """
+    inner = [f"{a} to {b - 1}" for a, b in pairwise(cuts)]
+    return [f"under {cuts[0]}", *inner, f"{cuts[-1]} or more"]
+
+
+# ---- what is watched ----------------------------------------------------------------------------
+
+BY_SEVERITY, BY_CHANCE = "severity of the label", "probability of a severe label"  # signals
+AGREEMENT, BASELINE = "agreement", "baseline"
+RECALL, MISSED, SENT, FAILURES = "severe_recall", "missed", "sent", "failures"
+AMONG = "among"  # of fresh annotators with each other
+BY_LABELS = (AGREEMENT, BASELINE, RECALL, MISSED)  # the others need no human labels
+
+
+def observed(row: Seen, metric: str, about: CertifiedMetric, of: Metric, key: str) -> float | None:
+    """What the row says of a watched share, from 0 to 1; None where it says nothing."""
+    if metric not in row.verdicts:
+        return None
+    verdict, given = row.verdicts[metric], row.labels.get(metric, {})
+    if key == FAILURES:
+        return float(not verdict)
+    if key == SENT:
+        return float(_sent(row, metric, about, of))
+    if not given:
+        return None
+    if key in (AGREEMENT, BASELINE):
+        return float(np.mean([label == verdict for label in given.values()]))
+    # Of one annotator: new answers may have fewer than those of the certificate, whose consensus
+    # would be another yardstick.
+    one = sorted(given)[hash_of([row.item, metric]) % len(given)]
+    if of.index(given[one]) < of.index(about.severe_from):
+        return None
+    if key == RECALL:
+        return float(bool(verdict) and of.index(verdict) >= of.index(about.severe_from))
+    return float(not _sent(row, metric, about, of))
+
+
+def _sent(row: Seen, metric: str, about: CertifiedMetric, of: Metric) -> bool:
+    """True where a filter sends the answer to humans; what has no label is sent."""
+    if not (verdict := row.verdicts[metric]):
+        return True
+    severe = [label.text for label in of.labels[of.index(about.severe_from) :]]
+    if about.threshold is None:
+        return verdict in severe
+    if about.signal == BY_SEVERITY:
+        return of.severities[of.index(verdict)] >= about.threshold
+    p = row.severe.get(metric, {})
+    return not p or sum(p.get(text, 0.0) for text in severe) >= about.threshold
+
+
+def values_of(
+    rows: Sequence[Seen], metric: str, about: CertifiedMetric, of: Metric, key: str
+) -> FloatArray:
+    """What the rows say of a watched share (n,), one value for each question."""
+    groups: dict[str, list[float]] = {}
+    for row in rows:
+        if (x := observed(row, metric, about, of, key)) is not None:
+            groups.setdefault(row.group, []).append(x)
+    return np.array([np.mean(values) for values in groups.values()])
+
+
+def watched(key: str, title: str, x: FloatArray, bound: float, at_least: bool = True) -> Watched:
+    """A watched share with its value now, in `x` (n,), and the point half-way between the bound and
+    the near limit of its 95 % interval, from which on a warning is due."""
+    value = float(x.mean())
+    half = 1.96 * float(x.std(ddof=1)) / len(x) ** 0.5 if len(x) > 1 else 1.0
+    limit = value - half if at_least else value + half
+    room = limit > bound if at_least else limit < bound
+    near = round((limit + bound) / 2, 6) if room else None
+    return Watched(
+        key=key, title=title, value=round(value, 6), bound=round(bound, 6), near=near,
+        at_least=at_least,
+    )  # fmt: skip
+
+
+def noise_of(first: Mapping[str, Seen], again: Sequence[Seen], metric: str, alpha: float) -> Noise:
+    """How often the judge gives another label when it judges an answer again; the upper limit is
+    one-sided at level alpha."""
+    pairs = [
+        (first[row.item].verdicts.get(metric, ""), row.verdicts[metric])
+        for row in again
+        if row.item in first and metric in row.verdicts
+    ]
+    return noise(len(pairs), sum(a != b for a, b in pairs), alpha)
+
+
+ASSUMED_NOISE = 0.05
+
+
+def noise(pairs: int, changed: int, alpha: float) -> Noise:
+    """The noise with its upper limit; an assumed one where nothing was judged twice."""
+    if not pairs:
+        return Noise(pairs=0, changed=0, most=ASSUMED_NOISE)
+    return Noise(pairs=pairs, changed=changed, most=upper(changed, pairs, alpha))
+
+
+def upper(k: int, n: int, alpha: float) -> float:
+    """The one-sided upper limit of a chance at level alpha (Clopper and Pearson 1934)."""
+    high = clopper_pearson(k, n, 1 - 2 * alpha).high
+    return round(min(1.0, 1.0 if high is None else high), 6)

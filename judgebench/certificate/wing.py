@@ -1,0 +1,12 @@
+"""The certificate wing: a decision that expires, is watched, and is renewed."""
+
+from __future__ import annotations
+
+from judgebench.features import Named
+from judgebench.runs.wing import Wing
+
+WING = Wing(
+    name="certificate",
+    certify=Named("judgebench.certificate.issue:certify"),
+    commands=Named("judgebench.certificate.commands:commands"),
+)
