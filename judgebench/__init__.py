@@ -31,12 +31,16 @@ if TYPE_CHECKING:
     from judgebench.api import open_run as open_run
     from judgebench.api import prefer as prefer
     from judgebench.api import rank as rank
+    from judgebench.api import read_certificate as read_certificate
+    from judgebench.api import renew as renew
+    from judgebench.api import renewal as renewal
     from judgebench.api import report as report
     from judgebench.api import run as run
     from judgebench.api import score as score
     from judgebench.api import stress as stress
     from judgebench.api import study as study
     from judgebench.api import tune as tune
+    from judgebench.api import watch as watch
     from judgebench.decisions.rule import DecisionRule as DecisionRule
     from judgebench.errors import BudgetSpent as BudgetSpent
     from judgebench.errors import DamagedRun as DamagedRun

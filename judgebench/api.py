@@ -30,6 +30,10 @@ if TYPE_CHECKING:
     from judgebench.alignment import Alignment
     from judgebench.annotation.init import Made
     from judgebench.annotation.lead import Collected
+    from judgebench.certificate.record import Certificate
+    from judgebench.certificate.renew import Renewed
+    from judgebench.certificate.result import Watching
+    from judgebench.certificate.watch import Watch
     from judgebench.checks import Outcome
     from judgebench.comparison.result import Comparison
     from judgebench.data.understand import Understood
@@ -733,6 +737,102 @@ def audit(
     return found
 
 
+def read_certificate(path: str | Path) -> Certificate:
+    """The certificate of a judge that is in a file: what was decided, on what answers, and until
+    when it holds. Raises SetupError where it was changed after it was issued.
+
+    >>> import judgebench as jb
+    >>> print(jb.read_certificate("judge.json"))
+    certificate of gpt-4: REPLACE on Safety, until 2027-05-25
+    """
+    _need("certificate")
+    from judgebench.certificate.record import read
+
+    return read(Path(path))
+
+
+def watch(certificate: Certificate | str | Path, state: str | Path | None = "") -> Watch:
+    """Watch whether a certificate still holds: `update` it with new verdicts and labels, today and
+    for months.
+
+    What it has seen is in the file `state`, beside the certificate with the ending `.watch`; with
+    None it is kept in memory. Raises SetupError for a state that is damaged or of another
+    certificate.
+
+    >>> import judgebench as jb
+    >>> watched = jb.watch("judge.json").update("verdicts.csv", "new-labels.csv")
+    >>> watched.state
+    'valid'
+    """
+    _need("certificate")
+    from judgebench.certificate.watch import Watch
+
+    if isinstance(certificate, str | Path):
+        path = Path(certificate)
+        kept = None if state is None else Path(state or path.with_suffix(".watch"))
+        return Watch(read_certificate(path), kept, open_run)
+    if state == "":
+        raise SetupError("say where the state is: a file, or None to keep it in memory")
+    return Watch(certificate, None if state is None else Path(state), open_run)
+
+
+def renewal(
+    certificate: Certificate | str | Path, *new: Given | Study, to: str | Path,
+    annotators: Sequence[str] = (), items: int | None = None, by: str = "random",
+    state: str | Path | None = "",
+) -> str:  # fmt: skip
+    """Draw the answers that are to be labelled before a certificate is renewed, among `new` ones
+    that the judge has judged, into a study for `judgebench annotate` in the folder `to`; say what
+    is in it and why so many.
+
+    They are drawn within each system at random, or with `by="uncertain"` more often where the judge
+    is uncertain, with their chances. Raises SetupError where no new answer has a text.
+    """
+    _need("certificate")
+    from judgebench.certificate.reading import answers_of
+    from judgebench.certificate.renew import write_study
+
+    kept = watch(certificate, state)
+    answers = answers_of(_opened(new), kept.certificate)
+    return write_study(kept.status(), answers, Path(to), annotators, items, by)
+
+
+def renew(
+    certificate: Certificate | str | Path, *new: Given | Study, state: str | Path | None = ""
+) -> Renewed:
+    """Decide again on fresh labels of `new` answers, and on the old ones of the anchors where the
+    watch allows it: the `decisions`, and by `certificate()` the new certificate.
+
+    Raises SetupError without any fresh label, and where a judge that changed has not judged the
+    anchors again.
+    """
+    _need("certificate")
+    import pandas as pd
+
+    from judgebench.certificate.reading import batches
+    from judgebench.certificate.renew import Renewed, plan_of, tables
+    from judgebench.decisions.rule import DecisionRule
+
+    kept = watch(certificate, state)
+    known, said = kept.certificate, kept.status()
+    given = batches(_opened(new), known)
+    found = tables(said, given)
+    rubric = known.of_rubric.only([*known.certified])
+    labels, verdicts = pd.DataFrame(found.labels), pd.DataFrame(found.verdicts)
+    truth = {"rule": known.labels.rule, "blind": found.blind}
+    again = study(labels, verdicts, rubric=rubric, truth=truth)
+    decided = decide(again, rule=DecisionRule.model_validate(known.rule))
+    rows = [row for batch in given for row in batch.rows if row.item not in known.by_id]
+    return Renewed(decided, known, plan_of(said), rows)
+
+
+def _opened(new: Sequence[Given | Study]) -> list[Any]:
+    """The studies of run folders, and everything else as it is."""
+    return [
+        open_run(one) if isinstance(one, str | Path) and Path(one).is_dir() else one for one in new
+    ]
+
+
 def analyse(
     study: Study,
     rule: DecisionRule | str | Path | None = None,
@@ -767,7 +867,14 @@ def analyse(
 
 
 def report(
-    study: Study | Decisions | Alignment | Comparison | Correlations | Consistency | Rates,
+    study: Study
+    | Decisions
+    | Alignment
+    | Comparison
+    | Correlations
+    | Consistency
+    | Rates
+    | Watching,
     folder: str | Path,
     rule: DecisionRule | str | Path | None = None,
     *,

@@ -15,7 +15,7 @@ from pydantic import BeforeValidator, Field
 from judgebench.data.gather import Said, VerdictSource
 from judgebench.data.load import read_verdicts
 from judgebench.errors import Problem, SetupError
-from judgebench.records import CHANCES, Dataset, content_hash
+from judgebench.records import CHANCES, Answer, Dataset, content_hash
 from judgebench.rubric import BETWEEN, Rubric
 from judgebench.stats.arrays import FloatArray
 from judgebench.yaml_file import Strict
@@ -31,11 +31,33 @@ LEAST_DOUBT = 0.1
 class ChooseConfig(Strict):
     """The key `choose` of annotate.yaml: how many `items` are labelled, and `by` what they are
     drawn: on what several judges disagree, of what one is uncertain by its probabilities of labels,
-    or at random. `verdicts` are files of them."""
+    or at random. `verdicts` are files of them. Within each value of the column `strata`, such as
+    `system`, answers are drawn apart: in proportion to their number, and no stratum less than half
+    of an equal share."""
 
     by: Literal["disagreement", "uncertain", "random"] = "disagreement"
     items: int = Field(ge=1)
     verdicts: Paths = ()
+    strata: str = ""
+
+
+def sizes(strata: Sequence[int], n: int) -> list[int]:
+    """How many of n are drawn from strata of these sizes.
+
+    >>> sizes([900, 90, 10], 50)
+    [32, 10, 8]
+    """
+    least = n // (2 * len(strata))
+    found = [min(size, least) for size in strata]
+    while (left := n - sum(found)) > 0 and (free := sum(strata) - sum(found)) > 0:
+        rest = [size - got for size, got in zip(strata, found, strict=True)]
+        exact = [left * r / free for r in rest]
+        more = [min(r, int(e)) for r, e in zip(rest, exact, strict=True)]
+        if not any(more):  # what is left goes to the largest remainders
+            order = sorted(range(len(rest)), key=lambda i: -exact[i])[:left]
+            more = [int(i in order and rest[i] > 0) for i in range(len(rest))]
+        found = [a + b for a, b in zip(found, more, strict=True)]
+    return found
 
 
 def chances(doubt: FloatArray, n: int) -> FloatArray:
@@ -122,9 +144,29 @@ def chosen(config: ChooseConfig, data: Dataset, rubric: Rubric, folder: Path, se
             message = f"choosing by {config.by} needs verdicts of {least} or more judges"
             raise SetupError(Problem(message, field="verdicts", found=str(len(judges))))
         doubt = doubts(config.by, [*judges.values()], names)
-    found = chances(doubt, config.items)
+    strata: dict[str, list[int]] = {}
+    for at, row in enumerate(rows):
+        strata.setdefault(_stratum(row, config.strata), []).append(at)
+    found: dict[int, float] = {}
+    for places, n in zip(
+        strata.values(), sizes([len(one) for one in strata.values()], config.items), strict=True
+    ):
+        share = chances(doubt[places], n) if n else np.zeros(len(places))
+        kept = drawn(share, [names[at] for at in places], n, seed) if n else []
+        found |= {places[i]: float(share[i]) for i in kept}
     drawn_rows = [
         replace(rows[at], metadata={**rows[at].metadata, CHANCES[0]: f"{found[at]:.6g}"})
-        for at in drawn(found, names, config.items, seed)
+        for at in sorted(found)
     ]
     return replace(data, answers=drawn_rows)
+
+
+def _stratum(row: Answer, column: str) -> str:
+    """The value of the column. Raises SetupError where the answer has no such column."""
+    if not column:
+        return ""
+    known = {"system": row.system, "group": row.group, "question": row.question, **row.metadata}
+    if column not in known:
+        raise SetupError(Problem("is no column of the answers", "", None, "strata", column,
+                                 ", ".join(known)))  # fmt: skip
+    return known[column]

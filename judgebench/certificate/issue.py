@@ -21,7 +21,7 @@ from judgebench.certificate.record import (
     Judged,
     Labelled,
     Noise,
-    Shown,
+    Tested,
     Validity,
     Watched,
     sealed,
@@ -47,6 +47,7 @@ from judgebench.certificate.seen import (
 from judgebench.errors import Problem, SetupError
 from judgebench.records import content_hash
 from judgebench.results.rows import Results, Row
+from judgebench.results.shown import Shown
 from judgebench.rubric import Metric
 from judgebench.stats.arrays import FloatArray
 from judgebench.studies.study import JudgeVerdicts, Study
@@ -67,7 +68,7 @@ class Terms:
 
 
 def issue(
-    study: Study, name: str, decided: Results, stress: Results | None, rule: Mapping[str, Any],
+    study: Study, name: str, decided: Shown, stress: Results | None, rule: Mapping[str, Any],
     terms: Terms = Terms(),
 ) -> Certificate:  # fmt: skip
     """The certificate of the judge of that name; of the only one, where the name is empty.
@@ -117,7 +118,7 @@ def issue(
 
 
 def certify(
-    study: Study, name: str, decided: Results, stress: Results | None, rule: Mapping[str, Any],
+    study: Study, name: str, decided: Shown, stress: Results | None, rule: Mapping[str, Any],
     terms: Mapping[str, Any],
 ) -> Certificate:  # fmt: skip
     """The certificate that `issue` makes on Terms of these names."""
@@ -135,16 +136,19 @@ def _plain(value: Any) -> Any:
 
 
 def _decided(
-    study: Study, judge: JudgeVerdicts, metric: Metric, decided: Results, rule: Mapping[str, Any]
+    study: Study, judge: JudgeVerdicts, metric: Metric, decided: Shown, rule: Mapping[str, Any]
 ) -> CertifiedMetric:
     """The decision with its conditions."""
     about = {"judge": judge.name, "metric": metric.id}
-    decision = decided.select("decision", **about)[0]
-    rows = decided.select("condition", **about)
-    triage = decided.select("triage", "expected_sent", **about)[:1]
+    found = decided.results
+    decision, rows = found.select("decision", **about)[0], found.select("condition", **about)
+    shown = (judge.name, metric.title)
+    standing = next((s for s in decided.part.standings if (s.judge, s.metric) == shown), None)
+    triage = found.select("triage", "expected_sent", **about)[:1]
     severe = rule["severe_from"].get(metric.id, metric.label_texts[-1])
     return CertifiedMetric(
-        title=metric.title, outcome=decision["outcome"], reason=decision.estimate.reason,
+        title=metric.title, outcome=decision["outcome"],
+        reason=standing.why if standing else decision.estimate.reason,
         conditions=tuple(_shown(row) for row in rows if not row["who"]),
         severe_from=severe if metric.kind == "ordinal" else "",
         signal=triage[0]["signal"] if triage else "",
@@ -152,10 +156,10 @@ def _decided(
     )  # fmt: skip
 
 
-def _shown(row: Row) -> Shown:
+def _shown(row: Row) -> Tested:
     e = row.estimate
     value, low, high = (None if x is None else round(x, 6) for x in (e.value, e.low, e.high))
-    return Shown(
+    return Tested(
         outcome=row["outcome"], key=row.statistic, title=row["title"], state=row["state"],
         value=value, low=low, high=high, n=e.n, bound=round(float(row.keys["bound"]), 6),
         at_least=row["at_least"] == "true",

@@ -108,7 +108,7 @@ def judge_table(w: Watching) -> Table:
         (w.title(c.metric), _share(c), c.sums.n, Cell(percent(c.bound)), *_evidence(c))
         for c in w.of("changed", found=False)
     ]
-    heads = ("Metric", "Another label", "n", "Own noise, at most", "Way to an alarm")
+    heads = ("Metric", "Another label", "n", "Own noise, at most", "Way to alarm")
     return Layout("watched-judge", "Anchors judged again", heads).listing(lines)
 
 
@@ -122,7 +122,7 @@ def shares_table(w: Watching) -> Table:
             w.title(c.metric), one.title, _share(c), c.sums.n, Cell(percent(one.value)),
             Cell(bound), *_evidence(c),
         ))  # fmt: skip
-    heads = ("Metric", "Watched", "Since", "n", "Decided on", "Required", "Way to an alarm")
+    heads = ("Metric", "Watched", "Since", "n", "Decided on", "Required", "Way to alarm")
     return Layout("watched-agreement", "Beside the bounds of the decision", heads).listing(lines)
 
 
@@ -134,7 +134,7 @@ def population_table(w: Watching) -> Table:
         share = counts[c.about] / sum(counts.values())
         feature = w.title_of(c.metric)
         lines.append((feature, c.about, _share(c), c.sums.n, Cell(percent(share)), *_evidence(c)))
-    heads = ("Feature", "Category", "Since", "n", "In the certificate", "Way to an alarm")
+    heads = ("Feature", "Category", "Since", "n", "In the certificate", "Way to alarm")
     return Layout("watched-answers", "Shares of the answers", heads).listing(lines)
 
 
@@ -142,7 +142,7 @@ def _share(c: Checked) -> Cell:
     if c.sums.mean is None:
         return Cell(DASH)
     low, high = c.sums.interval(0.05)
-    return Cell(in_per_cent(Estimate(c.sums.mean, low, high)))
+    return Cell(in_per_cent(Estimate(c.sums.mean, low, high), "\n"))
 
 
 def _evidence(c: Checked) -> tuple[Cell]:

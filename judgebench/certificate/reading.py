@@ -22,12 +22,15 @@ from judgebench.studies.study import Study
 
 @dataclass(frozen=True)
 class Batch:
-    """Rows from one place, which `source` names; empty where nothing does."""
+    """Rows from one place, which `source` names; empty where nothing does. `blind` says whether
+    labels of people were made without sight of a model's."""
 
     rows: Sequence[Seen]
     source: str = ""
+    blind: str = "unknown"
 
 
+_READ = ("question", "text", "reference")
 _MODEL = ("model", "model_version", "fingerprint")
 
 
@@ -42,7 +45,7 @@ def batches(given: Sequence[Any], certificate: Certificate) -> list[Batch]:
             if isinstance(one, Study):
                 _check(one.rubric, certificate)
                 source = one.run and f"{one.name}, {one.run}"
-                found.append(Batch(rows_of(one, rubric, name), source))
+                found.append(Batch(rows_of(one, rubric, name), source, one.config.blind))
                 continue
             columns = _columns(one)
             if "annotator" in roles_by_name(columns.cells):
@@ -56,7 +59,30 @@ def batches(given: Sequence[Any], certificate: Certificate) -> list[Batch]:
     if labels and not found:
         message = "holds labels alone: give the judge's verdicts on these answers beside it"
         raise SetupError(Problem(message, labels[0].file))
-    return [Batch([_with(row, labels) for row in one.rows], one.source) for one in found]
+    made = {one.blind for one in labels}
+    blind = made.pop() if len(made) == 1 else "unknown"
+    return [
+        replace(one, rows=[_with(row, labels) for row in one.rows],
+                blind=blind if labels else one.blind)
+        for one in found
+    ]  # fmt: skip
+
+
+def answers_of(given: Sequence[Any], certificate: Certificate) -> list[tuple[Seen, dict[str, Any]]]:
+    """The rows of `batches`, each with what is known of its answer: question, text and the like."""
+    told: dict[str, dict[str, Any]] = {}
+    for one in given:
+        if isinstance(one, Study):
+            for a in one.answers:
+                told[a.item_id] = {"question": a.question, "text": a.text, "reference": a.reference}
+        else:
+            told |= _told(_columns(one), ())
+    return [
+        (row, {"item_id": row.item, "system": row.system, "group": row.group,
+               **{k: v for k, v in told.get(row.item, {}).items() if v and k in _READ}})
+        for batch in batches(given, certificate)
+        for row in batch.rows
+    ]  # fmt: skip
 
 
 def rows_of(one: Any, rubric: Rubric, name: str) -> list[Seen]:
@@ -145,6 +171,7 @@ class _Labels:
     file: str
     by_item: Mapping[str, Mapping[str, Mapping[str, str]]]
     chances: Mapping[str, float]
+    blind: str
 
 
 def _labels(table: Any, columns: Columns, rubric: Rubric) -> _Labels:
@@ -159,7 +186,7 @@ def _labels(table: Any, columns: Columns, rubric: Rubric) -> _Labels:
             found.setdefault(one.item_id, {}).setdefault(one.metric, {})[one.annotator] = one.label
     told = _told(columns, (*CHANCES, *WEIGHTS))
     chances = {item: _chance(about, columns.file) for item, about in told.items()}
-    return _Labels(columns.file, found, chances)
+    return _Labels(columns.file, found, chances, gathered.blindness)
 
 
 def _with(row: Seen, labels: Sequence[_Labels]) -> Seen:

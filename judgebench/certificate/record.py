@@ -33,7 +33,7 @@ class Judged(Strict):
     about: dict[str, Any] = Field(default_factory=dict)
 
 
-class Shown(Strict):
+class Tested(Strict):
     """A condition of the decision with its interval."""
 
     outcome: str
@@ -77,7 +77,7 @@ class CertifiedMetric(Strict):
     title: str
     outcome: str
     reason: str
-    conditions: tuple[Shown, ...]
+    conditions: tuple[Tested, ...]
     watched: tuple[Watched, ...] = ()
     noise: Noise | None = None
     severe_from: str = ""
@@ -166,6 +166,11 @@ class Certificate(Strict):
         """Write the file, whole or not at all. Raises SetupError where it is there already."""
         return write(self, Path(path))
 
+    def __str__(self) -> str:
+        may = ", ".join(f"{one.outcome} on {one.title}" for one in self.metrics.values())
+        until = f", until {self.valid.until:%Y-%m-%d}" if self.valid.until else ""
+        return f"certificate of {self.judge.name}: {may}{until}"
+
     @property
     def of_rubric(self) -> Rubric:
         """The rubric with its labels."""
@@ -195,9 +200,13 @@ def write(certificate: Certificate, path: Path) -> Path:
     if path.exists():
         message = "exists: a certificate is never overwritten"
         raise SetupError(Problem(message, str(path)))
-    content = certificate.model_dump(mode="json", exclude_none=False)
+    content = certificate.model_dump(mode="json")
+    anchors = content.pop("anchors")
+    whole = json.dumps(content, indent=1, ensure_ascii=False)
+    lines = ",\n  ".join(json.dumps(one, ensure_ascii=False) for one in anchors)  # a line for each
+    text = f'{whole[:-2]},\n "anchors": [\n  {lines}\n ]\n}}\n'
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode())
+    write_atomically(path, text.encode())
     return path
 
 
@@ -212,6 +221,34 @@ def read(path: Path) -> Certificate:
         message = "the signature does not fit the content"
         raise SetupError(Problem(message, str(path), None, "signature", found.signature.key))
     return found
+
+
+def signed_by(certificate: Certificate, public: Path | None = None) -> str:
+    """Who signed it, in words. Raises SetupError where it is not signed with the key of that
+    file."""
+    signature = certificate.signature
+    if public is not None:
+        _library()
+        from cryptography.hazmat.primitives.serialization import load_pem_public_key
+
+        try:
+            key: Any = load_pem_public_key(public.read_bytes())
+            expected = base64.b64encode(key.public_bytes_raw()).decode()
+        except (OSError, ValueError, AttributeError) as error:
+            message = f"cannot be read as a public key: {error}"
+            raise SetupError(Problem(message, str(public), allowed="PEM, Ed25519")) from None
+        if signature is None or signature.key != expected:
+            found = signature.key if signature else "not signed"
+            message = "is not signed with this key"
+            raise SetupError(Problem(message, str(public), None, "signature", found, expected))
+    return f"signed with the key {signature.key}" if signature else "it is not signed"
+
+
+def anchor_line(anchor: Anchor) -> str:
+    """The anchor as a line of a JSONL file of answers, without any label."""
+    known = {"item_id": anchor.id, "system": anchor.system, "group": anchor.group}
+    read = {"question": anchor.question, "text": anchor.text, "reference": anchor.reference}
+    return json.dumps({k: v for k, v in {**known, **read}.items() if v}, ensure_ascii=False)
 
 
 def _library() -> Any:

@@ -235,7 +235,7 @@ class Watching(Shown):
                 "answers that changed."
             )
         return (
-            f" Whether the judge or the answers changed cannot be told yet: "
+            f" It is not known yet whether the judge or the answers changed: "
             f"{self.seen.anchors:,} anchors were judged again."
         )
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from judgebench.certificate import levels
 from judgebench.certificate.reading import Batch, batches
-from judgebench.certificate.record import Certificate, Watched
+from judgebench.certificate.record import Anchor, Certificate, Watched
 from judgebench.certificate.result import Checked, Counted, Watching
 from judgebench.certificate.seen import (
     AMONG,
@@ -159,6 +159,22 @@ class Watch:
     def status(self, now: datetime | None = None) -> Watching:
         """How the certificate stands, without anything new."""
         return self.update_rows([], now=now)
+
+    @property
+    def standing(self) -> str:
+        """How the certificate stood after the last update; `valid` before any."""
+        return self._file.read().told
+
+    def next_anchors(self, n: int) -> list[Anchor]:
+        """The next n anchors to judge: in an order that is drawn anew for each pass over all of
+        them, from the hash of the certificate and from how many were judged again so far."""
+        anchors, found = self.certificate.anchors, list[Anchor]()
+        at = self._file.read().anchors
+        while len(found) < min(n, len(anchors)):
+            turn, place = divmod(at + len(found), len(anchors))
+            seed = [self.certificate.hash, str(turn)]
+            found.append(sorted(anchors, key=lambda a: hash_of([*seed, a.id]))[place])
+        return list({one.id: one for one in found}.values())
 
     # ---- counting -------------------------------------------------------------------------------
 

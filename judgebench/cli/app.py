@@ -63,6 +63,7 @@ class _Front(Group):
         "Judge": ("run", "compare", "stress"),
         "Labels": ("annotate", "import"),
         "Report": ("report", "align", "estimate", "audit"),
+        "After the decision": ("watch", "certificate"),
     }
     rest = "More"
 

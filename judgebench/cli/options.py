@@ -28,6 +28,7 @@ _SECTIONS: Mapping[str, Sequence[str]] = {
     "How the labels were made": ("blind", "independent_items"),
     _OWN: (),
     "Output": ("to", "save", "figures", "verbose", "quiet", "json", "help"),
+    "Certificate": ("certificate", "again", "with_anchors", "sign"),
     "Reference labels": ("truth", "ties", "annotator", "adjudicated"),
     "Other input": (
         "labels", "verdicts", "answers", "rubric", "expected", "as_judge", "allow_incomplete",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -21,9 +23,68 @@ from judgebench.cli.options import (
 )
 from judgebench.cli.score import open_study, page_of
 from judgebench.cli.show import ONE_SCREEN, UNMET, Output, exit_unmet, show
-from judgebench.errors import SetupError
+from judgebench.errors import Problem, SetupError
+
+if TYPE_CHECKING:
+    from judgebench.decisions.result import Decisions
 
 commands = Commands()
+
+
+@dataclass(frozen=True)
+class Certify:
+    """Whether a certificate is written, and what stands in it."""
+
+    certificate: Annotated[
+        str,
+        typer.Option(
+            metavar="[JUDGE=]FILE",
+            help="Also write a certificate of the decision, which expires and can be watched: of "
+            "the only judge, or of the one that is named.",
+        ),
+    ] = ""
+    again: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE",
+            help="With --certificate: verdicts of the judge on the same answers again, a table or "
+            "a run folder, which measure its noise. Repeatable.",
+        ),
+    ] = None
+    with_anchors: Annotated[
+        bool,
+        typer.Option(
+            "--with-anchors",
+            help="With --certificate: keep the texts of the answers that are to be judged again.",
+        ),
+    ] = False
+    sign: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="With --certificate: sign it (PEM, Ed25519)."),
+    ] = None
+
+    def write(self, decisions: Decisions) -> Path | None:
+        """Write the certificate that is asked for. Raises SetupError for options without one."""
+        from judgebench import api
+
+        if not self.certificate:
+            if given := [n for n in ("again", "with_anchors", "sign") if getattr(self, n)]:
+                option = f"--{given[0].replace('_', '-')}"
+                raise SetupError(Problem("is for --certificate", field=option))
+            return None
+        judge, is_named, file = self.certificate.partition("=")
+        path = Path(file if is_named else judge)
+        if path.exists():
+            raise SetupError(Problem("exists: a certificate is never overwritten", str(path)))
+        again = [api.open_run(one) if one.is_dir() else one for one in self.again or ()]
+        made = decisions.certificate(
+            judge if is_named else "", again=again, with_anchors=self.with_anchors, key=self.sign
+        )
+        written: Path = made.write(path)
+        return written
+
+
+NO_CERTIFICATE = Certify()
 
 
 @commands.command(
@@ -44,6 +105,7 @@ def decide(
             help=f"The exit code is {UNMET} if this is not reached. Repeatable.",
         ),
     ] = None,
+    certify: Certify = NO_CERTIFICATE,
     output: Output = ONE_SCREEN,
     to: Annotated[
         str, typer.Option(hidden=True, metavar="FOLDER", help="An option of `judgebench report`.")
@@ -66,6 +128,7 @@ def decide(
     decisions = api.decide(study, rule=rule)
     asked = demands(require or (), decisions)
     missed = unreached(asked, decisions)
+    made = certify.write(decisions)
     beside = {"not_reached": [str(demand) for demand in missed]} if asked else {}
     page = page_of(run)
     show({"decide": decisions}, study.name, output, page, **beside)
@@ -73,4 +136,6 @@ def decide(
         output.console().print(
             "report.html has every item: `judgebench report … --to FOLDER` writes it."
         )
+    if made and not output.json:
+        output.console().print(f"Certificate: {made}. Next: judgebench watch {made} NEW")
     exit_unmet(output, "not reached", missed)

@@ -267,7 +267,7 @@ class Decisions(Shown):
             raise SetupError(message if not makers else "the decision was made without a study")
         rule = self.rule.model_dump(mode="json")
         study, stress = self.basis.study, self.basis.stress
-        return makers[0](study, judge, self.results, stress, rule, terms)
+        return makers[0](study, judge, self, stress, rule, terms)
 
     @property
     def titles(self) -> Mapping[str, str]:

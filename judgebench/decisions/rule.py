@@ -96,12 +96,13 @@ class AlternativeTestRule(Strict):
 
 class CertificateRule(Strict):
     """Until when a certificate holds: for so many `days`, judged `answers` and changes of the model
-    that says to reply (None: without limit). Up to `anchors` answers are judged again."""
+    that says to reply (None: without limit). Up to `anchors` labelled answers stand in it, to be
+    judged again and to be counted again when it is renewed."""
 
     days: int | None = Field(default=180, ge=1)
     answers: int | None = Field(default=None, ge=1)
     model_changes: int | None = Field(default=0, ge=0)
-    anchors: int = Field(default=200, ge=1)
+    anchors: int = Field(default=1000, ge=1)
 
 
 class DecisionRule(Strict):
