@@ -23,7 +23,6 @@ from judgebench.certificate.record import (
     Noise,
     Tested,
     Validity,
-    Watched,
     sealed,
 )
 from judgebench.certificate.seen import (
@@ -36,10 +35,12 @@ from judgebench.certificate.seen import (
     RECALL,
     SENT,
     Seen,
+    by_question,
     judge_of,
     noise,
     noise_of,
     population_of,
+    same,
     seen_of,
     values_of,
     watched,
@@ -53,6 +54,7 @@ from judgebench.stats.arrays import FloatArray
 from judgebench.studies.study import JudgeVerdicts, Study
 
 _SAME_AGAIN = "self-consistency"  # the recipe of a stress test that judges the same answer again
+_MOST = 4  # shares that are watched of one metric
 
 
 @dataclass(frozen=True)
@@ -88,14 +90,22 @@ def issue(
         message = "nothing to certify: no metric is decided REPLACE or ASSIST"
         raise SetupError(Problem(message, field=judge.name, found=told))
     again = [r for one in terms.again for r in rows_of(one, study.rubric, judge.name)]
+    asked = rule["certificate"]
+    anchors = tuple(_anchors(study, rows, certified, asked["anchors"], terms.with_anchors))
+    first, ids = {row.item: row for row in rows}, {anchor.id for anchor in anchors}
     for metric_id in certified:
-        one = metrics[metric_id]
+        one, alpha = metrics[metric_id], levels.NOISE / len(certified)
         metrics[metric_id] = one.model_copy(update={
-            "watched": tuple(_watched(study, judge, rows, metric_id, one, rule)),
-            "noise": _noise(rows, again, metric_id, judge.name, stress, len(certified)),
+            "watched": tuple(
+                watched(key, title, x, bound, _MOST * len(certified), at_least)
+                for key, title, x, bound, at_least in _shares(
+                    study, judge, rows, metric_id, one, rule
+                )
+            ),
+            "noise": noise_of(first, again, metric_id, ids, alpha) if again
+            else _stressed(stress, judge.name, metric_id, len(anchors), alpha),
         })  # fmt: skip
     now = (terms.now or datetime.now(UTC)).replace(microsecond=0)
-    asked = rule["certificate"]
     until = None if asked["days"] is None else now + timedelta(days=asked["days"])
     made = Certificate(
         study=study.name, issued=now, judgebench=judgebench.__version__,
@@ -108,8 +118,7 @@ def issue(
             annotators=len(study.makers), labels=study.n_labels, rule=study.config.rule,
             blind=study.config.blind,
         ),
-        metrics=metrics, population=population_of(rows),
-        anchors=tuple(_anchors(study, rows, certified, asked["anchors"], terms.with_anchors)),
+        metrics=metrics, population=population_of(rows, study.rubric), anchors=anchors,
         valid=Validity(
             until=until, answers=asked["answers"], model_changes=asked["model_changes"]
         ),
@@ -166,40 +175,41 @@ def _shown(row: Row) -> Tested:
     )  # fmt: skip
 
 
-def _watched(
+def _shares(
     study: Study, judge: JudgeVerdicts, rows: Sequence[Seen], metric_id: str,
     about: CertifiedMetric, rule: Mapping[str, Any],
-) -> Iterator[Watched]:  # fmt: skip
-    """What fresh labels and verdicts can say of the conditions that were met, as shares."""
+) -> Iterator[tuple[str, str, FloatArray, float, bool]]:  # fmt: skip
+    """What fresh labels and verdicts can say of the conditions that were met, as shares: key,
+    title, what is seen of each question, bound, and true where it must be at least that."""
     metric = study.humans[metric_id].metric
 
     def now(key: str) -> FloatArray:
         return values_of(rows, metric_id, about, metric, key)
 
-    found = list[Watched]()
+    found = list[tuple[str, str, FloatArray, float, bool]]()
     if about.outcome == "REPLACE":
         x, replace = now(AGREEMENT), rule["replace"]
         among, margin = _among(rows, metric_id), _bound(about, "humans_accuracy")
         if len(x) and among is not None and margin is not None:
             title = "agreement with an annotator"
-            found.append(watched(AGREEMENT, title, x, among + margin))
+            found.append((AGREEMENT, title, x, among + margin, True))
         if len(x) and (best := _best_baseline(study, judge, rows, metric_id)):
             title = f"the same, beside the baseline {best[0]}"
-            found.append(watched(BASELINE, title, x, best[1]))
+            found.append((BASELINE, title, x, best[1], True))
         x = now(RECALL) if about.severe_from else np.array([])
         if len(x) and (caught := _caught(about, "severe_recall", x)):
             title = "finds of what an annotator calls severe"
-            found.append(watched(RECALL, title, x, caught))
+            found.append((RECALL, title, x, caught, True))
         title = "answers without a label"
-        found.append(watched(FAILURES, title, now(FAILURES), replace["failures"], at_least=False))
+        found.append((FAILURES, title, now(FAILURES), replace["failures"], False))
     elif about.signal in (BY_SEVERITY, BY_CHANCE):
         x, assist = now(MISSED), rule["assist"]
         if len(x) and (caught := _caught(about, "missed", 1 - x)):
             title = "misses of what an annotator calls severe"
-            found.append(watched(MISSED, title, x, 1 - caught, at_least=False))
+            found.append((MISSED, title, x, 1 - caught, False))
         title = "answers sent to humans"
-        found.append(watched(SENT, title, now(SENT), assist["sent"], at_least=False))
-    yield from (w for w in found if w.value > w.bound or (not w.at_least and w.value < w.bound))
+        found.append((SENT, title, now(SENT), assist["sent"], False))
+    yield from (w for w in found if (w[2].mean() > w[3] if w[4] else w[2].mean() < w[3]))
 
 
 def _caught(about: CertifiedMetric, key: str, x: FloatArray) -> float | None:
@@ -214,14 +224,10 @@ def _caught(about: CertifiedMetric, key: str, x: FloatArray) -> float | None:
 
 
 def _among(rows: Sequence[Seen], metric: str) -> float | None:
-    """How often two annotators of an answer agree (mean over answers); None where none has two."""
-    shares = []
-    for row in rows:
-        given = [*row.labels.get(metric, {}).values()]
-        if (n := len(given)) > 1:
-            same = sum(given.count(label) - 1 for label in given)
-            shares.append(same / (n * (n - 1)))
-    return float(np.mean(shares)) if shares else None
+    """How often two annotators of an answer agree (mean over questions); None where none has
+    two."""
+    shares = by_question(rows, lambda row: same(row, metric))
+    return float(shares.mean()) if len(shares) else None
 
 
 def _bound(about: CertifiedMetric, key: str) -> float | None:
@@ -246,30 +252,24 @@ def _best_baseline(
     return max(found.items(), key=lambda one: one[1]) if found else None
 
 
-def _noise(
-    rows: Sequence[Seen], again: Sequence[Seen], metric: str, judge: str, stress: Results | None,
-    metrics: int,
-) -> Noise:  # fmt: skip
-    """The noise by verdicts on the same answers again, else by a stress test that judged them
-    again."""
-    alpha = levels.NOISE / metrics
-    if again:
-        return noise_of({row.item: row for row in rows}, again, metric, alpha)
+def _stressed(stress: Results | None, judge: str, metric: str, anchors: int, alpha: float) -> Noise:
+    """The noise by a stress test that judged answers again, if there is one."""
     about = {"judge": judge, "metric": metric, "recipe": _SAME_AGAIN}
     kept = stress.select("invariance", "robustness", **about) if stress else []
     e = kept[0].estimate if kept else None
     pairs, value = (0, 1.0) if e is None or e.value is None else (e.n, e.value)
-    return noise(pairs, round(pairs * (1 - value)), alpha)
+    return noise(pairs, round(pairs * (1 - value)), alpha, anchors)
 
 
 def _anchors(
     study: Study, rows: Sequence[Seen], metrics: Sequence[str], n: int, texts: bool
 ) -> Iterator[Anchor]:
-    """Up to n answers with human labels, drawn at random by their ids."""
+    """Up to n answers with human labels, drawn at random by their ids, in the order drawn: the
+    first of them are such a sample, too."""
     labelled = [row for row in rows if any(row.labels.get(m) for m in metrics)]
     drawn = sorted(labelled, key=lambda row: content_hash(["anchor", row.item]))[:n]
     place = {item: row for row, item in enumerate(study.answers.item_ids())}
-    for row in sorted(drawn, key=lambda row: place[row.item]):
+    for row in drawn:
         answer = study.answers[place[row.item]]
         read = {"question": answer.question, "text": answer.text, "reference": answer.reference}
         people = {a: str(i) for i, a in enumerate(study.makers, start=1)}

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 NOISE = 0.0025  # the noise of the judge was measured too low
 CHANGED = 0.01  # the judge is taken for another
-FALLEN = 0.0125  # a watched share is taken to be on the wrong side of its bound
-REVOKED = NOISE + CHANGED + FALLEN
+KEPT = 0.0025  # a watched share looked better than it is, and lies on the wrong side of its bound
+FALLEN = 0.01  # a watched share is taken to be on the wrong side of its bound
+REVOKED = NOISE + CHANGED + KEPT + FALLEN
 
 SHARES = 0.01  # a share of the population was measured too low
 SHIFTED = 0.02  # the answers are taken for others
-NEAR = 0.02  # a watched share is taken to be near its bound
-WARNED = SHARES + SHIFTED + NEAR
+ROOM = 0.01  # a watched share looked better than it is, and is near its bound
+NEAR = 0.01  # a watched share is taken to be near its bound
+WARNED = SHARES + SHIFTED + ROOM + NEAR

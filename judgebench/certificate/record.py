@@ -51,7 +51,8 @@ class Tested(Strict):
 class Watched(Strict):
     """A share that is watched: it must stay above `bound` where `at_least`, else below it. Once it
     is shown to lie on the wrong side of `near`, which is None where there is too little room, a
-    warning is due. `value` is the share at the time of the decision."""
+    warning is due. `value` is the share at the time of the decision; where it was measured on so
+    few answers that it may lie beyond the bound of the decision, `bound` is moved to there."""
 
     key: str
     title: str
@@ -62,8 +63,9 @@ class Watched(Strict):
 
 
 class Noise(Strict):
-    """How often the judge's label changes when it judges an answer again: `changed` of `pairs`, at
-    most `most` at the level that a certificate keeps for it. With no pairs `most` is assumed."""
+    """How often the judge's label changes when it judges an answer again: `changed` of `pairs`, on
+    anchors at most `most` at the level that a certificate keeps for it. With no pairs `most` is
+    assumed."""
 
     pairs: int
     changed: int
@@ -87,8 +89,8 @@ class CertifiedMetric(Strict):
 
 class Population(Strict):
     """The answers that were judged, as counts: of `shares`, by feature (a metric's labels by
-    `label:METRIC`, `system`, `length`) and category. `cuts` are the lengths in characters at which
-    a new category of `length` begins."""
+    `label:METRIC`, `system`, `length`) and category, of one answer to each question. `cuts` are the
+    lengths in characters at which a new category of `length` begins."""
 
     answers: int
     questions: int

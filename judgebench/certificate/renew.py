@@ -117,7 +117,9 @@ class Renewed:
         the judge judges now; of a judge that is what it was, it keeps the description and the
         noise. Raises SetupError where no metric has the outcome REPLACE or ASSIST."""
         made: Certificate = self.decisions.certificate(**terms)
-        update: dict[str, Any] = {"population": population_of(self.rows), "study": self.old.study}
+        update: dict[str, Any] = {
+            "population": population_of(self.rows, self.old.of_rubric), "study": self.old.study,
+        }  # fmt: skip
         if not self.plan.new_verdicts:
             update["judge"] = self.old.judge
             update["metrics"] = {

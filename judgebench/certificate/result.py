@@ -240,14 +240,10 @@ class Watching(Shown):
         )
 
     def _new(self) -> Iterator[Reason]:
-        for feature, counts in self.seen.new.items():
+        if counts := self.seen.new.get(SYSTEM):
             named = ", ".join(f"{name} ({counted(n, 'answer')})" for name, n in counts.items())
-            if feature == SYSTEM:
-                text = f"It does not cover systems that it has never seen: {named}."
-                yield Reason("warned", text, "Label answers of these systems and decide again.")
-            elif feature.startswith("label:"):
-                text = f"On {self.title_of(feature)} the judge gives new labels: {named}."
-                yield Reason("warned", text, "Read these answers.")
+            text = f"It does not cover systems that it has never seen: {named}."
+            yield Reason("warned", text, "Label answers of these systems and decide again.")
 
     # ---- plans ----------------------------------------------------------------------------------
 

@@ -5,13 +5,16 @@ that are watched."""
 from __future__ import annotations
 
 import hashlib
+import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
+from scipy.optimize import brentq
 
+from judgebench.certificate import levels
 from judgebench.certificate.record import CertifiedMetric, Noise, Population, Watched
 from judgebench.errors import Problem, SetupError
 from judgebench.records import (
@@ -25,6 +28,7 @@ from judgebench.records import (
 )
 from judgebench.rubric import Metric, Rubric
 from judgebench.stats.arrays import FloatArray
+from judgebench.stats.betting import divergence
 from judgebench.stats.intervals import clopper_pearson
 from judgebench.studies.answers import likeness
 from judgebench.studies.study import JudgeVerdicts, Study
@@ -131,18 +135,30 @@ def _chance(metadata: Mapping[str, str]) -> float:
 # ---- what kind of answers these are -------------------------------------------------------------
 
 
-def population_of(rows: Sequence[Seen]) -> Population:
-    """The population that these answers are drawn from, as counts."""
+def one_each(rows: Sequence[Seen]) -> list[Seen]:
+    """One answer to each question, picked by a hash of its id: answers to one question are not
+    drawn one by one, and their order says which system they are of."""
+    picked = sorted(rows, key=lambda row: hash_of([row.item]))
+    return [*{row.group: row for row in picked}.values()]
+
+
+def population_of(rows: Sequence[Seen], rubric: Rubric) -> Population:
+    """The population that these answers are drawn from, as counts of one answer to each
+    question."""
     lengths = [row.length for row in rows if row.length is not None]
     inner = np.linspace(0, 1, _PARTS + 1)[1:-1]
     cuts = tuple(sorted({int(c) for c in np.quantile(lengths, inner)})) if lengths else ()
     shares: dict[str, Counter[str]] = {}
-    for row in rows:
+    for row in rows:  # also what no answer that counts has is known
         for feature, category in features(row, cuts):
-            shares.setdefault(feature, Counter())[category] += 1
-    if cuts:
-        for category in length_names(cuts):
-            shares[LENGTH][category] += 0
+            shares.setdefault(feature, Counter())[category] += 0
+    known = {f"label:{m.id}": (*m.label_texts, NO_LABEL) for m in rubric.metrics}
+    known[LENGTH] = tuple(length_names(cuts))
+    for feature in shares:
+        shares[feature].update(dict.fromkeys(known.get(feature, ()), 0))
+    for row in one_each(rows):
+        for feature, category in features(row, cuts):
+            shares[feature][category] += 1
     plain = {feature: dict(sorted(counts.items())) for feature, counts in shares.items()}
     return Population(
         answers=len(rows), questions=len({row.group for row in rows}), shares=plain, cuts=cuts
@@ -165,6 +181,8 @@ def length_names(cuts: Sequence[int]) -> list[str]:
     >>> length_names([80, 200])
     ['under 80', '80 to 199', '200 or more']
     """
+    if not cuts:
+        return []
     inner = [f"{a} to {b - 1}" for a, b in pairwise(cuts)]
     return [f"under {cuts[0]}", *inner, f"{cuts[-1]} or more"]
 
@@ -218,46 +236,92 @@ def values_of(
     rows: Sequence[Seen], metric: str, about: CertifiedMetric, of: Metric, key: str
 ) -> FloatArray:
     """What the rows say of a watched share (n,), one value for each question."""
+    return by_question(rows, lambda row: observed(row, metric, about, of, key))
+
+
+def by_question(rows: Sequence[Seen], value: Callable[[Seen], float | None]) -> FloatArray:
+    """The mean of the value for each question (n,), without rows that have none."""
     groups: dict[str, list[float]] = {}
     for row in rows:
-        if (x := observed(row, metric, about, of, key)) is not None:
+        if (x := value(row)) is not None:
             groups.setdefault(row.group, []).append(x)
     return np.array([np.mean(values) for values in groups.values()])
 
 
-def watched(key: str, title: str, x: FloatArray, bound: float, at_least: bool = True) -> Watched:
-    """A watched share with its value now, in `x` (n,), and the point half-way between the bound and
-    the near limit of its 95 % interval, from which on a warning is due."""
-    value = float(x.mean())
-    half = 1.96 * float(x.std(ddof=1)) / len(x) ** 0.5 if len(x) > 1 else 1.0
-    limit = value - half if at_least else value + half
+def same(row: Seen, metric: str) -> float | None:
+    """How often two annotators of the answer agree; None where it has fewer."""
+    given = [*row.labels.get(metric, {}).values()]
+    n = len(given)
+    if n < 2:
+        return None
+    return sum(given.count(label) - 1 for label in given) / (n * (n - 1))
+
+
+def watched(
+    key: str, title: str, x: FloatArray, bound: float, parts: int, at_least: bool = True
+) -> Watched:
+    """A watched share, one of `parts`, with its value now, in `x` (n,).
+
+    What the decision was made on may have looked better than it is: the bound is moved to where the
+    share may lie at level KEPT, if that is on its wrong side, and a warning is due half-way between
+    the bound and where the share may lie at level ROOM, if that is on its right side."""
+    worst, limit = (_limit(x, a / parts, at_least) for a in (levels.KEPT, levels.ROOM))
     room = limit > bound if at_least else limit < bound
     near = round((limit + bound) / 2, 6) if room else None
+    kept = min(bound, worst) if at_least else max(bound, worst)
     return Watched(
-        key=key, title=title, value=round(value, 6), bound=round(bound, 6), near=near,
+        key=key, title=title, value=round(float(x.mean()), 6), bound=round(kept, 6), near=near,
         at_least=at_least,
     )  # fmt: skip
 
 
-def noise_of(first: Mapping[str, Seen], again: Sequence[Seen], metric: str, alpha: float) -> Noise:
-    """How often the judge gives another label when it judges an answer again; the upper limit is
-    one-sided at level alpha."""
-    pairs = [
-        (first[row.item].verdicts.get(metric, ""), row.verdicts[metric])
-        for row in again
-        if row.item in first and metric in row.verdicts
-    ]
-    return noise(len(pairs), sum(a != b for a, b in pairs), alpha)
+def _limit(x: FloatArray, alpha: float, lower: bool) -> float:
+    """A one-sided limit of the mean of x (n,), which lie in [0, 1]: that of coins, which vary the
+    most."""
+    k, n = float(x.sum()), len(x)
+    if lower:
+        return 1 - upper(math.ceil(n - k - 1e-9), n, alpha)
+    return upper(math.ceil(k - 1e-9), n, alpha)
+
+
+def noise_of(
+    first: Mapping[str, Seen], again: Sequence[Seen], metric: str, anchors: Collection[str],
+    alpha: float,
+) -> Noise:  # fmt: skip
+    """How often the judge gives another label when it judges an anchor again; where no anchor was,
+    another answer. The upper limit is one-sided at level alpha."""
+    changed = {
+        is_anchor: [
+            first[row.item].verdicts.get(metric, "") != row.verdicts[metric]
+            for row in again
+            if (row.item in anchors) is is_anchor and row.item in first and metric in row.verdicts
+        ]
+        for is_anchor in (True, False)
+    }
+    if found := changed[True]:
+        return noise(len(found), sum(found), alpha)
+    return noise(len(changed[False]), sum(changed[False]), alpha, len(anchors))
 
 
 ASSUMED_NOISE = 0.05
 
 
-def noise(pairs: int, changed: int, alpha: float) -> Noise:
-    """The noise with its upper limit; an assumed one where nothing was judged twice."""
+def noise(pairs: int, changed: int, alpha: float, anchors: int = 0) -> Noise:
+    """The noise with its upper limit; an assumed one where nothing was judged twice.
+
+    It is the same few anchors that are judged again and again, and the judge may waver on some
+    answers only. Where the pairs are of other answers, so many `anchors` that are drawn like them
+    may be noisier than they: less than q with a chance of 1 - exp(-anchors * divergence(q, p)),
+    where p is the noise of all answers (Hoeffding 1963, theorem 1)."""
     if not pairs:
         return Noise(pairs=0, changed=0, most=ASSUMED_NOISE)
-    return Noise(pairs=pairs, changed=changed, most=upper(changed, pairs, alpha))
+    most = upper(changed, pairs, alpha / 2 if anchors else alpha)
+    if anchors:
+        gap, p = math.log(2 / alpha) / anchors, most
+        last = 1 - 1e-9
+        far = p < last and divergence(last, p) > gap
+        most = round(brentq(lambda q: divergence(q, p) - gap, p, last), 6) if far else 1.0
+    return Noise(pairs=pairs, changed=changed, most=most)
 
 
 def upper(k: int, n: int, alpha: float) -> float:

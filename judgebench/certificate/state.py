@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import secrets
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -66,6 +68,32 @@ def _load(text: str) -> State:
     )  # fmt: skip
 
 
+def _connected(path: Path | str) -> sqlite3.Connection:
+    db = sqlite3.connect(path, timeout=_WAIT, isolation_level=None)
+    db.execute("PRAGMA synchronous=FULL")
+    return db
+
+
+def _make_tables(db: sqlite3.Connection) -> None:
+    db.execute("CREATE TABLE seen (hash INTEGER PRIMARY KEY)")
+    db.execute("CREATE TABLE state (key TEXT PRIMARY KEY, value)")
+
+
+def _create(path: Path) -> None:
+    """Make the file with its tables, whole or not at all, so that an empty one is a damaged one.
+    Another writer's that was made in the meantime stays."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+    try:
+        db = _connected(temporary)
+        _make_tables(db)
+        db.close()
+        with suppress(FileExistsError):
+            os.link(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
 class StateFile:
     """The file of a watch; in memory where `path` is None.
 
@@ -75,16 +103,16 @@ class StateFile:
     def __init__(self, path: Path | None, certificate: Certificate) -> None:
         self._path, self._hash = path, certificate.hash
         try:
-            self._db = sqlite3.connect(
-                ":memory:" if path is None else path, timeout=_WAIT, isolation_level=None
-            )
-            self._db.execute("PRAGMA synchronous=FULL")
+            if path is not None and not path.exists():
+                _create(path)
+            self._db = _connected(path or ":memory:")
+            if path is None:
+                _make_tables(self._db)
+            elif not path.stat().st_size:
+                raise self._damaged("is empty")
             with self._immediate():
-                self._db.execute("CREATE TABLE IF NOT EXISTS seen (hash INTEGER PRIMARY KEY)")
-                self._db.execute("CREATE TABLE IF NOT EXISTS state (key TEXT PRIMARY KEY, value)")
-            if path is not None:
                 self._check()
-        except sqlite3.Error as error:
+        except (sqlite3.Error, OSError) as error:
             raise self._damaged(str(error)) from None
 
     def close(self) -> None:
@@ -154,11 +182,11 @@ class StateFile:
         self._db.execute("BEGIN IMMEDIATE")
         try:
             yield
+            self._db.execute("COMMIT")
         except BaseException:
             with suppress(sqlite3.Error):
                 self._db.execute("ROLLBACK")
             raise
-        self._db.execute("COMMIT")
 
     def _damaged(self, why: str) -> SetupError:
         if "locked" in why:

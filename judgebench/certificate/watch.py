@@ -30,13 +30,15 @@ from judgebench.certificate.seen import (
     features,
     hash_of,
     observed,
+    one_each,
+    same,
     upper,
 )
 from judgebench.certificate.state import State, StateFile
 from judgebench.errors import Problem, SetupError
 from judgebench.rubric import Metric
 from judgebench.stats.arrays import FloatArray
-from judgebench.stats.betting import BLOCK, Evidence, Sums
+from judgebench.stats.betting import Evidence, Sums
 from judgebench.studies.study import Study
 
 
@@ -136,23 +138,23 @@ class Watch:
         """The same of rows."""
         with self._file.transaction() as state:
             self._start(state, now)
-            anchors = answers = labels = before = 0
+            mine, rows = list[Seen](), list[Seen]()
             for batch in new:
                 name = source or batch.source or f"update {state.anchors} {state.answers}"
                 name += f" again {state.last}" if again else ""
-                sorted_ = self._sorted(batch.rows)
-                mine = self._fresh(sorted_[0], lambda row, name=name: ("anchor", name, row.item))
-                others = self._fresh(sorted_[1], lambda row: ("answer", row.item, row.hash))
-                people = [row for row in sorted_[1] if any(row.labels.values())]
-                people = self._fresh(people, lambda row: ("labels", row.item, row.hash))
-                self._judged_again(state, mine)
-                self._seen(state, others)
-                self._labelled(state, people)
-                anchors, answers = anchors + len(mine), answers + len(others)
-                labels += len(people)
-                before += len(batch.rows) - len(mine) - len(others)
+                anchors, others = self._sorted(batch.rows)
+                mine += self._fresh(anchors, lambda row, name=name: ("anchor", name, row.item))
+                rows += others
+            answers = self._fresh(rows, lambda row: ("answer", row.item, row.hash))
+            people = [row for row in rows if any(row.labels.values())]
+            people = self._fresh(people, lambda row: ("labels", row.item, row.hash))
+            # All at once: how rows are ordered and shared out to files says nothing of a change.
+            self._judged_again(state, mine)
+            self._seen(state, answers)
+            self._labelled(state, people)
+            before = sum(len(batch.rows) for batch in new) - len(mine) - len(answers)
             state.add_point()
-            found = self._watching(state, Counted(anchors, answers, labels, before))
+            found = self._watching(state, Counted(len(mine), len(answers), len(people), before))
             state.told = found.state
         return found
 
@@ -225,12 +227,10 @@ class Watch:
                 if counts is not None and category not in counts:
                     new = state.new.setdefault(feature, {})
                     new[category] = new.get(category, 0) + 1
-        one_each = [*{row.group: row for row in rows}.values()]
-        for start in range(0, len(one_each), BLOCK):
-            said = [dict(features(row, population.cuts)) for row in one_each[start : start + BLOCK]]
-            for test in self._of("shifted"):
-                x = [f[test.metric] == test.about for f in said if test.metric in f]
-                self._count(state, test, x)
+        said = [dict(features(row, population.cuts)) for row in one_each(rows)]
+        for test in self._of("shifted"):
+            x = [f[test.metric] == test.about for f in said if test.metric in f]
+            self._count(state, test, x)
         self._share(state, rows, [k for k in self._watched if k[1].key not in BY_LABELS])
 
     def _labelled(self, state: State, rows: Sequence[Seen]) -> None:
@@ -251,7 +251,7 @@ class Watch:
         state.labelled[day] = state.labelled.get(day, 0) + len(rows)
         self._share(state, rows, [k for k in self._watched if k[1].key in BY_LABELS])
         for metric in self.certificate.certified:
-            x, weights = self._by_group(state, rows, lambda row, m=metric: _same(row, m))
+            x, weights = self._by_group(state, rows, lambda row, m=metric: same(row, m))
             _add(state, f"{metric}:{AMONG}", x, weights)
 
     def _share(
@@ -329,12 +329,3 @@ def _is_folder(given: Any) -> bool:
 
 def _add(state: State, key: str, x: FloatArray, weights: FloatArray) -> None:
     state.sums[key] = state.sums.get(key, Sums()).after(x, weights)
-
-
-def _same(row: Seen, metric: str) -> float | None:
-    """How often two annotators of the answer agree; None where it has fewer."""
-    given = [*row.labels.get(metric, {}).values()]
-    n = len(given)
-    if n < 2:
-        return None
-    return sum(given.count(label) - 1 for label in given) / (n * (n - 1))

@@ -51,9 +51,9 @@ class Evidence:
         """The log of the capital now: what was staked, and what is kept back."""
         if not self.running:
             return 0.0
-        shares = np.arange(1, self.starts + 1) ** -_DECAY / zeta(_DECAY)
+        kept = math.log(zeta(_DECAY, self.starts + 1) / zeta(_DECAY))  # for starts to come
         staked = logsumexp(np.array(self.running)) - math.log(len(BETS))
-        return float(np.logaddexp(staked, math.log1p(-shares.sum())))
+        return float(np.logaddexp(staked, kept))
 
     def found(self, alpha: float) -> bool:
         """True once the null hypothesis was rejected at this level."""
