@@ -34,9 +34,12 @@ ReplyKind = Literal[JudgeReply, "argument", "evidence", "question", "choice", "v
 BLOCKS = ("system", "user")
 Shows = Literal["answer", "responses", "criteria"]
 VARIABLES = (
-    "instructions", "metrics", "question", "answer", "responses", "criteria", "reference", "fence",
+    "instructions", "metrics", "several", "question", "answer", "responses", "criteria",
+    "reference", "fence",
 )  # fmt: skip
-_OF_THE_ANSWER = frozenset(VARIABLES[2:])
+_OF_THE_ANSWER = frozenset(VARIABLES[3:])
+# Words for metrics on which several labels may be right; without such they change no prompt.
+_FOR_SEVERAL = re.compile(r"\{% if several %\}.{0,1000}?\{% endif %\}", re.DOTALL)
 
 # What ends a turn or begins one in chat templates, told by its shape, and what looks like a tag of
 # ours. A space after the first character keeps it readable, stops a tokenizer from taking it for a
@@ -178,6 +181,11 @@ class Prompt:
     def content_hash(self) -> str:
         return content_hash(self.text)
 
+    def hash_for(self, rubric: Rubric) -> str:
+        """The hash of what the prompt may say about the metrics of a rubric."""
+        lists = any(metric.several for metric in rubric.metrics)
+        return content_hash(self.text if lists else _FOR_SEVERAL.sub("", self.text))
+
     def render(self, rubric: Rubric, answer: Answer, beside: Sequence[str] = ()) -> tuple[str, str]:
         """The system and the user text for one answer. `beside` are the texts of the responses or
         of the criteria, in the order in which they are shown, where the prompt shows such.
@@ -204,14 +212,15 @@ class Prompt:
         tag = fence_tag(asked, text, reference, *beside)
         turns = answer.turns
         before, of_text = ((), turns) if answer.is_conversation else (turns, ())
-        one, several = ("", "") if self.shows == "answer" else _BESIDE[self.shows]
+        one, others = ("", "") if self.shows == "answer" else _BESIDE[self.shows]
         values = {
             "instructions": rubric.instructions,
             "metrics": made.metrics,
+            "several": any(metric.several for metric in rubric.metrics),
             "question": fence(asked, "question", tag, before) if asked else "",
             "answer": fence(text, "answer", tag, of_text),
             "reference": fence(reference, "reference", tag),
-            **({several: [fence(each, one, tag) for each in beside]} if several else {}),
+            **({others: [fence(each, one, tag) for each in beside]} if others else {}),
             "fence": tag,
         }
         return self._filled(values, made.blocks, answer.item_id)
@@ -281,6 +290,7 @@ def _plain(metric: Metric) -> Mapping[str, Any]:
         "of": metric.of,
         "question": metric.question,
         "options": list(metric.options),
+        "several": metric.several,
         "line": metric.prompt_line(),
         "line_with_examples": metric.prompt_line(examples=True),
     }

@@ -254,7 +254,7 @@ class Metric(Strict):
         """
         if label in self.abstain:
             return []
-        texts = label.split(BETWEEN) if self.several else [label]
+        texts = self.given_in(label)
         if not {*texts} <= {*self.label_texts}:
             raise SetupError(
                 Problem(
@@ -262,6 +262,10 @@ class Metric(Strict):
                 )
             )
         return [self.label_texts.index(text) for text in texts]
+
+    def given_in(self, label: str) -> list[str]:
+        """The texts of the labels in an exact text, in the order given."""
+        return label.split(BETWEEN) if self.several else [label]
 
     def parse(self, text: str) -> str | None:
         """The exact label for a spelling of it, or None. Never a guess: no substring matches.
@@ -281,8 +285,11 @@ class Metric(Strict):
         return {normalise(spelling): text for text, spelling in self._spelling_pairs()}
 
     def json_field(self) -> dict[str, Any]:
-        """The JSON-schema field that admits this metric's labels and nothing else."""
-        return {"type": "string", "enum": list(self.options)}
+        """The JSON-schema field that admits this metric's labels and nothing else; a list of them
+        where several may be right, in which few engines could enforce that each stands once."""
+        one = {"type": "string", "enum": list(self.options)}
+        most = {"minItems": 1, "maxItems": len(self.labels)}
+        return {"type": "array", "items": one, **most} if self.several else one
 
     def prompt_line(self, examples: bool = False) -> str:
         """`Title: question` and one line per label with its description, then its `examples`."""
@@ -292,6 +299,8 @@ class Metric(Strict):
             label = known.get(text) or Label(text=text)
             lines.append(f'  - "{text}"' + (f": {label.description}" if label.description else ""))
             lines += [f"    Example: {one}" for one in label.examples if examples]
+        if self.several:
+            lines.append("  Several of these labels may be right: give all that are.")
         return "\n".join(lines)
 
 

@@ -5,11 +5,16 @@ The ending of every answer is known before the run (tests/fault_server.py), so t
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 
+import fault_account
+import fault_server
 import pytest
+import yaml
 from fault_account import (
     JUDGE,
     MAX_RETRIES,
@@ -22,6 +27,7 @@ from fault_account import (
 from fault_server import FAULTS, HEALTHY, Act, Fault, FaultServer, Line, Wire, expected
 
 from judgebench.records import Status
+from judgebench.rubric import Rubric
 from judgebench.runs.folder import RunFolder
 
 
@@ -121,3 +127,40 @@ def test_what_is_expected_follows_from_the_acts() -> None:
     assert lines(again, unread, again, good) == [Line(Status.UNPARSED, 2), Line(Status.OK, 2)]
     assert lines(unread) == [Line(Status.UNPARSED, 1)] * 2
     assert lines(again) == [Line(Status.FAILED, MAX_RETRIES + 1, exhausted=True)]
+
+
+def test_lists_of_labels_meet_the_same_faults(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A metric on which several labels may be right: the server sends lists in every fault, too."""
+    of = [
+        {**m.model_dump(mode="json"), "several": m.id == "channel", "prompt_order": ()}
+        for m in fault_server.RUBRIC.metrics
+    ]
+    rubric = Rubric(name="r", version="1", instructions="Label.", metrics=of)
+    (tmp_path / "lists.yaml").write_text(yaml.safe_dump(rubric.model_dump(mode="json")))
+    plain = fault_server.labels_of
+
+    def sets(seed: int, number: int) -> dict[str, str]:
+        ways = rubric.metrics[2].label_texts
+        kept = ways[number % 2 : 2 + number % 3]
+        return {**plain(seed, number), "channel": " | ".join(kept)}
+
+    def lists(labels: Mapping[str, str]) -> str:
+        return json.dumps({**labels, "channel": labels["channel"].split(" | ")})
+
+    monkeypatch.setattr(fault_server, "labels_of", sets)
+    monkeypatch.setattr(fault_server, "as_json", lists)
+    monkeypatch.setattr(fault_account, "labels_of", sets)
+    monkeypatch.setattr(fault_account, "RUBRIC_NAME", str(tmp_path / "lists.yaml"))
+    folder = RunFolder(tmp_path / "run")
+    with FaultServer(5) as server:
+        bench = write_bench(tmp_path, server, 100, "openai-compatible")
+        judge_all(bench, folder)
+        found = endings(server, folder)
+        assert complaints(server, found, 100) == []
+        heard = server.received.total()
+        judge_all(bench, folder)  # nothing is asked again but what had no reply
+        assert server.received.total() - heard < 20
+    said = [v.labels["channel"] for v in folder.verdicts(JUDGE) if v.status is Status.OK]
+    assert sum(" | " in label for label in said) > 20

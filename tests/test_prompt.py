@@ -126,7 +126,7 @@ def test_an_unknown_variable_is_named_with_those_there_are(tmp_path: Path) -> No
         load_prompt(path)
     assert [(p.file, p.field) for p in caught.value.problems] == [(path, "anwser"), (path, "model")]
     assert caught.value.problems[0].allowed == (
-        "instructions, metrics, question, answer, reference, fence"
+        "instructions, metrics, several, question, answer, reference, fence"
     )
 
 

@@ -313,6 +313,11 @@ def _probability_problems(config: JudgeConfig, prompt: Prompt, rubric: Rubric) -
             "probabilities", f"{prompt.name}, {prompt.reply}", "",
         ),
         (
+            lists := ", ".join(metric.id for metric in rubric.metrics if metric.several),
+            "are of one label, and there are none of a list of labels (several: true)",
+            "probabilities", lists, "metrics with one right label",
+        ),
+        (
             config.probabilities == "independent" and not alone and not kind.weighs_labels,
             f"a {kind.name} backend writes the labels one after another, so each depends on those "
             "before it", "probabilities", "independent",

@@ -75,7 +75,7 @@ def settled(
         if "" in said:
             continue
         label: str | None = said[0]
-        if len({*said}) > 1:
+        if len({frozenset(metric.given_in(label)) for label in said}) > 1:
             label = None if config.inconsistent == "none" else _instead(metric, said)
             reasons.append(
                 f"{metric.id}: {label or 'no label'} (inconsistent): {said[0]} with the first "
@@ -256,7 +256,7 @@ class LLMJudge:
         return {
             "judge": "language model",
             "backend": backend,
-            "prompt": {"name": self.prompt.name, "hash": self.prompt.content_hash},
+            "prompt": {"name": self.prompt.name, "hash": self.prompt.hash_for(self.rubric)},
             "reply": self.prompt.reply,
             "mode": self.config.mode,
             "decoding": self.config.decoding.model_dump(),
@@ -522,6 +522,9 @@ def _lacking(reply: Reply, part: Rubric) -> str:
 
 def _enough_tokens(reply: ReplyKind, rubric: Rubric, beside: Beside | None = None) -> int:
     besides, labels = _TOKENS_BESIDES[reply], _TOKENS_A_METRIC[reply] * len(rubric.metrics)
+    # A token has two bytes or more; the signs between two labels take four at most.
+    lists = (text for m in rubric.metrics if m.several for text in m.options)
+    labels += sum(len(text.encode()) // 2 + 4 for text in lists)
     if beside is None:
         return besides + labels
     reasons = {"rationale": besides, "brackets": _TOKENS_OF_ANALYSIS}.get(reply, 0) * beside.n
@@ -664,7 +667,7 @@ class CheckedJudge:
                 yield Problem("is not its own", "", None, f"{where}: {part}", found, wanted)
         for metric in rubric.metrics:
             label = verdict.labels.get(metric.id)
-            if label is not None and label not in metric.options:
+            if label is not None and metric.parse(label) != label:
                 allowed = ", ".join(metric.options)
                 field = f"{where}: {metric.id}"
                 yield Problem("is not a label of the metric", "", None, field, label, allowed)

@@ -27,7 +27,7 @@ from judgebench.errors import shorten
 from judgebench.models.contract import Reply
 from judgebench.prompt import ReplyKind
 from judgebench.records import Answer, Usage, add_known
-from judgebench.rubric import Metric, Rubric, fold, normalise
+from judgebench.rubric import BETWEEN, Metric, Rubric, fold, normalise
 
 LOWEST_SCORE, HIGHEST_SCORE = 1, 5
 
@@ -118,6 +118,9 @@ def meets(text: str, schema: Mapping[str, Any]) -> bool:
 
 
 def _fits(value: Any, schema: Mapping[str, Any]) -> bool:
+    if schema["type"] == "array":
+        fits = isinstance(value, list) and all(_fits(one, schema["items"]) for one in value)
+        return fits and schema["minItems"] <= len(value) <= schema["maxItems"]
     if schema["type"] != "object":
         return value in schema["enum"] if "enum" in schema else isinstance(value, str)
     fields = schema["properties"]
@@ -199,7 +202,8 @@ def _readings(
             if may_quote:
                 value = one.values[metric.id]
                 means = f"{_score(value):g}" if thresholds else label
-                verdict.append((_names(metric, one.name, len(rubric.metrics)), (str(value), means)))
+                written = _spellings(metric, value, label)
+                verdict.append((_names(metric, one.name, len(rubric.metrics)), (*written, means)))
         readings.append(Reading(labels, tuple(problems), rationale=one.rationale))
     if verdict and holds(texts, verdict):
         return [Reading(problems=(QUOTED,))]
@@ -212,6 +216,13 @@ def _shown(judged: Sequence[Answer]) -> list[str]:
         for one in judged
         for text in (one.text, one.question, one.reference or "", *(p.text for p in one.parts))
     ]
+
+
+def _spellings(metric: Metric, value: Any, label: str) -> list[str]:
+    """The value as it was written; of several labels, in every way to write them in this order."""
+    texts = value if isinstance(value, list) else metric.given_in(label)
+    several = ('", "', BETWEEN, "; ", ", ") if metric.several else ()
+    return [str(value), *(between.join(map(str, texts)) for between in several)]
 
 
 def _names(metric: Metric, text: str, n_metrics: int) -> list[str]:
@@ -257,13 +268,14 @@ def written_reply(
     spans = {}
     for metric in shown.metrics:
         value = labels[metric.id]
+        open_list, end_list = ("[", "]") if metric.several and after == '"' else ("", "")
         if thresholds is not None:
             value = _lowest_score(metric, value, thresholds[metric.id])
         elif after == '"':
-            value = _json(value)[1:-1]
-        text += before.format(key=_json(metric.id), title=metric.title)
+            value = '","'.join(_json(one)[1:-1] for one in metric.given_in(value))
+        text += before.format(key=_json(metric.id), title=metric.title, list=open_list)
         spans[metric.id] = (len(text), len(text) + len(value))
-        text += value + after + between
+        text += value + after + end_list + between
     text = text.removesuffix(between) + closed
     if not labels or read_reply(kind, text, shown, thresholds).labels != dict(labels):
         raise ValueError(f"no reply of the form {kind} says {dict(labels)}")
@@ -272,7 +284,8 @@ def written_reply(
 
 # How a reply begins, what stands before and behind each label and between two, and its end.
 _WRITTEN = {
-    "json": ("{", '{key}:"', '"', ",", "}"), "rationale": ("{", '{key}:"', '"', ",", "}"),
+    "json": ("{", '{key}:{list}"', '"', ",", "}"),
+    "rationale": ("{", '{key}:{list}"', '"', ",", "}"),
     "brackets": ("", "{title}: [", "]", "\n", ""), "likert": ("{", "{key}:", "", ",", "}"),
     "result": ("", "[RESULT] ", "", "\n", ""),
 }  # fmt: skip
@@ -318,12 +331,18 @@ def _label(metric: Metric, values: Mapping[str, Any], thresholds: Thresholds | N
     value = values[metric.id]
     if thresholds is not None:
         return label_for_score(metric, _score(value), thresholds[metric.id])
+    if metric.several and isinstance(value, list):
+        value = BETWEEN.join(map(str, value)) if all(map(_is_text, value)) else value
     if isinstance(value, _Number):  # 4 for the label "4"; 4.0 is not what was asked for
         value = value.written if value.written in metric.label_texts else value
     label = metric.parse(value) if isinstance(value, str) else None
     if label is None:
         raise ValueError(f"{_short(value)} is none of its labels")
     return label
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str | _Number)
 
 
 def label_for_score(metric: Metric, score: float, lowest: Mapping[str, float]) -> str:
@@ -335,7 +354,7 @@ def label_for_score(metric: Metric, score: float, lowest: Mapping[str, float]) -
 
 
 def _score(value: Any) -> float:
-    if not isinstance(value, str | _Number) or not _SCORE.fullmatch(str(value)):
+    if not _is_text(value) or not _SCORE.fullmatch(str(value)):
         raise ValueError(f"{_short(value)} is no score")
     return float(str(value))
 

@@ -22,6 +22,9 @@ from engine_requests import (
 from gguf_server import serve_gguf
 
 from judgebench.errors import SetupError
+from judgebench.judges.config import JudgeConfig
+from judgebench.judges.judge import Task
+from judgebench.judges.llm import LLMJudge
 from judgebench.models import open_backend
 from judgebench.models.chat import chat_body
 from judgebench.models.checkpoint import WEIGHTS
@@ -43,6 +46,9 @@ from judgebench.models.llamacpp import (
     post,
 )
 from judgebench.models.settings import BackendSettings
+from judgebench.prompt import load_prompt
+from judgebench.records import Answer, Status
+from judgebench.rubric import Rubric
 
 pytestmark = pytest.mark.model
 
@@ -64,6 +70,24 @@ def test_a_schema_of_eight_labels_binds_every_reply(backend: Backend) -> None:
         assert (reply.usage.prompt_tokens or 0) > 20
         assert (reply.usage.completion_tokens or 0) > 16
         assert reply.latency > 0
+
+
+def test_a_list_of_labels_is_bound_and_read(backend: Backend) -> None:
+    """Of which several may be right: one or more, and no more than there are."""
+    tone = {
+        "id": "tone", "title": "Tone", "question": "Which?", "kind": "nominal", "several": True,
+        "labels": ["Calm", "Warm", "Curt", "Rude"],
+    }  # fmt: skip
+    value = {"name": "r", "version": "1", "instructions": "Label.", "metrics": [tone]}
+    config = JudgeConfig(name="m", backend="llamacpp:x")
+    judge = LLMJudge(config, Rubric.model_validate(value), load_prompt("structured"), backend)
+    texts = ("We don't care. Read the manual.", "Thank you for writing!")
+    asked = [Task(Answer(str(n), text, "Where?"), None) for n, text in enumerate(texts)]
+    for verdict in judge.judge(asked):
+        assert verdict.status is Status.OK
+        said = json.loads(verdict.raw)["tone"]
+        assert 1 <= len(said) <= 4
+        assert verdict.labels["tone"].split(" | ") == list(dict.fromkeys(said))
 
 
 def test_replies_do_not_depend_on_what_was_asked_before(smollm2: Path, backend: Backend) -> None:
