@@ -52,11 +52,12 @@ def open_study(
     """
     from judgebench import api
 
+    _check_truth(truth)
     people = dict.fromkeys(as_judges, files.expected)
     paths = [run] if isinstance(run, Path) else list(run or ())
     of_files = replace(files, expected="items") if as_judges else files
     given = replace(of_files, verdicts=of_files.verdicts or None, keep=None) != NO_FILES
-    if len(paths) == 1 and not paths[0].is_file():
+    if len(paths) == 1 and not (paths[0].is_file() or _is_missing_table(paths[0])):
         if given:
             raise SetupError(Problem("give either a run folder or tables", found=str(paths[0])))
         return api.open_run(
@@ -77,6 +78,27 @@ def open_study(
     return api.study(
         labels, verdicts, files.answers, rubric=files.rubric, truth=truth, as_judges=people
     )
+
+
+def _check_truth(given: Mapping[str, object]) -> None:
+    """Raise SetupError with every problem of these keys of a TruthConfig, by their options."""
+    from judgebench.studies.truth import TruthConfig
+    from judgebench.yaml_file import validate
+
+    options = {"rule": "truth", "annotators": "annotator"}
+    try:
+        validate(dict(given), TruthConfig)
+    except SetupError as error:
+        raise SetupError([
+            replace(p, field=f"--{options.get(p.field, p.field).replace('_', '-')}")
+            for p in error.problems
+        ]) from None  # fmt: skip
+
+
+def _is_missing_table(path: Path) -> bool:
+    from judgebench.data.open_table import SUFFIXES
+
+    return not path.exists() and path.suffix.lower() in SUFFIXES
 
 
 def _understood(

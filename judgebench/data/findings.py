@@ -28,6 +28,7 @@ DERIVED = "derived_preference"
 WARNINGS = frozenset((
     "blank_label", "blank_question", "blank_row", "blank_verdict", "byte_order_mark",
     DERIVED, "duplicate_item", "duplicate_label", "empty_answer", "float_label", "ignored_label",
+    "row_above_header",
     "invisible_characters", "label_without_item", "later_repeat", "mapped_blank", REPEATED,
     "skipped_item", "slot_name", "spreadsheet_text", "stray_quote", "stripped_space",
     "unchecked_items", "unnamed_column", "unread_verdict", "unused_column",
@@ -43,8 +44,8 @@ _LISTED = 100  # errors of one kind in one file that are listed; the rest is cou
 NEAR_AMONG = 5_000  # names among which the nearest is looked up
 _LONGEST_NAME = 200  # characters
 _FOUND = 3  # things found that one line on many rows names
-_LONGEST_FOUND = 40  # characters of one of them
-_RANGES = 12  # stretches of rows that a warning names
+_LONGEST_FOUND = 30  # characters of one of them
+_RANGES = 4  # stretches of rows that a warning names
 
 
 @dataclass

@@ -580,7 +580,13 @@ def _sheet_rows(
     header: list[str] = []
     blank: list[RawRow] = []  # those at the end are formatting
     bare: dict[str, tuple[int, str, int]] = {}  # column: line, formula, how many
-    for line, (cells, written) in enumerate(zip(values, formulas, strict=True), start=1):
+    both = zip(values, formulas, strict=True)
+    begun = [*islice(both, _LOOKED_AT)]
+    above = next((i for i, (cells, _) in enumerate(begun) if _filled(cells) > 1), 0)
+    for line in range(1, above + 1):
+        findings.add("row_above_header", "a row above the header is not read", (file, line))
+    rows = enumerate(chain(begun[above:], both), start=above + 1)
+    for line, (cells, written) in rows:
         texts = ["" if cell is None else _sheet_text(cell) for cell in cells]
         while len(texts) > len(header) and not texts[-1]:
             texts.pop()
@@ -598,7 +604,7 @@ def _sheet_rows(
                 bare[column] = first, shown, count + 1
                 sound = False
         row = RawRow(line, texts, sound)
-        if line > 1 and sound and not any(texts):
+        if line > above + 1 and sound and not any(texts):
             blank.append(row)
             continue
         yield from blank
@@ -614,6 +620,10 @@ def _sheet_rows(
             column,
             formula,
         )
+
+
+def _filled(cells: Cells) -> int:
+    return sum(cell is not None and str(cell).strip() != "" for cell in cells)
 
 
 def _sheet_text(value: object) -> str:

@@ -324,8 +324,9 @@ def _guarded(rows: Iterator[RawRow], file: str, findings: Findings) -> Iterator[
             yield row
     except _UNREADABLE as error:
         place = (file, line + 1 if line else None)
-        near = _near(Path(file)) if isinstance(error, FileNotFoundError) else ""
-        findings.add("unreadable_file", _cannot_be_read(error) + near, place)
+        gone = isinstance(error, FileNotFoundError)
+        message = f"no such file{_near(Path(file))}" if gone else _cannot_be_read(error)
+        findings.add("unreadable_file", message, place)
 
 
 def _near(path: Path) -> str:

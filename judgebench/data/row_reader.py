@@ -683,7 +683,7 @@ class _RowReader:
             self._note(
                 "unread_verdict",
                 f"is no label of the metric {metric.title!r}: counted as unparsed",
-                row, column, text, some(metric.options, 8),
+                row, column, text,
             )  # fmt: skip
             return None, text
         if reading.kind and reading.label is not None:

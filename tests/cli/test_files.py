@@ -129,7 +129,7 @@ def test_a_report_of_files(files: Path) -> None:
         (("runs/demo", *GIVEN), "give either a run folder or tables; found runs/demo"),
         (("runs/demo", "--expected", "rows"), "give either a run folder or tables"),
         (("labels.csv", "gpt4.csv", "--item", "nr"), "--item: is not a column of the tables"),
-        ((*GIVEN, "--verdicts", "no.csv"), "no.csv: cannot be read: No such file or directory"),
+        ((*GIVEN, "--verdicts", "no.csv"), "no.csv: no such file"),
     ],
 )
 def test_what_does_not_go_together(files: Path, words: tuple[str, ...], said: str) -> None:

@@ -203,3 +203,13 @@ def test_absent_keys_are_blank(tmp_path: Path, rubric: Rubric) -> None:
 def test_a_long_text(tmp_path: Path, rubric: Rubric) -> None:
     (tmp_path / "a.csv").write_text("item_id,text\na," + "long " * 100_000)
     assert len(load_data(tmp_path / "a.csv", rubric).answers[0].text) == 500_000
+
+
+def test_rows_above_the_header_of_a_sheet_are_left_out(tmp_path: Path) -> None:
+    book = openpyxl.Workbook()
+    for row in (["Pilot study, spring"], [], ["item_id", "text"], ["a", "one"], ["b", "two"]):
+        book.active.append(row)
+    book.save(tmp_path / "titled.xlsx")
+    data = load_data([tmp_path / "titled.xlsx"], Rubric.from_labels({"Tone": ["Kind", "Rude"]}))
+    assert [answer.text for answer in data.answers] == ["one", "two"]
+    assert [(w.kind, w.line) for w in data.warnings] == [("row_above_header", 1)]

@@ -292,7 +292,7 @@ def test_a_source_that_cannot_be_meant_is_refused(folder: Path) -> None:
     assert "v.csv: judge: no verdict of this judge; found 'c'; allowed: a, b" in text
     assert "x.csv: item_id: no verdict of x is about an item of the data; found z9" in text
     assert "column: no file of the data has this column; found 'besides'" in text
-    assert "gone.csv: cannot be read: No such file or directory" in text
+    assert "gone.csv: no such file" in text
     assert "cannot be asked about content-free texts" in "\n".join(
         problems(folder, {"name": "x", "verdicts": "v.csv"},
                  {"name": "cal", "calibrate": "x", "method": "content-free"})

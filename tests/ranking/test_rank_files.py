@@ -202,6 +202,6 @@ def test_without_a_group_an_item_is_its_own(tmp_path: Path) -> None:
 
 
 def test_files_that_are_not_there_are_told(tmp_path: Path) -> None:
-    assert "No such file" in problems(tmp_path / "no.csv")[0].message
+    assert "no such file" in problems(tmp_path / "no.csv")[0].message
     assert problems(tmp_path)[0].message == "holds no CSV file"
     assert problems()[0].message == "no file of ranks was named"
