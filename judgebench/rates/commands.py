@@ -81,7 +81,7 @@ def estimate(
     from judgebench.rates.run import drawn_of, kept_columns, naming_by
 
     keep = kept_columns(by, drawn_of(drawn or ()))
-    files = replace(files, keep=",".join(keep) or None)
+    files = replace(files, keep=",".join(filter(None, [files.keep, *keep])) or None)
     given = {**truth.given, **design.given}
     if score:
         scores = {k: v.split(",") for k, v in columns_of(score, "--score").items()}

@@ -21,9 +21,9 @@ _NOTES = (
     "Verdicts alone: the judge's own labels, with its errors, so that their interval does not "
     "hold the true rate. PPI++ and Rogan-Gladen remove these errors as far as the answers with "
     "human labels show them.",
-    "Labels saved: how many more human labels alone would be needed for as narrow an interval as "
-    "PPI++ has, and how many times as many that would be; a plain estimate. Negative where the "
-    "verdicts do harm.",
+    "Labels saved: how many more human labels would reach the precision of PPI++ without the "
+    "verdicts, and how many times as many that is; an estimate without an interval. Negative where "
+    "the verdicts do harm.",
     "The intervals are for answers such as these; for the rate among just these answers they are "
     "on the wide side.",
 )
@@ -173,15 +173,16 @@ def _counted(r: Rates, metric: str, label: str, group: str) -> str:
 def _cell(r: Rates, judge: str, keys: Keys) -> Content:
     about = {key: value for key, value in keys.items() if key != "way"}
     way = keys["way"]
+    percent = not keys["of"].startswith("mean ")
     if way == "human":
-        return r.found.find("human", "rate", **about)
+        return Cell(estimate=r.found.find("human", "rate", **about), percent=percent)
     about["judge"] = judge
     if way in ("saved", "needed"):
         return _labels_cell(r, way, about)
     found = r.found.find(way, "rate", **about)
     if not r.found.select("rate", way, **about):
         return Cell(DASH, remark=_NOT_NEEDED)
-    return Cell(estimate=found)
+    return Cell(estimate=found, percent=percent)
 
 
 def _labels_cell(r: Rates, way: str, about: Keys) -> Cell:
@@ -208,12 +209,15 @@ def differences_tables(r: Rates) -> Iterator[Table]:
         )
         layout = Layout(
             f"rate_differences-{number}", f"{title}: differences between {r.by}s",
-            ("Label", "Between"), (note,), signed=("human", "ppi"),
+            ("Label", "Between"), (note,),
         )  # fmt: skip
         yield layout.of(
             r.found.select("difference", metric=metric),
             lambda row: (row["of"], f"{row['group']} - {row['against']}"),
             lambda row: f"With {row.judge}" if row.judge else WAYS["human"],
+            cell=lambda row: Cell(
+                estimate=row.estimate, signed=True, percent=not row["of"].startswith("mean ")
+            ),
         )
 
 
@@ -241,6 +245,7 @@ def _figures(r: Rates, metric: str) -> Iterator[Intervals]:
         yield Intervals(
             f"rates_{metric}-{number}", f"{r.titles[metric]}: {label}", tuple(lines),
             "Rate with its interval", down=(r.by or "answers").capitalize(), counts=False,
+            percent=not label.startswith("mean "),
         )  # fmt: skip
 
 
@@ -285,6 +290,6 @@ def _in_words(r: Rates) -> Iterator[str]:
         worth = listed([f"{n + more:,.0f} ({of})" for of, more in saved])
         who = "of all judges together" if judge == COMBINED else f"of {judge}"
         yield (
-            f"{title}: with the verdicts {who}, {n:,.0f} human labels give intervals as narrow as "
-            f"{worth} would alone."
+            f"{title}: with the verdicts {who}, {n:,.0f} human labels estimate rates as precisely "
+            f"as {worth} without them."
         )

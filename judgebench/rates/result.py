@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -76,13 +76,20 @@ class Rates(Shown):
     presented_by = "judgebench.rates.part:rates_part"
 
     def plot(self) -> Axes:
-        """The rates of the first label that a screen shows, systems down, an interval for each way,
-        as axes of matplotlib. Raises SetupError where nothing was estimated."""
+        """The rates of every label that a screen shows, systems down, an interval for each way, as
+        axes of matplotlib. Raises SetupError where nothing was estimated."""
         from judgebench.results.figure import draw_intervals, plotted
         from judgebench.results.part import Intervals, figures_of
 
-        for figure in figures_of([self.part]):
-            if isinstance(figure, Intervals):
-                axes: Axes = plotted(partial(draw_intervals, figure))
-                return axes
-        raise SetupError("there is nothing to plot: no metric has human labels")
+        found = [one for one in figures_of([self.part]) if isinstance(one, Intervals)]
+        if not found:
+            raise SetupError("there is nothing to plot: no metric has human labels")
+        first = f"{next(iter(self.titles.values()))}: " * (len(self.titles) == 1)
+        lines = [
+            (f"{one.title.removeprefix(first)}, {who.rpartition(': ')[0]}", lanes)
+            for one in found
+            for who, lanes in one.lines
+        ]
+        whole = replace(found[0], title=self.headline, lines=tuple(lines))
+        axes: Axes = plotted(partial(draw_intervals, whole if found[1:] else found[0]))
+        return axes

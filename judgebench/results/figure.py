@@ -33,7 +33,7 @@ from judgebench.results.part import (
     margin_words,
 )
 from judgebench.results.strip import stacked
-from judgebench.results.tables import DASH, Cell
+from judgebench.results.tables import DASH
 from judgebench.words import percent, wrapped
 
 PAGE = ("svg",)
@@ -173,6 +173,8 @@ def draw_intervals(shown: Intervals, new: _New | None = None) -> Any:
     axes.set(ylim=(len(names) - 0.5, -0.5), ylabel=shown.down)
     if shown.limits or axes.get_xlim()[0] > -0.1:  # else some are negative, and all are shown
         axes.set_xlim(*(shown.limits or (-0.02, 1.02)))
+    if shown.percent:
+        axes.xaxis.set_major_formatter(lambda x, _: percent(x))
     axes.grid(axis="x", color="#dddddd", linewidth=0.6)
     axes.set_axisbelow(True)
     axes.set_xlabel(wrapped(f"{shown.axis or 'Value with interval'}; {DASH} means undefined", 48))
@@ -298,7 +300,7 @@ def described(figure: Figure) -> str:
     """The text in place of a figure for those who cannot see it."""
     if isinstance(figure, Intervals):
         said = [
-            f"{line}: {', '.join(f'{x.name} {Cell(estimate=x.estimate).value}' for x in lanes)}"
+            f"{line}: {', '.join(f'{x.name} {figure.shown(x)}' for x in lanes)}"
             for line, lanes in figure.lines
         ]
         return f"{figure.title}. {'; '.join(said)}."

@@ -14,7 +14,7 @@ from typing import Any, Literal
 from judgebench.records import Estimate
 from judgebench.results.items import Items, Passage
 from judgebench.results.rows import Results
-from judgebench.results.tables import Look, Table
+from judgebench.results.tables import Look, Table, in_per_cent
 from judgebench.words import counted, percent
 
 # What a block answers, in the order in which a reader asks it; empty: what the part is about.
@@ -41,7 +41,7 @@ class Intervals:
     """Points with their intervals: a band for each line, a lane for each judge, control or human.
 
     `bounds` are vertical lines, by what they mean; `down` is the title of the lines; with `counts`
-    a figure says under each line on how many data it rests.
+    a figure says under each line on how many data it rests; `percent` says that values are shares.
     """
 
     key: str
@@ -52,6 +52,11 @@ class Intervals:
     limits: tuple[float, float] | None = None
     down: str = "Metric"
     counts: bool = True
+    percent: bool = False
+
+    def shown(self, lane: Lane) -> str:
+        """The number of a lane with its interval."""
+        return in_per_cent(lane.estimate) if self.percent else str(lane.estimate)
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,14 +74,15 @@ def key_mark(kind: LaneKind, look: str = "") -> Markup:
     return _svg("mark", 16, "", _interval(drawn, kind, 8, look=look))
 
 
-def lane_strip(lane: Lane, limits: Limits, bounds: Iterable[float]) -> Markup:
-    """One interval on a line between `limits`, with the bounds that it is held against."""
+def lane_strip(figure: Intervals, lane: Lane, limits: Limits) -> Markup:
+    """One interval of a figure on a line between `limits`, with the bounds that it is held
+    against."""
     pieces = [
         _line("axis", *limits, 12, limits),
-        *(_line("bound", x, x, 12, limits) for x in bounds),
+        *(_line("bound", x, x, 12, limits) for x in figure.bounds.values()),
     ]
     pieces += _interval(lane.estimate, lane.kind, 12, limits)
-    return _svg("lane", 24, f"{lane.name}: {lane.estimate}", pieces)
+    return _svg("lane", 24, f"{lane.name}: {figure.shown(lane)}", pieces)
 
 
 def limits_of(figure: Intervals) -> Limits:

@@ -26,12 +26,14 @@ Look = Literal["", "good", "fair", "bad", "unclear", "none"]
 @dataclass(frozen=True, slots=True)
 class Cell:
     """One cell. With an `estimate`, `text` is empty; `remark` is shown beside what it rests on;
-    `best` is shown in bold. On a page it leads to `link`, a place in it or a file beside it."""
+    a `percent` is shown as one, and a `signed` one in points; `best` is shown in bold. On a page it
+    leads to `link`, a place in it or a file beside it."""
 
     text: str = ""
     estimate: Estimate | None = None
     remark: str = ""
     signed: bool = False
+    percent: bool = False
     best: bool = False
     look: Look = ""
     link: str = ""
@@ -41,6 +43,8 @@ class Cell:
         """`0.812`, `–` where undefined, or the text."""
         if self.estimate is None:
             return self.text
+        if self.percent and self.estimate.value is not None:
+            return f"{self._shown(self.estimate.value)} {'points' if self.signed else '%'}"
         return format_number(self.estimate.value, self.signed)
 
     @property
@@ -49,7 +53,12 @@ class Cell:
         e = self.estimate
         if e is None or e.value is None or e.low is None or e.high is None:
             return ""
-        return f"[{format_number(e.low, self.signed)}, {format_number(e.high, self.signed)}]"
+        return f"[{self._shown(e.low)}, {self._shown(e.high)}]"
+
+    def _shown(self, x: float) -> str:
+        if self.percent:
+            return f"{100 * x:+.1f}" if self.signed else _per_cent(x)
+        return format_number(x, self.signed)
 
     @property
     def provenance(self) -> str:
@@ -126,7 +135,8 @@ def _basis(estimate: Estimate) -> tuple[str, str]:
     if estimate.value is None:
         return counts, ""
     if estimate.low is None or estimate.high is None:
-        return counts, "no interval" if estimate.reason else f"no interval: {NO_REASON}"
+        said = f"no interval: {NO_REASON}" * (not estimate.reason)
+        return counts, said or "no interval" * ("no interval" not in estimate.reason)
     return counts, f"{estimate.level * 100:g} % interval: {estimate.method or 'method not stated'}"
 
 

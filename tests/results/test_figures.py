@@ -79,7 +79,7 @@ def test_intervals_name_each_lane_and_each_bound() -> None:
     svg = drawn([lanes])["alignment_lanes"]["svg"].decode()
     for text in ("judge-1", "a control", "humans", "at least judge-1", "Accuracy"):
         assert text in svg
-    assert "judge-1 0.500, a control –, humans 0.900" in described(lanes)
+    assert "judge-1 0.500 [0.400, 0.600], a control –, humans 0.900" in described(lanes)
 
 
 def test_two_figures_of_one_key_have_two_files_and_the_same_figure_the_same_file() -> None:
