@@ -37,6 +37,13 @@ Identifier = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$")]
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
 _DASHES = re.compile("[\u2010-\u2015\u2212]")
 _QUOTES = str.maketrans("‘’“”", "''\"\"")
+# What a free reply calls its label, and the signs that end one.
+_HEADING = (
+    "label|verdict|rating|score|grade|judge?ment|class|classification|category|answer|decision|"
+    "result|assessment|evaluation"
+)
+_SIGN = r"\.(?= *$)|,(?!\d)|[:;(]|\s-|-\s|$"
+_LONGEST_LABEL = 100  # characters with which a reply begins
 
 
 def normalise(text: str) -> str:
@@ -88,6 +95,14 @@ def listed_in(text: str) -> list[str]:
     if not isinstance(found, list):
         found = text.split("|" if "|" in text else ";")
     return [str(one).strip() for one in found]
+
+
+def _leaves(value: Any) -> list[str]:
+    """The texts and numbers in a value of JSON, however deep."""
+    if isinstance(value, dict | list):
+        inside = value.values() if isinstance(value, dict) else value
+        return [text for one in inside for text in _leaves(one)]
+    return [str(value)]
 
 
 class Label(Strict):
@@ -279,6 +294,39 @@ class Metric(Strict):
         texts = [self._by_spelling.get(normalise(one)) for one in listed_in(text)]
         known = [one for one in texts if one in self.label_texts]
         return BETWEEN.join(dict.fromkeys(known)) if known and len(known) == len(texts) else None
+
+    def said_in(self, reply: str, alone: bool = True) -> str | None:
+        """The one label that a free reply gives, as a value of a JSON object or at the start of a
+        line, where a sign or nothing follows it; None where it gives none, or two. The metric's
+        name is before it, or where the reply is about this metric `alone` nothing, or what
+        labels are called.
+
+        >>> metric = Rubric.from_labels({"Safety": ["Safe", "Unsafe"]}).metrics[0]
+        >>> metric.said_in("Unsafe - it names a dose."), metric.said_in("Label: safe")
+        ('Unsafe', 'Safe')
+        >>> metric.said_in("It is not safe.") is None
+        True
+        """
+        heads = "|".join(re.escape(fold(name)) for name in (self.title, self.id))
+        heads = rf"(?:[\w ]{{0,40}}\b(?:{_HEADING})|{heads})" if alone else f"(?:{heads})"
+        try:
+            held = json.loads(reply[reply.index("{") : reply.rindex("}") + 1])
+            own = [v for key, v in held.items() if re.fullmatch(heads, fold(key.replace("_", " ")))]
+            said = _leaves(own or [v for v in held.values() if alone])
+        except (ValueError, RecursionError):
+            form = rf"(?:[-•] )?{heads}(?: is ?:?| ?[:=]) ?"
+            lines = (fold(re.sub("[*`#]+", "", line)) for line in reply.splitlines())
+            begun = ((re.match(form, line), line) for line in lines)
+            said = [line[head.end() if head else 0 :] for head, line in begun if head or alone]
+        found = {label for text in said if (label := self._begins(text))}
+        return found.pop() if len(found) == 1 else None
+
+    def _begins(self, text: str) -> str | None:
+        """The label with which a text begins, the longest where several fit."""
+        top = self.label_texts[-1]
+        signs = rf"{_SIGN}|" + (rf"(?:/|out of)\s*{top}\b" if top.isdigit() else r"\.")
+        ends = [found.start() for found in re.finditer(rf"\s*(?:{signs})", text[:_LONGEST_LABEL])]
+        return next(filter(None, (self.parse(text[:end]) for end in reversed(ends))), None)
 
     @cached_property
     def _by_spelling(self) -> Mapping[str, str]:

@@ -105,6 +105,7 @@ def _entries(judge: JudgeTable) -> Iterator[str]:
     """The judges of a table as entries of bench.yaml."""
     columns = ", ".join(f"{_quoted(m)}: {_quoted(c)}" for m, c in judge.columns.items())
     where = f"column: {{{columns}}}" if columns else f"from: {DATA}"
+    where += ", reply: label" * bool(judge.replies)
     for name in judge.names:
         yield f"{{name: {_quoted(name)}, {where}}}"
 

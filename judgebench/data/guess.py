@@ -31,7 +31,7 @@ from judgebench.data.spec import (
 )
 from judgebench.errors import Problem, SetupError, raise_any, some
 from judgebench.records import CHANCES, WEIGHTS
-from judgebench.rubric import normalise
+from judgebench.rubric import Rubric, normalise
 from judgebench.studies.verdicts import is_like_a_model
 
 MOST_LABELS = 12  # a column with more different values is not taken for labels
@@ -41,6 +41,7 @@ _LONGEST_ID = 80
 _MOST_METRICS = 200
 _MOST_ITEMS = 0.75  # of the rows, where items have rows of several annotators
 _NEARLY_ALL = 0.98  # of the rows are told apart by a key, which a few duplicates do not spoil
+MOSTLY = 0.5  # of the cells of a column of verdicts are labels
 _MOST_KEYS = 6  # columns of which some may be a key together
 _SAME_IDS = 0.5  # of the cells of two columns, where their names differ
 _MIX = np.uint64(0x9E3779B97F4A7C15)  # of the golden ratio: spreads combined hashes
@@ -61,7 +62,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     ),
     "system": (
         "system", "model", "model_name", "model_id", "system_id", "system_name", "generator",
-        "engine", "llm",
+        "engine", "llm", "bot", "chatbot", "assistant",
     ),
     "reference": (
         "reference", "reference_answer", "gold", "gold_answer", "ideal", "ideal_answer",
@@ -94,7 +95,9 @@ _BY_PEOPLE = [
     )
 ]
 _VERDICT = re.compile(
-    r"(?<![ _.-])[ _.-]*+(?:label|verdict|rating|score|annotation|answer|judge?ment|say)s?$", re.I
+    r"(?<![ _.-])[ _.-]*+(?:label|verdict|rating|score|annotation|answer|judge?ment|say|"
+    r"repl(?:y|ie)|response|output)s?$",
+    re.I,
 )
 _YES_NO = {"y": "yes", "true": "yes", "1": "yes", "n": "no", "false": "no", "0": "no"}
 _NUMBER = re.compile(r"(?<!\d)(\d+)[._):]\s*(?=[^\W\d])")  # before a label: 1_full_compliance
@@ -344,6 +347,7 @@ class Look:
     by_content: frozenset[str]
     table: Any = None  # a DataFrame in place of the file
     kept: tuple[str, ...] = ()
+    replies: tuple[str, ...] = ()  # of programs, that give labels
 
     @property
     def usable(self) -> dict[str, _Column]:
@@ -415,16 +419,17 @@ def _source(path: Path, sheet: str) -> FileSpec:
 
 
 def with_scores(look: Look, human: str = "", group: str = "", scores: Sequence[str] = ()) -> str:
-    """`; scores (a, b) go in one table: …`, the commands for columns of numbers that are no labels;
-    empty where there are none."""
+    """`; as scores (a, b): …`, the commands for columns of numbers that are no labels; empty where
+    there are none."""
     scores = scores or [c for c, about in look.columns.items() if about.holds_scores]
     first, *others = scores or [""]
+    file = quote(look.source.path) if human in look.columns and look.table is None else "TABLE"
     human, judge = (human, first) if human else (first, (others or ["COLUMN"])[-1])
     group = group or look.roles.get("group", look.roles.get("item_id", "COLUMN"))
     return first and (
-        f"; scores ({some(scores, 4)}) go, with those of people and judge in one table, into "
-        f"`judgebench correlate TABLE --against {quote(human)} --group {quote(group)}` or "
-        f"`judgebench estimate TABLE --score {quote(f'{human}={judge}')}`"
+        f"; as scores ({some(scores, 4)}){', all in one TABLE' * (file == 'TABLE')}: "
+        f"`judgebench correlate {file} --against {quote(human)} --group {quote(group)}` or "
+        f"`judgebench estimate {file} --score {quote(f'{human}={judge}')}`"
     )
 
 
@@ -514,12 +519,19 @@ def _look(
         roles |= {"item_id": hints.item[0]}
     _full_question(usable, roles)
     named = frozenset(roles)
-    _texts_by_content(usable, roles)
+    labels = [usable[c].labels() for c in found.like_labels]
+    replies = [
+        c
+        for c, about in usable.items()
+        if is_like_a_program(c) and gives_labels(about.often, labels)
+    ]
+    roles = {role: c for role, c in roles.items() if c not in replies}
+    _texts_by_content({c: about for c, about in usable.items() if c not in replies}, roles)
     if "item_id" not in roles and (which := _ids(usable, roles)):
         roles["item_id"] = which
     if "system" not in roles and (which := _system(usable, roles)):
         roles["system"] = which
-    return replace(found, by_content=frozenset(roles) - named)
+    return replace(found, roles=roles, by_content=frozenset(roles) - named, replies=(*replies,))
 
 
 def _columns(table: DataTable) -> dict[str, _Column]:
@@ -542,8 +554,9 @@ def _guess(
     if hints.annotators:  # whose labels are in columns, and not in rows
         for role in ("annotator", "metric", "label"):
             roles.pop(role, None)
-    key, who = _key(look, pair, hints.item, others)
-    if who and hints.annotators:
+    headed = hints.annotators or _of_people(look)
+    key, who = _key(look, pair, hints.item, others, headed)
+    if who and headed:
         key = (*key, who)
     elif who:
         roles["annotator"] = who
@@ -823,14 +836,37 @@ def _ids(columns: Mapping[str, _Column], roles: Mapping[str, str]) -> str:
     )
 
 
+def replying(rows: Sequence[Mapping[str, str]], column: str, rubric: Rubric) -> str:
+    """The number of replies that give a label, in words; empty where less than half do."""
+    alone = len(rubric.metrics) == 1
+    cells = [row[column] for row in rows if column in row]
+    n = sum(any(metric.said_in(text, alone) for metric in rubric.metrics) for text in cells)
+    rest = ", the others count as unparsed" * (n < len(cells))
+    many = n and n >= MOSTLY * len(cells)
+    return f"{n:,} of {len(cells):,} replies give a label{rest}" if many else ""
+
+
+def gives_labels(texts: Iterable[str], labels: Iterable[Sequence[str]]) -> bool:
+    """True where texts, beside plain labels, mostly are replies that give one of them."""
+    for rubric in (Rubric.from_labels({"label": own}) for own in dict.fromkeys(labels)):
+        known = _normal(rubric.metrics[0].label_texts)
+        odd = [text for text in texts if plain_label(text) not in known]
+        said = sum(rubric.metrics[0].said_in(text) is not None for text in odd)
+        if odd and said >= MOSTLY * len(odd):
+            return True
+    return False
+
+
 def _key(
-    look: Look, pair: tuple[str, ...], wanted: tuple[str, ...], others: Sequence[Look]
-) -> tuple[tuple[str, ...], str]:
+    look: Look, pair: tuple[str, ...], wanted: tuple[str, ...], others: Sequence[Look],
+    headed: Sequence[str],
+) -> tuple[tuple[str, ...], str]:  # fmt: skip
     """The columns by which an item is known, none where each row is one, and the column of the
     annotators where no name says it.
 
-    An item has one text. It has one row, but for annotators and metrics. Columns that the `others`
-    have too come first, and tell the rows of these apart. Raises SetupError where none will do.
+    An item has one text. It has one row, but for annotators and metrics; without other tables each
+    row is one where people have `headed` columns. Columns that the `others` have too come first,
+    and tell the rows of these apart. Raises SetupError where none will do.
     """
     columns, roles = look.usable, look.roles
     alike = _alike(look, others)
@@ -852,11 +888,13 @@ def _key(
             return key, ""
     if by and not pair and keys:
         return keys[0], ""  # with rows that repeat others, or contradict them
-    apart = {**roles, **{column: column for column in alike}}  # of items, and of nobody
+    programs = filter(is_like_a_program, columns)
+    apart = {**roles, **{c: c for c in (*alike, *headed, *programs)}}  # of items, and of nobody
     for key in () if by else keys:
         if count(*key) <= _MOST_ITEMS * rows and (who := _annotator(columns, apart, key)):
             return key, who
-    alone = not (by or others) and any(count(*key) >= _NEARLY_ALL * rows for key in keys)
+    near = bool(headed) or any(count(*key) >= _NEARLY_ALL * rows for key in keys)
+    alone = near and not (by or others)
     if () in named or alone:
         return (), ""
     if "item_id" in roles:
@@ -871,9 +909,9 @@ def _key(
 def _likeliest(columns: Mapping[str, _Column], names: Sequence[str]) -> str:
     """The option that names the column which most likely says what a row is about."""
     ids = [c for c in names if columns[c].why_no_labels and not columns[c].holds_scores]
-    ids = ids or list(names) or list(columns)
     best = max(ids, key=lambda c: columns[c].different, default="")
-    return f"a column of ids, such as --item {best!r} (in Python columns={{'item': {best!r}}})"
+    such = f", such as --item {best!r} (in Python columns={{'item': {best!r}}})" if best else ""
+    return f"a column of ids{such}"
 
 
 def _alike(look: Look, others: Sequence[Look]) -> dict[str, list[str]]:
@@ -1095,6 +1133,13 @@ def _is_quality(text: str) -> bool:
     """True where a word of the text is what answers are judged by, or what describes them."""
     words = plain_name(text).split("_")
     return any(_QUALITY.fullmatch(w.rstrip("0123456789")) or w in _DESCRIBES for w in words)
+
+
+def _of_people(look: Look) -> list[str]:
+    """The columns that are headed by people and by what they judged: Tone Ann, Tone Ben."""
+    labels = {c: look.columns[c].labels() for c in look.like_labels if not is_like_a_program(c)}
+    groups = _same_labels(labels, [*labels])
+    return [column for group in groups if _by_names(group)[0] != "Label" for column in group]
 
 
 def _without_summaries(

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from judgebench.data.findings import nearest
 from judgebench.data.guess import (
     JUDGES,
+    MOSTLY,
     NAMES,
     NO_HINTS,
     NOBODYS,
@@ -26,6 +27,7 @@ from judgebench.data.guess import (
     Hints,
     Look,
     as_name,
+    gives_labels,
     guess,
     is_like_a_program,
     judge_of,
@@ -34,6 +36,7 @@ from judgebench.data.guess import (
     plain_label,
     plain_name,
     read_as,
+    replying,
     sheets_of,
     stem,
     with_scores,
@@ -50,7 +53,6 @@ EXAMPLE = {"Quality": ("Good", "Acceptable", "Poor")}  # where a table holds no 
 _COMMON = 20  # times as often as a misspelt one is a label used
 _MOST_SAID = 8  # columns that are not read
 _ITEM = ("question", "text", "system", "reference", "group")
-_MOSTLY = 0.5  # of the cells of a column of verdicts are labels
 _SHARED = 0.2  # of the ids of one table are those of another
 _LABEL = re.compile(r"[^\s.,;!?]+(?: [^\s.,;!?]+){0,3}")  # and no sentence
 _TIES = ("tie", "both", "equal", "draw", "neither", "same", "none", "0")
@@ -95,6 +97,7 @@ class JudgeTable:
     spec: dict[str, Any]  # as in `verdicts` of a data.yaml
     look: Look
     columns: Mapping[str, str] = field(default_factory=dict)  # of the labels' own table, by metric
+    replies: str = ""  # what is said of whole replies
 
     @property
     def called(self) -> str:
@@ -104,7 +107,8 @@ class JudgeTable:
     @property
     def read(self) -> list[str]:
         """The columns of its verdicts."""
-        return [*self.spec.get("metrics", {}).values()] or [self.spec.get("label", "")]
+        column = self.spec.get("raw") if self.replies else self.spec.get("label")
+        return [*self.spec.get("metrics", {}).values()] or [column or ""]
 
     def fits(self, name: str) -> bool:
         """True where a judge or a column of it has this name, whatever its case and signs."""
@@ -169,6 +173,7 @@ class Understood:
                 "verdicts": judge.described,
                 "expected": self.expected,
                 **({"name": judge.names[0]} if len(judge.names) == 1 else {}),
+                **({"reply": "label"} if judge.replies else {}),
             }
             for judge in self.judges
         ]
@@ -253,7 +258,7 @@ def understand(
     metrics = _renamed(found, looks)
     rubric, ids, spellings = _rubric(stem_of(labels.path), metrics, found, hints.order)
     roles = _carried(found, theirs)
-    own = _own_judges(labels, found, ids, spellings)
+    own = _own_judges(labels, found, rubric, ids, spellings)
     judges = [*own, *_judges(looks, found, roles, rubric, hints)]
     if hints.judge:
         judges = _named(judges, hints, found, [look for _, look in looks])
@@ -298,7 +303,8 @@ def sorted_tables(
     if len(tables) == 1:
         return tables[0], [], None
     looks = [table.look(Hints(keep=hints.keep)) for table in tables]
-    kinds = [_kind(table, look) for table, look in zip(tables, looks, strict=True)]
+    said = [look.columns[column].labels() for look in looks for column in look.like_labels]
+    kinds = [_kind(table, look, said) for table, look in zip(tables, looks, strict=True)]
     texts = [t for t, kind in zip(tables, kinds, strict=True) if kind == "answers"]
     rest = [(t, kind) for t, kind in zip(tables, kinds, strict=True) if t not in texts[:1]]
     rest = rest or [(table, "labels") for table in texts]
@@ -308,7 +314,7 @@ def sorted_tables(
     return first, others, texts[0] if texts and texts[0] is not first else None
 
 
-def _kind(table: Table, look: Look) -> str:
+def _kind(table: Table, look: Look, labels: Sequence[Sequence[str]]) -> str:
     who = look.roles.get("annotator", "")
     if is_like_a_program(table.stem) or (
         plain_name(who) in JUDGES and all(map(is_like_a_program, look.different(who)))
@@ -316,7 +322,11 @@ def _kind(table: Table, look: Look) -> str:
         return "verdicts"
     if who or re.search("label|human|annotat|expert", table.stem, re.I):
         return "labels"
-    return "" if look.like_labels or "text" not in look.roles else "answers"
+    if look.like_labels or "text" not in look.roles:
+        return ""
+    texts = look.columns[look.roles["text"]].often
+    replies = "question" not in look.roles and gives_labels(texts, labels)
+    return "verdicts" if replies else "answers"
 
 
 def _check_hints(hints: Hints, looks: Sequence[Look], answers: Look | None) -> None:
@@ -384,7 +394,7 @@ def _decimals(look: Look, column: str, found: Guess) -> str:
     labels = [text for own in found.metrics.values() for text in own]
     if found.pair or not look.columns[column].has_decimals(labels):
         return ""
-    message = "holds decimals, which are none of the labels: round them to labels"
+    message = f"holds decimals, and the labels are {some(labels)}: round them"
     return message + with_scores(look, *_heads_of_people(found), [column])
 
 
@@ -431,7 +441,7 @@ def _with_labels_of_judges(found: Guess, looks: Sequence[Look]) -> Guess:
 
 def _says_nothing(column: str) -> bool:
     usual = (*NAMES["label"], *NAMES["text"], *JUDGES)
-    return plain_name(column) in usual or _is_like_a_judge(column)
+    return {*plain_name(column).split("_")} <= {*usual} or _is_like_a_judge(column)
 
 
 def _is_like_a_judge(name: str) -> bool:
@@ -445,7 +455,7 @@ def _fits(often: Mapping[str, int], labels: Collection[str]) -> bool:
     total = sum(often.values())
     return (
         bool(known)
-        and sum(known.values()) >= _MOSTLY * total
+        and sum(known.values()) >= MOSTLY * total
         and (len(known) > 1 or len(known) == len(often))
     )
 
@@ -472,8 +482,7 @@ def _rubric(
     name: str, titles: Mapping[str, str], found: Guess, orders: Sequence[str]
 ) -> tuple[Rubric, dict[str, str], dict[str, dict[str, str | None]]]:
     """The rubric of the metrics, their ids, and the spellings of cells that are no label."""
-    by_title = metric_ids(list(titles.values()))
-    ids = {metric: by_title[title] for metric, title in titles.items()}
+    ids = metric_ids(list(titles))  # which no file's name changes: baselines are drawn by them
     ordered = _orders(orders, titles)
     spellings: dict[str, dict[str, str | None]] = {
         ids[metric]: dict.fromkeys(texts) for metric, texts in found.strays.items()
@@ -666,8 +675,9 @@ def _settings(source: FileSpec) -> dict[str, Any]:
 
 
 def _own_judges(
-    labels: Table, found: Guess, ids: Mapping[str, str], spellings: Mapping[str, Any]
-) -> Iterator[JudgeTable]:
+    labels: Table, found: Guess, rubric: Rubric, ids: Mapping[str, str],
+    spellings: Mapping[str, Any],
+) -> Iterator[JudgeTable]:  # fmt: skip
     """The judges whose verdicts stand beside the labels."""
     item = item_of(found.by, found.look)
     for name, (column, metric) in found.judges.items():
@@ -677,6 +687,12 @@ def _own_judges(
         if ids[metric] in spellings and not found.pair:
             spec["spellings"] = {ids[metric]: spellings[ids[metric]]}
         yield JudgeTable([name], labels, spec, found.look, columns)
+    replies = [c for c in found.look.replies if judge_of(c) not in found.judges and not found.pair]
+    rows = [*found.look.rows()] if replies else []
+    for column in replies:
+        spec = {"item_id": item, "judge": {"value": judge_of(column)}, "raw": column}
+        said = replying(rows, column, rubric)
+        yield JudgeTable([judge_of(column)], labels, spec, found.look, replies=said)
 
 
 def _judges(
@@ -790,6 +806,13 @@ def _verdicts_of(
         yield JudgeTable(names, table, spec, look)
         return
     aside = {named, *shares, *(plain[n] for n in ("status", "raw", "repeat") if n in plain)}
+    own = {} if found.pair else dict(_replies(look, aside, rubric, hints))
+    for column, said in own.items():
+        judge = judge_of(column) if own.keys() - {column} or _is_like_a_judge(column) else ""
+        spec = {**who, **({"judge": {"value": judge}} if judge and not named else {}), **beside}
+        called = names if named or not judge else [judge]
+        yield JudgeTable(called, table, {**spec, "raw": column}, look, replies=said)
+    aside |= own.keys()
     free = {column: about for column, about in look.usable.items() if column not in aside}
     taken = {roles[r] for r in ("item_id", "question", "text", "group", "reference") if r in roles}
     taken -= {*hints.judge}
@@ -821,12 +844,13 @@ def _verdicts_of(
         return
     chosen = {m.id: _best(m, asked[m.id] or fitting[m.id], look) for m in rubric.metrics}
     metrics = {metric: column for metric, column in chosen.items() if column}
+    if own and not metrics:
+        return
     if not metrics:
         message = "no column holds verdicts with the labels of the annotators: rename the labels, "
         message += "or give them as `spellings: {METRIC: {TEXT: LABEL}}` in a data.yaml (--save)"
         if scores := with_scores(look, *_heads_of_people(found)):
-            message = "holds scores where annotators gave labels: cut them into these labels "
-            message += f"(docs/scorers.md){scores}"
+            message = f"holds scores, and annotators gave labels: cut scores into labels{scores}"
         few = {c: look.columns[c].labels() for c in look.like_labels if c not in taken}
         held = [f"{column} ({some(texts, 4)})" for column, texts in few.items()]
         allowed = some(dict.fromkeys(text for m in rubric.metrics for text in m.label_texts))
@@ -834,6 +858,25 @@ def _verdicts_of(
             Problem(message, look.source.path, None, "judge", some(held or look.columns), allowed)
         )
     yield JudgeTable(names, table, {**who, **read(metrics), **beside}, look)
+
+
+def _replies(
+    look: Look, aside: Collection[str], rubric: Rubric, hints: Hints
+) -> Iterator[tuple[str, str]]:
+    """The columns of whole replies, and how many give a label: of judges by their heads, or where
+    labels stand among the replies; where no column holds labels, any."""
+    labels = [metric.label_texts for metric in rubric.metrics]
+    among = {c: about for c, about in look.columns.items() if about.filled and c not in aside}
+    fits = {c for c, about in among.items() for own in labels if _fits(about.often, own)}
+    known = {judge_of(c) for c in fits}
+    for column, about in among.items():
+        if column not in fits and judge_of(column) in known:
+            continue  # the reply behind a label
+        named = is_like_a_program(column) or column in (*hints.judge, *fits)
+        spelt = any(read_as(about.often, own) for own in labels)
+        reads = (named or not fits) and not spelt and gives_labels(about.often, labels)
+        if reads and (said := replying([*look.rows()], column, rubric)):
+            yield column, said
 
 
 def _holds(often: Mapping[str, int], metric: Metric) -> bool:
@@ -909,6 +952,7 @@ def _in_words(
     for judge in judges:
         read = ", ".join(judge.read)
         where = f"{some(judge.names)} in {'columns' if ', ' in read else 'column'} {read}"
+        where += f" ({judge.replies})" * bool(judge.replies)
         by_table.setdefault(judge.table.name, {})[where] = len(judge.names)
     for table, said in by_table.items():
         several = "s" * (sum(said.values()) > 1)
@@ -957,7 +1001,7 @@ def _unread_of_labels(found: Guess) -> dict[str, str]:
     return {
         column: f"it {why}" if (why := _decimals(found.look, column, found)) else reason
         for column, reason in found.unused.items()
-        if reason == NOBODYS or _is_like_a_judge(column)
+        if column not in found.look.replies and (reason == NOBODYS or _is_like_a_judge(column))
     }
 
 

@@ -143,7 +143,8 @@ class RecordedConfig(Strict):
     the labels: in the `column` (of each metric) of the data files, in the `verdicts` entries of the
     data.yaml that `from` names, or in its columns. `expected` says what the judge was asked about:
     all items, or those with a row. With `reply`, a kind of reply, whole replies are parsed as they
-    are when a prompt of that kind is used. `about` holds facts that the report repeats.
+    are when a prompt of that kind is used, or, as `label`, for the one label that each gives.
+    `about` holds facts that the report repeats.
     """
 
     name: Name = ""
@@ -151,7 +152,7 @@ class RecordedConfig(Strict):
     column: str | dict[str, str] | None = None
     source: str | None = Field(default=None, alias="from")
     expected: Literal["items", "rows"] = "items"
-    reply: JudgeReply | None = None
+    reply: JudgeReply | Literal["label"] | None = None
     thresholds: dict[str, dict[str, float]] | None = None
     about: dict[str, str] = Field(default_factory=dict)
 

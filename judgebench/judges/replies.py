@@ -21,7 +21,7 @@ import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, reduce
-from typing import Any
+from typing import Any, Literal
 
 from judgebench.errors import shorten
 from judgebench.models.contract import Reply
@@ -31,6 +31,7 @@ from judgebench.rubric import BETWEEN, Metric, Rubric, fold, normalise
 
 LOWEST_SCORE, HIGHEST_SCORE = 1, 5
 
+RecordedReply = Literal[ReplyKind, "label"]
 # metric id -> label text -> the lowest score that earns it
 Thresholds = Mapping[str, Mapping[str, float]]
 
@@ -132,11 +133,11 @@ def _fits(value: Any, schema: Mapping[str, Any]) -> bool:
 
 
 def read_reply(
-    kind: ReplyKind, text: str, rubric: Rubric, thresholds: Thresholds | None = None,
+    kind: RecordedReply, text: str, rubric: Rubric, thresholds: Thresholds | None = None,
     judged: Answer | None = None,
 ) -> Reading:  # fmt: skip
     """The labels in `text`, a whole reply. `thresholds` are needed for the kinds `likert` and
-    `result`.
+    `result`; of the kind `label` are replies that nobody asked for in a form (`Metric.said_in`).
 
     A verdict that also stands in `judged` may be a quotation, and is none. Where an engine made
     sure that the reply meets its schema there is nothing to quote in, and `judged` is None.
@@ -526,9 +527,17 @@ def _result_value(text: str, rubric: Rubric) -> dict[str, Any]:
     return {rubric.metrics[0].id: score}
 
 
-_VALUES: Mapping[ReplyKind, Callable[[str, Rubric], dict[str, Any]]] = {
+def _free_values(text: str, rubric: Rubric) -> dict[str, Any]:
+    alone = len(rubric.metrics) == 1
+    found = {m.id: label for m in rubric.metrics if (label := m.said_in(text, alone))}
+    if not found:
+        raise ValueError("the reply gives no label, or several")
+    return found
+
+
+_VALUES: Mapping[RecordedReply, Callable[[str, Rubric], dict[str, Any]]] = {
     "json": _json_values, "rationale": _json_values, "likert": _json_values,
-    "brackets": _bracket_values, "result": _result_value,
+    "brackets": _bracket_values, "result": _result_value, "label": _free_values,
 }  # fmt: skip
 
 _REFUSALS = re.compile(

@@ -115,7 +115,7 @@ def test_decimals_are_no_verdicts_and_the_commands_for_them_are_said(
 def test_no_column_of_verdicts_is_left_out_without_a_word(beside: bool) -> None:
     verdicts = JUDGES.assign(**{
         "GPT-4o (2024-08)": JUDGES["GPT-4o (2024-08)"].str.upper(),
-        "Llama 3 70B": "The label is: " + JUDGES["Llama 3 70B"], "GPT-4 cost": range(N),
+        "Llama 3 70B": "I would say " + JUDGES["Llama 3 70B"], "GPT-4 cost": range(N),
     })  # fmt: skip
     lines = read(*([PEOPLE.merge(verdicts, on="Nr.")] if beside else [PEOPLE, verdicts])).lines
     why = "Llama 3 70B, because its cells are not the labels of the annotators"
@@ -123,9 +123,60 @@ def test_no_column_of_verdicts_is_left_out_without_a_word(beside: bool) -> None:
     assert any("GPT-4 cost, because it has too many different values" in line for line in lines)
 
 
+@pytest.mark.parametrize("beside", [True, False])
+@pytest.mark.parametrize("form", [
+    "{} - seen {} times", '{{"reason": "Serious? {1}", "verdict": "{0}"}}', "The label is: {0}",
+    "It is about {1}.\n\n**Verdict:** {0}",
+])  # fmt: skip
+def test_a_column_of_replies_is_read_for_the_label_of_each(form: str, beside: bool) -> None:
+    said = [form.format(label, i) for i, label in enumerate(JUDGES["Llama 3 70B"])]
+    said[3] = "I'm sorry, but I cannot tell."
+    said[4] = "It depends on the patient."
+    verdicts = pd.DataFrame({"Nr.": range(N), "Llama 3 70B reply": said})
+    tables = [PEOPLE.merge(verdicts, on="Nr.")] if beside else [PEOPLE, verdicts]
+    found = read(*tables)
+    counted = "38 of 40 replies give a label, the others count as unparsed"
+    line = f"judge Llama-3-70B in column Llama 3 70B reply ({counted})"
+    assert any(line in one for one in found.lines)
+    assert not any("not read" in one for one in found.lines)
+    judge = next(j for j in jb.study(found).judges if j.kind == "judge")
+    statuses = [judge.verdicts[str(i)].status for i in range(N)]
+    assert (statuses[3:5], statuses.count("ok")) == (["refused", "unparsed"], N - 2)
+    labels = [judge.verdicts[str(i)].labels.get("label") for i in range(N) if i not in (3, 4)]
+    assert labels == [x for i, x in enumerate(JUDGES["Llama 3 70B"]) if i not in (3, 4)]
+
+
+def test_a_reply_behind_a_label_is_no_judge_of_its_own() -> None:
+    label = JUDGES["Llama 3 70B"]
+    both = {"llama label": label, "llama reply": [f"{x} - {i}" for i, x in enumerate(label)]}
+    for tables in ([PEOPLE, JUDGES[["Nr."]].assign(**both)], [PEOPLE.assign(**both)]):
+        assert [judge.read for judge in read(*tables).judges] == [["llama label"]]
+
+
+def test_replies_are_saved_as_they_were_read(tmp_path: Path) -> None:
+    PEOPLE.to_csv(tmp_path / "people.csv", index=False)
+    said = [f"{label} - seen {i} times" for i, label in enumerate(JUDGES["Llama 3 70B"])]
+    JUDGES[["Nr."]].assign(output=said).to_csv(tmp_path / "llama.csv", index=False)
+    started = jb.init([tmp_path / "people.csv", tmp_path / "llama.csv"], tmp_path / "bench")
+    assert "{name: llama, from: data.yaml, reply: label}" in started.files[0].read_text()
+    assert not jb.check([started.files[0]]).errors
+
+
+def test_people_who_head_columns_are_not_looked_for_in_rows() -> None:
+    stars = ["1", "2", "3", "4"] * 10
+    table = pd.DataFrame({
+        "conversation": [i // 4 for i in range(N)], "decoding": ["a", "b", "c", "d"] * 10,
+        "Stars Maria": stars, "Stars Jonas": stars[::-1], "GPT-4": stars,
+    })  # fmt: skip
+    found = read(table)
+    assert [*found.found.columns] == ["Maria", "Jonas"]
+    assert found.found.by == ("conversation", "decoding")
+    assert read(table.drop(columns="decoding")).found.by == ()  # each row is an item
+
+
 def test_a_column_of_labels_that_is_nobodys_is_named() -> None:
-    lines = read(PEOPLE.assign(bot=["a", "b"] * (N // 2)), JUDGES).lines
-    assert "not read: bot, because no annotator is named in its head" in lines
+    lines = read(PEOPLE.assign(clinic=["a", "b"] * (N // 2)), JUDGES).lines
+    assert "not read: clinic, because no annotator is named in its head" in lines
 
 
 def test_a_misspelt_label_is_named_and_is_in_no_order_to_be_pasted() -> None:
@@ -185,9 +236,9 @@ def test_bytes_that_are_no_utf_8_are_not_printed_as_escapes(tmp_path: Path) -> N
 
 def test_a_file_that_is_not_there_is_taken_for_no_other_but_a_close_one(tmp_path: Path) -> None:
     PEOPLE.to_csv(tmp_path / "urgency.csv")
-    with pytest.raises(SetupError, match=r"No such file or directory; did you mean 'urgency.csv'"):
+    with pytest.raises(SetupError, match=r"no such file; did you mean 'urgency.csv'"):
         understand_files([tmp_path / "urgncy.csv"])
-    with pytest.raises(SetupError, match=r"No such file or directory$"):
+    with pytest.raises(SetupError, match=r"no such file$"):
         understand_files([tmp_path / "nosuch.csv"])
 
 
@@ -196,4 +247,4 @@ def test_a_wrong_answer_to_blind_is_said_plainly(call: Any, tmp_path: Path) -> N
     JUDGES.to_csv(tmp_path / "judges.csv", index=False)
     code, _, err = call("decide", tmp_path / "labels.csv", tmp_path / "judges.csv", "--blind", "x")
     assert code == 2
-    assert err.endswith("error: truth: blind: must be 'yes', 'no' or 'unknown'; found 'x'\n")
+    assert err.endswith("error: --blind: must be 'yes', 'no' or 'unknown'; found 'x'\n")

@@ -639,7 +639,7 @@ def test_scores_in_place_of_labels_name_the_commands_for_scores(tmp_path: Path) 
     with pytest.raises(jb.SetupError, match=r"correlate TABLE --against Meier.*--score Meier=Lenz"):
         understood(tmp_path, scores, judge)
     labelled = [("id", "Meier", "Lenz"), *((i, of(i), of(i, 7)) for i in range(N))]
-    with pytest.raises(jb.SetupError, match="holds scores where annotators gave labels"):
+    with pytest.raises(jb.SetupError, match="holds scores, and annotators gave labels"):
         understood(tmp_path, labelled, judge)
 
 
@@ -684,7 +684,7 @@ def test_one_annotator_has_no_median_and_is_told_what_one_allows(tmp_path: Path)
 
 def test_tables_are_aligned_as_they_are_decided_on(tmp_path: Path) -> None:
     paths = surnames(tmp_path)
-    with pytest.warns(UserWarning, match=r"found \"I'm sorry, but I can't.\"; allowed: Safe"):
+    with pytest.warns(UserWarning, match=r"found \"I'm sorry, but I can't.\""):
         found = jb.align(*paths)
     assert found.score("accuracy", "gpt-4", "safety").value is not None
     assert found.table().notna().any().all()
