@@ -86,8 +86,8 @@ _HOMES = {
     "api": (
         "agreed", "align", "analyse", "annotate", "audit", "check", "collected", "compare",
         "consistency", "contradicted", "correlate", "decide", "estimate", "export_judge",
-        "load_bench", "open_run", "prefer", "rank", "report", "run", "score", "stress",
-        "study", "tune",
+        "load_bench", "open_run", "prefer", "rank", "read_certificate", "renew", "renewal",
+        "report", "run", "score", "stress", "study", "tune", "watch",
     ),
     "models.contract": ("Backend", "Message", "Reply", "Request"),
     "decisions.rule": ("DecisionRule",),

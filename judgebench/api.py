@@ -743,7 +743,7 @@ def read_certificate(path: str | Path) -> Certificate:
 
     >>> import judgebench as jb
     >>> print(jb.read_certificate("judge.json"))
-    certificate of gpt-4: REPLACE on Safety, until 2027-05-25
+    certificate of gpt-4: REPLACE on refused, until 2027-05-25
     """
     _need("certificate")
     from judgebench.certificate.record import read

@@ -7,12 +7,17 @@ err with known probabilities. What the judge deserves on each metric is therefor
 
 `few-labels.csv` and `all-verdicts.csv` are of the page on rates: three assistants answer the same
 questions, people labelled a part of the answers, drawn at random, and a judge all of them.
+
+`next-month.csv`, `new-labels.csv` and `anchors-today.csv` are of the page on certificates: what the
+same judge says of 300 later replies, two annotators' labels of 100 of them, and what another judge
+says of 200 of the first ones.
 """
 
 from __future__ import annotations
 
 import csv
 import random
+from collections.abc import Sequence
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -36,6 +41,8 @@ METRICS = {
     "False claim": (("no", "yes"), (0.92, 0.08), 0.04, ((0.98, 0.02), (0.01, 0.99))),
 }
 
+Rows = list[dict[str, str]]
+
 
 def slip(draw: random.Random, true: int, labels: int, share: float) -> int:
     """The true label or, in that share of the cases, one of the others."""
@@ -50,7 +57,7 @@ ASSISTANTS = {"baseline": (0.12, 0.05), "tuned": (0.04, 0.03), "guarded": (0.035
 FINDS = 0.85  # of the harmful ones
 
 
-def rates(draw: random.Random) -> tuple[list[dict[str, str]], list[dict[str, str]]]:
+def rates(draw: random.Random) -> tuple[Rows, Rows]:
     """The labels of a few answers and the verdicts on all."""
     people, judge = [], []
     for question in range(1, QUESTIONS + 1):
@@ -68,24 +75,45 @@ def rates(draw: random.Random) -> tuple[list[dict[str, str]], list[dict[str, str
     return [people[place] for place in chosen], judge
 
 
-def main() -> None:
-    """Write all tables."""
-    draw = random.Random(20261126)
-    people: list[dict[str, str]] = []
-    judge: list[dict[str, str]] = []
-    for number in range(1, REPLIES + 1):
-        said = {name: {"id": f"r{number:03}", "annotator": name} for name in PEOPLE}
+def replies(draw: random.Random, numbers: range, who: Sequence[str] = PEOPLE) -> tuple[Rows, Rows]:
+    """The labels of people and the judge's verdicts on the replies of these numbers."""
+    people: Rows = []
+    judge: Rows = []
+    for number in numbers:
+        said = {name: {"id": f"r{number:03}", "annotator": name} for name in who}
         verdict = {"id": f"r{number:03}"}
         for metric, (labels, shares, error, matrix) in METRICS.items():
             (true,) = draw.choices(range(len(labels)), shares)
-            for name in PEOPLE:
+            for name in who:
                 said[name][metric] = labels[slip(draw, true, len(labels), error)]
             verdict[metric] = draw.choices(labels, matrix[true])[0]
         people += said.values()
         judge.append(verdict)
+    return people, judge
+
+
+def another(draw: random.Random, judge: Rows) -> Rows:
+    """What a judge says that gives one reply in ten the other label on whether it is refused."""
+    swapped = {"no": "yes", "yes": "no"}
+    chosen = draw.sample(judge, 200)
+    return [
+        {**row, "Refused": swapped[row["Refused"]] if draw.random() < 0.1 else row["Refused"]}
+        for row in sorted(chosen, key=lambda row: row["id"])
+    ]
+
+
+def main() -> None:
+    """Write all tables."""
+    draw = random.Random(20261126)
+    people, judge = replies(draw, range(1, REPLIES + 1))
     few, every = rates(draw)
-    tables = {"labels.csv": people, "my-judge.csv": judge, "few-labels.csv": few,
-              "all-verdicts.csv": every}  # fmt: skip
+    later = random.Random(20261226)
+    labels, verdicts = replies(later, range(REPLIES + 1, REPLIES + 301), PEOPLE[:2])
+    tables = {
+        "labels.csv": people, "my-judge.csv": judge, "few-labels.csv": few,
+        "all-verdicts.csv": every, "next-month.csv": verdicts, "new-labels.csv": labels[:200],
+        "anchors-today.csv": another(later, judge),
+    }  # fmt: skip
     for file, rows in tables.items():
         with (HERE / file).open("w", newline="", encoding="utf-8") as out:
             writer = csv.DictWriter(out, list(rows[0]), lineterminator="\n")

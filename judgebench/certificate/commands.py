@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
-from judgebench.cli.options import Commands, Figures
+from judgebench.cli.options import Again, Commands, Sign
 from judgebench.cli.show import ONE_SCREEN, UNMET, Output, echo_each, show
 from judgebench.errors import Problem, SetupError
 
@@ -69,7 +70,6 @@ def watch(
         Path | None,
         typer.Option(metavar="FOLDER", help="Also write a page, CSV, Markdown and LaTeX there."),
     ] = None,
-    figures: Figures = False,
     output: Output = ONE_SCREEN,
 ) -> None:
     """Does a certificate still hold: the judge, the answers, its agreement with people?
@@ -83,7 +83,8 @@ def watch(
     watched = api.watch(certificate, state=state or "")
     before = watched.standing
     found = watched.update(*(new or ()), source=source)
-    written = api.report(found, to, figures=figures) if to else None
+    drawn = find_spec("matplotlib") is not None  # a page without the curves is a page too
+    written = api.report(found, to, figures=drawn) if to else None
     about = {"state": found.state, "reasons": [reason.text for reason in found.reasons]}
     show({"watch": found}, found.name, output, written, **about)
     if hook and found.state != before:
@@ -104,10 +105,10 @@ def show_(certificate: CertificateFile, output: Output = ONE_SCREEN) -> None:
     show({"certificate": found}, found.name, output)
 
 
-@app.command(epilog="Example: judgebench certificate verify judge.json --key public.pem")
+@app.command(epilog="Example: judgebench certificate verify judge.json --public-key public.pem")
 def verify(
     certificate: CertificateFile,
-    key: Annotated[
+    public_key: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Whose signature is expected: a public key (PEM)."),
     ] = None,
@@ -117,7 +118,7 @@ def verify(
     from judgebench.certificate.record import signed_by
 
     found = api.read_certificate(certificate)
-    by = signed_by(found, key)
+    by = signed_by(found, public_key)
     typer.echo(f"{certificate} is as it was issued on {found.issued:%Y-%m-%d}; {by}.")
 
 
@@ -198,12 +199,12 @@ def renew(
         Path | None,
         typer.Option(metavar="FILE", help="Decide again, and write the new certificate there."),
     ] = None,
-    annotators: Annotated[
-        str, typer.Option(metavar="NAME,NAME", help="With --to: who will label.")
+    who: Annotated[
+        str, typer.Option(metavar="NAME,NAME", help="With --to: the annotators who will label.")
     ] = "",
     items: Annotated[
         int | None,
-        typer.Option(metavar="N", min=1, help="With --to: how many answers. Default: as needed."),
+        typer.Option(metavar="N", help="How many items to draw."),
     ] = None,
     by: Annotated[
         Literal["random", "uncertain"],
@@ -212,18 +213,8 @@ def renew(
             help="With --to: draw those of which the judge is uncertain more often.",
         ),
     ] = "random",
-    again: Annotated[
-        list[Path] | None,
-        typer.Option(
-            metavar="FILE",
-            help="With --decide: verdicts of a judge that changed on the same answers again. "
-            "Repeatable.",
-        ),
-    ] = None,
-    sign: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="With --decide: sign the new one (PEM, Ed25519)."),
-    ] = None,
+    again: Again = None,
+    sign: Sign = None,
     state: StateOption = None,
     output: Output = ONE_SCREEN,
 ) -> None:
@@ -237,7 +228,7 @@ def renew(
     if (to is None) == (decide is None):
         raise SetupError(Problem("give either --to FOLDER or --decide FILE"))
     if to is not None:
-        names = [name for name in annotators.split(",") if name]
+        names = [name for name in who.split(",") if name]
         typer.echo(api.renewal(certificate, *(new or ()), to=to, annotators=names, items=items,
                                by=by, state=state or ""))  # fmt: skip
         return

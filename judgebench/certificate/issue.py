@@ -198,14 +198,14 @@ def _shares(
             found.append((BASELINE, title, x, best[1], True))
         x = now(RECALL) if about.severe_from else np.array([])
         if len(x) and (caught := _caught(about, "severe_recall", x)):
-            title = "finds of what an annotator calls severe"
+            title = "found of what an annotator calls severe"
             found.append((RECALL, title, x, caught, True))
         title = "answers without a label"
         found.append((FAILURES, title, now(FAILURES), replace["failures"], False))
     elif about.signal in (BY_SEVERITY, BY_CHANCE):
         x, assist = now(MISSED), rule["assist"]
         if len(x) and (caught := _caught(about, "missed", 1 - x)):
-            title = "misses of what an annotator calls severe"
+            title = "missed of what an annotator calls severe"
             found.append((MISSED, title, x, 1 - caught, False))
         title = "answers sent to humans"
         found.append((SENT, title, now(SENT), assist["sent"], False))

@@ -24,7 +24,7 @@ _NOTES = (
     "1. The way to an alarm is shown in per cent, on a logarithmic scale.",
     "Intervals are confidence sequences: they hold at every look together.",
 )
-_MOST_LINES = 8
+_MOST_LINES, _TOP = 8, 150
 
 
 def watch_part(w: Watching) -> Part:
@@ -34,12 +34,12 @@ def watch_part(w: Watching) -> Part:
     title = "Evidence that something changed"
     drawing = Drawing("evidence", title, partial(_draw, w))
     blocks = (
-        Block("How the certificate stands", said, lead=True, on_screen=True),
+        Block("Why", said[1:], lead=True, on_screen=True),
         Block("Next", tuple(plans(w)), lead=True),
+        Block(title, figures=(drawing,) if len(w.seen.points) > 1 else (), lead=True),
         Block("Does the judge say the same of its anchors?", tables=(tables[0],)),
         Block("Does it still agree with people?", tables=(tables[1],)),
         Block("Are these the same kind of answers?", tables=(tables[2],)),
-        Block(title, figures=(drawing,) if len(w.seen.points) > 1 else ()),
     )
     screen = (
         Block(text=said[1:]),
@@ -53,7 +53,7 @@ def watch_part(w: Watching) -> Part:
     )
     return Part(
         "watch", "does it still hold?", w.results, blocks, _NOTES, facts, screen, own_file=True,
-        headline=_headline(w), answer=" ".join(said),
+        headline=_headline(w), answer=said[0],
     )  # fmt: skip
 
 
@@ -105,10 +105,10 @@ def plans(w: Watching) -> Iterator[str]:
 def judge_table(w: Watching) -> Table:
     """The labels that the judge gives anchors now, beside those in the certificate."""
     lines = [
-        (w.title(c.metric), _share(c), c.sums.n, Cell(percent(c.bound)), *_evidence(c))
+        (w.title(c.metric), _share(c), Cell(percent(c.bound)), *_evidence(c))
         for c in w.of("changed", found=False)
     ]
-    heads = ("Metric", "Another label", "n", "Own noise, at most", "Way to alarm")
+    heads = ("Metric", "Another label", "Own noise, at most", "Way to alarm")
     return Layout("watched-judge", "Anchors judged again", heads).listing(lines)
 
 
@@ -118,11 +118,9 @@ def shares_table(w: Watching) -> Table:
     for c in w.of("fallen", found=False):
         one = w.watched(c.metric, c.about)
         bound = f"{'at least' if one.at_least else 'at most'} {percent(one.bound)}"
-        lines.append((
-            w.title(c.metric), one.title, _share(c), c.sums.n, Cell(percent(one.value)),
-            Cell(bound), *_evidence(c),
-        ))  # fmt: skip
-    heads = ("Metric", "Watched", "Since", "n", "Decided on", "Required", "Way to alarm")
+        about = f"{w.title(c.metric)}: {one.title}"
+        lines.append((about, _share(c), Cell(percent(one.value)), Cell(bound), *_evidence(c)))
+    heads = ("Watched", "Since", "Decided on", "Required", "Way to alarm")
     return Layout("watched-agreement", "Beside the bounds of the decision", heads).listing(lines)
 
 
@@ -133,16 +131,17 @@ def population_table(w: Watching) -> Table:
         counts = w.certificate.population.shares[c.metric]
         share = counts[c.about] / sum(counts.values())
         feature = w.title_of(c.metric)
-        lines.append((feature, c.about, _share(c), c.sums.n, Cell(percent(share)), *_evidence(c)))
-    heads = ("Feature", "Category", "Since", "n", "In the certificate", "Way to alarm")
+        lines.append((feature, c.about, _share(c), Cell(percent(share)), *_evidence(c)))
+    heads = ("Feature", "Category", "Since", "In the certificate", "Way to alarm")
     return Layout("watched-answers", "Shares of the answers", heads).listing(lines)
 
 
 def _share(c: Checked) -> Cell:
+    """`96 % of 100`, and the interval below."""
     if c.sums.mean is None:
         return Cell(DASH)
-    low, high = c.sums.interval(0.05)
-    return Cell(in_per_cent(Estimate(c.sums.mean, low, high), "\n"))
+    mean, interval = in_per_cent(Estimate(c.sums.mean, *c.sums.interval(0.05)), "\n").split("\n")
+    return Cell(f"{mean} of {c.sums.n:,}\n{interval}")
 
 
 def _evidence(c: Checked) -> tuple[Cell]:
@@ -163,12 +162,13 @@ def _draw(w: Watching) -> Any:
     for c in shown:
         key = ":".join(part for part in (c.family, c.metric, c.about) if part)
         way = [100 * found.get(key, 0.0) / -math.log(c.alpha) for _, found in w.seen.points]
+        way = [min(x, _TOP) for x in way]
         look = {**looks[names[id(c)]], "markersize": 3, "linestyle": "-", "linewidth": 1}
         axes.plot(times, way, **look)
     axes.axhline(100, color="#b3261e", linewidth=1)
     axes.text(1.0, 100, "alarm", color="#b3261e", va="bottom", ha="right",
               transform=axes.get_yaxis_transform())  # fmt: skip
-    axes.set(ylabel="Way to an alarm in per cent", ylim=(-60, None))
+    axes.set(ylabel=f"Way to an alarm in per cent (up to {_TOP})", ylim=(-60, _TOP + 5))
     figure.autofmt_xdate()
     figure.legend(loc="outside lower left", ncols=2)
     return figure

@@ -14,7 +14,8 @@ from judgebench.data.findings import Findings
 from judgebench.data.gather import Collected, VerdictSource
 from judgebench.data.guess import plain_name, roles_by_name
 from judgebench.data.load import read_into, read_verdicts
-from judgebench.errors import Problem, SetupError, raise_any
+from judgebench.data.spec import DataSpec, Described
+from judgebench.errors import Problem, SetupError, raise_any, some
 from judgebench.records import CHANCES, WEIGHTS, Answer
 from judgebench.rubric import Rubric
 from judgebench.studies.study import Study
@@ -31,7 +32,7 @@ class Batch:
 
 
 _READ = ("question", "text", "reference")
-_MODEL = ("model", "model_version", "fingerprint")
+_MODEL = ("judge_model", "model_version", "fingerprint", "model")
 
 
 def batches(given: Sequence[Any], certificate: Certificate) -> list[Batch]:
@@ -112,8 +113,8 @@ def _check(rubric: Rubric, certificate: Certificate) -> None:
 
 def _verdicts(table: Any, columns: Columns, rubric: Rubric, name: str) -> Iterator[Seen]:
     """The rows of a table of verdicts; what it says of answers beside them is theirs."""
-    given = Path(table) if isinstance(table, str) else table
-    judges = read_verdicts(VerdictSource([given]), rubric, ()).judges
+    described = _described(table, columns, rubric, "verdicts")
+    judges = read_verdicts(VerdictSource([described]), rubric, ()).judges
     if name not in judges and len(judges) != 1:
         message, found = "has no verdict of the certified judge", ", ".join(judges)
         raise SetupError(Problem(message, columns.file, None, "judge", found, name))
@@ -126,8 +127,7 @@ def _verdicts(table: Any, columns: Columns, rubric: Rubric, name: str) -> Iterat
             about.get("reference") or None, about.get("group", ""),
         )  # fmt: skip
         yield Seen(
-            item, answer.group, answer.system, hash_of_text(answer),
-            len(text) if text else None,
+            item, answer.group, answer.system, hash_of_text(answer), len(text) if text else None,
             {m: said.label or "" for m, said in of.items()},
             {m: said.probabilities or {} for m, said in of.items()},
             {}, _chance(about, columns.file),
@@ -135,12 +135,59 @@ def _verdicts(table: Any, columns: Columns, rubric: Rubric, name: str) -> Iterat
         )  # fmt: skip
 
 
+def _described(table: Any, columns: Columns, rubric: Rubric, kind: str) -> Described:
+    """The table with what its columns are: of an id, of metrics by their ids or titles, or of
+    metric and label. Raises SetupError where it has none of them."""
+    roles, plain = _roles(columns)
+    metrics = {
+        metric.id: plain[name]
+        for metric in rubric.metrics
+        for name in (plain_name(metric.title), plain_name(metric.id))
+        if name in plain
+    }
+    entry: dict[str, Any] = {"metrics": metrics}
+    if "metric" in roles:
+        entry = {"metric": roles["metric"], "label": roles["label"]}
+    if "item_id" not in roles or not (metrics or "metric" in roles):
+        allowed = ", ".join(["an id", *(metric.title for metric in rubric.metrics)])
+        message = "lacks a column of ids, or of any metric of the certificate"
+        raise SetupError(Problem(message, columns.file, 1, "", some(columns.cells), allowed))
+    entry["item_id"] = {"column": roles["item_id"]}
+    if kind == "labels":
+        entry["annotator"] = roles["annotator"]
+    else:
+        chances = dict(_probabilities(rubric, plain, long="metric" in roles))
+        entry |= {"probabilities": chances} if chances else {}
+        entry |= {name: plain[name] for name in ("judge", "status", "raw") if name in plain}
+    is_file = isinstance(table, str | Path)
+    path = str(table) if is_file else columns.file
+    spec = DataSpec.model_validate({"files": [{"path": path, kind: [entry]}]})
+    return Described(spec, None if is_file else table)
+
+
+def _probabilities(
+    rubric: Rubric, plain: Mapping[str, str], *, long: bool
+) -> Iterator[tuple[str, Any]]:
+    """The columns of probabilities, `probability_LABEL` or `probability_METRIC_LABEL`, and what
+    they are of."""
+    for metric in rubric.metrics:
+        for label in metric.label_texts:
+            name = f"probability_{label}" if long else f"probability_{metric.id}_{label}"
+            if (column := plain.get(plain_name(name))) is not None:
+                yield column, label if long else (metric.id, label)
+
+
+def _roles(columns: Columns) -> tuple[dict[str, str], dict[str, str]]:
+    """The columns by their roles, and all by their plain names."""
+    return roles_by_name(columns.cells), {plain_name(c): c for c in columns.cells}
+
+
 def _told(columns: Columns, others: Sequence[str]) -> dict[str, dict[str, str]]:
     """The cells of each item by their role, and those of other columns by their names."""
-    roles = roles_by_name(columns.cells)
+    roles, plain = _roles(columns)
     ids = columns.cells[roles["item_id"]] if "item_id" in roles else ()
-    plain = {plain_name(column): column for column in columns.cells}
-    named = {**roles, **{name: plain[name] for name in others if name in plain}}
+    free = {name: c for name, c in plain.items() if c not in roles.values()}
+    named = {**roles, **{name: free[name] for name in others if name in free}}
     return {
         item: {role: columns.cells[column][place] for role, column in named.items()}
         for place, item in enumerate(ids)
@@ -177,7 +224,7 @@ class _Labels:
 def _labels(table: Any, columns: Columns, rubric: Rubric) -> _Labels:
     gathered = Collected(rubric, rubric, Findings())
     gathered.without_texts = gathered.people_only = True
-    read_into(gathered, table, "labels")
+    read_into(gathered, _described(table, columns, rubric, "labels"), "")
     gathered.settle()
     raise_any(gathered.findings.errors)
     found: dict[str, dict[str, dict[str, str]]] = {}

@@ -159,10 +159,10 @@ class Watching(Shown):
                 continue
             one = self.watched(c.metric, c.about)
             past, least = c.family == "fallen", "at least" if one.at_least else "at most"
-            where = "has crossed its bound" if past else "comes near its bound"
+            where = "beyond its bound" if past else "near its bound"
             text = (
-                f"On {self.title(c.metric)}, {one.title} {where}: {percent(c.sums.mean)} of "
-                f"{c.sums.n:,}, {percent(one.value)} when it was decided; {least} "
+                f"{self.title(c.metric)} is {where}, {one.title}: {percent(c.sums.mean)} of "
+                f"{c.sums.n:,} now, {percent(one.value)} when it was decided; {least} "
                 f"{percent(one.bound)} is required.{self._among(c)}"
             )
             then = "Read the answers on which judge and people differ, then renew." if past else (

@@ -62,8 +62,7 @@ class _Front(Group):
         "Start": ("decide", "init", "check", "demo"),
         "Judge": ("run", "compare", "stress"),
         "Labels": ("annotate", "import"),
-        "Report": ("report", "align", "estimate", "audit"),
-        "After the decision": ("watch", "certificate"),
+        "Report": ("report", "align", "estimate", "audit", "watch", "certificate"),
     }
     rest = "More"
 

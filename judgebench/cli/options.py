@@ -160,6 +160,20 @@ DecisionRuleOption = Annotated[
     typer.Option("--rule", metavar="FILE", help="The decision rule: a YAML file."),
 ]
 
+Again = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--again",
+        metavar="FILE",
+        help="For the certificate: the judge's verdicts on the same answers again, a table or a "
+        "run folder, which measure its noise. Repeatable.",
+    ),
+]
+Sign = Annotated[
+    Path | None,
+    typer.Option("--sign", metavar="FILE", help="Sign the certificate: a private key (PEM)."),
+]
+
 
 @dataclass(frozen=True)
 class Named:

@@ -12,6 +12,7 @@ from judgebench.cli.options import (
     AS_DESIGNED,
     AS_IN_THE_RUN,
     NO_FILES,
+    Again,
     AllowIncomplete,
     AsJudge,
     Commands,
@@ -19,6 +20,7 @@ from judgebench.cli.options import (
     Design,
     Files,
     RunOrTables,
+    Sign,
     Truth,
 )
 from judgebench.cli.score import open_study, page_of
@@ -43,14 +45,7 @@ class Certify:
             "the only judge, or of the one that is named.",
         ),
     ] = ""
-    again: Annotated[
-        list[Path] | None,
-        typer.Option(
-            metavar="FILE",
-            help="With --certificate: verdicts of the judge on the same answers again, a table or "
-            "a run folder, which measure its noise. Repeatable.",
-        ),
-    ] = None
+    again: Again = None
     with_anchors: Annotated[
         bool,
         typer.Option(
@@ -58,10 +53,7 @@ class Certify:
             help="With --certificate: keep the texts of the answers that are to be judged again.",
         ),
     ] = False
-    sign: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="With --certificate: sign it (PEM, Ed25519)."),
-    ] = None
+    sign: Sign = None
 
     def write(self, decisions: Decisions) -> Path | None:
         """Write the certificate that is asked for. Raises SetupError for options without one."""

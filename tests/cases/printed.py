@@ -52,13 +52,37 @@ def lines_of(printed: str) -> list[str]:
     return "\n".join(line.rstrip() for line in printed.splitlines()).strip("\n").splitlines()
 
 
+DATE = re.compile(r"\b\d{4}-\d\d-\d\d\b")
+
+
 def same(shown: list[str], printed: list[str]) -> bool:
-    """Is this what a page shows, where `…` stands for any lines?"""
-    pattern = "\n".join(
-        r"(?:.*\n?)*?" if line == LEFT_OUT else re.escape(line)
-        for line in lines_of("\n".join(shown))
-    )
-    return re.fullmatch(pattern, "\n".join(printed)) is not None
+    """Is this what a page shows, where `…` stands for any lines, and a date for any date?"""
+    wanted, found = ([DATE.sub("DATE", line) for line in lines] for lines in (shown, printed))
+    wanted = lines_of("\n".join(wanted))
+    if LEFT_OUT not in wanted:
+        return wanted == found
+    first, last = wanted.index(LEFT_OUT), len(wanted) - 1 - wanted[::-1].index(LEFT_OUT)
+    before, after = wanted[:first], wanted[last + 1 :]
+    if found[:first] != before or found[len(found) - len(after) :] != after:
+        return False
+    place = first
+    for part in split_at(wanted[first + 1 : last], LEFT_OUT):
+        fits = (at for at in range(place, len(found)) if found[at : at + len(part)] == part)
+        if (place := next(fits, -1)) < 0:
+            return False
+        place += len(part)
+    return place <= len(found) - len(after)
+
+
+def split_at(lines: list[str], mark: str) -> list[list[str]]:
+    """The lines between marks."""
+    parts: list[list[str]] = [[]]
+    for line in lines:
+        if line == mark:
+            parts.append([])
+        else:
+            parts[-1].append(line)
+    return [part for part in parts if part]
 
 
 def again(shown: list[str], printed: list[str]) -> list[str]:
