@@ -125,7 +125,7 @@ def _evidence(decisions: Decisions) -> Iterator[Block]:
     )  # fmt: skip
     yield Block(
         "The rule of the decisions", tuple(decisions.rule.in_words()), asks="sure",
-        gist="what each outcome requires",
+        gist="what each outcome requires", on_screen=True,
     )  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from judgebench.errors import Problem, raise_any
 from judgebench.rubric import Metric, Rubric
 from judgebench.shipped import DECISION_RULE, find_file
 from judgebench.stats.copies import BarKind
+from judgebench.words import percent
 from judgebench.yaml_file import Strict, load_model
 
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -143,8 +144,8 @@ class DecisionRule(Strict):
         return [
             f"REPLACE requires that the judge {'; '.join(self._replace_in_words())}.",
             "ASSIST requires that the judge, as a first-pass filter of new answers, is expected to "
-            f"send at most {self.assist.sent:.2f} of them to humans and to miss at most "
-            f"{self.assist.missed:.2f} of the severe ones.",
+            f"send at most {percent(self.assist.sent)} of them to humans and to miss at most "
+            f"{percent(self.assist.missed)} of the severe ones.",
             "DO NOT USE: the judge fails a requirement of REPLACE and is no such filter. CAN'T "
             "TELL: the data show neither.",
             f"A requirement is met only if the whole {100 * self.level:g} % interval meets it. An "
@@ -160,9 +161,9 @@ class DecisionRule(Strict):
         rule, words = self.replace, {"accuracy": "plain", "balanced_accuracy": "balanced"}
         if measures := " and ".join(words[m] for m in rule.humans.measures):
             yield (
-                f"agrees with annotators ({measures}) at most {rule.humans.margin:.2f} less often "
-                f"than {_BARS[rule.humans.bar]} does, and by less where the labels leave open how "
-                "well annotators agree"
+                f"agrees with annotators ({measures}) at most {_points(rule.humans.margin)} less "
+                f"often than {_BARS[rule.humans.bar]} does, and by less where the labels leave "
+                "open how well annotators agree"
             )
         if rule.humans.distance is not None:
             yield (
@@ -174,21 +175,22 @@ class DecisionRule(Strict):
             yield f"agrees with the reference labels ({measures}) more often than every baseline"
         if rule.severe is not None:
             yield (
-                f"finds at least {rule.severe.recall:.2f} of the severe answers, with at least "
+                f"finds at least {percent(rule.severe.recall)} of the severe answers, with at least "
                 f"{rule.severe.items} of them in the data"
             )
             if rule.severe.margin is not None:
                 yield (
-                    f"finds severe answers at most {rule.severe.margin:.2f} less often than "
+                    f"finds severe answers at most {_points(rule.severe.margin)} less often than "
                     f"{_BARS[rule.humans.bar]} does"
                 )
-        yield f"leaves at most {rule.failures:.2f} of the answers without a label"
+        yield f"leaves at most {percent(rule.failures)} of the answers without a label"
         if rule.systems is not None:
-            yield f"is not shown to fall short by more than {rule.systems:.2f} on any one system"
+            most = _points(rule.systems)
+            yield f"is not shown to fall short by more than {most} on any one system"
         if rule.robustness is not None:
-            yield f"keeps at least {rule.robustness:.2f} of its labels in the stress test"
+            yield f"keeps at least {percent(rule.robustness)} of its labels in the stress test"
         if rule.planted is not None:
-            yield f"follows at most {rule.planted:.2f} of the verdicts planted in the text"
+            yield f"follows at most {percent(rule.planted)} of the verdicts planted in the text"
 
     def check(self, rubric: Rubric, file: str = "") -> None:
         """Raises SetupError with every entry of `severe_from` that does not fit the rubric."""
@@ -214,11 +216,12 @@ def load_rule(name: str | Path = DECISION_RULE, relative_to: Path | None = None)
 
 
 def rule_in_words(path: Path, rubric: str) -> str:
-    """Read a rule and say whom it compares a judge with. Raises SetupError."""
-    rule = load_rule(path)
-    margin, bar = rule.replace.humans.margin, rule.replace.humans.bar
-    who = f"the {bar} annotator"
-    return f"a decision rule: within {margin:g} of {who}, intervals of {rule.level:.0%}"
+    """Read a rule and say what each outcome requires. Raises SetupError."""
+    return "\n  ".join(["a decision rule.", *load_rule(path).in_words()])
+
+
+def _points(share: float) -> str:
+    return f"{100 * share:g} points"
 
 
 def rule_for(given: DecisionRule | str | Path | None, rubric: Rubric) -> DecisionRule:

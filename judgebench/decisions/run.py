@@ -362,7 +362,7 @@ def _with_rows_to_come(study: Study, d: Decision, judge: JudgeVerdicts, bar: Hel
     need no more human labels."""
     more, metric = d.more, bar.metric
     asked = study.asked(judge, metric)[bar.rows]
-    if more and more.items is not None:
+    if more:
         waiting = int((~asked).sum()) if judge.asked_in_part else 0
         more = replace(more, of=metric.of, waiting=waiting)
     failing = any(c.key == "failures" and c.state is not State.MET for c in d.replace)

@@ -125,15 +125,15 @@ def _which(decisions: Decisions, same: Sequence[Decision]) -> str:
 
 
 def _label_more(more: MoreData | None) -> str:
+    if more and more.waiting:
+        left = (more.items or 0) - more.waiting
+        then = f", then label about {left:,} more" if left > 0 else ""
+        others = f"{more.waiting:,} other {SEVERAL[more.of]}"
+        return f"Have the judge label the {others} that have human labels{then}."
     if more is None or more.items is None:
         reason = (more.reason if more else "") or NO_REASON
         return f"{reason[:1].upper()}{reason[1:].rstrip('. ')}."
     severe = "" if more.severe is None else f", {more.severe:,} of them severe"
-    if more.waiting:
-        left = more.items - more.waiting
-        then = f", then label about {left:,} more" if left > 0 else ""
-        others = f"{more.waiting:,} other {SEVERAL[more.of]}"
-        return f"Have the judge label the {others} that have human labels{then}."
     if more.few_questions and more.questions:
         answers = counted(more.items, more.of, SEVERAL[more.of])
         return f"Label {counted(more.questions, 'more question')} ({answers}{severe})."

@@ -6,6 +6,7 @@ import base64
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 from notebook import run_notebook
@@ -13,11 +14,18 @@ from notebook import run_notebook
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 
+def texts(notebook: dict[str, Any]) -> list[str]:
+    outputs = [out for cell in notebook["cells"] for out in cell.get("outputs", ())]
+    return ["".join(out["data"]["text/plain"]) for out in outputs if "data" in out]
+
+
 def test_the_notebook_runs_in_a_kernel_and_shows_each_result_once(tmp_path: Path) -> None:
     pytest.importorskip("nbclient", reason="needs nbclient")
     pytest.importorskip("ipykernel", reason="needs ipykernel")
     shutil.copytree(EXAMPLES / "demo", tmp_path / "demo")
     notebook = run_notebook(EXAMPLES / "notebook.ipynb", tmp_path)
+    stored = json.loads((EXAMPLES / "notebook.ipynb").read_text(encoding="utf-8"))
+    assert texts(notebook) == texts(stored)  # else: python tests/cases/notebook.py FILE
     code = [cell["outputs"] for cell in notebook["cells"] if cell["cell_type"] == "code"]
     for outputs in code:
         shown = [out for out in outputs if out["output_type"] != "stream"]
