@@ -35,24 +35,24 @@ _READ = ("question", "text", "reference")
 _MODEL = ("judge_model", "model_version", "fingerprint", "model")
 
 
-def batches(given: Sequence[Any], certificate: Certificate) -> list[Batch]:
-    """The rows of studies and tables, in their order. Human labels (a column `annotator`) belong to
+def batches(
+    given: Sequence[Any], certificate: Certificate, sources: Sequence[str] = ()
+) -> list[Batch]:
+    """The rows of studies and tables, in their order, from these `sources`. Human labels (a column `annotator`) belong to
     the verdicts of any other table. Raises SetupError with every problem of all tables, and for
     labels without any verdict."""
     rubric, name = certificate.of_rubric, certificate.judge.name
     found, labels, problems = list[Batch](), list[_Labels](), list[Problem]()
-    for one in given:
+    for one, source in zip(given, sources or [""] * len(given), strict=True):
         try:
             if isinstance(one, Study):
                 _check(one.rubric, certificate)
-                source = one.run and f"{one.name}, {one.run}"
                 found.append(Batch(rows_of(one, rubric, name), source, one.config.blind))
                 continue
             columns = _columns(one)
             if "annotator" in roles_by_name(columns.cells):
                 labels.append(_labels(one, columns, rubric))
             else:
-                source = str(Path(one).resolve()) if isinstance(one, str | Path) else ""
                 found.append(Batch([*_verdicts(one, columns, rubric, name)], source))
         except SetupError as error:
             problems += error.problems

@@ -127,9 +127,9 @@ class Watch:
         Raises SetupError with every problem; nothing is counted then.
         """
         read = [self._opened(Path(x)) if self._opened and _is_folder(x) else x for x in given]
-        return self.update_rows(
-            batches(read, self.certificate), source=source, again=again, now=now
-        )
+        names = [str(Path(x).resolve()) if isinstance(x, str | Path) else "" for x in given]
+        new = batches(read, self.certificate, names)
+        return self.update_rows(new, source=source, again=again, now=now)
 
     def update_rows(
         self, new: Sequence[Batch], *, source: str = "", again: bool = False,

@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import random
 from collections.abc import Sequence
+from functools import cache
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +70,12 @@ RUBRIC = jb.Rubric.from_labels({"refused": ["no", "yes"]})
 
 def certificate_of(folder: Path, **terms: Any) -> Any:
     """The certificate of the decision on labels.csv and verdicts.csv."""
-    labels, verdicts = (pd.read_csv(folder / f"{name}.csv") for name in ("labels", "verdicts"))
-    study = jb.study(labels, verdicts, rubric=RUBRIC)
-    return jb.decide(study).certificate(**terms)
+    tables = [(folder / f"{name}.csv").read_text("utf-8") for name in ("labels", "verdicts")]
+    return decided(*tables).certificate(**terms)
+
+
+@cache
+def decided(*tables: str) -> Any:
+    """The decision on tables of labels and verdicts, which the tests have in common."""
+    labels, verdicts = (pd.read_csv(StringIO(text)) for text in tables)
+    return jb.decide(jb.study(labels, verdicts, rubric=RUBRIC))

@@ -151,6 +151,22 @@ def test_a_study_with_other_labels_is_refused(issued: Any) -> None:
         jb.watch("judge.json", state=None).update(jb.study(labels, verdicts, rubric=rubric))
 
 
+def test_run_folders_are_certified_and_watched(here: Path, call: Call) -> None:
+    decide = ("decide", "labels.csv", "verdicts.csv", "--order", "no < yes", "--save", "bench")
+    assert call(*decide)[0] == 0
+    for run in ("first", "second"):
+        assert call("run", "bench/bench.yaml", "--run", run, "-q")[0] == 0
+    code, out, err = call("decide", "first", "--certificate", "judge.json")
+    assert (code, "Certificate: judge.json" in out) == (0, True), err
+    for run, n in (("second", 600), ("second", 600), ("first", 1200)):
+        code, found = watched(call, run)
+        assert code == 0
+        (again,) = [
+            r for r in found["watch"] if (r["family"], r["statistic"]) == ("changed", "share")
+        ]
+        assert again["n"] == n
+
+
 def test_a_page_shows_the_evidence_over_time(issued: Any, here: Path, call: Call) -> None:
     watch = jb.watch("judge.json")
     start = datetime(2026, 12, 1, tzinfo=UTC)
