@@ -38,9 +38,11 @@ _MODEL = ("judge_model", "model_version", "fingerprint", "model")
 def batches(
     given: Sequence[Any], certificate: Certificate, sources: Sequence[str] = ()
 ) -> list[Batch]:
-    """The rows of studies and tables, in their order, from these `sources`. Human labels (a column `annotator`) belong to
-    the verdicts of any other table. Raises SetupError with every problem of all tables, and for
-    labels without any verdict."""
+    """The rows of studies and tables, in their order, from these `sources`.
+
+    Human labels (a column `annotator`) belong to the verdicts of any other table. Raises SetupError
+    with every problem of all tables, and for labels without any verdict.
+    """
     rubric, name = certificate.of_rubric, certificate.judge.name
     found, labels, problems = list[Batch](), list[_Labels](), list[Problem]()
     for one, source in zip(given, sources or [""] * len(given), strict=True):

@@ -175,8 +175,8 @@ class DecisionRule(Strict):
             yield f"agrees with the reference labels ({measures}) more often than every baseline"
         if rule.severe is not None:
             yield (
-                f"finds at least {percent(rule.severe.recall)} of the severe answers, with at least "
-                f"{rule.severe.items} of them in the data"
+                f"finds at least {percent(rule.severe.recall)} of the severe answers, with at "
+                f"least {rule.severe.items} of them in the data"
             )
             if rule.severe.margin is not None:
                 yield (
