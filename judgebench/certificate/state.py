@@ -60,9 +60,10 @@ class State:
 
 def _load(text: str) -> State:
     values: dict[str, Any] = json.loads(text)
-    tests, sums = values.pop("evidence"), values.pop("sums")
+    tests, sums, points = (values.pop(key) for key in ("evidence", "sums", "points"))
     return State(
         **values,
+        points=[(time, found) for time, found in points],
         evidence={k: Evidence(**{**v, "running": tuple(v["running"])}) for k, v in tests.items()},
         sums={k: Sums(**v) for k, v in sums.items()},
     )  # fmt: skip

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -170,12 +171,15 @@ class Watch:
     def next_anchors(self, n: int) -> list[Anchor]:
         """The next n anchors to judge: in an order that is drawn anew for each pass over all of
         them, from the hash of the certificate and from how many were judged again so far."""
-        anchors, found = self.certificate.anchors, list[Anchor]()
-        at = self._file.read().anchors
-        while len(found) < min(n, len(anchors)):
-            turn, place = divmod(at + len(found), len(anchors))
-            seed = [self.certificate.hash, str(turn)]
-            found.append(sorted(anchors, key=lambda a: hash_of([*seed, a.id]))[place])
+        anchors, at = self.certificate.anchors, self._file.read().anchors
+        if not anchors:
+            return []
+        turn, place = divmod(at, len(anchors))
+        order = list[Anchor]()
+        for one in (str(turn), str(turn + 1)):
+            drawn = [(hash_of([self.certificate.hash, one, a.id]), a) for a in anchors]
+            order += [a for _, a in sorted(drawn, key=itemgetter(0))]
+        found = order[place : place + min(n, len(anchors))]
         return list({one.id: one for one in found}.values())
 
     # ---- counting -------------------------------------------------------------------------------
