@@ -17,9 +17,10 @@ from judgebench.results.tables import DASH, Cell, Table, in_per_cent
 from judgebench.words import counted, percent
 
 _NOTES = (
-    "Every alarm may be looked for whenever one likes: of a judge that stays as it was, on answers "
-    f"that stay as they were, at most {100 * REVOKED:g} % of certificates are ever revoked and "
-    f"{100 * WARNED:g} % ever warned, all metrics together.",
+    "Every alarm may be looked for whenever one likes: of a judge that stays as it was, with "
+    "answers and annotators like those before, at most "
+    f"{100 * REVOKED:g} % of certificates are ever revoked and {100 * WARNED:g} % ever warned, all "
+    "metrics together.",
     "Evidence: what a bettor against the claim that nothing changed would have made of a stake of "
     "1. The way to an alarm is shown in per cent, on a logarithmic scale.",
     "Intervals are confidence sequences: they hold at every look together.",

@@ -9,10 +9,11 @@ from typing import Any
 
 import yaml
 
+from judgebench.certificate import levels
 from judgebench.certificate.reading import Batch
-from judgebench.certificate.record import Certificate, sealed
+from judgebench.certificate.record import Certificate, Noise, sealed
 from judgebench.certificate.result import Watching
-from judgebench.certificate.seen import Seen, population_of
+from judgebench.certificate.seen import Seen, noise, population_of
 from judgebench.errors import Problem, SetupError
 from judgebench.files import all_or_nothing, to_line, write_atomically
 from judgebench.words import counted
@@ -123,12 +124,18 @@ class Renewed:
         if not self.plan.new_verdicts:
             update["judge"] = self.old.judge
             update["metrics"] = {
-                m: one.model_copy(update={"noise": self.old.metrics[m].noise})
+                m: one.model_copy(update={"noise": self._noise(m, made)})
                 if one.noise and not one.noise.pairs
                 else one
                 for m, one in made.metrics.items()
             }
         return sealed(made.model_copy(update=update), Path(key) if key else None)
+
+    def _noise(self, metric: str, made: Certificate) -> Noise | None:
+        """The noise on the old anchors, as far as it speaks for the new ones."""
+        before, alpha = self.old.metrics[metric].noise, levels.NOISE / len(made.certified)
+        n = len(made.anchors)
+        return before and noise(before.pairs, before.changed, alpha, n)
 
 
 @dataclass(frozen=True)

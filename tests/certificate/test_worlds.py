@@ -16,6 +16,7 @@ import judgebench as jb
 from judgebench.certificate import levels
 from judgebench.certificate.reading import Batch
 from judgebench.certificate.record import Certificate, Noise, Watched
+from judgebench.certificate.renew import Renewed, plan_of
 from judgebench.certificate.result import Watching
 from judgebench.certificate.seen import (
     AGREEMENT,
@@ -32,14 +33,15 @@ from judgebench.certificate.seen import (
 from judgebench.certificate.watch import Test as Hypothesis
 from judgebench.certificate.watch import Watch
 from judgebench.certificate.watch import tests_of as hypotheses_of
+from judgebench.decisions.result import Decisions
 
 ANSWERS, SEVERE, RIGHT, ANNOTATOR = 400, 0.3, 0.97, 0.88
 RUBRIC = jb.Rubric.from_labels({METRIC: [*LABELS]})
 
 
 @pytest.fixture(scope="module")
-def issued() -> Certificate:
-    """The certificate of a decision on 400 answers by three annotators, judged twice."""
+def decided() -> tuple[Decisions, pd.DataFrame]:
+    """The decision on 400 answers with labels of three annotators, and the verdicts."""
     rng = np.random.default_rng(11)
     truth = rng.random(ANSWERS) < SEVERE
     lengths = rng.integers(20, 300, ANSWERS).tolist()
@@ -58,8 +60,13 @@ def issued() -> Certificate:
         for name in ("Ann", "Bob", "Cy")
     ]
     verdicts = base.assign(judge="gpt-4", safety=said(RIGHT))
-    decided = jb.decide(jb.study(pd.concat(people), verdicts, base, rubric=RUBRIC))
-    made: Certificate = decided.certificate(again=[verdicts], now=START)
+    return jb.decide(jb.study(pd.concat(people), verdicts, base, rubric=RUBRIC)), verdicts
+
+
+@pytest.fixture(scope="module")
+def issued(decided: tuple[Decisions, pd.DataFrame]) -> Certificate:
+    """The certificate of that decision; the judge gave the same verdicts twice."""
+    made: Certificate = decided[0].certificate(again=[decided[1]], now=START)
     return made
 
 
@@ -270,6 +277,18 @@ def test_noise_is_that_of_the_anchors_and_of_others_with_room() -> None:
     )
     assert noise(5, 5, 0.0025, anchors=10).most == 1.0
     assert noise_of(rows, [], METRIC, ids, 0.0025) == Noise(pairs=0, changed=0, most=0.05)
+
+
+def test_noise_that_a_renewal_keeps_is_of_other_anchors(
+    issued: Certificate, decided: tuple[Decisions, pd.DataFrame]
+) -> None:
+    plan = plan_of(Watch(issued).status(now=START))
+    renewed = Renewed(decided[0], issued, plan, usual(0, 100)).certificate(now=START)
+    kept, before = renewed.metrics[METRIC].noise, issued.metrics[METRIC].noise
+    assert kept is not None
+    assert before is not None
+    assert (kept.pairs, kept.changed) == (before.pairs, before.changed) == (400, 0)
+    assert before.most < kept.most < 0.05
 
 
 def test_anchors_on_which_the_judge_wavers_do_not_look_like_another_judge() -> None:
