@@ -24,6 +24,7 @@ decided, with the bar and the labels of the population: else it is the interval 
     python benchmarks/decisions.py --learnt   # judges that learn from labels, in folds
     python benchmarks/decisions.py --scores   # judges that follow from a score, in folds
     python benchmarks/decisions.py --looks    # studies that are looked at three times
+    python benchmarks/decisions.py --sets     # items on which several labels are right
     python benchmarks/decisions.py --correlations  # how often intervals of a correlation hold it
 """
 
@@ -72,6 +73,12 @@ from judgebench.stats.consensus import median_label
 from judgebench.stats.copies import Bar, bar_of, camps
 from judgebench.stats.intervals import look_levels
 from judgebench.stats.resample import OF_CORRELATION, Resampling, bootstrap_interval
+from judgebench.stats.response_sets import (
+    accepted_shares,
+    hits,
+    response_sets,
+    shares_of_others,
+)
 from judgebench.stats.thresholds import Choice, cautious_choice, fixed_choice, why_no_choice
 from judgebench.studies.answers import IndexedAnswers, indexed
 from judgebench.studies.truth import TruthConfig
@@ -1077,6 +1084,150 @@ def draw_margins(rows: Sequence[Sequence[str]], path: str) -> None:
     figure.savefig(path, dpi=120)
 
 
+# --- items on which several labels are right ------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Sets:
+    """Nominal labels of which one is right, or two on a share `two` of the items. An annotator
+    names all that are right, or one of them with probability `omit`, and with probability `noise`
+    a wrong label alone; most prefer the first where they name one. So does the judge, with
+    `judge_noise`, which always names one where it is `single`, and then the last. Where
+    `at_margin`, its noise is set so that it is right exactly that margin less often than an
+    annotator: `true` by the right labels, or by the `rule`'s number. Judges that name `all`
+    labels, or always the same one (`constant`), never read an answer. Of `a_question` answers to
+    one question the judge errs on all or none."""
+
+    name: str
+    items: int
+    annotators: int = 3
+    noise: float = 0.08
+    judge_noise: float = 0.05
+    two: float = 0.6
+    omit: float = 0.2
+    labels: int = 4
+    single: bool = False
+    at_margin: Literal["", "true", "rule"] = ""
+    all: bool = False
+    constant: bool = False
+    a_question: int = 1
+
+
+SETS = (
+    Sets("lists, at the margin", 400, at_margin="true"),
+    Sets("… 2,000 items", 2000, at_margin="true"),
+    Sets("… by the rule's number", 2000, at_margin="rule"),
+    Sets("one label, at the margin", 400, single=True, at_margin="true"),
+    Sets("… 2,000 items", 2000, single=True, at_margin="true"),
+    Sets("… by the rule's number", 2000, single=True, at_margin="rule"),
+    Sets("two annotators, at the margin", 1000, 2, at_margin="true"),
+    Sets("annotators name one in 6 of 10, at the margin", 1000, omit=0.6, at_margin="true"),
+    Sets("noisy annotators, at the margin", 1000, 5, noise=0.2, at_margin="true"),
+    Sets("8 labels, at the margin", 1000, labels=8, at_margin="true"),
+    Sets("5 a question, at the margin", 1000, a_question=5, at_margin="true"),
+    Sets("far worse, 50 items", 50, judge_noise=0.3),
+    Sets("names every label", 400, all=True),
+    Sets("always the same label", 400, constant=True),
+    Sets("lists, good, 200 items", 200, judge_noise=0.02),
+    Sets("one label, good, 200 items", 200, single=True, judge_noise=0.02),
+    Sets("as an annotator, 1,000 items", 1000, judge_noise=0.08),
+)
+
+
+def _sets_said(
+    right: IntArray, wrong: FloatArray, omit: float, k: int, rng: np.random.Generator,
+    last: bool = False,
+) -> IntArray:  # fmt: skip
+    """Sets of labels (items,) of somebody who names one of the right ones with chance `omit`."""
+    first = right & -right
+    one = right ^ first if last else first
+    one = np.where(one == 0, first, one)
+    said = np.where(rng.random(len(right)) < omit, one, right)
+    lure = (rng.random((len(right), k)) * ((right[:, None] >> np.arange(k)) & 1 == 0)).argmax(
+        axis=1
+    )
+    return np.where(rng.random(len(right)) < wrong, 1 << lure, said)
+
+
+def draw_sets(
+    world: Sets, items: int, rng: np.random.Generator
+) -> tuple[IntArray, IntArray, IntArray, Clusters]:
+    """The right labels and the judge's (items,), the annotators' (items, annotators), questions."""
+    k, questions = world.labels, -(-items // world.a_question)
+    codes = np.arange(items) // world.a_question
+    first = rng.integers(k, size=items)
+    other = (first + rng.integers(1, k, size=items)) % k
+    right = (1 << first) | np.where(rng.random(items) < world.two, 1 << other, 0)
+    wrong = np.full(items, world.noise)
+    own = [_sets_said(right, wrong, world.omit, k, rng) for _ in range(world.annotators)]
+    errs = (rng.random(questions) < world.judge_noise)[codes].astype(np.float64)
+    judged = _sets_said(right, errs, 1.0 if world.single else world.omit, k, rng, world.single)
+    if world.all or world.constant:
+        judged = np.full(items, (1 << k) - 1 if world.all else 1)
+    return right, judged, np.stack(own, axis=1), Clusters(codes, questions)
+
+
+def sets_study(judged: IntArray, own: IntArray, clusters: Clusters, k: int) -> StudyCounts:
+    """The study's counts, with a constant for each label."""
+    side = HumanSide(
+        response_sets(accepted_shares(own, k)), own, response_sets(shares_of_others(own, k)),
+        clusters, 1, None, np.ones((1, own.shape[1])), 0.0, k,
+    )  # fmt: skip
+    constants = {f"constant {label}": np.full(len(judged), 1 << label) for label in range(k)}
+    return study_counts(side, judged, np.ones(len(judged), dtype=np.bool_), constants)
+
+
+def true_gaps(world: Sets) -> tuple[float, float]:
+    """How much more often the judge's labels are right than an annotator's, in a large sample: by
+    the right labels, and by the rule's number."""
+    k = world.labels
+    right, judged, own, _ = draw_sets(world, _POPULATION, np.random.default_rng(7))
+    hit, *own_hits = (hits(column, right, k).mean() for column in (judged, *own.T))
+    others = response_sets(shares_of_others(own, k))
+    beside = hits(judged[:, None], others, k) - hits(own, others, k)
+    return float(hit - np.mean(own_hits)), float(np.nanmean(beside))
+
+
+@lru_cache
+def settled_sets(world: Sets) -> Sets:
+    """The world with its judge's noise where it belongs."""
+    low, high, which = 0.0, 0.5, 0 if world.at_margin == "true" else 1
+    for _ in range(_STEPS if world.at_margin else 0):
+        middle = (low + high) / 2
+        short = true_gaps(replace(world, judge_noise=middle))[which] < -MARGIN
+        low, high = (low, middle) if short else (middle, high)
+    return replace(world, judge_noise=high) if world.at_margin else world
+
+
+def run_sets(world: Sets, draws: int, seed: int) -> tuple[Counter[str], float, float]:
+    """What the rule says of the draws, and the true gaps."""
+    world, said = settled_sets(world), Counter[str]()
+    rng = np.random.default_rng([seed, *world.name.encode(), world.items])
+    for _ in range(draws):
+        _, judged, own, clusters = draw_sets(world, world.items, rng)
+        counts = sets_study(judged, own, clusters, world.labels)
+        said[outcome_of([*findings(counts, RULE, counts.how_many[None, :])], "", None)] += 1
+    return said, *true_gaps(world)
+
+
+def sets_table(results: Iterable[tuple[Sets, tuple[Counter[str], float, float]]]) -> Iterator[str]:
+    """How often a judge that names labels of sets is said to replace annotators, in Markdown."""
+    outcomes = [name for name in OUTCOMES if name != "ASSIST"]
+    heads = ("scenario", "items", "annotators", "true gap", "the rule's gap", *outcomes)
+    yield f"| {' | '.join(heads)} |"
+    yield f"|---|--:|--:|--:|--:|{'--:|' * len(outcomes)}"
+    for world, (said, right, rule) in results:
+        cells = [_share(said[name], said.total()) for name in outcomes]
+        about = (
+            world.name,
+            f"{world.items:,}",
+            str(world.annotators),
+            f"{right:+.3f}",
+            f"{rule:+.3f}",
+        )
+        yield f"| {' | '.join((*about, *cells))} |"
+
+
 # --- correlations of a score with humans ---------------------------------------------------------
 
 
@@ -1211,6 +1362,7 @@ def main() -> None:
     parser.add_argument("--learnt", action="store_true", help="judges that learn instead")
     parser.add_argument("--scores", action="store_true", help="judges that follow from a score")
     parser.add_argument("--looks", action="store_true", help="three looks at each study instead")
+    parser.add_argument("--sets", action="store_true", help="several right labels instead")
     parser.add_argument("--correlations", action="store_true", help="correlations of scores")
     parser.add_argument("--plot", default="", help="with --margins: a picture of them")
     parser.add_argument("--quick", action="store_true", help="50 draws a world")
@@ -1223,10 +1375,12 @@ def main() -> None:
         if asked.plot:
             draw_margins(rows, asked.plot)
         return
-    if asked.learnt or asked.scores or asked.looks or asked.correlations:
+    if asked.learnt or asked.scores or asked.looks or asked.correlations or asked.sets:
         found: tuple[Any, ...] = (GRADED, follow, graded_table)
         if asked.correlations:
             found = (CORRELATED, cover, covered_table)
+        if asked.sets:
+            found = (SETS, run_sets, sets_table)
         if asked.looks:
             found = (WORLDS, look_world, looks_table)
         every, act, table = (TAUGHT, teach, taught_table) if asked.learnt else found

@@ -278,6 +278,11 @@ class Metric(Strict):
             )
         return [self.label_texts.index(text) for text in texts]
 
+    def text_of(self, labels: int) -> str:
+        """The labels of a set (`set_of`) as one text, in the rubric's order."""
+        texts = enumerate(self.label_texts)
+        return BETWEEN.join(text for place, text in texts if labels >> place & 1)
+
     def given_in(self, label: str) -> list[str]:
         """The texts of the labels in an exact text, in the order given."""
         return label.split(BETWEEN) if self.several else [label]

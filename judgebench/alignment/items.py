@@ -20,6 +20,7 @@ from judgebench.results.items import (
 )
 from judgebench.rubric import Metric
 from judgebench.stats.arrays import IntArray
+from judgebench.stats.response_sets import least_severe, response_sets
 from judgebench.studies.study import JudgeVerdicts, Study
 from judgebench.studies.verdicts import weighed
 
@@ -33,19 +34,47 @@ def items_of(study: Study) -> Items:
 
 
 def _said(study: Study, metric: Metric, ids: tuple[str, ...]) -> Said:
-    humans = study.humans[metric.id]
+    humans, labels = study.humans[metric.id], weighed(metric)
     ratings, about = humans.ratings, study.answers.of_kind(metric, study.rubric)
+    judges = [judge for judge in study.real_judges if judge.judges(metric)]
+    reference: IntArray = humans.truth
+    values = ratings.values
+    judged: list[IntArray] = [
+        (study.judged_sets if metric.several else study.judged)(j, metric) for j in judges
+    ]
+    if ratings.sets is not None:  # what is more than one label comes behind all labels
+        reference, values = _responses(study, metric, len(ids)), ratings.sets
+        found = np.unique(np.concatenate([reference, values.ravel(), *judged]))
+        several = found[(found > 0) & (found & (found - 1) > 0)]
+        labels = (*labels, *map(metric.text_of, several.tolist()))
+
+        def place(sets: IntArray) -> IntArray:
+            behind = len(weighed(metric)) + np.searchsorted(several, sets)
+            return np.where(np.isin(sets, several), behind, least_severe(sets))
+
+        reference, values, judged = place(reference), place(values), [*map(place, judged)]
     return Said(
         metric.title,
-        weighed(metric),
+        labels,
         metric.severities if metric.kind == "ordinal" else (),
-        "".join(map(_reference, humans.truth.tolist(), about.tolist())),
+        "".join(map(_reference, reference.tolist(), about.tolist())),
         {
-            annotator: _of_rows(ratings.rows, ratings.values[:, column], len(ids))
+            annotator: _of_rows(ratings.rows, values[:, column], len(ids))
             for column, annotator in enumerate(ratings.annotators)
         },
-        {j.name: _of_judge(study, j, metric, ids) for j in study.real_judges if j.judges(metric)},
+        {
+            judge.name: _of_judge(study, judge, metric, ids, codes)
+            for judge, codes in zip(judges, judged, strict=True)
+        },
     )
+
+
+def _responses(study: Study, metric: Metric, n: int) -> IntArray:
+    """The response set of each item."""
+    made, found = study.humans[metric.id].made, np.full(n, -1, dtype=np.int64)
+    shares = made.shares(len(metric.labels), study.config)
+    found[made.rows] = response_sets(shares, study.config.accepted_by)
+    return found
 
 
 def _reference(label: int, about: bool) -> str:
@@ -58,9 +87,10 @@ def _of_rows(rows: IntArray, labels: IntArray, n: int) -> str:
     return "".join(map(sign, whole.tolist()))
 
 
-def _of_judge(study: Study, judge: JudgeVerdicts, metric: Metric, ids: tuple[str, ...]) -> str:
+def _of_judge(
+    study: Study, judge: JudgeVerdicts, metric: Metric, ids: tuple[str, ...], judged: IntArray
+) -> str:
     """A judge's signs. Only where it gave no label that counts is the verdict itself read."""
-    judged = study.judged(judge, metric)
     signs = [*map(sign, judged.tolist())]
     about = study.answers.of_kind(metric, study.rubric)
     for row in np.flatnonzero(judged < 0).tolist():

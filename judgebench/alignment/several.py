@@ -14,7 +14,6 @@ from judgebench.stats.resample import cluster_bootstrap
 from judgebench.stats.response_sets import (
     MEAN_SCORE,
     SET_STATISTICS,
-    accepted_shares,
     fill_missing,
     set_scores,
     shares_of_others,
@@ -31,7 +30,7 @@ def several(study: Study, metric: Metric) -> Iterator[Row]:
     if sets is None:
         return
     k, humans = len(metric.labels), study.humans[metric.id]
-    shares, by = accepted_shares(sets, k), study.config.accepted_by
+    shares, by = humans.made.shares(k, study.config), study.config.accepted_by
     for judge in study.judges:
         if judge.judges(metric):
             yield from _of_judge(study, judge, metric, shares)

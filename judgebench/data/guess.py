@@ -31,7 +31,7 @@ from judgebench.data.spec import (
 )
 from judgebench.errors import Problem, SetupError, raise_any, some
 from judgebench.records import CHANCES, WEIGHTS
-from judgebench.rubric import Rubric, normalise
+from judgebench.rubric import Rubric, listed_in, normalise
 from judgebench.studies.verdicts import is_like_a_model
 
 MOST_LABELS = 12  # a column with more different values is not taken for labels
@@ -239,6 +239,18 @@ class _Column:
     spaced: bool = False
     lists: int = 0
     questions: int = 0
+    joined: Counter[str] = field(default_factory=Counter)  # the parts of cells such as `a; b`
+    doubled: bool = False  # one of these cells holds a part more than once
+    several: bool = False
+
+    def settle(self) -> None:
+        """Read cells such as `safe; evasive` as labels that stand alone in other cells."""
+        alone = {plain: t for plain, t in self.values.items() if not listed_in(t)[1:]}
+        parts = {*map(normalise, self.joined)}
+        if len(parts) > 1 and parts <= alone.keys() and not self.doubled:
+            often = {t: n for t, n in self.often.items() if not listed_in(t)[1:]}
+            self.several, self.values, self.often = True, alone, Counter(often) + self.joined
+            self.longest = max(map(len, alone.values()))
 
     def add(self, text: str) -> None:
         """Take in the cell of the next row."""
@@ -251,6 +263,10 @@ class _Column:
         self.spaced = self.spaced or " " in text
         self.lists += text[0] in "[{"
         self.questions += text.endswith("?")
+        if (";" in text or "|" in text) and len(self.joined) <= MOST_LABELS:
+            parts = listed_in(text)
+            self.joined.update(parts)
+            self.doubled = self.doubled or len({*parts}) < len(parts)
         if len(self.values) <= MOST_LABELS:
             if text not in self.often:
                 self.values.setdefault(normalise(text), text)
@@ -539,6 +555,8 @@ def _columns(table: DataTable) -> dict[str, _Column]:
     for cells in _rows(table):
         for name, about in columns.items():
             about.add(cells.get(name, ""))
+    for about in columns.values():
+        about.settle()
     return columns
 
 

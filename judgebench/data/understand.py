@@ -514,7 +514,10 @@ def _rubric(
             problems.append(Problem(message, *at, some(lacking), f"as in {_flag(right)}"))
         two = (*labels, *[ONLY_ONE][len(labels) - 1 :])
         kind = "ordinal" if order else "nominal"
-        metrics.append({**base, "kind": kind, "labels": order or two})
+        heads = [own[metric] for own in found.columns.values() if metric in own]
+        several = any(x.several for name, x in found.look.columns.items() if name in heads)
+        more = {"several": True} if several else {}
+        metrics.append({**base, "kind": kind, "labels": order or two, **more})
     raise_any(problems)
     value = {"name": name, "version": "1", "metrics": metrics}
     value["instructions"] = "Give each answer one label for each metric."
@@ -937,6 +940,7 @@ def _in_words(
     metrics = "; ".join(
         f"metric {m.title} with ".replace("metric Label with ", "")
         + f"labels {(' < ' if m.kind == 'ordinal' else ', ').join(m.label_texts)}"
+        + ", of which a cell may hold several" * m.several
         for m in rubric.metrics
     )
     if not found.metrics:

@@ -121,7 +121,9 @@ def _humans(
     among = ratio(right.sum(axis=2), total.sum(axis=2))
     if measure == "balanced_accuracy":
         among = mean_of_defined(ratio(right, total))
-    left = signal_left(among, (total > 0).sum(axis=2))
+    # As many labels of which one is right as leave that chance.
+    labels = np.array(1 / counts.chance) if counts.chance else (total > 0).sum(axis=2)
+    left = signal_left(among, labels)
     margin = -rule.replace.humans.margin * np.nan_to_num(left, nan=1)
     return _beside_annotators(
         found, margin + counts.spread, margin,

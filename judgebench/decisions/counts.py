@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from judgebench.decisions.rule import Measure
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray
 from judgebench.stats.resample import ClusterCounts
-from judgebench.stats.response_sets import hits, least_severe
+from judgebench.stats.response_sets import hits, least_severe, members
 
 Bools = NDArray[np.bool_]
 
@@ -54,6 +54,12 @@ class HumanSide:
         """The label by which references are counted; of sets there is one class."""
         return np.zeros_like(reference) if self.sets else reference
 
+    def chance(self, references: IntArray) -> float:
+        """How often a label that is drawn at random hits a response set."""
+        return (
+            float(members(references, self.sets).mean()) if self.sets and len(references) else 0.0
+        )
+
     def grade(self, said: IntArray) -> IntArray:
         """The label by which severity is judged."""
         return least_severe(said) if self.sets else said
@@ -80,7 +86,8 @@ class StudyCounts:
     (U, 2): items that the judge was asked about, of these without a label. `labels` (U,):
     human labels.
 
-    `spread` is that of the bar; `severe_from` is None for a nominal metric. `levels` is how far
+    `spread` is that of the bar; `chance` is how often a label drawn at random is in a response set,
+    0 where one label is right. `severe_from` is None for a nominal metric. `levels` is how far
     two labels may be apart; 0 where that tells nothing: of two labels, or of nominal ones.
     """
 
@@ -102,6 +109,7 @@ class StudyCounts:
     controls: tuple[str, ...]
     n_not_asked: int
     spread: float
+    chance: float
     severe_from: int | None
     levels: int
 
@@ -203,7 +211,7 @@ def study_counts(
     )  # fmt: skip
     return StudyCounts(
         how_many=how_many, controls=tuple(controls), n_not_asked=int((~asked).sum()),
-        spread=humans.spread, severe_from=humans.severe,
+        spread=humans.spread, chance=humans.chance(reference), severe_from=humans.severe,
         levels=k - 1 if humans.severe is not None and k > 2 else 0, **blocks,
     )  # fmt: skip
 

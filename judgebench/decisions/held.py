@@ -21,7 +21,6 @@ from judgebench.stats.arrays import IntArray
 from judgebench.stats.consensus import recall_gap
 from judgebench.stats.copies import leans_on, same_as, same_as_truth
 from judgebench.stats.response_sets import (
-    accepted_shares,
     as_sets,
     response_sets,
     shares_of_others,
@@ -110,19 +109,15 @@ class Held:
     def side(self) -> HumanSide:
         """Their labels on the items that any of them labelled; where several may be right, the sets
         of them."""
-        sets, k, by = self._sets, len(self.metric.labels), self.study.config.accepted_by
-        if sets is None:
+        config, k = self.study.config, len(self.metric.labels)
+        ratings, by = self.humans.ratings.of(self.names).at(self._rated), config.accepted_by
+        if (sets := ratings.sets) is None:
             return self._first
-        others, truth = shares_of_others(sets, k), accepted_shares(sets, k)
+        others, truth = shares_of_others(sets, k), ratings.shares(k, config)
         return replace(
             self._first, own=sets, others=response_sets(others, by),
             truth=response_sets(truth, by), k=1, sets=k,
         )  # fmt: skip
-
-    @property
-    def _sets(self) -> IntArray | None:
-        sets = self.humans.ratings.of(self.names).sets
-        return None if sets is None else sets[self._rated]
 
     @cached_property
     def _first(self) -> HumanSide:

@@ -261,8 +261,8 @@ class Fit:
     def _labels_by_metric(
         self, ids: Sequence[str], labels: Iterable[HumanLabel]
     ) -> dict[str, tuple[IntArray, IntArray]]:
-        """By metric: the row of every label and its place in the metric's order. Adjudicated
-        labels are no annotator's."""
+        """By metric: the row of every label, also of each of several, and its place in the metric's
+        order. Adjudicated labels are no annotator's."""
         said = [x for x in labels if x.label is not None and not x.adjudicated]
         labelled = {label.item_id for label in said}
         row_of = {item_id: row for row, item_id in enumerate(ids) if item_id in labelled}
@@ -271,11 +271,13 @@ class Fit:
             for place, metric in enumerate(self.rubric.metrics)
             for c, text in enumerate(metric.label_texts)
         }
+        metrics = {metric.id: metric for metric in self.rubric.metrics}
         flat = array("q")
         for label in said:
-            place = code.get((label.metric, label.label or ""))
-            if place and label.item_id in row_of:
-                flat.extend((*place, row_of[label.item_id]))
+            metric, row = metrics.get(label.metric), row_of.get(label.item_id)
+            for text in metric.given_in(label.label or "") if metric and row is not None else ():
+                if place := code.get((label.metric, text)):
+                    flat.extend((*place, row_of[label.item_id]))
         found = np.array(flat, dtype=np.int64).reshape(-1, 3)
         of = (found[found[:, 0] == place] for place in range(len(self.rubric.metrics)))
         return {m.id: (x[:, 2], x[:, 1]) for m, x in zip(self.rubric.metrics, of, strict=True)}

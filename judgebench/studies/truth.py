@@ -15,7 +15,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 from judgebench.errors import Problem, SetupError, raise_any
 from judgebench.records import ADJUDICATED, Blindness, HumanLabel, is_slot
 from judgebench.rubric import Metric
-from judgebench.stats.arrays import IntArray
+from judgebench.stats.arrays import FloatArray, IntArray
 from judgebench.stats.consensus import (
     DawidSkene,
     Ties,
@@ -25,7 +25,7 @@ from judgebench.stats.consensus import (
     most_probable_label,
     why_no_model,
 )
-from judgebench.stats.response_sets import members
+from judgebench.stats.response_sets import accepted_shares, members
 
 # YAML reads `yes` as true.
 _YES_OR_NO = BeforeValidator(
@@ -95,7 +95,7 @@ class TruthConfig(BaseModel):
         of = f" of {who}" if who else ""
         if metric.several:
             enough = f"at least {100 * self.accepted_by:g} %" if self.accepted_by else "any"
-            return f"every label that {enough}{of or ' of the annotators'} accept"
+            return f"{first}every label that {enough}{of or ' of the annotators'} accept"
         if self.rule == "each":
             return f"{first}every label{of}, one by one"
         ordinal, ties = metric.kind == "ordinal", self.ties_of(metric)
@@ -161,8 +161,9 @@ class Ratings:
     `values` has shape (rated, annotators): label indices, -1 where there is none. `blank` marks
     the blank cells. Abstentions are -1 and counted. `adjudicated` (rated,) are the label indices
     that somebody settled on afterwards; these are no annotator's and make no item a rated one.
-    Where the metric takes `several` labels, `values` are those named first, and `sets` (rated,
-    annotators) all of them, as `Metric.set_of`; it is None of other metrics.
+    Where the metric takes `several` labels, `values` and `adjudicated` are those named first, and
+    `sets` (rated, annotators) and `settled` (rated,) all of them, as `Metric.set_of`; `sets` is
+    None of other metrics.
     """
 
     annotators: tuple[str, ...]
@@ -171,6 +172,7 @@ class Ratings:
     blank: NDArray[np.bool_]
     abstained: int
     adjudicated: IntArray
+    settled: IntArray
     sets: IntArray | None = None
 
     def of(self, annotators: Sequence[str]) -> Ratings:
@@ -184,7 +186,7 @@ class Ratings:
         """Only those of the items: their places or a mask (rated,)."""
         return replace(
             self, rows=self.rows[places], values=self.values[places], blank=self.blank[places],
-            adjudicated=self.adjudicated[places],
+            adjudicated=self.adjudicated[places], settled=self.settled[places],
             sets=None if self.sets is None else self.sets[places],
         )  # fmt: skip
 
@@ -194,6 +196,14 @@ class Ratings:
         made = settle(self.values, metric, config)
         settled = config.adjudicated & (self.adjudicated >= 0)
         return np.where(settled, self.adjudicated, made)
+
+    def shares(self, k: int, config: TruthConfig) -> FloatArray:
+        """The share of these annotators who accept each of k labels (rated, k); where adjudicated
+        labels count, these are accepted and no others."""
+        assert self.sets is not None
+        made = accepted_shares(self.sets, k)
+        settled = config.adjudicated & (self.settled >= 0)
+        return np.where(settled[:, None], members(self.settled, k), made)
 
     def given(self, row: int) -> list[tuple[str, int]]:
         """The label index that each annotator gave the item of that row."""
@@ -240,20 +250,20 @@ class _Cells:
         self._columns: dict[str, int] = {}
         self._cells = array("q"), array("i"), array("h")  # row, column, code
         self._sets = array("q")  # of a metric that takes several
-        self._adjudicated: dict[int, int] = {}
+        self._adjudicated: dict[int, str | None] = {}
 
     def add(self, row: int, annotator: str, label: str | None) -> None:
         if label not in self._codes:
             self._codes[label] = self._metric.index(label or "")
         if annotator == ADJUDICATED:
-            self._adjudicated[row] = self._codes[label]
+            self._adjudicated[row] = label
             return
         rows, columns, codes = self._cells
         rows.append(row)
         columns.append(self._columns.setdefault(annotator, len(self._columns)))
         codes.append(self._codes[label])
         if self._metric.several:
-            self._sets.append(self._metric.set_of(label) if label else -1)
+            self._sets.append(self._set_of(label))
 
     def ratings(self) -> Ratings:
         annotators = tuple(sorted(self._columns))
@@ -270,11 +280,16 @@ class _Cells:
         sets = np.full(values.shape, -1, dtype=np.int64) if self._metric.several else None
         if sets is not None:
             sets[row[given], place[columns[given]]] = np.array(self._sets)[given]
-        adjudicated = np.full_like(rows, -1)
+        adjudicated, settled = np.full_like(rows, -1), np.full_like(rows, -1)
         known = np.isin(rows, list(self._adjudicated))
-        adjudicated[known] = [self._adjudicated[row] for row in rows[known].tolist()]
+        said = [self._adjudicated[row] for row in rows[known].tolist()]
+        adjudicated[known] = [self._codes[label] for label in said]
+        settled[known] = [self._set_of(label) for label in said]
         abstained = int((codes == -1).sum())
-        return Ratings(annotators, rows, values, blank, abstained, adjudicated, sets)
+        return Ratings(annotators, rows, values, blank, abstained, adjudicated, settled, sets)
+
+    def _set_of(self, label: str | None) -> int:
+        return self._metric.set_of(label) if label and self._metric.several else -1
 
 
 def settle(values: IntArray, metric: Metric, config: TruthConfig) -> Labels:

@@ -8,6 +8,7 @@ import yaml
 
 import judgebench as jb
 from judgebench.alignment.alignment_part import alignment_part
+from judgebench.alignment.items import items_of
 from judgebench.errors import SetupError
 from judgebench.rubric import Metric, Rubric
 
@@ -186,3 +187,93 @@ def test_verdicts_are_listed_with_all_their_labels(study):
     assert of["i2", "both"][head.index("tone")] == "curt | rude"
     assert of["i2", "first"][head.index("tone")] == "curt"
     assert {row[head.index("status")] for row in rows} == {"ok"}
+
+
+def shown(study):
+    """What stands on the page of items: texts by who, for the first four items."""
+    (said,) = items_of(study).said
+
+    def texts(signs):
+        return [said.labels[ord(sign) - 48] if sign >= "0" else "" for sign in signs[:4]]
+
+    of = {**said.annotators, **said.judges, "reference": said.reference}
+    return {who: texts(signs) for who, signs in of.items()}
+
+
+def test_the_items_page_shows_whole_sets(study):
+    found = shown(study)
+    assert found["A"] == ["calm | warm", "calm | warm", "curt | rude", "calm"]
+    assert found["C"] == ["calm", "calm | warm", "curt", "warm"]
+    assert found["both"] == found["A"] == found["reference"]
+    assert found["second"] == ["warm", "warm", "rude", "calm"]
+
+
+def test_adjudicated_sets_are_the_response_sets_where_they_count(tmp_path):
+    settled = pd.DataFrame(
+        [("i0", "adjudicated", "tone", "rude | curt"), ("i3", "adjudicated", "tone", "warm")],
+        columns=["item_id", "annotator", "metric", "label"],
+    )
+    given = pd.concat([table(PEOPLE), settled]), table(JUDGES, "judge")
+    plain, counts = (
+        jb.study(*given, rubric=rubric_file(tmp_path), resampling=FEW, truth={"adjudicated": yes})
+        for yes in (False, True)
+    )
+    assert shown(counts)["reference"] == ["curt | rude", "calm | warm", "curt | rude", "warm"]
+    assert shown(plain)["reference"][0] == "calm | warm"
+    assert counts.n_adjudicated == 2
+    # Of 24 items two are settled against "both"; between annotators nothing changes.
+    hits = [found(one, "hit", judge="both", failures="left_out").value for one in (plain, counts)]
+    assert hits == [1, pytest.approx(22 / 24)]
+    for who in "ABC":
+        assert found(plain, "hit", who=who) == found(counts, "hit", who=who)
+    said = counts.config.in_words(counts.rubric.metrics[0])
+    assert said.startswith("the adjudicated label, and without one every label that at least 50 %")
+    decided = [jb.decide(one).results.select("decision") for one in (plain, counts)]
+    assert decided[0] != decided[1]
+
+
+def test_baselines_learn_from_every_label_of_a_set(tmp_path):
+    people = {
+        "A": ["calm | rude", "warm | rude", "curt | rude", "calm | rude"] * 6,
+        "B": ["warm | rude", "curt | rude", "calm | rude", "warm | rude"] * 6,
+    }
+    made = jb.study(table(people), rubric=rubric_file(tmp_path), resampling=FEW)
+    (majority,) = [judge for judge in made.controls if judge.name == "constant-majority"]
+    assert {v.labels["tone"] for v in majority.verdicts.values()} == {"rude"}
+    (prior,) = [judge for judge in made.controls if judge.name == "prior"]
+    assert {v.labels["tone"] for v in prior.verdicts.values()} == {"calm", "warm", "curt", "rude"}
+
+
+def plain(cells, name):
+    """A table without a rubric: a row for each cell."""
+    rows = [(f"i{i}", who, x) for who, xs in cells.items() for i, x in enumerate(xs)]
+    return pd.DataFrame(rows, columns=["item_id", name, "tone"])
+
+
+def test_two_plain_tables_are_understood_as_sets():
+    people = {
+        "A": ["calm; warm", "warm; calm", "curt;rude", "calm"] * 6,
+        "B": ["calm; warm", "warm", "rude", "calm"] * 6,
+        "C": ["calm", "warm", "curt", "warm"] * 6,
+    }
+    judges = {"one": ["warm", "calm", "rude; curt", "rude"] * 6}
+    made = jb.study(plain(people, "annotator"), plain(judges, "judge"), resampling=FEW)
+    assert any("of which a cell may hold several" in note for note in made.notes)
+    (metric,) = made.rubric.metrics
+    assert (metric.several, sorted(metric.label_texts)) == (True, sorted(LABELS))
+    # Response sets: calm, warm; warm, calm; curt, rude (rude and curt by two of three); calm.
+    assert found(made, "hit", judge="one", failures="left_out").value == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ["yes", "no", "yes; with caveats", "no"],  # a part that never stands alone
+        ["1;2;2", "1", "2", "1;1;2"],  # several people's labels in one cell
+        ["a", "b", "a;", "b"],
+    ],
+)
+def test_other_signs_between_words_make_no_sets(cells):
+    made = jb.study(plain({"A": cells * 6, "B": cells * 6}, "annotator"), resampling=FEW)
+    (metric,) = made.rubric.metrics
+    assert (metric.several, {*metric.label_texts}) == (False, {*cells})

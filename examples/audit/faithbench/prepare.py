@@ -1,4 +1,8 @@
-"""Tables of FaithBench, whose files hold what each annotator marked in a summary."""
+"""Tables of FaithBench, whose files hold what each annotator marked in a summary.
+
+No data.yaml can say this: who marked nothing in a summary has no entry there, and whether they read
+it follows from what they marked in the other summaries of the file.
+"""
 
 from __future__ import annotations
 
