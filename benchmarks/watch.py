@@ -30,7 +30,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -491,8 +491,8 @@ def changes(size: Size, rng: np.random.Generator) -> None:
     def severe(c: Course) -> None:
         c.severe[start:] = 2 * SEVERE
 
-    def annotators(c: Course) -> None:
-        c.annotator[start:] = 1 - 2 * (1 - ANNOTATOR)
+    def annotators(c: Course, times: int = 2) -> None:
+        c.annotator[start:] = 1 - times * (1 - ANNOTATOR)
 
     def swap(c: Course) -> None:
         c.swapped[start:] = 0.10
@@ -502,6 +502,8 @@ def changes(size: Size, rng: np.random.Generator) -> None:
     for n in sorted({few, many}):
         told(f"twice as many severe answers, certificate of {n:,}", plain, n, start, severe)
     told("annotators err twice as often", plain, size.answers, start, annotators)
+    worse = partial(annotators, times=3)
+    told("annotators err three times as often", plain, size.answers, start, worse)
     told("10 % noise from the start, nothing changes", noisy, size.answers, 0, lambda c: None)
     told("10 % noise from the start, 10 % swapped", noisy, size.answers, start, swap)
 
@@ -671,7 +673,7 @@ def sentences(size: Size, rng: np.random.Generator) -> None:
     for name, field, value, new in (
         ("a new system", "", 0.0, "c"),
         ("twice as many severe answers", "severe", 2 * SEVERE, ""),
-        ("annotators err twice as often", "annotator", 1 - 2 * (1 - ANNOTATOR), ""),
+        ("annotators err three times as often", "annotator", 1 - 3 * (1 - ANNOTATOR), ""),
         ("10 % of labels swapped", "swapped", 0.10, ""),
     ):
         world, c = issued(plain, size.answers, size.others)[0], course(days, SEVERE)
@@ -750,15 +752,16 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=35)
     given = parser.parse_args()
     warnings.simplefilter("ignore", UserWarning)  # the judge fails now and then
-    size, rng = QUICK if given.quick else Size(), np.random.default_rng(given.seed)
-    kept = stable(size, rng)
-    swaps(size, rng)
-    changes(size, rng)
-    beside(size, kept, rng)
-    sentences(size, rng)
-    xstest(rng)
-    real(size, rng)
-    looks(kept, rng)
+    size = QUICK if given.quick else Size()
+    draws = [np.random.default_rng([given.seed, part]) for part in range(8)]
+    kept = stable(size, draws[0])
+    swaps(size, draws[1])
+    changes(size, draws[2])
+    beside(size, kept, draws[3])
+    looks(kept, draws[4])
+    sentences(size, draws[5])
+    xstest(draws[6])
+    real(size, draws[7])
     print(f"\n{time.process_time():.0f} s of CPU time")
 
 
