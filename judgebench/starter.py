@@ -298,7 +298,7 @@ def _in_words(found: Understood) -> Iterator[str]:
     """Describe what the columns were taken for."""
     seen = found.found
     yield from found.lines
-    for name in ("quoting", "sheet"):
+    for name in ("quoting", "sheet", "encoding"):
         if value := getattr(seen.source, name, None):
             yield f"read with `{name}: {value}`"
     for role, column in seen.roles.items():

@@ -501,6 +501,8 @@ def _settings(problems: Sequence[Problem]) -> Iterator[dict[str, Any]]:
     """The settings of a file that the problems ask for."""
     if any("`quoting: none`" in problem.message for problem in problems):
         yield from ({"quoting": "none"}, {"quoting": "standard"})
+    if any(problem.kind == "bad_byte" for problem in problems):
+        yield {"encoding": "cp1252"}
     for problem in problems:
         if problem.field == "sheet":
             yield from ({"sheet": name} for name in problem.allowed.split(BETWEEN))
@@ -675,14 +677,19 @@ def _judges(
         ]
         named = [metric for metric in fits if plain_name(metric) in plain_name(name)]
         if fits:
-            metric = max(named or fits, key=made_by.__getitem__)
-            found[judge_of(name)] = (name, metric)
-    return found
+            found[name] = max(named or fits, key=made_by.__getitem__)
+    short = Counter(judge_of(name, metric) for name, metric in found.items())
+    called = {n: judge_of(n, m if short[judge_of(n, m)] == 1 else "") for n, m in found.items()}
+    return {called[name]: (name, metric) for name, metric in found.items()}
 
 
-def judge_of(column: str) -> str:
-    """The judge whose verdicts a column holds, by its head."""
-    return as_name(_VERDICT.sub("", column.strip()))[:64] or "judge"
+def judge_of(column: str, metric: str = "") -> str:
+    """The judge whose verdicts on a metric a column holds, by its head."""
+    word = re.escape(metric)
+    form = rf"(?<!\w){word}[ _.:-]+|[ _.:-]+{word}$"
+    bare = re.sub(form, "", column.strip(), flags=re.I)
+    named = bare if metric and is_like_a_program(bare) else column.strip()
+    return as_name(_VERDICT.sub("", named))[:64] or "judge"
 
 
 def read_as(texts: Iterable[str], labels: Collection[str]) -> dict[str, str]:

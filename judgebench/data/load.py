@@ -383,7 +383,7 @@ def _note_source(name: str, path: Path, gathered: Collected) -> None:
 
 
 # What is usual where tables are not written for judgebench, and changes nothing.
-_USUAL = ("blank_label", "blank_question", "duplicate_item", "float_label")
+_USUAL = ("blank_label", "blank_question", "byte_order_mark", "duplicate_item", "float_label")
 
 WHOLE_REPLY = ""  # in place of a metric
 

@@ -253,7 +253,8 @@ def _read(
         if format == "xlsx":
             yield from read_workbook(data, sheet, unread, file, findings)
             return
-        text = _as_text(data, file, findings)
+        encoding = spec.encoding if spec else None
+        text = _as_text(data, file, findings, encoding)
         if format in ("csv", "tsv"):
             yield from read_delimited(_lines(text), format, quoting, unread, file, findings)
         elif format == "spaces":
@@ -265,7 +266,7 @@ def _read(
             deep = paths.found(keys)
             yield RawRow(0, (*keys, *deep))
             with _open_bytes(path) as again:
-                lines = _lines(_as_text(again, file, Findings()))
+                lines = _lines(_as_text(again, file, Findings(), encoding))
                 yield from jsonl_rows(lines, keys, tuple(deep.values()))
 
 
@@ -305,14 +306,18 @@ def _lines(text: io.TextIOWrapper) -> Iterator[str]:
         yield line
 
 
-def _as_text(data: IO[bytes], file: str, findings: Findings) -> io.TextIOWrapper:
-    """UTF-8 with or without a mark, or UTF-16 with one; other bytes come out as surrogates."""
+def _as_text(
+    data: IO[bytes], file: str, findings: Findings, encoding: str | None = None
+) -> io.TextIOWrapper:
+    """UTF-8 with or without a mark, or UTF-16 with one, unless there is another `encoding`; other
+    bytes come out as surrogates."""
     start = cast(io.BufferedReader, data).peek(3)
     if start.startswith((codecs.BOM_UTF8, *_UTF16)):
         findings.add("byte_order_mark", "a byte order mark is left out", (file, 1))
     if start.startswith(_UTF16):
         return io.TextIOWrapper(data, encoding="utf-16", newline="")
-    return io.TextIOWrapper(data, encoding="utf-8-sig", errors="surrogateescape", newline="")
+    usual = encoding or "utf-8-sig"
+    return io.TextIOWrapper(data, encoding=usual, errors="surrogateescape", newline="")
 
 
 def _guarded(rows: Iterator[RawRow], file: str, findings: Findings) -> Iterator[RawRow]:

@@ -302,6 +302,7 @@ class FileSpec(Strict):
     A `path` with `{names}` or `*` is of every file that fits it, and what stands for a name is a
     column of that name. `parts` makes columns of the parts of cells: `{id: "{document}__{asked}"}`.
     `columns` are those of a file of the format `spaces`, where its first line does not name them.
+    `encoding: cp1252` is that of Windows, where a text is not UTF-8.
     `quoting: none` reads quotes in CSV and TSV as text; `standard` says that cells which look
     like several rows do span lines.
     """
@@ -309,6 +310,7 @@ class FileSpec(Strict):
     path: Annotated[Text, Field(pattern=r"^[^\x00]+$")]
     format: Format | None = None
     quoting: Literal["standard", "none"] | None = None
+    encoding: Literal["cp1252"] | None = None
     sheet: Text | None = None
     columns: tuple[Text, ...] = ()
     parts: dict[Text, Annotated[str, AfterValidator(_is_pattern)]] = Field(default_factory=dict)

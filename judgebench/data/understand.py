@@ -278,6 +278,9 @@ def understand(
         read = [one for one in judges if one.table is table]
         lines += _not_read(_unread(look, read, found), f"{table.name}: ")
     every = [found.look, theirs, *(look for _, look in looks)]
+    sources = {look.source.path: look.source for look in every if look}
+    windows = [Path(path).name for path, one in sources.items() if getattr(one, "encoding", None)]
+    lines += [f"{name}: read as Windows-1252, for not all of it is UTF-8" for name in windows]
     if kept := [] if found.pair else dict.fromkeys(c for look in every if look for c in look.kept):
         lines.append(f"kept with each item: {some(kept)}")
     if answers is not None and beside:
@@ -422,7 +425,13 @@ def _renamed(found: Guess, looks: Sequence[tuple[Table, Look]]) -> dict[str, str
 def _with_labels_of_judges(found: Guess, looks: Sequence[Look]) -> Guess:
     """The metrics with what judges alone gave as labels, in columns that hold few values."""
     metrics = dict(found.metrics)
-    columns = [about for look in looks for about in look.usable.values()]
+    long = [look.roles["label"] if "metric" in look.roles else "" for look in looks]
+    columns = [
+        about
+        for look, whole in zip(looks, long, strict=True)
+        for column, about in look.usable.items()
+        if column != whole  # whose cells are labels of several metrics
+    ]
     columns += [found.look.columns[column] for column, _ in found.judges.values()]
     for about in () if found.pair else columns:
         for metric, labels in metrics.items():
@@ -482,7 +491,9 @@ def _rubric(
     name: str, titles: Mapping[str, str], found: Guess, orders: Sequence[str]
 ) -> tuple[Rubric, dict[str, str], dict[str, dict[str, str | None]]]:
     """The rubric of the metrics, their ids, and the spellings of cells that are no label."""
-    ids = metric_ids(list(titles))  # which no file's name changes: baselines are drawn by them
+    named = subject(stem(found.path))  # in no id, for by these baselines are drawn
+    by_title = metric_ids([m if title == named else title for m, title in titles.items()])
+    ids = dict(zip(titles, by_title.values(), strict=True))
     ordered = _orders(orders, titles)
     spellings: dict[str, dict[str, str | None]] = {
         ids[metric]: dict.fromkeys(texts) for metric, texts in found.strays.items()
@@ -673,7 +684,8 @@ def _who(who: str, found: Guess) -> dict[str, Any]:
 
 def _settings(source: FileSpec) -> dict[str, Any]:
     """The file and the settings by which it is read."""
-    values = {name: getattr(source, name, None) for name in ("path", "quoting", "sheet")}
+    names = ("path", "quoting", "sheet", "encoding")
+    values = {name: getattr(source, name, None) for name in names}
     return {name: value for name, value in values.items() if value}
 
 
@@ -718,16 +730,17 @@ def _judges(
             about = {"item_id": item, **with_them}
             for one in _verdicts_of(table, look, rubric, found, hints, who):
                 whole = replace(one, spec={**about, **one.spec})
-                yield whole if who else _headed(whole, heads)
+                yield whole if who else _headed(whole, heads, rubric)
         except SetupError as error:
             problems += error.problems
     raise_any(problems)
 
 
-def _headed(judge: JudgeTable, heads: Mapping[str, int]) -> JudgeTable:
+def _headed(judge: JudgeTable, heads: Mapping[str, int], rubric: Rubric) -> JudgeTable:
     """The judge of a table, by the name of a model that heads its column, and none elsewhere."""
-    columns = {*judge.spec.get("metrics", {}).values()}
-    names = [judge_of(column) for column in columns if heads[column] == 1]
+    columns = {column: m for m, column in judge.spec.get("metrics", {}).items()}
+    titles = {metric.id: metric.title for metric in rubric.metrics}
+    names = [judge_of(c, titles[m]) for c, m in columns.items() if heads[c] == 1]
     if len(columns) > 1 or not any(map(may_be_a_model, names)):
         return judge
     return replace(judge, names=names, spec={**judge.spec, "judge": {"value": names[0]}})

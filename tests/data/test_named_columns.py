@@ -248,3 +248,37 @@ def test_a_wrong_answer_to_blind_is_said_plainly(call: Any, tmp_path: Path) -> N
     code, _, err = call("decide", tmp_path / "labels.csv", tmp_path / "judges.csv", "--blind", "x")
     assert code == 2
     assert err.endswith("error: --blind: must be 'yes', 'no' or 'unknown'; found 'x'\n")
+
+
+def test_a_table_in_the_encoding_of_windows_is_read_so(tmp_path: Path) -> None:
+    text = PEOPLE.replace("Non-serious", "Grün").to_csv(index=False, sep=";")
+    (tmp_path / "people.csv").write_bytes(text.encode("cp1252"))
+    JUDGES.replace("Non-serious", "Grün").to_csv(tmp_path / "gpt-4.csv", index=False, sep=";")
+    found = understand_files([tmp_path / "people.csv", tmp_path / "gpt-4.csv"])
+    assert "people.csv: read as Windows-1252, for not all of it is UTF-8" in found.lines
+    assert found.found.metrics["Label"] == ("Serious", "Not medical", "Grün")
+    assert [file.get("encoding") for file in found.as_spec()["files"][:1]] == ["cp1252"]
+    judge = next(one for one in jb.study(found).judges if one.kind == "judge")
+    assert {v.status for v in judge.verdicts.values()} == {"ok"}
+
+
+def test_labels_of_a_long_table_of_verdicts_belong_to_their_metrics() -> None:
+    kinds = {"tone": ("kind", "rude"), "safety": ("safe", "unsafe")}
+    rows = [(i, who, metric, labels[i % 2]) for i in range(N) for who in ("Ann", "Ben")
+            for metric, labels in kinds.items()]  # fmt: skip
+    people = pd.DataFrame(rows, columns=["item", "rater", "criterion", "rating"])
+    judge = people[people["rater"] == "Ann"].drop(columns="rater")
+    assert {m: set(labels) for m, labels in read(people, judge).found.metrics.items()} == {
+        metric: set(labels) for metric, labels in kinds.items()
+    }
+
+
+def test_the_metric_is_no_part_of_a_judges_name() -> None:
+    heads = {"Huber": "tone_Huber", "Nowak": "tone_Nowak", "Llama 3 70B": "tone_llama3"}
+    table = PEOPLE.merge(JUDGES[["Nr.", "Llama 3 70B"]], on="Nr.").rename(columns=heads)
+    assert [judge.names for judge in read(table).judges] == [["llama3"]]
+    people, verdicts = table[["Nr.", "tone_Huber", "tone_Nowak"]], table[["Nr.", "tone_llama3"]]
+    assert [judge.names for judge in read(people, verdicts).judges] == [["llama3"]]
+    both = table.assign(style_Huber=table["tone_Huber"], style_Nowak=table["tone_Nowak"])
+    found = read(both.assign(style_llama3=table["tone_llama3"]))
+    assert sorted(judge.names[0] for judge in found.judges) == ["style_llama3", "tone_llama3"]
