@@ -8,7 +8,7 @@ from functools import cached_property
 from html import escape
 
 from judgebench.certificate.record import Certificate, CertifiedMetric, Tested
-from judgebench.certificate.seen import LENGTH, SYSTEM
+from judgebench.certificate.seen import ALIKE, LENGTH, SYSTEM
 from judgebench.records import Estimate
 from judgebench.results.layout import Layout
 from judgebench.results.part import Block, Part
@@ -149,7 +149,7 @@ def answers_table(c: Certificate) -> Table:
     lines = []
     for feature, counts in c.population.shares.items():
         metric = feature.removeprefix("label:")
-        known = {SYSTEM: "System", LENGTH: "Length in characters"}
+        known = {SYSTEM: "System", LENGTH: "Length in characters", ALIKE: "Alike to the others"}
         title = known.get(feature) or f"Label of {c.metrics[metric].title}"
         n = sum(counts.values())
         lines += [(title, name, k, Cell(percent(k / n))) for name, k in counts.items()]

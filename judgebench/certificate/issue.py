@@ -118,7 +118,8 @@ def issue(
             annotators=len(study.makers), labels=study.n_labels, rule=study.config.rule,
             blind=study.config.blind,
         ),
-        metrics=metrics, population=population_of(rows, study.rubric), anchors=anchors,
+        metrics=metrics, anchors=anchors,
+        population=population_of(rows, study.rubric, asked["encoder"]),
         valid=Validity(
             until=until, answers=asked["answers"], model_changes=asked["model_changes"]
         ),

@@ -133,7 +133,7 @@ def _verdicts(table: Any, columns: Columns, rubric: Rubric, name: str) -> Iterat
             {m: said.label or "" for m, said in of.items()},
             {m: said.probabilities or {} for m, said in of.items()},
             {}, _chance(about, columns.file),
-            next((about[key] for key in _MODEL if about.get(key)), ""),
+            next((about[key] for key in _MODEL if about.get(key)), ""), text,
         )  # fmt: skip
 
 

@@ -89,13 +89,19 @@ class CertifiedMetric(Strict):
 
 class Population(Strict):
     """The answers that were judged, as counts: of `shares`, by feature (a metric's labels by
-    `label:METRIC`, `system`, `length`) and category, of one answer to each question. `cuts` are the
-    lengths in characters at which a new category of `length` begins."""
+    `label:METRIC`, `system`, `length`, `alike`) and category, of one answer to each question.
+
+    `cuts` are the lengths in characters at which a new category of `length` begins. Where an
+    `encoder` is named, `centre` is the mean of the texts' vectors, and `alike` how near to it a
+    text is: a new category begins at each of the cosines `near`."""
 
     answers: int
     questions: int
     shares: dict[str, dict[str, int]]
     cuts: tuple[int, ...] = ()
+    encoder: str = ""
+    centre: tuple[float, ...] = ()
+    near: tuple[float, ...] = ()
 
 
 class Labelled(Strict):

@@ -118,9 +118,11 @@ class Renewed:
         the judge judges now; of a judge that is what it was, it keeps the description and the
         noise. Raises SetupError where no metric has the outcome REPLACE or ASSIST."""
         made: Certificate = self.decisions.certificate(**terms)
+        encoder = self.old.population.encoder if any(row.text for row in self.rows) else ""
         update: dict[str, Any] = {
-            "population": population_of(self.rows, self.old.of_rubric), "study": self.old.study,
-        }  # fmt: skip
+            "population": population_of(self.rows, self.old.of_rubric, encoder),
+            "study": self.old.study,
+        }
         if not self.plan.new_verdicts:
             update["judge"] = self.old.judge
             update["metrics"] = {

@@ -10,7 +10,15 @@ from functools import cached_property
 from typing import ClassVar, Literal
 
 from judgebench.certificate.record import Certificate, CertifiedMetric, Watched
-from judgebench.certificate.seen import AMONG, BY_LABELS, LENGTH, MISSED, RECALL, SYSTEM
+from judgebench.certificate.seen import (
+    ALIKE,
+    AMONG,
+    BY_LABELS,
+    LENGTH,
+    MISSED,
+    RECALL,
+    SYSTEM,
+)
 from judgebench.certificate.state import State
 from judgebench.records import Estimate
 from judgebench.results.rows import Results, Row
@@ -214,7 +222,8 @@ class Watching(Shown):
             yield Reason("warned", text, then)
 
     def _feature(self, feature: str) -> str:
-        named = {SYSTEM: "The mix of systems", LENGTH: "The lengths of answers"}
+        named = {SYSTEM: "The mix of systems", LENGTH: "The lengths of answers",
+                 ALIKE: "How alike the texts are to those of the certificate"}  # fmt: skip
         return named.get(feature, f"The judge's labels of {self.title_of(feature)}")
 
     def title_of(self, feature: str) -> str:
@@ -225,7 +234,7 @@ class Watching(Shown):
 
     def _who(self, feature: str) -> str:
         """Whether the judge or the answers changed, as far as the anchors tell."""
-        if feature in (SYSTEM, LENGTH):
+        if feature in (SYSTEM, LENGTH, ALIKE):
             return ""
         if self.of("changed"):
             return " The anchors show that the judge changed."

@@ -8,7 +8,7 @@ import hashlib
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import numpy as np
@@ -17,6 +17,7 @@ from scipy.optimize import brentq
 from judgebench.certificate import levels
 from judgebench.certificate.record import CertifiedMetric, Noise, Population, Watched
 from judgebench.errors import Problem, SetupError
+from judgebench.models.encoder import open_encoder
 from judgebench.records import (
     CHANCES,
     WEIGHTS,
@@ -34,7 +35,8 @@ from judgebench.studies.answers import likeness
 from judgebench.studies.study import JudgeVerdicts, Study
 
 NO_LABEL = "no label"
-SYSTEM, LENGTH = "system", "length"
+SYSTEM, LENGTH, ALIKE = "system", "length", "alike"
+_HOW_ALIKE = ("least alike", "less alike", "in between", "more alike", "most alike")
 _PARTS = 5  # lengths are told apart by fifths
 
 
@@ -54,6 +56,8 @@ class Seen:
     labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     chance: float = 1.0
     model: str = ""
+    text: str = ""
+    alike: float | None = None  # the cosine to the centre of the certificate's texts
 
 
 def judge_of(study: Study, name: str) -> JudgeVerdicts:
@@ -105,7 +109,7 @@ def _seen(
         answer.item_id, answer.group or group, answer.system,
         hash_of_text(answer), len(answer.text) if has_text else None,
         {m: verdict.labels.get(m, "") for m in metrics},
-        verdict.probabilities or {}, labels, _chance(answer.metadata), verdict.model,
+        verdict.probabilities or {}, labels, _chance(answer.metadata), verdict.model, answer.text,
     )  # fmt: skip
 
 
@@ -142,30 +146,34 @@ def one_each(rows: Sequence[Seen]) -> list[Seen]:
     return [*{row.group: row for row in picked}.values()]
 
 
-def population_of(rows: Sequence[Seen], rubric: Rubric) -> Population:
+def population_of(rows: Sequence[Seen], rubric: Rubric, encoder: str = "") -> Population:
     """The population that these answers are drawn from, as counts of one answer to each
-    question."""
+    question; with an encoder, also by how alike their texts are."""
+    rows, centre, near = _centred(rows, encoder) if encoder else (rows, (), ())
     lengths = [row.length for row in rows if row.length is not None]
     inner = np.linspace(0, 1, _PARTS + 1)[1:-1]
     cuts = tuple(sorted({int(c) for c in np.quantile(lengths, inner)})) if lengths else ()
     shares: dict[str, Counter[str]] = {}
     for row in rows:  # also what no answer that counts has is known
-        for feature, category in features(row, cuts):
+        for feature, category in features(row, cuts, near):
             shares.setdefault(feature, Counter())[category] += 0
     known = {f"label:{m.id}": (*m.label_texts, NO_LABEL) for m in rubric.metrics}
-    known[LENGTH] = tuple(length_names(cuts))
+    known |= {LENGTH: tuple(length_names(cuts)), ALIKE: _HOW_ALIKE}
     for feature in shares:
         shares[feature].update(dict.fromkeys(known.get(feature, ()), 0))
     for row in one_each(rows):
-        for feature, category in features(row, cuts):
+        for feature, category in features(row, cuts, near):
             shares[feature][category] += 1
     plain = {feature: dict(sorted(counts.items())) for feature, counts in shares.items()}
     return Population(
-        answers=len(rows), questions=len({row.group for row in rows}), shares=plain, cuts=cuts
-    )
+        answers=len(rows), questions=len({row.group for row in rows}), shares=plain, cuts=cuts,
+        encoder=encoder, centre=centre, near=near,
+    )  # fmt: skip
 
 
-def features(row: Seen, cuts: Sequence[int]) -> Iterator[tuple[str, str]]:
+def features(
+    row: Seen, cuts: Sequence[int], near: Sequence[float] = ()
+) -> Iterator[tuple[str, str]]:
     """The features of an answer and their categories."""
     for metric, label in row.verdicts.items():
         yield f"label:{metric}", label or NO_LABEL
@@ -173,6 +181,40 @@ def features(row: Seen, cuts: Sequence[int]) -> Iterator[tuple[str, str]]:
         yield SYSTEM, row.system
     if row.length is not None and cuts:
         yield LENGTH, length_names(cuts)[int(np.searchsorted(cuts, row.length, side="right"))]
+    if row.alike is not None and near:
+        yield ALIKE, _HOW_ALIKE[int(np.searchsorted(near, row.alike, side="right"))]
+
+
+def _centred(
+    rows: Sequence[Seen], encoder: str
+) -> tuple[list[Seen], tuple[float, ...], tuple[float, ...]]:
+    """The rows with how near their texts are to the centre of the others, the centre of all, and
+    the cosines that tell fifths apart. Raises SetupError where no text is known."""
+    known = [row for row in rows if row.text]
+    if len(known) < _PARTS:
+        message = "needs the texts of the answers: give them with --answers, or in the verdicts"
+        raise SetupError(Problem(message, "", None, "certificate.encoder", encoder))
+    vectors = open_encoder(encoder).embed([row.text for row in known])
+    whole = vectors.sum(axis=0)
+    others = whole - vectors
+    cosines = (vectors * others).sum(axis=1) / np.linalg.norm(others, axis=1)
+    alike = dict(zip((row.item for row in known), cosines.tolist(), strict=True))
+    near = np.quantile(cosines, np.linspace(0, 1, _PARTS + 1)[1:-1])
+    return (
+        [replace(row, alike=alike.get(row.item)) for row in rows],
+        tuple((whole / np.linalg.norm(whole)).round(4).tolist()), tuple(near.round(4).tolist()),
+    )  # fmt: skip
+
+
+def compared(rows: Sequence[Seen], population: Population) -> list[Seen]:
+    """The rows with how near their texts are to the centre of the certificate's."""
+    known = [row for row in rows if row.text] if population.encoder else []
+    if not known:
+        return [*rows]
+    vectors = open_encoder(population.encoder).embed([row.text for row in known])
+    cosines = (vectors @ np.array(population.centre)).tolist()
+    alike = dict(zip((row.item for row in known), cosines, strict=True))
+    return [replace(row, alike=alike.get(row.item)) for row in rows]
 
 
 def length_names(cuts: Sequence[int]) -> list[str]:

@@ -28,6 +28,7 @@ from judgebench.certificate.seen import (
     AMONG,
     BY_LABELS,
     Seen,
+    compared,
     features,
     hash_of,
     observed,
@@ -226,12 +227,13 @@ class Watch:
                 last = state.model or next(iter(self.certificate.judge.models), row.model)
                 state.model_changes += row.model != last
                 state.model = row.model
-            for feature, category in features(row, population.cuts):
+            for feature, category in features(row, population.cuts, population.near):
                 counts = population.shares.get(feature)
                 if counts is not None and category not in counts:
                     new = state.new.setdefault(feature, {})
                     new[category] = new.get(category, 0) + 1
-        said = [dict(features(row, population.cuts)) for row in one_each(rows)]
+        each = compared(one_each(rows), population)
+        said = [dict(features(row, population.cuts, population.near)) for row in each]
         for test in self._of("shifted"):
             x = [f[test.metric] == test.about for f in said if test.metric in f]
             self._count(state, test, x)

@@ -98,12 +98,14 @@ class AlternativeTestRule(Strict):
 class CertificateRule(Strict):
     """Until when a certificate holds: for so many `days`, judged `answers` and changes of the model
     that says to reply (None: without limit). Up to `anchors` labelled answers stand in it, to be
-    judged again and to be counted again when it is renewed."""
+    judged again and to be counted again when it is renewed. An `encoder` (`minilm`, a folder, a hub
+    name) also tells answers apart by how alike their texts are."""
 
     days: int | None = Field(default=180, ge=1)
     answers: int | None = Field(default=None, ge=1)
     model_changes: int | None = Field(default=0, ge=0)
     anchors: int = Field(default=1000, ge=1)
+    encoder: str = ""
 
 
 class DecisionRule(Strict):

@@ -12,9 +12,10 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
-from certified import certificate_of, replies, swapped, written
+from certified import RUBRIC, certificate_of, replies, swapped, written
 
 import judgebench as jb
 
@@ -107,6 +108,38 @@ def test_other_answers_are_told_from_another_judge(issued: Any, call: Call, here
     written(here / "same.csv", rows_of("verdicts.csv")[:200])
     _, found = watched(call, "same.csv")
     assert "it is the answers that changed" in found["reasons"][0]
+
+
+class Words:
+    """Vectors of texts by the first letters of their words: enough to tell two languages apart."""
+
+    def embed(self, texts: list[str]) -> Any:
+        counts = np.zeros((len(texts), 26))
+        for row, text in enumerate(texts):
+            for word in text.lower().split():
+                if "a" <= word[0] <= "z":
+                    counts[row, ord(word[0]) - ord("a")] += 1
+        return counts / np.linalg.norm(counts, axis=1, keepdims=True)
+
+
+def test_texts_of_another_kind_are_noticed_with_an_encoder(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("judgebench.certificate.seen.open_encoder", lambda name: Words())
+    (here / "rule.yaml").write_text("certificate: {encoder: words}", encoding="utf-8")
+    labels, verdicts = (pd.read_csv(f"{name}.csv") for name in ("labels", "verdicts"))
+    decided = jb.decide(jb.study(labels, verdicts, rubric=RUBRIC), rule="rule.yaml")
+    made = decided.certificate()
+    assert sum(made.population.shares["alike"].values()) == 600
+    watch = jb.watch(made, state=None)
+    log = pd.read_csv("log.csv")
+    assert watch.update(log).state == "valid"
+    other = log.assign(
+        item_id=log.item_id + "x", text=log.text.str.replace("so ", "no yes maybe ", regex=False)
+    )
+    found = watch.update(other)
+    assert found.state == "warned"
+    assert any("How alike the texts are" in reason.text for reason in found.reasons)
 
 
 def test_agreement_that_falls_revokes_and_names_the_annotators(here: Path) -> None:
