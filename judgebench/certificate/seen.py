@@ -37,6 +37,7 @@ from judgebench.studies.study import JudgeVerdicts, Study
 NO_LABEL = "no label"
 SYSTEM, LENGTH, ALIKE = "system", "length", "alike"
 _HOW_ALIKE = ("least alike", "less alike", "in between", "more alike", "most alike")
+_DIGITS = 4  # of vectors and cosines, which a certificate holds as texts
 _PARTS = 5  # lengths are told apart by fifths
 
 
@@ -197,12 +198,13 @@ def _centred(
     vectors = open_encoder(encoder).embed([row.text for row in known])
     whole = vectors.sum(axis=0)
     others = whole - vectors
-    cosines = (vectors * others).sum(axis=1) / np.linalg.norm(others, axis=1)
+    cosines = ((vectors * others).sum(axis=1) / np.linalg.norm(others, axis=1)).round(_DIGITS)
     alike = dict(zip((row.item for row in known), cosines.tolist(), strict=True))
     near = np.quantile(cosines, np.linspace(0, 1, _PARTS + 1)[1:-1])
     return (
         [replace(row, alike=alike.get(row.item)) for row in rows],
-        tuple((whole / np.linalg.norm(whole)).round(4).tolist()), tuple(near.round(4).tolist()),
+        tuple((whole / np.linalg.norm(whole)).round(_DIGITS).tolist()),
+        tuple(near.round(_DIGITS).tolist()),
     )  # fmt: skip
 
 
@@ -212,7 +214,7 @@ def compared(rows: Sequence[Seen], population: Population) -> list[Seen]:
     if not known:
         return [*rows]
     vectors = open_encoder(population.encoder).embed([row.text for row in known])
-    cosines = (vectors @ np.array(population.centre)).tolist()
+    cosines = (vectors @ np.array(population.centre)).round(_DIGITS).tolist()
     alike = dict(zip((row.item for row in known), cosines, strict=True))
     return [replace(row, alike=alike.get(row.item)) for row in rows]
 
