@@ -959,6 +959,9 @@ def _in_words(
     if not found.metrics:
         people, metrics = "no labels", f"answers in column {found.roles['text']}"
     yield f"{labels.name}: {people}; {metrics}"
+    columns = [column for own in found.columns.values() for column in own.values()]
+    if first := [column for column in columns if "[0]" in column]:
+        yield f"{labels.name}: of each list the first label alone is read ({some(first)})"
     heads = () if "annotator" in found.roles or who else found.metrics
     if not who and (like := [x for x in (labels.stem, *heads) if _is_like_a_judge(x)]):
         yield (
@@ -996,7 +999,10 @@ def _in_words(
         first, *others = unordered
         odd = next((_typos(found, name) for name in ids if ids[name] == first.id), {})
         right = [text for text in first.label_texts if text not in odd]
-        flag = _flag(right, first.title * (len(known) > 1))
+        title = first.title * (len(known) > 1)
+        flag = _flag(right, title)
+        best = f", or where {right[-1]} is the best label in {_flag(right[::-1], title)}"
+        flag += best * (len(right) > 2 and all(map(str.isdecimal, right)))
         of = f"of {some(m.title for m in unordered)} " * (len(known) > 1)
         yield (
             f"no label {of}counts as severe, "

@@ -56,6 +56,7 @@ OF_ONE = (
     "more severe answers than expected may be missed."
 )
 _MOST_LABELS = 3  # that count as severe, in a sentence
+_MOST_OPEN = 3  # requirements that the data leave open, in a sentence
 _SHARED = "If annotators and judge do not share errors,"
 
 
@@ -155,7 +156,10 @@ def _uncertainty(conditions: Sequence[Condition]) -> str:
         for c in others:
             alike.setdefault((KINDS[c.key].open.removesuffix(BALANCED), c.rival), []).append(c)
         weakest = [min(same, key=lambda c: c.bound) for same in alike.values()]
-        clauses = _clauses(filled(KINDS[c.key].open, c) for c in weakest)
+        said = [filled(KINDS[c.key].open, c) for c in weakest]
+        if len(said) > _MOST_OPEN:
+            said[_MOST_OPEN - 1 :] = [f"meets {len(said) - _MOST_OPEN + 1} more requirements"]
+        clauses = _clauses(said)
         few = "there is too little data to tell whether the judge"
         if all(map(_looks_met, others)):
             few = "the judge looks good enough, but there is too little data to be sure that it"

@@ -171,6 +171,8 @@ def test_people_who_head_columns_are_not_looked_for_in_rows() -> None:
     found = read(table)
     assert [*found.found.columns] == ["Maria", "Jonas"]
     assert found.found.by == ("conversation", "decoding")
+    orders = "in --order '1 < 2 < 3 < 4', or where 4 is the best label in --order '4 < 3 < 2 < 1'"
+    assert any(orders in line for line in found.lines)
     assert read(table.drop(columns="decoding")).found.by == ()  # each row is an item
 
 
