@@ -1115,11 +1115,11 @@ class Sets:
 
 SETS = (
     Sets("lists, at the margin", 400, at_margin="true"),
-    Sets("… 2,000 items", 2000, at_margin="true"),
-    Sets("… by the rule's number", 2000, at_margin="rule"),
+    Sets("lists, 2,000 items, at the margin", 2000, at_margin="true"),
+    Sets("lists, 2,000 items, by the rule", 2000, at_margin="rule"),
     Sets("one label, at the margin", 400, single=True, at_margin="true"),
-    Sets("… 2,000 items", 2000, single=True, at_margin="true"),
-    Sets("… by the rule's number", 2000, single=True, at_margin="rule"),
+    Sets("one label, 2,000 items, at the margin", 2000, single=True, at_margin="true"),
+    Sets("one label, 2,000 items, by the rule", 2000, single=True, at_margin="rule"),
     Sets("two annotators, at the margin", 1000, 2, at_margin="true"),
     Sets("annotators name one in 6 of 10, at the margin", 1000, omit=0.6, at_margin="true"),
     Sets("noisy annotators, at the margin", 1000, 5, noise=0.2, at_margin="true"),

@@ -49,7 +49,7 @@ _TOGETHER, _MOST_GROUPS = 10, 12  # items in a group whose agreement is shown, a
 Place = tuple[str, str]  # a screen and a field on it
 _RANKING = "ranking"  # the task whose last label is no severe one
 _AGREEMENT = [AGREEMENT_STATISTICS[key] for key in ("alpha", "observed")]
-_OF_SETS = ("hit", "coverage")  # in their place where several labels may be right
+_OF_SETS = {"hit": "Hit", "coverage": "Coverage"}  # instead where several labels may be right
 _COUNTS = ("Done", "Of", "Skipped", "Cannot tell", "Seconds per item")
 _PROGRESS = Layout("progress", "Progress", ("Annotator",), beside=_COUNTS)
 _BY = ("metric", "round")
@@ -527,18 +527,19 @@ class Collected(Shown):
         ]  # fmt: skip
         now = next((name for name in _ROUNDS if f["rounds"][name]["complete"]), ROUNDS[0])
         severe = {one["metric"]: (str(one["somebody"]), str(one["most"])) for one in f["severe"]}
+        heads = {one.key: one.heading for one in _AGREEMENT}
+        heads |= _OF_SETS if any(metric.several for metric in self.rubric) else {}
         agreed = [
-            (self.titles[metric], *(f"{row.estimate:.2f}" for row in found.values()),
+            (self.titles[metric],
+             *(f"{found[key].estimate:.2f}" if key in found else DASH for key in heads),
              *severe.get(metric, (DASH, DASH)))
             for (metric, name), found in self.agreement.pivot("agreement", *_BY).items()
             if name == now
         ]  # fmt: skip
-        numbers = (*(one.heading for one in _AGREEMENT), "Severe: by somebody", "by most")
-        notes = ["In brackets: 95 % intervals, by resampling whole groups of items."]
-        if sets := [self.titles[m.id] for m in self.rubric if m.several and m.id in self.titles]:
-            notes.append(f"{listed(sets)}: in place of them, hit and coverage of several labels.")
+        numbers = (*heads.values(), "Severe: by somebody", "by most")
+        note = "In brackets: 95 % intervals, by resampling whole groups of items."
         title = f"Agreement in the {now} round"
-        agreement = Layout(title.lower(), title, ("Metric",), (*notes,), numbers).listing(agreed)
+        agreement = Layout(title.lower(), title, ("Metric",), (note,), numbers).listing(agreed)
         found = self.gold.pivot("gold", "who", "metric", "round")
         hits = {at: row["hits"] for at, row in found.items()}
         gold = [

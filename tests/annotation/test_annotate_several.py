@@ -156,6 +156,9 @@ def test_the_lead_counts_every_label_and_adjudicates_sets(tmp_path: Path) -> Non
         assert lead.asks("POST", "/api/lead/adjudicate", sent).value["refused"] == []
     kept = [row["label"] for row in label_rows(study) if row["annotator"] == ADJUDICATED]
     assert kept == ["Warm | Calm"]
+    with closing(Store(study / SERVED)) as store:
+        said = " ".join(str(Collected(store)).split())
+    assert "Metric ┃ α ┃ agreement ┃ Hit ┃ Coverage" in said.replace("Krippendorff's", "")
 
 
 def test_a_known_set_is_found_in_whatever_order(tmp_path: Path) -> None:

@@ -132,3 +132,21 @@ def test_many_draws_of_every_bad_world(bed: ModuleType, part: int) -> None:
             tally = bed.run_world(world, MANY, 1)
             assert tally.outcomes["REPLACE"] <= 2 * LIMIT * MANY, world.name
             assert tally.wrong_assist <= 2 * LIMIT * MANY, world.name
+
+
+def test_sets_of_labels_replace_annotators_where_the_judge_is_good_and_hardly_ever_else(
+    bed: ModuleType,
+) -> None:
+    """Worlds of items on which several labels are right; a judge of all labels reads none."""
+    found = {world.name: (world, *bed.run_sets(world, 20, 1)) for world in bed.SETS}
+    assert len(found) == len(bed.SETS)
+    wrong = [(said["REPLACE"], w) for w, said, right, _ in found.values() if right < -0.045]
+    assert len(wrong) >= 12
+    assert sum(n for n, _ in wrong) <= 2 * LIMIT * 20 * len(wrong)
+    assert all(n == 0 for n, world in wrong if world.all or world.constant)
+    good = [said["REPLACE"] for _, said, right, _ in found.values() if right > 0.03]
+    assert len(good) == 2
+    assert min(good) >= 16
+    # Response sets of few annotators hide a part of a difference in lists.
+    _, _, right, rule = found["two annotators, at the margin"]
+    assert right < rule - 0.004
