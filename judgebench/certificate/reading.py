@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from judgebench.certificate.record import Certificate
-from judgebench.certificate.seen import Seen, hash_of_text, judge_of, seen_of
+from judgebench.certificate.seen import Seen, chance_of, hash_of_text, judge_of, seen_of
 from judgebench.data.columns import Columns, read_columns
 from judgebench.data.findings import Findings
 from judgebench.data.gather import Collected, VerdictSource
@@ -132,7 +132,7 @@ def _verdicts(table: Any, columns: Columns, rubric: Rubric, name: str) -> Iterat
             item, answer.group, answer.system, hash_of_text(answer), len(text) if text else None,
             {m: said.label or "" for m, said in of.items()},
             {m: said.probabilities or {} for m, said in of.items()},
-            {}, _chance(about, columns.file),
+            {}, chance_of(about, columns.file),
             next((about[key] for key in _MODEL if about.get(key)), ""), text,
         )  # fmt: skip
 
@@ -196,23 +196,6 @@ def _told(columns: Columns, others: Sequence[str]) -> dict[str, dict[str, str]]:
     }
 
 
-def _chance(about: Mapping[str, str], file: str) -> float:
-    """The chance to be labelled; 1 where none is given. Raises SetupError where it is no number
-    above 0."""
-    for names, turned in ((CHANCES, False), (WEIGHTS, True)):
-        for name in names:
-            if cell := about.get(name):
-                try:
-                    value = float(cell)
-                except ValueError:
-                    value = 0.0
-                if not value > 0 or (value > 1 and not turned):
-                    allowed = "a number above 0" + ("" if turned else ", at most 1")
-                    raise SetupError(Problem("is no chance", file, None, name, cell, allowed))
-                return 1 / value if turned else value
-    return 1.0
-
-
 @dataclass(frozen=True)
 class _Labels:
     """The labels of a table, by item, metric and annotator, and the items' chances."""
@@ -234,7 +217,7 @@ def _labels(table: Any, columns: Columns, rubric: Rubric) -> _Labels:
         if one.label is not None and not one.adjudicated:
             found.setdefault(one.item_id, {}).setdefault(one.metric, {})[one.annotator] = one.label
     told = _told(columns, (*CHANCES, *WEIGHTS))
-    chances = {item: _chance(about, columns.file) for item, about in told.items()}
+    chances = {item: chance_of(about, columns.file) for item, about in told.items()}
     return _Labels(columns.file, found, chances, gathered.blindness)
 
 

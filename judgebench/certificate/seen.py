@@ -110,7 +110,7 @@ def _seen(
         answer.item_id, answer.group or group, answer.system,
         hash_of_text(answer), len(answer.text) if has_text else None,
         {m: verdict.labels.get(m, "") for m in metrics},
-        verdict.probabilities or {}, labels, _chance(answer.metadata), verdict.model, answer.text,
+        verdict.probabilities or {}, labels, chance_of(answer.metadata), verdict.model, answer.text,
     )  # fmt: skip
 
 
@@ -124,15 +124,19 @@ def _labels(study: Study, row: int) -> dict[str, dict[str, str]]:
     return found
 
 
-def _chance(metadata: Mapping[str, str]) -> float:
-    """The chance to be labelled by the columns for it; 1 where there is none."""
+def chance_of(cells: Mapping[str, str], file: str = "") -> float:
+    """The chance to be labelled, by the columns for it; 1 where none is given. Raises SetupError
+    where it is no number above 0, or a chance of more than 1."""
     for names, turned in ((CHANCES, False), (WEIGHTS, True)):
-        for column in columns_named(metadata, names):
-            try:
-                value = float(metadata[column])
-            except ValueError:
-                continue
-            if value > 0:
+        for column in columns_named(cells, names):
+            if cell := cells[column]:
+                try:
+                    value = float(cell)
+                except ValueError:
+                    value = 0.0
+                if not value > 0 or (value > 1 and not turned):
+                    allowed = "a number above 0" + ("" if turned else ", at most 1")
+                    raise SetupError(Problem("is no chance", file, None, column, cell, allowed))
                 return 1 / value if turned else value
     return 1.0
 
