@@ -996,10 +996,10 @@ def _in_words(
     yield f"{labels.name}: {_items_in_words(found)}"
     known = rubric.metrics if found.metrics else ()
     if unordered := [m for m in known if m.kind == "nominal" and not m.preference]:
-        first, *others = unordered
-        odd = next((_typos(found, name) for name in ids if ids[name] == first.id), {})
-        right = [text for text in first.label_texts if text not in odd]
-        title = first.title * (len(known) > 1)
+        one, *others = unordered
+        odd = next((_typos(found, name) for name in ids if ids[name] == one.id), {})
+        right = [text for text in one.label_texts if text not in odd]
+        title = one.title * (len(known) > 1)
         flag = _flag(right, title)
         best = f", or where {right[-1]} is the best label in {_flag(right[::-1], title)}"
         flag += best * (len(right) > 2 and all(map(str.isdecimal, right)))
