@@ -301,18 +301,15 @@ def alarms(worlds: Sequence[tuple[Issued, Streams]], each: int = 1, only: str = 
     found: Found = {}
     for (family, _), ones in together.items():
         first_of = found.setdefault(family, np.full(len(worlds) * draws, NEVER))
-        by_every: dict[int, list[tuple[int, Test, Floats, Counts]]] = {}
+        like: dict[tuple[int, int], list[tuple[int, Test, Floats, Counts]]] = {}
         for place, test in ones:
             steps, n, every = steps_of(test, worlds[place][1])
             pool = max(1, each // every)
-            every *= pool
-            by_every.setdefault(every, []).append(
-                (place, test, pooled(steps, pool), pooled(n, pool))
-            )
-        for every, parts in by_every.items():
-            curve = curves(
-                np.concatenate([p[2] for p in parts]), np.concatenate([p[3] for p in parts])
-            )
+            steps, n = pooled(steps, pool), pooled(n, pool)
+            like.setdefault((every * pool, n.shape[1]), []).append((place, test, steps, n))
+        for (every, _), parts in like.items():
+            stacked = (np.concatenate([part[k] for part in parts]) for k in (2, 3))
+            curve = curves(*stacked)
             for i, (place, test, *_) in enumerate(parts):
                 at = first(curve[i * draws : (i + 1) * draws], test.alpha)
                 day = ((at + 1) * every - 1) // worlds[place][1].looks_a_day

@@ -46,7 +46,8 @@ class Counted:
 
 @dataclass(frozen=True)
 class Checked:
-    """One hypothesis with what speaks against it, and the sums of what it is about."""
+    """One hypothesis with what speaks against it, and the sums of what it is about, of all and
+    since the evidence was `rising`."""
 
     family: str
     metric: str
@@ -56,6 +57,7 @@ class Checked:
     alpha: float
     evidence: Evidence
     sums: Sums
+    rising: Sums
 
     @property
     def found(self) -> bool:
@@ -66,6 +68,12 @@ class Checked:
     def way(self) -> float:
         """How far the evidence ever came on the way to an alarm, from 0 to 1."""
         return max(0.0, min(1.0, self.evidence.most / -math.log(self.alpha)))
+
+    @property
+    def last(self) -> str:
+        """How many were seen since it changed: `200`, or `the last 50` of them."""
+        n = self.rising.n
+        return f"{n:,}" if n == self.sums.n else f"the last {n:,}"
 
 
 @dataclass(frozen=True)
@@ -151,11 +159,11 @@ class Watching(Shown):
 
     def _changed(self) -> Iterator[Reason]:
         for c in self.of("changed"):
-            changed = round(c.sums.weighted)
+            changed = round(c.rising.weighted)
             yield Reason(
                 "revoked",
                 f"The judge changed: on {self.title(c.metric)} it gives {changed:,} of "
-                f"{c.sums.n:,} anchors another label than before; its own noise explains at most "
+                f"{c.last} anchors another label than before; its own noise explains at most "
                 f"{100 * c.bound:.1f} %.",
                 "Find out what changed (model, prompt, decoding), then renew the certificate.",
             )
@@ -169,8 +177,8 @@ class Watching(Shown):
             past, least = c.family == "fallen", "at least" if one.at_least else "at most"
             where = "beyond its bound" if past else "near its bound"
             text = (
-                f"{self.title(c.metric)} is {where}, {one.title}: {percent(c.sums.mean)} of "
-                f"{c.sums.n:,} now, {percent(one.value)} when it was decided; {least} "
+                f"{self.title(c.metric)} is {where}, {one.title}: {percent(c.rising.mean)} of "
+                f"{c.last} now, {percent(one.value)} when it was decided; {least} "
                 f"{percent(one.bound)} is required.{self._among(c)}"
             )
             then = "Read the answers on which judge and people differ, then renew." if past else (
@@ -213,7 +221,7 @@ class Watching(Shown):
             counts = self.certificate.population.shares[feature]
             n = sum(counts.values())
             told = "; ".join(
-                f"{c.about}: {percent(c.sums.mean)} of {c.sums.n:,}, "
+                f"{c.about}: {percent(c.rising.mean)} of {c.last}, "
                 f"{percent(counts[c.about] / n)} in the certificate"
                 for c in shifted
             )

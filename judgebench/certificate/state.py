@@ -29,7 +29,9 @@ _MOST_POINTS = 400  # of the curves
 @dataclass
 class State:
     """Everything but the hashes of rows. Times are ISO texts in UTC. `evidence` is that of each
-    test, `sums` those of each watched share (and `among` of annotators beside each other). `new`
+    test, `sums` those of each watched share (and `among` of annotators beside each other);
+    `rising` those of each test since its evidence was the `lowest`, which is about since when
+    something changed, if it did. `new`
     counts categories that the certificate has never seen, by feature; `models` who said to reply;
     `labelled` new labels by day; `points` the evidence over time."""
 
@@ -39,6 +41,8 @@ class State:
     anchors: int = 0
     evidence: dict[str, Evidence] = field(default_factory=dict)
     sums: dict[str, Sums] = field(default_factory=dict)
+    rising: dict[str, Sums] = field(default_factory=dict)
+    lowest: dict[str, float] = field(default_factory=dict)
     new: dict[str, dict[str, int]] = field(default_factory=dict)
     models: dict[str, int] = field(default_factory=dict)
     model_changes: int = 0
@@ -60,12 +64,13 @@ class State:
 
 def _load(text: str) -> State:
     values: dict[str, Any] = json.loads(text)
-    tests, sums, points = (values.pop(key) for key in ("evidence", "sums", "points"))
+    tests, points = values.pop("evidence"), values.pop("points")
+    sums, rising = ({k: Sums(**v) for k, v in values.pop(x).items()} for x in ("sums", "rising"))
     return State(
         **values,
         points=[(time, found) for time, found in points],
         evidence={k: Evidence(**{**v, "running": tuple(v["running"])}) for k, v in tests.items()},
-        sums={k: Sums(**v) for k, v in sums.items()},
+        sums=sums, rising=rising,
     )  # fmt: skip
 
 

@@ -299,7 +299,11 @@ class Watch:
 
     def _evidence(self, state: State, test: Test, x: FloatArray, weights: FloatArray) -> None:
         before = state.evidence.get(test.key, Evidence())
-        state.evidence[test.key] = test.after(before, x, weights)
+        now = state.evidence[test.key] = test.after(before, x, weights)
+        state.rising[test.key] = state.rising.get(test.key, Sums()).after(x, weights)
+        lowest = now.log_capital <= state.lowest.get(test.key, 0.0)
+        if lowest and not now.found(test.alpha):
+            state.lowest[test.key], state.rising[test.key] = now.log_capital, Sums()
 
     def _of(self, family: str) -> Iterable[Test]:
         return (test for test in self._tests if test.family == family)
@@ -323,6 +327,7 @@ class Watch:
             Checked(
                 test.family, test.metric, test.about, test.bound, test.below, test.alpha,
                 state.evidence.get(test.key, Evidence()), state.sums.get(test.seen, Sums()),
+                state.rising.get(test.key, Sums()),
             )
             for test in self._tests
         )  # fmt: skip

@@ -233,7 +233,9 @@ def test_labels_that_no_answer_of_the_certificate_had_are_not_new() -> None:
     many = [replace(r, verdicts={METRIC: ""}) for r in usual(1000, 60)]
     found = watch.update_rows([Batch(many)])
     assert found.state in ("warned", "revoked")
-    assert any("no label: 23 % of 261, 0 % in the certificate" in r.text for r in found.reasons)
+    assert any(
+        "no label: 100 % of the last 60, 0 % in the certificate" in r.text for r in found.reasons
+    )
 
 
 def test_every_look_counts_from_the_first_row_to_the_last() -> None:
@@ -340,6 +342,20 @@ def test_bounds_of_nought_and_one(bound: float, below: bool, seen: float) -> Non
     beyond = seen < bound if below else seen > bound
     assert found.found(0.01) is beyond
     assert math.isfinite(found.log_capital)
+
+
+def test_what_is_reported_is_what_was_seen_since_the_change() -> None:
+    made, watch = certificate(), Watch(certificate())
+    for _ in range(10):
+        quiet = watch.update_rows([Batch(anchors(made, 20))])
+    for _ in range(2):
+        found = watch.update_rows([Batch(anchors(made, 20, changed=5))])
+    assert (quiet.state, found.state) == ("valid", "revoked")
+    assert "it gives 10 of the last 40 anchors another label" in found.reasons[0].text
+    more = watch.update_rows([Batch(anchors(made, 20))])
+    assert "it gives 10 of the last 60 anchors another label" in more.reasons[0].text
+    at_first = Watch(made).update_rows([Batch(anchors(made, 20, changed=10))])
+    assert "it gives 10 of 20 anchors another label" in at_first.reasons[0].text
 
 
 def test_what_was_never_wrong_still_has_a_bound_below_one() -> None:
