@@ -50,9 +50,18 @@ def open_study(
 
     Raises SetupError where neither or both are given.
     """
+    try:
+        return _opened(run, files, truth, as_judges, allow_incomplete, output)
+    except SetupError as error:
+        raise SetupError([_by_option(problem) for problem in error.problems]) from None
+
+
+def _opened(
+    run: Sequence[Path] | Path | None, files: Files, truth: Mapping[str, object],
+    as_judges: Sequence[str], allow_incomplete: bool, output: Output,
+) -> Study:  # fmt: skip
     from judgebench import api
 
-    _check_truth(truth)
     people = dict.fromkeys(as_judges, files.expected)
     paths = [run] if isinstance(run, Path) else list(run or ())
     of_files = replace(files, expected="items") if as_judges else files
@@ -80,19 +89,11 @@ def open_study(
     )
 
 
-def _check_truth(given: Mapping[str, object]) -> None:
-    """Raise SetupError with every problem of these keys of a TruthConfig, by their options."""
-    from judgebench.studies.truth import TruthConfig
-    from judgebench.yaml_file import validate
-
-    options = {"rule": "truth", "annotators": "annotator"}
-    try:
-        validate(dict(given), TruthConfig)
-    except SetupError as error:
-        raise SetupError([
-            replace(p, field=f"--{options.get(p.field, p.field).replace('_', '-')}")
-            for p in error.problems
-        ]) from None  # fmt: skip
+def _by_option(problem: Problem) -> Problem:
+    """The problem of a key of a TruthConfig, by the option that gives it."""
+    key = problem.field if problem.file == "truth" else problem.field.partition("truth.")[2]
+    option = {"rule": "truth", "annotators": "annotator"}.get(key, key).replace("_", "-")
+    return replace(problem, file="", field=f"--{option}") if key else problem
 
 
 def _is_missing_table(path: Path) -> bool:

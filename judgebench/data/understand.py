@@ -120,7 +120,7 @@ class JudgeTable:
     def is_free(self) -> bool:
         """True of one judge that no head of a column names."""
         name, *others = self.names
-        headed = name in map(judge_of, self.read) and _is_like_a_judge(name)
+        headed = _is_like_a_judge(name) and any(_bare(name) in _bare(c) for c in self.read)
         return not (others or headed)
 
     @property
@@ -960,8 +960,8 @@ def _in_words(
         people, metrics = "no labels", f"answers in column {found.roles['text']}"
     yield f"{labels.name}: {people}; {metrics}"
     columns = [column for own in found.columns.values() for column in own.values()]
-    if first := [column for column in columns if "[0]" in column]:
-        yield f"{labels.name}: of each list the first label alone is read ({some(first)})"
+    if in_lists := [column for column in columns if "[0]" in column]:
+        yield f"{labels.name}: of each list the first label alone is read ({some(in_lists)})"
     heads = () if "annotator" in found.roles or who else found.metrics
     if not who and (like := [x for x in (labels.stem, *heads) if _is_like_a_judge(x)]):
         yield (

@@ -16,6 +16,7 @@ from pydantic import create_model
 from judgebench.data.findings import nearest
 from judgebench.data.gather import VerdictSource
 from judgebench.data.load import load_data, read_verdicts
+from judgebench.data.open_table import SUFFIXES
 from judgebench.data.spec import find_metric
 from judgebench.errors import Problem, SetupError, raise_any
 from judgebench.judges.config import (
@@ -296,6 +297,9 @@ def read_config(
 
 def bench_file(path: Path) -> Path:
     """The file at that path, in that folder, or of that shipped example. Raises SetupError."""
+    if path.suffix.lower() in SUFFIXES:
+        message = "is a table, and no bench.yaml: `judgebench init` writes one from tables"
+        raise SetupError(Problem(message, str(path)))
     shipped = shipped_folder("examples") / path / "bench.yaml"
     for candidate in (path, path / "bench.yaml", shipped):
         if is_file(candidate):

@@ -244,6 +244,21 @@ def test_a_file_that_is_not_there_is_taken_for_no_other_but_a_close_one(tmp_path
         understand_files([tmp_path / "nosuch.csv"])
 
 
+def test_a_table_is_no_benchmark(call: Any, tmp_path: Path) -> None:
+    PEOPLE.to_csv(tmp_path / "labels.csv", index=False)
+    code, _, err = call("run", tmp_path / "labels.csv")
+    assert (code, "is a table, and no bench.yaml: `judgebench init`" in err) == (2, True)
+
+
+def test_an_annotator_who_labelled_nothing_is_named_by_the_option(
+    call: Any, tmp_path: Path
+) -> None:
+    PEOPLE.merge(JUDGES, on="Nr.").to_csv(tmp_path / "labels.csv", index=False)
+    code, _, err = call("align", tmp_path / "labels.csv", "--annotator", "bob")
+    assert code == 2
+    assert "error: --annotator: fits no annotator; found bob; allowed: Huber, Nowak" in err
+
+
 def test_a_wrong_answer_to_blind_is_said_plainly(call: Any, tmp_path: Path) -> None:
     PEOPLE.to_csv(tmp_path / "labels.csv", index=False)
     JUDGES.to_csv(tmp_path / "judges.csv", index=False)
@@ -279,6 +294,8 @@ def test_the_metric_is_no_part_of_a_judges_name() -> None:
     heads = {"Huber": "tone_Huber", "Nowak": "tone_Nowak", "Llama 3 70B": "tone_llama3"}
     table = PEOPLE.merge(JUDGES[["Nr.", "Llama 3 70B"]], on="Nr.").rename(columns=heads)
     assert [judge.names for judge in read(table).judges] == [["llama3"]]
+    with pytest.raises(SetupError, match="no such judge; did you mean 'llama3'"):
+        read(table, judge=("llama4",))
     people, verdicts = table[["Nr.", "tone_Huber", "tone_Nowak"]], table[["Nr.", "tone_llama3"]]
     assert [judge.names for judge in read(people, verdicts).judges] == [["llama3"]]
     both = table.assign(style_Huber=table["tone_Huber"], style_Nowak=table["tone_Nowak"])
