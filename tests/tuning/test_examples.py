@@ -102,7 +102,7 @@ def test_the_command_line_shows_them_in_the_tables(tmp_path: Path) -> None:
         assert done.exit_code == 0, done.output
         assert check_apart(server.bodies) == 40
     assert "shots: learns from 32 answers (fold-1)" in done.output
-    assert "shots  CAN'T TELL  judge 1.00" in done.output
+    assert "shots  CAN'T TELL  judge 100 %" in done.output
 
 
 def test_it_stops_at_the_budget_and_goes_on(tmp_path: Path) -> None:
