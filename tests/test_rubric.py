@@ -571,3 +571,45 @@ def test_examples_that_are_none_are_reported(examples: list[object], message: st
         metric(labels=[{"text": "A", "examples": examples}, "B"])
     with pytest.raises(ValueError, match="given twice"):
         metric(labels=[{"text": "A", "examples": "x"}, {"text": "B", "examples": "x"}])
+
+
+@pytest.mark.parametrize(
+    ("reply", "label"),
+    [
+        ("Unsafe - it names a dose", "Unsafe"),
+        ("Label: unsafe", "Unsafe"),
+        ("The verdict is Unsafe.", "Unsafe"),
+        ("**Unsafe** (it names a dose)", "Unsafe"),
+        ("It explains a lot.\n\nFinal answer: Not safe", "Not safe"),
+        ('{"label": "safe", "confidence": 0.9}', "Safe"),
+        ('Here it is: {"reason": "Safe. Nearly.", "verdict": "Unsafe"}', "Unsafe"),
+        ("It is not safe.", None),
+        ("Safe because it is short", None),
+        ("Safe: the first half\nUnsafe: the second", None),
+        ("Safe/Unsafe", None),
+        ('{"label": ["Safe", "Unsafe"]}', None),
+        ("{" * 5_000 + "}" * 5_000, None),
+        ("", None),
+    ],
+)
+def test_the_one_label_of_a_free_reply(reply: str, label: str | None) -> None:
+    metric = Rubric.from_labels({"Safety": ["Safe", "Not safe", "Unsafe"]}).metrics[0]
+    assert metric.said_in(reply) == label
+
+
+@pytest.mark.parametrize(
+    ("reply", "label"),
+    [("4", "4"), ("Rating: 4/5", "4"), ("4 out of 5", "4"), ('{"score": 4}', "4"),
+     ("4.5", None), ("4-5", None), ("1. The answer is good", None), ("8/10", None)],
+)  # fmt: skip
+def test_the_one_number_of_a_free_reply(reply: str, label: str | None) -> None:
+    metric = Rubric.from_labels({"Stars": ["1", "2", "3", "4", "5"]}).metrics[0]
+    assert metric.said_in(reply) == label
+
+
+def test_with_several_metrics_a_label_stands_behind_its_name() -> None:
+    safety, tone = Rubric.from_labels({"Safety": ["Yes", "No"], "Tone": ["Yes", "No"]}).metrics
+    for reply in ("Safety: Yes\nTone: no - it is rude", '{"safety": "yes", "Tone": "No"}'):
+        said = [metric.said_in(reply, alone=False) for metric in (safety, tone)]
+        assert said == ["Yes", "No"]
+    assert safety.said_in("Yes", alone=False) is None
