@@ -53,7 +53,10 @@ def open_study(
     try:
         return _opened(run, files, truth, as_judges, allow_incomplete, output)
     except SetupError as error:
-        raise SetupError([_by_option(problem) for problem in error.problems]) from None
+        named = [_by_option(problem) for problem in error.problems]
+        if named == [*error.problems]:  # of another kind, such as of a damaged run
+            raise
+        raise SetupError(named) from None
 
 
 def _opened(
