@@ -108,14 +108,14 @@ def _population(c: Certificate) -> str:
     of = f" of {listed(systems)}" if systems else ""
     length = f", of usually {p.cuts[0]:,} to {p.cuts[-1]:,} characters" if p.cuts else ""
     return (
-        f"It covers answers like the {p.answers:,} that it rests on: to {p.questions:,} questions"
-        f"{of}{length}."
+        f"It covers answers like those that it rests on: {p.answers:,} answers to {p.questions:,} "
+        f"questions{of}{length}."
     )
 
 
 def _noise(c: Certificate) -> str:
     parts = [
-        f"{one.title}: {one.noise.changed:,} of {one.noise.pairs:,} labels were others when it "
+        f"{one.title}: {one.noise.changed:,} of {one.noise.pairs:,} labels differed when it "
         "judged again"
         for one in c.certified.values()
         if one.noise and one.noise.pairs

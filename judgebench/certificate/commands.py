@@ -58,8 +58,8 @@ def watch(
         str,
         typer.Option(
             metavar="COMMAND|URL",
-            help="Run this, or post to it, when the certificate stands otherwise than before; it "
-            "is given the JSON.",
+            help="Run this command, or post to this URL, when the state changes; it receives the "
+            "state and the reasons as JSON.",
         ),
     ] = "",
     ci: Annotated[
@@ -167,7 +167,7 @@ def anchors(
     ] = None,
     state: StateOption = None,
 ) -> None:
-    """Draw the anchors that are to be judged next, by a plan that no verdict has a part in.
+    """Draw the anchors that are to be judged next, in an order that depends on no verdict.
 
     Every anchor comes once before any comes again. Texts are there if the certificate was issued
     --with-anchors; else their ids.

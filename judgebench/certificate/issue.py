@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -105,6 +106,7 @@ def issue(
             "noise": noise_of(first, again, metric_id, ids, alpha) if again
             else _stressed(stress, judge.name, metric_id, len(anchors), alpha),
         })  # fmt: skip
+    _warn_of_copies(metrics)
     now = (terms.now or datetime.now(UTC)).replace(microsecond=0)
     until = None if asked["days"] is None else now + timedelta(days=asked["days"])
     made = Certificate(
@@ -125,6 +127,16 @@ def issue(
         ),
     )  # fmt: skip
     return sealed(made, terms.key)
+
+
+def _warn_of_copies(metrics: Mapping[str, CertifiedMetric]) -> None:
+    noises = [one.noise for one in metrics.values() if one.noise and one.noise.pairs]
+    if noises and not any(noise.changed for noise in noises):
+        warnings.warn(
+            f"the verdicts --again are the same on all {noises[0].pairs:,} answers: if they are a "
+            "copy, and the judge did not judge again, its noise will look like a change",
+            stacklevel=2,
+        )
 
 
 def certify(
@@ -199,14 +211,14 @@ def _shares(
             found.append((BASELINE, title, x, best[1], True))
         x = now(RECALL) if about.severe_from else np.array([])
         if len(x) and (caught := _caught(about, "severe_recall", x)):
-            title = "found of what an annotator calls severe"
+            title = "severe answers found, by one annotator's labels"
             found.append((RECALL, title, x, caught, True))
         title = "answers without a label"
         found.append((FAILURES, title, now(FAILURES), replace["failures"], False))
     elif about.signal in (BY_SEVERITY, BY_CHANCE):
         x, assist = now(MISSED), rule["assist"]
         if len(x) and (caught := _caught(about, "missed", 1 - x)):
-            title = "missed of what an annotator calls severe"
+            title = "severe answers missed, by one annotator's labels"
             found.append((MISSED, title, x, 1 - caught, False))
         title = "answers sent to humans"
         found.append((SENT, title, now(SENT), assist["sent"], False))

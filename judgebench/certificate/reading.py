@@ -17,7 +17,7 @@ from judgebench.data.load import read_into, read_verdicts
 from judgebench.data.spec import DataSpec, Described
 from judgebench.errors import Problem, SetupError, raise_any, some
 from judgebench.records import CHANCES, WEIGHTS, Answer
-from judgebench.rubric import Rubric
+from judgebench.rubric import Metric, Rubric, normalise
 from judgebench.studies.study import Study
 
 
@@ -52,8 +52,9 @@ def batches(
                 found.append(Batch(rows_of(one, rubric, name), source, one.config.blind))
                 continue
             columns = _columns(one)
-            if "annotator" in roles_by_name(columns.cells):
-                labels.append(_labels(one, columns, rubric))
+            shape = _shape(columns, rubric, name)
+            if shape.people or "annotator" in roles_by_name(columns.cells):
+                labels.append(_labels(one, columns, rubric, shape))
             else:
                 found.append(Batch([*_verdicts(one, columns, rubric, name)], source))
         except SetupError as error:
@@ -79,7 +80,9 @@ def answers_of(given: Sequence[Any], certificate: Certificate) -> list[tuple[See
             for a in one.answers:
                 told[a.item_id] = {"question": a.question, "text": a.text, "reference": a.reference}
         else:
-            told |= _told(_columns(one), ())
+            columns = _columns(one)
+            shape = _shape(columns, certificate.of_rubric, certificate.judge.name)
+            told |= _told(columns, (), shape.item)
     return [
         (row, {"item_id": row.item, "system": row.system, "group": row.group,
                **{k: v for k, v in told.get(row.item, {}).items() if v and k in _READ}})
@@ -115,12 +118,13 @@ def _check(rubric: Rubric, certificate: Certificate) -> None:
 
 def _verdicts(table: Any, columns: Columns, rubric: Rubric, name: str) -> Iterator[Seen]:
     """The rows of a table of verdicts; what it says of answers beside them is theirs."""
-    described = _described(table, columns, rubric, "verdicts")
+    shape = _shape(columns, rubric, name)
+    described = _described(table, columns, rubric, shape, "verdicts")
     judges = read_verdicts(VerdictSource([described]), rubric, ()).judges
     if name not in judges and len(judges) != 1:
         message, found = "has no verdict of the certified judge", ", ".join(judges)
         raise SetupError(Problem(message, columns.file, None, "judge", found, name))
-    told = _told(columns, (*_MODEL, *CHANCES, *WEIGHTS))
+    told = _told(columns, (*_MODEL, *CHANCES, *WEIGHTS), shape.item)
     for item, rows in (judges.get(name) or next(iter(judges.values()))).items():
         of, about = dict(rows), told.get(item, {})
         text = about.get("text", "")
@@ -137,33 +141,83 @@ def _verdicts(table: Any, columns: Columns, rubric: Rubric, name: str) -> Iterat
         )  # fmt: skip
 
 
-def _described(table: Any, columns: Columns, rubric: Rubric, kind: str) -> Described:
-    """The table with what its columns are: of an id, of metrics by their ids or titles, or of
-    metric and label. Raises SetupError where it has none of them."""
+@dataclass(frozen=True)
+class _Shape:
+    """What the columns of a table are: of ids, of metrics (by their ids), and of `people`, each of
+    whom has a column of the only metric."""
+
+    item: str
+    metrics: Mapping[str, str]
+    people: Sequence[str] = ()
+
+
+def _shape(columns: Columns, rubric: Rubric, judge: str) -> _Shape:
+    """Columns of metrics are known by an id or title, or as the only ones that hold its labels; of
+    several such columns the one that the judge heads, else they are people's. Raises SetupError
+    where there is none, or no column of ids."""
     roles, plain = _roles(columns)
-    metrics = {
+    found = {
         metric.id: plain[name]
         for metric in rubric.metrics
         for name in (plain_name(metric.title), plain_name(metric.id))
         if name in plain
     }
-    entry: dict[str, Any] = {"metrics": metrics}
+    people: list[str] = []
+    free = [c for c in columns.cells if c not in (*found.values(), *roles.values())]
+    for metric in (m for m in rubric.metrics if m.id not in found and "metric" not in roles):
+        held = [c for c in free if _holds(columns.cells[c], metric)]
+        if len(rubric.metrics) > 1:
+            held = [c for c in held if plain_name(metric.title) in plain_name(c)]
+        headed = [c for c in held if plain_name(judge) in plain_name(c)] if len(held) > 1 else held
+        if len(headed) == 1:
+            found[metric.id] = headed[0]
+        elif len(held) > 1 and len(rubric.metrics) == 1:
+            people = held
+    problems = []
+    if not (found or people or "metric" in roles):
+        titles = ", ".join(metric.title for metric in rubric.metrics)
+        message = "no column holds labels of the certificate's metrics, or which does is not clear"
+        allowed = f"columns called {titles}"
+        problems.append(Problem(message, columns.file, 1, "", some(columns.cells), allowed))
+    unlike = [c for c, cells in columns.cells.items() if len({*cells} - {""}) == len(cells)]
+    item = roles.get("item_id") or next((c for c in unlike if c not in found.values()), "")
+    if not item:
+        message = "no column of ids is recognised"
+        found_ = some(columns.cells)
+        problems.append(Problem(message, columns.file, 1, "", found_, "a column called item_id"))
+    raise_any(problems)
+    return _Shape(item, found, people)
+
+
+def _holds(cells: Sequence[str], metric: Metric) -> bool:
+    """True where nearly all cells that are filled are labels of the metric."""
+    known = {normalise(text) for text in metric.label_texts}
+    filled = [cell for cell in cells if cell]
+    return bool(filled) and sum(normalise(c) in known for c in filled) >= 0.9 * len(filled)
+
+
+def _described(table: Any, columns: Columns, rubric: Rubric, shape: _Shape, kind: str) -> Described:
+    """The table with what its columns are."""
+    roles, plain = _roles(columns)
+    item = {"item_id": {"column": shape.item}}
+    entries: list[dict[str, Any]] = [{**item, "metrics": shape.metrics}]
     if "metric" in roles:
-        entry = {"metric": roles["metric"], "label": roles["label"]}
-    if "item_id" not in roles or not (metrics or "metric" in roles):
-        allowed = ", ".join(["an id", *(metric.title for metric in rubric.metrics)])
-        message = "lacks a column of ids, or of any metric of the certificate"
-        raise SetupError(Problem(message, columns.file, 1, "", some(columns.cells), allowed))
-    entry["item_id"] = {"column": roles["item_id"]}
-    if kind == "labels":
-        entry["annotator"] = roles["annotator"]
+        entries = [{**item, "metric": roles["metric"], "label": roles["label"]}]
+    if kind == "labels" and shape.people:
+        (metric,) = rubric.metrics
+        entries = [
+            {**item, "annotator": {"value": who}, "metrics": {metric.id: who}}
+            for who in shape.people
+        ]
+    elif kind == "labels":
+        entries[0]["annotator"] = roles["annotator"]
     else:
         chances = dict(_probabilities(rubric, plain, long="metric" in roles))
-        entry |= {"probabilities": chances} if chances else {}
-        entry |= {name: plain[name] for name in ("judge", "status", "raw") if name in plain}
+        entries[0] |= {"probabilities": chances} if chances else {}
+        entries[0] |= {name: plain[name] for name in ("judge", "status", "raw") if name in plain}
     is_file = isinstance(table, str | Path)
     path = str(table) if is_file else columns.file
-    spec = DataSpec.model_validate({"files": [{"path": path, kind: [entry]}]})
+    spec = DataSpec.model_validate({"files": [{"path": path, kind: entries}]})
     return Described(spec, None if is_file else table)
 
 
@@ -184,10 +238,10 @@ def _roles(columns: Columns) -> tuple[dict[str, str], dict[str, str]]:
     return roles_by_name(columns.cells), {plain_name(c): c for c in columns.cells}
 
 
-def _told(columns: Columns, others: Sequence[str]) -> dict[str, dict[str, str]]:
+def _told(columns: Columns, others: Sequence[str], item: str) -> dict[str, dict[str, str]]:
     """The cells of each item by their role, and those of other columns by their names."""
     roles, plain = _roles(columns)
-    ids = columns.cells[roles["item_id"]] if "item_id" in roles else ()
+    ids = columns.cells[item]
     free = {name: c for name, c in plain.items() if c not in roles.values()}
     named = {**roles, **{name: free[name] for name in others if name in free}}
     return {
@@ -206,17 +260,17 @@ class _Labels:
     blind: str
 
 
-def _labels(table: Any, columns: Columns, rubric: Rubric) -> _Labels:
+def _labels(table: Any, columns: Columns, rubric: Rubric, shape: _Shape) -> _Labels:
     gathered = Collected(rubric, rubric, Findings())
     gathered.without_texts = gathered.people_only = True
-    read_into(gathered, _described(table, columns, rubric, "labels"), "")
+    read_into(gathered, _described(table, columns, rubric, shape, "labels"), "")
     gathered.settle()
     raise_any(gathered.findings.errors)
     found: dict[str, dict[str, dict[str, str]]] = {}
     for one in gathered.human_labels():
         if one.label is not None and not one.adjudicated:
             found.setdefault(one.item_id, {}).setdefault(one.metric, {})[one.annotator] = one.label
-    told = _told(columns, (*CHANCES, *WEIGHTS))
+    told = _told(columns, (*CHANCES, *WEIGHTS), shape.item)
     chances = {item: chance_of(about, columns.file) for item, about in told.items()}
     return _Labels(columns.file, found, chances, gathered.blindness)
 

@@ -69,8 +69,9 @@ def write_study(
     kept = [(row, told) for row, told in answers if told.get("text") and row.item not in c.by_id]
     kept = [(row, told) for row, told in kept if not any(row.labels.values())]
     if not kept:
-        message = "no new answer with a text: give a run folder or a table with a column text"
-        raise SetupError(Problem(message, field="NEW"))
+        message = "holds no new answer with its text: people cannot label what they cannot read"
+        allowed = "a run folder, or a table with a column text"
+        raise SetupError(Problem(message, field="NEW", allowed=allowed))
     n, who = min(items or plan.items, len(kept)), list(annotators) or ["annotator-1", "annotator-2"]
     study: dict[str, Any] = {
         "name": "renewal", "items": "answers.jsonl", "rubric": "rubric.yaml",

@@ -56,6 +56,31 @@ def test_verdicts_labels_and_anchors_count_once(issued: Any, call: Call, here: P
     assert (anchors["n"], anchors["value"]) == (100, 0.0)
 
 
+def test_columns_may_be_called_as_in_the_tables_that_were_decided_on(
+    issued: Any, call: Call, here: Path
+) -> None:
+    """A column of ids of any name, one that the judge heads, and one for each annotator."""
+    people, verdicts = replies(2, 1000, 400)
+    written(here / "log.csv", [
+        {"ticket": row["item_id"], "gpt-4 says": row["refused"]} for row in verdicts
+    ])  # fmt: skip
+    sheet: dict[str, dict[str, str]] = {}
+    for row in people[:300]:
+        sheet.setdefault(row["item_id"], {"ticket": row["item_id"]})[row["annotator"]] = row[
+            "refused"
+        ]
+    written(here / "fresh.csv", [*sheet.values()])
+    _, out, err = call("watch", "judge.json", "log.csv", "fresh.csv")
+    assert "Counted now: 400 answers, 0 anchors, 100 answers with labels" in " ".join(out.split())
+    assert not err
+    again = [{"ticket": r["item_id"], "verdict": r["refused"]} for r in rows_of("verdicts.csv")]
+    written(here / "again.csv", again)
+    decide = ("decide", "labels.csv", "verdicts.csv", "--order", "no < yes")
+    with pytest.warns(UserWarning, match="if they are a copy"):
+        assert call(*decide, "--certificate", "other.json", "--again", "again.csv")[0] == 0
+    assert jb.read_certificate("other.json").metrics["refused"].noise.pairs == 600
+
+
 def test_a_growing_log_is_counted_on(issued: Any, call: Call, here: Path) -> None:
     rows = rows_of("log.csv")
     for n in (100, 250, 400):
@@ -155,7 +180,7 @@ def test_agreement_that_falls_revokes_and_names_the_annotators(here: Path) -> No
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("a,b\n1,2\n", "lacks a column of ids, or of any metric"),
+        ("a,b\n1,2\n", "no column holds labels of the certificate's metrics"),
         ("item_id,refused\nr1,maybe\n", ""),
         ("item_id,annotator,refused\nr1,ann,perhaps\n", "perhaps"),
         ("item_id,annotator,refused,probability\nr1,ann,no,7\n", "is no chance"),
