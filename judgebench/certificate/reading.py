@@ -138,6 +138,7 @@ def _verdicts(table: Any, columns: Columns, rubric: Rubric, name: str) -> Iterat
             {m: said.probabilities or {} for m, said in of.items()},
             {}, chance_of(about, columns.file),
             next((about[key] for key in _MODEL if about.get(key)), ""), text,
+            all(said.label is None and not said.text for said in of.values()),
         )  # fmt: skip
 
 

@@ -58,6 +58,7 @@ class Seen:
     chance: float = 1.0
     model: str = ""
     text: str = ""
+    failed: bool = False  # no reply came
     alike: float | None = None  # the cosine to the centre of the certificate's texts
 
 
@@ -111,6 +112,7 @@ def _seen(
         hash_of_text(answer), len(answer.text) if has_text else None,
         {m: verdict.labels.get(m, "") for m in metrics},
         verdict.probabilities or {}, labels, chance_of(answer.metadata), verdict.model, answer.text,
+        verdict.status == Status.FAILED,
     )  # fmt: skip
 
 
@@ -342,7 +344,10 @@ def noise_of(
         is_anchor: [
             first[row.item].verdicts.get(metric, "") != row.verdicts[metric]
             for row in again
-            if (row.item in anchors) is is_anchor and row.item in first and metric in row.verdicts
+            if (row.item in anchors) is is_anchor
+            and row.item in first
+            and metric in row.verdicts
+            and not row.failed
         ]
         for is_anchor in (True, False)
     }

@@ -192,14 +192,18 @@ class Watch:
         state.last = max(state.last, time)
 
     def _sorted(self, rows: Sequence[Seen]) -> tuple[list[Seen], list[Seen]]:
-        """Anchors, which have the id and the text of one, and all others."""
+        """Anchors, which have the id and the text of one, and all others. An anchor without any
+        reply, as when an endpoint was down, was not judged again."""
         known, anchors, others = self.certificate.by_id, list[Seen](), list[Seen]()
         for row in rows:
             anchor = known.get(row.item)
             is_anchor = anchor is not None and (
                 not row.hash or not anchor.hash or row.hash == anchor.hash
             )
-            (anchors if is_anchor else others).append(row)
+            if not is_anchor:
+                others.append(row)
+            elif not row.failed:
+                anchors.append(row)
         return anchors, others
 
     def _fresh(self, rows: Sequence[Seen], name: Any) -> list[Seen]:

@@ -110,6 +110,15 @@ def test_states_have_exit_codes_and_sentences(issued: Any, call: Call, here: Pat
     assert (code, out) == (6, "")
 
 
+def test_an_endpoint_that_is_down_is_no_other_judge(issued: Any, call: Call, here: Path) -> None:
+    rows = rows_of("verdicts.csv")[:200]
+    written(here / "down.csv", [{**row, "refused": ""} for row in rows])
+    code, found = watched(call, "down.csv")
+    assert (code, found["state"]) == (0, "valid")
+    written(here / "down.csv", [{**row, "refused": "no idea"} for row in rows])
+    assert watched(call, "down.csv")[0] == 6  # it replied, and nothing that can be read
+
+
 def test_another_model_and_time_end_it(here: Path, call: Call) -> None:
     rows = [{**row, "judge_model": "gpt-4-0613"} for row in rows_of("log.csv")]
     made = certificate_of(here, now=datetime.now(UTC) - timedelta(days=200))
