@@ -100,9 +100,9 @@ def _by_option(problem: Problem) -> Problem:
 
 
 def _is_missing_table(path: Path) -> bool:
-    from judgebench.data.open_table import SUFFIXES
+    from judgebench.data.open_table import SUFFIXES, TO_EXPORT
 
-    return not path.exists() and path.suffix.lower() in SUFFIXES
+    return not path.exists() and path.suffix.lower() in (*SUFFIXES, *TO_EXPORT)
 
 
 def _understood(

@@ -129,7 +129,7 @@ _QUALITY = re.compile(
     r"harm|risk|tone|bias|style|grammar|overall|clarity|safe|correct|relevant|fluent|helpful|ok|good|"
     r"better|quality|q|question|item|task|part|level|stars?|opinion|split|toxic|refusal|refused|"
     r"complete|compliance|label|labels|rating|score|grade|verdict|value|winner|answer|response|"
-    r".*(?:ness|ity|ance|ence|ency|tion|sion|cy|ism|ful|able|ible|ive|ous)"
+    r".{4,}cy|.*(?:ness|ity|ance|ence|ency|tion|sion|ism|ful|able|ible|ive|ous)"  # Percy, Tracy
 )
 # What describes an item or a row and is no judgement of it.
 _DESCRIBES = frozenset((
@@ -406,6 +406,15 @@ class Look:
         """The share of the different values of a column that another table's column holds too."""
         own = np.unique(np.array(self.columns[column].codes))
         return float(np.isin(own, np.array(other.columns[theirs].codes)).mean()) if len(own) else 0
+
+    def places(self, columns: Collection[str], texts: Collection[str]) -> dict[str, str]:
+        """Where each of the texts stands first in these columns: `Huber, row 7`."""
+        table, found = _table(self.source, Findings(), self.table), dict[str, str]()
+        for row in table.rows:
+            for name, cell in zip(table.columns, row.cells, strict=False) if row.sound else ():
+                if name in columns and (text := _text(cell)) in texts:
+                    found.setdefault(text, f"{name}, row {row.line}")
+        return found
 
     def rows(self) -> Iterator[dict[str, str]]:
         """The cells of each row that are not blank, by column."""

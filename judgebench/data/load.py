@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -52,7 +52,7 @@ from judgebench.data.spec import (
     Spellings,
     resolve,
 )
-from judgebench.errors import Problem, SetupError, raise_any
+from judgebench.errors import Problem, SetupError, raise_any, some
 from judgebench.files import open_bytes, read_lines, read_object, to_json, write_atomically
 from judgebench.records import (
     Answer,
@@ -384,6 +384,7 @@ def _note_source(name: str, path: Path, gathered: Collected) -> None:
 
 # What is usual where tables are not written for judgebench, and changes nothing.
 _USUAL = ("blank_label", "blank_question", "byte_order_mark", "duplicate_item", "float_label")
+_MANY_MORE = 0.25  # as many more items of verdicts as are known, for a table of all that was judged
 
 WHOLE_REPLY = ""  # in place of a metric
 
@@ -441,13 +442,24 @@ def read_given(
         named = completed_all(named, one.named)
         gathered.complete(one.named)
     found = gathered.answers()
+    by_id = {answer.item_id: answer for answer in found} if answers is None else {}
+    if more := () if gathered.without_texts else _without_texts(by_id, said):
+        found = [*found, *(named.get(item_id, Answer(item_id, "")) for item_id in more)]
     if gathered.without_texts:  # every item that has a label or a verdict
-        by_id = {answer.item_id: answer for answer in found}
         for item_id in (*(x.item_id for x in people), *(i for one in said for i in one.items)):
             by_id.setdefault(item_id, named.get(item_id, Answer(item_id, "")))
         found = list(by_id.values())
     warnings = [w for w in findings.warnings if w.kind not in _USUAL]
     return GivenData(found, people, said, not gathered.without_texts, gathered.blindness, warnings)
+
+
+def _without_texts(known: Collection[str], said: Sequence[GivenVerdicts]) -> list[str]:
+    """The items that every judge has, beside the `known` ones, whose texts the labels bring along:
+    none where they are few, and rather slips in the ids of these."""
+    judges = [rows for one in said for rows in one.judges.values()]
+    found = [i for i in judges[0] if all(i in rows for rows in judges)] if judges and known else []
+    more = [item_id for item_id in found if item_id not in known]
+    return more if len(more) >= _MANY_MORE * len(known) else []
 
 
 def _check_given(
@@ -460,13 +472,13 @@ def _check_given(
     for one in verdicts if labelled else ():
         if labelled.isdisjoint(one.items):
             message = "no item of the verdicts has a human label"
-            some = next(iter(one.items), "")
+            first = next(iter(one.items), "")
             findings.add(
                 "unknown_item",
                 message,
                 (one.file, None),
                 "item_id",
-                some,
+                first,
                 f"item ids of the labels, such as {min(labelled)!r}",
             )
 
@@ -521,6 +533,10 @@ def _read_verdicts(
     judges: dict[str, dict[str, list[tuple[str, Said]]]] = {}
     for key, said in gathered.verdicts.items():
         judges.setdefault(key.annotator, {}).setdefault(key.item_id, []).append((key.metric, said))
+    for name, rows in judges.items() if not findings.errors else ():
+        _check_read(
+            name, [one for of_item in rows.values() for _, one in of_item], rubric, findings
+        )
     if source.columns and not judges and not findings.errors:
         message = "no file of the data has this column"
         for column in source.columns.values():
@@ -530,6 +546,16 @@ def _read_verdicts(
     pairs_and_criteria = {item_id: row for item_id, (row, _) in gathered.named.items()}
     named = {**gathered.said_by_judges, **pairs_and_criteria}
     return GivenVerdicts(judges, file, named)
+
+
+def _check_read(name: str, said: Sequence[Said], rubric: Rubric, findings: Findings) -> None:
+    """Report a judge of whom nothing that is there can be read."""
+    texts = [one for one in said if one.text]
+    if texts and not any(one.label or one.raw or one.status for one in said):
+        message = f"none of {len(texts):,} verdicts of {name} is a label"
+        found = some(dict.fromkeys(one.text for one in texts))
+        allowed = some(dict.fromkeys(text for m in rubric.metrics for text in m.label_texts))
+        findings.add("unknown_label", message, texts[0].place, "", found, allowed)
 
 
 def _only(name: str, judges: dict[str, Any], file: str, findings: Findings) -> dict[str, Any]:

@@ -48,7 +48,7 @@ SUFFIXES: dict[str, Format] = {
     ".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".json": "json", ".jsonl": "jsonl",
     ".ndjson": "jsonl", ".parquet": "parquet", ".xlsx": "xlsx",
 }  # fmt: skip
-_TO_EXPORT = (".xls", ".xlsm", ".xlsb", ".ods", ".numbers", ".gsheet")
+TO_EXPORT = (".xls", ".xlsm", ".xlsb", ".ods", ".numbers", ".gsheet")
 _BY_FIRST_BYTE: dict[bytes, Format] = {b"[": "json", b"{": "jsonl"}
 _LONGEST_LINE = 1 << 27  # characters
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -207,10 +207,13 @@ def _format_of(path: Path, findings: Findings) -> Format | None:
             return format
     allowed = ", ".join(SUFFIXES) + ", each also with .gz"
     message = "unknown file format: rename the file or set `format`"
-    if name.endswith(_TO_EXPORT) or "docs.google.com" in path.parts:
+    if name.endswith(TO_EXPORT) or "docs.google.com" in path.parts:
         message = "a spreadsheet of this kind is not read: export it as CSV"
     if is_named_pipe(path):
         return _format_of_pipe(path, findings)
+    if not path.exists() and (near := _near(path)):
+        findings.add("unreadable_file", f"no such file{near}", (str(path), None))
+        return None
     findings.add("unknown_format", message, (str(path), None), found=path.name, allowed=allowed)
     return None
 

@@ -235,12 +235,15 @@ def understand(
 ) -> Understood:  # fmt: skip
     """Understand a table of labels, or of labels and verdicts, tables of verdicts, and one of
     answers. Raises SetupError where a column has to be named."""
+    given = [(one.path.resolve(), one.sheet) for one in (labels, *verdicts) if one.frame is None]
+    if twice := [path for path, n in Counter(given).items() if n > 1]:
+        raise SetupError(Problem("the same table is given twice", found=twice[0][0].name))
     looks = [(table, table.look(hints, of_judges=True)) for table in verdicts]
     theirs = answers and answers.look(hints)
     if hints != NO_HINTS:
         with_items = [labels.look(hints), *(look for _, look in looks)]
-        _check_hints(hints, with_items, theirs)
         hints = _with_heads(hints, [column for look in with_items for column in look.columns])
+        _check_hints(hints, with_items, theirs)
     found = guess(labels.path, labels.frame, hints, [look for _, look in looks], labels.sheet)
     if not found.metrics and (verdicts or labelled):
         message = "no column looks like labels that people gave"
@@ -284,7 +287,13 @@ def understand(
     if kept := [] if found.pair else dict.fromkeys(c for look in every if look for c in look.kept):
         lines.append(f"kept with each item: {some(kept)}")
     if answers is not None and beside:
-        lines.insert(1, f"{answers.name}: the answers")
+        text = theirs.roles.get("text", "") if theirs and not judges else ""
+        ask = (
+            f", in column {text} (if it holds a judge's replies: --judge {quote(text)})"
+            if text
+            else ""
+        )
+        lines.insert(1, f"{answers.name}: the answers{ask}")
     return Understood(
         rubric, Described(spec, labels.frame), judges, lines, found, ids, beside
     )  # fmt: skip
@@ -307,7 +316,7 @@ def sorted_tables(
         return tables[0], [], None
     looks = [table.look(Hints(keep=hints.keep)) for table in tables]
     said = [look.columns[column].labels() for look in looks for column in look.like_labels]
-    kinds = [_kind(table, look, said) for table, look in zip(tables, looks, strict=True)]
+    kinds = [_kind(table, look, said, hints) for table, look in zip(tables, looks, strict=True)]
     texts = [t for t, kind in zip(tables, kinds, strict=True) if kind == "answers"]
     rest = [(t, kind) for t, kind in zip(tables, kinds, strict=True) if t not in texts[:1]]
     rest = rest or [(table, "labels") for table in texts]
@@ -317,10 +326,12 @@ def sorted_tables(
     return first, others, texts[0] if texts and texts[0] is not first else None
 
 
-def _kind(table: Table, look: Look, labels: Sequence[Sequence[str]]) -> str:
+def _kind(table: Table, look: Look, labels: Sequence[Sequence[str]], hints: Hints) -> str:
     who = look.roles.get("annotator", "")
-    if is_like_a_program(table.stem) or (
-        plain_name(who) in JUDGES and all(map(is_like_a_program, look.different(who)))
+    if (
+        is_like_a_program(table.stem)
+        or (plain_name(who) in JUDGES and all(map(is_like_a_program, look.different(who))))
+        or look.roles.get("text") in hints.judge
     ):
         return "verdicts"
     if who or re.search("label|human|annotat|expert", table.stem, re.I):
@@ -356,10 +367,12 @@ def _bare(name: str) -> str:
 
 def _with_heads(hints: Hints, columns: Sequence[str]) -> Hints:
     """The hints with the column of each judge that is named by its head, whatever its case and
-    signs, or as messages name it."""
+    signs, or as messages name it; and of each annotator who is named by the end of a path."""
     bare = {_bare(judge_of(c)): c for c in reversed(columns)} | {_bare(c): c for c in columns}
     heads = (name if name in columns else bare.get(_bare(name), name) for name in hints.judge)
-    return replace(hints, judge=tuple(heads))
+    ends = {c.rpartition(".")[2].casefold(): c for c in reversed(columns) if "." in c}
+    people = (w if w in columns else ends.get(w.strip().casefold(), w) for w in hints.annotators)
+    return replace(hints, judge=tuple(heads), annotators=tuple(people))
 
 
 def _named(
@@ -378,7 +391,8 @@ def _named(
         for name in hints.judge
         if one.names[1:] and _bare(name) in map(_bare, one.names)
     }
-    for name in new if len(new) != len(free) or heads.keys() & {*new} else ():
+    slips = [name for name in new if any(_is_slip(name, one.names[0]) for one in free)]
+    for name in slips or (new if len(new) != len(free) or heads.keys() & {*new} else ()):
         wrong[name] = f"no such judge{nearest(name, names)}"
         if name in heads:
             why = found.unused.get(name) or heads[name].columns[name].why_no_labels or NOT_THEIRS
@@ -390,6 +404,13 @@ def _named(
         replace(one, names=[name], spec={**one.spec, "judge": {"value": name}})
         for name, one in zip(called, free if new else (), strict=True)
     ]
+
+
+def _is_slip(name: str, of: str) -> bool:
+    """True where the name has the letters of another, but for one of them, and no digits."""
+    letters = Counter(_bare(name))
+    letters.subtract(_bare(of))
+    return f"{_bare(name)}{_bare(of)}".isalpha() and sum(map(abs, letters.values())) < 2
 
 
 def _decimals(look: Look, column: str, found: Guess) -> str:
@@ -514,15 +535,8 @@ def _rubric(
             }
             continue
         order = _spelt(ordered.get(metric, ()), labels)
-        if order and (lacking := [text for text in labels if text not in order]):
-            typos = _typos(found, metric)
-            near = nearest(next((text for text in order if text not in labels), ""), lacking)
-            message = f"the order leaves out labels that the table holds{near}"
-            if typos and (typos.keys() >= {*lacking} or typos.keys() & {*order}):
-                message += f"; first correct these in the table: {_typing(typos)}"
-            at = (found.source.path, None, "order")
-            right = _corrected(order, labels, typos)
-            problems.append(Problem(message, *at, some(lacking), f"as in {_flag(right)}"))
+        if order and {*labels} - {*order}:
+            problems.append(_wrong_order(found, metric, order))
         two = (*labels, *[ONLY_ONE][len(labels) - 1 :])
         kind = "ordinal" if order else "nominal"
         heads = [own[metric] for own in found.columns.values() if metric in own]
@@ -533,6 +547,41 @@ def _rubric(
     value = {"name": name, "version": "1", "metrics": metrics}
     value["instructions"] = "Give each answer one label for each metric."
     return Rubric.model_validate(value), ids, spellings
+
+
+def _wrong_order(found: Guess, metric: str, order: Sequence[str]) -> Problem:
+    """The problem of an order that leaves out labels of the table: its own words that are none, or
+    the cells to be corrected."""
+    labels, typos = found.metrics[metric], _typos(found, metric)
+    lacking = [text for text in labels if text not in order]
+    unknown = [text for text in order if text not in labels]
+    odd = [text for text in lacking if text in typos or not any(map(str.isalnum, text))]
+    message, said = "the order leaves out labels that the table holds", some(lacking)
+    if unknown:
+        message = "the order names labels that the table does not hold"
+        near = {text: nearest(text, lacking)[2:] for text in unknown}
+        said = ", ".join(f"{text} ({how})" if how else text for text, how in near.items())
+    if odd or typos.keys() & {*order}:
+        message += f"; first correct these in the table: {_cells(found, metric, typos, odd)}"
+    right = [text for text in _corrected(order, labels, typos) if text not in odd]
+    allowed = (
+        f"as in {_flag(right)}" if unknown or {*lacking} - {*odd} or {*right} - {*order} else ""
+    )
+    return Problem(message, found.source.path, None, "order", said, allowed)
+
+
+def _cells(found: Guess, metric: str, typos: Mapping[str, str], odd: Collection[str] = ()) -> str:
+    """The cells of odd labels: `'Beach' (Silva, row 7; did you mean 'Breach'?)`."""
+    wrong = dict.fromkeys((*typos, *odd))
+    places = found.look.places(
+        [own[metric] for own in found.columns.values() if metric in own], wrong
+    )
+    said = []
+    for text in wrong:
+        meant = f"did you mean {typos[text]!r}?" if text in typos else ""
+        about = "; ".join(filter(None, [places.get(text, ""), meant]))
+        said.append(f"{text!r} ({about})" if about else f"{text!r}")
+    return ", ".join(said)
 
 
 def _typos(found: Guess, metric: str) -> dict[str, str]:
@@ -554,10 +603,6 @@ def _typos(found: Guess, metric: str) -> dict[str, str]:
             if alike and uses[plain_label(other)] >= _COMMON * n:
                 typos[text] = other
     return typos
-
-
-def _typing(typos: Mapping[str, str]) -> str:
-    return ", ".join(f"{text!r} (did you mean {meant!r}?)" for text, meant in typos.items())
 
 
 def _corrected(order: Sequence[str], labels: Sequence[str], typos: Mapping[str, str]) -> list[str]:
@@ -699,8 +744,9 @@ def _own_judges(
         columns = {ids[metric]: column}
         about = {"pair": list(found.pair)} if found.pair else {}
         spec = {"item_id": item, **about, "judge": {"value": name}, "metrics": columns}
-        if ids[metric] in spellings and not found.pair:
-            spec["spellings"] = {ids[metric]: spellings[ids[metric]]}
+        spelt = spellings.get(ids[metric], {})
+        spelt = _sides([*found.look.columns[column].often], found.pair) if found.pair else spelt
+        spec |= {"spellings": {ids[metric]: spelt}} if spelt else {}
         yield JudgeTable([name], labels, spec, found.look, columns)
     replies = [c for c in found.look.replies if judge_of(c) not in found.judges and not found.pair]
     rows = [*found.look.rows()] if replies else []
@@ -867,6 +913,10 @@ def _verdicts_of(
         message += "or give them as `spellings: {METRIC: {TEXT: LABEL}}` in a data.yaml (--save)"
         if scores := with_scores(look, *_heads_of_people(found)):
             message = f"holds scores, and annotators gave labels: cut scores into labels{scores}"
+        if {*hints.judge} & {look.roles.get("text", "")}:
+            first = rubric.metrics[0].label_texts[0]
+            message = "holds replies of which less than half give a label alone in a line, such as "
+            message += f"`Verdict: {first}`: add a column of the labels that they give"
         few = {c: look.columns[c].labels() for c in look.like_labels if c not in taken}
         held = [f"{column} ({some(texts, 4)})" for column, texts in few.items()]
         allowed = some(dict.fromkeys(text for m in rubric.metrics for text in m.label_texts))
@@ -961,7 +1011,10 @@ def _in_words(
     yield f"{labels.name}: {people}; {metrics}"
     columns = [column for own in found.columns.values() for column in own.values()]
     if in_lists := [column for column in columns if "[0]" in column]:
-        yield f"{labels.name}: of each list the first label alone is read ({some(in_lists)})"
+        yield (
+            f"{labels.name}: of each list the first label alone is read, the labels of all others "
+            f"are lost: give each annotator a row or a column of their own ({some(in_lists)})"
+        )
     heads = () if "annotator" in found.roles or who else found.metrics
     if not who and (like := [x for x in (labels.stem, *heads) if _is_like_a_judge(x)]):
         yield (
@@ -986,7 +1039,8 @@ def _in_words(
         yield f"used on one side only: {'; '.join(lone)}; each use counts as a disagreement"
     for name in found.metrics if not found.pair else ():
         if typos := _typos(found, name):
-            yield f"{labels.name}: correct rare labels that look like others: {_typing(typos)}"
+            wrong = _cells(found, name, typos)
+            yield f"{labels.name}: correct rare labels that look like others: {wrong}"
     cells = [found.look.columns[c] for own in found.columns.values() for c in own.values() if who]
     blank = sum(len(one.codes) - one.filled for one in cells)
     other = sum((Counter({t: one.often[t] for t in one.strays}) for one in cells), Counter[str]())
@@ -1001,8 +1055,9 @@ def _in_words(
         right = [text for text in one.label_texts if text not in odd]
         title = one.title * (len(known) > 1)
         flag = _flag(right, title)
-        best = f", or where {right[-1]} is the best label in {_flag(right[::-1], title)}"
-        flag += best * (len(right) > 2 and all(map(str.isdecimal, right)))
+        best = f" or, where {right[-1]} is the best label, in {_flag(right[::-1], title)}"
+        guessed = len(right) > 2 and not all(map(str.isdecimal, right))
+        flag += " (their order here is that of the table)" if guessed else best
         of = f"of {some(m.title for m in unordered)} " * (len(known) > 1)
         yield (
             f"no label {of}counts as severe, "

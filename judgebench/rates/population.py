@@ -182,7 +182,10 @@ def _of_metric(study: Study, metric: Metric, lengths: FloatArray) -> Measure:
     if metric.kind == "nominal":
         rarer = int(np.nanmean(targets[0].y) > np.nanmean(targets[1].y))
         main = names if k > 2 else [names[rarer]]
-    traits = {"length of the text (logarithm)": lengths}
+    # Verdicts may bring along answers whose texts nobody gave.
+    others = lengths[study.humans[metric.id].truth < 0]
+    known = not len(others) or np.mean(others > 0) >= 1 / 2
+    traits = {"length of the text (logarithm)": lengths} if known else {}
     for name, labels in judged.items():
         if due[name][about].all():
             texts = [*enumerate(metric.label_texts)][1 if k == 2 else 0 :]

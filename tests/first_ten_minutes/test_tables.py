@@ -629,7 +629,7 @@ def test_yes_and_no_order_labels_of_1_and_0_and_other_words_are_told_the_labels(
     judge = [("id", "gpt-4"), *((i, i % 2) for i in range(N))]
     metric = understood(tmp_path, people, judge, order=["no < yes"]).rubric.metrics[0]
     assert (metric.kind, metric.label_texts) == ("ordinal", ("0", "1"))
-    with pytest.raises(jb.SetupError, match="found 0, 1; allowed: as in --order '0 < 1'"):
+    with pytest.raises(jb.SetupError, match="found good, evil; allowed: as in --order '0 < 1'"):
         understood(tmp_path, people, judge, order=["good < evil"])
 
 

@@ -1,0 +1,170 @@
+"""Tables that are nearly right: read as they are meant, or an error that says what to change."""
+
+from __future__ import annotations
+
+import csv
+import json
+import random
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+import judgebench as jb
+from judgebench.errors import SetupError
+
+Call = Callable[..., tuple[int, str, str]]
+N = 40
+
+
+def table(path: Path, rows: Sequence[Sequence[object]]) -> Path:
+    with path.open("w", newline="") as out:
+        csv.writer(out).writerows(rows)
+    return path
+
+
+def of(i: int, slip: int = 0) -> str:
+    """The label of item i; with a slip every so manyth item has the other one."""
+    return ("Fine", "Breach")[(i + bool(slip and i % slip == 0)) % 2]
+
+
+def labels(folder: Path, **cells: str) -> Path:
+    """Two annotators; `huber_7="Beach"` is the cell of the first in the eighth item."""
+    rows = [["id", "Huber", "Silva"], *([f"q{i}", of(i), of(i, 7)] for i in range(N))]
+    for place, text in cells.items():
+        who, _, i = place.partition("_")
+        rows[int(i) + 1][1 + (who == "silva")] = text
+    return table(folder / "labels.csv", rows)
+
+
+def verdicts(folder: Path) -> Path:
+    return table(
+        folder / "sonnet.csv", [["id", "verdict"], *([f"q{i}", of(i, 9)] for i in range(N))]
+    )
+
+
+def arena(path: Path) -> Path:
+    """Pairs that three people and a judge compare."""
+    rows = [["prompt_id", "model_a", "model_b", "Sofia", "Tom", "Uwe", "gpt-4o"]]
+    draw = random.Random(1)
+    for i in range(N):
+        better = draw.choice("AB")
+        judged = better if i % 9 else "A"
+        rows.append(
+            [f"p{i}", "phi", "qwen", "tie" if i % 11 == 0 else better, better, better, judged]
+        )
+    return table(path, rows)
+
+
+def test_the_judge_of_a_sheet_of_pairs_is_read_as_people_are(tmp_path: Path) -> None:
+    found = jb.study(arena(tmp_path / "arena.csv"))
+    judge = next(one for one in found.judges if one.name == "gpt-4o")
+    said = {label for one in judge.verdicts.values() for label in one.labels.values()}
+    assert said == {"first", "second"}
+
+
+def test_a_judge_of_whom_nothing_can_be_read_is_an_error(tmp_path: Path) -> None:
+    rubric = jb.Rubric.from_labels({"label": ["Fine", "Breach"]})
+    people = table(tmp_path / "people.csv", [
+        ["item_id", "annotator", "label"], *([f"q{i}", "Ann", of(i)] for i in range(N))
+    ])  # fmt: skip
+    wrong = table(tmp_path / "gpt.csv", [
+        ["item_id", "label"], *([f"q{i}", "X" if i % 2 else ""] for i in range(N))
+    ])  # fmt: skip
+    with pytest.raises(SetupError, match=r"none of 20 verdicts of gpt is a label; found 'X'"):
+        jb.study(people, wrong, rubric=rubric)
+
+
+def test_answers_that_only_the_verdicts_have_count_in_a_rate(tmp_path: Path) -> None:
+    rows = [["id", "reply", "Huber", "Silva"]]
+    rows += [[f"q{i}", f"The reply to question {i}, in many words.", of(i), of(i, 7)]
+             for i in range(N)]  # fmt: skip
+    with_texts = table(tmp_path / "labels.csv", rows)
+    without = table(tmp_path / "bare.csv", [[row[0], *row[2:]] for row in rows])
+    draw = random.Random(2)
+    more = [f"r{i}" for i in range(10 * N)]
+    judged = [["id", "verdict"], *([f"q{i}", of(i, 9)] for i in range(N))]
+    judged += [[item, draw.choice(("Fine", "Breach"))] for item in more]
+    every = table(tmp_path / "gpt-4.csv", judged)
+    found = [jb.estimate(labels, every) for labels in (with_texts, without)]
+    assert found[0].n_answers == found[1].n_answers == 11 * N
+    one, other = (
+        r.results.find("ppi", "rate", judge=r.results.values("judge", "rate")[-1], of="Breach",
+                       group="all") for r in found
+    )  # fmt: skip
+    assert one.low is not None
+    assert (one.value, one.n) == (other.value, other.n)
+    # A few ids that nobody labelled are rather slips, and say so.
+    few = table(tmp_path / "few.csv", [*judged[: N + 1], ["q1x", "Fine"]])
+    with pytest.warns(UserWarning, match="has rows for 1 items that are not in the data"):
+        jb.study(with_texts, few)
+
+
+def test_short_names_of_people_are_names(tmp_path: Path) -> None:
+    path = tmp_path / "export.jsonl"
+    rows = ({"uid": f"u{i}", "labels": {"amy": of(i), "cy": of(i, 7)}} for i in range(N))
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    judge = table(
+        tmp_path / "sonnet.csv", [["uid", "verdict"], *([f"u{i}", of(i)] for i in range(N))]
+    )
+    assert jb.study(path, judge).makers == ("amy", "cy")
+    named = jb.study(path, judge, columns={"annotators": ["cy", "amy"]})
+    assert sorted(named.makers) == ["amy", "cy"]
+
+
+def test_odd_cells_are_named_with_their_rows(call: Call, tmp_path: Path) -> None:
+    people, judge = labels(tmp_path, huber_7="Beach", silva_9="?"), verdicts(tmp_path)
+    code, _, err = call("decide", people, judge, "--order", "Fine < Breach")
+    assert code == 2
+    assert "'Beach' (Huber, row 9; did you mean 'Breach'?), '?' (Silva, row 11)" in err
+    assert "Breach < ?" not in err
+
+
+def test_an_order_with_a_slip_names_the_word(call: Call, tmp_path: Path) -> None:
+    people, judge = labels(tmp_path), verdicts(tmp_path)
+    code, _, err = call("decide", people, judge, "--order", "Fime < Breach")
+    assert code == 2
+    assert "found Fime (did you mean 'Fine'?); allowed: as in --order 'Fine < Breach'" in err
+
+
+def test_the_option_for_an_order_says_that_it_may_be_the_reverse(
+    call: Call, tmp_path: Path
+) -> None:
+    _, out, err = call("decide", labels(tmp_path), verdicts(tmp_path))
+    assert "--order 'Fine < Breach' or, where Breach is the best label, in" in out + err
+    assert "--order 'Breach < Fine'" in out + err
+
+
+@pytest.mark.parametrize(
+    ("given", "options", "expected"),
+    [
+        (["labels.csv", "labels.csv"], [], "the same table is given twice; found labels.csv"),
+        (["labels.csv", "sonnet.csv"], ["--judge", "sonent"],
+         "no such judge; did you mean 'sonnet'?"),
+        (["labels.xls"], [], "labels.xls: no such file; did you mean 'labels.csv'?"),
+        (["labels.csv", "replies.csv"], [], "(if it holds a judge's replies: --judge response)"),
+        (["labels.csv", "replies.csv"], ["--judge", "response"],
+         "replies of which less than half give a label alone in a line, such as `Verdict: Fine`"),
+    ],
+)  # fmt: skip
+def test_slips_in_a_command(
+    call: Call, tmp_path: Path, given: list[str], options: list[str], expected: str
+) -> None:
+    labels(tmp_path)
+    verdicts(tmp_path)
+    said = [
+        f"The reply describes a risky step and so I would call it {of(i).lower()} here."
+        for i in range(N)
+    ]
+    table(
+        tmp_path / "replies.csv", [["id", "response"], *([f"q{i}", t] for i, t in enumerate(said))]
+    )
+    code, out, err = call("decide", *(tmp_path / name for name in given), *options)
+    assert code == 2
+    assert expected in out + err
+
+
+def test_a_judge_of_a_file_may_have_another_name(tmp_path: Path) -> None:
+    people, judge = labels(tmp_path), verdicts(tmp_path)
+    found = jb.study(people, judge, columns={"judge": "claude-sonnet-4"})
+    assert "claude-sonnet-4" in [one.name for one in found.judges]
