@@ -81,7 +81,7 @@ def study(
     With a rubric, labels have the columns `item_id`, `annotator`, `metric` and `label`, or one
     column per metric instead of the last two; verdicts have `judge` in place of `annotator`, and
     optionally `status`, `raw` and probabilities (`probability_LABEL`; in wide tables
-    `probability_METRIC_LABEL`). A verdict that is no label of the metric counts as unreadable or
+    `probability_METRIC_LABEL`). A verdict that is not a label of the metric counts as unreadable or
     refused; a blank cell and an item without a row count as failed. `answers` (`item_id`, `text`,
     `question`, …) may be left out; a column `question` or `group` of the labels then says which
     items belong together, and without it each item is a group of its own.

@@ -300,7 +300,7 @@ def listing(what: str | None = None) -> Mapping[str, Lines]:
         makers |= wing.lists
     if what not in (None, *makers):
         raise SetupError(
-            Problem("is no kind of what ships", found=what or "", allowed=", ".join(makers))
+            Problem("is not a kind of what ships", found=what or "", allowed=", ".join(makers))
         )
     return {name: make() for name, make in makers.items() if what in (None, name)}
 

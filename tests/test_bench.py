@@ -68,7 +68,7 @@ def test_two_judges_of_one_file_report_its_cells_once(load: Load, tmp_path: Path
         "  - {name: b, verdicts: verdicts.csv}\n"
     )
     (warning,) = (str(w) for w in bench.dataset.warnings if "verdicts.csv" in str(w))
-    assert "is no label of the metric 'Politeness': counted as unparsed (1 time, row 3)" in warning
+    assert "not a label of the metric 'Politeness': counted as unparsed (1 time, row 3)" in warning
 
 
 def test_limit_keeps_the_first_answers_and_their_labels(load: Load, tmp_path: Path) -> None:

@@ -106,7 +106,7 @@ _NO_LABELS = frozenset(("garbage", "n/a", "#n/a", "nan"))
 _NUMBERED = re.compile("[ _.-]?[1-9A-Ba-b]$")
 # What a sample was drawn by, of labels and answers.
 _SECOND = "another response of the row, which is shown beside the first"
-NOBODYS = "no annotator is named in its head"
+NOBODYS = "no annotator is named in its header"
 NOT_THEIRS = "its cells are not the labels of the annotators"
 _MOST_STRAYS = 0.02  # of the cells of a column of numbers
 # Labels that somebody computed from those of the annotators.

@@ -682,7 +682,7 @@ class _RowReader:
         if reading.kind in ERRORS:
             self._note(
                 "unread_verdict",
-                f"is no label of the metric {metric.title!r}: counted as unparsed",
+                f"is not a label of the metric {metric.title!r}: counted as unparsed",
                 row, column, text,
             )  # fmt: skip
             return None, text

@@ -122,7 +122,7 @@ class RunFolder:
         the run left it, unless that is allowed and something can be computed without those.
         """
         if not (path / "run.json").is_file():
-            why = "is no run folder: it holds no run.json" if path.exists() else "no such folder"
+            why = "is not a run folder: it holds no run.json" if path.exists() else "no such folder"
             raise SetupError(Problem(why, file=str(path)))
         found = cls(path, allow_incomplete=allow_incomplete)
         found.damaged = found.damage()

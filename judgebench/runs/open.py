@@ -39,7 +39,9 @@ def open_run(
     """
     manifest = folder.manifest()
     if not {"name", "judges"} <= manifest.keys():
-        raise SetupError(Problem("is no run folder: it lacks a whole run.json", str(folder.path)))
+        raise SetupError(
+            Problem("is not a run folder: it lacks a whole run.json", str(folder.path))
+        )
     every, beside = folder.indexed_answers(), folder.ids_beside()
     answers = indexed([a for a in every if a.item_id not in beside] if beside else every)
     rubric, labels = folder.rubric(), folder.labels()

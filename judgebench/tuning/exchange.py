@@ -189,7 +189,7 @@ def _turn(panel: Panel, talk: Talk, reply: Reply) -> Turn:
         if speaker == 0:
             proposal = read_shape(reply, _Proposal)
             if proposal.label not in labels:
-                raise ValueError(f"{proposal.label!r} is no label of the metric")
+                raise ValueError(f"{proposal.label!r} is not a label of the metric")
             found |= {"label": proposal.label, "reason": proposal.reason}
         else:
             opinion = read_shape(reply, _Opinion)

@@ -125,7 +125,7 @@ def test_what_is_no_label_is_unread_and_a_blank_is_a_failure() -> None:
     verdicts = pd.DataFrame(
         {"item_id": ["a", "b", "c"], "judge": "m", "tone": ["Freindly", None, "rude"]}
     )
-    with pytest.warns(UserWarning, match="verdicts:2: tone: is no label of the metric 'tone'"):
+    with pytest.warns(UserWarning, match="verdicts:2: tone: is not a label of the metric 'tone'"):
         study = jb.study(LABELS, verdicts, rubric=TONE)
     found = judge(study).verdicts
     assert [found[i].status for i in "abc"] == ["unparsed", "failed", "ok"]

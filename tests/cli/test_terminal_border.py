@@ -41,7 +41,7 @@ def test_an_error_that_quotes_a_stranger_commands_no_terminal(call, tmp_path: Pa
     text = "".join(HOSTILE.values())
     code, out, err = call("list", text)
     assert code == 2
-    assert "is no kind of what ships" in err
+    assert "is not a kind of what ships" in err
     assert not commands(out + err)
     path = tmp_path / "judge.yaml"
     path.write_text(f"name: x\nbackend: {ascii_json(text)}\n")

@@ -178,7 +178,7 @@ def test_people_who_head_columns_are_not_looked_for_in_rows() -> None:
 
 def test_a_column_of_labels_that_is_nobodys_is_named() -> None:
     lines = read(PEOPLE.assign(clinic=["a", "b"] * (N // 2)), JUDGES).lines
-    assert "not read: clinic, because no annotator is named in its head" in lines
+    assert "not read: clinic, because no annotator is named in its header" in lines
 
 
 def test_a_misspelt_label_is_named_and_is_in_no_order_to_be_pasted() -> None:
@@ -186,8 +186,8 @@ def test_a_misspelt_label_is_named_and_is_in_no_order_to_be_pasted() -> None:
     table = pd.DataFrame({"Nr.": range(60), "Huber": spelt, "Nowak-Meier": spelt})
     table.loc[[3, 40, 50, 51], "Huber"] = ["Seriuos", "Non serious", "n/a", None]
     lines = read(table, columns_named(table)).lines
-    slips = "'Seriuos' (Huber, row 4; did you mean 'Serious'?), "
-    slips += "'Non serious' (Huber, row 41; did you mean 'Non-serious'?)"
+    slips = "'Seriuos' (Huber, row 5; did you mean 'Serious'?), "
+    slips += "'Non serious' (Huber, row 42; did you mean 'Non-serious'?)"
     assert f"labels: correct rare labels that look like others: {slips}" in lines
     assert "labels: cells of annotators without a label: 1 blank, 1 n/a" in lines
     assert any("--order 'Serious < Non-serious' or, where" in line for line in lines)

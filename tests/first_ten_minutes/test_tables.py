@@ -582,7 +582,7 @@ def test_slips_of_the_pen_have_suggestions(call, tmp_path: Path) -> None:  # typ
 
 
 def test_what_the_command_says_of_the_order_stands_in_python_too(tmp_path: Path) -> None:
-    with pytest.warns(UserWarning, match="is no label of the metric 'safety': counted as unparsed"):
+    with pytest.warns(UserWarning, match="is not a label of the metric 'safety': counted"):
         found = jb.study(*surnames(tmp_path))
     assert any(
         "no label counts as severe, because the order of the labels" in note for note in found.notes

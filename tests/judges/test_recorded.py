@@ -85,7 +85,8 @@ def test_every_row_and_every_lacking_row_ends_in_its_own_way(folder: Path) -> No
     assert judge.verdicts["i5"].reason == "no row"
     assert any("gpt-4 has no row for 1 of 6 items: they count as failed" in n for n in study.notes)
     assert any(
-        "is no label of the metric 'Tone': counted as unparsed (2 times" in n for n in study.notes
+        "is not a label of the metric 'Tone': counted as unparsed (2 times" in n
+        for n in study.notes
     )
 
 
@@ -320,6 +321,10 @@ def test_every_item_that_was_due_has_an_ending_and_only_labels_count(
         return
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        if {*verdicts.tone} - {""} == {"Curtish"}:
+            with pytest.raises(jb.SetupError, match="verdicts of m is a label; found 'Curtish'"):
+                jb.study(labels, {"name": "m", "verdicts": verdicts}, answers, rubric=TONE)
+            return
         study = jb.study(labels, {"name": "m", "verdicts": verdicts}, answers, rubric=TONE)
     counts = Counter(statuses(study, "m").values())
     said = {item: label for item, label in rows if item in ITEMS}

@@ -169,7 +169,7 @@ def test_inputs_are_read_as_they_were_written(tmp_path: Path) -> None:
 def test_the_manifest(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path)
     assert folder.manifest() == {}
-    with pytest.raises(SetupError, match="is no run folder"):
+    with pytest.raises(SetupError, match="is not a run folder"):
         RunFolder.existing(tmp_path)
     folder.write_manifest({"name": "b", "file": "caf\udce9.csv", "n": {"é": 1}})
     assert folder.manifest() == {"name": "b", "file": "caf\udce9.csv", "n": {"é": 1}}

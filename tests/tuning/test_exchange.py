@@ -78,7 +78,7 @@ def test_a_label_that_stays_needs_no_second_opinion(tmp_path: Path) -> None:
         (Reply("", "I cannot help with that.", "refused", error="declined"), "refused", "declined"),
         ("I'm sorry, but I can't help with that.", "refused", ""),
         ("Kind, I would say.", "unreadable", ""),
-        (proposal("Loud"), "unreadable", "'Loud' is no label of the metric"),
+        (proposal("Loud"), "unreadable", "'Loud' is not a label of the metric"),
         (json.dumps({"label": "Kind"}), "unreadable", "the reply lacks reason"),
         (Reply("", '{"reason": "it', "length"), "unreadable", "cut off at its token limit"),
     ],
