@@ -27,7 +27,8 @@ OUTCOMES: Mapping[Outcome, str] = {
 STATES = (
     f"{State.MET.value.capitalize()}: the whole interval lies on the right side of its bound. "
     f"{State.NOT_MET.value.capitalize()}: the whole interval lies on the wrong side. "
-    f"{State.UNCLEAR.value.capitalize()}: neither."
+    f"{State.UNCLEAR.value.capitalize()}: neither, or the interval is that of a cautious "
+    "threshold, and another one may do."
 )
 IN_SIGHT = (
     "Labels were made in sight of a model's label: agreement with them shows nothing",
@@ -42,7 +43,8 @@ NO_QUESTIONS = (
     "No column says which items belong to the same question, so that intervals may be too narrow "
     "for REPLACE",
     "Add a column `question` or `group`; or, if each item is a question of its own, declare "
-    "`--independent-items` (in a file: `truth: {independent_items: true}`).",
+    "`--independent-items` (in a file: `truth: {independent_items: true}`, in "
+    "Python truth={'independent_items': True}).",
 )
 NO_ROWS = "Its table has no row for"
 AGREE_FIRST = "Agree on how to read the labels, then label again."
