@@ -120,7 +120,7 @@ def _verdicts(table: Any, columns: Columns, rubric: Rubric, name: str) -> Iterat
     """The rows of a table of verdicts; what it says of answers beside them is theirs."""
     shape = _shape(columns, rubric, name)
     described = _described(table, columns, rubric, shape, "verdicts")
-    judges = read_verdicts(VerdictSource([described]), rubric, ()).judges
+    judges = read_verdicts(VerdictSource([described], may_fail=True), rubric, ()).judges
     if name not in judges and len(judges) != 1:
         message, found = "has no verdict of the certified judge", ", ".join(judges)
         raise SetupError(Problem(message, columns.file, None, "judge", found, name))

@@ -98,7 +98,8 @@ class VerdictSource:
 
     They are those of the one judge `judge` or, without it, of every judge that is named there.
     `columns` (metric -> column) are read beside the labels of data files, `replies` says that whole
-    replies are read. `folder` is where the paths in a data.yaml start.
+    replies are read. `folder` is where the paths in a data.yaml start. Where `may_fail`, a judge of
+    whom nothing can be read is not a mistake in the table: its columns are known.
     """
 
     files: Sequence[Any]
@@ -106,6 +107,7 @@ class VerdictSource:
     columns: Mapping[str, str] = field(default_factory=dict)
     replies: bool = False
     folder: Path | None = None
+    may_fail: bool = False
 
 
 class Collected:
