@@ -56,7 +56,7 @@ def batches(
             if shape.people or "annotator" in roles_by_name(columns.cells):
                 labels.append(_labels(one, columns, rubric, shape))
             else:
-                found.append(Batch([*_verdicts(one, columns, rubric, name)], source))
+                found.append(Batch([*_verdicts(one, columns, rubric, name, shape)], source))
         except SetupError as error:
             problems += error.problems
     raise_any(problems)
@@ -95,7 +95,8 @@ def rows_of(one: Any, rubric: Rubric, name: str) -> list[Seen]:
     """The verdicts of the judge of that name in a study or a table."""
     if isinstance(one, Study):
         return seen_of(one, judge_of(one, name))
-    return [*_verdicts(one, _columns(one), rubric, name)]
+    columns = _columns(one)
+    return [*_verdicts(one, columns, rubric, name, _shape(columns, rubric, name))]
 
 
 def _columns(table: Any) -> Columns:
@@ -116,9 +117,10 @@ def _check(rubric: Rubric, certificate: Certificate) -> None:
     raise_any(problems)
 
 
-def _verdicts(table: Any, columns: Columns, rubric: Rubric, name: str) -> Iterator[Seen]:
+def _verdicts(
+    table: Any, columns: Columns, rubric: Rubric, name: str, shape: _Shape
+) -> Iterator[Seen]:
     """The rows of a table of verdicts; what it says of answers beside them is theirs."""
-    shape = _shape(columns, rubric, name)
     described = _described(table, columns, rubric, shape, "verdicts")
     judges = read_verdicts(VerdictSource([described], may_fail=True), rubric, ()).judges
     if name not in judges and len(judges) != 1:

@@ -19,7 +19,6 @@ from judgebench.records import canonical_json
 from judgebench.rubric import Rubric
 from judgebench.yaml_file import Strict, load_json
 
-FORMAT = "judgebench certificate 1"
 CERTIFIED = ("REPLACE", "ASSIST")
 
 

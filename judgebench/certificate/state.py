@@ -31,9 +31,9 @@ class State:
     """Everything but the hashes of rows. Times are ISO texts in UTC. `evidence` is that of each
     test, `sums` those of each watched share (and `among` of annotators beside each other);
     `rising` those of each test since its evidence was the `lowest`, which is about since when
-    something changed, if it did. `new`
-    counts categories that the certificate has never seen, by feature; `models` who said to reply;
-    `labelled` new labels by day; `points` the evidence over time."""
+    something changed, if it did. `new` counts categories that the certificate has never seen, by
+    feature; `model` is who last said to reply; `labelled` new labels by day; `points`
+    the evidence over time."""
 
     started: str = ""
     last: str = ""
@@ -44,7 +44,6 @@ class State:
     rising: dict[str, Sums] = field(default_factory=dict)
     lowest: dict[str, float] = field(default_factory=dict)
     new: dict[str, dict[str, int]] = field(default_factory=dict)
-    models: dict[str, int] = field(default_factory=dict)
     model_changes: int = 0
     model: str = ""
     labelled: dict[str, int] = field(default_factory=dict)

@@ -227,7 +227,6 @@ class Watch:
         state.answers += len(rows)
         for row in rows:
             if row.model:
-                state.models[row.model] = state.models.get(row.model, 0) + 1
                 last = state.model or next(iter(self.certificate.judge.models), row.model)
                 state.model_changes += row.model != last
                 state.model = row.model
