@@ -12,6 +12,7 @@ import pytest
 
 import judgebench as jb
 from judgebench.errors import SetupError
+from judgebench.features import WINGS
 
 Call = Callable[..., tuple[int, str, str]]
 N = 40
@@ -75,6 +76,7 @@ def test_a_judge_of_whom_nothing_can_be_read_is_an_error(tmp_path: Path) -> None
         jb.study(people, wrong, rubric=rubric)
 
 
+@pytest.mark.skipif("estimate" not in WINGS, reason="needs the wing `estimate`")
 def test_answers_that_only_the_verdicts_have_count_in_a_rate(tmp_path: Path) -> None:
     rows = [["id", "reply", "Huber", "Silva"]]
     rows += [[f"q{i}", f"The reply to question {i}, in many words.", of(i), of(i, 7)]
