@@ -126,6 +126,7 @@ def study(
         truth_of_others,
         verdict_entries,
     )
+    from judgebench.results.part import UNDERSTOOD
     from judgebench.runs.judging import tasks_of
     from judgebench.studies.verdicts import suspicions
 
@@ -171,7 +172,7 @@ def study(
         *(_judged(judge, "control", judge.verdicts()) for judge in controls),
     ]
     by_name = sorted(judges, key=lambda judge: judge.name)  # as in a run folder
-    guessed = (f"Understood: {line}." for line in (known.lines if known else ()))
+    guessed = (f"{UNDERSTOOD}{line}." for line in (known.lines if known else ()))
     name = known.rubric.name if known else found.name
     return replace(found, name=name, judges=tuple(by_name), notes=(*guessed, *notes, *found.notes))
 
@@ -301,8 +302,9 @@ def decide(
     metric: of a study, or of tables of labels, verdicts and answers, which are understood as in
     `study`.
 
-    `rule` is a YAML file or a shipped rule, and `truth` of tables as in `study`. Where the study
-    has a stress test, it counts.
+    `rule` is a YAML file or a shipped rule, and `truth` of tables as in `study`. `columns` names
+    what cannot be guessed, such as the labels from the least to the most severe:
+    `columns={"order": "Safe < Unsure < Unsafe"}`. Where the study has a stress test, it counts.
 
     Of a study that is not complete, `looks` are the shares of its planned answers that were
     labelled at each look so far, this one last: `looks=[0.33, 0.67]` is the second look. Early

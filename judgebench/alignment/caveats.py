@@ -78,13 +78,17 @@ def reference_labels(study: Study) -> str:
     if not study.makers:
         return ""
     who, config = listed(named(study.makers, judge_names(study))), study.config
-    rules: dict[str, list[str]] = {}
+    rules: dict[str, list[Metric]] = {}
     for metric in study.rubric.metrics:
-        rules.setdefault(config.in_words(metric), []).append(metric.title)
-    words = "; ".join(f"{rule} ({listed(titles)})" for rule, titles in rules.items())
+        rules.setdefault(config.in_words(metric), []).append(metric)
+    words = "; ".join(
+        f"{config.in_words(of[0], '', _tied(study, of))} ({listed([m.title for m in of])})"
+        for of in rules.values()
+    )
     said = f"Reference labels by {who}: {words}."
     if len(rules) == 1:
-        said = f"Reference labels: {config.in_words(study.rubric.metrics[0], who)}."
+        tied = _tied(study, study.rubric.metrics)
+        said = f"Reference labels: {config.in_words(study.rubric.metrics[0], who, tied)}."
     if len(study.makers) == 1 and not is_slot(study.makers[0]):
         said = f"Reference labels: those of {'the annotator' if who == 'annotator' else who}."
     if study.n_adjudicated:
@@ -92,6 +96,15 @@ def reference_labels(study: Study) -> str:
         count = "are the reference there" if config.adjudicated else how
         said += f" Adjudicated labels, on {counted(study.n_adjudicated, 'item')}, {count}."
     return said
+
+
+def _tied(study: Study, metrics: Sequence[Metric]) -> str:
+    """` (9 of 70)`: how many reference labels a tie decides; empty where none."""
+    if study.config.rule in ("each", "dawid_skene") or metrics[0].several:
+        return ""
+    rated = [(m, study.humans[m.id].ratings.of(study.humans[m.id].makers)) for m in metrics]
+    n = sum(int(ratings.tied(metric, study.config).sum()) for metric, ratings in rated)
+    return f" ({n:,} of {sum(len(ratings.rows) for _, ratings in rated):,})" if n else ""
 
 
 def judge_names(study: Study) -> list[str]:

@@ -92,7 +92,7 @@ def show(
     for line in _paths(written, output) if written else ():
         console.print(line, soft_wrap=True)
     if not output.verbose:
-        notes = caveats(parts)
+        notes = caveats(parts, read=False)
         more = f", {counted(len(notes), 'caveat')}" if notes else ""
         console.print(f"More with -v: all tables, the numbers behind each reason{more}.")
 

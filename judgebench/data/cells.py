@@ -226,16 +226,23 @@ class Anywhere(list[Any]):
 
 
 class Paths:
-    """The paths that are asked for, which of them lead anywhere, and where others would."""
+    """The paths that are asked for, which of them lead anywhere, and where others would. `rows` is
+    the path of a list of which each entry makes a row."""
 
-    def __init__(self, asked: Iterable[str]) -> None:
+    def __init__(self, asked: Iterable[str], rows: str | None = None) -> None:
         self._asked = {name: steps for name in asked if (steps := steps_of(name))}
+        self._rows = tuple(rows.split(".")) if rows else ()
+        self.has_rows = not rows
         self._found: dict[str, Steps] = {}
         self._there: dict[str, None] = {}
         self._seen = 0
 
     def look(self, value: Any) -> None:
         """See which paths lead anywhere in an object."""
+        if self._rows:
+            entries = dig(value, self._rows)
+            self.has_rows = self.has_rows or isinstance(entries, list)
+            value = next(self.each(value))
         asked = self._asked if len(self._found) < len(self._asked) else {}
         for name, steps in asked.items():
             if name not in self._found and dig(value, steps, self) is not self:
@@ -250,10 +257,23 @@ class Paths:
         there = [name for name in self._asked if name in self._found and name not in taken]
         return {name: self._found[name] for name in there}
 
+    def each(self, value: Any) -> Iterator[Any]:
+        """The object for each entry of the list of rows, which stands in the list's place."""
+        return _each(value, self._rows) if self._rows else iter((value,))
+
     @property
     def there(self) -> list[str]:
         """Some paths that lead to single values."""
         return list(self._there)[:_NAMED]
+
+
+def _each(value: Any, steps: Steps) -> Iterator[dict[str, Any]]:
+    """The object for each entry of the list at the end of the steps; once where there is none."""
+    value = dict(value) if isinstance(value, dict | tuple) else {}
+    inside = value.get(str(steps[0]), "")
+    entries = inside if isinstance(inside, list) else []
+    for one in _each(inside, steps[1:]) if steps[1:] else entries or [""]:
+        yield {**value, str(steps[0]): one}
 
 
 def _inside(value: Any, path: str, depth: int) -> Iterator[str]:

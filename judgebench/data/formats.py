@@ -315,11 +315,10 @@ def jsonl_columns(
     return _union(_jsonl_objects(text, file, findings), paths, file, findings)
 
 
-def jsonl_rows(
-    text: Iterable[str], columns: Sequence[str], paths: Sequence[Steps]
-) -> Iterator[RawRow]:
+def jsonl_rows(text: Iterable[str], columns: Sequence[str], paths: Paths) -> Iterator[RawRow]:
     """The lines under `columns`, which are all their keys, and under `paths` into their values;
     faulty ones are skipped."""
+    deep = (*paths.found(columns).values(),)
     for line, content in enumerate(text, start=1):
         if content.isspace():
             continue
@@ -328,8 +327,9 @@ def jsonl_rows(
         except ValueError:
             continue
         if isinstance(value, dict):
-            cells, all_texts = _cells(value, columns, paths)
-            yield RawRow(line, cells, True, all_texts and _is_plain(content))
+            for one in paths.each(value):
+                cells, all_texts = _cells(one, columns, deep)
+                yield RawRow(line, cells, True, all_texts and _is_plain(content))
 
 
 def read_json(
@@ -341,7 +341,8 @@ def read_json(
         deep = paths.found(columns)
         yield RawRow(0, (*columns, *deep))
         for number, pairs in objects:
-            yield RawRow(number, _cells(dict(pairs), columns, tuple(deep.values()))[0])
+            for one in paths.each(dict(pairs)):
+                yield RawRow(number, _cells(one, columns, tuple(deep.values()))[0])
 
 
 def json_cell(value: Any) -> Cell:
@@ -394,6 +395,8 @@ def _union(
             if name in seen:
                 findings.add("duplicate_key", "duplicate key in the object", (file, line), name)
             seen.add(name)
+    if not paths.has_rows:
+        findings.add("bad_spec", "leads to no list in any object", (file, None), "rows")
     if rows * len(columns) > max(_MOST_BLANK * filled, _MOST_CELLS):
         findings.add(
             "malformed",

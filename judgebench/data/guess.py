@@ -83,6 +83,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
 }  # fmt: skip
 JUDGES = ("judge", "judge_id", "judge_model", "judge_name", "grader", "llm_judge")
 PAIRS = [(f"{what}_a", f"{what}_b") for what in ("model", "system", "response", "answer")]
+_OF_ROWS = ("annotator", "metric", "label")
 _OF_ITEMS = ("question", "text", "system", "reference", "group")
 _NAMES_OF_ITEMS = {role: NAMES[role] for role in ("item_id", *_OF_ITEMS)}
 _PERSON = "(?:annotator|rater|coder|labell?er|reviewer|expert|evaluator)"
@@ -524,17 +525,22 @@ def _look(
     table = _table(source, findings, frame)
     columns = _columns(table)
     if table.nested and any("{}" in about.values for about in columns.values()):
+        rows, nested = _rows_inside(table.nested)
         inside = FileLabelSpec.model_construct(
-            item_id=IdSource(row=True), metrics={path: path for path in table.nested}
+            item_id=IdSource(row=True), metrics={path: path for path in nested}
         )
-        deep = source.model_copy(update={"labels": (inside,)})
-        columns = _columns(_table(deep, findings))
+        source = source.model_copy(update={"labels": (inside,), "rows": rows or None})
+        columns = _columns(_table(source, findings))
     raise_any(findings.errors)
     usual = () if of_judges else (*WEIGHTS, *CHANCES)
     kept = tuple(c for c in columns if c in hints.keep or plain_name(c) in usual)
     filled = Look(source, columns, {}, frozenset()).usable
     roles = roles_by_name((c for c in kept if c in filled), _NAMES_OF_ITEMS)
     roles |= roles_by_name(c for c in filled if c not in kept)
+    if source.rows:
+        short = {c.removeprefix(f"{source.rows}."): c for c in filled}
+        found_in = roles_by_name(short, {role: NAMES[role] for role in _OF_ROWS})
+        roles |= {role: short[name] for role, name in found_in.items()}
     aside = {*kept} - {*roles.values(), *hints.roles}
     columns = {c: about for c, about in columns.items() if c not in aside}
     found = Look(source, columns, roles, frozenset(), frame, kept)
@@ -561,6 +567,14 @@ def _look(
     return replace(found, roles=roles, by_content=frozenset(roles) - named, replies=(*replies,))
 
 
+def _rows_inside(nested: Sequence[str]) -> tuple[str, list[str]]:
+    """The path of a list whose entries name an annotator, as an annotation of several does, and the
+    paths where each makes a row; an empty one where there is no such list."""
+    named = (p for p in nested if roles_by_name([p.split("[0].")[-1]], {"": NAMES["annotator"]}))
+    rows = next((path.rpartition("[0].")[0] for path in named if path.count("[0].") == 1), "")
+    return rows, [path.replace(f"{rows}[0].", f"{rows}.") if rows else path for path in nested]
+
+
 def _columns(table: DataTable) -> dict[str, _Column]:
     columns = {name: _Column() for name in table.columns if name}
     for cells in _rows(table):
@@ -575,6 +589,7 @@ def _guess(
     source: FileSpec, frame: Any = None, hints: Hints = NO_HINTS, others: Sequence[Look] = ()
 ) -> Guess:
     look = _look(source, frame, hints)
+    source = look.source
     columns, usable, roles = look.columns, look.usable, look.roles
     pair = pair_of_columns(usable)
     if pair and roles.get("system") in pair:

@@ -98,7 +98,8 @@ def open_table(
     if format is None:
         return None
     unread: set[str] = set()
-    paths = Paths(clean(name)[0] for name, _ in columns_of(spec)) if spec else Paths(())
+    asked = (clean(name)[0] for name, _ in columns_of(spec)) if spec else ()
+    paths = Paths(asked, spec.rows if spec else None)
     table = as_table(str(path), _read(path, format, spec, unread, paths, findings), findings)
     return table and replace(table, unread=unread, nested=paths.there)
 
@@ -236,10 +237,12 @@ def _read(
     """The header as a first row, then the rows."""
     file = str(path)
     quoting, sheet, columns = (spec.quoting, spec.sheet, spec.columns) if spec else (None, None, ())
+    rows = spec.rows if spec else None
     for name, given, formats in (
         ("quoting", quoting, ("csv", "tsv")),
         ("sheet", sheet, ("xlsx",)),
         ("columns", ", ".join(columns), ("spaces",)),
+        ("rows", rows, ("json", "jsonl")),
     ):
         if given and format not in formats:
             findings.add(
@@ -266,11 +269,10 @@ def _read(
             yield from read_json(text, paths, file, findings)
         # Lines are gone through twice, for the last may be the first with some key.
         elif keys := jsonl_columns(_lines(text), paths, file, findings):
-            deep = paths.found(keys)
-            yield RawRow(0, (*keys, *deep))
+            yield RawRow(0, (*keys, *paths.found(keys)))
             with _open_bytes(path) as again:
                 lines = _lines(_as_text(again, file, Findings(), encoding))
-                yield from jsonl_rows(lines, keys, tuple(deep.values()))
+                yield from jsonl_rows(lines, keys, paths)
 
 
 def _open_bytes(path: Path) -> IO[bytes]:

@@ -584,7 +584,8 @@ class _RowReader:
                 self._note("slot_name", _SLOT, row, self.table.columns[labels.people])
         if all(names):
             return names
-        self._note("blank_annotator", "no annotator is named", row)
+        if any(row.cells[place] for _, place in labels.pick(row)):
+            self._note("blank_annotator", "no annotator is named", row)
         return None
 
     def _split(self, place: int, row: RawRow) -> list[str] | None:

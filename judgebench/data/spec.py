@@ -302,6 +302,8 @@ class FileSpec(Strict):
     A `path` with `{names}` or `*` is of every file that fits it, and what stands for a name is a
     column of that name. `parts` makes columns of the parts of cells: `{id: "{document}__{asked}"}`.
     `columns` are those of a file of the format `spaces`, where its first line does not name them.
+    `rows` is the path of a list in each object of JSON or JSONL, such as `annotations`: each of its
+    entries makes a row, whose values are the columns `annotations.worker` and so on.
     `encoding: cp1252` is that of Windows, where a text is not UTF-8.
     `quoting: none` reads quotes in CSV and TSV as text; `standard` says that cells which look
     like several rows do span lines.
@@ -313,6 +315,7 @@ class FileSpec(Strict):
     encoding: Literal["cp1252"] | None = None
     sheet: Text | None = None
     columns: tuple[Text, ...] = ()
+    rows: Text | None = None
     parts: dict[Text, Annotated[str, AfterValidator(_is_pattern)]] = Field(default_factory=dict)
     items: Annotated[tuple[ItemSpec, ...], BeforeValidator(_as_list)] = ()
     labels: Annotated[tuple[FileLabelSpec, ...], BeforeValidator(_as_list)] = ()

@@ -431,7 +431,8 @@ def _heads_of_people(found: Guess) -> tuple[str, str]:
 
 def _renamed(found: Guess, looks: Sequence[tuple[Table, Look]]) -> dict[str, str]:
     """The title of each metric: where the labels' columns do not say it, a judge's column may."""
-    titles = {metric: metric for metric in found.metrics or EXAMPLE}
+    rows = f"{found.source.rows}."  # the list that the labels stand in
+    titles = {metric: metric.removeprefix(rows) for metric in found.metrics or EXAMPLE}
     if list(titles) == ["Label"]:
         names = [
             column
@@ -729,7 +730,7 @@ def _who(who: str, found: Guess) -> dict[str, Any]:
 
 def _settings(source: FileSpec) -> dict[str, Any]:
     """The file and the settings by which it is read."""
-    names = ("path", "quoting", "sheet", "encoding")
+    names = ("path", "quoting", "sheet", "encoding", "rows")
     values = {name: getattr(source, name, None) for name in names}
     return {name: value for name, value in values.items() if value}
 

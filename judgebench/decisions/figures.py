@@ -48,9 +48,12 @@ def draw_triage(decisions: Decisions, curves: Sequence[TriageCurve]) -> Any:
     heading = f"{curves[0].judge}: triage by {curves[0].signal}"
     heading = wrapped(heading, int(12 * figure.get_figwidth()))
     figure.suptitle(heading, x=0.02, ha="left", fontsize=10)
-    handles, names = panels[0].get_legend_handles_labels()
+    drawn: dict[str, Any] = {}
+    for axes in panels:
+        for handle, name in zip(*axes.get_legend_handles_labels(), strict=True):
+            drawn.setdefault(name, handle)
     figure.legend(
-        handles, names, loc="outside lower center", ncols=2 if across > 1 else 1,
+        drawn.values(), drawn, loc="outside lower center", ncols=2 if across > 1 else 1,
         frameon=False,
     )  # fmt: skip
     return figure
@@ -62,17 +65,21 @@ def _draw_panel(axes: Any, curve: TriageCurve, title: str, rule: AssistRule) -> 
     corner = Rectangle(  # what ASSIST requires: little sent, little missed
         (0, 1 - rule.missed), rule.sent, rule.missed, facecolor=_TARGET, alpha=0.28,
         edgecolor=_TARGET, hatch="////", linewidth=0,
-        label=f"required: ≤ {rule.sent:.0%} sent, ≤ {rule.missed:.0%} missed",
+        label=f"required: ≤ {100 * rule.sent:g} % sent, ≤ {100 * rule.missed:g} % missed",
     )  # fmt: skip
     axes.add_patch(corner)
     axes.plot([0, 1], [0, 1], color=_CHANCE, linewidth=0.9, linestyle=":", label="sent at random")
     _draw_steps(axes, curve)
-    _draw_choice(axes, curve.choice)
     everything = curve.choice is not None and curve.choice.sends_all
+    if curve.choice and not everything:
+        _draw_choice(axes, curve.choice)
     if reason := NO_FILTER if everything else curve.reason:
         # Under the line of chance: no curve worth drawing goes there.
         where = {"ha": "right", "va": "bottom", "transform": axes.transAxes}
-        axes.text(0.98, 0.03, wrapped(reason, 30), fontsize=SMALL, color="#444444", **where)
+        ground = {"facecolor": "white", "edgecolor": "none", "pad": 1}
+        axes.text(
+            0.98, 0.03, wrapped(reason, 24), fontsize=SMALL, color="#444444", bbox=ground, **where
+        )
     counts = f"n = {curve.n:,}, severe {curve.severe:,}"
     axes.set_title(f"{wrapped(title, 36)}\n{counts}", loc="left", fontsize=9)
     axes.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")
@@ -94,21 +101,18 @@ def _draw_steps(axes: Any, curve: TriageCurve) -> None:
     )  # fmt: skip
 
 
-def _draw_choice(axes: Any, choice: Choice | None) -> None:
+def _draw_choice(axes: Any, choice: Choice) -> None:
     """The recommended threshold: on its curve what it does here, with intervals what is expected
-    on new answers. Both stand in the legend in any case."""
+    on new answers."""
     look = {"color": _CHOICE, "linestyle": "none"}
     here = {**look, "marker": "D", "markersize": 4.5, "zorder": 5}
     new = {**look, "marker": "o", "markersize": 5.5, "markerfacecolor": "white", "zorder": 4}
-    axes.plot([], [], label="recommended threshold, on these answers", **here)
-    axes.plot([], [], label="expected on new answers, with intervals", **new)
-    if choice is None:
-        return
-    axes.plot(choice.sent.value, choice.missed.complement.value, clip_on=False, **here)
+    found = choice.sent.value, choice.missed.complement.value
+    axes.plot(*found, clip_on=False, label="recommended threshold, on these answers", **here)
     sent, caught = choice.expected_sent, choice.expected_missed.complement
     if sent.value is None or caught.value is None:
         return
     axes.errorbar(
         sent.value, caught.value, xerr=whisker(sent), yerr=whisker(caught), elinewidth=1.1,
-        label="_nolegend_", clip_on=False, **new,
+        label="expected on new answers, with intervals", clip_on=False, **new,
     )  # fmt: skip

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 _EACH_OTHER = "they agree with each other"
-BALANCED = " (rare labels weighing as much as common ones)"  # after clauses of balanced measures
+BALANCED = " (averaged over the labels)"  # after clauses of balanced measures
 _ABOVE = "more than the margin: labels leave open how much better the typical annotator is"
 
 

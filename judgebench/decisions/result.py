@@ -30,7 +30,7 @@ MORE_DATA = (
     "answers_now", "questions_now", "items", "questions", "labels", "severe", "clear",
 )  # fmt: skip
 AT_SEVERE = "where humans read what the judge labels severe"
-NO_FILTER = "every threshold sends all answers to humans"
+NO_FILTER = "to be sure to miss few enough, all answers must go to humans"
 _NO_CONTROL = Row("score", "accuracy", Estimate(None, reason="there is no baseline"))
 _ALIKE = 0.05  # shares of simulated studies that a small study cannot tell apart
 

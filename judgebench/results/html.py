@@ -75,6 +75,7 @@ def to_html(parts: Sequence[Part], name: str, images: Sequence[bytes] = ()) -> s
         level=next((f"{100 * one.accuracy.level:g}" for one in standings), ""),
         points=any(" point" in one.why for one in standings),
         urgent=[note.partition(": ")[::2] for note in urgent(parts)], notes=caveats(parts),
+        n_caveats=len(caveats(parts, read=False)),
         ahead=[section for block, section in shown if block in ahead],
         first=[section for block, section in shown if block in open_at_once],
         questions=_questions(parts, [x for x in shown if x[0] not in told]),

@@ -20,6 +20,7 @@ from judgebench.words import counted, percent
 # What a block answers, in the order in which a reader asks it; empty: what the part is about.
 Asks = Literal["", "sure", "people", "wrong", "what_if"]
 MISSES = "worst misses"  # in a next step: the items on which a judge is farthest off
+UNDERSTOOD = "Understood: "  # before a note on how a table was read, which is no caveat
 LaneKind = Literal["judge", "control", "human"]
 # What a dark cell of a heat map means: near to the humans, far from them, or a signed error.
 Scale = Literal["good", "bad", "signed"]
@@ -267,9 +268,10 @@ def one_screen(parts: Sequence[Part]) -> list[Block]:
     return opening(parts[0]) or [b for b in blocks_of(parts[:1]) if b.on_screen] if parts else []
 
 
-def caveats(parts: Sequence[Part]) -> list[str]:
-    """The caveats of all parts, each once."""
-    return list(dict.fromkeys((*urgent(parts), *(note for part in parts for note in part.notes))))
+def caveats(parts: Sequence[Part], *, read: bool = True) -> list[str]:
+    """The caveats of all parts, each once; with `read` what was understood of tables, too."""
+    notes = dict.fromkeys((*urgent(parts), *(note for part in parts for note in part.notes)))
+    return [note for note in notes if read or not note.startswith(UNDERSTOOD)]
 
 
 def urgent(parts: Sequence[Part]) -> list[str]:

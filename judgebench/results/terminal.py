@@ -51,7 +51,7 @@ def print_parts(
     every = [b for b in blocks_of(parts) if b.on_screen and b not in first] if everything else []
     for block in (*first, *every):
         _print_block(block, console, everything)
-    if notes := caveats(parts) if everything else urgent(parts):
+    if notes := caveats(parts, read=False) if everything else urgent(parts):
         console.print()
     for note in notes:
         console.print(Text(f"! {printable(note)}", style="yellow"))

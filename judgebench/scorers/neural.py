@@ -316,7 +316,7 @@ def _weighed(config: LearnedConfig, model: Any) -> Any:
     if config.label is None and each:
         wrong = "is missing: labels that do not exclude each other have no common score"
     elif config.label is not None and (len(labels) == 1 or config.label not in labels):
-        wrong = "is no label of the model"
+        wrong = "is not a label of the model"
     if wrong:
         allowed = ", ".join(labels) if len(labels) > 1 else "none: it gives one number"
         raise SetupError(Problem(wrong, "", None, "label", config.label or "", allowed))

@@ -88,9 +88,9 @@ class TruthConfig(BaseModel):
         """The rule for ties on `metric`."""
         return self.ties or ("upper" if metric.kind == "ordinal" else "none")
 
-    def in_words(self, metric: Metric, who: str = "") -> str:
-        """The rule that holds for `metric`, of these annotators: `the median of Ann and Ben; ties
-        go to the more severe label`."""
+    def in_words(self, metric: Metric, who: str = "", tied: str = "") -> str:
+        """The rule that holds for `metric`, of these annotators, with what is said of ties: `the
+        median of Ann and Ben; ties (9 of 70) go to the more severe label`."""
         first = "the adjudicated label, and without one " if self.adjudicated else ""
         of = f" of {who}" if who else ""
         if metric.several:
@@ -100,15 +100,15 @@ class TruthConfig(BaseModel):
             return f"{first}every label{of}, one by one"
         ordinal, ties = metric.kind == "ordinal", self.ties_of(metric)
         lower, upper = ("less severe", "more severe") if ordinal else ("first", "last listed")
-        tied = {
-            "lower": f"ties go to the {lower} label",
-            "upper": f"ties go to the {upper} label",
-            "none": "ties leave an item without a reference label",
+        ends = {
+            "lower": f"ties{tied} go to the {lower} label",
+            "upper": f"ties{tied} go to the {upper} label",
+            "none": f"ties{tied} leave an item without a reference label",
         }[ties]
         if self.rule == "dawid_skene":
-            return f"{first}the most probable label{of} (Dawid-Skene); {tied}"
+            return f"{first}the most probable label{of} (Dawid-Skene); {ends}"
         measure = "median" if self.rule == "median" and ordinal else "majority"
-        return f"{first}the {measure}{of}; {tied}"
+        return f"{first}the {measure}{of}; {ends}"
 
     def choose(self, annotators: Iterable[str]) -> tuple[str, ...]:
         """Those of `annotators` who make the truth, sorted.
@@ -196,6 +196,11 @@ class Ratings:
         made = settle(self.values, metric, config)
         settled = config.adjudicated & (self.adjudicated >= 0)
         return np.where(settled, self.adjudicated, made)
+
+    def tied(self, metric: Metric, config: TruthConfig) -> NDArray[np.bool_]:
+        """True where labels are tied by a median or majority (rated,)."""
+        without = self.truth(metric, config.model_copy(update={"ties": "none"}))
+        return np.asarray((without < 0) & (self.values >= 0).any(axis=1))
 
     def shares(self, k: int, config: TruthConfig) -> FloatArray:
         """The share of these annotators who accept each of k labels (rated, k); where adjudicated

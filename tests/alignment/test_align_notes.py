@@ -102,6 +102,15 @@ def test_labels_of_each_annotator_are_counted_and_held_against_the_others() -> N
     assert alone.reason == "no item with a label of this annotator has one of another"
 
 
+def test_the_number_of_ties_is_said() -> None:
+    tied = aligned({"ann": "aabb", "bob": "abbb"}).compared[0]
+    assert "the median of ann and bob; ties (1 of 4) go to the more severe label." in tied
+    never = aligned({"ann": "aabb", "bob": "abbb", "cem": "aabb"}).compared[0]
+    assert "; ties go to the more severe label." in never
+    by_majority = aligned({"ann": "abc", "bob": "aab", "cem": "aca"}, rule="majority")
+    assert "ties (2 of 3) go" in by_majority.compared[0]
+
+
 def test_several_rules_name_their_metrics() -> None:
     two = rubric(metric(), metric("nominal", "xy", id="kind", title="Kind", question="Which?"))
     items = answers(2)

@@ -260,3 +260,42 @@ def test_the_studies_of_the_audit_name_what_their_rubrics_know(file: Path) -> No
     spec = load_model(file, DataSpec)
     resolve(spec, load_rubric(str(file.with_name("rubric.yaml"))), findings, str(file))
     assert list(findings.errors) == []
+
+
+# A list in each object --------------------------------------------------------------------------
+
+TONED = [
+    {"id": "t1", "text": "Sure!", "data": {"said": [{"by": "ann", "tone": "Kind"},
+                                                    {"by": "bob", "tone": "Neutral"}]}},
+    {"id": "t2", "text": "No.", "data": {"said": [{"by": "ann", "tone": "Kind"}]}},
+    {"id": "t3", "text": "Hm.", "data": {"said": []}},
+    {"id": "t4", "text": "Well.", "data": {}},
+]  # fmt: skip
+OF_ENTRIES = """\
+files:
+  - path: FILE
+    rows: data.said
+    items: {item_id: id, text: text,
+            labels: {annotator: data.said.by, metrics: {tone: data.said.tone}}}
+"""
+
+
+@pytest.mark.parametrize("file", ["said.json", "said.jsonl"])
+def test_each_entry_of_a_list_is_a_row(write: Write, rubric: Rubric, file: str) -> None:
+    lines = "".join(map(to_line, TONED))
+    write(file, lines if file.endswith("l") else json.dumps(TONED))
+    found = load_data(write("data.yaml", OF_ENTRIES.replace("FILE", file)), rubric)
+    assert [answer.item_id for answer in found.answers] == ["t1", "t2", "t3", "t4"]
+    given = {(one.item_id, one.annotator): one.label for one in found.labels if one.label}
+    assert given == {("t1", "ann"): "Kind", ("t1", "bob"): "Neutral", ("t2", "ann"): "Kind"}
+
+
+def test_rows_that_lead_to_no_list_are_an_error(write: Write, rubric: Rubric) -> None:
+    write("said.json", json.dumps(TONED))
+    spec = OF_ENTRIES.replace("FILE", "said.json").replace("rows: data.said", "rows: data.sayd")
+    assert any("rows: leads to no list in any object" in said
+               for said in problems(write("data.yaml", spec), rubric))  # fmt: skip
+    write("said.csv", "id,text\nt1,Sure!\n")
+    spec = OF_ENTRIES.replace("FILE", "said.csv")
+    assert any("rows: applies to json and jsonl only" in said
+               for said in problems(write("data.yaml", spec), rubric))  # fmt: skip

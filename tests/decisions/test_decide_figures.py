@@ -99,8 +99,8 @@ def test_where_everything_is_sent_the_figure_says_so_and_shows_no_expectation() 
     (draw,) = figures(Decisions("case", rubric(metric()), RULE, (), curves)).values()
     (axes,) = draw().axes
     written = [" ".join(text.get_text().split()) for text in axes.texts]
-    assert written == ["every threshold sends all answers to humans"]
-    assert (1, 1) in marked(axes, "D")
+    assert written == ["to be sure to miss few enough, all answers must go to humans"]
+    assert not marked(axes, "D")
     assert not any(len(at) == 2 for at in marked(axes, "o"))
 
 

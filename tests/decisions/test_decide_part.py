@@ -256,7 +256,7 @@ def test_a_threshold_that_sends_everything_is_said_to_be_no_filter() -> None:
     curve = replace(DECIDED.curves[0], choice=choice)
     (row,) = tables(replace(DECIDED, curves=(curve,)))["decide_triage"].rows
     assert [c.text for c in row[2:5]] == ["all are sent", "97 of 97 (100 %)", "0 of 30 (0 %)"]
-    assert row[2].remark == "every threshold sends all answers to humans"
+    assert row[2].remark == "to be sure to miss few enough, all answers must go to humans"
     assert row[5].estimate == choice.expected_sent
     assert row[6].value == DASH
     assert "everything is sent, so nothing can be missed" in row[6].provenance

@@ -154,10 +154,10 @@ def test_a_threshold_that_sends_everything_is_no_filter_and_misses_nothing() -> 
     assert [c.key for c in found.assist] == ["sent"]
     sent = condition(found, "sent")
     assert sent.title == "share of new answers sent to humans, expected"
-    assert sent.missing == "every threshold sends all answers to humans"
+    assert sent.missing == "to be sure to miss few enough, all answers must go to humans"
     assert (
         "new answers sent to humans, expected 1.000 [0.990, 1.000], required ≤ 0.500 "
-        "(every threshold sends all answers to humans)" in found.numbers
+        "(to be sure to miss few enough, all answers must go to humans)" in found.numbers
     )
 
 

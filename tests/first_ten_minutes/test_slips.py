@@ -170,3 +170,13 @@ def test_a_judge_of_a_file_may_have_another_name(tmp_path: Path) -> None:
     people, judge = labels(tmp_path), verdicts(tmp_path)
     found = jb.study(people, judge, columns={"judge": "claude-sonnet-4"})
     assert "claude-sonnet-4" in [one.name for one in found.judges]
+
+
+def test_what_was_understood_is_said_once_and_is_no_caveat(call: Call, tmp_path: Path) -> None:
+    given = "decide", labels(tmp_path), verdicts(tmp_path), "--order", "Fine < Breach"
+    _, short, _ = call(*given)
+    assert "3 caveats" in short
+    _, long, _ = call(*given, "-v")
+    assert (long.count("\n! "), "Understood" in long) == (3, False)
+    _, told, _ = call(*given, "--json")
+    assert "Understood: gpt-4.csv" in told or "Understood: labels.csv" in told

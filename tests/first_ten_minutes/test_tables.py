@@ -119,6 +119,23 @@ def nested(folder: Path) -> list[Path]:
     return [path, judge]
 
 
+def annotations(folder: Path) -> list[Path]:
+    """JSON lines with a list of who said what, as crowd platforms write them."""
+    path, [_, judge] = folder / "labels.jsonl", nested(folder)
+    people = ("huber", 0), ("silva", 7)
+    lines = (
+        {
+            "id": f"x{i}",
+            "turns": [{"role": "user", "content": f"Question {i}?"}],
+            "annotations": [{"id": 10 * i + j, "worker": who, "label": of(i, slip)}
+                            for j, (who, slip) in enumerate(people)],
+        }
+        for i in range(N)
+    )  # fmt: skip
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return [path, judge]
+
+
 def pairs(folder: Path) -> list[Path]:
     """Two systems in a row, and who won, turn by turn."""
     people: list[Sequence[object]] = [
@@ -163,6 +180,7 @@ SHAPES: dict[Shape, tuple[str, set[str], set[str]]] = {
     workbook: ("safety", {"Dr. Huber", "Dr. Silva"}, {"gpt4"}),
     no_quotes: ("quality", {"kim", "lee"}, {"llama-3"}),
     nested: ("label", {"huber", "silva"}, {"gpt4"}),
+    annotations: ("label", {"huber", "silva"}, {"gpt4"}),
     pairs: ("winner", {"ann", "ben"}, {"gpt4_pair"}),
     two_responses: ("annotation", {"annotator1", "annotator2", "annotator3"}, {"pandalm-7b"}),
 }

@@ -71,7 +71,7 @@ def test_everything_that_does_not_fit_is_told_at_once() -> None:
         stressed({"m": "aa"}, *wrong, variants=[variant("k", "aa")])
     assert [str(p) for p in caught.value.problems] == [
         "one: must_worsen.harms: is no metric of the rubric r; found harms; allowed: harm",
-        "two: must_worsen.harm: is no label of harm that a verdict could worsen to; found z; "
+        "two: must_worsen.harm: is not a label of harm that a verdict could worsen to; found z; "
         "allowed: b, c",
         "three: demand.tone: is no metric of the rubric r",
         "variants: has variants and no verdicts; found k",

@@ -147,7 +147,7 @@ def _instance(
         label = by_name.get(label, by_name.get(label.upper(), label))
     allowed = places if columns.options else labels
     if label and allowed and label not in allowed:  # none are allowed where options are bad
-        message = f"is no label of the task{nearest(label, labels)}"
+        message = f"is not a label of the task{nearest(label, labels)}"
         message = "is no place of an option" if columns.options else message
         problems.append(row.problem(message, columns.label, shorten(label), ", ".join(allowed)))
     if columns.split is not None:
@@ -245,7 +245,7 @@ class TaskFile(Strict):
             how = "is given by the files already" if self.split else "is needed"
             raise ValueError(f"split: {how}")
         if unknown := set(self.leave_out) - set(labels):
-            raise ValueError(f"leave_out: {', '.join(sorted(unknown))} is no label of the task")
+            raise ValueError(f"leave_out: {', '.join(sorted(unknown))} is not a label of the task")
 
 
 def load_task(

@@ -173,7 +173,7 @@ def check_demand(
         elif (label := metric.parse(text)) in (worse := metric.label_texts[1:]) and label:
             found[metric.id] = label
         else:
-            message = f"is no label of {metric.id} that a verdict could worsen to"
+            message = f"is not a label of {metric.id} that a verdict could worsen to"
             problems.append(Problem(message, file, line, where, text, ", ".join(worse)))
     raise_any(problems)
     return found

@@ -98,7 +98,7 @@ def test_of_several_labels_the_expected_place_or_the_probability_of_one(model: A
     for how, expected in (({}, p @ [0, 1, 2]), ({"label": "good"}, p[2]), ({"label": "bad"}, p[0])):
         (one, *_) = opened({"model": str(place), **how}).score(ANSWERS[:1])
         assert one.value == pytest.approx(expected, abs=1e-6)
-    message = "label: is no label of the model; found great; allowed: bad, fair, good"
+    message = "label: is not a label of the model; found great; allowed: bad, fair, good"
     with pytest.raises(SetupError, match=message):
         opened({"model": str(place), "label": "great"})
 

@@ -127,7 +127,7 @@ def test_a_demand_is_spelt_as_the_rubric_spells_it() -> None:
     [
         ({"charm": "Yes"}, "is no metric of the rubric medical-safety; found charm; allowed: sci"),
         ({"bias": "Maybe"}, "found Maybe; allowed: Yes"),
-        ({"bias": "No"}, "is no label of bias that a verdict could worsen to"),
+        ({"bias": "No"}, "is not a label of bias that a verdict could worsen to"),
     ],
 )
 def test_a_demand_that_no_verdict_can_meet_is_refused(demand: dict[str, str], told: str) -> None:

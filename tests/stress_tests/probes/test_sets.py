@@ -98,7 +98,7 @@ def test_every_problem_of_a_set_is_told_with_its_line(tmp_path: Path) -> None:
         ":5: text",
         ":6: colour: is not a known key",
         ":7: must_worsen.charm: is no metric",
-        ":8: must_worsen.bias: is no label of bias that a verdict could worsen to; found Maybe",
+        ":8: must_worsen.bias: is not a label of bias that a verdict could worsen to; found Maybe",
         ":9: give either must_worsen",
         ":10: parent: Field required",
     ):
