@@ -134,11 +134,14 @@ def _label_more(more: MoreData | None) -> str:
         reason = (more.reason if more else "") or NO_REASON
         return f"{reason[:1].upper()}{reason[1:].rstrip('. ')}."
     severe = "" if more.severe is None else f", {more.severe:,} of them severe"
+    then = f", most often {more.towards.value}" if more.towards else ""
+    size = f": {percent(more.clear)} of simulated studies of that size reach a decision{then}"
+    then = "" if more.clear is None else size
     if more.few_questions and more.questions:
         answers = counted(more.items, more.of, SEVERAL[more.of])
-        return f"Label {counted(more.questions, 'more question')} ({answers}{severe})."
+        return f"Label {counted(more.questions, 'more question')} ({answers}{severe}){then}."
     several = f"more {SEVERAL[more.of]}"
-    return f"Label about {counted(more.items, f'more {more.of}', several)}{severe}."
+    return f"Label about {counted(more.items, f'more {more.of}', several)}{severe}{then}."
 
 
 def _as_filter(decisions: Decisions, d: Decision) -> str:
