@@ -97,16 +97,18 @@ class Tab:
 
     async def value(self, expression: str) -> Any:
         """What the expression, or the promise that it is, has as its value."""
-        done = await self.call(
-            "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True
-        )
+        done = await self._evaluated(expression)
         assert "exceptionDetails" not in done, done
         return done["result"].get("value")
 
+    async def _evaluated(self, expression: str) -> dict[str, Any]:
+        asked = {"expression": expression, "returnByValue": True, "awaitPromise": True}
+        return await self.call("Runtime.evaluate", **asked)
+
     async def sees(self, expression: str, value: Any = True, seconds: float = 15) -> None:
-        """Wait until the expression has that value."""
+        """Wait until the expression has that value; while a page loads, it may throw."""
         end = asyncio.get_running_loop().time() + seconds
-        while (found := await self.value(expression)) != value:
+        while (found := (await self._evaluated(expression))["result"].get("value")) != value:
             assert asyncio.get_running_loop().time() < end, (expression, found)
             await asyncio.sleep(0.02)
 
