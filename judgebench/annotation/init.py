@@ -80,10 +80,13 @@ def init(file: str | Path, to: str | Path, *, new_version: bool = False) -> Made
         for path in (KEY, SERVED.parent):
             os.rename(Path(half) / path, folder / path)
     items = len(built) - len(_gold(setup, built))
+    rows = setup.dataset.answers
+    asked = setup.config.task != "labels" or any(row.question or row.turns for row in rows)
     facts = [
         f"{counted(items, 'item')}, {len(plan.calibration)} of them for everybody at first "
         f"(calibration), the others for {setup.config.per_item} of {len(names)} annotators",
         *_gold_in_words(setup, built, plan),
+        *(() if asked else ["the page shows answers alone: no column holds questions"]),
         *(f"{name}: {counted(len(plan.orders[name]), 'item')}" for name in names),
         "Items that two annotators share, without calibration:",
         *design.overlap_lines(plan.given, names),

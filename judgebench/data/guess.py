@@ -140,6 +140,9 @@ _DESCRIBES = frozenset((
     "specialty", "department", "duration", "turn", "row", "index", "category",
 ))  # fmt: skip
 
+_ASKED = frozenset(("question", "prompt", "query", "instruction", "instructions", "request"))
+_NOT_ASKED = frozenset((*_DESCRIBES, *NAMES["text"], "system", "judge"))  # beside such a word
+
 
 @dataclass(frozen=True)
 class Hints:
@@ -551,6 +554,8 @@ def _look(
     if len(hints.item) == 1 and hints.item[0] in columns:
         roles |= {"item_id": hints.item[0]}
     _full_question(usable, roles)
+    if "question" not in roles and (asked := _asked(usable, roles)):
+        roles["question"] = asked
     named = frozenset(roles)
     labels = [usable[c].labels() for c in found.like_labels]
     replies = [
@@ -612,8 +617,11 @@ def _guess(
         del roles["item_id"]
     if len(key) > 1 and (hints.item == key or not {*key} & {*roles.values()}):
         roles.setdefault("group", key[0])  # such as a case that several systems answer
-    if hints.question and hints.question[0] in columns:
-        roles["group"] = hints.question[0]
+    if hints.question and (asked := hints.question[0]) in columns:
+        about = columns[asked]
+        if about.spaced and about.why_no_labels and asked not in roles.values():
+            roles["question"] = asked
+        roles["group"] = asked
     metrics, unused = _metrics(look, pair)
     if "text" not in roles and not metrics:
         why = [f"{name} ({unused[name]})" if name in unused else name for name in columns]
@@ -832,6 +840,19 @@ def _full_question(columns: Mapping[str, _Column], roles: dict[str, str]) -> Non
         roles |= {"question": found}
         if not found:
             del roles["question"]
+
+
+def _asked(columns: Mapping[str, _Column], roles: Mapping[str, str]) -> str:
+    """The column of texts whose name has the word for a question, best as its last: Patient
+    question; empty where none has."""
+    words = {
+        c: plain_name(c).split("_")
+        for c, about in columns.items()
+        if c not in roles.values() and about.spaced and about.why_no_labels
+        if about.filled >= _NEARLY_ALL * len(about.codes)
+    }
+    fits = [c for c, own in words.items() if _ASKED & {*own} and not _NOT_ASKED & {*own}]
+    return max(fits, key=lambda c: words[c][-1] in _ASKED, default="")
 
 
 def _texts_by_content(columns: Mapping[str, _Column], roles: dict[str, str]) -> None:

@@ -74,6 +74,14 @@ def test_everybody_gets_a_link_and_the_table_of_overlaps_is_printed(tmp_path: Pa
         assert {"name", "task", "seed", "guidelines", "rubric", "study"} <= store.meta.keys()
 
 
+def test_answers_that_would_be_shown_without_a_question_are_pointed_out(tmp_path: Path) -> None:
+    said = "the page shows answers alone: no column holds questions"
+    file = study_file(tmp_path, items="answers.csv")
+    assert said not in init(file, tmp_path / "study").facts
+    table(tmp_path / "answers.csv", ["item_id", "text"], [[f"a{n}", f"Rest {n}."] for n in "123"])
+    assert said in init(file, tmp_path / "alone").facts
+
+
 @pytest.mark.parametrize("task", TASKS)
 def test_the_same_files_make_the_same_study(tmp_path: Path, task: str) -> None:
     studies = [begun(tmp_path / name, task) for name in "ab"]

@@ -250,6 +250,24 @@ def test_answers_alone_get_an_example_and_a_template(start, call, tmp_path: Path
     assert (code, "3 items" in told) == (0, True), err
 
 
+def test_a_column_named_as_a_question_is_shown_to_annotators(start, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    rows = [("ID", "System prompt", "User question", "Reply")]
+    rows += [(f"t{i}", f"Be kind {i}.", f"May I swim on day {i}?", f"Wait {i}.") for i in range(20)]
+    _, found = start(table(tmp_path / "replies.csv", rows))
+    (item,) = found["data.yaml"]["files"][0]["items"]
+    assert item == {"item_id": "ID", "text": "Reply", "question": "User question"}
+
+
+def test_a_column_of_texts_given_as_the_question_is_its_text_as_well(start, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    rows = [("ID", "They wrote", "Topic", "Reply")]
+    rows += [(f"t{i}", f"Day {i}?", ("sun", "sea")[i % 2], f"Wait {i}.") for i in range(20)]
+    file = table(tmp_path / "replies.csv", rows)
+    for column, more in (("They wrote", {"question": "They wrote"}), ("Topic", {})):
+        _, found = start(file, "--to", tmp_path / column, "--question", column)
+        (item,) = found["data.yaml"]["files"][0]["items"]
+        assert item == {"item_id": "ID", "text": "Reply", "group": column, **more}
+
+
 def test_odd_names_and_labels_come_through(start, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     labels = ["No", "null", "1: #x", "- {a}", "ja, 'gut'", "重要 😀", 'say "hi"', "~x"]
     rows = [("id", "text", "a: b # c", "- [重]", "A b", "a B!", "stars")]
