@@ -16,6 +16,7 @@ from judgebench.alignment.caveats import BLIND, MOST_NAMED
 from judgebench.records import TRAINED_ON, Estimate, Status
 from judgebench.results.layout import Layout
 from judgebench.results.part import Asks, Block, Card, Drawing, Part, Standing
+from judgebench.results.tables import Table
 from judgebench.studies.study import JudgeKind, backend_fact
 from judgebench.words import counted, listed, percent
 
@@ -53,12 +54,19 @@ def alignment_part(a: Alignment) -> Part:
         blocks if there else (),
         a.notes,
         tuple(_facts(a)) if there else (),
-        paper=(tables.paper_table(a),) if a.n_labels and a.real_judges else (),
+        paper=tuple(_paper(a)),
         urgent=a.collapsed,
         files=a.files if a.real_judges else {},
         accuracies=tuple(_accuracies(a)) if a.n_labels else (),
         items=a.items,
     )
+
+
+def _paper(a: Alignment) -> Iterator[Table]:
+    if a.n_labels:
+        yield tables.paper_agreement_table(a)
+    if a.n_labels and a.real_judges:
+        yield tables.paper_table(a)
 
 
 def _accuracies(a: Alignment) -> Iterator[Standing]:

@@ -32,6 +32,7 @@ from judgebench.rubric import Metric
 from judgebench.stats.means import mean_and_sd
 from judgebench.stats.response_sets import SET_STATISTICS
 from judgebench.studies.study import backend_fact
+from judgebench.words import counted
 
 POLICIES = {"left_out": "Left out", "worst": "Worst case", "best": "Best case"}
 BLANKS = {"missing": "blank = missing", "least_severe": "blank = least severe"}
@@ -153,18 +154,45 @@ def paper_table(a: Alignment) -> Table:
         return (
             metric.title, name,
             *(c if key in _WITH_INTERVAL else _bare(c) for key, c in cells.items()),
-            *([a.outcomes.get((name, metric.title), DASH).lower()] if a.outcomes else ()),
+            *([a.outcomes.get((name, metric.title), DASH)] if a.outcomes else ()),
         )  # fmt: skip
 
     notes = (
-        "Annotators: one against the others. Best baseline: of each statistic the best value of a "
-        "baseline that reads no answer.",
+        "Annotators: each label against those of the others; their n counts labels, all others "
+        "items. Best baseline: of each statistic the best value of a baseline that reads no "
+        "answer.",
+        _beyond_chance(a, "Cohen's"),
     )
     headings = [_BRIEF.get(d.key, d.heading) for d in shown]
     return Layout(
         "main", "Judges and annotators against the reference labels", ("Metric", "Judge"), notes,
         (*headings, *(["Outcome"] if a.outcomes else ())),
     ).listing(line(metric, *one) for metric in a.rubric.metrics for one in who)  # fmt: skip
+
+
+def paper_agreement_table(a: Alignment) -> Table:
+    """The table of a paper: of each metric the agreement of the annotators with each other."""
+    shown = {"observed": "Same label", "fleiss": "κ", "alpha": "α"}
+
+    def line(metric: Metric) -> Contents:
+        found = [a.results.find(s, "agreement", metric=metric.id, who="all") for s in shown]
+        return metric.title, found[-1].n, *found
+
+    notes = (
+        f"Items: those with two labels or more, by {counted(len(a.annotators), 'annotator')}. Same "
+        "label: share of pairs of labels of an item that are equal; its n counts pairs.",
+        _beyond_chance(a, "Fleiss'"),
+    )
+    lines = [line(metric) for metric in a.rubric.metrics] if len(a.annotators) > 1 else []
+    beside = ("Items", *shown.values())
+    title = "Agreement of the annotators"
+    return Layout("main-agreement", title, _METRIC, notes, beside).listing(lines)
+
+
+def _beyond_chance(a: Alignment, kappa: str) -> str:
+    """Say of which kind κ and α are."""
+    kinds = dict.fromkeys(metric.kind for metric in a.rubric.metrics)
+    return f"κ: {kappa}, unweighted. α: Krippendorff's, {' or '.join(kinds)} level."
 
 
 _WITH_INTERVAL = ("accuracy", "severe_recall")

@@ -18,6 +18,8 @@ from judgebench.results.part import Block, Part, blocks_of
 from judgebench.results.tables import DASH, Cell, Footnotes, Table, footnotes, split_columns
 from judgebench.words import printable
 
+# A longtable cannot stand in two columns.
+_ONE_COLUMN = "\\makeatletter\\if@twocolumn\\onecolumn\\fi\\makeatother\n"
 _HEAD = "% Made by judgebench. Needs \\usepackage{{{}}} in the preamble.\n"
 
 _SPECIAL = {
@@ -63,7 +65,7 @@ def to_latex(parts: Sequence[Part]) -> dict[str, str]:
     if paper := [table for part in parts for table in part.paper if table.rows]:
         pages = (page for table in paper for page in _pages(table))
         files["main.tex"] = "\n".join([_HEAD.format("booktabs"), *pages])
-    appendix = [_HEAD.format("booktabs,longtable"), "% In two columns, \\onecolumn before it.\n"]
+    appendix = [_HEAD.format("booktabs,longtable"), _ONE_COLUMN]
     for block in blocks_of(parts):
         appendix += [_said(block)] if block.text else []
         appendix += map(_table, block.tables)
@@ -269,7 +271,10 @@ def _paper_lines(table: Table, first: int) -> Iterator[str]:
                 wide = len(table.columns) - first
                 above = rf"{gap}\multicolumn{{{wide}}}{{@{{}}l}}{{\emph{{{escape(group)}}}}}"
                 above, gap = f"{above} \\tabularnewline\n", "\\addlinespace\n"
-            name = rf"\raggedright {_breakable(row[first].value)}"
+            name = row[first].value
+            name = (
+                rf"\raggedright {escape(name) if _points(name) < _LEAST_STUB else _breakable(name)}"
+            )
             yield above + " & ".join([name, *map(_paper_cell, row[table.stubs :])])
 
 
@@ -323,10 +328,18 @@ _WIDTHS = {**dict.fromkeys(".,:;[]()|!'il", 2.3), " ": 2.7, "m": 6.3, "w": 5.4, 
 
 
 def _rests_on(table: Table) -> Iterator[str]:
-    """One sentence on what the estimates rest on."""
+    """One sentence on what the estimates rest on, those of some columns on fewer data."""
     found = [cell.estimate for row in table.rows for cell in row if cell.estimate]
-    if counts := sorted({e.n for e in found if e.value is not None}):
-        n = f"n = {counts[0]:,}" + (f" to {counts[-1]:,}" if len(counts) > 1 else "")
+    by_column: dict[str, list[str]] = {}
+    for heading, column in zip(table.columns, zip(*table.rows, strict=True), strict=True):
+        counts = [c.estimate.n for c in column if c.estimate and c.estimate.value is not None]
+        if counts:
+            n = " to ".join(dict.fromkeys(f"{n:,}" for n in (min(counts), max(counts))))
+            by_column.setdefault(n, []).append(heading)
+    if by_column:
+        several = len(by_column) > 1
+        of = (n + f" ({', '.join(names)})" * several for n, names in by_column.items())
+        n = f"n = {', '.join(of)}"
         levels = {e.level for e in found if e.low is not None}
         interval = f"; {100 * min(levels):g} % intervals" if levels else ""
         yield f"{n}{interval}; the appendix says what each number rests on."

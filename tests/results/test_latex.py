@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from alignment_case import simulated
 from hypothesis import given
 from hypothesis import strategies as st
 from latex_case import (
@@ -23,6 +24,7 @@ from judgebench.results.latex import escape, to_latex
 from judgebench.results.part import Block, Part
 from judgebench.results.rows import Results
 from judgebench.results.tables import Cell, Table
+from judgebench.rubric import load_rubric
 
 COMMAND = re.compile(r"\\(?:[A-Za-z]+|[^A-Za-z])")
 
@@ -112,12 +114,17 @@ def test_the_main_table_is_short_and_needs_booktabs_alone() -> None:
     assert r"\newline" not in long
 
 
+def labels_alone() -> Alignment:
+    """Of three annotators, beside the baselines."""
+    return simulated(load_rubric("medical-safety"), 40, {}, name="labels-alone")
+
+
 def test_judges_stand_by_statistics_with_annotators_first_and_the_best_baseline_last(
     realistic: Alignment,
 ) -> None:
     name, metric = realistic.real_judges[0].name, realistic.rubric.metrics[0].title
     decided = replace(realistic, outcomes={(name, metric): "DO NOT USE"})
-    (of_statistics,) = decided.part.paper
+    _, of_statistics = decided.part.paper
     assert of_statistics.columns == (
         "Metric", "Judge", "Accuracy", "κ", "α", "Severe recall", "Outcome",
     )  # fmt: skip
@@ -126,7 +133,35 @@ def test_judges_stand_by_statistics_with_annotators_first_and_the_best_baseline_
         "Annotators", *(judge.name for judge in realistic.real_judges), "Best baseline",
     ]  # fmt: skip
     assert rows[1][2].estimate == realistic.score("accuracy", name, realistic.rubric.metrics[0].id)
-    assert rows[1][-1].text == "do not use"
+    assert rows[1][-1].text == "DO NOT USE"
+    main = to_latex([decided.part])["main.tex"]
+    assert "Cohen{'}s, unweighted" in main
+    assert r"\raggedright Annotators &" in main
+
+
+def test_labels_alone_make_the_table_of_the_agreement_of_annotators() -> None:
+    alone = labels_alone()
+    (table,) = alone.part.paper
+    assert table.columns == ("Metric", "Items", "Same label", "κ", "α")
+    metric = alone.rubric.metrics[0]
+    same, kappa, alpha = (
+        alone.results.find(key, "agreement", metric=metric.id, who="all")
+        for key in ("observed", "fleiss", "alpha")
+    )
+    shown = [cell.estimate or cell.text for cell in table.rows[0]]
+    assert shown == [metric.title, f"{alpha.n:,}", same, kappa, alpha]
+    assert "by 3 annotators" in table.notes[0]
+    assert to_latex([alone.part])["main.tex"].count(r"\begin{tabular}") == 1
+    assert replace(alone, n_labels=0).part.paper == ()
+    assert not replace(alone, annotators=("ann",)).part.paper[0].rows
+
+
+def test_a_count_that_differs_between_columns_names_its_columns() -> None:
+    few = replace(estimate(0.5), n=3)
+    rows = tuple((Cell(x), Cell(estimate=estimate(0.8)), Cell(estimate=few)) for x in ("a", "b"))
+    table = Table("main", "Main", ("Judge", "Accuracy", "Recall"), rows)
+    main = to_latex([replace(make_part(), paper=(table,))])["main.tex"]
+    assert r"n = 10 (Accuracy), 3 (Recall); 95 \% intervals" in main
 
 
 def test_a_wide_table_is_cut_into_blocks_that_say_so(realistic: Alignment) -> None:
@@ -165,6 +200,15 @@ def test_the_main_tables_fit_a_column_of_any_class(judges: int, of: str, tmp_pat
     log = main_table([paper_part(judges)], tmp_path, of)
     assert "Overfull" not in log
     assert "Float too large" not in log
+
+
+@needs_latex
+@pytest.mark.parametrize("of", CLASSES)
+def test_both_files_of_labels_alone_compile_in_any_class(of: str, tmp_path: Path) -> None:
+    need_class(of)
+    write_tables([labels_alone().part], tmp_path)
+    log = compile_paper("\\input{latex/main}\n\\input{latex/appendix}", tmp_path, of)
+    assert "Overfull" not in log
 
 
 @needs_latex
