@@ -197,7 +197,7 @@ def draw_standings(standings: Sequence[Standing], new: _New | None = None) -> An
     for y, (_, one) in enumerate(rows):
         if one is not None:
             _draw_standing(axes, y, one, margin_words(standings))
-            said = "  ".join(filter(None, (percent(one.accuracy.value), one.outcome)))
+            said = f"judge {percent(one.accuracy.value)}  {one.outcome}".rstrip()
             look = {"color": _OUTCOMES.get(one.look, _COLOURS[0]), "fontsize": SMALL}
             axes.text(1.01, y, said, va="center", transform=axes.get_yaxis_transform(), **look)
     _shares(figure, axes, names)
@@ -244,8 +244,8 @@ def _draw_standing(axes: Any, y: float, one: Standing, within: str) -> None:
         shade: dict[str, Any] = {"color": _COLOURS[2], "alpha": 0.15, "linewidth": 0}
         axes.barh(y, 1 - humans + one.margin, 0.86, humans - one.margin, label=within, **shade)
     people = stacked(e.value for e in one.annotators.values() if e.value is not None)
-    look: dict[str, Any] = {"linestyle": "none", "color": _GREY, "markersize": 5}
-    places = [[value for value, _ in people], [y + 0.26 * place for _, place in people]]
+    look: dict[str, Any] = {"linestyle": "none", "color": _GREY, "markersize": 5, "zorder": 5}
+    places = [[value for value, _ in people], [y + 0.36 * place for _, place in people]]
     axes.plot(*places, marker="o", markeredgecolor="white", label="annotator", **look)
     if best is not None:
         bar: dict[str, Any] = {"marker": "|", "markersize": 11, "markeredgewidth": 2.2}

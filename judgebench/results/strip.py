@@ -19,41 +19,43 @@ from judgebench.words import listed, percent, printable
 Limits = tuple[float, float]
 _SHARES: Limits = (0.0, 1.0)
 _EDGE = 2.0  # per cent of the width that stay free on either side
-_RIGHT = 0.93  # from here on a number stands to the left of its place
-_NEAR = 0.14  # so far apart, two numbers side by side would touch at an edge
-_WIDTH = 42  # pixels of a number
+_ENDS = (0.15, 0.9)  # beyond them a number would leave the page beside its place
+_NEAR, _NEARER = 0.5, 0.3  # apart: nearer, two numbers under their places would touch
+_HALF = 50  # pixels of half a number with its word
 _SAME = 0.025  # so near to each other, dots are drawn apart
-_PLACES = (-1.0, 1.0, 0.0, -0.5, 0.5)  # a judge is on the line
+_PLACES = (-0.45, 0.45, -1.0, 1.0, 0.0)  # a judge is on the line
 _SHAPES: Mapping[LaneKind, Markup] = {
     "judge": Markup("M0-8 5.5 0 0 8-5.5 0Z"),
     "control": Markup("M-2-9H2V9H-2Z"),
     "human": Markup("M-4.5 0a4.5 4.5 0 1 0 9 0 4.5 4.5 0 1 0-9 0Z"),
 }
+_WORDS = {"control": "baseline", "human": "humans"}
 # The ends of the scale stand beside it, where no other number is.
-_ENDS = Markup(
-    '<text class="end" x="2%" y="30" dx="-7" text-anchor="end">0</text>'
-    '<text class="end" x="98%" y="30" dx="7" text-anchor="start">100 %</text>'
+_SCALE = Markup(
+    '<text class="end" x="2%" y="34" dx="-7" text-anchor="end">0</text>'
+    '<text class="end" x="98%" y="34" dx="7" text-anchor="start">100 %</text>'
 )
 
 
 def standing_strip(standing: Standing) -> Markup:
     """A judge's interval between the best baseline and the annotators, from 0 to 100 %."""
     humans, baseline = standing.humans.value, standing.baseline.value
-    pieces = [_line("axis", 0, 1, 26), *(_line("tick", x, x, 26) for x in (0, 0.5, 1)), _ENDS]
+    pieces = [_line("axis", 0, 1, 30), *(_line("tick", x, x, 30) for x in (0, 0.5, 1)), _SCALE]
     if humans is not None and standing.margin:
         low = max(0.0, humans - standing.margin)
         width = f"{_place(1.0) - _place(low):.2f}%"
-        pieces.insert(0, _tag("rect", "margin", x=_x(low), y=12, width=width, height=28))
+        pieces.insert(0, _tag("rect", "margin", x=_x(low), y=16, width=width, height=28))
     if baseline is not None:
-        pieces.append(_mark("control", baseline, 26))
+        pieces.append(_mark("control", baseline, 30))
+    pieces += _interval(standing.accuracy, "judge", 30, look=standing.look)
     people = [*standing.annotators.values()] or [standing.humans]  # of places in a list, all pooled
     for value, place in stacked(e.value for e in people if e.value is not None):
-        pieces.append(_mark("human", value, 26 + 9 * place))
-    pieces += _interval(standing.accuracy, "judge", 26, look=standing.look)
+        pieces.append(_mark("human", value, 30 + 14 * place))  # over the judge's, which is larger
     pieces += _numbers_below(standing)
     if standing.accuracy.value is not None:
-        pieces.append(_number(standing.accuracy.value, 10, "judge", "middle"))
-    return _svg("strip", 58, _in_words(standing), pieces)
+        look = f"judge {standing.look}".rstrip()
+        pieces.append(_number(standing.accuracy.value, 9, look))
+    return _svg("strip", 66, _in_words(standing), pieces)
 
 
 def stacked(values: Iterable[float]) -> list[tuple[float, float]]:
@@ -61,7 +63,7 @@ def stacked(values: Iterable[float]) -> list[tuple[float, float]]:
     coincide are seen as several.
 
     >>> stacked([0.84, 0.5, 0.84])
-    [(0.5, -1.0), (0.84, -1.0), (0.84, 1.0)]
+    [(0.5, -0.45), (0.84, -0.45), (0.84, 0.45)]
     """
     ordered = sorted(values)
     near = (sum(x - y < _SAME for y in ordered[:i]) for i, x in enumerate(ordered))
@@ -130,20 +132,23 @@ def _numbers_below(standing: Standing) -> Iterator[Markup]:
     """The numbers of baseline and annotators, side by side where they are near to each other."""
     of = ((standing.baseline.value, "control"), (standing.humans.value, "human"))
     found = sorted((value, look) for value, look in of if value is not None)
-    if len(found) < 2:
-        yield from (_number(value, 54, look, "middle") for value, look in found)
+    if len(found) < 2 or found[1][0] - found[0][0] >= _NEAR:
+        yield from (_number(value, 60, look) for value, look in found)
         return
     (low, first), (high, second) = found
-    near = high - low < _NEAR
-    yield _number(low, 54, first, "end", -_WIDTH if near and high > _RIGHT else 0)
-    yield _number(high, 54, second, "start", _WIDTH if near and low < 1 - _RIGHT else 0)
+    apart = _HALF if high - low < _NEARER else 0
+    at_left, at_right = low < _ENDS[0], high > _ENDS[1]
+    left = ("middle", 0) if at_left else ("end", -apart * at_right)
+    right = ("middle", 0) if at_right else ("start", apart * at_left)
+    yield _number(low, 60, first, *left)
+    yield _number(high, 60, second, *right)
 
 
-def _number(value: float, y: int, look: str, anchor: str, shift: int = 0) -> Markup:
-    """A number above or under its place, on the side where there is room for it."""
-    anchor = "start" if value < 1 - _RIGHT else "end" if value > _RIGHT else anchor
+def _number(value: float, y: int, look: str, anchor: str = "middle", shift: int = 0) -> Markup:
+    """A number above or under its place, after the word for whose it is."""
     attributes = {"x": _x(value), "y": y, "dx": shift, "text-anchor": anchor}
-    return Markup("{}{}</text>").format(_open("text", look, attributes), percent(value))
+    said = f"{_WORDS.get(look, 'judge')} {percent(value)}"
+    return Markup("{}{}</text>").format(_open("text", look, attributes), said)
 
 
 def _line(look: str, low: float, high: float, y: int, limits: Limits = _SHARES) -> Markup:

@@ -235,16 +235,29 @@ def test_a_title_names_three_judges_at_most_and_no_study_without_a_name() -> Non
 @example([0.0, 1.0, 0.0625])
 @given(st.lists(st.floats(0, 1) | st.none(), min_size=3, max_size=3))
 def test_numbers_of_a_plot_do_not_lie_on_each_other(values: list[float | None]) -> None:
-    """Of baseline and annotators below the line, each 42 pixels wide, on 300 pixels."""
+    """Of baseline and annotators below the line, each 90 pixels wide, on 290 pixels, beside which
+    the page leaves 36 and 68 free."""
     judge, humans, base = (Estimate(None) if x is None else Estimate(x) for x in values)
     plot = standing_strip(standing("m", 0.5, accuracy=judge, humans=humans, baseline=base))
-    found = re.findall(r'<text class="(?:control|human)" x="([\d.]+)%" y="54" dx="(-?\d+)" '
-                       r'text-anchor="(\w+)"', plot)  # fmt: skip
+    found = re.findall(r'<text class="(?:control|human)" x="([\d.]+)%" y="60" dx="(-?\d+)" '
+                       r'text-anchor="(\w+)">(\w+) ', plot)  # fmt: skip
     assert len(found) == sum(x is not None for x in values[1:])
-    shift = {"start": 0, "middle": -17, "end": -34}
-    edges = sorted(3 * float(x) + int(dx) + shift[anchor] for x, dx, anchor in found)
-    assert all(later - earlier >= 34 for earlier, later in pairwise(edges))
-    assert all(-16 <= edge <= 300 + 48 - 34 for edge in edges)  # the margins of a plot
+    shift = {"start": 0, "middle": -45, "end": -90}
+    edges = sorted(2.9 * float(x) + int(dx) + shift[anchor] for x, dx, anchor, _ in found)
+    assert all(later - earlier >= 90 for earlier, later in pairwise(edges))
+    assert all(-45 <= edge <= 290 + 68 - 90 for edge in edges)
+
+
+def test_a_word_says_whose_each_number_of_a_plot_is() -> None:
+    plot = standing_strip(standing("m", 0.98, humans=estimate(0.93)))
+    said = re.findall(r'<text class="([^"]+)" x="([\d.]+)%" [^>]*>([^<]+)<', plot)
+    numbers = {words: (look, float(x)) for look, x, words in said if look != "end"}
+    assert numbers == {
+        "judge 98 %": ("judge bad", 96.08),
+        "humans 93 %": ("human", 91.28),
+        "baseline 50 %": ("control", 50.0),
+    }
+    assert 'y="9" dx="0" text-anchor="middle">judge 98 %' in plot  # over its own mark
 
 
 def test_a_judge_is_told_from_annotators_and_baseline_by_its_shape() -> None:

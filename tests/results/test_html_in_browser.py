@@ -233,7 +233,9 @@ def test_a_report_is_short_small_and_open_to_everybody(
             heights[width] = await tab.value("document.documentElement.scrollHeight")
             fits.append(await tab.value("document.documentElement.scrollWidth <= innerWidth"))
             seen = "document.querySelector('.say').getBoundingClientRect().bottom"
-            fits.append(await tab.value(f"{seen} <= 900"))
+            fits.append(await tab.value(f"{seen} <= 850"))
+            key = "document.querySelector('.key').getBoundingClientRect().top"
+            fits.append(await tab.value(f"{key} > {seen}") is (width == 390))  # no room before it
             await tab.scheme("dark" if width == 390 else "light")
             faults += await tab.axe()
         folds = "document.querySelectorAll('.fold, .fold details, .row:first-child')"
