@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from judgebench.scorers.table import Scores
 
 Given: TypeAlias = "pd.DataFrame | str | Path"
+Rule: TypeAlias = "DecisionRule | Mapping[str, Any] | str | Path"
 Truth = TruthConfig | Mapping[str, Any] | str
 """How human labels become a truth: a rule's name, some keys of a TruthConfig, or a whole one."""
 
@@ -291,7 +292,7 @@ def _study_of(
 def decide(
     study: Study | Given,
     verdicts: Given | Sequence[Given] | None = None,
-    rule: DecisionRule | str | Path | None = None,
+    rule: Rule | None = None,
     *,
     answers: Given | None = None,
     truth: Truth | None = None,
@@ -302,7 +303,8 @@ def decide(
     metric: of a study, or of tables of labels, verdicts and answers, which are understood as in
     `study`.
 
-    `rule` is a YAML file or a shipped rule, and `truth` of tables as in `study`. `columns` names
+    `rule` is a YAML file, a shipped rule or a mapping with the keys of one, such as
+    `{"replace": {"humans": {"margin": 0.1}}}`, and `truth` of tables as in `study`. `columns` names
     what cannot be guessed, such as the labels from the least to the most severe:
     `columns={"order": "Safe < Unsure < Unsafe"}`. Where the study has a stress test, it counts.
 
@@ -390,7 +392,7 @@ def compare(
     b: Study | str | Path,
     *,
     judges: tuple[str, str] = ("", ""),
-    rule: DecisionRule | str | Path | None = None,
+    rule: Rule | None = None,
     allow_incomplete: bool = False,
 ) -> Comparison:
     """Compare A with B on the same answers: B minus A with intervals, the decisions that changed,
@@ -837,7 +839,7 @@ def _opened(new: Sequence[Given | Study]) -> list[Any]:
 
 def analyse(
     study: Study,
-    rule: DecisionRule | str | Path | None = None,
+    rule: Rule | None = None,
     *,
     every: bool = False,
     show_progress: bool = False,
@@ -878,7 +880,7 @@ def report(
     | Rates
     | Watching,
     folder: str | Path,
-    rule: DecisionRule | str | Path | None = None,
+    rule: Rule | None = None,
     *,
     every: bool = False,
     figures: bool = False,

@@ -6,6 +6,7 @@ the user gives always wins over a shipped name.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from judgebench.errors import SetupError
@@ -44,10 +45,16 @@ def at_home(name: str) -> Path:
         return Path(name)
 
 
-def find_file(kind: str, name: str, suffix: str, relative_to: Path | None = None) -> Path:
+def find_file(
+    kind: str,
+    name: str,
+    suffix: str,
+    relative_to: Path | None = None,
+    meant: Sequence[str] = (),
+) -> Path:
     """The file that `name` means: a path (relative to `relative_to`), else a shipped name.
 
-    Raises SetupError that lists the shipped names.
+    Raises SetupError that lists the shipped names: those that are meant here, else all of the kind.
     """
     path = at_home(name)
     for candidate in (path if relative_to is None else relative_to / path, path):
@@ -56,7 +63,7 @@ def find_file(kind: str, name: str, suffix: str, relative_to: Path | None = None
     shipped = shipped_folder(kind) / f"{name}{suffix}"
     if "/" not in name and is_file(shipped):
         return shipped
-    names = ", ".join(shipped_names(kind, suffix))
+    names = ", ".join(meant or shipped_names(kind, suffix))
     raise SetupError(
         f"there is no file {name!r}, and nothing shipped has that name; shipped: {names}"
     )

@@ -110,7 +110,7 @@ def decide(
     outcome; of several judges it names one, and REPLACE also meets a demand for ASSIST.
     """
     from judgebench import api
-    from judgebench.decisions.result import demands, unreached
+    from judgebench.decisions.result import demands, unreached, why_unreached
 
     if to:
         raise SetupError(f"decide writes no page: use `judgebench report … --to {to}`")
@@ -130,4 +130,4 @@ def decide(
         )
     if made and not output.json:
         output.console().print(f"Certificate: {made}. Next: judgebench watch {made} NEW")
-    exit_unmet(output, "not reached", missed)
+    exit_unmet(output, "not reached", [why_unreached(demand, decisions) for demand in missed])

@@ -15,6 +15,7 @@ from judgebench.decisions.rule import DecisionRule
 from judgebench.errors import Problem, SetupError, raise_any
 from judgebench.features import contributed
 from judgebench.records import SEVERAL, Estimate, Kind
+from judgebench.results.part import Standing
 from judgebench.results.rows import Results, Row
 from judgebench.results.shown import Shown
 from judgebench.results.tables import NO_REASON
@@ -330,18 +331,24 @@ class Decisions(Shown):
     def records(self) -> dict[str, list[Any]]:
         """The decisions, each with its reason, accuracy, conditions and what data it needs; who
         made the truth, and whose agreement the judges are held against."""
-        made = [*map(self._record, self.decisions)]
+        made = [*map(self._record, self.decisions, self.part.standings)]
         return {"decisions": made, "truth": [self.compared], "bars": [*self.bars]}
 
-    def _record(self, d: Decision) -> dict[str, Any]:
+    def _record(self, d: Decision, shown: Standing) -> dict[str, Any]:
         """A decision with all that it rests on, as plain values; an undefined number is None with a
-        `reason`."""
+        `reason`. `shares` and `next` are as a screen shows them."""
         control = self.best_control(d.metric)
         return {
             "judge": d.judge,
             "metric": d.metric,
             "outcome": d.outcome.value,
             "reason": why(d),
+            "next": shown.next,
+            "shares": {
+                "judge": shown.accuracy.value,
+                "humans": shown.humans.value,
+                "best_baseline": shown.baseline.value,
+            },
             "accuracy": asdict(self.accuracy(d.judge, d.metric)),
             "best_control": {"judge": control.judge or None, **asdict(control.estimate)},
             "human_ceiling": asdict(self.ceiling(d.metric)),
@@ -434,14 +441,19 @@ def outcome_of(replace: Sequence[Condition], assist: Sequence[Condition]) -> Out
 
 @dataclass(frozen=True)
 class Demand:
-    """An outcome for a metric, of any judge where `judge` is empty."""
+    """An outcome for a metric, of any judge where `judge` is empty; `text` is as it was asked."""
 
     outcome: Outcome
     metric: str
-    judge: str = ""
+    judge: str
+    text: str
 
     def __str__(self) -> str:
-        return ":".join(part for part in (self.outcome, self.metric, self.judge) if part)
+        return self.text
+
+    def is_on(self, d: Decision) -> bool:
+        """True for a decision that it asks about."""
+        return d.metric == self.metric and self.judge in ("", d.judge)
 
 
 def demands(texts: Sequence[str], decisions: Decisions) -> list[Demand]:
@@ -463,7 +475,7 @@ def demands(texts: Sequence[str], decisions: Decisions) -> list[Demand]:
             message = f"not a judge of the run{nearest(judge, [*decisions.judges])}"
             allowed = ", ".join(decisions.judges)
         else:
-            found.append(Demand(outcome, metric.id, judge))
+            found.append(Demand(outcome, metric.id, judge, text))
             continue
         problems.append(Problem(message, field="--require", found=text, allowed=allowed))
     raise_any(problems)
@@ -476,11 +488,20 @@ def unreached(required: Sequence[Demand], decisions: Decisions) -> list[Demand]:
 
     def reached(demand: Demand) -> bool:
         return any(
-            d.metric == demand.metric
-            and demand.judge in ("", d.judge)
+            demand.is_on(d)
             and d.outcome in _SATISFIED_BY[demand.outcome]
             and (decisions.blind == "yes" or demand.outcome is not Outcome.REPLACE)
             for d in decisions.decisions
         )
 
     return [demand for demand in required if not reached(demand)]
+
+
+def why_unreached(demand: Demand, decisions: Decisions) -> str:
+    """`REPLACE:tone: the outcome is ASSIST. It …`, as it was asked, what came out and why."""
+    said = [
+        f"the outcome is {d.outcome}. {d.advice or d.reason or NO_REASON}"
+        for d in decisions.decisions
+        if demand.is_on(d)
+    ]
+    return f"{demand}: {' '.join(said) or 'nothing was decided'}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -13,7 +13,7 @@ from judgebench.rubric import Metric, Rubric
 from judgebench.shipped import DECISION_RULE, find_file
 from judgebench.stats.copies import BarKind
 from judgebench.words import percent
-from judgebench.yaml_file import Strict, load_model
+from judgebench.yaml_file import Strict, load_model, validate
 
 Share = Annotated[float, Field(ge=0, le=1)]
 Measure = Literal["accuracy", "balanced_accuracy"]
@@ -214,7 +214,8 @@ class DecisionRule(Strict):
 
 def load_rule(name: str | Path = DECISION_RULE, relative_to: Path | None = None) -> DecisionRule:
     """The rule of that path or shipped name. Raises SetupError with every problem in it."""
-    return load_model(find_file("rubrics", str(name), ".yaml", relative_to), DecisionRule)
+    path = find_file("rubrics", str(name), ".yaml", relative_to, [DECISION_RULE])
+    return load_model(path, DecisionRule)
 
 
 def rule_in_words(path: Path, rubric: str) -> str:
@@ -226,8 +227,13 @@ def _points(share: float) -> str:
     return f"{100 * share:g} points"
 
 
-def rule_for(given: DecisionRule | str | Path | None, rubric: Rubric) -> DecisionRule:
-    """A rule as given, or of that path or shipped name, once it is known to fit the rubric."""
+def rule_for(
+    given: DecisionRule | Mapping[str, Any] | str | Path | None, rubric: Rubric
+) -> DecisionRule:
+    """A rule as given, of these keys, or of that path or shipped name, once it is known to fit the
+    rubric. Raises SetupError."""
+    if isinstance(given, Mapping):
+        given = validate(dict(given), DecisionRule, file="rule")
     rule = given if isinstance(given, DecisionRule) else load_rule(given or DECISION_RULE)
     rule.check(rubric, "" if rule is given else str(given or DECISION_RULE))
     return rule

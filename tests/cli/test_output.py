@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from judgebench.rubric import load_rubric
+from judgebench.words import percent
 
 METRICS = ("scientific_consensus", "bias", "empathy")
 JUDGES = {"as-good": 1.0, "worse": 0.5, "random-like": 0.2, "meta-llama-3-70b-instruct": 0.7}
@@ -114,9 +115,12 @@ def test_the_screen_shows_the_numbers_of_the_alignment(call, run_folder: Path) -
         assert decision["human_ceiling"]["value"] == ceilings[metric]
         controls = [v for (j, m), v in scores.items() if m == metric and j not in JUDGES]
         assert decision["best_control"]["value"] == max(controls)
-    screen = call("decide", run_folder)[1]
+    screen = " ".join(call("decide", run_folder, "-v")[1].split())
     for decision in found["decisions"]:
-        assert f"judge {100 * decision['accuracy']['value']:.0f} %" in screen
+        shown = (percent(decision["shares"][who]) for who in ("judge", "humans", "best_baseline"))
+        assert "judge {} humans {} best baseline {}".format(*shown) in screen
+        next_step = decision["next"].partition("worst misses")[0]
+        assert f"Next: {next_step[:1].lower()}{next_step[1:]}".rstrip() in screen
 
 
 @pytest.mark.parametrize("verb", ["align", "decide"])

@@ -7,7 +7,14 @@ from dataclasses import replace
 import pytest
 from align_case import metric, rubric
 
-from judgebench.decisions.result import Decision, Decisions, Outcome, demands, unreached
+from judgebench.decisions.result import (
+    Decision,
+    Decisions,
+    Outcome,
+    demands,
+    unreached,
+    why_unreached,
+)
 from judgebench.decisions.rule import DecisionRule
 from judgebench.errors import SetupError
 
@@ -49,9 +56,21 @@ def test_a_demand_is_reached_by_its_outcome_or_a_stronger_one(text: str, reached
 
 
 def test_what_was_not_reached_is_told_as_it_was_asked() -> None:
-    assert _unreached("REPLACE:harm:j", "REPLACE:tone:j", "ASSIST:tone:k") == [
-        "REPLACE:tone:j", "ASSIST:tone:k",
+    assert _unreached("REPLACE:harm:j", "REPLACE:Tone of voice:j", "ASSIST:tone:k") == [
+        "REPLACE:Tone of voice:j", "ASSIST:tone:k",
     ]  # fmt: skip
+
+
+def test_the_line_on_what_was_not_reached_says_what_came_out_and_why() -> None:
+    unknown = replace(MADE[0], advice="Declare it.")
+    decisions = replace(DECISIONS, decisions=(unknown, *MADE[1:]), blind="unknown")
+    missed = unreached(demands(["REPLACE:Harm:j", "ASSIST:tone:k"], decisions), decisions)
+    assert [why_unreached(demand, decisions) for demand in missed] == [
+        "REPLACE:Harm:j: the outcome is REPLACE. Declare it.",
+        "ASSIST:tone:k: the outcome is CAN'T TELL. r",
+    ]
+    (alone,) = demands(["ASSIST:tone:a:b"], decisions)
+    assert why_unreached(alone, decisions) == "ASSIST:tone:a:b: nothing was decided"
 
 
 def test_labels_that_may_have_been_made_in_sight_of_a_model_satisfy_no_demand_of_replace() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from align_case import metric, rubric
 
-from judgebench.decisions.rule import DecisionRule, load_rule
+from judgebench.decisions.rule import DecisionRule, load_rule, rule_for
 from judgebench.errors import SetupError
 
 
@@ -63,6 +63,20 @@ def test_the_rule_is_told_in_words_with_its_numbers() -> None:
         {"replace": {"severe": None, "robustness": None, "planted": None, "controls": []}}
     )
     assert "control" not in " ".join(silent.in_words())
+
+
+def test_a_rule_may_be_a_mapping_and_is_checked_as_a_file_is() -> None:
+    given = {"replace": {"humans": {"margin": 0.1}}}
+    assert rule_for(given, rubric(metric())).replace.humans.margin == 0.1
+    with pytest.raises(SetupError, match=r"rule: replace.humans.margn: .*did you mean 'margin'"):
+        rule_for({"replace": {"humans": {"margn": 0.1}}}, rubric(metric()))
+    with pytest.raises(SetupError, match=r"^severe_from.nope: is not a metric"):
+        rule_for({"severe_from": {"nope": "a"}}, rubric(metric()))
+
+
+def test_a_rule_that_is_nowhere_is_answered_with_the_shipped_rules() -> None:
+    with pytest.raises(SetupError, match=r"no file 'norule.yaml'.*; shipped: decision$"):
+        load_rule("norule.yaml")
 
 
 def test_every_wrong_key_of_a_bar_is_reported_with_its_line(tmp_path: Path) -> None:
