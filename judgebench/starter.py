@@ -8,12 +8,13 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import yaml
-from jinja2 import Environment, StrictUndefined
+from jinja2 import Environment, StrictUndefined, Template
 
 from judgebench.data.guess import Guess, Hints
 from judgebench.data.understand import (
@@ -196,12 +197,17 @@ metrics:
 def filled(template: str, **values: Any) -> str:
     """The text that a template makes of values: `quoted` as YAML reads them back, or
     `comment`s."""
+    return _template(template).render(values)
+
+
+@cache
+def _template(text: str) -> Template:
     environment = Environment(  # of text that is no HTML
         trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True, undefined=StrictUndefined,
         autoescape=False,
     )  # fmt: skip
     environment.filters |= {"quoted": _quoted, "comment": lambda text: " ".join(text.split())}
-    return environment.from_string(template).render(values)
+    return environment.from_string(text)
 
 
 def _data(found: Understood, folder: Path) -> str:

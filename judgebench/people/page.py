@@ -14,6 +14,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -191,6 +192,7 @@ _HERE = Path(__file__).parent
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
+@cache  # a template is compiled once
 def page_environment(folder: Path, shown: Callable[[str], str]) -> jinja2.Environment:
     """Templates of a folder in which every value but markup goes through `shown` and is escaped."""
     return jinja2.Environment(

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from base64 import b64encode
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -110,6 +111,7 @@ def _outcomes(block: Block) -> Iterator[Table]:
         yield Table("outcomes", "Can the judge replace the annotators?", columns, cells, stubs=2)
 
 
+@cache
 def _environment() -> Environment:
     environment = page_environment(_HERE, printable)
     environment.filters |= {
