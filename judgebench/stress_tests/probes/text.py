@@ -280,6 +280,8 @@ def negations(text: str) -> int:
 
 def mentions(text: str, term: str) -> bool:
     """Return whether a term stands in a text as whole words, whatever the case."""
+    if text.isascii() and term.isascii() and term.lower() not in text.lower():
+        return False  # known far sooner
     return re.search(rf"(?<!\w){re.escape(term)}(?!\w)", text, re.IGNORECASE) is not None
 
 
@@ -291,10 +293,9 @@ def facts(text: str, names: Collection[str] = ()) -> Counter[str]:
     )
     if denied := negations(text):
         counted["(negations)"] = denied
-    for name in names:
+    for name in (name for name in names if mentions(text, name)):
         found = re.findall(rf"(?<!\w){re.escape(name)}(?!\w)", text, re.IGNORECASE)
-        if found:
-            counted[name.lower()] = len(found)
+        counted[name.lower()] = len(found)
     return counted
 
 

@@ -136,7 +136,8 @@ def test_real_answers_keep_their_facts_and_names(name: str, cdc: list[Answer]) -
     found = list(edits_of_cdc(EDITS[name], cdc))
     assert len(found) > 50
     for answer, text in found:
-        here = [name for name in NAMES if name.lower() in folded(answer.text + text).lower()]
+        both = folded(answer.text + text).lower()
+        here = [name for name in NAMES if name.lower() in both]
         assert facts(folded(text), here) == facts(folded(answer.text), here), answer.item_id
 
 
