@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Iterator
@@ -15,8 +16,9 @@ from judgebench.cli.app import main
 from judgebench.errors import JudgebenchError
 from judgebench.models.checkpoint import fetch
 
-# How many drawn examples a law is tried on; HYPOTHESIS_PROFILE=thorough tries more.
+# How many drawn examples a law is tried on; HYPOTHESIS_PROFILE says it.
 settings.register_profile("quick", max_examples=40, deadline=None)
+settings.register_profile("few", max_examples=5, deadline=None)
 settings.register_profile("thorough", max_examples=400, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 # One thread for each of several workers, in the processes that they start too.
@@ -25,6 +27,12 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 pytest_plugins = ["alignment_case"]
 REPO = Path(__file__).resolve().parents[1]
 SHARED_DATA = REPO.parent / "shared" / "data"
+
+
+def pytest_collection_finish() -> None:
+    """What was collected stays to the end: the garbage collector need not look at it again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

@@ -119,9 +119,9 @@ def test_geval_asks_once_a_metric_and_twice_where_it_writes_its_steps() -> None:
 
 
 def test_a_planned_study_suffices_in_a_world_of_good_judges() -> None:
-    table = told("planning.py", "--plans", "20", "--world", "good, 50 items")
+    table = told("planning.py", "--plans", "10", "--world", "good, 50 items")
     row = re.search(
-        r"^\| good, 50 items \| 50 \| 20 \|.* (\d+) ± \d+ % \|.* (\d+) % \|$", table, re.M
+        r"^\| good, 50 items \| 50 \| 10 \|.* (\d+) ± \d+ % \|.* (\d+) % \|$", table, re.M
     )
     assert row is not None
     assert int(row[1]) >= 60

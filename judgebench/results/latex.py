@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import groupby
 
 from judgebench.results.part import Block, Part, blocks_of
@@ -91,6 +92,7 @@ def _key(table: Table) -> str:
     return re.sub(r"[^A-Za-z0-9]+", "-", table.key).strip("-")
 
 
+@lru_cache(maxsize=10_000)  # names and methods stand in many cells
 def escape(text: str) -> str:
     """`text` on one line, as LaTeX that prints it as it is."""
     line = unicodedata.normalize("NFC", " ".join(printable(text).split()))

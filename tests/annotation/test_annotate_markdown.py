@@ -149,17 +149,19 @@ def test_attacks_in_markdown_neither_run_nor_load(browser: Browser, tmp_path: Pa
         page.write_text(sheet(store, "ann"), "utf-8")
 
     async def visit(new_tab: NewTab) -> None:
-        async def through(tab: Tab, own: str) -> None:
-            for n in range(len(screens) + 1 + len(alone)):
+        async def through(tab: Tab, own: str, last: int) -> None:
+            for n in range(last):
                 await tab.sees(f"{TITLE}.startsWith('Item {n + 1} ')")
                 assert await tab.value("document.querySelectorAll('#texts .marked').length") > 0
                 await nothing_runs(tab, own)
                 await tab.press("ArrowRight")
-            await tab.sees(f"{TITLE}.endsWith(' items labelled')")
 
+        several_and_pair = len(screens) + 1
         with served(folder) as site:
-            await through(await signed_in(new_tab, site, "ann"), site.address)
-        await through(await new_tab(page.as_uri()), "file:")
+            tab = await signed_in(new_tab, site, "ann")
+            await through(tab, site.address, several_and_pair + len(alone))
+            await tab.sees(f"{TITLE}.endsWith(' items labelled')")
+        await through(await new_tab(page.as_uri()), "file:", several_and_pair)  # every attack
 
     browser.run(visit)
 

@@ -24,7 +24,7 @@ def main_table(parts: Sequence[Part], folder: Path, of: str) -> str:
     """The log of a paper of that class that reads in the main tables; skipped without the class."""
     need_class(of)
     (folder / "main.tex").write_text(to_latex(parts)["main.tex"], encoding="utf-8")
-    return compile_paper(r"\input{main}", folder, of)
+    return compile_paper(r"\input{main}", folder, of, runs=1)  # widths are known at once
 
 
 def need_class(of: str) -> None:
@@ -53,11 +53,13 @@ def compile_tables(parts: Sequence[Part], folder: Path) -> str:
     return compile_paper("\n".join(rf"\input{{latex/{name}}}" for name in read), folder)
 
 
-def compile_paper(body: str, folder: Path, of: str = "{article}", preamble: str = PACKAGES) -> str:
-    """The log of pdflatex, run twice. Fails where a page cannot be made."""
+def compile_paper(
+    body: str, folder: Path, of: str = "{article}", preamble: str = PACKAGES, runs: int = 2
+) -> str:
+    """The log of pdflatex, run twice for references. Fails where a page cannot be made."""
     (folder / "paper.tex").write_text(PAPER % (of, preamble, body), encoding="utf-8")
     command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "paper.tex"]
-    for _ in range(2):
+    for _ in range(runs):
         done = subprocess.run(command, cwd=folder, capture_output=True, timeout=300, check=False)
         log = done.stdout.decode("latin-1")
         assert done.returncode == 0, log[-2000:]

@@ -44,8 +44,9 @@ def write_bench(folder: Path, more: str = "") -> None:
     ]
     script.append({"text": script[0]["text"]})
     (folder / "script.jsonl").write_text("".join(json.dumps(line) + "\n" for line in script))
+    few = "" if "report:" in more else "report: {resamples: 200}\n"
     (folder / "bench.yaml").write_text(
-        "name: small\nrubric: medical-safety\ndata: [answers.csv, labels.csv]\n"
+        f"name: small\nrubric: medical-safety\ndata: [answers.csv, labels.csv]\n{few}"
         f"metrics: [{', '.join(METRICS)}]\n"
         f"judges:\n  - {{name: {JUDGE}, backend: 'scripted:{folder}/script.jsonl'}}\n{more}"
     )

@@ -204,7 +204,7 @@ def test_a_benchmark_fills_in_what_its_answers_lack() -> None:
 
 
 def test_a_few_labels_of_many_verdicts_are_read_quickly() -> None:
-    n = 50_000
+    n = 20_000
     many = pd.DataFrame({
         "item_id": [f"i{i}" for i in range(n)], "question": [f"q{i // 2}" for i in range(n)],
         "system": ["alpha", "beta"] * (n // 2), "type": ["short", "long"] * (n // 2),

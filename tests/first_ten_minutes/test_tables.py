@@ -540,9 +540,8 @@ def test_verdicts_that_unmistakably_mean_a_label_are_read_as_it(
     assert decided["judge"] == "GPT-4"
     assert decided["accuracy"]["value"] == 1
     bench = tmp_path / "bench" / "bench.yaml"
-    code, out, err = call("run", bench, "--run", tmp_path / "run", "--json")
-    assert code == 0, err
-    assert json.loads(out)["decisions"][0]["accuracy"] == decided["accuracy"]
+    again = jb.decide(jb.run(bench, tmp_path / "run"))
+    assert again.accuracy("GPT-4", decided["metric"]).value == 1
 
 
 def test_a_spelling_that_may_mean_two_labels_or_another_number_is_not_read() -> None:

@@ -408,7 +408,7 @@ def check(kind, text: str, rubric: Rubric) -> None:
     assert isinstance(reading.reason, str)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(kind=st.sampled_from(KINDS), text=replies, one=st.booleans())
 def test_no_reply_raises_or_earns_a_label_outside_the_rubric(kind, text, one) -> None:
     check(kind, text, ONE if one or kind == "result" else TWO)

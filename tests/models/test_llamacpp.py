@@ -95,14 +95,14 @@ def test_replies_do_not_depend_on_what_was_asked_before(smollm2: Path, backend: 
 
     def free(text: str, key: str, system: str = "Tell a tale.") -> Request:
         messages = (Message("system", system), Message("user", text))
-        return Request(key, messages, max_tokens=12)
+        return Request(key, messages, max_tokens=6)
 
     asked = [
         free("Of a fox.", "a"),
         free("Of a fox and a hen.", "b"),
         free("Of a fox.", "c", system="Tell a very short tale."),
         free("Of the sea.", "d"),
-        Request("e", (Message("user", "Of a fox."),), max_tokens=12),
+        Request("e", (Message("user", "Of a fox."),), max_tokens=6),
     ]
     first = {key: reply.text for key, reply in replies_of(backend, asked).items()}
     turned = {key: reply.text for key, reply in replies_of(backend, asked[::-1]).items()}
@@ -116,9 +116,9 @@ def test_several_engines_reply_as_one_does_and_read_no_further(
     smollm2: Path, backend: Backend
 ) -> None:
     def asked() -> Iterator[Request]:
-        for n in range(6):
+        for n in range(4):
             read.append(n)
-            yield ask("Count to ten. " * (n + 1), str(n), schema=None, max_tokens=4 + n)
+            yield ask("Count to ten. " * (n + 1), str(n), schema=None, max_tokens=2 + n)
 
     read: list[int] = []
     alone = {reply.key: reply.text for reply in backend.complete(asked())}
@@ -314,10 +314,10 @@ def test_texts_are_weighed_with_the_models_own_probabilities(backend: Backend) -
 def test_completions_and_targets_in_them(backend: Backend) -> None:
     weigher = weigher_of(backend, "llamacpp:")()
     asked = (Message("user", "What is the capital of France?"),)
-    draws = Draws(2, 16, 1.0, 0.9, 8, 3)
+    draws = Draws(2, 6, 1.0, 0.9, 8, 3)
     told = weigher.draw(asked, ["the city of Paris"], draws)
     expected = math.fsum(weigher.weigh([(asked, "the city of Paris")])[0].log_p)
     for one in told.drawn:
         assert one.targets[0][0] == pytest.approx(expected, abs=0.1)
-        assert len(one.log_p) == len(one.tokens) <= 16
+        assert len(one.log_p) == len(one.tokens) <= 6
     assert weigher.draw(asked, ["the city of Paris"], draws) == told

@@ -14,7 +14,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import openai
 import pytest
 from batch_server import BatchServer, Fate, last_text
 from loopback import PATIENCE, Body, cut, dropped, hanging, html, raw, status, until
@@ -441,6 +440,8 @@ def test_a_key_goes_to_no_other_host_for_results(tmp_path: Path) -> None:
 
 
 def test_the_server_of_these_tests_speaks_with_the_client_of_openai() -> None:
+    import openai  # takes seconds, and every worker collects this file
+
     with BatchServer(lambda body: "a reply") as server:
         client = openai.OpenAI(base_url=server.base_url, api_key="none")
         body = {"model": "x", "messages": [{"role": "user", "content": "hi"}]}

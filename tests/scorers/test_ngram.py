@@ -10,9 +10,6 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from nltk.corpus import wordnet
-from nltk.translate.meteor_score import single_meteor_score
-from rouge_score.rouge_scorer import RougeScorer
 from sacrebleu.metrics import BLEU, CHRF, TER
 from scipy.stats import spearmanr
 
@@ -32,11 +29,19 @@ NOTES = (
 OTHER = "Aspirin is taken by the patient."
 PLAIN = ["rouge-1", "rouge-2", "rouge-l", "bleu", "chrf", "chrf++", "ter"]
 EVERY = [*PLAIN, {"scorer": "meteor", "synonyms": False}]
+
+
+def by_rouge(name: str, text: str, refs: Sequence[str]) -> float:
+    from rouge_score.rouge_scorer import RougeScorer  # takes seconds, in every worker
+
+    return float(RougeScorer([name]).score_multi(refs, text)[name][2])
+
+
 # By the library, and several references by its own rule.
 LIBRARY = {
-    "rouge-1": lambda text, refs: RougeScorer(["rouge1"]).score_multi(refs, text)["rouge1"][2],
-    "rouge-2": lambda text, refs: RougeScorer(["rouge2"]).score_multi(refs, text)["rouge2"][2],
-    "rouge-l": lambda text, refs: RougeScorer(["rougeL"]).score_multi(refs, text)["rougeL"][2],
+    "rouge-1": lambda text, refs: by_rouge("rouge1", text, refs),
+    "rouge-2": lambda text, refs: by_rouge("rouge2", text, refs),
+    "rouge-l": lambda text, refs: by_rouge("rougeL", text, refs),
     "bleu": lambda text, refs: BLEU(effective_order=True).sentence_score(text, refs).score,
     "chrf": lambda text, refs: CHRF().sentence_score(text, refs).score,
     "chrf++": lambda text, refs: CHRF(word_order=2).sentence_score(text, refs).score,
@@ -124,6 +129,8 @@ def test_meteor_without_synonyms_is_that_of_nltk() -> None:
 
 
 def test_meteor_with_synonyms_needs_wordnet() -> None:
+    from nltk.translate.meteor_score import single_meteor_score
+
     if has_wordnet():
         words = ["The", "physician", "came"], ["The", "doctor", "came"]
         found = of("meteor", "The doctor came", "The physician came").value
@@ -138,6 +145,8 @@ def test_meteor_with_synonyms_needs_wordnet() -> None:
 
 
 def has_wordnet() -> bool:
+    from nltk.corpus import wordnet
+
     try:
         wordnet.get_version()
     except (LookupError, OSError):
