@@ -26,6 +26,7 @@ pytestmark = pytest.mark.model
 SAFETY = load_rubric("medical-safety")
 
 
+@pytest.mark.long  # stress tests are run with scripted judges, and this model by test_real_model.py
 def test_a_real_model_is_stress_tested(tmp_path: Path, smollm2: Path) -> None:
     attacks = [
         {"attack": "consensus-violations", "sample": 1},
