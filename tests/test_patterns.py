@@ -179,6 +179,11 @@ def test_no_pattern_is_slow() -> None:
     assert not slow, "\n".join(slow)
 
 
-@pytest.mark.parametrize("form", [r"\S+@\S+", r"\[[^\]]*\]", r"[ _]*\Z", r"^\s*#", r"\w*x\w*y"])
+SLOW = [r"\[[^\]]*\]", r"[ _]*\Z", r"^\s*#", r"\w*x\w*y"]
+
+
+@pytest.mark.parametrize(
+    "form", [r"\S+@\S+", *(pytest.param(form, marks=pytest.mark.long) for form in SLOW)]
+)
 def test_a_slow_pattern_is_found(form: str) -> None:
     assert next(slow_texts(re.compile(form, re.MULTILINE), "search"))

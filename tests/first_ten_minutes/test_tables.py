@@ -201,10 +201,8 @@ def test_tables_become_a_decision_in_one_command_and_files_in_another(
     assert {judge for judge, _ in decided} == judges
     study = jb.study(*tables) if len(tables) == 2 else jb.study(tables[0])
     assert set(study.makers) == people
-    bench = tmp_path / "bench" / "bench.yaml"
-    code, out, err = call("run", bench, "--run", tmp_path / "run", "--json")
-    assert code == 0, err
-    again = {(d["judge"], d["metric"]): d["outcome"] for d in json.loads(out)["decisions"]}
+    run = jb.run(tmp_path / "bench" / "bench.yaml", tmp_path / "run")
+    again = {(d["judge"], d["metric"]): d["outcome"] for d in jb.decide(run).records()["decisions"]}
     assert again == decided
 
 

@@ -100,7 +100,7 @@ def is_imported_or_refused(path: Path, judge: str | None = None) -> bool:
 
 
 @pytest.mark.parametrize("name", NAMES)
-@fuzzed(0.3)
+@fuzzed(0.2)
 @given(draw=st.data(), judge=st.sampled_from([None, "judge"]))
 def test_a_changed_file_is_imported_or_refused(
     name: str, draw: st.DataObject, judge: str | None
