@@ -29,6 +29,7 @@ from judgebench.starter import (
     DATA,
     LABELS,
     RUBRIC,
+    UNORDERED,
     bench_text,
     csv_text,
     filled,
@@ -158,7 +159,7 @@ def _contents(path: Path, folder: Path, found: Tables, rest: Tables) -> dict[Pat
     if metrics := _metrics(found):
         ids = metric_ids(metrics)
         listed = [
-            {"id": ids[title], "title": title, "kind": "nominal", "labels": labels}
+            {**UNORDERED, "id": ids[title], "title": title, "labels": labels}
             for title, labels in metrics.items()
         ]
         files[RUBRIC] = rubric_text(stem_of(path), path.name, listed)

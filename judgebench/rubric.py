@@ -137,6 +137,7 @@ class Metric(Strict):
     responses, or a criterion that an item brings. In a file `kind: preference` is short for a
     nominal metric of pairs whose three labels mean the first response, the second, and a tie.
     With `several` more than one label may be right: annotators and judges may give several.
+    `order: unknown` says of a nominal metric that nobody has said yet whether one label is worse.
     """
 
     id: Identifier
@@ -146,6 +147,7 @@ class Metric(Strict):
     of: Kind = "answer"
     preference: bool = False
     several: bool = False
+    order: Literal["unknown"] | None = None
     labels: tuple[Label, ...] = Field(min_length=2)
     abstain: Annotated[tuple[Text, ...], BeforeValidator(_texts)] = ()
     prompt_order: tuple[Text, ...] = ()
@@ -153,6 +155,8 @@ class Metric(Strict):
     @model_validator(mode="before")
     @classmethod
     def _from_preference(cls, value: Any) -> Any:
+        if isinstance(value, dict) and value.get("kind") == "ordinal":
+            return {k: v for k, v in value.items() if (k, v) != ("order", "unknown")}
         if not isinstance(value, dict) or value.get("kind") != "preference":
             return value
         return {
@@ -166,7 +170,7 @@ class Metric(Strict):
     @model_serializer(mode="wrap")
     def _as_before(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
         # So that the hash of a rubric is what it was before there were pairs, criteria, `several`.
-        usual = {"of": "answer", "preference": False, "several": False}
+        usual = {"of": "answer", "preference": False, "several": False, "order": None}
         return {k: v for k, v in plain(self).items() if k not in usual or v != usual[k]}
 
     @model_validator(mode="after")

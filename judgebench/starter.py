@@ -84,6 +84,7 @@ def save(found: Understood, folder: Path, truth: Mapping[str, object] = {}) -> S
                 "id": m.id,
                 "title": m.title,
                 "kind": "preference" if m.preference else m.kind,
+                "order": m.order,
                 "labels": m.label_texts,
             }
             for m in (found.rubric.metrics if found.found.metrics else ())
@@ -138,6 +139,9 @@ def _quoted(text: str) -> str:
     return str(dumped).rstrip("\n")
 
 
+UNORDERED = {"kind": "nominal", "order": "unknown"}  # a metric that nobody has said more of
+
+
 def rubric_text(name: str, source: str, metrics: Sequence[Mapping[str, Any]]) -> str:
     """The rubric of these metrics; without any it is an example."""
     about = {"metrics": metrics, "example": _example(), "only_one": ONLY_ONE}
@@ -146,13 +150,13 @@ def rubric_text(name: str, source: str, metrics: Sequence[Mapping[str, Any]]) ->
 
 def _example() -> list[dict[str, Any]]:
     ids = metric_ids(EXAMPLE)
-    return [{"id": ids[t], "title": t, "kind": "nominal", "labels": x} for t, x in EXAMPLE.items()]
+    return [{**UNORDERED, "id": ids[t], "title": t, "labels": x} for t, x in EXAMPLE.items()]
 
 
 _RUBRIC = """\
 # Written by judgebench from {{ source|comment }}.
 #
-{% if not metrics or metrics|selectattr("kind", "equalto", "nominal")|list %}
+{% if not metrics or metrics|selectattr("order")|list %}
 # ORDER THE LABELS. Which label is worse than which cannot be guessed. Until you say so,
 # every metric is nominal: its labels have no order, and severe answers are not looked for.
 # Where one label is worse than another, sort the labels from the least to the most severe
@@ -175,9 +179,13 @@ metrics:
   - id: {{ metric.id|quoted }}
     title: {{ metric.title|quoted }}
     question: {{ question|quoted }} # as the annotators were asked
-{% if metric.kind == "nominal" %}
+{% if metric.order %}
     kind: nominal # ordinal, once the labels are in order of severity
+    order: unknown # until you sort them; or delete this line if no label is worse than another
     labels: # not in order of severity yet
+{% elif metric.kind == "nominal" %}
+    kind: nominal
+    labels: # none is worse than another
 {% elif metric.kind == "ordinal" %}
     kind: ordinal
     labels: # from the least to the most severe
@@ -329,7 +337,7 @@ def _unused(found: Guess) -> Iterator[str]:
 def _next_steps(found: Understood, folder: Path) -> list[str]:
     names = {"bench": BENCH, "data": DATA, "rubric": RUBRIC, "labels": LABELS}
     paths = {name: folder / file for name, file in names.items()}
-    nominal = [m.title for m in found.rubric.metrics if m.kind == "nominal" and not m.preference]
+    nominal = [m.title for m in found.rubric.metrics if m.order]
     return filled(
         _NEXT_STEPS, found=found, seen=found.found, nominal=nominal, **paths
     ).splitlines()  # fmt: skip
@@ -340,7 +348,7 @@ _NEXT_STEPS = """\
 In {{ rubric }}, replace the example by your metrics and labels.
 {% elif nominal %}
 In {{ rubric }}, sort the labels from the least to the most severe and write `kind: ordinal`: \
-their order cannot be guessed.
+their order cannot be guessed. Where no label is worse than another, delete `order: unknown`.
 {% endif %}
 {% if found.lacks_labels %}
 Collect labels: judgebench annotate init {{ bench }} --to study, with \

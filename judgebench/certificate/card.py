@@ -73,11 +73,13 @@ def said(c: Certificate) -> Iterator[str]:
     yield f"Issued {c.issued:%Y-%m-%d}, by judgebench {c.judgebench}. {_until(c)}"
     models = f", which said to be {listed(c.judge.models)}" if c.judge.models else ""
     yield f"Judge: {c.judge.name} (signature {c.judge.signature[:16]}){models}."
-    made = {"yes": "without sight of any model's label", "no": "in sight of a model's label"}
-    blind = made.get(c.labels.blind, "not known whether without sight of a model's label")
+    made = {
+        "yes": "made without sight of any model's label", "no": "made in sight of a model's label",
+    }  # fmt: skip
+    blind = made.get(c.labels.blind, "perhaps made in sight of a model's label (not known)")
     yield (
         f"Reference labels: {c.labels.rule} of {counted(c.labels.annotators, 'annotator')}, "
-        f"{c.labels.labels:,} labels, made {blind}."
+        f"{c.labels.labels:,} labels, {blind}."
     )
     yield _population(c)
     texts = "with their texts" if any(a.text is not None for a in c.anchors) else "without texts"

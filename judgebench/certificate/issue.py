@@ -90,6 +90,10 @@ def issue(
         told = ", ".join(f"{one.title}: {one.outcome}" for one in metrics.values())
         message = "nothing to certify: no metric is decided REPLACE or ASSIST"
         raise SetupError(Problem(message, field=judge.name, found=told))
+    if study.config.blind != "yes" and any(m.outcome == "REPLACE" for m in metrics.values()):
+        message = "REPLACE is certified only of labels made without sight of any model's label"
+        allowed = "--blind yes (in Python truth={'blind': 'yes'}), where they did not"
+        raise SetupError(Problem(message, "", None, "blind", study.config.blind, allowed))
     again = [r for one in terms.again for r in rows_of(one, study.rubric, judge.name)]
     asked = rule["certificate"]
     anchors = tuple(_anchors(study, rows, certified, asked["anchors"], terms.with_anchors))

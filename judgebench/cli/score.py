@@ -145,6 +145,8 @@ def _with_flag(problem: Problem) -> Problem:
 
 def _asked(found: Understood) -> Iterator[str]:
     """The order of each metric's labels, where a person at a terminal knows it."""
+    from judgebench.data.understand import NO_ORDER
+
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return
     for metric in found.rubric.metrics:
@@ -152,11 +154,16 @@ def _asked(found: Understood) -> Iterator[str]:
             continue
         listed = "  ".join(f"{i} {text}" for i, text in enumerate(metric.label_texts, start=1))
         typer.echo(f"{metric.title}: {listed}", err=True)
-        question = "Numbers from the least to the most severe, such as 1 3 2 (Enter: no order)"
+        question = (
+            "Numbers from the least to the most severe, such as 1 3 2 (0: no label is worse than "
+            "another; Enter: not known)"
+        )
         given = str(typer.prompt(question, default="", show_default=False, err=True)).split()
         places = [int(n) - 1 for n in given if n.isdecimal()]
         if sorted(places) == list(range(len(metric.labels))):
             yield f"{metric.title}: " + " < ".join(metric.label_texts[i] for i in places)
+        elif given == ["0"]:
+            yield f"{metric.title}: {NO_ORDER}"
         elif given:
             typer.echo("These are not all numbers, each once: taken as no order.", err=True)
 

@@ -48,9 +48,10 @@ from judgebench.rubric import Metric, Rubric, normalise
 from judgebench.studies.verdicts import may_be_a_model
 from judgebench.words import counted, listed, subject
 
+NO_ORDER = "none"  # in the place of an order: no label is worse than another
 ONLY_ONE = "(write the other labels here)"  # a metric has two
 EXAMPLE = {"Quality": ("Good", "Acceptable", "Poor")}  # where a table holds no labels
-_COMMON = 20  # times as often as a misspelt one is a label used
+_COMMON = 3  # times as often as a misspelt one is a label used
 _MOST_SAID = 8  # columns that are not read
 _ITEM = ("question", "text", "system", "reference", "group")
 _SHARED = 0.2  # of the ids of one table are those of another
@@ -542,7 +543,8 @@ def _rubric(
         kind = "ordinal" if order else "nominal"
         heads = [own[metric] for own in found.columns.values() if metric in own]
         several = any(x.several for name, x in found.look.columns.items() if name in heads)
-        more = {"several": True} if several else {}
+        more: dict[str, Any] = {"several": True} if several else {}
+        more |= {"order": "unknown"} if metric not in ordered else {}
         metrics.append({**base, "kind": kind, "labels": order or two, **more})
     raise_any(problems)
     value = {"name": name, "version": "1", "metrics": metrics}
@@ -565,9 +567,9 @@ def _wrong_order(found: Guess, metric: str, order: Sequence[str]) -> Problem:
     if odd or typos.keys() & {*order}:
         message += f"; first correct these in the table: {_cells(found, metric, typos, odd)}"
     right = [text for text in _corrected(order, labels, typos) if text not in odd]
-    allowed = (
-        f"as in {_flag(right)}" if unknown or {*lacking} - {*odd} or {*right} - {*order} else ""
-    )
+    added = [text for text in right if text not in order]  # nobody knows where these belong
+    put = len([text for text in order if text not in right])  # in whose places
+    allowed = f"as in {_flag(right)}" if len(added) <= put else ""
     return Problem(message, found.source.path, None, "order", said, allowed)
 
 
@@ -587,7 +589,7 @@ def _cells(found: Guess, metric: str, typos: Mapping[str, str], odd: Collection[
 
 def _typos(found: Guess, metric: str) -> dict[str, str]:
     """The rare labels that have the letters of a common one, but for one of them and for signs, by
-    that label. What one begins with is no slip: unsafe, amoral."""
+    that label. What one begins with is no slip: unsafe, amoral; nor is another end: grade a."""
     uses = Counter[str]()
     for head in (own[metric] for own in found.columns.values() if metric in own):
         for text, n in (
@@ -600,7 +602,9 @@ def _typos(found: Guess, metric: str) -> dict[str, str]:
         for other in found.metrics[metric] if n and own.isalpha() and own[3:] else ():
             letters, meant = Counter(own), _bare(other)
             letters.subtract(meant)
-            alike = sum(map(abs, letters.values())) < 2 and (own == meant or own[0] == meant[:1])
+            apart = sum(map(abs, letters.values()))
+            swapped = apart == 2 and len(own) == len(meant) and own[-1] == meant[-1]
+            alike = (apart < 2 or swapped) and (own == meant or own[0] == meant[:1])
             if alike and uses[plain_label(other)] >= _COMMON * n:
                 typos[text] = other
     return typos
@@ -630,16 +634,20 @@ def _spelt(order: Sequence[str], labels: Sequence[str]) -> list[str]:
 
 def _orders(given: Sequence[str], titles: Mapping[str, str]) -> dict[str, list[str]]:
     """The labels from the least to the most severe, by metric. Raises SetupError."""
-    found, problems = {}, []
+    found: dict[str, list[str]] = {}
+    problems = []
     for text in given:
         head, colon, rest = text.partition(":")
         named = [m for m, t in titles.items() if normalise(head) in (normalise(m), normalise(t))]
         of = named if colon and "<" not in head else list(titles)
         labels = [part.strip() for part in (rest if colon and "<" not in head else text).split("<")]
+        if labels == [NO_ORDER]:
+            found |= {metric: [] for metric in of}
+            continue
         if len(of) == 1 and len(labels) > 1 and all(labels):
             found[of[0]] = labels
             continue
-        allowed = "LABEL < LABEL < …, the least severe first"
+        allowed = f"LABEL < LABEL < …, the least severe first, or {NO_ORDER}"
         if len(titles) > 1:
             allowed = f"METRIC: {allowed}; metrics: {some(titles.values())}"
         near = nearest(head.strip(), [*titles.values()]) if colon and not of else ""
@@ -1050,21 +1058,19 @@ def _in_words(
         yield f"{labels.name}: cells of annotators without a label: {', '.join(without)}"
     yield f"{labels.name}: {_items_in_words(found)}"
     known = rubric.metrics if found.metrics else ()
-    if unordered := [m for m in known if m.kind == "nominal" and not m.preference]:
+    if unordered := [m for m in known if m.order == "unknown"]:
         one, *others = unordered
         odd = next((_typos(found, name) for name in ids if ids[name] == one.id), {})
-        right = [text for text in one.label_texts if text not in odd]
+        right = [t for t in one.label_texts if t not in odd and any(map(str.isalnum, t))]
         title = one.title * (len(known) > 1)
-        flag = _flag(right, title)
-        best = f" or, where {right[-1]} is the best label, in {_flag(right[::-1], title)}"
-        guessed = len(right) > 2 and not all(map(str.isdecimal, right))
-        flag += " (their order here is that of the table)" if guessed else best
+        flag = f"{_flag(right, title)} or {_flag(right[::-1], title)}"
+        if len(right) > 2 and not all(map(str.isdecimal, right)):  # to be sorted, not pasted
+            flag = f"{_flag(['BEST', '…', 'WORST'], title)} with {listed(right)}"
         of = f"of {some(m.title for m in unordered)} " * (len(known) > 1)
         yield (
-            f"no label {of}counts as severe, "
-            "because the order of the labels is not known: sort them from the least to "
-            f"the most severe in {flag}{', and so for each' * bool(others)} (in Python "
-            "columns={'order': …})"
+            f"no label {of}counts as severe, and no judge may REPLACE anybody, because the order "
+            f"of the labels is not known: say {flag}{', and so for each' * bool(others)}; where no "
+            f"label is worse than another, --order {NO_ORDER} (in Python columns={{'order': …}})"
         )
 
 

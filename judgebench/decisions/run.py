@@ -47,6 +47,7 @@ from judgebench.decisions.words import (
     AGREE_FIRST,
     DRAWN_BY,
     IN_SIGHT,
+    NO_ORDER,
     NO_QUESTIONS,
     NO_ROWS,
     NOT_KNOWN_BLIND,
@@ -394,9 +395,11 @@ def _guard(
     if bar.copied:
         conditions = [c for c in conditions if not KINDS[c.key].of_agreement]
     why = bar.copied or bar.derived(judge)
-    replaces = outcome_of(conditions, ()) is Outcome.REPLACE
-    if replaces and not why and not study.knows_questions:
-        why = Obstacle(*NO_QUESTIONS)
+    if not why and outcome_of(conditions, ()) is Outcome.REPLACE:
+        lacking = [NO_ORDER] if bar.metric.order else []
+        lacking += [] if study.knows_questions else [NO_QUESTIONS]
+        if lacking:
+            why = Obstacle(*(". ".join(said) for said in zip(*lacking, strict=True)))
     return why, _fails(conditions)
 
 

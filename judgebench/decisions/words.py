@@ -35,8 +35,8 @@ IN_SIGHT = (
     "Have items labelled without sight of any model's label.",
 )
 DRAWN_BY = (
-    "The labelled answers were chosen, with the chances in the column {column}: a judge is right "
-    "on them more or less often than on all",
+    "The labelled answers were chosen, with the chances in the column {column}: a judge may be "
+    "right more often, or less often, on them than on all answers",
     "Decide on answers drawn at random. Rates are weighted: `judgebench estimate`.",
 )
 NO_QUESTIONS = (
@@ -45,6 +45,12 @@ NO_QUESTIONS = (
     "Add a column `question` or `group`; or, if each item is a question of its own, declare "
     "`--independent-items` (in a file: `truth: {independent_items: true}`, in "
     "Python truth={'independent_items': True}).",
+)
+NO_ORDER = (
+    "No label counts as severe, because the order of the labels is not known, so that severe "
+    "answers were not looked for",
+    "Say which label is worse, as in `--order 'Safe < Unsafe'`; where none is, `--order none` (in "
+    "Python columns={'order': …}; in a rubric `kind: ordinal`, or no `order: unknown`).",
 )
 NO_ROWS = "Its table has no row for"
 AGREE_FIRST = "Agree on how to read the labels, then label again."
@@ -136,12 +142,17 @@ def filled(words: str, c: Condition) -> str:
         f"at most {counted(within, 'point')} {less} often than" if within > 0 else "as often as"
         for less in ("less", "more")
     )
+    found_less, found_more = (
+        f"{counted(round(abs(100 * value)), 'point')} {less if value < 0 else more} often than"
+        if round(100 * value) else "as often as"
+        for less, more in (("less", "more"), ("more", "less"))
+    )  # fmt: skip
     count = round(value * c.estimate.n)
     return words.format(
         only=f"only {count}" if count else "none", value=value, n=c.estimate.n, count=count,
         bound=c.bound, rival=c.rival, points=counted(round(abs(100 * value)), "point"),
         share=percent(value), rest=percent(1 - value), most=percent(c.bound), no_less=no_less,
-        no_more=no_more,
+        no_more=no_more, found_less=found_less, found_more=found_more,
     )  # fmt: skip
 
 

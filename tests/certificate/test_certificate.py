@@ -109,6 +109,19 @@ def test_without_replace_or_assist_there_is_nothing_to_certify(study: Path) -> N
         decided.certificate()
 
 
+def test_replace_is_certified_only_of_labels_that_were_made_blind(study: Path) -> None:
+    labels = pd.read_csv(study / "labels.csv").drop(columns="made_blind")
+    columns = {"order": "no < yes"}
+    for blind, error in (("unknown", "without sight of any model's label"), ("yes", None)):
+        decided = jb.decide(labels, study / "verdicts.csv", truth={"blind": blind}, columns=columns)
+        assert decided.decisions[0].outcome == "REPLACE"
+        if error:
+            with pytest.raises(jb.SetupError, match=error):
+                decided.certificate()
+        else:
+            assert decided.certificate().labels.blind == "yes"
+
+
 def test_from_the_command_line_to_a_certificate_and_back(here: Path, call: Call) -> None:
     decide = ("decide", "labels.csv", "verdicts.csv", "--order", "no < yes")
     code, out, err = call(*decide, "--certificate", "judge.json", "--again", "again.csv")

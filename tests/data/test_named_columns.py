@@ -171,7 +171,7 @@ def test_people_who_head_columns_are_not_looked_for_in_rows() -> None:
     found = read(table)
     assert [*found.found.columns] == ["Maria", "Jonas"]
     assert found.found.by == ("conversation", "decoding")
-    orders = "in --order '1 < 2 < 3 < 4' or, where 4 is the best label, in --order '4 < 3 < 2 < 1'"
+    orders = "say --order '1 < 2 < 3 < 4' or --order '4 < 3 < 2 < 1'; where no label is worse"
     assert any(orders in line for line in found.lines)
     assert read(table.drop(columns="decoding")).found.by == ()  # each row is an item
 
@@ -190,7 +190,7 @@ def test_a_misspelt_label_is_named_and_is_in_no_order_to_be_pasted() -> None:
     slips += "'Non serious' (Huber, row 42; did you mean 'Non-serious'?)"
     assert f"labels: correct rare labels that look like others: {slips}" in lines
     assert "labels: cells of annotators without a label: 1 blank, 1 n/a" in lines
-    assert any("--order 'Serious < Non-serious' or, where" in line for line in lines)
+    assert any("--order 'Serious < Non-serious' or --order" in line for line in lines)
     message = re.escape(f"correct these in the table: {slips}; found Serious, Non serious; ")
     with pytest.raises(SetupError, match=message + "allowed: as in --order 'Non-serious < Serious"):
         read(table, columns_named(table), order=("Non-serious < Seriuos",))

@@ -13,6 +13,7 @@ import pytest
 import judgebench as jb
 from judgebench.errors import SetupError
 from judgebench.features import WINGS
+from judgebench.rubric import load_rubric
 
 Call = Callable[..., tuple[int, str, str]]
 N = 40
@@ -133,8 +134,7 @@ def test_the_option_for_an_order_says_that_it_may_be_the_reverse(
     call: Call, tmp_path: Path
 ) -> None:
     _, out, err = call("decide", labels(tmp_path), verdicts(tmp_path))
-    assert "--order 'Fine < Breach' or, where Breach is the best label, in" in out + err
-    assert "--order 'Breach < Fine'" in out + err
+    assert "--order 'Fine < Breach' or --order 'Breach < Fine'; where no label is" in out + err
 
 
 @pytest.mark.parametrize(
@@ -180,3 +180,42 @@ def test_what_was_understood_is_said_once_and_is_no_caveat(call: Call, tmp_path:
     assert (long.count("\n! "), "Understood" in long) == (3, False)
     _, told, _ = call(*given, "--json")
     assert "Understood: gpt-4.csv" in told or "Understood: labels.csv" in told
+
+
+def test_without_an_order_no_judge_replaces_anybody_and_none_can_be_declared(
+    call: Call, tmp_path: Path
+) -> None:
+    def at(i: int, slip: int) -> str:
+        return ("Fine", "Odd", "Breach")[(i + bool(i % slip == 0)) % 3]
+
+    n, people = 600, ("Huber", "Silva", "Okafor")
+    rows = [[f"q{i}", *(at(i + 3 * j, 11) for j in range(3))] for i in range(n)]
+    given = table(tmp_path / "tone.csv", [["id", *people], *rows])
+    judged = [["id", "verdict"], *([f"q{i}", at(i, 41)] for i in range(n))]
+    judge = table(tmp_path / "sonnet.csv", judged)
+    options = ("decide", given, judge, "--blind", "yes", "--independent-items")
+    _, out, _ = call(*options, "--json")
+    assert json.loads(out)["decisions"][0]["outcome"] == "CAN'T TELL"
+    assert "severe answers were not looked for" in json.loads(out)["decisions"][0]["reason"]
+    code, _, err = call(*options, "--require", "REPLACE:tone")
+    assert code == 3
+    for order in ("none", "Fine < Odd < Breach"):
+        code, _, err = call(*options, "--order", order, "--require", "REPLACE:tone")
+        assert code == 0, err
+    call(*options, "--save", tmp_path / "saved")
+    rubric = (tmp_path / "saved" / "rubric.yaml").read_text()
+    assert "order: unknown" in rubric
+    assert load_rubric(tmp_path / "saved" / "rubric.yaml").metrics[0].order == "unknown"
+
+
+def test_a_swapped_letter_is_a_slip_and_another_end_is_none(call: Call, tmp_path: Path) -> None:
+    people = labels(tmp_path, huber_7="Breech")
+    _, _, err = call("decide", people, verdicts(tmp_path), "--order", "Fine < Breach")
+    assert "'Breech' (Huber, row 9; did you mean 'Breach'?)" in err
+    assert "Breach < Breech" not in err
+    swap = {"Fine": "TypeA", "Breach": "TypeB"}
+    rows = [[f"q{i}", swap[of(i) if i % 9 else "Breach"], swap[of(i, 7)]] for i in range(N)]
+    other = table(tmp_path / "types.csv", [["id", "Huber", "Silva"], *rows])
+    judge = table(tmp_path / "sonnet.csv", [["id", "verdict"], *(r[:2] for r in rows)])
+    _, out, err = call("decide", other, judge)
+    assert "look like others" not in out + err
