@@ -81,11 +81,11 @@ def reference_labels(study: Study) -> str:
     rules: dict[str, list[Metric]] = {}
     for metric in study.rubric.metrics:
         rules.setdefault(config.in_words(metric), []).append(metric)
-    words = "; ".join(
-        f"{config.in_words(of[0], '', _tied(study, of))} ({listed([m.title for m in of])})"
+    words = (
+        f"{listed([m.title for m in of])}: {config.in_words(of[0], '', _tied(study, of))}."
         for of in rules.values()
     )
-    said = f"Reference labels by {who}: {words}."
+    said = f"Reference labels by {who}. {' '.join(words)}"
     if len(rules) == 1:
         tied = _tied(study, study.rubric.metrics)
         said = f"Reference labels: {config.in_words(study.rubric.metrics[0], who, tied)}."

@@ -171,7 +171,7 @@ def _uncertainty(conditions: Sequence[Condition]) -> str:
         weakest = [min(same, key=lambda c: c.bound) for same in alike.values()]
         said = [filled(KINDS[c.key].open, c) for c in weakest]
         if len(said) > _MOST_OPEN:
-            said[_MOST_OPEN - 1 :] = [f"meets {len(said) - _MOST_OPEN + 1} more requirements"]
+            said[_MOST_OPEN - 1 :] = [f"meets {len(said) - _MOST_OPEN + 1} other requirements"]
         clauses = _clauses(said)
         few = "there is too little data to tell whether the judge"
         if all(map(_looks_met, others)):

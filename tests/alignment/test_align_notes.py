@@ -117,9 +117,9 @@ def test_several_rules_name_their_metrics() -> None:
     human = [*labels({"ann": "ab", "bob": "ab"}), *labels({"ann": "xy", "bob": "xy"}, "kind")]
     found = align("x", two, items, human, [], resampling=FEW)
     assert found.compared[0] == (
-        "2 answers and 8 human labels. Reference labels by ann and bob: the median; ties go to the "
-        "more severe label (Harm); the majority; ties leave an item without a reference label "
-        "(Kind)."
+        "2 answers and 8 human labels. Reference labels by ann and bob. Harm: the median; ties go "
+        "to the more severe label. Kind: the majority; ties leave an item without a reference "
+        "label."
     )
 
 

@@ -102,10 +102,10 @@ def test_of_many_open_requirements_two_are_said_and_the_numbers_tell_all() -> No
     e = Estimate(0.1, 0.0, 0.2, "m", 20)
     conditions = [Condition(key, "t", UNCLEAR, e, 0.05, False) for key in keys]
     told, numbers = reason_for(Outcome.CANT_TELL, conditions, ())
-    assert told.endswith(", and meets 2 more requirements.")
+    assert told.endswith(", and meets 2 other requirements.")
     assert numbers.count("required") == len(keys)
     three, _ = reason_for(Outcome.CANT_TELL, conditions[:3], ())
-    assert "more requirements" not in three
+    assert "other requirements" not in three
 
 
 def test_differences_carry_a_sign() -> None:
