@@ -97,7 +97,7 @@ def _stacked_bar(axes: Any, y: int, shares: list[tuple[str, float]]) -> None:
         depth = k / max(1, len(shares) - 1)
         colour = colormaps["Blues"](0.18 + 0.72 * depth)  # from light to dark
         axes.barh(y, share, 0.74, left=left, color=colour, edgecolor="white")
-        text = f"{label} {100 * share:.0f}\u00a0%"
+        text = f"{label}: {100 * share:.0f}\u00a0%"
         inside = wrapped(text, max(4, int(share * 66)))
         longest = max(len(line) for line in inside.split("\n"))
         if share and inside.count("\n") < 2 and longest <= share * 70:

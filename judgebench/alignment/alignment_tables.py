@@ -11,7 +11,7 @@ from math import inf
 
 from judgebench.alignment.alignment import Alignment, JudgeSummary
 from judgebench.alignment.annotators import AGREEMENT_STATISTICS
-from judgebench.alignment.comparisons import ALL_TIE, EVERY_METRIC
+from judgebench.alignment.comparisons import ALL_TIE
 from judgebench.alignment.probabilities import (
     DISTRIBUTION_STATISTICS,
     TEMPERATURE_SCORES,
@@ -26,7 +26,7 @@ from judgebench.alignment.statistics import (
 )
 from judgebench.records import TRAINED_ON, Estimate, Status
 from judgebench.results.layout import Content, Contents, Keys, Layout, Line
-from judgebench.results.rows import NOT_COMPUTED, Row
+from judgebench.results.rows import Row
 from judgebench.results.tables import DASH, Cell, Table, format_number, p_cell
 from judgebench.rubric import Metric
 from judgebench.stats.means import mean_and_sd
@@ -417,7 +417,7 @@ def ceiling_table(a: Alignment, declared: Declared) -> Table:
 
 
 def agreement_table(a: Alignment) -> Table:
-    """The agreement of all annotators: metrics down, statistics across, pooled last.
+    """The agreement of all annotators: metrics down, statistics across.
 
     Statistics of people who rated the same items have a column only where there is any such.
     """
@@ -444,20 +444,11 @@ def pairs_tables(a: Alignment) -> Iterator[Table]:
 
 
 def _agreed(a: Alignment, layout: Layout, across: Sequence[tuple[str, Keys]]) -> Table:
-    """A table of agreement; the metric "all" has only shares, which alone can be pooled."""
+    """A table of agreement, of each metric that has any."""
     whose = {keys["who"] for _, keys in across}
     measured = {r.metric for r in a.results.select("agreement") if r["who"] in whose}
     lines = [line for line in _lines(a) if line[1]["metric"] in measured]
-    if EVERY_METRIC in measured and len(a.rubric.metrics) > 1:
-        lines.append((("All metrics pooled",), {"metric": EVERY_METRIC}))
-
-    def cell(keys: Keys) -> Content:
-        found = a.results.find(analysis="agreement", **keys)
-        if found is NOT_COMPUTED and keys["metric"] == EVERY_METRIC:
-            found = replace(found, reason="labels of different metrics are not pooled")
-        return found
-
-    return layout.crossed(lines, across, cell)
+    return layout.crossed(lines, across, lambda keys: a.results.find(analysis="agreement", **keys))
 
 
 def annotator_labels_table(a: Alignment) -> Table:

@@ -96,7 +96,8 @@ def demo(
     run: RunOption = None,
     output: Output = ONE_SCREEN,
 ) -> None:
-    """Judge a synthetic set with a small embedded model, which takes about two minutes.
+    """Judge a synthetic set with a small embedded model, which takes about two minutes on two
+    free cores.
 
     Needs the extra `embedded`, and downloads the weights (92 MB) once.
     """

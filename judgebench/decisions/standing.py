@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import compress
 
+from judgebench.decisions.conditions import NO_SEVERE
 from judgebench.decisions.held import NOT_ASKED
 from judgebench.decisions.result import (
     AT_SEVERE,
@@ -89,9 +90,10 @@ def next_step(decisions: Decisions, d: Decision) -> str:
 
 
 def answer(decisions: Decisions) -> str:
-    """Say whether the judges can replace the annotators, in a sentence for each outcome: `Yes:
-    gpt-4 on Tone. No: 7 of the 8 decisions.`"""
-    made = decisions.decisions
+    """Say whether the judges can replace the annotators, in a sentence for each outcome: `Yes: for
+    gpt-4 on Tone. No: for 7 of the 8 decisions.`"""
+    if not (made := decisions.decisions):
+        return ""
     words = {o: _IF_BLIND if _if_blind(made, o) else word for o, word in _WORDS.items()}
     if len(made) == 1:
         return f"{words[made[0].outcome]}. {made[0].reason}"
@@ -101,7 +103,13 @@ def answer(decisions: Decisions) -> str:
     judges, metrics = ({getattr(d, about) for d in made} for about in ("judge", "metric"))
     who = [f"for {_all_of(len(judges))} judges"] * (len(judges) > 1)
     where = [f"on {_all_of(len(metrics))} metrics"] * (len(metrics) > 1)
-    return f"{alone}: {' '.join((*who, *where))}." if alone else " ".join(said)
+    if not alone:
+        return " ".join(said)
+    same, more = len({d.reason for d in made}) == 1, made[0].more
+    found_on = ""
+    if more and not same:
+        found_on = f", with {counted(decisions.n_answers, more.of, SEVERAL[more.of])}"
+    return f"{alone}: {' '.join((*who, *where))}{found_on}. {made[0].reason * same}".rstrip()
 
 
 def _all_of(n: int) -> str:
@@ -113,15 +121,16 @@ def _if_blind(made: Sequence[Decision], outcome: Outcome) -> bool:
 
 
 def _which(decisions: Decisions, same: Sequence[Decision]) -> str:
-    """`gpt-4 on Tone and mini on Bias`; judges or metrics alone where there is one of the other;
-    their number where they are more than a few."""
+    """`for gpt-4 on Tone and mini on Bias`; judges or metrics alone where there is one of the
+    other; their number where they are more than a few."""
     made = decisions.decisions
     several = [len({getattr(d, about) for d in made}) > 1 for about in ("judge", "metric")]
+    before = "for" if several[0] else "on"
     if len(same) > _MOST_NAMED:
         what = "decisions" if all(several) else "judges" if several[0] else "metrics"
-        return f"{len(same)} of the {len(made)} {what}"
+        return f"{before} {len(same)} of the {len(made)} {what}"
     pairs = ((d.judge, decisions.titles[d.metric]) for d in same)
-    return listed([" on ".join(compress(pair, several)) for pair in pairs])
+    return f"{before} {listed([' on '.join(compress(pair, several)) for pair in pairs])}"
 
 
 def _label_more(more: MoreData | None) -> str:
@@ -132,6 +141,8 @@ def _label_more(more: MoreData | None) -> str:
         return f"Have the judge label the {others} that have human labels{then}."
     if more is None or more.items is None:
         reason = (more.reason if more else "") or NO_REASON
+        if reason.endswith(NO_SEVERE):
+            return "Have severe answers labelled: none of those with human labels is severe."
         return f"{reason[:1].upper()}{reason[1:].rstrip('. ')}."
     severe = "" if more.severe is None else f", {more.severe:,} of them severe"
     then = f", most often {more.towards.value}" if more.towards else ""
@@ -153,8 +164,8 @@ def _as_filter(decisions: Decisions, d: Decision) -> str:
         which = next((_above(c.signal, c.choice) for c in same if c.choice), which)
     sent, missed = expected.get("sent", ""), expected.get("missed", "")
     return (
-        f"Use it as a filter: people read {which}, about {sent} of new answers, which misses "
-        f"{missed} of the severe ones."
+        f"Use it as a filter: people read {which}, about {sent} of new answers, and about {missed} "
+        "of the severe ones are missed."
     )
 
 

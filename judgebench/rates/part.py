@@ -287,9 +287,9 @@ def _in_words(r: Rates) -> Iterator[str]:
         if not given or not saved:
             continue
         n = given[0].estimate.value or 0.0
-        worth = listed([f"{n + more:,.0f} ({of})" for of, more in saved])
+        worth = listed([f"the rate of {of} as precisely as {n + x:,.0f}" for of, x in saved])
         who = "of all judges together" if judge == COMBINED else f"of {judge}"
         yield (
-            f"{title}: with the verdicts {who}, {n:,.0f} human labels estimate rates as precisely "
-            f"as {worth} without them."
+            f"{title}: {n:,.0f} human labels and the verdicts {who} estimate {worth} human labels "
+            "alone."
         )

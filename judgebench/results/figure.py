@@ -122,9 +122,14 @@ def draw_heat_map(heat: HeatMap) -> Any:
     across = ", ".join(words for kind, words in _KINDS.items() if kind in kinds)
     down = ", ".join(table.columns[: table.stubs])
     grid_ticks(axes, [table.columns[j] for j in places], rows, (across, down))
-    title = f"{heat.title}. {DASH} means undefined"
+    title = heat.title + _undefined(". ", (e for row in grid for e in row))
     axes.set_title(wrapped(title, max(30, 15 * len(places))), loc="left", fontsize=10)
     return figure
+
+
+def _undefined(after: str, estimates: Iterable[Estimate]) -> str:
+    """What a dash means; empty where there is none."""
+    return f"{after}{DASH} means undefined" * any(e.value is None for e in estimates)
 
 
 def _row_name(stubs: Sequence[str], estimates: Sequence[Estimate]) -> str:
@@ -177,7 +182,8 @@ def draw_intervals(shown: Intervals, new: _New | None = None) -> Any:
         axes.xaxis.set_major_formatter(lambda x, _: percent(x))
     axes.grid(axis="x", color="#dddddd", linewidth=0.6)
     axes.set_axisbelow(True)
-    axes.set_xlabel(wrapped(f"{shown.axis or 'Value with interval'}; {DASH} means undefined", 48))
+    none = _undefined("; ", (lane.estimate for _, lanes in shown.lines for lane in lanes))
+    axes.set_xlabel(wrapped(f"{shown.axis or 'Value with interval'}{none}", 48))
     figure.suptitle(wrapped(shown.title, 62), x=0.02, ha="left", fontsize=10)
     figure.legend(loc="outside lower left", ncols=across)
     return figure
@@ -396,11 +402,12 @@ def _number_in_cell(axes: Any, i: int, j: int, estimate: Estimate, ink: str) -> 
     """The value of row i and column j, and under it the interval."""
     value = estimate.value
     axes.text(
-        j, i - 0.14 if estimate.low is not None else i, DASH if value is None else f"{value:.2f}",
+        j, i - 0.14 if estimate.low is not None else i,
+        DASH if value is None else f"{value:.2f}".replace("-", "−"),
         ha="center", va="center", color=ink,
     )  # fmt: skip
     if value is not None and estimate.low is not None and estimate.high is not None:
-        interval = f"[{estimate.low:.2f}, {estimate.high:.2f}]"
+        interval = f"[{estimate.low:.2f}, {estimate.high:.2f}]".replace("-", "−")
         axes.text(j, i + 0.22, interval, ha="center", va="center", fontsize=SMALL, color=ink)
 
 

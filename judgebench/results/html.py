@@ -24,6 +24,7 @@ from judgebench.results.figure import described
 from judgebench.results.items import HEADINGS, Items, Passage
 from judgebench.results.part import (
     MISSES,
+    UNDERSTOOD,
     Asks,
     Block,
     Card,
@@ -67,6 +68,7 @@ def to_html(parts: Sequence[Part], name: str, images: Sequence[bytes] = ()) -> s
     open_at_once = [] if standings else _opened(parts)
     ahead = blocks_of([part for part in parts if part.on_page_alone], lead=True)
     told = (*open_at_once, *said, *ahead)
+    warned = caveats(parts, read=False)
     return _environment().get_template("page.html.jinja").render(
         title=_title(parts, name, standings),
         facts=[fact for part in parts for fact in part.facts],
@@ -75,8 +77,8 @@ def to_html(parts: Sequence[Part], name: str, images: Sequence[bytes] = ()) -> s
         looks=list(dict.fromkeys(one.look for one in standings)),
         level=next((f"{100 * one.accuracy.level:g}" for one in standings), ""),
         points=any(" point" in one.why for one in standings),
-        urgent=[note.partition(": ")[::2] for note in urgent(parts)], notes=caveats(parts),
-        n_caveats=len(caveats(parts, read=False)),
+        urgent=[note.partition(": ")[::2] for note in urgent(parts)], notes=warned,
+        read=[n.removeprefix(UNDERSTOOD) for n in caveats(parts) if n not in warned],
         ahead=[section for block, section in shown if block in ahead],
         first=[section for block, section in shown if block in open_at_once],
         questions=_questions(parts, [x for x in shown if x[0] not in told]),
@@ -95,7 +97,7 @@ def fragment(part: Part) -> str:
     return "".join(
         "".join(plain.plain(table) for table in (*_outcomes(block), *block.tables))
         + "".join(Markup("<p>{}</p>").format(printable(said)) for said in block.text)
-        for block in (*one_screen([part]), noted)
+        for block in (*sorted(one_screen([part]), key=lambda block: not block.standings), noted)
     )
 
 
@@ -116,6 +118,7 @@ def _environment() -> Environment:
     environment = page_environment(_HERE, printable)
     environment.filters |= {
         "breakable": _breakable, "sentences": re.compile(r"(?<=[.:])(?= )").split,
+        "minus": lambda number: number.replace("-", "−"),
         "code": lambda text: Markup(_CODE.sub(r"<code>\1</code>", str(escape(printable(text))))),
     }  # fmt: skip
     environment.globals["footnotes"] = footnotes
@@ -129,12 +132,12 @@ def _breakable(text: str) -> Markup:
 
 
 def _title(parts: Sequence[Part], name: str, standings: Sequence[Standing]) -> str:
-    """`Can gpt-4 or string-match replace the annotators of xstest?`"""
+    """`Can gpt-4 or string-match replace the annotators of “xstest”?`"""
     judges = list(dict.fromkeys(standing.judge for standing in standings))
     if not judges or parts[0].on_page_alone:
         return report_title(parts, name)
     who = listed(judges).replace(" and ", " or ") if len(judges) <= _MOST_NAMED else ""
-    of = f" of {about}" if (about := subject(name)) else ""
+    of = f" of “{about}”" if (about := subject(name)) else ""
     return f"Can {who or f'any of {len(judges)} judges'} replace the annotators{of}?"
 
 

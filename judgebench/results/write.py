@@ -21,9 +21,18 @@ from judgebench.results.latex import to_latex
 from judgebench.results.markdown import to_markdown
 from judgebench.results.part import Part, figures_of
 from judgebench.results.rows import Results
-from judgebench.words import printable
+from judgebench.words import counted, printable
 
 _SIZE = "report.json"  # beside the report: on how many answers it is
+
+
+class Written(dict[str, Path]):
+    """The path of each file of a report by its key; shown, the page and how many files there are
+    beside it."""
+
+    def __repr__(self) -> str:
+        page = self["html"]
+        return f"{page} and {counted(len(self) - 1, 'other file')} in {page.parent}"
 
 
 def write_in_place(
@@ -59,14 +68,14 @@ def _answers_of(folder: Path) -> int:
 
 def write_report(
     parts: Sequence[Part], folder: Path, *, name: str = "", figures: bool = False
-) -> Mapping[str, Path]:
+) -> Written:
     """Write every file of the report into `folder` and return their paths.
 
     The keys are `html`, `markdown`, and of all others the path inside `folder`, such as
     `results.csv`, `latex/appendix.tex` or, with `figures`, `plots/label_distribution.png`. A file
     is the old one or the new one, never half of either.
     """
-    written: dict[str, Path] = {}
+    written = Written()
     for key, inside, content in _files(parts, name, EVERY_FORMAT if figures else ()):
         path = folder / inside
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -396,7 +396,7 @@ def test_every_file_of_a_report_holds_hostile_decisions_as_text(tmp_path: Path) 
         written = write_report([few.part], tmp_path, name="alone", figures=True)
     assert {"decisions.csv", "markdown", "html", "plots/decisions.png"} <= set(written)
     page = written["html"].read_text()
-    assert "replace the annotators of alone?</title>" in page
+    assert "replace the annotators of “alone”?</title>" in page
     scripts = re.findall(r"<script[^>]*>", page)
     assert len(scripts) == 1
     assert "document.title='pwned'" not in re.sub(r"<[^>]*>", "", page).replace("&#39;", "’")

@@ -11,6 +11,7 @@ from decide_case import HUMANS, TRUE, noisy
 from decide_report_case import JUDGES, make_decisions
 
 import judgebench as jb
+from judgebench.decisions.conditions import NO_SEVERE
 from judgebench.decisions.held import NOT_ASKED
 from judgebench.decisions.result import Condition, Decision, MoreData, Outcome, State
 from judgebench.decisions.standing import answer
@@ -130,6 +131,25 @@ def test_the_headline_of_one_judge_says_on_what_it_depends() -> None:
     )
 
 
+def test_the_headline_of_several_metrics_says_on_which_and_what_holds_on_all() -> None:
+    def said(*outcomes: Outcome, reasons: tuple[str, str] = ("Few.", "Few.")) -> str:
+        more = MoreData(reason="none")
+        made = tuple(
+            Decision("j", metric, outcome, reason, more=more)
+            for metric, outcome, reason in zip(("bias", "empathy"), outcomes, reasons, strict=True)
+        )
+        return answer(replace(make_decisions(), decisions=made, n_answers=300, blind="yes"))
+
+    assert said(Outcome.REPLACE, Outcome.DO_NOT_USE) == (
+        "Yes: on Possibility of Bias. No: on Empathy."
+    )
+    unclear = (Outcome.CANT_TELL, Outcome.CANT_TELL)
+    assert said(*unclear) == "Not known yet: on both metrics. Few."
+    assert said(*unclear, reasons=("Few.", "Fewer.")) == (
+        "Not known yet: on both metrics, with 300 answers."
+    )
+
+
 def test_a_judge_that_a_baseline_matches_is_told_so() -> None:
     found = standing(TRUE.replace("c", "a").replace("b", "a"))
     assert "which never reads an answer, is right on" in found.next
@@ -177,6 +197,9 @@ def test_the_next_step_of_an_unclear_decision_is_how_much_to_label() -> None:
     )
     assert next_of(replace(waiting, items=240)).endswith(" that have human labels.")
     assert next_of(MoreData(reason="even so nothing ends clear")) == "Even so nothing ends clear."
+    assert next_of(MoreData(reason=f"nothing to plan from: {NO_SEVERE}")) == (
+        "Have severe answers labelled: none of those with human labels is severe."
+    )
 
 
 def test_a_filter_is_said_with_what_it_sends_and_what_it_misses() -> None:
@@ -184,7 +207,7 @@ def test_a_filter_is_said_with_what_it_sends_and_what_it_misses() -> None:
     found = standing(3 * TRUE.replace("a", "b"), humans)
     assert found.outcome == Outcome.ASSIST
     assert re.fullmatch(
-        r"Use it as a filter: people read .*, about \d+ % of new answers, which misses \d+ % of "
-        r"the severe ones\.",
+        r"Use it as a filter: people read .*, about \d+ % of new answers, and about \d+ % of "
+        r"the severe ones are missed\.",
         found.next,
     )

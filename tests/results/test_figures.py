@@ -12,7 +12,7 @@ from typing import get_args
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from part_case import UNDEFINED, hostile_part, make_part
+from part_case import UNDEFINED, estimate, hostile_part, make_part
 
 from judgebench.alignment import Alignment
 from judgebench.errors import MissingExtra
@@ -72,6 +72,22 @@ def test_a_heat_map_of_undefined_numbers_and_lanes_of_none_are_no_error() -> Non
         heat.table, rows=((Cell("x"), *(Cell(estimate=UNDEFINED) for _ in range(3))),)
     )
     assert drawn([replace(heat, table=nothing), replace(lanes, lines=(("x", ()),))])
+
+
+def test_a_dash_is_explained_where_there_is_one() -> None:
+    heat, lanes, _ = figures_of([make_part()])
+    assert isinstance(heat, HeatMap)
+    assert isinstance(lanes, Intervals)
+    below = Cell(estimate=estimate(-0.5))
+    full = replace(heat, table=replace(heat.table, rows=((Cell("x"), *[below] * 3),)))
+    known = tuple((x, tuple(y for y in z if y.estimate.value is not None)) for x, z in lanes.lines)
+    with_dash, without = (
+        b"".join(saved["svg"] for saved in drawn(shown).values()).decode()
+        for shown in ([heat, lanes], [full, replace(lanes, lines=known)])
+    )
+    assert with_dash.count("means undefined") == 2
+    assert "undefined" not in without
+    assert "−0.50" in without
 
 
 def test_intervals_name_each_lane_and_each_bound() -> None:

@@ -18,7 +18,7 @@ from judgebench.records import Estimate
 from judgebench.results.figure import drawn
 from judgebench.results.html import fragment, to_html
 from judgebench.results.items import Items
-from judgebench.results.part import MISSES, Block, Card, Part, Standing, figures_of
+from judgebench.results.part import MISSES, UNDERSTOOD, Block, Card, Part, Standing, figures_of
 from judgebench.results.rows import Results
 from judgebench.results.strip import key_mark, standing_strip
 from judgebench.results.tables import Look
@@ -144,6 +144,26 @@ def test_what_leads_comes_first_then_each_caveat_once_then_the_others() -> None:
     assert "<details><summary>Folded</summary>" in plain()
 
 
+def test_how_tables_were_read_stands_apart_from_the_caveats() -> None:
+    page = page_of(replace(make_part(), notes=("Read this.", f"{UNDERSTOOD}a.csv: judge m.")))
+    caveats, heading, read = page.partition("<h3>How the tables were read</h3>")
+    assert "– 1 caveat<" in caveats
+    assert heading
+    assert read.startswith('<ul class="said"><li>a.csv: judge m.</li></ul>')
+
+
+def test_a_notebook_shows_outcomes_first_with_prose_to_the_left() -> None:
+    why = "It agrees with single annotators 18 points less often than they do."
+    said = Block(text=("How the shares are counted.",))
+    block = Block(standings=(standing("m", 0.7, why=why),))
+    shown = fragment(replace(make_part(), screen=(said, block)))
+    assert shown.index(why) < shown.index("How the shares are counted.")
+    assert f'<td style="text-align:left"><span class="value">{why}' in shown
+    noted = fragment(make_part())
+    assert "</span><small>" not in noted
+    assert "</span> <small>[0.400, 0.600]" in noted
+
+
 def test_all_but_what_the_page_is_about_is_folded_under_the_question_that_it_answers() -> None:
     part = make_part()
     asked = replace(part, blocks=tuple(replace(b, asks="wrong") for b in part.blocks if not b.lead))
@@ -210,7 +230,7 @@ def test_the_first_screen_has_outcome_plot_reason_and_next_step_of_each_judge() 
         answer="In part.", facts=("9 answers", "2 annotators"),
     )  # fmt: skip
     html = to_html([part], "tones")
-    assert "<title>Can m or k replace the annotators of tones?</title>" in html
+    assert "<title>Can m or k replace the annotators of “tones”?</title>" in html
     words = Page(html.partition("<details")[0]).words
     for said in ("9 answers · 2 annotators", "In part.", "Tone", "DO NOT USE", "Why k.", "REPLACE"):
         assert said in words
@@ -225,7 +245,7 @@ def test_the_first_screen_has_outcome_plot_reason_and_next_step_of_each_judge() 
 def test_a_title_names_three_judges_at_most_and_no_study_without_a_name() -> None:
     many = tuple(standing(f"judge-{i}", 0.5) for i in range(5))
     for standings, name, title in (
-        (many, "xs_labels", "Can any of 5 judges replace the annotators of xs?"),
+        (many, "xs_labels", "Can any of 5 judges replace the annotators of “xs”?"),
         (many[:1], "study", "Can judge-0 replace the annotators?"),
     ):
         html = to_html([replace(make_part(), screen=(Block(standings=standings),))], name)

@@ -32,6 +32,8 @@ def test_every_file_is_written_and_named(tmp_path: Path, figures: bool) -> None:
     folder = tmp_path / "new" / "folder"
     assert {p for p in folder.rglob("*") if p.is_file()} == set(written.values())
     assert all(path.stat().st_size > 0 for path in written.values())
+    others = len(written) - 1
+    assert repr(written) == f"{folder / 'report.html'} and {others} other files in {folder}"
     rows = pd.read_csv(written["results.csv"], keep_default_na=False)
     stress = pd.read_csv(written["stress.csv"], keep_default_na=False)
     assert rows["part"].value_counts().to_dict() == dict.fromkeys(("alignment", "stress"), 3)
