@@ -54,7 +54,7 @@ def standing_strip(standing: Standing) -> Markup:
     pieces += _numbers_below(standing)
     if standing.accuracy.value is not None:
         look = f"judge {standing.look}".rstrip()
-        pieces.append(_number(standing.accuracy.value, 9, look))
+        pieces.append(_number(standing.accuracy.value, 6, look))
     return _svg("strip", 66, _in_words(standing), pieces)
 
 

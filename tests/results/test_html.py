@@ -277,7 +277,7 @@ def test_a_word_says_whose_each_number_of_a_plot_is() -> None:
         "humans 93 %": ("human", 91.28),
         "baseline 50 %": ("control", 50.0),
     }
-    assert 'y="9" dx="0" text-anchor="middle">judge 98 %' in plot  # over its own mark
+    assert 'y="6" dx="0" text-anchor="middle">judge 98 %' in plot  # over its own mark
 
 
 def test_a_judge_is_told_from_annotators_and_baseline_by_its_shape() -> None:
