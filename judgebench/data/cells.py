@@ -94,6 +94,11 @@ def mark_forbidden(text: str) -> str:
     return FORBIDDEN.sub("\ufffd", text)
 
 
+def is_date(text: str) -> bool:
+    """True of a date, with or without a time."""
+    return _DATE.fullmatch(text) is not None
+
+
 def spreadsheet_damage(text: str) -> str:
     """Describe how a spreadsheet seems to have changed the text; empty where it seems
     unchanged."""
@@ -102,7 +107,7 @@ def spreadsheet_damage(text: str) -> str:
         return "is cut at 32,767 characters, the most that a spreadsheet's cell holds"
     if len(text) > 40:
         return ""
-    if _DATE.fullmatch(text):
+    if is_date(text):
         return "is a date, as a spreadsheet makes them of other text"
     if _SERIAL.fullmatch(text):
         return "is a bare number, as a spreadsheet writes a date"

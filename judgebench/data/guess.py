@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from judgebench.data.cells import Cell, Nested, clean, number_in
+from judgebench.data.cells import Cell, Nested, clean, is_date, number_in, split_list
 from judgebench.data.findings import Findings, nearest
 from judgebench.data.formats import BETWEEN, LIST_NAME
 from judgebench.data.open_table import DataTable, frame_table, open_table
@@ -81,6 +81,13 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "metric": ("metric", "metric_name", "criterion", "criteria", "dimension", "aspect", "measure"),
     "label": ("label", "rating", "score", "grade", "verdict", "value", "annotation"),
 }  # fmt: skip
+_IN_LISTS = {  # of annotations, where these are whose each is
+    **NAMES,
+    "annotator": (
+        *NAMES["annotator"], "user", "username", "name", "by", "who", "email", "completed_by",
+    ),
+}  # fmt: skip
+CROWD = "crowd"  # of whom lists hold the labels
 JUDGES = ("judge", "judge_id", "judge_model", "judge_name", "grader", "llm_judge")
 PAIRS = [(f"{what}_a", f"{what}_b") for what in ("model", "system", "response", "answer")]
 _OF_ROWS = ("annotator", "metric", "label")
@@ -246,9 +253,17 @@ class _Column:
     joined: Counter[str] = field(default_factory=Counter)  # the parts of cells such as `a; b`
     doubled: bool = False  # one of these cells holds a part more than once
     several: bool = False
+    listed: Counter[str] = field(default_factory=Counter)  # the entries of lists
+    of_crowd: bool = False  # lists of the labels of several annotators
 
     def settle(self) -> None:
-        """Read cells such as `safe; evasive` as labels that stand alone in other cells."""
+        """Read cells such as `safe; evasive` as labels that stand alone in other cells, and lists
+        in which a few labels repeat as those of several annotators."""
+        if self.holds_lists and self.doubled and 1 < len(self.listed) <= MOST_LABELS:
+            self.of_crowd, self.lists, self.often = True, 0, self.listed
+            self.values = {normalise(text): text for text in self.listed}
+            self.longest = max(map(len, self.listed))
+            return
         alone = {plain: t for plain, t in self.values.items() if not listed_in(t)[1:]}
         parts = {*map(normalise, self.joined)}
         if len(parts) > 1 and parts <= alone.keys() and not self.doubled:
@@ -267,6 +282,11 @@ class _Column:
         self.spaced = self.spaced or " " in text
         self.lists += text[0] in "[{"
         self.questions += text.endswith("?")
+        if text[0] == "[" and len(self.listed) <= MOST_LABELS:
+            with suppress(ValueError):
+                parts = [clean(part)[0] for part in split_list(text)]
+                self.listed.update(filter(None, parts))
+                self.doubled = self.doubled or len({*parts}) < len(parts)
         if (";" in text or "|" in text) and len(self.joined) <= MOST_LABELS:
             parts = listed_in(text)
             self.joined.update(parts)
@@ -324,8 +344,10 @@ class _Column:
             return "it has one value only" if self.filled else "it is blank"
         if self.longest > LONGEST_LABEL:
             return "its cells are texts"
-        if not self.has_few or not self.repeats:
+        if not self.has_few or not (self.repeats or self.of_crowd):
             return "it has too many different values"
+        if all(map(is_date, self.values.values())):
+            return "its cells are dates"
         return "" if "" not in self.values else "a value of it has no letters or digits"
 
     @property
@@ -528,12 +550,15 @@ def _look(
     table = _table(source, findings, frame)
     columns = _columns(table)
     if table.nested and any("{}" in about.values for about in columns.values()):
-        rows, nested = _rows_inside(table.nested)
-        inside = FileLabelSpec.model_construct(
-            item_id=IdSource(row=True), metrics={path: path for path in nested}
-        )
-        source = source.model_copy(update={"labels": (inside,), "rows": rows or None})
-        columns = _columns(_table(source, findings))
+        for rows in (*_rows_inside(table.nested), ""):
+            paths = [p.replace(f"{rows}[0].", f"{rows}.") if rows else p for p in table.nested]
+            inside = FileLabelSpec.model_construct(
+                item_id=IdSource(row=True), metrics={path: path for path in paths}
+            )
+            source = source.model_copy(update={"labels": (inside,), "rows": rows or None})
+            columns = _columns(_table(source, findings))
+            if rows and _holds_labels(columns, rows):
+                break
     raise_any(findings.errors)
     usual = () if of_judges else (*WEIGHTS, *CHANCES)
     kept = tuple(c for c in columns if c in hints.keep or plain_name(c) in usual)
@@ -542,7 +567,7 @@ def _look(
     roles |= roles_by_name(c for c in filled if c not in kept)
     if source.rows:
         short = {c.removeprefix(f"{source.rows}."): c for c in filled}
-        found_in = roles_by_name(short, {role: NAMES[role] for role in _OF_ROWS})
+        found_in = roles_by_name(short, {role: _IN_LISTS[role] for role in _OF_ROWS})
         roles |= {role: short[name] for role, name in found_in.items()}
     aside = {*kept} - {*roles.values(), *hints.roles}
     columns = {c: about for c, about in columns.items() if c not in aside}
@@ -572,12 +597,32 @@ def _look(
     return replace(found, roles=roles, by_content=frozenset(roles) - named, replies=(*replies,))
 
 
-def _rows_inside(nested: Sequence[str]) -> tuple[str, list[str]]:
-    """The path of a list whose entries name an annotator, as an annotation of several does, and the
-    paths where each makes a row; an empty one where there is no such list."""
-    named = (p for p in nested if roles_by_name([p.split("[0].")[-1]], {"": NAMES["annotator"]}))
-    rows = next((path.rpartition("[0].")[0] for path in named if path.count("[0].") == 1), "")
-    return rows, [path.replace(f"{rows}[0].", f"{rows}.") if rows else path for path in nested]
+def _rows_inside(nested: Sequence[str]) -> list[str]:
+    """The paths of lists whose entries name somebody, as an annotation of several does, and are no
+    messages."""
+    keys: dict[str, list[str]] = {}
+    for path in (p for p in nested if p.count("[0].") == 1):
+        keys.setdefault(path.partition("[0].")[0], []).append(path.partition("[0].")[2])
+    talk = {"role", "content"}
+    return [
+        rows
+        for rows, own in keys.items()
+        if roles_by_name(own, {"": _IN_LISTS["annotator"]}) and not talk & {*own}
+    ]
+
+
+def _holds_labels(columns: Mapping[str, _Column], rows: str) -> bool:
+    """True where the entries of a list hold labels or scores, beside who gave them."""
+    inside = (
+        (c.removeprefix(f"{rows}."), about)
+        for c, about in columns.items()
+        if c.startswith(f"{rows}.")
+    )
+    return any(
+        not about.why_no_labels or about.holds_scores
+        for name, about in inside
+        if plain_name(name) not in (*_IN_LISTS["annotator"], *_DESCRIBES)
+    )
 
 
 def _columns(table: DataTable) -> dict[str, _Column]:
@@ -651,6 +696,10 @@ def _guess(
             unused |= {c: NOT_THEIRS for c in usable if c in of_models - read and c not in unused}
         else:
             metrics, people = _people(metrics, hints.annotators, judged)
+        alone = people.get("", {})
+        if crowd := {m: c for m, c in alone.items() if columns[c].of_crowd}:
+            rest = {m: c for m, c in alone.items() if m not in crowd}
+            people = {CROWD: crowd, **people, "": rest}
         metrics, summed = _without_summaries(metrics, people)
         unused |= summed
     _check_few(metrics, source)

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from judgebench.data.findings import nearest
 from judgebench.data.guess import (
+    CROWD,
     JUDGES,
     MOSTLY,
     NAMES,
@@ -712,7 +713,11 @@ def entries(found: Guess, ids: Mapping[str, str], answers: Look | None = None) -
         labels = [{**_who("", found), **rows}]
     else:
         labels = [
-            {**_who(who, found), "metrics": {ids[m]: column for m, column in own.items()}}
+            {
+                **_who(who, found),
+                "metrics": {ids[m]: column for m, column in own.items()},
+                **({"list": True} if who == CROWD else {}),
+            }
             for who, own in found.columns.items()
             if own
         ]
@@ -884,7 +889,7 @@ def _verdicts_of(
         called = names if named or not judge else [judge]
         yield JudgeTable(called, table, {**spec, "raw": column}, look, replies=said)
     aside |= own.keys()
-    free = {column: about for column, about in look.usable.items() if column not in aside}
+    free = {c: x for c, x in look.usable.items() if c not in aside and not x.of_crowd}
     taken = {roles[r] for r in ("item_id", "question", "text", "group", "reference") if r in roles}
     taken -= {*hints.judge}
     fitting = {
@@ -1005,6 +1010,8 @@ def _in_words(
     if who:
         headed = [column for name in who for column in found.columns[name].values()]
         people = f"{counted(len(who), 'annotator')} in the columns {some(headed)}"
+        if CROWD in who:
+            people = f"lists of the labels of several annotators in column {some(headed)}"
     elif column := found.roles.get("annotator", ""):
         people = f"{counted(len(found.look.different(column)), 'annotator')} in column {column}"
     else:
@@ -1022,7 +1029,8 @@ def _in_words(
     if in_lists := [column for column in columns if "[0]" in column]:
         yield (
             f"{labels.name}: of each list the first label alone is read, the labels of all others "
-            f"are lost: give each annotator a row or a column of their own ({some(in_lists)})"
+            f"are lost: give each annotator a row or a column of their own ({some(in_lists)}), or "
+            f"a data.yaml (--save) with `rows: {in_lists[0].partition('[0]')[0]}`"
         )
     heads = () if "annotator" in found.roles or who else found.metrics
     if not who and (like := [x for x in (labels.stem, *heads) if _is_like_a_judge(x)]):

@@ -206,6 +206,49 @@ def test_tables_become_a_decision_in_one_command_and_files_in_another(
     assert again == decided
 
 
+@pytest.mark.parametrize("key", ["user", "name", "by", "who", "email", "completed_by"])
+def test_the_people_of_a_list_of_annotations_may_be_named_by_other_keys(
+    tmp_path: Path, key: str
+) -> None:
+    path, judge = annotations(tmp_path)
+    lines = path.read_text().replace('"worker"', f'"{key}"')
+    for i in range(N):
+        lines = lines.replace(f'"id": {10 * i},', f'"id": {10 * i}, "made_at": "2026-10-0{i % 5}",')
+    path.write_text(lines)
+    study = jb.study(path, judge)
+    assert set(study.makers) == {"huber", "silva"}
+    assert [metric.id for metric in study.rubric.metrics] == ["label"]
+
+
+def test_a_list_without_labels_or_of_messages_makes_no_rows(tmp_path: Path) -> None:
+    path, judge = annotations(tmp_path)
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    more = {"turns": [{"role": "user", "name": "kim", "content": "Hm?"}]}
+    rows = [
+        {"authors": [{"name": f"N. {i % 3}", "email": f"n{i % 5}@x.org"}], **row, **more}
+        for i, row in enumerate(rows)
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    found = understand_files([path, judge])
+    assert found.labels.spec.files[0].rows == "annotations"
+    assert "annotations.label" in found.found.look.columns
+
+
+def test_lists_of_plain_labels_are_those_of_several_annotators(tmp_path: Path) -> None:
+    path, judge = annotations(tmp_path)
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    said = [[one["label"] for one in row.pop("annotations")] for row in rows]
+    for i, row in enumerate(rows):
+        row["labels"] = said[i] + [said[i][0]] * (i % 2)
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    found = understand_files([judge, path])
+    entry = found.as_spec()["files"][0]["labels"][0]
+    assert (entry["list"], entry["annotator"]) == (True, {"value": "crowd"})
+    assert "lists of the labels of several annotators in column labels" in found.lines[0]
+    study = jb.study(found)
+    assert set(study.makers) == {"crowd#1", "crowd#2", "crowd#3"}
+
+
 def test_several_metrics_of_several_people_in_columns(tmp_path: Path) -> None:
     yes, n = ("yes", "no"), 40
     people = [("id", "A.M. safe", "K.L. safe", "A.M. helpful", "K.L. helpful")]
