@@ -196,7 +196,7 @@ class Named:
         str | None,
         typer.Option(
             metavar="COLUMN|NAME",
-            help="The column of a judge's verdicts; or the name of the judge.",
+            help="The column of a judge's verdicts, or the judge's name; of several: gpt4,claude.",
         ),
     ] = None
     item: Annotated[

@@ -898,8 +898,7 @@ def _verdicts_of(
     }
     asked = {m: [c for c in columns if c in hints.judge] for m, columns in fitting.items()}
     several = {
-        m: asked[m] or [c for c in columns if is_like_a_program(c)]
-        for m, columns in fitting.items()
+        m: asked[m] or [c for c in columns if _is_like_a_judge(c)] for m, columns in fitting.items()
     }
 
     def read(metrics: dict[str, str]) -> dict[str, Any]:
@@ -1105,8 +1104,10 @@ def _unread(look: Look, judges: Sequence[JudgeTable], found: Guess) -> dict[str,
     aside |= {*found.look.columns, *look.roles.values()}
     rest = {column: about for column, about in look.usable.items() if column not in aside}
     fits = {c for c in rest for own in found.metrics.values() if _fits(rest[c].often, own)}
+    read = [column for one in judges for column in one.read]
+    both = "another column is read; where it is a judge as well: --judge "
     return {
-        c: "another column is read" if c in fits else about.why_no_labels or NOT_THEIRS
+        c: both + quote(",".join([*read, c])) if c in fits else about.why_no_labels or NOT_THEIRS
         for c, about in rest.items()
     }
 

@@ -172,6 +172,20 @@ def test_a_judge_of_a_file_may_have_another_name(tmp_path: Path) -> None:
     assert "claude-sonnet-4" in [one.name for one in found.judges]
 
 
+def test_columns_named_like_models_are_judges_and_others_name_the_option(
+    call: Call, tmp_path: Path
+) -> None:
+    for second, judges in (("claude", 2), ("checked", 1)):
+        rows = [["id", "gpt4", second], *([f"q{i}", of(i, 9), of(i, 5)] for i in range(N))]
+        code, out, _ = call("decide", labels(tmp_path), table(tmp_path / "two.csv", rows))
+        assert code == 0
+        assert (f"judges gpt4 in column gpt4; {second} in column {second}" in out) == (judges == 2)
+        said = (
+            "not read: gpt4, because another column is read; where it is a judge as well: --judge"
+        )
+        assert (f"{said} {second},gpt4" in out) == (judges == 1)
+
+
 def test_what_was_understood_is_said_once_and_is_no_caveat(call: Call, tmp_path: Path) -> None:
     given = "decide", labels(tmp_path), verdicts(tmp_path), "--order", "Fine < Breach"
     _, short, _ = call(*given)
