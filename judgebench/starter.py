@@ -339,7 +339,8 @@ def _next_steps(found: Understood, folder: Path) -> list[str]:
     paths = {name: folder / file for name, file in names.items()}
     nominal = [m.title for m in found.rubric.metrics if m.order]
     return filled(
-        _NEXT_STEPS, found=found, seen=found.found, nominal=nominal, **paths
+        _NEXT_STEPS, found=found, seen=found.found, nominal=nominal, **paths,
+        has_texts=found.found.has_texts or found.answers is not None,
     ).splitlines()  # fmt: skip
 
 
@@ -355,14 +356,14 @@ Collect labels: judgebench annotate init {{ bench }} --to study, with \
 `annotate: {annotators: [ann, ben]}` in that file (docs/annotate.md); or have annotators \
 fill copies of {{ labels }} and add these to `data` in {{ bench }}.
 {% endif %}
-{% if not found.judges and seen.has_texts %}
+{% if not found.judges and has_texts %}
 In {{ bench }}, name the judges.
 {% elif not found.judges %}
 The tables hold no answers. Give a judge's verdicts as well; or, for a judge that is called, name \
 the file of the answers in {{ data }}.
 {% endif %}
 judgebench check {{ bench }}
-{% if found.judges or seen.has_texts %}
+{% if found.judges or has_texts %}
 judgebench run {{ bench }}{{ "" if found.judges else " --dry-run" }}
 {% endif %}
 """

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Literal
@@ -154,9 +154,23 @@ def _read(
         return None
     pairs = config.pairs.wanted(file, config.seed) if config.pairs else None
     paths = [file.parent / name for name in names]
-    found = load_data(paths, rubric or _ANSWERS, folder=folder, pairs=pairs)
+    try:
+        found = load_data(paths, rubric or _ANSWERS, folder=folder, pairs=pairs)
+    except SetupError as error:
+        raise SetupError(_to_be_described(error.problems)) from None
     raise_any([Problem("its items have no text to label", x) for x in found.textless])
     return found
+
+
+def _to_be_described(problems: Sequence[Problem]) -> list[Problem]:
+    """The problems; the first of a table whose columns have other names says what reads them."""
+    kinds, told = ("unknown_column", "unrecognised_file"), list(problems)
+    place = next((i for i, problem in enumerate(told) if problem.kind in kinds), None)
+    if place is not None:
+        init = f"`judgebench init {told[place].file} --to FOLDER`"
+        allowed = f"FOLDER/data.yaml under `items`, which {init} writes for columns of any name"
+        told[place] = replace(told[place], allowed=allowed)
+    return told
 
 
 def _check_two_parts(config: StudyConfig, rubric: Rubric | None, gather: Gathered) -> None:

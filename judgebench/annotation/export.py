@@ -10,6 +10,7 @@ from codecs import BOM_UTF8
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
+from shlex import quote
 from typing import Any, Literal
 
 import numpy as np
@@ -33,7 +34,7 @@ from judgebench.data.load import read_given
 from judgebench.errors import Problem, SetupError
 from judgebench.files import all_or_nothing, disk_errors, to_line, write_atomically
 from judgebench.records import ADJUDICATED
-from judgebench.rubric import Metric
+from judgebench.rubric import Metric, Rubric
 from judgebench.stats.intervals import clopper_pearson
 from judgebench.studies.study import JudgeVerdicts, Study
 from judgebench.words import counted
@@ -142,6 +143,13 @@ def table_rows(path: Path) -> list[Row]:
         message = "is no study of labels: `judgebench annotate export` writes what it holds"
         raise SetupError(Problem(message, str(path)))
     return rows
+
+
+def rubric_of(path: Path) -> Rubric | None:
+    """The rubric of a study, given its folder or its file. Raises SetupError."""
+    with snapshot(path) as store:
+        asked = store.meta.get("rubric")
+    return Rubric.model_validate(asked) if asked else None
 
 
 def snapshot(study: Path) -> closing[Store]:
@@ -275,7 +283,10 @@ def export(
         write_atomically(file, content)
     if events:
         return [f"{file}: {counted(len(rows), 'event')}"]
-    data = "Next: name it under `data` of a bench.yaml, beside the answers"
+    data = (
+        f"Next: judgebench decide {quote(str(study))} VERDICTS.csv; or name the file under `data` "
+    )
+    data += "of a bench.yaml, beside the answers"
     then = {
         "ranking": f"Next: judgebench rank suitability {file}",
         "review": "Next: keep what is accepted",

@@ -10,6 +10,7 @@ WING = Wing(
     section=Section("annotate", Named("judgebench.annotation.config:AnnotateConfig")),
     commands=Named("judgebench.annotation.commands:commands"),
     tables={".sqlite": Named("judgebench.annotation.export:table_rows")},
+    studies={"served/study.sqlite": Named("judgebench.annotation.export:rubric_of")},
     kinds=(
         FileKind(
             "annotation study",

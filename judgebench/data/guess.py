@@ -442,6 +442,16 @@ class Look:
                     found.setdefault(text, f"{name}, row {row.line}")
         return found
 
+    def repeated(self, columns: Sequence[str]) -> str:
+        """The first two rows with the same cells in these columns: `rows 6 and 602: q5`."""
+        seen = dict[tuple[str, ...], int]()
+        for row in (table := _table(self.source, Findings(), self.table)).rows:
+            cells = dict(zip(table.columns, map(_text, row.cells), strict=False))
+            key = tuple(cells.get(column, "") for column in columns)
+            if (first := seen.setdefault(key, row.line)) != row.line:
+                return f"rows {first} and {row.line}: {' · '.join(key)}"
+        return ""
+
     def rows(self) -> Iterator[dict[str, str]]:
         """The cells of each row that are not blank, by column."""
         return _rows(_table(self.source, Findings(), self.table))

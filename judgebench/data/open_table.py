@@ -9,7 +9,7 @@ import io
 import os
 import zlib
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, time, timedelta
 from decimal import Decimal
@@ -43,6 +43,7 @@ from judgebench.data.spec import FileSpec, Format, columns_of, parts_named, part
 from judgebench.errors import MissingExtra, SetupError
 from judgebench.features import contributed
 from judgebench.files import ReadRows, check_unpacked, is_named_pipe, open_bytes
+from judgebench.rubric import Rubric
 
 SUFFIXES: dict[str, Format] = {
     ".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".json": "json", ".jsonl": "jsonl",
@@ -106,10 +107,26 @@ def open_table(
 
 def reader_of_wing(path: Path) -> ReadRows | None:
     """The reader of the file, where a wing brings its format."""
+    path = table_in(path)
     if path.name.lower().removesuffix(".gz").endswith(tuple(SUFFIXES)):
         return None
     readers: list[Mapping[str, ReadRows]] = contributed("tables")
     return next((found for by_end in readers if (found := by_end.get(path.suffix.lower()))), None)
+
+
+def table_in(path: Path) -> Path:
+    """The file of a table; of a folder that a wing made, the one in it."""
+    studies: list[Mapping[str, Any]] = contributed("studies") if path.is_dir() else []
+    inside = (path / name for own in studies for name in own)
+    return next((file for file in inside if file.is_file()), path)
+
+
+def rubric_beside(path: Path) -> Rubric | None:
+    """The rubric of the labels in a file, where a wing knows it. Raises SetupError."""
+    studies: list[Mapping[str, Callable[[Path], Rubric | None]]] = contributed("studies")
+    known = (read for own in studies for name, read in own.items() if path.match(name))
+    read = next(known, None)
+    return read(path) if read else None
 
 
 def named_table(
@@ -210,6 +227,8 @@ def _format_of(path: Path, findings: Findings) -> Format | None:
     message = "unknown file format: rename the file or set `format`"
     if name.endswith(TO_EXPORT) or "docs.google.com" in path.parts:
         message = "a spreadsheet of this kind is not read: export it as CSV"
+    if path.is_dir():
+        message = "is a folder: give a file, or a run folder alone"
     if is_named_pipe(path):
         return _format_of_pipe(path, findings)
     if not path.exists() and (near := _near(path)):

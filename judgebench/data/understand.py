@@ -42,9 +42,11 @@ from judgebench.data.guess import (
     stem,
     with_scores,
 )
+from judgebench.data.open_table import rubric_beside, table_in
 from judgebench.data.recognise import probability_columns
 from judgebench.data.spec import DataSpec, Described, FileSpec, columns_of
 from judgebench.errors import Problem, SetupError, raise_any, some
+from judgebench.records import ADJUDICATED
 from judgebench.rubric import Metric, Rubric, normalise
 from judgebench.studies.verdicts import may_be_a_model
 from judgebench.words import counted, listed, subject
@@ -87,7 +89,9 @@ def table_of(given: Any, name: str) -> Table:
     if not isinstance(given, str | Path) and not hasattr(given, "columns"):
         message = "give a table: a DataFrame or the path of a file"
         raise SetupError(Problem(message, "", None, name, f"a {type(given).__name__}"))
-    return Table(Path(given)) if isinstance(given, str | Path) else Table(Path(name), given)
+    if isinstance(given, str | Path):
+        return Table(table_in(Path(given)))
+    return Table(Path(name), given)
 
 
 @dataclass(frozen=True)
@@ -203,7 +207,7 @@ def understand_files(
 ) -> Understood:
     """Understand files in any order, which are `labelled` or may hold answers alone. Raises
     SetupError."""
-    tables = [Table(path, None, sheet) for path in paths for sheet in _sheets(path)]
+    tables = [Table(path, None, sheet) for path in map(table_in, paths) for sheet in _sheets(path)]
     labels, verdicts, answers = sorted_tables(tables, hints)
     return understand(labels, verdicts, answers, hints, labelled=labelled)
 
@@ -262,6 +266,8 @@ def understand(
     found = _with_labels_of_judges(found, [look for _, look in looks])
     metrics = _renamed(found, looks)
     rubric, ids, spellings = _rubric(stem_of(labels.path), metrics, found, hints.order)
+    if labels.frame is None and (asked := rubric_beside(labels.path)):
+        rubric = _as_asked(rubric, asked)
     roles = _carried(found, theirs)
     own = _own_judges(labels, found, rubric, ids, spellings)
     judges = [*own, *_judges(looks, found, roles, rubric, hints)]
@@ -551,6 +557,17 @@ def _rubric(
     value = {"name": name, "version": "1", "metrics": metrics}
     value["instructions"] = "Give each answer one label for each metric."
     return Rubric.model_validate(value), ids, spellings
+
+
+def _as_asked(rubric: Rubric, asked: Rubric) -> Rubric:
+    """The rubric with the metrics as annotators were asked, unless somebody gives another order."""
+    metrics = [
+        known.model_copy(update={"id": one.id})
+        if one.kind == "nominal" and (known := asked.find(one.id))
+        else one
+        for one in rubric.metrics
+    ]
+    return rubric.model_copy(update={"name": asked.name, "metrics": tuple(metrics)})
 
 
 def _wrong_order(found: Guess, metric: str, order: Sequence[str]) -> Problem:
@@ -844,7 +861,7 @@ def _with(look: Look, theirs: Look, columns: Sequence[str], key: Sequence[str]) 
 
 def _who_judged(look: Look, item: Sequence[str], hints: Hints) -> str:
     """The column that says whose verdict a row is; empty where each item has one. Raises SetupError
-    where several rows are about an item and no column says it."""
+    where several rows, and no copies of one, are about an item and no column says it."""
     plain = {plain_name(column): column for column in look.columns}
     metric = [look.roles["metric"]] if {"metric", "label"} <= look.roles.keys() else []
     named = next((plain[n] for n in JUDGES if n in plain), "")
@@ -852,14 +869,15 @@ def _who_judged(look: Look, item: Sequence[str], hints: Hints) -> str:
     verdicts = (*look.like_labels, look.roles.get("text"), *scores)
     named = next((c for c in hints.judge if c in look.columns and c not in verdicts), named)
     aside = (*item, *metric, *(plain[n] for n in ("repeat",) if n in plain))
-    if named or look.tells_apart(aside):
+    if named or look.tells_apart(aside) or look.count(aside) == look.count([*look.columns]):
         return named
     free = [c for c in look.usable if c not in aside and look.tells_apart((*aside, c))]
     models = [c for c in free if all(map(is_like_a_program, look.columns[c].often))]
     usual = [plain[n] for n in NAMES["system"] if plain.get(n) in free]
     if models or usual:
         return (models or usual)[0]
-    message = "several rows are about the same item, and no column says whose verdicts they are"
+    message = f"several rows are about the same item ({look.repeated(aside)}), "
+    message += "and no column says whose verdicts they are"
     raise SetupError(Problem(message, look.source.path, None, "judge", some(look.columns)))
 
 
@@ -1012,7 +1030,9 @@ def _in_words(
         if CROWD in who:
             people = f"lists of the labels of several annotators in column {some(headed)}"
     elif column := found.roles.get("annotator", ""):
-        people = f"{counted(len(found.look.different(column)), 'annotator')} in column {column}"
+        named = {*found.look.different(column)}
+        people = f"{counted(len(named - {ADJUDICATED}), 'annotator')} in column {column}"
+        people += " (and adjudicated labels)" * (ADJUDICATED in named)
     else:
         people = "one annotator (no column says who labelled)"
     metrics = "; ".join(

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from judgebench.files import ReadRows
     from judgebench.results.shown import Shown
+    from judgebench.rubric import Rubric
     from judgebench.runs.bench import Bench, BenchConfig, LearntEntry, LearntJudge
     from judgebench.runs.folder import RunFolder
     from judgebench.studies.study import Study
@@ -97,6 +98,8 @@ class Wing:
     a stress test, the rule, and terms in; an object with `write` out.
     `kinds` are its files, `lists` the headings of `judgebench list`. `tables` reads, by the end of
     their names, files that are named where a table is: the rest sees rows like those of a CSV.
+    `studies` gives the rubric, if there is one, of a table that lies in a folder of the wing under
+    this path; such a folder stands for its table.
     """
 
     name: str
@@ -111,6 +114,7 @@ class Wing:
     kinds: tuple[FileKind, ...] = ()
     lists: Mapping[str, Callable[[], Lines]] = field(default_factory=dict)
     tables: Mapping[str, ReadRows] = field(default_factory=dict)
+    studies: Mapping[str, Callable[[Path], Rubric | None]] = field(default_factory=dict)
 
 
 def sections() -> list[Section]:

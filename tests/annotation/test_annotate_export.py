@@ -20,8 +20,10 @@ from judgebench.annotation.screens import Field, Screen, Section
 from judgebench.annotation.store import Event, Store
 from judgebench.data.columns import filled_rows
 from judgebench.data.findings import Findings
+from judgebench.data.guess import Hints
 from judgebench.data.load import load_data
 from judgebench.data.open_table import open_table
+from judgebench.data.understand import understand_files
 from judgebench.errors import SetupError
 from judgebench.records import ADJUDICATED
 from judgebench.rubric import Rubric
@@ -98,6 +100,30 @@ def test_the_labels_that_count(tmp_path: Path) -> None:
     assert {row["study"] for row in rows} == {HASH}
     assert set(rows[0]) == {"item_id", "annotator", "metric", "label", "made_blind", "study"}
     assert {row["made_blind"] for row in rows} == {"yes"}
+
+
+def test_a_decision_on_the_folder_of_a_study_knows_its_rubric(tmp_path: Path) -> None:
+    tone = {"id": "tone", "title": "Kindness", "question": "?", "kind": "ordinal"}
+    tone["labels"] = ["Kind", "Curt", "Cruel"]
+    rubric = {"name": "pilot", "version": "1", "instructions": "Label.", "metrics": [tone]}
+    names = [f"s{i}" for i in range(1, 9)]
+    with closing(made(tmp_path, *(screen(n, field("tone", "Kind", "Curt")) for n in names))) as s:
+        s.set(rubric=Rubric.model_validate(rubric).model_dump(mode="json"))
+        for i, name in enumerate(names):
+            for who in ("ann", "ben", ADJUDICATED):
+                says(s, who, name, {"tone": ("Curt", "Kind")[i % 2]})
+    rows = "".join(f"i{i},{('Curt', 'Kind')[i % 2]}\n" for i in range(1, 9))
+    (tmp_path / "judge.csv").write_text(f"ID,verdict\n{rows}")
+    for order in ([tmp_path, tmp_path / "judge.csv"], [tmp_path / "judge.csv", tmp_path]):
+        found = understand_files(order)
+        (metric,) = found.rubric.metrics
+        assert (metric.title, metric.kind) == ("Kindness", "ordinal")
+        assert metric.label_texts == ("Kind", "Curt", "Cruel")
+        assert "2 annotators in column annotator (and adjudicated labels)" in found.lines[0]
+        assert not any("order of the labels is not known" in line for line in found.lines)
+    other = understand_files([tmp_path, tmp_path / "judge.csv"], Hints(order=("Curt < Kind",)))
+    assert other.rubric.metrics[0].label_texts == ("Curt", "Kind")
+    assert f"judgebench decide {tmp_path} VERDICTS.csv" in export(tmp_path)[-1]
 
 
 def test_the_calibration_round_is_left_out_unless_asked_for(tmp_path: Path) -> None:
@@ -304,7 +330,8 @@ def test_the_table_says_what_was_left_out_and_is_read_as_data(
         f"{file}: 2 rows",
         "left out: 2 labels of the calibration round (--calibration)",
         "left out: 2 labels of what has changed",
-        "Next: name it under `data` of a bench.yaml, beside the answers",
+        f"Next: judgebench decide {tmp_path} VERDICTS.csv; or name the file under `data` of a "
+        "bench.yaml, beside the answers",
     ]
     read = load_data([file], RUBRIC)
     assert [(label.item_id, label.label) for label in read.labels] == [

@@ -22,6 +22,7 @@ from judgebench.annotation.screens import PART
 from judgebench.annotation.store import Event, Store, open_store
 from judgebench.checks import check_all
 from judgebench.cli.app import app
+from judgebench.errors import SetupError
 
 COLUMNS = ["item_id", "question", "system", "text", "reference"]
 
@@ -80,6 +81,13 @@ def test_answers_that_would_be_shown_without_a_question_are_pointed_out(tmp_path
     assert said not in init(file, tmp_path / "study").facts
     table(tmp_path / "answers.csv", ["item_id", "text"], [[f"a{n}", f"Rest {n}."] for n in "123"])
     assert said in init(file, tmp_path / "alone").facts
+
+
+def test_items_under_other_names_of_columns_say_what_describes_them(tmp_path: Path) -> None:
+    file = study_file(tmp_path, items="answers.csv")
+    table(tmp_path / "answers.csv", ["ID", "Reply"], [[f"a{n}", f"Rest {n}."] for n in "123"])
+    with pytest.raises(SetupError, match=r"`judgebench init .*answers.csv --to FOLDER` writes"):
+        init(file, tmp_path / "study")
 
 
 @pytest.mark.parametrize("task", TASKS)

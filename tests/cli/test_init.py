@@ -268,6 +268,17 @@ def test_a_column_of_texts_given_as_the_question_is_its_text_as_well(start, tmp_
         assert item == {"item_id": "ID", "text": "Reply", "group": column, **more}
 
 
+def test_answers_in_a_table_of_their_own_are_not_said_to_be_missing(call, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    said = [(f"a{i}", who, ("ok", "bad")[i % 2]) for i in range(9) for who in ("ann", "ben")]
+    labels = table(tmp_path / "labels.csv", [("ID", "annotator", "safety"), *said])
+    texts = [(f"a{i}", f"Wait for {i} days and then ask your doctor.") for i in range(9)]
+    answers = table(tmp_path / "answers.csv", [("ID", "Reply"), *texts])
+    code, out, _ = call("init", answers, labels)
+    assert code == 0
+    assert "hold no answers" not in out
+    assert f"In {tmp_path / 'bench.yaml'}, name the judges." in out
+
+
 def test_odd_names_and_labels_come_through(start, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     labels = ["No", "null", "1: #x", "- {a}", "ja, 'gut'", "重要 😀", 'say "hi"', "~x"]
     rows = [("id", "text", "a: b # c", "- [重]", "A b", "a B!", "stars")]

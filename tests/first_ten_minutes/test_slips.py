@@ -143,6 +143,7 @@ def test_the_option_for_an_order_says_that_it_may_be_the_reverse(
         (["labels.csv", "labels.csv"], [], "the same table is given twice; found labels.csv"),
         (["labels.csv", "sonnet.csv"], ["--judge", "sonent"],
          "no such judge; did you mean 'sonnet'?"),
+        (["labels.csv", "."], [], "is a folder: give a file, or a run folder alone"),
         (["labels.xls"], [], "labels.xls: no such file; did you mean 'labels.csv'?"),
         (["labels.csv", "replies.csv"], [], "(if it holds a judge's replies: --judge response)"),
         (["labels.csv", "replies.csv"], ["--judge", "response"],
@@ -183,7 +184,7 @@ def test_columns_named_like_models_are_judges_and_others_name_the_option(
         said = (
             "not read: gpt4, because another column is read; where it is a judge as well: --judge"
         )
-        assert (f"{said} {second},gpt4" in out) == (judges == 1)
+        assert (f"{said}judge {second},gpt4" in out) == (judges == 1)
 
 
 def test_what_was_understood_is_said_once_and_is_no_caveat(call: Call, tmp_path: Path) -> None:

@@ -448,7 +448,13 @@ def test_several_verdicts_on_an_item_need_a_column_that_says_whose(
     table(tmp_path / "machine.csv", [("id", "verdict"), *anonymous])
     code, _, err = call("decide", labels, verdicts)
     assert code == 2
-    assert "--judge: several rows are about the same item, and no column says whose" in err
+    said = "--judge: several rows are about the same item (rows 2 and 3: p0), and no column says"
+    assert said in err
+    copies = [*anonymous[::2], *anonymous[:6:2]]
+    table(tmp_path / "machine.csv", [("id", "verdict"), *copies])
+    code, _, err = call("decide", labels, verdicts)
+    assert code == 0
+    assert "kept once (3 times, rows 62-64)" in err
 
 
 def understood(
