@@ -69,7 +69,7 @@ def study(
     truth: Truth = TruthConfig(),
     resampling: Resampling = DEFAULT_RESAMPLING,
     as_judges: AsJudges = (),
-    columns: Mapping[str, str | Sequence[str]] = {},
+    columns: Mapping[str, str | Sequence[str] | Mapping[str, Sequence[str]]] = {},
 ) -> Study:
     """The study of human labels and judges' verdicts, with baselines fitted.
 
@@ -256,7 +256,7 @@ def align(
     *,
     answers: Given | None = None,
     truth: Truth | None = None,
-    columns: Mapping[str, str | Sequence[str]] = {},
+    columns: Mapping[str, str | Sequence[str] | Mapping[str, Sequence[str]]] = {},
 ) -> Alignment:
     """Measure how every judge agrees with the humans, and the humans with each other: of a study,
     or of tables, as in `decide`, which need no verdicts.
@@ -273,7 +273,7 @@ def align(
 
 def _study_of(
     given: Study | Given, verdicts: Given | Sequence[Given] | None, answers: Given | None,
-    truth: Truth | None, columns: Mapping[str, str | Sequence[str]],
+    truth: Truth | None, columns: Mapping[str, str | Sequence[str] | Mapping[str, Sequence[str]]],
 ) -> Study:  # fmt: skip
     """The study that is given, or that of the tables. Raises SetupError for both at once."""
     if not isinstance(given, Study):
@@ -296,7 +296,7 @@ def decide(
     *,
     answers: Given | None = None,
     truth: Truth | None = None,
-    columns: Mapping[str, str | Sequence[str]] = {},
+    columns: Mapping[str, str | Sequence[str] | Mapping[str, Sequence[str]]] = {},
     looks: Sequence[float] = (),
 ) -> Decisions:
     """Decide whether each judge can replace the annotators, assist them, or neither, metric by
@@ -343,7 +343,7 @@ def estimate(
     anytime: bool = False,
     scores: Mapping[str, Sequence[str]] = {},
     truth: Truth = TruthConfig(),
-    columns: Mapping[str, str | Sequence[str]] = {},
+    columns: Mapping[str, str | Sequence[str] | Mapping[str, Sequence[str]]] = {},
 ) -> Rates:
     """Estimate how often each label occurs, of all answers and by each value of the column `by`
     (without one, by system): from human labels of a part of the answers and verdicts on all.

@@ -50,7 +50,7 @@ class Started:
 def init(
     files: str | Path | Sequence[str | Path],
     to: str | Path | None = None,
-    columns: Mapping[str, str | Sequence[str]] = {},
+    columns: Mapping[str, str | Sequence[str] | Mapping[str, Sequence[str]]] = {},
 ) -> Started:
     """Write the files of a benchmark from tables of answers, human labels and verdicts, as
     `judgebench check` passes them: into the folder `to`, by default that of the first.

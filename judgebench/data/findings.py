@@ -41,6 +41,7 @@ _LOSES_ROWS = frozenset((
 ))  # fmt: skip
 
 _LISTED = 100  # errors of one kind in one file that are listed; the rest is counted
+_MORE = "more such errors"
 NEAR_AMONG = 5_000  # names among which the nearest is looked up
 _LONGEST_NAME = 200  # characters
 _FOUND = 3  # things found that one line on many rows names
@@ -70,11 +71,16 @@ class _Count:
         else:
             self.more = True
 
-    def __str__(self) -> str:
+    @property
+    def rows(self) -> str:
+        """The rows in words: `rows 2-3, 9`."""
         rows = [str(a) if a == b else f"{a}-{b}" for a, b in self.ranges]
         rows += ["…"] if self.more else []
         word = "row" if len(rows) == 1 and self.ranges[0][0] == self.ranges[0][1] else "rows"
-        return f"{self.times:,} time{'s' * (self.times > 1)}, {word} {', '.join(rows)}"
+        return f"{word} {', '.join(rows)}"
+
+    def __str__(self) -> str:
+        return f"{self.times:,} time{'s' * (self.times > 1)}, {self.rows}"
 
 
 class Findings:
@@ -133,7 +139,7 @@ class Findings:
             if count > _LISTED:
                 last = self._last_line[kind, file]
                 where = f", the last in row {last}" if last is not None else ""
-                said = f"and {count - _LISTED:,} more such errors, {count:,} in all{where}"
+                said = f"and {count - _LISTED:,} {_MORE}, {count:,} in all{where}"
                 rest.append(Problem(said, file, kind=kind))
         return (*self._errors, *rest)
 
@@ -170,9 +176,11 @@ def counted_once(problems: Iterable[Problem]) -> list[Problem]:
         key = replace(problem, line=None, found="")
         alike.setdefault(key, []).append(problem)
         counts.setdefault(key, _Count()).add(problem.line)
+    told = {(key.kind, key.file) for key in alike if _MORE in key.message}
+    where = {k: n.rows if (k.kind, k.file) in told else str(n) for k, n in counts.items()}
     return [
         first if not others or first.line is None else replace(
-            first, message=f"{first.message} ({counts[key]})",
+            first, message=f"{first.message} ({where[key]})",
             found=some(dict.fromkeys(_brief(p.found) for p in (first, *others) if p.found), _FOUND),
         )
         for key, (first, *others) in alike.items()

@@ -404,7 +404,8 @@ class Collected:
         if not self.has_answers and not self.left_out:
             self.findings.add(
                 "unchecked_items",
-                "no answers among these files, so the labels' items were not checked",
+                "the files hold labels and no answers, which only a judge that is called needs: a "
+                "mistyped item id in the labels cannot be noticed",
                 ("", None),
             )
             return

@@ -174,15 +174,24 @@ class Hints:
         return frozenset((*self.annotators, *self.judge, *self.item, *self.question))
 
     @classmethod
-    def given(cls, columns: Mapping[str, str | Sequence[str]]) -> Hints:
-        """Those of a mapping, in which one column may stand alone. Raises SetupError."""
+    def given(
+        cls, columns: Mapping[str, str | Sequence[str] | Mapping[str, Sequence[str]]]
+    ) -> Hints:
+        """Those of a mapping, in which one column may stand alone, and the order of labels by
+        metric. Raises SetupError."""
         known = [one.name for one in fields(cls)]
         raise_any([
             Problem(f"is unknown{nearest(key, known)}", "", None, "columns", key, ", ".join(known))
             for key in columns
             if key not in known
         ])  # fmt: skip
-        return cls(**{k: (v,) if isinstance(v, str) else tuple(v) for k, v in columns.items()})
+        by_metric = {
+            key: [f"{m}: {x if isinstance(x, str) else ' < '.join(x)}" for m, x in value.items()]
+            for key, value in columns.items()
+            if isinstance(value, Mapping)
+        }
+        whole = {**columns, **by_metric}
+        return cls(**{k: (v,) if isinstance(v, str) else tuple(v) for k, v in whole.items()})
 
 
 NO_HINTS = Hints()
@@ -1094,7 +1103,11 @@ def _candidates(
     ids = tuple(roles[r] for r in ("item_id", "system") if r in roles)
     found = [ids[:1], ids] if "item_id" in roles else []
     if "item_id" not in roles and "text" not in roles and "group" in roles:
-        found += [tuple(roles[r] for r in ("group", "system") if r in roles)]
+        both = tuple(roles[r] for r in ("group", "system") if r in roles)
+        count, own = partial(_combinations, columns), _combinations(columns, *both)
+        like = [c for c in columns if plain_name(c) in NAMES["group"] and c not in both]
+        same = [c for c in like if both[1:] and own == count(c) == count(c, *both)]
+        found += [(same[0],) if same else both]
     if "text" in roles:
         found += [tuple(roles[r] for r in ("question", "text", "system") if r in roles), ()]
     elif "item_id" not in roles and "question" in roles:

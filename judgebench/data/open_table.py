@@ -397,7 +397,8 @@ def _columns(header: Sequence[str], file: str, findings: Findings) -> tuple[str,
     if findings.has(file, "control_character", "bad_byte", "duplicate_column"):
         return ()
     if not any(names):
-        findings.add("malformed", "the header names no column", (file, 1))
+        message = "the header names no column" if names else "has no columns"
+        findings.add("malformed", message, (file, 1 if names else None))
         return ()
     if not all(names):
         findings.add("unnamed_column", "a column without a name is not read", (file, 1))

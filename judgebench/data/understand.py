@@ -46,7 +46,7 @@ from judgebench.data.open_table import rubric_beside, table_in
 from judgebench.data.recognise import probability_columns
 from judgebench.data.spec import DataSpec, Described, FileSpec, columns_of
 from judgebench.errors import Problem, SetupError, raise_any, some
-from judgebench.records import ADJUDICATED
+from judgebench.records import ADJUDICATED, CHANCES, WEIGHTS, columns_named
 from judgebench.rubric import Metric, Rubric, normalise
 from judgebench.studies.verdicts import may_be_a_model
 from judgebench.words import counted, listed, subject
@@ -88,7 +88,9 @@ def table_of(given: Any, name: str) -> Table:
     """The table of a path or a DataFrame. Raises SetupError for anything else."""
     if not isinstance(given, str | Path) and not hasattr(given, "columns"):
         message = "give a table: a DataFrame or the path of a file"
-        raise SetupError(Problem(message, "", None, name, f"a {type(given).__name__}"))
+        kind = type(given).__name__
+        article = "an" if kind[0] in "aeiou" else "a"
+        raise SetupError(Problem(message, "", None, name, f"{article} {kind}"))
     if isinstance(given, str | Path):
         return Table(table_in(Path(given)))
     return Table(Path(name), given)
@@ -287,13 +289,26 @@ def understand(
     lines += _not_read(_unread_of_labels(found))
     for table, look in looks:
         read = [one for one in judges if one.table is table]
+        lines += _without_labels(table, look, found, hints)
         lines += _not_read(_unread(look, read, found), f"{table.name}: ")
+    safe = {name: as_name(name)[:64] for name in hints.judge}
+    lines += [
+        f"the judge {name!r} is called {other}: names hold letters, digits and - . _ alone"
+        for name, other in safe.items()
+        if other != name and any(other in one.names for one in judges)
+        if not any(name in one.read for one in judges)
+    ]
     every = [found.look, theirs, *(look for _, look in looks)]
     sources = {look.source.path: look.source for look in every if look}
     windows = [Path(path).name for path, one in sources.items() if getattr(one, "encoding", None)]
     lines += [f"{name}: read as Windows-1252, for not all of it is UTF-8" for name in windows]
     if kept := [] if found.pair else dict.fromkeys(c for look in every if look for c in look.kept):
         lines.append(f"kept with each item: {some(kept)}")
+        lines += [
+            f"{column} is taken for how items were sampled, because of its name: if it says "
+            "something else, rename the column"
+            for column in columns_named([*kept], (*WEIGHTS, *CHANCES))
+        ]
     if answers is not None and beside:
         text = theirs.roles.get("text", "") if theirs and not judges else ""
         ask = (
@@ -1099,6 +1114,16 @@ def _in_words(
             f"of the labels is not known: say {flag}{', and so for each' * bool(others)}; where no "
             f"label is worse than another, --order {NO_ORDER} (in Python columns={{'order': …}})"
         )
+
+
+def _without_labels(table: Table, look: Look, found: Guess, hints: Hints) -> Iterator[str]:
+    """The items of a table of verdicts that nobody labelled, by their one column."""
+    columns = same_item(look, found, hints)
+    if len(columns) == 1 and not found.pair:
+        known = {*found.look.different(found.by[0])}
+        if more := [item for item in look.different(columns[0]) if item not in known]:
+            items = counted(len(more), "item")
+            yield f"{table.name}: {items} that nobody labelled: {some(more, 3)}"
 
 
 def _not_read(why: Mapping[str, str], table: str = "") -> Iterator[str]:

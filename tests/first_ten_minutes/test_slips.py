@@ -8,9 +8,11 @@ import random
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 import judgebench as jb
+from judgebench.data.understand import understand_files
 from judgebench.errors import SetupError
 from judgebench.features import WINGS
 from judgebench.rubric import load_rubric
@@ -181,10 +183,53 @@ def test_columns_named_like_models_are_judges_and_others_name_the_option(
         code, out, _ = call("decide", labels(tmp_path), table(tmp_path / "two.csv", rows))
         assert code == 0
         assert (f"judges gpt4 in column gpt4; {second} in column {second}" in out) == (judges == 2)
-        said = (
-            "not read: gpt4, because another column is read; where it is a judge as well: --judge"
-        )
-        assert (f"{said}judge {second},gpt4" in out) == (judges == 1)
+        said = "not read: gpt4, because another column is read; where it is a judge as well: "
+        assert (f"{said}--judge {second},gpt4" in out) == (judges == 1)
+
+
+def test_items_without_labels_and_names_that_change_are_said(tmp_path: Path) -> None:
+    rows = [["id", "verdict"], *([f"q{i}", of(i, 9)] for i in range(N + 1))]
+    judge = table(tmp_path / "sonnet.csv", rows)
+    study = jb.study(labels(tmp_path), judge, columns={"judge": "Claude 3"})
+    said = "\n".join(study.notes)
+    assert f"sonnet.csv: 1 item that nobody labelled: q{N}" in said
+    assert "the judge 'Claude 3' is called Claude-3:" in said
+
+
+def test_a_column_named_like_weights_says_what_it_is_taken_for(tmp_path: Path) -> None:
+    rows = [["id", "Huber", "Silva", "weight"]]
+    rows += [[f"q{i}", of(i), of(i, 7), str(60 + i % 9)] for i in range(N)]
+    said = jb.study(table(tmp_path / "labels.csv", rows), verdicts(tmp_path)).notes
+    assert any("weight is taken for how items were sampled, because of its name" in x for x in said)
+
+
+def test_the_order_of_several_metrics_may_be_a_mapping(tmp_path: Path) -> None:
+    rows = [["id", "Rater", "tone", "risk"]]
+    rows += [[f"q{i}", who, of(i), of(i, 3)] for i in range(N) for who in ("ann", "ben")]
+    order = {"tone": ["Fine", "Breach"], "risk": "Breach < Fine"}
+    study = jb.study(table(tmp_path / "labels.csv", rows), columns={"order": order})
+    said = {metric.id: metric.label_texts for metric in study.rubric.metrics}
+    assert said == {"tone": ("Fine", "Breach"), "risk": ("Breach", "Fine")}
+
+
+def test_what_is_no_table_is_named(tmp_path: Path) -> None:
+    with pytest.raises(SetupError, match="found an int"):
+        jb.study(1)
+    with pytest.raises(SetupError, match="labels: has no columns"):
+        jb.study(pd.DataFrame())
+
+
+def test_an_id_that_tells_items_apart_is_the_item_with_verdicts_and_without(tmp_path: Path) -> None:
+    rows = [["conversation_id", "rater", "prompt_id", "model", "tone"]]
+    rows += [
+        [str(i), who, f"p{i // 2}", "ab"[i % 2], of(i)] for i in range(N) for who in ("ann", "ben")
+    ]
+    people = table(tmp_path / "labels.csv", rows)
+    judge = table(
+        tmp_path / "gpt4.csv", [["conversation_id", "tone"], *([i, of(i)] for i in range(N))]
+    )
+    for given in ([people], [people, judge]):
+        assert understand_files(given).found.by == ("conversation_id",)
 
 
 def test_what_was_understood_is_said_once_and_is_no_caveat(call: Call, tmp_path: Path) -> None:
