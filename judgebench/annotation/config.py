@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -157,20 +157,16 @@ def _read(
     try:
         found = load_data(paths, rubric or _ANSWERS, folder=folder, pairs=pairs)
     except SetupError as error:
-        raise SetupError(_to_be_described(error.problems)) from None
-    raise_any([Problem("its items have no text to label", x) for x in found.textless])
-    return found
-
-
-def _to_be_described(problems: Sequence[Problem]) -> list[Problem]:
-    """The problems; the first of a table whose columns have other names says what reads them."""
-    kinds, told = ("unknown_column", "unrecognised_file"), list(problems)
-    place = next((i for i, problem in enumerate(told) if problem.kind in kinds), None)
-    if place is not None:
+        told, kinds = list(error.problems), ("unknown_column", "unrecognised_file")
+        place = next((i for i, problem in enumerate(told) if problem.kind in kinds), None)
+        if place is None:
+            raise
         init = f"`judgebench init {told[place].file} --to FOLDER`"
         allowed = f"FOLDER/data.yaml under `items`, which {init} writes for columns of any name"
         told[place] = replace(told[place], allowed=allowed)
-    return told
+        raise SetupError(told) from None
+    raise_any([Problem("its items have no text to label", x) for x in found.textless])
+    return found
 
 
 def _check_two_parts(config: StudyConfig, rubric: Rubric | None, gather: Gathered) -> None:
