@@ -1122,8 +1122,8 @@ def _without_labels(table: Table, look: Look, found: Guess, hints: Hints) -> Ite
     if len(columns) == 1 and not found.pair:
         known = {*found.look.different(found.by[0])}
         if more := [item for item in look.different(columns[0]) if item not in known]:
-            items = counted(len(more), "item")
-            yield f"{table.name}: {items} that nobody labelled: {some(more, 3)}"
+            which = f": {some(more)}" * (len(more) < 6)
+            yield f"{table.name}: {counted(len(more), 'item')} that nobody labelled{which}"
 
 
 def _not_read(why: Mapping[str, str], table: str = "") -> Iterator[str]:
