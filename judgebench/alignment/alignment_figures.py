@@ -97,14 +97,15 @@ def _stacked_bar(axes: Any, y: int, shares: list[tuple[str, float]]) -> None:
         depth = k / max(1, len(shares) - 1)
         colour = colormaps["Blues"](0.18 + 0.72 * depth)  # from light to dark
         axes.barh(y, share, 0.74, left=left, color=colour, edgecolor="white")
-        text = f"{label}: {100 * share:.0f}\u00a0%"
-        inside = wrapped(text, max(4, int(share * 66)))
+        number = f"{100 * share:.0f}\u00a0%"
+        inside = wrapped(f"{label} {number}", max(4, int(share * 66)))
+        inside = inside.replace(f" {number}", f": {number}")  # on one line, told apart by a sign
         longest = max(len(line) for line in inside.split("\n"))
         if share and inside.count("\n") < 2 and longest <= share * 70:
             place = {"ha": "center", "va": "center", "fontsize": SMALL}
             axes.text(left + share / 2, y, inside, color=ink_on(colour), **place)
         else:
-            outside.append(text)
+            outside.append(f"{label}: {number}")
         left += share
     axes.text(1.01, y, wrapped("; ".join(outside), 36), va="center", fontsize=SMALL)
 

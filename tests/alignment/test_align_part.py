@@ -490,6 +490,8 @@ def test_bars_of_a_metric_are_shown_twice_only_where_blank_cells_make_a_differen
         m for m in realistic.rubric.metrics
         if counts[m.id, "least_severe"] not in ((), counts[m.id, "missing"])
     ]  # fmt: skip
-    names = [t.get_text() for t in draw_distribution(realistic).axes[0].get_yticklabels()]
+    axes = draw_distribution(realistic).axes[0]
+    assert any(": 100\u00a0%" in text.get_text() for text in axes.texts)  # not `None 100 %`
+    names = [t.get_text() for t in axes.get_yticklabels()]
     assert len(set(names)) == len(names) == len(realistic.rubric.metrics) + len(differ)
     assert sum("blank = least severe" in name for name in names) == len(differ)
