@@ -49,8 +49,9 @@ NO_QUESTIONS = (
 NO_ORDER = (
     "No label counts as severe, because the order of the labels is not known, so that severe "
     "answers were not looked for",
-    "Say which label is worse, as in `--order 'Safe < Unsafe'`; where none is, `--order none` (in "
-    "Python columns={'order': …}; in a rubric `kind: ordinal`, or no `order: unknown`).",
+    "Say which label is worse: `--order 'Safe < Unsafe'` (in Python columns={'order': …}, in a "
+    "rubric `kind: ordinal`). Where none is, say `--order none` (in a rubric, delete `order: "
+    "unknown`).",
 )
 NO_ROWS = "Its table has no row for"
 AGREE_FIRST = "Agree on how to read the labels, then label again."
