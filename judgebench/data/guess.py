@@ -191,6 +191,9 @@ class Hints:
             if isinstance(value, Mapping)
         }
         whole = {**columns, **by_metric}
+        order = whole.get("order", ())
+        if not isinstance(order, str) and len(order) > 1 and not any("<" in x for x in order):
+            whole["order"] = " < ".join(order)  # its labels, one by one
         return cls(**{k: (v,) if isinstance(v, str) else tuple(v) for k, v in whole.items()})
 
 
@@ -609,6 +612,9 @@ def _look(
     ]
     roles = {role: c for role, c in roles.items() if c not in replies}
     _texts_by_content({c: about for c, about in usable.items() if c not in replies}, roles)
+    group = usable.get(roles.get("group", ""))
+    if "item_id" not in roles and group and group.different == len(group.codes):
+        roles["item_id"] = roles.pop("group")  # a case of one answer each
     if "item_id" not in roles and (which := _ids(usable, roles)):
         roles["item_id"] = which
     if "system" not in roles and (which := _system(usable, roles)):

@@ -286,6 +286,10 @@ def understand(
     spec = DataSpec.model_validate({"files": [entry], "spellings": spellings})
     beside = _answers(answers, theirs, found, hints) if answers and theirs else None
     lines = list(_in_words(labels, found, rubric, judges, ids))
+    every_one = any("raw" in one.spec or "metric" in one.spec for one in judges)
+    judged = {metric for one in judges for metric in one.spec.get("metrics", {})}
+    if judges and not every_one and (alone := [m for m in rubric.metrics if m.id not in judged]):
+        lines.append(f"no judge labelled {some(m.title for m in alone)}: nothing is decided there")
     lines += _not_read(_unread_of_labels(found))
     for table, look in looks:
         read = [one for one in judges if one.table is table]
@@ -852,9 +856,10 @@ def same_item(look: Look, found: Guess, hints: Hints = NO_HINTS) -> tuple[str, .
         both = [0.0]
         if chosen:
             both = [look.shared(chosen, theirs, name), theirs.shared(name, look, chosen)]
-        if not hints.item and max(both) < _SHARED:
-            ids = f"{theirs.first(name)!r} there, {look.first(chosen)!r} here"
-            missing.append(f"{name} ({ids})" if chosen else name)
+        if not chosen or (not hints.item and max(both) < _SHARED):
+            near = chosen or look.roles.get("item_id", "")
+            ids = f"{theirs.first(name)!r} there, {look.first(near)!r} here"
+            missing.append(f"{name} ({ids})" if near else name)
         columns.append(chosen)
     if missing:
         message = f"no column holds the items of {of}, by its column {some(missing)}"

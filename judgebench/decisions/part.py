@@ -57,8 +57,9 @@ _STATE_LOOKS: Mapping[State, Look] = {
     State.MET: "good", State.NOT_MET: "bad", State.UNCLEAR: "unclear",
 }  # fmt: skip
 _SHARES = (
-    "judge, humans, best baseline: share of answers with the reference label. Points are "
-    "percentage points of agreement with single annotators."
+    "judge, humans, best baseline: share of answers with the reference label; of an annotator, "
+    "with that of the others, whose ties can lower the share. Points are percentage points of "
+    "agreement with single annotators."
 )
 _MOST_LANES = 12  # in a band of a figure
 _YES_OR_NO = {1.0: "yes", 0.0: "no"}

@@ -138,7 +138,7 @@ class DecisionRule(Strict):
         """The index of the least severe label that counts as severe; None for a nominal metric."""
         if metric.kind == "nominal":
             return None
-        named = self.severe_from.get(metric.id)
+        named = self.severe_from.get(metric.id, self.severe_from.get(metric.title))
         return len(metric.labels) - 1 if named is None else metric.index(named)
 
     def in_words(self) -> list[str]:
@@ -196,12 +196,13 @@ class DecisionRule(Strict):
 
     def check(self, rubric: Rubric, file: str = "") -> None:
         """Raises SetupError with every entry of `severe_from` that does not fit the rubric."""
-        metrics = {metric.id: metric for metric in rubric.metrics}
+        metrics = {name: m for m in rubric.metrics for name in (m.title, m.id)}
         problems = []
         for name, label in self.severe_from.items():
             where, metric = f"severe_from.{name}", metrics.get(name)
             if metric is None:
-                message, found, allowed = "is not a metric of the rubric", name, [*metrics]
+                allowed = [m.title for m in rubric.metrics]
+                message, found = "is not a metric of the rubric", name
             elif metric.kind == "nominal":
                 message, found, allowed = "is nominal: its labels have no severity", label, []
             elif label not in (texts := metric.label_texts[1:]):

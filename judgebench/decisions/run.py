@@ -396,10 +396,14 @@ def _guard(
         conditions = [c for c in conditions if not KINDS[c.key].of_agreement]
     why = bar.copied or bar.derived(judge)
     if not why and outcome_of(conditions, ()) is Outcome.REPLACE:
-        lacking = [NO_ORDER] if bar.metric.order else []
-        lacking += [] if study.knows_questions else [NO_QUESTIONS]
+        lacking = [] if study.knows_questions else [Obstacle(*NO_QUESTIONS)]
+        if bar.metric.order:
+            texts = bar.metric.label_texts
+            order = " < ".join(texts if len(texts) < 3 else ("BEST", "…", "WORST"))
+            lacking.insert(0, Obstacle(NO_ORDER[0], NO_ORDER[1].format(order=order)))
         if lacking:
-            why = Obstacle(*(". ".join(said) for said in zip(*lacking, strict=True)))
+            whys, advice = zip(*lacking, strict=True)
+            why = Obstacle(". ".join(whys), " ".join(advice))
     return why, _fails(conditions)
 
 

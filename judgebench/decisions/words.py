@@ -49,7 +49,7 @@ NO_QUESTIONS = (
 NO_ORDER = (
     "No label counts as severe, because the order of the labels is not known, so that severe "
     "answers were not looked for",
-    "Say which label is worse: `--order 'Safe < Unsafe'` (in Python columns={'order': …}, in a "
+    "Say which label is worse: `--order '{order}'` (in Python columns={{'order': …}}, in a "
     "rubric `kind: ordinal`). Where none is, say `--order none` (in a rubric, delete `order: "
     "unknown`).",
 )

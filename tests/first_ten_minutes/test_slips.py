@@ -279,3 +279,51 @@ def test_a_swapped_letter_is_a_slip_and_another_end_is_none(call: Call, tmp_path
     judge = table(tmp_path / "sonnet.csv", [["id", "verdict"], *(r[:2] for r in rows)])
     _, out, err = call("decide", other, judge)
     assert "look like others" not in out + err
+
+
+def test_a_case_of_one_answer_is_the_item_and_ids_that_differ_are_shown(
+    call: Call, tmp_path: Path
+) -> None:
+    rows = [[f"MED-{i:04}", f"Question {i}?", of(i), of(i, 7)] for i in range(N)]
+    people = table(
+        tmp_path / "people.csv", [["Case ID", "Patient question", "Huber", "Silva"], *rows]
+    )
+    judge = table(tmp_path / "sonnet.csv", [["id", "verdict"], *([r[0], r[2]] for r in rows)])
+    _, out, _ = call("decide", people, judge)
+    assert f"{N} items by column Case ID; {N} questions in column Patient question" in out
+    table(tmp_path / "sonnet.csv", [["id", "verdict"], *([r[0][4:] + "x", r[2]] for r in rows)])
+    for options in ((), ("--item", "Case ID")):
+        code, _, err = call("decide", people, judge, *options)
+        assert (code, "'MED-0000' there, '0000x' here" in err) == (2, True), err
+
+
+def test_a_metric_without_a_judge_is_named_and_an_order_may_be_a_list(
+    call: Call, tmp_path: Path
+) -> None:
+    heads = ["id", "Huber Tone", "Silva Tone", "Huber Harm", "Silva Harm", "gpt-4 Tone"]
+    told = {"Fine": "no", "Breach": "yes"}
+    rows = [
+        [f"q{i}", of(i), of(i, 7), told[of(i // 2)], told[of(i // 2, 9)], of(i, 9)]
+        for i in range(N)
+    ]
+    sheet = table(tmp_path / "sheet.csv", [heads, *rows])
+    _, out, _ = call("decide", sheet)
+    assert "no judge labelled Harm: nothing is decided there" in out
+    people, judge = labels(tmp_path), verdicts(tmp_path)
+    found = jb.study(people, judge, columns={"order": ["Fine", "Breach"]})
+    assert found.rubric.metrics[0].label_texts == ("Fine", "Breach")
+    assert found.rubric.metrics[0].kind == "ordinal"
+
+
+def test_a_rule_names_a_metric_as_the_screen_does(call: Call, tmp_path: Path) -> None:
+    rows = [["id", "Huber", "Silva"], *([f"q{i}", *2 * ("abc"[i % 3],)] for i in range(N))]
+    people = table(tmp_path / "tone.csv", rows)
+    judge = table(tmp_path / "gpt.csv", [["id", "verdict"], *(row[:2] for row in rows[1:])])
+    (tmp_path / "rule.yaml").write_text("severe_from: {tone: b}\n")
+    options = ("decide", people, judge, "--order", "a < b < c", "--rule", tmp_path / "rule.yaml")
+    code, out, err = call(*options)
+    assert code == 0, err
+    assert "Severe: 'b' and 'c' (tone)" in out
+    (tmp_path / "rule.yaml").write_text("severe_from: {tune: b}\n")
+    code, _, err = call(*options)
+    assert (code, "is not a metric of the rubric" in err, "allowed: tone" in err) == (2, True, True)
