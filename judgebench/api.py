@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from judgebench.certificate.watch import Watch
     from judgebench.checks import Outcome
     from judgebench.comparison.result import Comparison
+    from judgebench.data.guess import ColumnNames
     from judgebench.data.understand import Understood
     from judgebench.decisions.result import Decisions
     from judgebench.decisions.rule import DecisionRule
@@ -69,7 +70,7 @@ def study(
     truth: Truth = TruthConfig(),
     resampling: Resampling = DEFAULT_RESAMPLING,
     as_judges: AsJudges = (),
-    columns: Mapping[str, str | Sequence[str] | Mapping[str, Sequence[str]]] = {},
+    columns: Mapping[str, ColumnNames] = {},
 ) -> Study:
     """The study of human labels and judges' verdicts, with baselines fitted.
 
@@ -256,7 +257,7 @@ def align(
     *,
     answers: Given | None = None,
     truth: Truth | None = None,
-    columns: Mapping[str, str | Sequence[str] | Mapping[str, Sequence[str]]] = {},
+    columns: Mapping[str, ColumnNames] = {},
 ) -> Alignment:
     """Measure how every judge agrees with the humans, and the humans with each other: of a study,
     or of tables, as in `decide`, which need no verdicts.
@@ -273,7 +274,7 @@ def align(
 
 def _study_of(
     given: Study | Given, verdicts: Given | Sequence[Given] | None, answers: Given | None,
-    truth: Truth | None, columns: Mapping[str, str | Sequence[str] | Mapping[str, Sequence[str]]],
+    truth: Truth | None, columns: Mapping[str, ColumnNames],
 ) -> Study:  # fmt: skip
     """The study that is given, or that of the tables. Raises SetupError for both at once."""
     if not isinstance(given, Study):
@@ -296,7 +297,7 @@ def decide(
     *,
     answers: Given | None = None,
     truth: Truth | None = None,
-    columns: Mapping[str, str | Sequence[str] | Mapping[str, Sequence[str]]] = {},
+    columns: Mapping[str, ColumnNames] = {},
     looks: Sequence[float] = (),
 ) -> Decisions:
     """Decide whether each judge can replace the annotators, assist them, or neither, metric by
@@ -343,7 +344,7 @@ def estimate(
     anytime: bool = False,
     scores: Mapping[str, Sequence[str]] = {},
     truth: Truth = TruthConfig(),
-    columns: Mapping[str, str | Sequence[str] | Mapping[str, Sequence[str]]] = {},
+    columns: Mapping[str, ColumnNames] = {},
 ) -> Rates:
     """Estimate how often each label occurs, of all answers and by each value of the column `by`
     (without one, by system): from human labels of a part of the answers and verdicts on all.

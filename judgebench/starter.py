@@ -16,7 +16,7 @@ from typing import Any
 import yaml
 from jinja2 import Environment, StrictUndefined, Template
 
-from judgebench.data.guess import Guess, Hints
+from judgebench.data.guess import ColumnNames, Guess, Hints
 from judgebench.data.understand import (
     EXAMPLE,
     ONLY_ONE,
@@ -50,7 +50,7 @@ class Started:
 def init(
     files: str | Path | Sequence[str | Path],
     to: str | Path | None = None,
-    columns: Mapping[str, str | Sequence[str] | Mapping[str, Sequence[str]]] = {},
+    columns: Mapping[str, ColumnNames] = {},
 ) -> Started:
     """Write the files of a benchmark from tables of answers, human labels and verdicts, as
     `judgebench check` passes them: into the folder `to`, by default that of the first.

@@ -151,6 +151,9 @@ _ASKED = frozenset(("question", "prompt", "query", "instruction", "instructions"
 _NOT_ASKED = frozenset((*_DESCRIBES, *NAMES["text"], "system", "judge"))  # beside such a word
 
 
+ColumnNames = str | Sequence[str] | Mapping[str, Sequence[str]]  # an order also by metric
+
+
 @dataclass(frozen=True)
 class Hints:
     """The columns that somebody names, where they need not be guessed.
@@ -174,9 +177,7 @@ class Hints:
         return frozenset((*self.annotators, *self.judge, *self.item, *self.question))
 
     @classmethod
-    def given(
-        cls, columns: Mapping[str, str | Sequence[str] | Mapping[str, Sequence[str]]]
-    ) -> Hints:
+    def given(cls, columns: Mapping[str, ColumnNames]) -> Hints:
         """Those of a mapping, in which one column may stand alone, and the order of labels by
         metric. Raises SetupError."""
         known = [one.name for one in fields(cls)]

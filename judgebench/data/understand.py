@@ -1124,7 +1124,9 @@ def _in_words(
 def _without_labels(table: Table, look: Look, found: Guess, hints: Hints) -> Iterator[str]:
     """The items of a table of verdicts that nobody labelled, by their one column."""
     columns = same_item(look, found, hints)
-    if len(columns) == 1 and not found.pair:
+    if found.pair or len(columns) > 1:
+        return
+    if look.shared(columns[0], found.look, found.by[0]) < 1:  # else nothing need be read again
         known = {*found.look.different(found.by[0])}
         if more := [item for item in look.different(columns[0]) if item not in known]:
             which = f": {some(more)}" * (len(more) < 6)

@@ -128,7 +128,7 @@ def draw_heat_map(heat: HeatMap) -> Any:
 
 
 def _undefined(after: str, estimates: Iterable[Estimate]) -> str:
-    """What a dash means; empty where there is none."""
+    """The meaning of a dash; empty where there is none."""
     return f"{after}{DASH} means undefined" * any(e.value is None for e in estimates)
 
 
