@@ -355,7 +355,7 @@ def test_a_run_counts_judges_that_learn(call, tmp_path: Path) -> None:  # type: 
     bench = write_bench(tmp_path, SYS, more="tuning: {folds: 4}")
     code, out, _ = call("tune", bench, "--run", tmp_path / "run")
     assert code == 0
-    assert "tone: 40 answers, 120 human labels, 1 judge, 5 baselines;" in out
+    assert "tone: 40 answers, 120 human labels, 1 judge, 6 baselines;" in out
     assert "names no judge" not in out
     assert "learns 0 times, judges 40 answers." in call(
         "run", bench, "--run", tmp_path / "run", "--dry-run"
