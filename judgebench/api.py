@@ -866,9 +866,13 @@ def analyse(
         asked = {**({"decide": rule} if rule else {}), "preferences": every}
         beside = {**study.beside, ALIGNED: aligned.results, **asked}
         found = analyses(replace(study, beside=beside), progress=progress)
-    decided = found["decide"].part.standings if "decide" in found else ()
-    outcomes = {(one.judge, one.metric): one.outcome for one in decided}
-    return {"align": replace(aligned, outcomes=outcomes), **found}
+    return {"align": _decided(aligned, found.get("decide")), **found}
+
+
+def _decided(aligned: Alignment, decisions: Shown | None) -> Alignment:
+    """The alignment with the outcome of each judge and metric."""
+    decided = decisions.part.standings if decisions else ()
+    return replace(aligned, outcomes={(one.judge, one.metric): one.outcome for one in decided})
 
 
 def report(
@@ -886,9 +890,9 @@ def report(
     every: bool = False,
     figures: bool = False,
 ) -> Mapping[str, Path]:
-    """Write the report of a study, or of decisions, an alignment, a comparison, correlations,
-    consistency or rates alone: report.html, results.csv, tables.md and LaTeX tables, and of a study
-    decisions.csv and verdicts.csv.
+    """Write the report of a study, of decisions with the alignment that they rest on, or of an
+    alignment, a comparison, correlations, consistency or rates alone: report.html, results.csv,
+    tables.md and LaTeX tables, and of a study or decisions decisions.csv and verdicts.csv.
 
     Of a study with `every` analysis, see `analyse`. With `figures` they are drawn in the page and
     as files, PNG and PDF in `plots/`.
@@ -901,10 +905,14 @@ def report(
     >>> jb.report(jb.open_run("runs/small"), "paper")["html"].name
     'report.html'
     """
+    from judgebench.decisions.result import Decisions
     from judgebench.results.write import write_in_place
 
     if isinstance(study, Study):
         shown, asked = parts(analyse(study, rule, every=every)), study.n_judged
+    elif isinstance(study, Decisions) and study.basis:
+        aligned = _decided(align(study.basis.study), study)
+        shown, asked = parts({"decide": study, "align": aligned}), study.n_answers
     else:
         shown, asked = study.parts, study.n_answers
     written, told = write_in_place(

@@ -144,7 +144,9 @@ def accuracy_table(a: Alignment) -> Table:
 def paper_table(a: Alignment) -> Table:
     """The table of a paper: of each metric annotators, judges and the best baseline by
     statistic."""
-    shown = [d for d in present(a) if "paper" in d.shown]
+    found = [r for j in a.real_judges for r in a.results.select("score", judge=j.name)]
+    defined = {row.statistic for row in found if row.estimate.value is not None}
+    shown = [d for d in present(a) if "paper" in d.shown and d.key in defined]
     who: list[tuple[str, Keys]] = [("Annotators", {"summary": CEILING})]
     who += [(judge.name, {"judge": judge.name}) for judge in a.real_judges]
     who.append(("Best baseline", {"summary": "Best baseline"}))

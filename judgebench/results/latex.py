@@ -1,10 +1,10 @@
 r"""The tables as LaTeX that pastes into a paper: `main.tex` with those that a paper prints, each as
-wide as one column of two and in need of booktabs alone, and `appendix.tex` with all others.
+wide as one column of two, or as the page where it has to be, and in need of booktabs alone;
+`appendix.tex` with all others.
 
 Those of the appendix are longtables, cut into blocks of columns that fit the text width of a plain
-`article`. Works with pdflatex and what every TeX installation
-has: letters and signs that it cannot set without further packages are written as commands, and what
-is left as `[U+4E2D]`.
+`article`. Works with pdflatex and what every TeX installation has: letters and signs that it cannot
+set without further packages are written as commands, and what is left as `[U+4E2D]`.
 """
 
 from __future__ import annotations
@@ -200,7 +200,9 @@ def _breakable(text: str) -> str:
 # --- the tables for a paper -------------------------------------------------------------------
 
 _COLUMN = 224  # points: the narrowest column of article, IEEEtran and acmart is 229 wide
-_BETWEEN = 4  # points between two columns
+_TEXT = 340  # points: the text of an article in one column is 345 wide
+_SHORT_NAME = 10  # characters of a heading that is not broken inside a name
+_BETWEEN, _MOST_BETWEEN = 4, 10  # points between two columns
 _LEAST_STUB, _MOST_PAPER_STUB = 40, 110
 # Above a table, where article leaves no space between a caption and what is under it.
 _CAPTION = "\\setlength{\\abovecaptionskip}{0pt}\\setlength{\\belowcaptionskip}{5pt}\n"
@@ -208,35 +210,53 @@ _PAGE = 48  # lines; the others stand in a table after it
 
 
 def _pages(table: Table) -> Iterator[str]:
-    """The table in the width of one column of a paper: a tabular for as many columns as fit, and a
-    float for as many lines as fit a page."""
-    first = table.stubs - 1  # the column that names the rows
-    widths = [_paper_width(table, i) for i in range(table.stubs, len(table.columns))]
-    names = max((_points(row[first].value) for row in table.rows), default=0)
-    stub = min(_MOST_PAPER_STUB, max(_LEAST_STUB, names + 2))
-    most = max(1, int((_COLUMN - stub) // (max(widths) + _BETWEEN)))
-    if stub + sum(widths) + _BETWEEN * len(widths) <= _COLUMN:
-        most = len(widths)
-    elif _LEAST_STUB + sum(widths) + _BETWEEN * len(widths) <= _COLUMN:
-        most, stub = len(widths), _COLUMN - sum(widths) - _BETWEEN * len(widths)
+    """The table in the width of one column of a paper, else of its page: a tabular for as many
+    columns as fit, and a float for as many lines as fit a page."""
+    parts, stub = _columns_that_fit(table, _COLUMN)
+    wide = len(parts) > 1  # `table*` is `table` in a paper of one column
+    room, float_ = (_TEXT, "table*") if wide else (_COLUMN, "table")
+    parts, stub = _columns_that_fit(table, room) if wide else (parts, stub)
     notes = " ".join(map(escape, [*table.notes, *_rests_on(table)]))
     title, again = escape(table.title), ""
-    for part in split_columns(table, most):
-        for lines in _paper_pages(part, first, stub):
+    for part in parts:
+        spare = (room - stub - _values_width(part)) / (len(part.columns) - part.stubs)
+        apart = min(_MOST_BETWEEN, _BETWEEN + spare)
+        for lines in _paper_pages(part, stub):
             caption = rf"\caption{{{title}.}}\label{{tab:judgebench-{_key(table)}}}"
             yield (
-                f"\\begin{{table}}\n\\centering\n{_CAPTION}{again or caption}\n\\scriptsize"
-                f"\\setlength{{\\tabcolsep}}{{{_BETWEEN / 2:g}pt}}\n"
+                f"\\begin{{{float_}}}\n\\centering\n{_CAPTION}{again or caption}\n\\scriptsize"
+                f"\\setlength{{\\tabcolsep}}{{{apart / 2:.3g}pt}}\n"
                 f"{_tabular(part, lines, stub)}"
-                f"{{\\par\\smallskip\\raggedright {notes}\\par}}\n\\end{{table}}\n"
+                f"{{\\par\\smallskip\\raggedright {notes}\\par}}\n\\end{{{float_}}}\n"
             )
             again = rf"\addtocounter{{table}}{{-1}}\caption[]{{{title} (continued).}}"
 
 
-def _paper_pages(table: Table, first: int, stub: float) -> Iterator[list[str]]:
+def _columns_that_fit(table: Table, room: float) -> tuple[list[Table], float]:
+    """The table cut into as few as fit `room` points, and the points of the column that names the
+    rows. Names may break after their signs, into two lines, before the table is cut."""
+    column = [row[table.stubs - 1].value for row in table.rows]
+    names = max((_points(name) + 2 for name in column), default=0)
+    pieces = (_points(piece) + 2 for name in column for piece in _pieces_of(name, 0))
+    whole = min(_MOST_PAPER_STUB, max(_LEAST_STUB, names))
+    least = min(_MOST_PAPER_STUB, max([_LEAST_STUB, names / 2 + 8, *pieces]))
+    for most in range(len(table.columns) - table.stubs, 0, -1):
+        parts = split_columns(table, most)
+        left = room - max(map(_values_width, parts))
+        if left >= least:
+            break
+    return parts, max(least, min(whole, left))
+
+
+def _values_width(table: Table) -> float:
+    values = range(table.stubs, len(table.columns))
+    return sum(_paper_width(table, i) + _BETWEEN for i in values)
+
+
+def _paper_pages(table: Table, stub: float) -> Iterator[list[str]]:
     """The lines of the table, as many together as fit a page."""
     page: list[str] = []
-    room = 0.0
+    room, first = 0.0, table.stubs - 1
     for line, row in zip(_paper_lines(table, first), table.rows, strict=True):
         height = 2 * line.count("\\multicolumn{") + 1 + _points(row[first].value) // stub
         if page and room < height:
@@ -311,8 +331,8 @@ def _stacked(heading: str) -> str:
     return rf"\multicolumn{{1}}{{c}}{{\shortstack{{{words}}}}}"
 
 
-def _pieces_of(heading: str) -> list[str]:
-    breaks = r"\s+" if len(heading) <= _SHORT_NAME else r"\s+|(?<=[-/_:])(?=\w)"
+def _pieces_of(heading: str, whole: int = _SHORT_NAME) -> list[str]:
+    breaks = r"\s+" if len(heading) <= whole else r"\s+|(?<=[-/_:])(?=\w)"
     return [piece for piece in re.split(breaks, heading) if piece]
 
 
@@ -349,7 +369,6 @@ def _rests_on(table: Table) -> Iterator[str]:
         yield f"{DASH}: undefined."
 
 
-_SHORT_NAME = 10  # characters of a heading that is not broken inside a name
 _SHARE = re.compile(r"[+-]?0\.\d{3}")
 _NUMBER = re.compile(r"[+-]?[\d,]+(\.\d+)?")
 _LONG_WORD = re.compile(r"(?<=\w{8})(?=\w{2})")

@@ -72,11 +72,15 @@ def test_without_a_judge_the_agreement_of_the_annotators_stands_first() -> None:
     assert "decide" not in jb.analyse(jb.study(LABELS, rubric=TONE))
 
 
-def test_a_report_of_decisions_alone_is_written(tmp_path: Path) -> None:
-    decisions = jb.decide(jb.study(LABELS, JUDGED, rubric=TONE))
-    written = jb.report(decisions, tmp_path)
-    assert "decisions.csv" in written
-    assert json.loads((tmp_path / "report.json").read_text()) == {"answers": 3}
+def test_a_report_of_decisions_holds_the_tables_of_a_paper(tmp_path: Path) -> None:
+    for order, recall in (("none", False), ("Friendly < Curt < Rude", True)):
+        decisions = jb.decide(LABELS, JUDGED, columns={"order": order})
+        written = jb.report(decisions, tmp_path / order[:4])
+        assert {"decisions.csv", "verdicts.csv"} <= set(written)
+        paper = (tmp_path / order[:4] / "latex" / "main.tex").read_text()
+        assert "Outcome" in paper
+        assert ("Severe" in paper) == recall  # no column in which nothing is defined
+    assert json.loads((tmp_path / "none" / "report.json").read_text()) == {"answers": 3}
 
 
 def test_frames_paths_wide_and_long_are_the_same_study(place: Path) -> None:

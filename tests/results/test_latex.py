@@ -246,15 +246,24 @@ def test_a_paper_made_as_the_documentation_says_compiles(
     assert "undefined references" not in log
 
 
-def test_six_judges_on_one_metric_are_one_float_with_whole_names() -> None:
-    names = ("gpt-4o-mini", "gpt-4o", "llama-8b", "llama-70b", "string-match", "qwen-2.5-7b")
+@pytest.mark.parametrize(
+    ("names", "outcome", "float_"),
+    [
+        (("gpt-4o-mini", "gpt-4o", "string-match", "qwen-2.5-7b"), "do not use", "table"),
+        (("gpt-4o", "meta-llama-3.1-70b-instruct-awq"), "DO NOT USE", "table*"),
+        (("SafetyClassifierLarge",), "CAN'T TELL", "table*"),
+    ],
+)
+def test_judges_on_one_metric_are_one_float_with_whole_names(
+    names: tuple[str, ...], outcome: str, float_: str
+) -> None:
     scores = (Cell(estimate=estimate(0.8)), Cell("0.712"), Cell("0.700"))
     rows = tuple(
-        (Cell("Tone"), Cell(name), *scores, Cell(estimate=estimate(0.7)), Cell("do not use"))
+        (Cell("Tone"), Cell(name), *scores, Cell(estimate=estimate(0.7)), Cell(outcome))
         for name in names
     )
     columns = ("Metric", "Judge", "Accuracy", "κ", "α", "Severe recall", "Outcome")
     table = Table("main", "Main", columns, rows, stubs=2)
     main = to_latex([replace(make_part(), paper=(table,))])["main.tex"]
-    assert main.count(r"\begin{table}") == main.count(r"\begin{tabular}") == 1
+    assert main.count(rf"\begin{{{float_}}}") == main.count(r"\begin{tabular}") == 1
     assert main.index(r"\belowcaptionskip}{5pt}") < main.index(r"\caption{")
