@@ -288,10 +288,12 @@
           }
         }
         ways.all.push(i);
-        if (far) ways.judges.push([i, far, mild]);
-        if (of.some((metric) => differ(metric, i, within.who))) ways.annotators.push(i);
+        const split = of.filter((metric) => differ(metric, i, within.who)).length;
+        if (far) ways.judges.push([i, far, mild, split]);
+        if (split) ways.annotators.push(i);
       }
-      ways.judges.sort((a, b) => b[1] - a[1] || a[2] - b[2] || a[0] - b[0]);
+      // The farthest first, of those the too mild, of those what annotators agree on.
+      ways.judges.sort((a, b) => b[1] - a[1] || a[2] - b[2] || a[3] - b[3] || a[0] - b[0]);
       ways.judges = ways.judges.map(([i]) => i);
       for (const option of chosen.way.options) {
         const n = ways[option.value].length.toLocaleString("en");

@@ -197,6 +197,24 @@ def test_items_are_opened_and_turned_with_the_keyboard_alone(tmp_path: Path) -> 
     assert complaints == []
 
 
+def test_of_equally_far_misses_the_too_mild_and_the_undisputed_come_first(tmp_path: Path) -> None:
+    said = Said(
+        "Harm", ("no", "yes"), range(2), "0110",
+        {"a": "0110", "b": "0010", "c": "0111"}, {"m": "1001"},
+    )  # fmt: skip
+    ids = ["too severe", "split", "undisputed", "both"]
+    texts = [((("Answer", "x"),), ())] * 4
+    part = Part("few", "few", Results(), items=lambda: Items(ids, [""] * 4, [said], texts))
+    path = tmp_path / "report.html"
+    path.write_text(to_html([part], "x"), encoding="utf-8")
+
+    async def visit(tab: Tab) -> Any:
+        await tab.value("location.hash = '#misses-Harm=m'")
+        return await tab.value("[...document.querySelectorAll('.row')].map((r) => r.dataset.item)")
+
+    assert browse_page(path, tmp_path, visit) == ["undisputed", "split", "too severe", "both"]
+
+
 def decided(metrics: int, judges: int) -> list[Part]:
     """The report of a small study of real analyses."""
     rows = [(f"i{i:02}", f"q{i % 30}") for i in range(60)]
