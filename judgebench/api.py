@@ -93,9 +93,9 @@ def study(
 
     A table with `model_a` and `model_b` holds preferences, one with `criterion` labels of criteria.
 
-    `verdicts` may also be several tables, or entries as in `judges` of a bench.yaml, such as
-    `{"name": "gpt-4", "verdicts": "gpt4.csv", "expected": "rows"}`, in which `verdicts` may be a
-    DataFrame too. `expected: rows` says that the judge was asked about the items with a row alone.
+    `verdicts` may also be several tables, or, with a rubric, entries as in `judges` of a
+    bench.yaml, such as `{"name": "gpt-4", "verdicts": "gpt4.csv", "expected": "rows"}`, in which
+    `verdicts` may be a DataFrame too. `expected: rows` says that the judge was asked about the items with a row alone.
 
     `as_judges` are annotators who stand among the judges, as in `open_run`.
 
@@ -287,6 +287,9 @@ def _study_of(
             "a study has its reference labels already: give `truth` to jb.study or jb.open_run"
         )
         raise SetupError(Problem(message, field="truth"))
+    if columns:
+        message = "a study has read its tables already: give `columns` to jb.study"
+        raise SetupError(Problem(message, field="columns"))
     return given
 
 

@@ -62,6 +62,8 @@ def test_tables_take_the_truth_where_a_study_has_one() -> None:
     study = jb.study(LABELS, JUDGED, rubric=TONE)
     with pytest.raises(jb.SetupError, match="a study has its reference labels already"):
         jb.decide(study, truth="majority")
+    with pytest.raises(jb.SetupError, match="a study has read its tables already"):
+        jb.align(study, columns={"order": "none"})
 
 
 def test_without_a_judge_the_agreement_of_the_annotators_stands_first() -> None:
