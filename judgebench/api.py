@@ -95,7 +95,8 @@ def study(
 
     `verdicts` may also be several tables, or, with a rubric, entries as in `judges` of a
     bench.yaml, such as `{"name": "gpt-4", "verdicts": "gpt4.csv", "expected": "rows"}`, in which
-    `verdicts` may be a DataFrame too. `expected: rows` says that the judge was asked about the items with a row alone.
+    `verdicts` may be a DataFrame too. `expected: rows` says that the judge was asked about the
+    items with a row alone.
 
     `as_judges` are annotators who stand among the judges, as in `open_run`.
 

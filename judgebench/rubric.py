@@ -138,6 +138,7 @@ class Metric(Strict):
     nominal metric of pairs whose three labels mean the first response, the second, and a tie.
     With `several` more than one label may be right: annotators and judges may give several.
     `order: unknown` says of a nominal metric that nobody has said yet whether one label is worse.
+    In a file title and question may be left out.
     """
 
     id: Identifier
@@ -151,6 +152,15 @@ class Metric(Strict):
     labels: tuple[Label, ...] = Field(min_length=2)
     abstain: Annotated[tuple[Text, ...], BeforeValidator(_texts)] = ()
     prompt_order: tuple[Text, ...] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _named_by_its_id(cls, value: Any) -> Any:
+        if not isinstance(value, dict) or "id" not in value:
+            return value
+        title = value.get("title", str(value["id"]).replace("_", " ").capitalize())
+        question = f"Which label does the answer deserve for {title}?"
+        return {"title": title, "question": question, **value}
 
     @model_validator(mode="before")
     @classmethod
@@ -368,9 +378,9 @@ class Rubric(Strict):
     id of another such metric is how people give what a judge gives in one label.
     """
 
-    name: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
-    version: Text
-    instructions: Text
+    name: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")] = "labels"
+    version: Text = "1"
+    instructions: Text = "Give each answer one label for each metric."
     metrics: tuple[Metric, ...] = Field(min_length=1)
     source: str = ""
     composite: dict[Identifier, Annotated[tuple[str, ...], BeforeValidator(_mean_of)]] = Field(
@@ -424,19 +434,12 @@ class Rubric(Strict):
             {
                 "id": re.sub("[^a-z0-9]+", "_", normalise(title)).strip("_"),
                 "title": title,
-                "question": f"Which label does the answer deserve for {title}?",
                 "kind": "nominal" if title in nominal else "ordinal",
                 "labels": list(texts),
             }
             for title, texts in labels.items()
         ]
-        value = {
-            "name": "labels",
-            "version": "1",
-            "instructions": "Give each answer one label for each metric.",
-            "metrics": metrics,
-        }
-        rubric = validate(value, cls, file="rubric")
+        rubric = validate({"metrics": metrics}, cls, file="rubric")
         rubric.only(list(nominal))  # raises where one of them is not a metric
         return rubric
 

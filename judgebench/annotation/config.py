@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -13,8 +13,10 @@ from pydantic import Field, field_validator
 from judgebench.annotation.choose import ChooseConfig, Paths, chosen
 from judgebench.annotation.gold import Gold, GoldConfig, read_gold
 from judgebench.annotation.store import LEAD, WITHOUT_RUBRIC
-from judgebench.data.load import load_data
-from judgebench.data.pairs import PairsConfig
+from judgebench.data.load import is_yaml, load_data
+from judgebench.data.pairs import PairsConfig, WantedPairs
+from judgebench.data.spec import DataSpec
+from judgebench.data.understand import understand_files
 from judgebench.errors import Problem, SetupError, raise_any
 from judgebench.judges.config import Name
 from judgebench.people.page import check_people
@@ -153,20 +155,38 @@ def _read(
     if not names or (rubric is None and config.task not in WITHOUT_RUBRIC):
         return None
     pairs = config.pairs.wanted(file, config.seed) if config.pairs else None
-    paths = [file.parent / name for name in names]
+    paths, asked = [file.parent / name for name in names], rubric or _ANSWERS
     try:
-        found = load_data(paths, rubric or _ANSWERS, folder=folder, pairs=pairs)
+        found = load_data(paths, asked, folder=folder, pairs=pairs)
     except SetupError as error:
-        told, kinds = list(error.problems), ("unknown_column", "unrecognised_file")
-        place = next((i for i, problem in enumerate(told) if problem.kind in kinds), None)
-        if place is None:
+        unknown = {"unknown_column", "unrecognised_file"}
+        if any(map(is_yaml, paths)) or not unknown & {one.kind for one in error.problems}:
             raise
-        init = f"`judgebench init {told[place].file} --to FOLDER`"
-        allowed = f"FOLDER/data.yaml under `items`, which {init} writes for columns of any name"
-        told[place] = replace(told[place], allowed=allowed)
-        raise SetupError(told) from None
+        found = _understood(paths, asked, pairs, error)
     raise_any([Problem("its items have no text to label", x) for x in found.textless])
     return found
+
+
+def _understood(
+    paths: Sequence[Path], rubric: Rubric, pairs: WantedPairs | None, error: SetupError
+) -> Dataset:
+    """The answers in tables whose columns have other names; their labels are not read. Raises
+    `error` where no column is understood to hold answers."""
+    try:
+        understood = understand_files(paths, labelled=False)
+    except SetupError:
+        raise error from None
+    labels = {"labels", "verdicts"}
+    files = [
+        {**file, "items": [{k: v for k, v in own.items() if k not in labels} for own in items]}
+        for file in understood.as_spec()["files"]
+        if (items := file.get("items"))
+    ]
+    files = [{k: v for k, v in file.items() if k not in labels} for file in files]
+    found = load_data(DataSpec.model_validate({"files": files}), rubric, pairs=pairs)
+    roles = (f"{role} in column {column!r}" for role, column in understood.found.roles.items())
+    told = Problem(f"understood: {', '.join(roles)}", ", ".join(understood.tables))
+    return replace(found, warnings=(*found.warnings, told))
 
 
 def _check_two_parts(config: StudyConfig, rubric: Rubric | None, gather: Gathered) -> None:

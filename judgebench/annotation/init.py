@@ -83,6 +83,7 @@ def init(file: str | Path, to: str | Path, *, new_version: bool = False) -> Made
     rows = setup.dataset.answers
     asked = setup.config.task != "labels" or any(row.question or row.turns for row in rows)
     facts = [
+        *map(str, setup.dataset.warnings),
         f"{counted(items, 'item')}, {len(plan.calibration)} of them for everybody at first "
         f"(calibration), the others for {setup.config.per_item} of {len(names)} annotators",
         *_gold_in_words(setup, built, plan),
@@ -318,7 +319,8 @@ def study_in_words(path: Path, rubric: str) -> str:
     _, built = named_screens(setup)
     planned(setup, built)
     config, n = setup.config, len(built)
-    return (
+    told = (
         f"an annotation study ({config.task}) of {counted(n, 'item')}, {config.per_item} of "
         f"{counted(len(config.annotators), 'annotator')} for each"
     )
+    return "\n".join([told, *map(str, setup.dataset.warnings)])

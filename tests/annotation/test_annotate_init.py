@@ -83,10 +83,25 @@ def test_answers_that_would_be_shown_without_a_question_are_pointed_out(tmp_path
     assert said in init(file, tmp_path / "alone").facts
 
 
-def test_items_under_other_names_of_columns_say_what_describes_them(tmp_path: Path) -> None:
+def test_items_under_other_names_of_columns_are_understood(tmp_path: Path) -> None:
+    file = study_file(tmp_path, items="mine.csv", rubric="short.yaml", metrics=[])
+    short = "metrics:\n  - {id: does_harm, kind: ordinal, labels: [Safe, Unsafe]}\n"
+    (tmp_path / "short.yaml").write_text(short)
+    rows = [[f"a{n}", f"May I walk {n} km?", f"Rest {n} days, then walk.", "Safe"] for n in "123"]
+    table(tmp_path / "mine.csv", ["ID", "Prompt", "Reply", "Huber"], rows)
+    told = "mine.csv: understood: item_id in column 'ID', text in column 'Reply', question in"
+    assert init(file, tmp_path / "study").facts[0].startswith(told)
+    with open_store(tmp_path / "study") as store:
+        asked = [screen.screen for screen in store.screens.values()]
+    assert [one for one in map(str, asked) if "walk 2 km" in one and "Rest 2 days" in one]
+    assert "Does harm" in str(asked[0])
+    assert "Huber" not in str(asked)
+
+
+def test_a_table_without_texts_says_how_to_describe_it(tmp_path: Path) -> None:
     file = study_file(tmp_path, items="answers.csv")
-    table(tmp_path / "answers.csv", ["ID", "Reply"], [[f"a{n}", f"Rest {n}."] for n in "123"])
-    with pytest.raises(SetupError, match=r"`judgebench init .*answers.csv --to FOLDER` writes"):
+    table(tmp_path / "answers.csv", ["n", "m"], [[f"{n}", "1"] for n in "123"])
+    with pytest.raises(SetupError, match=r"answers\.csv"):
         init(file, tmp_path / "study")
 
 
