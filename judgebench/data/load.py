@@ -413,6 +413,12 @@ class GivenData:
     warnings: Sequence[Problem]
 
 
+_NAMED = (
+    "without a rubric, columns of any name are understood, and the order of labels is given "
+    "instead (--order, in Python columns={'order': …})"
+)
+
+
 def read_given(
     labels: Any, verdicts: Sequence[VerdictSource], answers: Any, rubric: Rubric
 ) -> GivenData:
@@ -436,6 +442,8 @@ def read_given(
     said = [_read_verdicts(source, rubric, findings, known, labelled) for source in verdicts]
     if not findings.errors:
         _check_given(people, said, findings)
+    if {"unknown_column", "unrecognised_file"} & {one.kind for one in findings.errors}:
+        raise SetupError([*findings.errors, Problem(_NAMED)])
     raise_any(findings.errors)
     named = gathered.what_is_said()
     for one in said:
