@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from itertools import chain, combinations, takewhile
 from pathlib import Path
 from shlex import quote
@@ -570,11 +570,15 @@ def _look(
     source: FileSpec, frame: Any = None, hints: Hints = NO_HINTS, of_judges: bool = False
 ) -> Look:
     findings = Findings()
-    table = _table(source, findings, frame)
-    columns = _columns(table)
-    if table.nested and any("{}" in about.values for about in columns.values()):
-        for rows in (*_rows_inside(table.nested), ""):
-            paths = [p.replace(f"{rows}[0].", f"{rows}.") if rows else p for p in table.nested]
+    if frame is None and (path := Path(source.path)).is_file():
+        stamp = (path.stat().st_mtime_ns, path.stat().st_size)
+        nested, columns = _seen(path, source.sheet, source.quoting, source.encoding, stamp)
+    else:
+        table = _table(source, findings, frame)
+        nested, columns = table.nested, _columns(table)
+    if nested and any("{}" in about.values for about in columns.values()):
+        for rows in (*_rows_inside(nested), ""):
+            paths = [p.replace(f"{rows}[0].", f"{rows}.") if rows else p for p in nested]
             inside = FileLabelSpec.model_construct(
                 item_id=IdSource(row=True), metrics={path: path for path in paths}
             )
@@ -621,6 +625,21 @@ def _look(
     if "system" not in roles and (which := _system(usable, roles)):
         roles["system"] = which
     return replace(found, roles=roles, by_content=frozenset(roles) - named, replies=(*replies,))
+
+
+@lru_cache(maxsize=8)  # tables are sorted before they are understood
+def _seen(
+    path: Path, sheet: str | None, quoting: str | None, encoding: str | None, stamp: tuple[int, int]
+) -> tuple[Sequence[str], dict[str, _Column]]:
+    """What stands inside cells of a file, and its columns. Raises SetupError."""
+    source = FileSpec.model_construct(
+        path=str(path), sheet=sheet, quoting=quoting, encoding=encoding
+    )
+    findings = Findings()
+    table = _table(source, findings)
+    columns = _columns(table)
+    raise_any(findings.errors)
+    return table.nested, columns
 
 
 def _rows_inside(nested: Sequence[str]) -> list[str]:

@@ -760,3 +760,12 @@ def test_tables_are_aligned_as_they_are_decided_on(tmp_path: Path) -> None:
     ]
     with pytest.raises(jb.SetupError, match="is none; found scores"):
         found.results.to_frame("scores")
+
+
+def test_a_table_that_changed_is_read_again(tmp_path: Path) -> None:
+    files = surnames(tmp_path)
+    before = understand_files(files).rubric.metrics[0].label_texts
+    files[0].write_text(files[0].read_text().replace("Unsure", "Unknow"))
+    files[1].write_text(files[1].read_text().replace("Unsure", "Unknow"))
+    after = understand_files(files).rubric.metrics[0].label_texts
+    assert [text.replace("Unsure", "Unknow") for text in before] == [*after]
