@@ -65,7 +65,8 @@ class Said:
     """The entry of a file on one item, judge and metric; of a whole reply the metric is empty.
 
     `text` is what stands where a label should, and is none. `status` is as the file gives it.
-    `shown_first` is the label that means the response of a pair which the judge was shown first.
+    `shown_first` is the label that means the response of a pair which the judge was shown first,
+    `rationale` the reasons that the judge gave.
     """
 
     place: Position
@@ -76,10 +77,11 @@ class Said:
     repeat: str = ""
     probabilities: Mapping[str, float] | None = None
     shown_first: str = ""
+    rationale: str = ""
 
     @property
     def content(self) -> tuple[object, ...]:
-        """All of it, but not where it stands."""
+        """All that counts, and not where it stands or why."""
         shown = [self.shown_first] if self.shown_first else []
         return self.label, self.text, self.status, self.raw, self.probabilities, *shown
 

@@ -23,7 +23,7 @@ from judgebench.records import CHANCES, WEIGHTS
 from judgebench.rubric import Rubric
 
 _ANSWER = ("item_id", "text", "question", "system", "reference", "group")
-_OF_VERDICTS = ("judge", "status", "raw", "repeat", "shown_first")
+_OF_VERDICTS = ("judge", "status", "raw", "repeat", "shown_first", "rationale")
 _PROBABILITY = "probability_"
 _NEEDED = (
     "item_id and text (answers); item_id, annotator, metric and label (long labels); "
@@ -174,7 +174,7 @@ def _verdict_columns(
         metric=labels.metric if labels else None, label=labels.label if labels else None,
         metrics=labels.metrics if labels else {},
         status=named.get("status"), raw=named.get("raw"), repeat=named.get("repeat"),
-        shown_first=named.get("shown_first"),
+        shown_first=named.get("shown_first"), rationale=named.get("rationale"),
     )  # fmt: skip
 
 

@@ -93,6 +93,7 @@ class _Verdicts:
     raw: _Get
     repeat: _Get
     shown_first: _Get
+    rationale: _Get
     probabilities: Callable[[str], Mapping[str, int]]
 
 
@@ -411,7 +412,7 @@ class _RowReader:
         return _Verdicts(
             _Labels(judge, pick, False, None, spec.spellings, self._kept(spec.only)), whole,
             column(spec.status), column(spec.raw), column(spec.repeat),
-            column(spec.shown_first), probabilities,
+            column(spec.shown_first), column(spec.rationale), probabilities,
         )  # fmt: skip
 
     def _labels_of(self, spec: LabelSpec) -> _Pick:
@@ -645,9 +646,9 @@ class _RowReader:
             return
         place = Position(self.table.file, row.line)
         status = self._status(said.status(row), row)
-        about = said.raw(row), said.repeat(row)
+        about, why = (said.raw(row), said.repeat(row)), said.rationale(row)
         if said.whole_replies:
-            cell = Said(place, None, "", status, *about)
+            cell = Said(place, None, "", status, *about, rationale=why)
             self.gathered.add_verdict(Key(item_id, judge, ""), cell, "")
             return
         labelled, lacking = "", 0
@@ -660,7 +661,7 @@ class _RowReader:
             if shares and (pair := said.labels.pair):
                 shares = {pair.turned(metric, text): share for text, share in shares.items()}
             first = self._shown_first(said, metric, row) if metric.preference else ""
-            cell = Said(place, label, text, status, *about, shares, first)
+            cell = Said(place, label, text, status, *about, shares, first, why)
             column = self.table.columns[where]
             self.gathered.add_verdict(Key(item_id, judge, metric.id), cell, column)
             labelled, lacking = label or labelled, lacking + (label is None)

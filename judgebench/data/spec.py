@@ -235,7 +235,8 @@ class VerdictSpec(LabelSpec):
 
     `status` and `raw` are columns. Where whole replies are parsed, `raw` alone is enough.
     `probabilities` maps a column to its label of a long table, or to [metric, label] of a wide one.
-    `repeat` is the column that counts the passes of a judge that was asked several times.
+    `repeat` is the column that counts the passes of a judge that was asked several times,
+    `rationale` that of its reasons.
     """
 
     annotator: Where | None = Field(default=None, alias="judge")
@@ -243,6 +244,7 @@ class VerdictSpec(LabelSpec):
     raw: Text | None = None
     repeat: Text | None = None
     shown_first: Text | None = None
+    rationale: Text | None = None
     probabilities: dict[Text, Text | tuple[Text, Text]] = Field(default_factory=dict)
 
     @property
@@ -377,7 +379,7 @@ def columns_of(file: FileSpec, several: bool = False) -> Iterator[tuple[str, Hol
             yield from _each(_TEXT, spec.metric, *spec.only)
             yield from _each(_LIST if several else cells, spec.label, *spec.metrics.values())
             if isinstance(spec, VerdictSpec):
-                beside = spec.status, spec.raw, spec.repeat, spec.shown_first
+                beside = spec.status, spec.raw, spec.repeat, spec.shown_first, spec.rationale
                 yield from _each(_TEXT, *beside, *spec.probabilities)
 
 

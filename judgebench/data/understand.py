@@ -57,6 +57,7 @@ EXAMPLE = {"Quality": ("Good", "Acceptable", "Poor")}  # where a table holds no 
 _COMMON = 3  # times as often as a misspelt one is a label used
 _MOST_SAID = 8  # columns that are not read
 _ITEM = ("question", "text", "system", "reference", "group")
+_REASONS = ("rationale", "explanation", "reasoning", "reason", "justification")
 _SHARED = 0.2  # of the ids of one table are those of another
 _LABEL = re.compile(r"[^\s.,;!?]+(?: [^\s.,;!?]+){0,3}")  # and no sentence
 _TIES = ("tie", "both", "equal", "draw", "neither", "same", "none", "0")
@@ -915,18 +916,21 @@ def _verdicts_of(
     own = {column.casefold(): column for column in look.columns}
     if shares := probability_columns(own, rubric, {"metric", "label"} <= roles.keys()):
         beside["probabilities"] = shares
+    aside = {named, *shares, *(plain[n] for n in ("status", "raw", "repeat") if n in plain)}
+    own = {} if found.pair else dict(_replies(look, aside, rubric, hints))
+    reasons = (plain[name] for name in _REASONS if name in plain)
+    if why := [c for c in reasons if c not in own and look.columns[c].why_no_labels]:
+        beside["rationale"] = why[0]
     if "metric" in roles and "label" in roles:
         spec = {**who, "metric": roles["metric"], "label": roles["label"], **beside}
         yield JudgeTable(names, table, spec, look)
         return
-    aside = {named, *shares, *(plain[n] for n in ("status", "raw", "repeat") if n in plain)}
-    own = {} if found.pair else dict(_replies(look, aside, rubric, hints))
     for column, said in own.items():
         judge = judge_of(column) if own.keys() - {column} or _is_like_a_judge(column) else ""
         spec = {**who, **({"judge": {"value": judge}} if judge and not named else {}), **beside}
         called = names if named or not judge else [judge]
         yield JudgeTable(called, table, {**spec, "raw": column}, look, replies=said)
-    aside |= own.keys()
+    aside |= {*own, *why}
     free = {c: x for c, x in look.usable.items() if c not in aside and not x.of_crowd}
     taken = {roles[r] for r in ("item_id", "question", "text", "group", "reference") if r in roles}
     taken -= {*hints.judge}
@@ -1082,6 +1086,8 @@ def _in_words(
         read = ", ".join(judge.read)
         where = f"{some(judge.names)} in {'columns' if ', ' in read else 'column'} {read}"
         where += f" ({judge.replies})" * bool(judge.replies)
+        if why := judge.spec.get("rationale"):
+            where += f", with its reasons in column {why}"
         by_table.setdefault(judge.table.name, {})[where] = len(judge.names)
     for table, said in by_table.items():
         several = "s" * (sum(said.values()) > 1)

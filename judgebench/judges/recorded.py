@@ -143,6 +143,7 @@ class RecordedJudge:
             shares or None, reason=(reason if said else NO_ROW) if lacking else "",
             raw="; ".join(filter(None, texts)),
             shown=tuple(self._shown(said)),
+            rationale="\n".join(dict.fromkeys(x.rationale for x in said.values() if x.rationale)),
         )  # fmt: skip
 
     def _why(self, metric: str, said: Mapping[str, Said]) -> str:

@@ -769,3 +769,21 @@ def test_a_table_that_changed_is_read_again(tmp_path: Path) -> None:
     files[1].write_text(files[1].read_text().replace("Unsure", "Unknow"))
     after = understand_files(files).rubric.metrics[0].label_texts
     assert [text.replace("Unsure", "Unknow") for text in before] == [*after]
+
+
+def test_the_reasons_of_a_judge_stand_with_each_item(tmp_path: Path) -> None:
+    people, judge = surnames(tmp_path)
+    told = pd.read_csv(judge).assign(Explanation=[f"It names dose {i}." for i in range(N)])
+    told.to_csv(judge, index=False)
+    study = jb.study(people, judge)
+    assert any("with its reasons in column Explanation" in note for note in study.notes)
+    (verdicts,) = (one.verdicts for one in study.real_judges)
+    assert verdicts["p3"].rationale == "It names dose 3."
+    named = told.rename(columns={"Prompt ID": "item_id", "Explanation": "rationale"})
+    labels = pd.read_csv(people).rename(columns={"prompt_id": "item_id"})
+    labels = labels.melt("item_id", ["Huber", "Silva"], "annotator", "safety")
+    rubric = jb.Rubric.from_labels({"safety": LABELS})
+    strict = jb.study(labels, named.drop(columns="tokens"), rubric=rubric)
+    assert next(iter(strict.real_judges)).verdicts["p3"].rationale == "It names dose 3."
+    page = jb.report(study, tmp_path / "out")["html"].read_text("utf-8")
+    assert "It names dose 3." in page
