@@ -315,6 +315,36 @@ def severe_table(draws: int) -> Iterator[str]:
         yield f"| {name} | {n} | {' | '.join(f'{x:.1f}' for x in shares)} |"
 
 
+SIZES = (100, 200, 400, 800)
+SIZED = ((0.05, 0.03), (0.05, 0.05), (0.10, 0.08), (0.10, 0.10), (0.05, 0.12), (0.05, 0.20))
+
+
+def ends(severe: float, errors: tuple[float, float], n: int, draws: int) -> tuple[float, float]:
+    """The percent of studies of n answers that end in REPLACE, and in DO NOT USE."""
+    rng, people, judge = np.random.default_rng(7), *errors
+    found = []
+    for _ in range(draws):
+        true = labels(rng, n, severe)
+        own = [flipped(true, people, rng) for _ in range(3)]
+        drew = drawn(true, own, flipped(true, judge, rng), np.arange(n))
+        side, _ = side_of(drew)
+        counts = study(drew, side, rng)
+        found.append(outcome_of(list(findings(counts, RULE, counts.how_many[None, :])), "", None))
+    return 100 * found.count("REPLACE") / draws, 100 * found.count("DO NOT USE") / draws
+
+
+def sizes_table(draws: int) -> Iterator[str]:
+    heads = " | ".join(f"{n} answers" for n in SIZES)
+    yield f"\n| severe | annotators err | the judge errs | {heads} |"
+    yield f"|{'--:|' * (3 + len(SIZES))}"
+    asked = [(severe, errors) for severe in (0.1, 0.2, 0.4) for errors in SIZED]
+    with ProcessPoolExecutor() as pool:
+        jobs = [[pool.submit(ends, *one, n, draws) for n in SIZES] for one in asked]
+        for (severe, (people, judge)), of in zip(asked, jobs, strict=True):
+            cells = " | ".join(f"{x:.0f}, {y:.0f}" for x, y in (job.result() for job in of))
+            yield f"| {severe:.0%} | {people:.0%} | {judge:.0%} | {cells} |"
+
+
 # Not in percent of REPLACE, but of what the name says.
 SAID: Scenarios = (
     ("DO NOT USE: better than annotators of .90, 3 % yes", "wrong",
@@ -350,5 +380,5 @@ if __name__ == "__main__":
     for verb, scenarios in (("replace", SCENARIOS), ("assist", FILTERS), ("say so", SAID)):
         for line in table(verb, scenarios, draws):
             print(line, flush=True)
-    for line in severe_table(draws):
+    for line in (*severe_table(draws), *sizes_table(draws)):
         print(line, flush=True)
