@@ -286,45 +286,52 @@ def understand(
     entry = {**_settings(found.source), **entries(found, ids, theirs)}
     spec = DataSpec.model_validate({"files": [entry], "spellings": spellings})
     beside = _answers(answers, theirs, found, hints) if answers and theirs else None
-    lines = list(_in_words(labels, found, rubric, judges, ids))
+    known = Understood(rubric, Described(spec, labels.frame), judges, (), found, ids, beside)
+    every = [(labels, found.look), *looks, *([(answers, theirs)] if answers and theirs else [])]
+    return replace(known, lines=[*_notices(known, every, hints)])
+
+
+def _notices(known: Understood, looks: Sequence[tuple[Table, Look]], hints: Hints) -> Iterator[str]:
+    """What was understood, in lines: of the labels, the answers if they have a table, and the
+    judges; then what is not read, or not as it may be meant. `looks` are of the labels, the
+    verdicts and the answers."""
+    found, judges, rubric = known.found, known.judges, known.rubric
+    (labels, _), *others = looks
+    answers = others.pop() if known.answers else None
+    first, *rest = _in_words(labels, found, rubric, judges, known.ids)
+    yield first
+    if answers:
+        text = "" if judges else answers[1].roles.get("text", "")
+        ask = f", in column {text} (if it holds a judge's replies: --judge {quote(text)})"
+        yield f"{answers[0].name}: the answers{ask * bool(text)}"
+    yield from rest
     every_one = any("raw" in one.spec or "metric" in one.spec for one in judges)
     judged = {metric for one in judges for metric in one.spec.get("metrics", {})}
     if judges and not every_one and (alone := [m for m in rubric.metrics if m.id not in judged]):
-        lines.append(f"no judge labelled {some(m.title for m in alone)}: nothing is decided there")
-    lines += _not_read(_unread_of_labels(found))
-    for table, look in looks:
+        yield f"no judge labelled {some(m.title for m in alone)}: nothing is decided there"
+    yield from _not_read(_unread_of_labels(found))
+    for table, look in others:
+        yield from _without_labels(table, look, found, hints)
         read = [one for one in judges if one.table is table]
-        lines += _without_labels(table, look, found, hints)
-        lines += _not_read(_unread(look, read, found), f"{table.name}: ")
-    safe = {name: as_name(name)[:64] for name in hints.judge}
-    lines += [
-        f"the judge {name!r} is called {other}: names hold letters, digits and - . _ alone"
-        for name, other in safe.items()
-        if other != name and any(other in one.names for one in judges)
-        if not any(name in one.read for one in judges)
-    ]
-    every = [found.look, theirs, *(look for _, look in looks)]
-    sources = {look.source.path: look.source for look in every if look}
-    windows = [Path(path).name for path, one in sources.items() if getattr(one, "encoding", None)]
-    lines += [f"{name}: read as Windows-1252, for not all of it is UTF-8" for name in windows]
-    if kept := [] if found.pair else dict.fromkeys(c for look in every if look for c in look.kept):
-        lines.append(f"kept with each item: {some(kept)}")
-        lines += [
-            f"{column} is taken for how items were sampled, because of its name: if it says "
-            "something else, rename the column"
-            for column in columns_named([*kept], (*WEIGHTS, *CHANCES))
-        ]
-    if answers is not None and beside:
-        text = theirs.roles.get("text", "") if theirs and not judges else ""
-        ask = (
-            f", in column {text} (if it holds a judge's replies: --judge {quote(text)})"
-            if text
-            else ""
-        )
-        lines.insert(1, f"{answers.name}: the answers{ask}")
-    return Understood(
-        rubric, Described(spec, labels.frame), judges, lines, found, ids, beside
-    )  # fmt: skip
+        yield from _not_read(_unread(look, read, found), f"{table.name}: ")
+    for name in hints.judge:
+        safe = as_name(name)[:64]
+        if (
+            safe != name
+            and any(safe in one.names for one in judges)
+            and not any(name in one.read for one in judges)
+        ):
+            yield f"the judge {name!r} is called {safe}: names hold letters, digits and - . _ alone"
+    sources = {look.source.path: look.source for _, look in looks}
+    for path in (path for path, one in sources.items() if getattr(one, "encoding", None)):
+        yield f"{Path(path).name}: read as Windows-1252, for not all of it is UTF-8"
+    if kept := [] if found.pair else list(dict.fromkeys(c for _, look in looks for c in look.kept)):
+        yield f"kept with each item: {some(kept)}"
+        for column in columns_named(kept, (*WEIGHTS, *CHANCES)):
+            yield (
+                f"{column} is taken for how items were sampled, because of its name: if it says "
+                "something else, rename the column"
+            )
 
 
 def stem_of(path: Path) -> str:
