@@ -160,9 +160,9 @@ def paper_table(a: Alignment) -> Table:
         )  # fmt: skip
 
     notes = (
-        "Annotators: each label against those of the others; their n counts labels, all others "
-        "items. Best baseline: of each statistic the best value of a baseline that reads no "
-        "answer.",
+        "Annotators: each label against the label of the others, ties left out; their n counts "
+        "labels, all others items. Best baseline: of each statistic the best value of a baseline "
+        "that reads no answer.",
         _beyond_chance(a, "Cohen's"),
     )
     headings = [_BRIEF.get(d.key, d.heading) for d in shown]

@@ -204,6 +204,8 @@ def ceiling(
     study: Study, metric: Metric, statistics: Iterable[Declared] = tuple(STATISTICS.values())
 ) -> Iterator[Row]:
     """Each annotator against the truth of the others in the bar: what a colleague would reach.
+    Where these tie, an item is left out: the others of three tie far more often than the three who
+    make the truth of a judge, and to settle it would make one of two careful people wrong.
 
     `all` are those in the bar; who is clearly worse than the others is not.
     """
@@ -225,7 +227,8 @@ def ceiling(
 def _against_others(study: Study, metric: Metric, annotator: str) -> tuple[FloatArray, int]:
     """Confusion counts of one annotator, and how many of their labels nobody else's can check."""
     humans = study.humans[metric.id]
-    truth = humans.truth_without(annotator, humans.trusted())
+    makers = humans.trusted()
+    truth = humans.truth_without(annotator, makers, ties=annotator not in makers)
     own = humans.ratings.of([annotator]).values[:, 0]
     counts = confusion_by_cluster(truth, own, humans.clusters, len(metric.labels))
     return counts, int(((own >= 0) & (truth < 0)).sum())

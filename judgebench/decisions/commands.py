@@ -105,9 +105,10 @@ def decide(
 ) -> None:
     """Decide for each metric whether a judge can replace annotators, assist them, or neither.
 
-    Tables usually need three options: the --order of labels, the column of the --question, and
-    whether people labelled --blind, which REPLACE requires. In a pipeline --require demands an
-    outcome; of several judges it names one, and REPLACE also meets a demand for ASSIST.
+    Tables usually need three options: the --order of labels and the column of the --question,
+    without which no judge may REPLACE anybody, and whether people labelled --blind. In a pipeline
+    --require demands an outcome: of several judges it names one; REPLACE also meets a demand for
+    ASSIST, and is itself met only by labels made blind.
     """
     from judgebench import api
     from judgebench.decisions.result import demands, unreached, why_unreached

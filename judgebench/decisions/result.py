@@ -501,6 +501,8 @@ def why_unreached(demand: Demand, decisions: Decisions) -> str:
     """`REPLACE:tone: the outcome is ASSIST. It …`, as it was asked, what came out and why."""
     said = [
         f"the outcome is {d.outcome}. {d.advice or d.reason or NO_REASON}"
+        if d.outcome is not Outcome.REPLACE
+        else f"REPLACE is demanded only of labels that are known to be made blind. {d.advice}"
         for d in decisions.decisions
         if demand.is_on(d)
     ]

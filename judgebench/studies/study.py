@@ -211,19 +211,25 @@ class Humans:
 
         return self._once(("truth", tuple(makers)), truth)
 
-    def truth_without(self, annotator: str, makers: Sequence[str] | None = None) -> IntArray:
-        """The truth that the other makers give (rated,), -1 where they give none. Adjudicated
-        labels have no part in it: they were settled on with this annotator's label in view.
+    def truth_without(
+        self, annotator: str, makers: Sequence[str] | None = None, *, ties: bool = True
+    ) -> IntArray:
+        """The truth that the other makers give (rated,), -1 where they give none; without `ties`
+        none, too, where these would settle it, other than by a model. Adjudicated labels have no
+        part in it: they were settled on with this annotator's label in view.
 
         Computed once per annotator: a truth model is slow, and ceiling and decisions both need it.
         """
         others = tuple(m for m in (self.makers if makers is None else makers) if m != annotator)
+        model = self.config.rule == "dawid_skene"
+        left_out = {} if ties or model else {"ties": "none"}
+        config = self.config.model_copy(update=left_out)
 
         def truth() -> IntArray:
-            found = settle(self.ratings.of(others).values, self.metric, self.config)
+            found = settle(self.ratings.of(others).values, self.metric, config)
             return found.astype(self.ratings.values.dtype)
 
-        return self._once(("without", others), truth)
+        return self._once(("without", others, config.ties), truth)
 
     def _once(self, key: Any, make: Callable[[], T]) -> T:
         if key not in self._kept:
