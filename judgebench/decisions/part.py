@@ -65,6 +65,22 @@ _MOST_LANES = 12  # in a band of a figure
 _YES_OR_NO = {1.0: "yes", 0.0: "no"}
 
 
+def _mostly_severe(decisions: Decisions) -> Iterator[str]:
+    """A sentence on each metric with more severe reference labels than others, as it has where the
+    order of the labels is given the wrong way round."""
+    if (basis := decisions.basis) is None:
+        return
+    for metric in decisions.rubric.metrics:
+        truth, first = basis.study.humans[metric.id].truth, decisions.rule.severe_index(metric)
+        known = truth[truth >= 0]
+        if first is not None and len(known) and (share := float((known >= first).mean())) > 0.5:
+            severe = listed([*map(repr, metric.label_texts[first:])])
+            yield (
+                f"{percent(share)} of the reference labels of {metric.title} count as severe "
+                f"({severe}): does the order go from the least to the most severe label?"
+            )
+
+
 def decisions_part(decisions: Decisions) -> Part:
     """The part of the decisions; its rows also stand in decisions.csv."""
     blocks = (*_opening(decisions), *_evidence(decisions))
@@ -72,8 +88,8 @@ def decisions_part(decisions: Decisions) -> Part:
     screen = tuple(screen_blocks(decisions)) if decisions.decisions else blocks[:1]
     return Part(
         "decisions", title, decisions.results, blocks, decisions.notes, (), screen,
-        urgent=decisions.collapsed, own_file=True, headline=decisions.headline,
-        answer=answer(decisions),
+        urgent=(*decisions.collapsed, *_mostly_severe(decisions)), own_file=True,
+        headline=decisions.headline, answer=answer(decisions),
     )  # fmt: skip
 
 

@@ -327,3 +327,13 @@ def test_a_rule_names_a_metric_as_the_screen_does(call: Call, tmp_path: Path) ->
     (tmp_path / "rule.yaml").write_text("severe_from: {tune: b}\n")
     code, _, err = call(*options)
     assert (code, "is not a metric of the rubric" in err, "allowed: tone" in err) == (2, True, True)
+
+
+def test_an_order_that_makes_most_labels_severe_is_asked_about(tmp_path: Path) -> None:
+    labels = pd.DataFrame({
+        "id": range(60), "Huber": ["Safe", "Safe", "Unsafe"] * 20, "gpt-4": ["Safe"] * 60,
+    })  # fmt: skip
+    asked = "count as severe ('Safe'): does the order go from the least to the most severe label?"
+    for order, said in (("Unsafe < Safe", True), ("Safe < Unsafe", False)):
+        shown = str(jb.decide(labels, columns={"order": order}))
+        assert (asked in " ".join(shown.split())) == said
