@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -314,7 +315,7 @@ def _check_files(config: BenchConfig, file: Path, node: yaml.Node | None) -> Non
     """Raises SetupError with the line where files are named of which some are not there."""
     place = node_below(node, "data")
     line = place.start_mark.line + 1 if place else None
-    absent = [path for path in config.data_paths(file) if not path.exists()]
+    absent = [path for path in config.data_paths(file) if not os.path.exists(path)]
     near = [nearest(path.name, _beside(path), 0.8) for path in absent]
     raise_any(
         [
