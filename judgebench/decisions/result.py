@@ -24,6 +24,8 @@ from judgebench.stats.thresholds import Choice, Point
 from judgebench.words import percent
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from judgebench.studies.study import Study
 
 EVERY = "any"  # as the metric of a triage curve: severe on any metric
@@ -269,6 +271,36 @@ class Decisions(Shown):
         rule = self.rule.model_dump(mode="json")
         study, stress = self.basis.study, self.basis.stress
         return makers[0](study, judge, self, stress, rule, terms)
+
+    def table(self) -> pd.DataFrame:
+        """A row for each metric and judge: the outcome, the three shares of a screen, why, and what
+        to do next.
+
+        >>> import judgebench as jb
+        >>> table = jb.decide(jb.open_run("runs/small")).table()
+        >>> table.loc[("Empathy", "my-judge"), "outcome"]
+        "CAN'T TELL"
+        """
+        import pandas as pd
+
+        lines = [
+            (
+                one.metric, one.judge, one.outcome, one.accuracy.value, one.humans.value,
+                one.baseline.value, one.why, one.next,
+            )
+            for one in self.part.standings
+        ]  # fmt: skip
+        columns = [
+            "metric",
+            "judge",
+            "outcome",
+            "accuracy",
+            "humans",
+            "best_baseline",
+            "why",
+            "next",
+        ]
+        return pd.DataFrame(lines, columns=columns).set_index(["metric", "judge"])
 
     @property
     def titles(self) -> Mapping[str, str]:

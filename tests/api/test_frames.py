@@ -95,3 +95,15 @@ def test_the_same_numbers_from_tables_and_from_the_run_that_gave_them(place: Pat
             for s in (opened, given)
         )
         assert_frame_equal(one, other)
+
+
+def test_decisions_are_a_table_of_what_a_screen_shows(place: Path) -> None:
+    decisions = jb.decide(jb.open_run(place / "runs" / "small"))
+    table = decisions.table()
+    assert table.index.names == ["metric", "judge"]
+    (empathy,) = (d for d in decisions.decisions if d.metric == "empathy")
+    shown = table.loc["Empathy", "my-judge"]
+    assert shown.outcome == empathy.outcome
+    assert shown.accuracy == decisions.accuracy("my-judge", "empathy").value
+    assert shown.humans == decisions.ceiling("empathy").value
+    assert shown.why
