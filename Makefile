@@ -62,7 +62,7 @@ browser:
 # Each worker has a core: threads of BLAS that wait for work would take it from the others.
 test: export OPENBLAS_NUM_THREADS = 1
 test: export OMP_NUM_THREADS = 1
-test: $(VENV)/$(MARK)-dev browser ## Lint, type-check and test (about 5 minutes on 2 cores)
+test: $(VENV)/$(MARK)-dev browser ## Lint, type-check and all quick tests (about 4 minutes on 2 cores)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -91,8 +91,10 @@ $(SLOW)/$(MARK): requirements/slow.lock pyproject.toml
 	$(SLOW)/bin/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
-test-long: $(VENV)/$(MARK)-dev ## 5,000 answers through a failing server, kill -9 at 200 moments
-	$(BIN)/pytest -n auto -m long
+test-long: export OPENBLAS_NUM_THREADS = 1
+test-long: export OMP_NUM_THREADS = 1
+test-long: $(VENV)/$(MARK)-dev browser ## Real models and browsers, failing servers, kill -9 at 200 moments
+	$(BIN)/pytest -n $(WORKERS) -m long
 
 test-slow: test-long test-transformers test-vllm test-ray ## All slow tests: these four
 

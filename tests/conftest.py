@@ -29,6 +29,16 @@ REPO = Path(__file__).resolve().parents[1]
 SHARED_DATA = REPO.parent / "shared" / "data"
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests that take a second or more, all their cases together, are `long` like those that take
+    minutes; long.txt names them."""
+    names = {*(REPO / "tests" / "long.txt").read_text("utf-8").split()}
+    for item in items:
+        if item.nodeid.partition("[")[0] in names:
+            item.add_marker("long")
+
+
 def pytest_collection_finish() -> None:
     """What was collected stays to the end: the garbage collector need not look at it again."""
     gc.collect()

@@ -59,3 +59,9 @@ def test_every_extra_is_on_the_page_about_installing() -> None:
     page = text("docs/install.md")
     missing = [name for name in PROJECT["optional-dependencies"] if f"[{name}]" not in page]
     assert not missing
+
+
+def test_long_tests_are_there() -> None:
+    for name in (REPO / "tests" / "long.txt").read_text("utf-8").split():
+        file, _, test = name.partition("::")
+        assert f"\ndef {test}(" in (REPO / file).read_text("utf-8"), name

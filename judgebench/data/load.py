@@ -414,8 +414,8 @@ class GivenData:
 
 
 _NAMED = (
-    "without a rubric, columns of any name are understood, and the order of labels is given "
-    "instead (--order, in Python columns={'order': …})"
+    "without a rubric, columns of any name are understood, and the order of the labels is said "
+    "instead"
 )
 
 
