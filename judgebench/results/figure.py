@@ -251,7 +251,8 @@ def _draw_standing(axes: Any, y: float, one: Standing, within: str) -> None:
         axes.barh(y, 1 - humans + one.margin, 0.86, humans - one.margin, label=within, **shade)
     people = stacked(e.value for e in one.annotators.values() if e.value is not None)
     look: dict[str, Any] = {"linestyle": "none", "color": _GREY, "markersize": 5, "zorder": 5}
-    places = [[value for value, _ in people], [y + 0.36 * place for _, place in people]]
+    aside = [y + 0.24 * place + 0.18 * np.sign(place) for _, place in people]  # of the judge
+    places = [[value for value, _ in people], aside]
     axes.plot(*places, marker="o", markeredgecolor="white", label="annotator", **look)
     if best is not None:
         bar: dict[str, Any] = {"marker": "|", "markersize": 11, "markeredgewidth": 2.2}
