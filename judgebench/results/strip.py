@@ -7,6 +7,7 @@ is known, an annotator a dot, a baseline a bar.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 
 from markupsafe import Markup
@@ -50,7 +51,8 @@ def standing_strip(standing: Standing) -> Markup:
     pieces += _interval(standing.accuracy, "judge", 30, look=standing.look)
     people = [*standing.annotators.values()] or [standing.humans]  # of places in a list, all pooled
     for value, place in stacked(e.value for e in people if e.value is not None):
-        pieces.append(_mark("human", value, 30 + 14 * place))  # over the judge's, which is larger
+        aside = math.copysign(8.5, place) if place else 0  # of the judge
+        pieces.append(_mark("human", value, 30 + aside + 5.5 * place))
     pieces += _numbers_below(standing)
     if standing.accuracy.value is not None:
         look = f"judge {standing.look}".rstrip()
