@@ -56,6 +56,8 @@ if TYPE_CHECKING:
     from judgebench.scorers.table import Scores
 
 Given: TypeAlias = "pd.DataFrame | str | Path"
+Judged: TypeAlias = "Given | Sequence[Given] | Mapping[str, Given] | None"
+"""Tables of verdicts: one, several, or several by the names of their judges."""
 Rule: TypeAlias = "DecisionRule | Mapping[str, Any] | str | Path"
 Truth = TruthConfig | Mapping[str, Any] | str
 """How human labels become a truth: a rule's name, some keys of a TruthConfig, or a whole one."""
@@ -93,7 +95,8 @@ def study(
 
     A table with `model_a` and `model_b` holds preferences, one with `criterion` labels of criteria.
 
-    `verdicts` may also be several tables, or, with a rubric, entries as in `judges` of a
+    `verdicts` may also be several tables, or without a rubric several by the names of their judges:
+    `{"gpt-4": frame, "claude": "claude.csv"}`; or, with a rubric, entries as in `judges` of a
     bench.yaml, such as `{"name": "gpt-4", "verdicts": "gpt4.csv", "expected": "rows"}`, in which
     `verdicts` may be a DataFrame too. `expected: rows` says that the judge was asked about the
     items with a row alone.
@@ -254,7 +257,7 @@ def _truth(given: Truth, usual: TruthConfig) -> TruthConfig:
 
 def align(
     study: Study | Given,
-    verdicts: Given | Sequence[Given] | None = None,
+    verdicts: Judged = None,
     *,
     answers: Given | None = None,
     truth: Truth | None = None,
@@ -274,7 +277,7 @@ def align(
 
 
 def _study_of(
-    given: Study | Given, verdicts: Given | Sequence[Given] | None, answers: Given | None,
+    given: Study | Given, verdicts: Judged, answers: Given | None,
     truth: Truth | None, columns: Mapping[str, ColumnNames],
 ) -> Study:  # fmt: skip
     """The study that is given, or that of the tables. Raises SetupError for both at once."""
@@ -296,7 +299,7 @@ def _study_of(
 
 def decide(
     study: Study | Given,
-    verdicts: Given | Sequence[Given] | None = None,
+    verdicts: Judged = None,
     rule: Rule | None = None,
     *,
     answers: Given | None = None,
@@ -339,7 +342,7 @@ def decide(
 
 def estimate(
     study: Study | Given,
-    verdicts: Given | Sequence[Given] | None = None,
+    verdicts: Judged = None,
     answers: Given | None = None,
     *,
     by: str = "",

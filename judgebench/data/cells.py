@@ -173,6 +173,15 @@ def number_in(text: str) -> float:
         return math.nan
 
 
+def with_point(text: str) -> str:
+    """A number with a decimal comma as one with a point; any other text as it is.
+
+    >>> with_point("2,5"), with_point("1,2,3")
+    ('2.5', '1,2,3')
+    """
+    return re.sub(r"\A(-?\d+),(\d+)\Z", r"\1.\2", text)
+
+
 def scalar_text(value: object) -> str:
     """A single value as text: null is blank, a float keeps its point. ValueError for the rest."""
     if value is None:

@@ -6,7 +6,9 @@ as judgebench names them are read by `recognise`.
 
 from __future__ import annotations
 
+import math
 import re
+import unicodedata
 from array import array
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -20,7 +22,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from judgebench.data.cells import Cell, Nested, clean, is_date, number_in, split_list
+from judgebench.data.cells import Cell, Nested, clean, is_date, number_in, split_list, with_point
 from judgebench.data.findings import Findings, nearest
 from judgebench.data.formats import BETWEEN, LIST_NAME
 from judgebench.data.open_table import DataTable, frame_table, open_table
@@ -49,37 +51,49 @@ _LONG_TEXT = 30  # characters on average, from which on a column holds texts
 NAMES: Mapping[str, tuple[str, ...]] = {
     "item_id": (
         "item_id", "id", "item", "answer_id", "response_id", "example_id", "sample_id",
-        "instance_id", "record_id", "unique_id", "uid", "uuid", "key",
+        "instance_id", "record_id", "unique_id", "uid", "uuid", "key", "nr",
     ),
     "text": (
         "text", "answer", "response", "reply", "output", "completion", "generation",
         "model_output", "model_answer", "model_response", "answer_text", "response_text",
         "generated_text", "prediction", "summary", "translation", "content", "message",
+        "antwort", "ausgabe", "reponse", "respuesta",
     ),
     "question": (
         "question", "prompt", "query", "instruction", "input", "request", "question_text",
-        "user_message", "patient_question", "user",
+        "user_message", "patient_question", "frage", "pregunta", "user",
     ),
     "system": (
         "system", "model", "model_name", "model_id", "system_id", "system_name", "generator",
-        "engine", "llm", "bot", "chatbot", "assistant",
+        "engine", "llm", "bot", "chatbot", "assistant", "modell", "modele", "modelo",
     ),
     "reference": (
         "reference", "reference_answer", "gold", "gold_answer", "ideal", "ideal_answer",
-        "expected", "expected_answer", "ground_truth", "target",
+        "expected", "expected_answer", "ground_truth", "target", "referenz", "musterantwort",
+        "referencia",
     ),
     "group": (
         "group", "group_id", "question_id", "query_id", "prompt_id", "conversation_id",
         "dialogue_id", "document_id", "doc_id", "case_id", "patient_id", "cluster", "qid", "case",
-        "doc", "document", "dialogue", "conversation",
+        "doc", "document", "dialogue", "conversation", "fall", "fall_id", "fallnummer",
+        "cas", "caso",
     ),
     "annotator": (
         "annotator", "annotator_id", "rater", "rater_id", "coder", "labeler", "labeller",
         "reviewer", "worker", "worker_id", "expert", "evaluator", "clinician", "physician",
+        "gutachter", "gutachterin", "bewerter", "bewerterin", "beurteiler", "kodierer", "codierer",
+        "prufer", "pruferin", "annotateur", "evaluateur", "anotador", "evaluador",
         "user_id", LIST_NAME,
     ),
-    "metric": ("metric", "metric_name", "criterion", "criteria", "dimension", "aspect", "measure"),
-    "label": ("label", "rating", "score", "grade", "verdict", "value", "annotation"),
+    "metric": (
+        "metric", "metric_name", "criterion", "criteria", "dimension", "aspect", "measure", "facet",
+        "kriterium", "merkmal", "metrik", "aspekt", "critere", "criterio", "metrique", "metrica",
+    ),
+    "label": (
+        "label", "rating", "score", "grade", "verdict", "value", "annotation", "bewertung",
+        "urteil", "etikett", "wert", "einstufung", "etiquette", "etiqueta", "valeur", "valor",
+        "calificacion", "puntuacion", "nota", "note",
+    ),
 }  # fmt: skip
 _IN_LISTS = {  # of annotations, where these are whose each is
     **NAMES,
@@ -93,7 +107,7 @@ PAIRS = [(f"{what}_a", f"{what}_b") for what in ("model", "system", "response", 
 _OF_ROWS = ("annotator", "metric", "label")
 _OF_ITEMS = ("question", "text", "system", "reference", "group")
 _NAMES_OF_ITEMS = {role: NAMES[role] for role in ("item_id", *_OF_ITEMS)}
-_PERSON = "(?:annotator|rater|coder|labell?er|reviewer|expert|evaluator)"
+_PERSON = "(?:annotator|rater|coder|labell?er|reviewer|expert|evaluator|gutachter|bewerter)"
 _BY_PEOPLE = [
     re.compile(form, re.IGNORECASE)
     for form in (
@@ -144,7 +158,8 @@ _DESCRIBES = frozenset((
     "language", "lang", "locale", "topic", "split", "date", "time", "timestamp", "created_at",
     "source", "dataset", "domain", "country", "version", "fold", "set", "subset", "gender", "sex",
     "age", "url", "comment", "comments", "note", "notes", "email", "name", "batch", "round",
-    "specialty", "department", "duration", "turn", "row", "index", "category",
+    "specialty", "department", "duration", "turn", "row", "index", "category", "kommentar",
+    "bemerkung", "anmerkung", "datum", "sprache", "thema", "quelle", "commentaire", "comentario",
 ))  # fmt: skip
 
 _ASKED = frozenset(("question", "prompt", "query", "instruction", "instructions", "request"))
@@ -187,15 +202,19 @@ class Hints:
             if key not in known
         ])  # fmt: skip
         by_metric = {
-            key: [f"{m}: {x if isinstance(x, str) else ' < '.join(x)}" for m, x in value.items()]
+            key: [f"{m}: {x if isinstance(x, str) else _scale(x)}" for m, x in value.items()]
             for key, value in columns.items()
             if isinstance(value, Mapping)
         }
         whole = {**columns, **by_metric}
         order = whole.get("order", ())
-        if not isinstance(order, str) and len(order) > 1 and not any("<" in x for x in order):
-            whole["order"] = " < ".join(order)  # its labels, one by one
+        if not isinstance(order, str) and len(order) > 1 and "<" not in _scale(order, ""):
+            whole["order"] = _scale(order)  # its labels, one by one
         return cls(**{k: (v,) if isinstance(v, str) else tuple(v) for k, v in whole.items()})
+
+
+def _scale(labels: Iterable[object], between: str = " < ") -> str:
+    return between.join(map(str, labels))
 
 
 NO_HINTS = Hints()
@@ -367,20 +386,21 @@ class _Column:
     def strays(self) -> tuple[str, ...]:
         """The cells that are no label: what programs write where nothing is known, and the few
         words in a column of numbers."""
-        words = [text for text in self.often if number_in(text) != number_in(text)]
+        words = [text for text in self.often if math.isnan(number_in(with_point(text)))]
         counts = len(self.values) - len({*map(normalise, words)}) > 1
         few = [t for t in words if counts and self.often[t] <= _MOST_STRAYS * self.filled]
         return tuple(t for t in self.often if normalise(t) in _NO_LABELS or t in few)
 
     def labels(self) -> tuple[str, ...]:
         but = {*map(normalise, self.strays)}
-        texts = [text for plain, text in self.values.items() if plain not in but]
+        texts = [with_point(text) for plain, text in self.values.items() if plain not in but]
         if all(_WHOLE.fullmatch(text) for text in texts):  # `1.0` is the code 1 beside blank cells
-            texts = list(dict.fromkeys(text.partition(".")[0] for text in texts))
-        return ordered(texts)
+            texts = [text.partition(".")[0] for text in texts]
+        return ordered(dict.fromkeys(texts))
 
 
 _WHOLE = re.compile(r"-?\d+(\.0+)?")
+_MARK = re.compile(r"-?\d+([.,]\d+)?")  # in a column `Note`, which in German is a label
 
 
 def ordered(values: Collection[str]) -> tuple[str, ...]:
@@ -445,6 +465,11 @@ class Look:
         """The share of the different values of a column that another table's column holds too."""
         own = np.unique(np.array(self.columns[column].codes))
         return float(np.isin(own, np.array(other.columns[theirs].codes)).mean()) if len(own) else 0
+
+    def holds(self, labels: Iterable[str]) -> bool:
+        """True where a column of few values holds one of these labels."""
+        few = (about.often for about in self.usable.values() if about.has_few)
+        return any(_normal(labels) & _normal(often) for often in few)
 
     def places(self, columns: Collection[str], texts: Collection[str]) -> dict[str, str]:
         """Where each of the texts stands first in these columns: `Huber, row 7`."""
@@ -534,7 +559,8 @@ def sheets_of(path: Path) -> list[str]:
     for name in names:
         with suppress(SetupError):
             look = look_at(path, sheet=name)
-            found += [name] if look.like_labels or is_like_a_program(name) else []
+            labels = any(plain_name(c) not in _DESCRIBES for c in look.like_labels)
+            found += [name] if labels or is_like_a_program(name) else []
     return found
 
 
@@ -605,6 +631,10 @@ def _look(
         roles["annotator"] = judge
     if len(hints.item) == 1 and hints.item[0] in columns:
         roles |= {"item_id": hints.item[0]}
+    if who := _names_people(found, hints):
+        roles = {role: c for role, c in roles.items() if c != who} | {"annotator": who}
+    elif hints.annotators:
+        roles.pop("annotator", None)
     _full_question(usable, roles)
     if "question" not in roles and (asked := _asked(usable, roles)):
         roles["question"] = asked
@@ -625,6 +655,23 @@ def _look(
     if "system" not in roles and (which := _system(usable, roles)):
         roles["system"] = which
     return replace(found, roles=roles, by_content=frozenset(roles) - named, replies=(*replies,))
+
+
+def _names_people(look: Look, hints: Hints) -> str:
+    """The one column of annotators that somebody names, where it holds their names, by which the
+    rows of an item differ; empty where it holds labels."""
+    who, *others = hints.annotators or ("",)
+    if others or who not in look.usable:
+        return ""
+    own = {role: c for role, c in look.roles.items() if c != who}
+    item = hints.item or tuple(own[role] for role in _NAMES_OF_ITEMS if role in own)
+    key = [c for c in (*item, own.get("metric", "")) if c in look.usable]
+    rows = len(look.columns[who].codes)
+    usual = plain_name(who) in NAMES["annotator"]
+    if usual and any(plain_name(c) in NAMES["label"] for c in look.like_labels if c != who):
+        return who
+    apart = look.count(key) <= _MOST_ITEMS * rows and look.count([*key, who]) >= _NEARLY_ALL * rows
+    return who if item and apart else ""
 
 
 @lru_cache(maxsize=8)  # tables are sorted before they are understood
@@ -690,8 +737,10 @@ def _guess(
     if pair and roles.get("system") in pair:
         del roles["system"]
     named = frozenset(roles) - look.by_content
+    if hints.annotators == (roles.get("annotator"),):
+        hints = replace(hints, annotators=())
     if hints.annotators:  # whose labels are in columns, and not in rows
-        for role in ("annotator", "metric", "label"):
+        for role in ("metric", "label"):
             roles.pop(role, None)
     headed = hints.annotators or _of_people(look)
     key, who = _key(look, pair, hints.item, others, headed)
@@ -865,8 +914,9 @@ def _normal(labels: Iterable[str]) -> set[str]:
 
 
 def plain_label(text: str) -> str:
-    """A label as its spellings are compared: `2.0` is the code 2 beside blank cells."""
-    return normalise(re.sub(r"\A(-?\d+)\.0+\Z", r"\1", text))
+    """A label as its spellings are compared: `2.0` is the code 2 beside blank cells, `2,5` is 2.5
+    in half of Europe."""
+    return normalise(re.sub(r"\A(-?\d+)\.0+\Z", r"\1", with_point(text)))
 
 
 def _table(source: FileSpec, findings: Findings, frame: Any = None) -> DataTable:
@@ -900,7 +950,8 @@ def _text(cell: Cell) -> str:
 def plain_name(name: str) -> str:
     """The words of a column's name in lower case, joined by `_`."""
     words = re.sub("(?<=[a-z0-9])(?=[A-Z])", "_", name)  # AnswerID: answer_id
-    return re.sub("[^a-z0-9]+", "_", words.casefold()).strip("_")
+    plain = unicodedata.normalize("NFKD", words.casefold())  # Prüfer: prufer
+    return re.sub("[^a-z0-9]+", "_", re.sub("[\u0300-\u036f]", "", plain)).strip("_")
 
 
 def roles_by_name(
@@ -1050,23 +1101,33 @@ def _key(
         least = rows if key != of_all else _NEARLY_ALL * rows
         if count(*key) >= least or (by and count(*key, *by) >= least):
             return key, ""
-    if by and not pair and keys:
-        return keys[0], ""  # with rows that repeat others, or contradict them
     programs = filter(is_like_a_program, columns)
     apart = {**roles, **{c: c for c in (*alike, *headed, *programs)}}  # of items, and of nobody
-    for key in () if by else keys:
-        if count(*key) <= _MOST_ITEMS * rows and (who := _annotator(columns, apart, key)):
+    several = [key for key in keys if count(*key, *by) <= _MOST_ITEMS * rows]
+    for key in () if "annotator" in roles else several:
+        if who := _annotator(columns, apart, (*key, *by)):
             return key, who
+    if by and not pair and keys and ("annotator" in roles or keys[0] not in several):
+        return keys[0], ""  # with rows that repeat others, or contradict them
     near = bool(headed) or any(count(*key) >= _NEARLY_ALL * rows for key in keys)
     alone = near and not (by or others)
     if () in named or alone:
         return (), ""
     if "item_id" in roles:
         message = "several rows are about the same item, and no column says who labelled it"
-        allowed = f"a column {', '.join(NAMES['annotator'][:3])}, …"
-    else:
-        message = "no column says which item a row is about"
-        allowed = _likeliest(columns, [*alike, *_free(columns, roles)])
+        key = (roles["item_id"], *by)
+        free = [c for c in _free(columns, apart) if 2 * columns[c].different <= columns[c].filled]
+        more = [c for c in free if count(*key, c) > count(*key)]
+        best = max(more, key=lambda c: count(*key, c), default="COLUMN")
+        allowed = (
+            f"a column {', '.join(NAMES['annotator'][:3])}, … or the one that holds their names"
+        )
+        allowed += f", such as --annotators {best!r} (in Python columns={{'annotators': {best!r}}})"
+        raise SetupError(
+            Problem(message, look.source.path, 1, "annotators", some(columns), allowed)
+        )
+    message = "no column says which item a row is about"
+    allowed = _likeliest(columns, [*alike, *_free(columns, roles)])
     raise SetupError(Problem(message, look.source.path, 1, "item", some(columns), allowed))
 
 
@@ -1208,11 +1269,15 @@ def _metrics(
                 )
             if metric and label:
                 first = spelt.setdefault(normalise(metric), metric)
-                found.setdefault(first, {}).setdefault(normalise(label), label)
+                found.setdefault(first, {}).setdefault(plain_label(label), with_point(label))
         metrics = {metric: ordered(labels.values()) for metric, labels in found.items()}
         return metrics, dict.fromkeys(rest, "the labels are in another column")
     why = {c: about.why_no_labels for c, about in rest.items()}
-    why |= {c: "its name says that it is no label" for c in rest if plain_name(c) in _DESCRIBES}
+    named = [c for c in rest if plain_name(c) in _DESCRIBES]
+    marks = [
+        c for c in named if plain_name(c) == "note" and all(map(_MARK.fullmatch, rest[c].often))
+    ]
+    why |= {c: "its name says that it is no label" for c in named if c not in marks}
     stem = _NUMBERED.sub("", text := roles.get("text", ""))
     why |= {c: _SECOND for c in rest if stem != text and _NUMBERED.sub("", c) == stem}
     metrics = {c: about.labels() for c, about in rest.items() if not why[c]}

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, model_validator
 
-from judgebench.data.cells import Nested, clean, spreadsheet_damage
+from judgebench.data.cells import Nested, clean, number_in, spreadsheet_damage, with_point
 from judgebench.data.findings import Findings, nearest
 from judgebench.rubric import BETWEEN, Metric, Rubric, listed_in
 from judgebench.yaml_file import Strict
@@ -409,8 +409,10 @@ def read_label(metric: Metric, raw: str, spelt: Mapping[str, str | None]) -> Cel
         return CellLabel(label, "mapped_blank", f"blank cell, counted as {label!r}")
     if metric.several and text not in spelt:
         text = BETWEEN.join(spelt.get(one) or one for one in listed_in(text))
-    # `2` for `2.0`, which is how many tables write the code 2 once a cell is blank
-    for candidate in (text, _WHOLE_FLOAT.sub(r"\1", text)):
+    # `2` for `2.0`, which is how many tables write the code 2 once a cell is blank, or for `2,0`
+    number = number_in(with_point(text))
+    same = (label for label in metric.options if number_in(with_point(label)) == number)
+    for candidate in (text, _WHOLE_FLOAT.sub(r"\1", text), *same):
         label = spelt[candidate] if candidate in spelt else metric.parse(candidate)
         if candidate == "" or (candidate in spelt and label is None):
             return CellLabel(None, "blank_label", "blank cell, counted as no label")
@@ -420,7 +422,7 @@ def read_label(metric: Metric, raw: str, spelt: Mapping[str, str | None]) -> Cel
         return _unknown(metric, text, spelt)
     if candidate != text:
         return CellLabel(
-            label, "float_label", "a number with .0, as a table writes it beside blanks"
+            label, "float_label", "a number written otherwise, such as 2.0 or 2,0 for 2"
         )
     if unseen:
         return CellLabel(label, "invisible_characters", "invisible characters left out of a label")

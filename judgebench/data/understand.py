@@ -44,7 +44,7 @@ from judgebench.data.guess import (
 )
 from judgebench.data.open_table import rubric_beside, table_in
 from judgebench.data.recognise import probability_columns
-from judgebench.data.spec import DataSpec, Described, FileSpec, columns_of
+from judgebench.data.spec import DataSpec, Described, FileSpec, columns_of, read_label
 from judgebench.errors import Problem, SetupError, raise_any, some
 from judgebench.records import ADJUDICATED, CHANCES, WEIGHTS, columns_named
 from judgebench.rubric import Metric, Rubric, normalise
@@ -69,6 +69,7 @@ class Table(NamedTuple):
     path: Path
     frame: Any = None
     sheet: str = ""
+    judge: str = ""  # the name that somebody gives the one judge in it
 
     @property
     def name(self) -> str:
@@ -192,17 +193,17 @@ def understand_given(
     labels: Any, verdicts: Any = None, answers: Any = None, hints: Hints = NO_HINTS
 ) -> Understood:
     """Understand tables as they are given in Python: paths and DataFrames; `verdicts` may be one or
-    several. Raises SetupError."""
+    several, also by the names of their judges. Raises SetupError."""
     if verdicts is None and answers is None and isinstance(labels, str | Path):
         return understand_files([Path(labels)], hints)
-    several = verdicts if isinstance(verdicts, list | tuple) else [verdicts]
-    names = [f"judge {i}" if len(several) > 1 else "judge" for i in range(1, len(several) + 1)]
-    return understand(
-        table_of(labels, "labels"),
-        [table_of(v, name) for v, name in zip(several, names, strict=True) if v is not None],
-        None if answers is None else table_of(answers, "answers"),
-        hints,
-    )
+    if isinstance(verdicts, Mapping) and "verdicts" not in verdicts:
+        given = [table_of(v, str(name))._replace(judge=str(name)) for name, v in verdicts.items()]
+    else:
+        several = verdicts if isinstance(verdicts, list | tuple) else [verdicts]
+        names = [f"judge {i}" if several[1:] else "judge" for i in range(1, len(several) + 1)]
+        given = [table_of(v, name) for v, name in zip(several, names, strict=True) if v is not None]
+    beside = None if answers is None else table_of(answers, "answers")
+    return understand(table_of(labels, "labels"), given, beside, hints)
 
 
 def understand_files(
@@ -216,9 +217,27 @@ def understand_files(
 
 
 def _sheets(path: Path) -> list[str]:
-    """The sheets to be read as tables of their own; [""] where the file is one table."""
+    """The sheets to be read as tables of their own; [""] where the file is one table. Raises
+    SetupError where people's labels are in several."""
     found = sheets_of(path)
+    looks = {name: look_at(path, sheet=name) for name in found if len(found) > 1}
+    people = [name for name, look in looks.items() if not _is_of_judges(name, look)]
+    if len(people) > 1 and not _is_like_a_judge(stem(path)):
+        message = (
+            "several sheets hold labels of people, and no name or column says which is a judge's"
+        )
+        allowed = "save the sheet that is meant as a file of its own, or name the judge's sheet "
+        allowed += "after it, such as gpt-4; labels of several annotators belong in one sheet"
+        raise SetupError(Problem(message, str(path), None, "sheet", some(people), allowed))
     return found if len(found) > 1 else [""]
+
+
+def _is_of_judges(sheet: str, look: Look) -> bool:
+    """True where a sheet, or all that it holds beside items, is named like a program's."""
+    words, usual = {*plain_name(sheet).split("_")}, {*JUDGES, "verdict", "verdicts"}
+    heads = {plain_name(column) for column in look.usable}
+    named = _is_like_a_judge(sheet) or words & {*usual, "model", "llm", "ai", "ki"}
+    return bool(named or heads & usual) or all(map(is_like_a_program, look.like_labels))
 
 
 def plain_spec(file: FileSpec) -> dict[str, Any]:
@@ -268,12 +287,12 @@ def understand(
         raise SetupError(Problem(message, str(labels.path), None, "question", some(hints.question)))
     found = _with_labels_of_judges(found, [look for _, look in looks])
     metrics = _renamed(found, looks)
-    rubric, ids, spellings = _rubric(stem_of(labels.path), metrics, found, hints.order)
+    rubric, ids, spellings = _rubric(stem_of(labels.path), metrics, found, hints.order, looks)
     if labels.frame is None and (asked := rubric_beside(labels.path)):
         rubric = _as_asked(rubric, asked)
     roles = _carried(found, theirs)
     own = _own_judges(labels, found, rubric, ids, spellings)
-    judges = [*own, *_judges(looks, found, roles, rubric, hints)]
+    judges = [*own, *map(_called, _judges(looks, found, roles, rubric, hints))]
     if hints.judge:
         judges = _named(judges, hints, found, [look for _, look in looks])
     raise_any([
@@ -323,6 +342,9 @@ def _notices(known: Understood, looks: Sequence[tuple[Table, Look]], hints: Hint
         ):
             yield f"the judge {name!r} is called {safe}: names hold letters, digits and - . _ alone"
     sources = {look.source.path: look.source for _, look in looks}
+    for table, look in [(labels, found.look), *others, *([answers] if answers else [])]:
+        if look.source.sheet and not table.sheet:
+            yield f"{table.name}: read sheet {look.source.sheet}, and no other"
     for path in (path for path, one in sources.items() if getattr(one, "encoding", None)):
         yield f"{Path(path).name}: read as Windows-1252, for not all of it is UTF-8"
     if kept := [] if found.pair else list(dict.fromkeys(c for _, look in looks for c in look.kept)):
@@ -441,6 +463,14 @@ def _named(
     ]
 
 
+def _called(judge: JudgeTable) -> JudgeTable:
+    """The judge by the name that its table was given with, if it is the one judge in it."""
+    name = as_name(judge.table.judge)[:64]
+    if not name or judge.names[1:]:
+        return judge
+    return replace(judge, names=[name], spec={**judge.spec, "judge": {"value": name}})
+
+
 def _is_slip(name: str, of: str) -> bool:
     """True where the name has the letters of another, but for one of them, and no digits."""
     letters = Counter(_bare(name))
@@ -545,13 +575,17 @@ def metric_ids(metrics: Collection[str]) -> dict[str, str]:
 
 
 def _rubric(
-    name: str, titles: Mapping[str, str], found: Guess, orders: Sequence[str]
+    name: str,
+    titles: Mapping[str, str],
+    found: Guess,
+    orders: Sequence[str],
+    looks: Sequence[tuple[Table, Look]],
 ) -> tuple[Rubric, dict[str, str], dict[str, dict[str, str | None]]]:
     """The rubric of the metrics, their ids, and the spellings of cells that are no label."""
     named = subject(stem(found.path))  # in no id, for by these baselines are drawn
     by_title = metric_ids([m if title == named else title for m, title in titles.items()])
     ids = dict(zip(titles, by_title.values(), strict=True))
-    ordered = _orders(orders, titles)
+    ordered = _orders(orders, titles, found.metrics)
     spellings: dict[str, dict[str, str | None]] = {
         ids[metric]: dict.fromkeys(texts) for metric, texts in found.strays.items()
     }
@@ -572,7 +606,7 @@ def _rubric(
             continue
         order = _spelt(ordered.get(metric, ()), labels)
         if order and {*labels} - {*order}:
-            problems.append(_wrong_order(found, metric, order))
+            problems.append(_wrong_order(found, metric, order, looks))
         two = (*labels, *[ONLY_ONE][len(labels) - 1 :])
         kind = "ordinal" if order else "nominal"
         heads = [own[metric] for own in found.columns.values() if metric in own]
@@ -597,25 +631,35 @@ def _as_asked(rubric: Rubric, asked: Rubric) -> Rubric:
     return rubric.model_copy(update={"name": asked.name, "metrics": tuple(metrics)})
 
 
-def _wrong_order(found: Guess, metric: str, order: Sequence[str]) -> Problem:
+def _wrong_order(
+    found: Guess, metric: str, order: Sequence[str], looks: Sequence[tuple[Table, Look]]
+) -> Problem:
     """The problem of an order that leaves out labels of the table: its own words that are none, or
-    the cells to be corrected."""
+    the cells to be corrected; of the first table of verdicts that alone holds what it leaves
+    out."""
     labels, typos = found.metrics[metric], _typos(found, metric)
     lacking = [text for text in labels if text not in order]
     unknown = [text for text in order if text not in labels]
+    people, file = _used_by_people(found, metric), found.source.path
+    of_people = [text for text in lacking if not people or people[plain_label(text)]]
+    if not (of_people or unknown):
+        hold = (look.source.path for _, look in looks if look.holds(lacking))
+        file = next(hold, file)
+    lacking = of_people or lacking
     odd = [text for text in lacking if text in typos or not any(map(str.isalnum, text))]
-    message, said = "the order leaves out labels that the table holds", some(lacking)
+    message = "the order leaves out labels that the table holds"
+    near = {text: nearest(text, order)[2:] * (not of_people) for text in lacking}
     if unknown:
         message = "the order names labels that the table does not hold"
         near = {text: nearest(text, lacking)[2:] for text in unknown}
-        said = ", ".join(f"{text} ({how})" if how else text for text, how in near.items())
+    said = some(f"{text} ({how})" if how else text for text, how in near.items())
     if odd or typos.keys() & {*order}:
         message += f"; first correct these in the table: {_cells(found, metric, typos, odd)}"
     right = [text for text in _corrected(order, labels, typos) if text not in odd]
     added = [text for text in right if text not in order]  # nobody knows where these belong
     put = len([text for text in order if text not in right])  # in whose places
     allowed = f"as in {_flag(right)}" if len(added) <= put else ""
-    return Problem(message, found.source.path, None, "order", said, allowed)
+    return Problem(message, file, None, "order", said, allowed)
 
 
 def _cells(found: Guess, metric: str, typos: Mapping[str, str], odd: Collection[str] = ()) -> str:
@@ -633,18 +677,28 @@ def _cells(found: Guess, metric: str, typos: Mapping[str, str], odd: Collection[
 
 
 def _typos(found: Guess, metric: str) -> dict[str, str]:
-    """The rare labels that have the letters of a common one, but for one of them and for signs, by
-    that label. What one begins with is no slip: unsafe, amoral; nor is another end: grade a."""
+    """The rare labels of people that are like common ones."""
+    return _slips(_used_by_people(found, metric), found.metrics.get(metric, ()))
+
+
+def _used_by_people(found: Guess, metric: str) -> Counter[str]:
+    """The number of times that people gave each label; none where labels are in rows."""
     uses = Counter[str]()
     for head in (own[metric] for own in found.columns.values() if metric in own):
         for text, n in (
             found.look.columns[head].often.items() if "metric" not in found.roles else ()
         ):
             uses[plain_label(text)] += n
+    return uses
+
+
+def _slips(uses: Mapping[str, int], labels: Sequence[str]) -> dict[str, str]:
+    """The rare labels that have the letters of a common one, but for one of them and for signs, by
+    that label. What one begins with is no slip: unsafe, amoral; nor is another end: grade a."""
     typos = {}
-    for text in found.metrics.get(metric, ()):
+    for text in labels:
         n, own = uses[plain_label(text)], _bare(text)
-        for other in found.metrics[metric] if n and own.isalpha() and own[3:] else ():
+        for other in labels if n and own.isalpha() and own[3:] else ():
             letters, meant = Counter(own), _bare(other)
             letters.subtract(meant)
             apart = sum(map(abs, letters.values()))
@@ -673,12 +727,15 @@ def _flag(labels: Sequence[str], title: str = "") -> str:
 
 def _spelt(order: Sequence[str], labels: Sequence[str]) -> list[str]:
     """The labels in this order, as the table spells them: also as 0 and 1 for no and yes."""
-    known = {**read_as(order, labels), **{normalise(text): text for text in labels}}
-    return [known.get(normalise(text), known.get(text, text)) for text in order]
+    known = {**read_as(order, labels), **{plain_label(text): text for text in labels}}
+    return [known.get(plain_label(text), known.get(text, text)) for text in order]
 
 
-def _orders(given: Sequence[str], titles: Mapping[str, str]) -> dict[str, list[str]]:
-    """The labels from the least to the most severe, by metric. Raises SetupError."""
+def _orders(
+    given: Sequence[str], titles: Mapping[str, str], known: Mapping[str, Sequence[str]]
+) -> dict[str, list[str]]:
+    """The labels from the least to the most severe, by metric; without a metric's name, of each
+    whose labels are all among them. Raises SetupError."""
     found: dict[str, list[str]] = {}
     problems = []
     for text in given:
@@ -689,8 +746,11 @@ def _orders(given: Sequence[str], titles: Mapping[str, str]) -> dict[str, list[s
         if labels == [NO_ORDER]:
             found |= {metric: [] for metric in of}
             continue
-        if len(of) == 1 and len(labels) > 1 and all(labels):
-            found[of[0]] = labels
+        if several := len(of) > 1:
+            of = [m for m in of if {*known.get(m, labels)} <= {*_spelt(labels, known.get(m, ()))}]
+        if of and len(labels) > 1 and all(labels):
+            own = dict.fromkeys(of, labels)
+            found = {**own, **found} if several else {**found, **own}
             continue
         allowed = f"LABEL < LABEL < …, the least severe first, or {NO_ORDER}"
         if len(titles) > 1:
@@ -1102,8 +1162,9 @@ def _in_words(
         yield line.replace(": judge judge in", ": one judge in")
     sides = [own for judge in judges for own in judge.spec.get("spellings", {}).values()]
     meant = dict(pair for own in sides for pair in own.items() if pair[1] not in (None, pair[0]))
-    if meant:
-        yield f"read {some([f'{text!r} as {label}' for text, label in meant.items()])}"
+    read_so = [f"{text!r} as {label}" for text, label in meant.items()]
+    if read_so := [*read_so, *_in_other_case(found, rubric, judges, ids)]:
+        yield f"read {some(read_so)}"
     if lone := list(_one_sided(found, rubric, judges, ids)):
         yield f"used on one side only: {'; '.join(lone)}; each use counts as a disagreement"
     for name in found.metrics if not found.pair else ():
@@ -1155,10 +1216,13 @@ def _not_read(why: Mapping[str, str], table: str = "") -> Iterator[str]:
 
 def _unread_of_labels(found: Guess) -> dict[str, str]:
     """The columns beside the labels that may be thought to be read, and why they are not."""
+    like = [c for c in found.unused if found.unused[c] == NOBODYS or _is_like_a_judge(c)]
+    decimals = {c: why for c in like if (why := _decimals(found.look, c, found))}
     return {
-        column: f"it {why}" if (why := _decimals(found.look, column, found)) else reason
+        column: f"it {decimals[column]}" if column in decimals else reason
         for column, reason in found.unused.items()
-        if column not in found.look.replies and (reason == NOBODYS or _is_like_a_judge(column))
+        if column not in (*found.by, *found.look.replies, *found.responses)
+        and found.look.columns[column].filled
     }
 
 
@@ -1191,14 +1255,35 @@ def _one_sided(
             for judge in judges
             if metric.id in (columns := judge.spec.get("metrics", {}))
         }
+        total = sum(said.values(), people)
+        slips = _slips({plain_label(t): total[t] for t in metric.label_texts}, metric.label_texts)
         for text in metric.label_texts if people else ():
+            near = f" (did you mean {slips[text]!r}?)" if text in slips else ""
             by = [f"{who} ({counted(n[text], 'time')})" for who, n in said.items() if n[text]]
             without = [who for who, n in said.items() if n and not n[text]]
             if by and not people[text]:
-                yield f"{text!r} by {listed(by)}, never by people"
+                yield f"{text!r}{near} by {listed(by)}, never by people"
             elif people[text] and without:
                 times = counted(people[text], "time")
                 yield f"{text!r} by people ({times}), never by {listed(without)}"
+
+
+def _in_other_case(
+    found: Guess, rubric: Rubric, judges: Sequence[JudgeTable], ids: Mapping[str, str]
+) -> Iterator[str]:
+    """The spellings of labels that differ from these in upper and lower case, and how many."""
+    for name, metric in ((name, rubric.find(m)) for name, m in ids.items()):
+        if metric is None or "metric" in found.roles:
+            continue
+        held = [found.look.columns[c[name]] for c in found.columns.values() if name in c]
+        of_judges = [(one.look, one.spec.get("metrics", {})) for one in judges]
+        held += [look.columns[own[metric.id]] for look, own in of_judges if metric.id in own]
+        often = sum((one.often for one in held if one.has_few), Counter[str]())
+        for label in metric.label_texts:
+            same = [t for t in often if t != label and t.casefold() == label.casefold()]
+            if same:
+                times = counted(sum(often[text] for text in same), "time")
+                yield f"{listed([repr(text) for text in same])} as {label} ({times})"
 
 
 def _uses(look: Look, column: str, metric: Metric, spec: Mapping[str, Any] = {}) -> Counter[str]:
@@ -1206,7 +1291,7 @@ def _uses(look: Look, column: str, metric: Metric, spec: Mapping[str, Any] = {})
     spelt = spec.get("spellings", {}).get(metric.id, {})
     uses = Counter[str]()
     for text, n in look.columns[column].often.items() if look.columns[column].has_few else ():
-        uses[spelt.get(text) or metric.parse(plain_label(text)) or ""] += n
+        uses[read_label(metric, text, spelt).label or ""] += n
     return uses
 
 

@@ -89,7 +89,7 @@ ANSWER_FAULTS = {
         "rater_id",
         "did you mean 'annotator'?",
     ),
-    "unknown columns": ("nr,remarks\na,b\n", "unrecognised_file", None, "", "data.yaml"),
+    "unknown columns": ("nick,remarks\na,b\n", "unrecognised_file", None, "", "data.yaml"),
 }
 
 
