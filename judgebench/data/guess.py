@@ -1116,9 +1116,9 @@ def _key(
     if "item_id" in roles:
         message = "several rows are about the same item, and no column says who labelled it"
         key = (roles["item_id"], *by)
-        free = [c for c in _free(columns, apart) if 2 * columns[c].different <= columns[c].filled]
-        more = [c for c in free if count(*key, c) > count(*key)]
-        best = max(more, key=lambda c: count(*key, c), default="COLUMN")
+        few = [c for c in _free(columns, apart) if 2 * columns[c].different <= columns[c].filled]
+        n = {c: count(*key, c) for c in few if count(*key, c) > count(*key)}
+        best = max(n, key=n.__getitem__, default="COLUMN")
         allowed = (
             f"a column {', '.join(NAMES['annotator'][:3])}, … or the one that holds their names"
         )

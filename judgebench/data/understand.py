@@ -234,10 +234,9 @@ def _sheets(path: Path) -> list[str]:
 
 def _is_of_judges(sheet: str, look: Look) -> bool:
     """True where a sheet, or all that it holds beside items, is named like a program's."""
-    words, usual = {*plain_name(sheet).split("_")}, {*JUDGES, "verdict", "verdicts"}
-    heads = {plain_name(column) for column in look.usable}
-    named = _is_like_a_judge(sheet) or words & {*usual, "model", "llm", "ai", "ki"}
-    return bool(named or heads & usual) or all(map(is_like_a_program, look.like_labels))
+    said = {*plain_name(sheet).split("_"), *map(plain_name, look.usable)}
+    named = said & {*JUDGES, "verdict", "verdicts", "llm", "ai", "ki"} or _is_like_a_judge(sheet)
+    return bool(named) or all(map(is_like_a_program, look.like_labels))
 
 
 def plain_spec(file: FileSpec) -> dict[str, Any]:
@@ -292,7 +291,7 @@ def understand(
         rubric = _as_asked(rubric, asked)
     roles = _carried(found, theirs)
     own = _own_judges(labels, found, rubric, ids, spellings)
-    judges = [*own, *map(_called, _judges(looks, found, roles, rubric, hints))]
+    judges = [*own, *_judges(looks, found, roles, rubric, hints)]
     if hints.judge:
         judges = _named(judges, hints, found, [look for _, look in looks])
     raise_any([
@@ -461,14 +460,6 @@ def _named(
         replace(one, names=[name], spec={**one.spec, "judge": {"value": name}})
         for name, one in zip(called, free if new else (), strict=True)
     ]
-
-
-def _called(judge: JudgeTable) -> JudgeTable:
-    """The judge by the name that its table was given with, if it is the one judge in it."""
-    name = as_name(judge.table.judge)[:64]
-    if not name or judge.names[1:]:
-        return judge
-    return replace(judge, names=[name], spec={**judge.spec, "judge": {"value": name}})
 
 
 def _is_slip(name: str, of: str) -> bool:
@@ -683,12 +674,11 @@ def _typos(found: Guess, metric: str) -> dict[str, str]:
 
 def _used_by_people(found: Guess, metric: str) -> Counter[str]:
     """The number of times that people gave each label; none where labels are in rows."""
+    wide = [] if "metric" in found.roles else [*found.columns.values()]
+    cells = [found.look.columns[own[metric]].often for own in wide if metric in own]
     uses = Counter[str]()
-    for head in (own[metric] for own in found.columns.values() if metric in own):
-        for text, n in (
-            found.look.columns[head].often.items() if "metric" not in found.roles else ()
-        ):
-            uses[plain_label(text)] += n
+    for text, n in (pair for often in cells for pair in often.items()):
+        uses[plain_label(text)] += n
     return uses
 
 
@@ -894,20 +884,23 @@ def _judges(
             about = {"item_id": item, **with_them}
             for one in _verdicts_of(table, look, rubric, found, hints, who):
                 whole = replace(one, spec={**about, **one.spec})
-                yield whole if who else _headed(whole, heads, rubric)
+                yield _headed(whole, Counter() if who else heads, rubric)
         except SetupError as error:
             problems += error.problems
     raise_any(problems)
 
 
 def _headed(judge: JudgeTable, heads: Mapping[str, int], rubric: Rubric) -> JudgeTable:
-    """The judge of a table, by the name of a model that heads its column, and none elsewhere."""
+    """The judge of a table: the one in it by the name that somebody gives it, else by that of a
+    model that heads its column, and none elsewhere."""
     columns = {column: m for m, column in judge.spec.get("metrics", {}).items()}
     titles = {metric.id: metric.title for metric in rubric.metrics}
     names = [judge_of(c, titles[m]) for c, m in columns.items() if heads[c] == 1]
-    if len(columns) > 1 or not any(map(may_be_a_model, names)):
-        return judge
-    return replace(judge, names=names, spec={**judge.spec, "judge": {"value": names[0]}})
+    names = names if len(columns) == 1 and any(map(may_be_a_model, names)) else []
+    if judge.table.judge and not judge.names[1:]:
+        names = [as_name(judge.table.judge)[:64] or "judge"]
+    about = {**judge.spec, "judge": {"value": names[0]}} if names else judge.spec
+    return replace(judge, names=names or judge.names, spec=about)
 
 
 def same_item(look: Look, found: Guess, hints: Hints = NO_HINTS) -> tuple[str, ...]:
@@ -1163,7 +1156,7 @@ def _in_words(
     sides = [own for judge in judges for own in judge.spec.get("spellings", {}).values()]
     meant = dict(pair for own in sides for pair in own.items() if pair[1] not in (None, pair[0]))
     read_so = [f"{text!r} as {label}" for text, label in meant.items()]
-    if read_so := [*read_so, *_in_other_case(found, rubric, judges, ids)]:
+    if read_so := [*read_so, *_in_other_case(found, judges, ids)]:
         yield f"read {some(read_so)}"
     if lone := list(_one_sided(found, rubric, judges, ids)):
         yield f"used on one side only: {'; '.join(lone)}; each use counts as a disagreement"
@@ -1269,21 +1262,20 @@ def _one_sided(
 
 
 def _in_other_case(
-    found: Guess, rubric: Rubric, judges: Sequence[JudgeTable], ids: Mapping[str, str]
+    found: Guess, judges: Sequence[JudgeTable], ids: Mapping[str, str]
 ) -> Iterator[str]:
-    """The spellings of labels that differ from these in upper and lower case, and how many."""
-    for name, metric in ((name, rubric.find(m)) for name, m in ids.items()):
-        if metric is None or "metric" in found.roles:
-            continue
-        held = [found.look.columns[c[name]] for c in found.columns.values() if name in c]
-        of_judges = [(one.look, one.spec.get("metrics", {})) for one in judges]
-        held += [look.columns[own[metric.id]] for look, own in of_judges if metric.id in own]
+    """The spellings of labels that differ from these in upper and lower case, and how often."""
+    for name, metric in ids.items() if "metric" not in found.roles else ():
+        held = [found.look.columns[own[name]] for own in found.columns.values() if name in own]
+        of_judges = ((one.look.columns, one.spec.get("metrics", {})) for one in judges)
+        held += [columns[own[metric]] for columns, own in of_judges if metric in own]
         often = sum((one.often for one in held if one.has_few), Counter[str]())
-        for label in metric.label_texts:
-            same = [t for t in often if t != label and t.casefold() == label.casefold()]
-            if same:
-                times = counted(sum(often[text] for text in same), "time")
-                yield f"{listed([repr(text) for text in same])} as {label} ({times})"
+        yield from (
+            f"{text!r} as {label} ({counted(n, 'time')})"
+            for label in found.metrics.get(name, ())
+            for text, n in often.items()
+            if text != label and text.casefold() == label.casefold()
+        )
 
 
 def _uses(look: Look, column: str, metric: Metric, spec: Mapping[str, Any] = {}) -> Counter[str]:

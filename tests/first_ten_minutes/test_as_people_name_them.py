@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import csv
 import json
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -249,7 +248,7 @@ def test_labels_in_other_case_are_one_label_and_said(tmp_path: Path) -> None:
     people = table(tmp_path / "labels.csv", [("id", "Huber", "Silva"), *rows])
     found = read([people, verdicts(tmp_path, q3="safe")])
     (said,) = (line for line in found.lines if line.startswith("read "))
-    assert re.fullmatch(r"read 'SAFE' and 'safe' as Safe \(5 times\)", said)
+    assert said == "read 'SAFE' as Safe (4 times), 'safe' as Safe (1 time)"
 
 
 def test_tables_of_verdicts_may_be_given_by_the_names_of_judges(tmp_path: Path) -> None:
