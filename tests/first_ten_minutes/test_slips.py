@@ -235,9 +235,9 @@ def test_an_id_that_tells_items_apart_is_the_item_with_verdicts_and_without(tmp_
 def test_what_was_understood_is_said_once_and_is_no_caveat(call: Call, tmp_path: Path) -> None:
     given = "decide", labels(tmp_path), verdicts(tmp_path), "--order", "Fine < Breach"
     _, short, _ = call(*given)
-    assert "3 caveats" in short
+    assert "4 caveats" in short
     _, long, _ = call(*given, "-v")
-    assert (long.count("\n! "), "Understood" in long) == (3, False)
+    assert (long.count("\n! "), "Understood" in long) == (4, False)
     _, told, _ = call(*given, "--json")
     assert "Understood: gpt-4.csv" in told or "Understood: labels.csv" in told
 
