@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import (
+    AfterValidator,
     BeforeValidator,
     Field,
     SerializerFunctionWrapHandler,
@@ -32,7 +33,7 @@ from judgebench.shipped import DECISION_RULE, find_file, shipped_names
 from judgebench.yaml_file import Strict, load_model, validate
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
-Identifier = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$")]
+
 
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
 _DASHES = re.compile("[\u2010-\u2015\u2212]")
@@ -105,6 +106,21 @@ def _leaves(value: Any) -> list[str]:
     return [str(value)]
 
 
+def _id_of(title: str) -> str:
+    return re.sub("[^a-z0-9]+", "_", normalise(title)).strip("_")
+
+
+def _identifier(text: str) -> str:
+    if not _IDENTIFIER.fullmatch(text):
+        near = f"; did you mean {made!r}?" if _IDENTIFIER.fullmatch(made := _id_of(text)) else ""
+        raise ValueError(f"may only contain a-z, 0-9 and _, and must begin with a letter{near}")
+    return text
+
+
+_IDENTIFIER = re.compile("[a-z][a-z0-9_]*")
+Identifier = Annotated[str, AfterValidator(_identifier)]
+
+
 class Label(Strict):
     """One value of a metric. `aliases` are other spellings that occur in data; `examples` are texts
     that deserve it, which annotators see, and a judge where its prompt asks for them. In a file a
@@ -138,7 +154,7 @@ class Metric(Strict):
     nominal metric of pairs whose three labels mean the first response, the second, and a tie.
     With `several` more than one label may be right: annotators and judges may give several.
     `order: unknown` says of a nominal metric that nobody has said yet whether one label is worse.
-    In a file title and question may be left out.
+    In a file question may be left out, and one of id and title.
     """
 
     id: Identifier
@@ -156,6 +172,8 @@ class Metric(Strict):
     @model_validator(mode="before")
     @classmethod
     def _named_by_its_id(cls, value: Any) -> Any:
+        if isinstance(value, dict) and isinstance(title := value.get("title"), str):
+            value = {"id": _id_of(title), **value}
         if not isinstance(value, dict) or "id" not in value:
             return value
         title = value.get("title", str(value["id"]).replace("_", " ").capitalize())
@@ -432,7 +450,6 @@ class Rubric(Strict):
         """
         metrics = [
             {
-                "id": re.sub("[^a-z0-9]+", "_", normalise(title)).strip("_"),
                 "title": title,
                 "kind": "nominal" if title in nominal else "ordinal",
                 "labels": list(texts),

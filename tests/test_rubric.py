@@ -181,13 +181,21 @@ def test_a_key_that_stands_twice(tmp_path: Path) -> None:
         ({"prompt_order": ["None", "Some"]}, "exactly once"),
         ({"prompt_order": ["None", "Some", "Much", "Much"]}, "exactly once"),
         ({"prompt_order": ["None", "Some", "much"]}, "exactly once"),
-        ({"id": "Harm"}, "pattern"),
+        ({"id": "Harm or hurt"}, "only contain a-z, .*; did you mean 'harm_or_hurt'?"),
+        ({"id": "ΑΒ"}, r"must begin with a letter \["),
         ({"title": " "}, "at least 1 character"),
     ],
 )
 def test_a_metric_that_contradicts_itself_is_refused(changes: dict, told: str) -> None:
     with pytest.raises(ValidationError, match=told):
         metric(**changes)
+
+
+def test_a_title_alone_makes_the_id_that_its_labels_would() -> None:
+    written = {"title": "Scientific  Consensus?", "kind": "ordinal", "labels": ["Yes", "No"]}
+    found = Metric.model_validate(written)
+    assert found == Rubric.from_labels({written["title"]: written["labels"]}).metrics[0]
+    assert (found.id, found.title) == ("scientific_consensus", written["title"])
 
 
 def test_an_alias_may_repeat_its_own_label() -> None:

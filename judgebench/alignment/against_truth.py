@@ -107,8 +107,8 @@ def _severe_recall(study: Study, metric: Metric, counts: ClusterCounts, missing:
         return replace(estimate, reason=reason, n_missing=missing)
     reason = ""
     if more := more_for_precision(*sample):
-        items = counted(estimate.n, "such item")
-        reason = f"only {items}: {more} more are needed for ±{PRECISION:g}"
+        items = counted(estimate.n, "severe item")
+        reason = f"only {items}: label {more} more for an interval within ±{PRECISION:g}"
     return replace(estimate, reason=reason, n_missing=missing)
 
 

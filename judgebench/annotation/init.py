@@ -82,14 +82,15 @@ def init(file: str | Path, to: str | Path, *, new_version: bool = False) -> Made
     items = len(built) - len(_gold(setup, built))
     rows = setup.dataset.answers
     asked = setup.config.task != "labels" or any(row.question or row.turns for row in rows)
+    n = len(plan.calibration)
+    first = f"{n} of them for everybody first (calibration), the others" if n else "each"
     facts = [
         *map(str, setup.dataset.warnings),
-        f"{counted(items, 'item')}, {len(plan.calibration)} of them for everybody at first "
-        f"(calibration), the others for {setup.config.per_item} of {len(names)} annotators",
+        f"{counted(items, 'item')}, {first} for {setup.config.per_item} of {len(names)} annotators",
         *_gold_in_words(setup, built, plan),
         *(() if asked else ["the page shows answers alone: no column holds questions"]),
         *(f"{name}: {counted(len(plan.orders[name]), 'item')}" for name in names),
-        "Items that two annotators share, without calibration:",
+        f"Items that two annotators share{', without calibration' * bool(n)}:",
         *design.overlap_lines(plan.given, names),
     ]
     return Made(folder, tuple(facts), links)

@@ -284,7 +284,7 @@
     const metrics = [...new Set(found.map(({ metric }) => metric))];
     $("batches").textContent = found.length
       ? "Observed agreement, or hits where several labels may be right (0 at the bottom, 1 at the top), of equal groups of complete items, in the order in which they became complete, with 95 % intervals. Intervals of few items are wide: look for a trend, not at a point."
-      : "Shown from 20 complete items on that two annotators share.";
+      : "Shown once 20 complete items are shared by two annotators.";
     $("lines").replaceChildren(...metrics.map((metric) => {
       const box = el("div");
       const points = figures.over_time.filter((one) => one.metric === metric);
@@ -302,7 +302,7 @@
       const inside = drawn("g", { class: "main" }, bar, drawn("circle", { cx: x(middle), cy: 12, r: 4 }));
       return drawn("svg", { class: "interval", viewBox: "0 0 240 24", "aria-hidden": "true" }, drawn("line", { class: "rail", x1: 8, x2: 232, y1: 12, y2: 12 }), inside);
     };
-    $("paces").replaceChildren(table(["Annotator", "From 0 seconds on", "Median", "Middle half", "Items"], people.map(({ name, pace, done }) => [
+    $("paces").replaceChildren(table(["Annotator", `0 to ${places(most, 0)} seconds`, "Median", "Middle half", "Items"], people.map(({ name, pace, done }) => [
       name, [strip(pace)], places(pace[1], 0), `${places(pace[0], 0)} to ${places(pace[2], 0)}`, done,
     ])));
   };

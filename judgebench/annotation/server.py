@@ -41,6 +41,7 @@ from pydantic_core import from_json
 
 from judgebench.annotation.screens import Wanted
 from judgebench.annotation.store import (
+    ADDRESS,
     LEAD,
     WEEK,
     Event,
@@ -623,5 +624,7 @@ def _tls(certificate: Path, key: Path | None) -> ssl.SSLContext:
 def _said(server: Server, study: Path) -> str:
     """The text that is printed at the start: the address, who can come in, and how to go on."""
     people = [f"  {name}: {has}" for name, has in server.reading.access.items()]
+    if server.site.address != ADDRESS:
+        people.append(f"In links that begin with {ADDRESS}, write {server.site.address} instead.")
     last = f"A new link: judgebench annotate link {study} NAME. Ctrl-C ends the server."
     return "\n".join([f"Serving {study} at {server.site.address}", *people, last])

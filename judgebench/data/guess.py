@@ -481,13 +481,13 @@ class Look:
         return found
 
     def repeated(self, columns: Sequence[str]) -> str:
-        """The first two rows with the same cells in these columns: `rows 6 and 602: q5`."""
+        """The first two rows with the same cells in these columns: `'q5' in rows 6 and 602`."""
         seen = dict[tuple[str, ...], int]()
         for row in (table := _table(self.source, Findings(), self.table)).rows:
             cells = dict(zip(table.columns, map(_text, row.cells), strict=False))
             key = tuple(cells.get(column, "") for column in columns)
             if (first := seen.setdefault(key, row.line)) != row.line:
-                return f"rows {first} and {row.line}: {' · '.join(key)}"
+                return f"{' · '.join(key)!r} in rows {first} and {row.line}"
         return ""
 
     def rows(self) -> Iterator[dict[str, str]]:

@@ -1159,7 +1159,7 @@ def _in_words(
     if read_so := [*read_so, *_in_other_case(found, judges, ids)]:
         yield f"read {some(read_so)}"
     if lone := list(_one_sided(found, rubric, judges, ids)):
-        yield f"used on one side only: {'; '.join(lone)}; each use counts as a disagreement"
+        yield f"labels that one side never gives: {'; '.join(lone)}; each use is a disagreement"
     for name in found.metrics if not found.pair else ():
         if typos := _typos(found, name):
             wrong = _cells(found, name, typos)
@@ -1251,14 +1251,14 @@ def _one_sided(
         total = sum(said.values(), people)
         slips = _slips({plain_label(t): total[t] for t in metric.label_texts}, metric.label_texts)
         for text in metric.label_texts if people else ():
-            near = f" (did you mean {slips[text]!r}?)" if text in slips else ""
-            by = [f"{who} ({counted(n[text], 'time')})" for who, n in said.items() if n[text]]
+            near = f"; did you mean {slips[text]!r}?" if text in slips else ""
+            by = [f"{who} {counted(n[text], 'time')}" for who, n in said.items() if n[text]]
             without = [who for who, n in said.items() if n and not n[text]]
             if by and not people[text]:
-                yield f"{text!r}{near} by {listed(by)}, never by people"
+                yield f"{text!r} (given by {listed(by)}, never by people{near})"
             elif people[text] and without:
                 times = counted(people[text], "time")
-                yield f"{text!r} by people ({times}), never by {listed(without)}"
+                yield f"{text!r} (given {times} by people, never by {listed(without)})"
 
 
 def _in_other_case(

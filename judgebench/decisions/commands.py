@@ -127,7 +127,7 @@ def decide(
     show({"decide": decisions}, study.name, output, page, **beside)
     if not page and not output.json:
         output.console().print(
-            "report.html has every item: `judgebench report … --to FOLDER` writes it."
+            "To see every item, write report.html: `judgebench report … --to FOLDER`."
         )
     if made and not output.json:
         output.console().print(f"Certificate: {made}. Next: judgebench watch {made} NEW")

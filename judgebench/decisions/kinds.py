@@ -73,7 +73,7 @@ KINDS: Mapping[str, Kind] = {
         ),
         Kind(
             "humans_distance",
-            "levels from the reference label of the others, judge minus annotator",
+            "distance to the reference label of the others in levels, judge minus annotator",
             "humans",
             "levels further from the others than annotators",
             "is on average {value:.2f} levels further from the reference label than an annotator",

@@ -138,7 +138,7 @@ def _evidence(decisions: Decisions) -> Iterator[Block]:
     passed = sum(bool(row.estimate.value) for row in ended)
     yield Block(
         "The Alternative Annotator Test", tables=(test,), asks="sure",
-        gist=f"a published test, passed {passed} of {counted(len(ended), 'time')}",
+        gist=f"a published test: {passed} of {len(ended)} passed",
     )  # fmt: skip
     yield Block(
         "The rule of the decisions", tuple(decisions.rule.in_words()), asks="sure",

@@ -64,7 +64,7 @@ from judgebench.stats.arrays import Clusters, FloatArray, IntArray
 from judgebench.stats.copies import Bar, bar_of, signal_left
 from judgebench.stats.intervals import look_levels
 from judgebench.studies.study import JudgeVerdicts, Study
-from judgebench.words import counted
+from judgebench.words import counted, percent
 
 _DRAWN = 20_000  # answers that stand for all, from which studies of two and of three are drawn
 _BARS = 4  # that three annotators of equal skill set by chance
@@ -94,10 +94,16 @@ def more_data(
         people = " or the agreement of the annotators"
         if counts.annotator_pairs.sum() == counts.pairs.sum():  # they agree on everything
             people = ""
+        reach = "just under" if percent(share) == percent(rule.plan.chance) else "only"
         reason = (
-            f"improve the judge{people} rather than label more: with {rule.plan.most} times as "
-            f"much data, only {100 * share:.0f} % of simulated studies reach a decision"
+            f"improve the judge{people}: labels alone may not settle it, because even with "
+            f"{rule.plan.most} times as much data {reach} {percent(share)} of simulated studies "
+            "reach a decision"
         )
+        unclear = [c for c in conditions if c.state is State.UNCLEAR]
+        if all(KINDS[c.key].is_count for c in unclear):  # all else is met
+            required = max(c.bound for c in unclear)
+            reason = f"label more until {required:,.0f} answers are severe"
         return replace(now, clear=share, towards=towards, reason=reason)
     now = replace(now, clear=share, towards=towards)
     while most - least > max(1, clusters // 20):
@@ -310,8 +316,8 @@ def _notes(study: Study, rule: DecisionRule, stress: Results | None, tried: int)
     if tried > 1:
         yield (
             f"{counted(tried, 'judge')} were tried: intervals are widened to "
-            f"{100 * rule.level:.4g} %, so that a false REPLACE of any of them is as rare as with "
-            "one. To spend less, choose on one half of the questions and decide on the other."
+            f"{100 * rule.level:.4g} %, so that the risk of a false REPLACE is no higher than "
+            "with one. To spend less, choose on one half of the questions and decide on the other."
         )
     if made and not study.knows_questions:
         yield ". ".join(NO_QUESTIONS)
@@ -319,9 +325,9 @@ def _notes(study: Study, rule: DecisionRule, stress: Results | None, tried: int)
         yield ". ".join(DRAWN_BY).format(column=study.drawn_by)
     if made > 1 and len(metrics) > 1 and not rule.family:
         yield (
-            f"{len(metrics)} metrics are decided, each with its own chance of error: up to "
-            f"{_PER_METRIC * len(metrics):.2g} false REPLACE are expected by chance where no judge "
-            "may replace anybody. `family: true` in the rule controls them together."
+            f"{len(metrics)} metrics are decided, each with its own risk of a false REPLACE: the "
+            f"risk of at least one is up to {min(100, 100 * _PER_METRIC * len(metrics)):g} %. "
+            "`family: true` in the rule controls them together."
         )
     if made and stress is None:
         yield "There was no stress test: how the judges respond to altered answers is unknown."

@@ -27,8 +27,8 @@ OUTCOMES: Mapping[Outcome, str] = {
 STATES = (
     f"{State.MET.value.capitalize()}: the whole interval lies on the right side of its bound. "
     f"{State.NOT_MET.value.capitalize()}: the whole interval lies on the wrong side. "
-    f"{State.UNCLEAR.value.capitalize()}: neither, or the interval is that of a cautious "
-    "threshold, and another one may do."
+    f"{State.UNCLEAR.value.capitalize()}: neither, or not met at the cautious threshold that was "
+    "recommended, though another threshold might meet it."
 )
 IN_SIGHT = (
     "Labels were made in sight of a model's label: agreement with them shows nothing",
@@ -66,7 +66,7 @@ OF_ONE = (
 )
 _MOST_LABELS = 3  # that count as severe, in a sentence
 _MOST_OPEN = 3  # requirements that the data leave open, in a sentence
-_SHARED = "If annotators and judge do not share errors,"
+_SHARED = "Errors that judge and annotators share would not show."
 
 
 def outcomes_sentence() -> str:
@@ -96,7 +96,7 @@ def reason_for(
     failed = [c for c in replace if c.state is State.NOT_MET]
     unclear = [c for c in replace if c.state is State.UNCLEAR]
     if outcome is Outcome.REPLACE:
-        return f"{_SHARED} it {_clauses(_successes(replace))}.", _numbers(replace)
+        return f"It {_clauses(_successes(replace))}. {_SHARED}", _numbers(replace)
     if outcome is Outcome.ASSIST:
         but = f"it must not replace annotators: it {_clauses(_failures(failed))}"
         if not failed:
@@ -171,9 +171,9 @@ def _uncertainty(conditions: Sequence[Condition]) -> str:
             alike.setdefault((KINDS[c.key].open.removesuffix(BALANCED), c.rival), []).append(c)
         weakest = [min(same, key=lambda c: c.bound) for same in alike.values()]
         said = [filled(KINDS[c.key].open, c) for c in weakest]
-        if len(said) > _MOST_OPEN:
-            said[_MOST_OPEN - 1 :] = [f"meets {len(said) - _MOST_OPEN + 1} other requirements"]
-        clauses = _clauses(said)
+        clauses, more = _clauses(said), len(said) - _MOST_OPEN + 1
+        if more > 1:
+            clauses = f"{_clauses(said[:-more])}; the same holds for {more} other requirements"
         few = "there is too little data to tell whether the judge"
         if all(map(_looks_met, others)):
             few = "the judge looks good enough, but there is too little data to be sure that it"

@@ -12,7 +12,7 @@ from judgebench.results.layout import Content, Keys, Layout
 from judgebench.results.part import Block, Intervals, Lane, LaneKind, Part
 from judgebench.results.rows import Row
 from judgebench.results.tables import DASH, NO_REASON, Cell, Table, in_per_cent
-from judgebench.words import listed
+from judgebench.words import counted, listed
 
 _SAVED = "Labels saved"
 _NOT_NEEDED = "not needed: all of these answers have a human label"
@@ -102,7 +102,7 @@ def _differ(r: Rates) -> Iterator[str]:
             if rows:
                 said = "; ".join(certain[:_MOST_PAIRS]) or f"no two {r.by}s are shown to differ"
                 said += f" and {more} more" if more > 0 else ""
-                yield f"{title}, {label}: {said} ({len(rows)} pairs compared together)."
+                yield f"{title}, {label}: {said} ({counted(len(rows), 'pair')} compared together)."
 
 
 def _ordered(row: Row) -> str:

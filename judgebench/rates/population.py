@@ -97,6 +97,8 @@ class Population:
         if not any(cells):
             known = [c for c, found in self.table.cells.items() if any(found)]
             message = f"is no column of the answers{nearest(column, known)}"
+            if column == "system":  # a table of labels without it may be beside one with it
+                message += "; if a table of verdicts has it, add --keep system"
             raise SetupError(
                 Problem(message, field="column", found=column, allowed=", ".join(known))
             )
@@ -154,7 +156,9 @@ def of_study(study: Study) -> tuple[Population, list[Measure]]:
     """The answers of a study, and each metric that somebody labelled."""
     answers = study.answers
     # In one pass: the answers may lie in a file.
-    rows = [{**a.metadata, **{name: getattr(a, name) for name in _BUILT_IN}} for a in answers]
+    rows = [
+        {**a.metadata, **{n: value for n in _BUILT_IN if (value := getattr(a, n))}} for a in answers
+    ]
     names = dict.fromkeys((*_BUILT_IN, *(name for row in rows for name in row)))
     cells = {name: [row.get(name, "") for row in rows] for name in names}
     whose = "The rate of a label is how often an annotator gives it, the mean of all of them."

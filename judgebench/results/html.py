@@ -134,6 +134,7 @@ def _breakable(text: str) -> Markup:
 def _title(parts: Sequence[Part], name: str, standings: Sequence[Standing]) -> str:
     """`Can gpt-4 or string-match replace the annotators of “xstest”?`"""
     judges = list(dict.fromkeys(standing.judge for standing in standings))
+    judges = ["the judge" if name.lower() == "judge" else name for name in judges]
     if not judges or parts[0].on_page_alone:
         return report_title(parts, name)
     who = listed(judges).replace(" and ", " or ") if len(judges) <= _MOST_NAMED else ""

@@ -15,6 +15,7 @@ from rich.text import Text
 
 from judgebench.results.part import (
     MISSES,
+    UNDERSTOOD,
     Block,
     Part,
     Standing,
@@ -54,7 +55,8 @@ def print_parts(
     if notes := caveats(parts, read=False) if everything else urgent(parts):
         console.print()
     for note in notes:
-        console.print(Text(f"! {printable(note)}", style="yellow"))
+        read = note.startswith(UNDERSTOOD)  # no caveat
+        console.print(Text(f"{'' if read else '! '}{printable(note)}", "" if read else "yellow"))
 
 
 def as_text(part: Part, width: int = 100) -> str:
@@ -105,7 +107,7 @@ def _print_next_steps(standings: Sequence[Standing], console: Console) -> None:
     common = sorted(steps.items(), key=lambda step: -len(step[1]))
     console.print()
     for text, same in common[:_MOST_STEPS]:
-        of = f"{len(same)} of {len(standings)}" if len(same) > 1 else ""
+        of = f"{len(same)} of the {len(standings)} decisions" if len(same) > 1 else ""
         who = of or f"{same[0].judge} on {same[0].metric}"
         _print_wrapped(f"Next, for {who}: {_here(text)}", console)
     if len(common) > _MOST_STEPS:

@@ -1,6 +1,6 @@
 """Write a report down: one self-contained page, CSV, Markdown, LaTeX, and figures as files.
 
-A report on fewer answers never replaces one on more.
+A report on fewer answers never overwrites one on more answers.
 """
 
 from __future__ import annotations

@@ -267,9 +267,9 @@ def test_a_label_outside_the_rubric_is_told_and_not_counted() -> None:
     ("human", "judge", "value", "n", "reason"),
     [
         # The exact limit below 1 is 0.025 ** (1 / n): 0.89998 for n = 35 and 0.9026 for n = 36.
-        ("aac", "aac", 1.0, 1, "only 1 such item: 35 more are needed for ±0.1"),
+        ("aac", "aac", 1.0, 1, "only 1 severe item: label 35 more for an interval within ±0.1"),
         ("ab" + "c" * 36, "ab" + "c" * 36, 1.0, 36, ""),
-        ("aacc", "aaca", 0.5, 2, "only 2 such items: 102 more are needed for ±0.1"),
+        ("aacc", "aaca", 0.5, 2, "only 2 severe items: label 102 more for an interval within ±0.1"),
     ],
 )
 def test_recall_of_the_most_severe_label_says_how_many_more_are_needed(

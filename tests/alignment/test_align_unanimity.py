@@ -42,7 +42,7 @@ def test_severe_recall_on_each_part_by_hand() -> None:
     recalls = [estimate(found, part, "severe_recall") for part in PARTS]
     assert [e.value for e in recalls] == [1, 1, 1]
     assert [e.n for e in recalls] == [1, 2, 1]
-    assert recalls[0].reason == "only 1 such item: 35 more are needed for ±0.1"
+    assert recalls[0].reason == "only 1 severe item: label 35 more for an interval within ±0.1"
 
 
 def test_soft_agreement_is_the_share_of_annotators_on_the_judges_side() -> None:

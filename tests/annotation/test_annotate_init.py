@@ -59,7 +59,7 @@ def change(folder: Path, *rows: list[str], drop: str = "", **changes: object) ->
 def test_everybody_gets_a_link_and_the_table_of_overlaps_is_printed(tmp_path: Path) -> None:
     made = init(study_file(tmp_path, calibration=3), tmp_path / "study")
     shown = repr(made)
-    assert "12 items, 3 of them for everybody at first" in shown
+    assert "12 items, 3 of them for everybody first" in shown
     assert "the others for 2 of 3 annotators" in shown
     assert re.search(r"ann +6 +3 +3\nben +3 +6 +3\ncem +3 +3 +6\n", shown)
     assert shown.endswith(f"judgebench annotate serve {made.study}")

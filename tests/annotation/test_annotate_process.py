@@ -78,6 +78,7 @@ def test_ctrl_c_ends_and_keeps_what_was_acknowledged(tmp_path: Path) -> None:
     with command(study, "--port", "0") as (process, said, address):
         assert "ann: needs a link" in said
         assert f"judgebench annotate link {study} NAME" in said
+        assert f"In links that begin with http://127.0.0.1:8765, write {address} instead." in said
         with open_store(study) as store:
             assert store.meta["address"] == address
         ann = enters(study, address, "ann")

@@ -59,6 +59,7 @@ def test_tables_take_the_truth_where_a_study_has_one() -> None:
     assert found.blind == "yes"
     for shown in (str(found), found._repr_html_()):
         assert "Understood: " in shown
+    assert "! Understood" not in str(found)
     study = jb.study(LABELS, JUDGED, rubric=TONE)
     with pytest.raises(jb.SetupError, match="a study has its reference labels already"):
         jb.decide(study, truth="majority")

@@ -162,9 +162,9 @@ def test_several_judges_on_the_same_labels_widen_the_intervals() -> None:
 
 def test_many_metrics_are_named_and_a_family_is_controlled_together() -> None:
     each, together = several(1, metrics=4), several(1, DecisionRule(family=True), metrics=4)
-    assert any("up to 0.1 false REPLACE are expected by chance" in note for note in each.notes)
+    assert any("the risk of at least one is up to 10 %" in note for note in each.notes)
     assert together.rule.level == pytest.approx(1 - 0.05 / 4)
-    assert not any("by chance" in note for note in together.notes)
+    assert not any("at least one" in note for note in together.notes)
 
 
 # --- guards ----------

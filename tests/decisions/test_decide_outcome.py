@@ -102,7 +102,7 @@ def test_of_many_open_requirements_two_are_said_and_the_numbers_tell_all() -> No
     e = Estimate(0.1, 0.0, 0.2, "m", 20)
     conditions = [Condition(key, "t", UNCLEAR, e, 0.05, False) for key in keys]
     told, numbers = reason_for(Outcome.CANT_TELL, conditions, ())
-    assert told.endswith(", and meets 2 other requirements.")
+    assert told.endswith("; the same holds for 2 other requirements.")
     assert numbers.count("required") == len(keys)
     three, _ = reason_for(Outcome.CANT_TELL, conditions[:3], ())
     assert "other requirements" not in three
@@ -118,4 +118,4 @@ def test_differences_carry_a_sign() -> None:
 
 def test_a_rule_that_asks_for_distance_alone_has_a_reason_in_words() -> None:
     sentence, _ = reason_for(Outcome.REPLACE, _conditions(MET, keys=("humans_distance",)), ())
-    assert sentence.endswith("it meets every requirement.")
+    assert sentence.startswith("It meets every requirement.")

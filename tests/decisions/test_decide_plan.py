@@ -11,10 +11,11 @@ from decide_case import decided, noisy
 from judgebench.decisions.conditions import findings
 from judgebench.decisions.counts import HumanSide, StudyCounts, study_counts
 from judgebench.decisions.result import MoreData, Outcome, State, more_sentence
-from judgebench.decisions.rule import DecisionRule, PlanRule
+from judgebench.decisions.rule import DecisionRule, PlanRule, ReplaceRule, SevereRule
 from judgebench.decisions.run import third_annotator
 from judgebench.stats.arrays import Clusters
 from judgebench.stats.copies import bar_of
+from judgebench.words import percent
 
 TRUE = "aaaaaabbbc" * 8
 HUMANS = {f"h{i}": noisy(TRUE, 0.06, i) for i in range(3)}
@@ -42,7 +43,7 @@ def test_annotators_who_agree_on_everything_are_not_to_agree_more() -> None:
         assert more is not None
         return more.reason
 
-    assert reason(dict.fromkeys(HUMANS, TRUE)).startswith("improve the judge rather than")
+    assert reason(dict.fromkeys(HUMANS, TRUE)).startswith("improve the judge: labels alone")
     assert "the agreement of the annotators" in reason(HUMANS)
 
 
@@ -64,7 +65,32 @@ def test_what_is_not_within_reach_is_said() -> None:
     more = decided(HUMANS, noisy(TRUE, 0.08, 5), rule=rule).more
     assert more is not None
     assert more.items is None
-    assert "with 2 times as much data, only" in more.reason
+    assert "with 2 times as much data only" in more.reason
+
+
+def test_where_the_count_of_severe_answers_alone_is_short_labels_are_asked_for() -> None:
+    rule = DecisionRule(
+        plan=PlanRule(chance=0.999, most=2),
+        replace=ReplaceRule(severe=SevereRule(items=60, margin=None)),
+    )
+    humans = {f"h{i}": noisy(TRUE * 5, 0.08, i) for i in range(3)}
+    more = decided(humans, noisy(TRUE * 5, 0.06, 8), rule=rule).more
+    assert more is not None
+    assert (more.items, more.reason) == (None, "label more until 60 answers are severe")
+
+
+def test_a_share_that_is_shown_as_the_wanted_one_is_said_to_be_under_it() -> None:
+    def reason(chance: float) -> tuple[str, float]:
+        rule = DecisionRule(plan=PlanRule(chance=chance, most=2))
+        more = decided(HUMANS, noisy(TRUE, 0.08, 5), rule=rule).more
+        assert more is not None
+        assert more.clear is not None
+        assert more.clear < chance
+        return more.reason, more.clear
+
+    said, share = reason(0.99)
+    assert "data only" in said
+    assert f"data just under {percent(share)} of" in reason(share + 0.001)[0]
 
 
 def test_where_answers_share_questions_questions_are_counted_too() -> None:
@@ -84,7 +110,7 @@ def test_where_answers_share_questions_questions_are_counted_too() -> None:
         rule=DecisionRule(plan=PlanRule(chance=0.99, most=2)),
     ).more  # fmt: skip
     assert hopeless is not None
-    assert "with 2 times as much data, only" in hopeless.reason
+    assert "with 2 times as much data only" in hopeless.reason
 
 
 def test_where_each_answer_has_its_own_question_only_answers_are_spoken_of() -> None:

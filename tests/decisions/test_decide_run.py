@@ -34,7 +34,7 @@ def test_a_judge_as_good_as_the_annotators_replaces_them() -> None:
     assert found.outcome is Outcome.REPLACE
     assert all(c.state is State.MET for c in found.replace)
     assert found.more is None
-    assert found.reason.startswith("If annotators and judge do not share errors, it agrees")
+    assert found.reason.startswith("It agrees")
     gap = round(100 * condition(found, "humans_accuracy").estimate.value)
     assert gap > 1
     assert f"{gap} points more often than they agree with each other" in found.reason
@@ -186,7 +186,7 @@ def test_severe_recall_and_its_plan_are_those_of_the_alignment() -> None:
     shown = only(aligned({f"h{i}": true for i in range(3)}, {"m": judged}), "score",
                  "severe_recall", failures="left_out")  # fmt: skip
     assert f"{recall.estimate}" == f"{shown}" == "0.308 [0.091, 0.614]"
-    assert shown.reason == "only 13 such items: 88 more are needed for ±0.1"
+    assert shown.reason == "only 13 severe items: label 88 more for an interval within ±0.1"
     assert items.missing.startswith("88 more are needed")
 
 

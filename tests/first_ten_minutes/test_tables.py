@@ -448,7 +448,9 @@ def test_several_verdicts_on_an_item_need_a_column_that_says_whose(
     table(tmp_path / "machine.csv", [("id", "verdict"), *anonymous])
     code, _, err = call("decide", labels, verdicts)
     assert code == 2
-    said = "--judge: several rows are about the same item (rows 2 and 3: p0), and no column says"
+    said = (
+        "--judge: several rows are about the same item ('p0' in rows 2 and 3), and no column says"
+    )
     assert said in err
     copies = [*anonymous[::2], *anonymous[:6:2]]
     table(tmp_path / "machine.csv", [("id", "verdict"), *copies])
@@ -662,13 +664,13 @@ def test_labels_that_one_side_alone_uses_are_named_with_counts(tmp_path: Path) -
         people,
         [("id", "gpt-4"), *((i, said[row[1]]) for i, row in enumerate(people[1:]))],
     )
-    (line,) = [line for line in found.lines if line.startswith("used on one side only")]
-    assert f"'Partial' by people ({2 * N // 3} times), never by gpt-4" in line
-    assert f"'Unsure' by gpt-4 ({N // 3} times), never by people" in line
+    (line,) = [line for line in found.lines if line.startswith("labels that one side never gives")]
+    assert f"'Partial' (given {2 * N // 3} times by people, never by gpt-4)" in line
+    assert f"'Unsure' (given by gpt-4 {N // 3} times, never by people)" in line
     same = understood(
         tmp_path, people, [("id", "gpt-4"), *((row[0], row[1]) for row in people[1:])]
     )
-    assert not any("one side" in line for line in same.lines)
+    assert not any("one side never" in line for line in same.lines)
 
 
 def test_the_option_for_the_order_can_be_pasted(tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ def test_failures_caveats_and_scarcity_are_reported(realistic: Alignment) -> Non
     text = printed(realistic.part)
     assert "smollm2-135m: 87 of 100 verdicts read; 3 unparsed, 7 refused, 3 failed" in text
     assert "no clinical weight" in text
-    assert "more are needed" in text
+    assert "more for an interval within" in text
     assert "Worst case" in text
     assert "undefined: " in text
     assert "nan" not in text.lower().replace("annan", "")
