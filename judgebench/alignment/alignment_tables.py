@@ -156,7 +156,7 @@ def paper_table(a: Alignment) -> Table:
         return (
             metric.title, name,
             *(c if key in _WITH_INTERVAL else _bare(c) for key, c in cells.items()),
-            *([a.outcomes.get((name, metric.title), DASH)] if a.outcomes else ()),
+            *([a.outcomes.get((name, metric.title), DASH).lower()] if a.outcomes else ()),
         )  # fmt: skip
 
     notes = (

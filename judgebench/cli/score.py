@@ -219,13 +219,13 @@ def report(
     """Write the report of a run or of files: one HTML page, CSV, Markdown and LaTeX."""
     from judgebench import api
 
-    of_run = run[0] / "report" if run and not run[0].is_file() else None
-    folder = to or of_run
+    folder = to or (run[0] / "report" if run and not run[0].is_file() else None)
     if folder is None and (run or files.labels):
         raise SetupError(Problem("say where to write the report of files", field="--to"))
     study = open_study(
         run, files, {**truth.given, **design.given}, as_judge or (), allow_incomplete, output
     )
+    assert folder
     found = api.analyse(study, rule, every=every, show_progress=_takes_long(study, output))
     _report(study, found, folder, output, figures)
 

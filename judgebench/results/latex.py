@@ -19,8 +19,8 @@ from judgebench.results.part import Block, Part, blocks_of
 from judgebench.results.tables import DASH, Cell, Footnotes, Table, footnotes, split_columns
 from judgebench.words import printable
 
-# A longtable cannot stand in two columns.
-_ONE_COLUMN = "\\makeatletter\\if@twocolumn\\onecolumn\\fi\\makeatother\n"
+# A page of its own, after the tables of the paper; a longtable cannot stand in two columns.
+_ONE_COLUMN = "\\makeatletter\\if@twocolumn\\onecolumn\\else\\clearpage\\fi\\makeatother\n"
 _HEAD = "% Made by judgebench. Needs \\usepackage{{{}}} in the preamble.\n"
 
 _SPECIAL = {
@@ -203,6 +203,7 @@ _COLUMN = 224  # points: the narrowest column of article, IEEEtran and acmart is
 _TEXT = 340  # points: the text of an article in one column is 345 wide
 _SHORT_NAME = 10  # characters of a heading that is not broken inside a name
 _BETWEEN, _MOST_BETWEEN = 4, 10  # points between two columns
+_LEAST_NOTE = 200  # points of the sentences under a table
 _LEAST_STUB, _MOST_PAPER_STUB = 40, 110
 # Above a table, where article leaves no space between a caption and what is under it.
 _CAPTION = "\\setlength{\\abovecaptionskip}{0pt}\\setlength{\\belowcaptionskip}{5pt}\n"
@@ -219,15 +220,17 @@ def _pages(table: Table) -> Iterator[str]:
     notes = " ".join(map(escape, [*table.notes, *_rests_on(table)]))
     title, again = escape(table.title), ""
     for part in parts:
-        spare = (room - stub - _values_width(part)) / (len(part.columns) - part.stubs)
-        apart = min(_MOST_BETWEEN, _BETWEEN + spare)
+        used, gaps = stub + _values_width(part), len(part.columns) - part.stubs
+        apart = min(_MOST_BETWEEN, _BETWEEN + (room - used) / gaps)
+        under = max(_LEAST_NOTE, used + gaps * (apart - _BETWEEN))
         for lines in _paper_pages(part, stub):
             caption = rf"\caption{{{title}.}}\label{{tab:judgebench-{_key(table)}}}"
             yield (
                 f"\\begin{{{float_}}}\n\\centering\n{_CAPTION}{again or caption}\n\\scriptsize"
                 f"\\setlength{{\\tabcolsep}}{{{apart / 2:.3g}pt}}\n"
                 f"{_tabular(part, lines, stub)}"
-                f"{{\\par\\smallskip\\raggedright {notes}\\par}}\n\\end{{{float_}}}\n"
+                f"\\par\\smallskip\\parbox{{{under:.0f}pt}}{{\\raggedright {notes}}}\n"
+                f"\\end{{{float_}}}\n"
             )
             again = rf"\addtocounter{{table}}{{-1}}\caption[]{{{title} (continued).}}"
 

@@ -133,7 +133,7 @@ def test_judges_stand_by_statistics_with_annotators_first_and_the_best_baseline_
         "Annotators", *(judge.name for judge in realistic.real_judges), "Best baseline",
     ]  # fmt: skip
     assert rows[1][2].estimate == realistic.score("accuracy", name, realistic.rubric.metrics[0].id)
-    assert rows[1][-1].text == "DO NOT USE"
+    assert rows[1][-1].text == "do not use"
     main = to_latex([decided.part])["main.tex"]
     assert "Cohen{'}s, unweighted" in main
     assert r"\raggedright Annotators &" in main
