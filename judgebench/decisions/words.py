@@ -66,7 +66,7 @@ OF_ONE = (
 )
 _MOST_LABELS = 3  # that count as severe, in a sentence
 _MOST_OPEN = 3  # requirements that the data leave open, in a sentence
-_SHARED = "Errors that judge and annotators share would not show."
+_SHARED = "Errors shared with annotators would not show."
 
 
 def outcomes_sentence() -> str:
