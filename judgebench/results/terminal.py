@@ -107,7 +107,7 @@ def _print_next_steps(standings: Sequence[Standing], console: Console) -> None:
     common = sorted(steps.items(), key=lambda step: -len(step[1]))
     console.print()
     for text, same in common[:_MOST_STEPS]:
-        of = f"{len(same)} of the {len(standings)} decisions" if len(same) > 1 else ""
+        of = f"{len(same)} of {len(standings)} decisions" if len(same) > 1 else ""
         who = of or f"{same[0].judge} on {same[0].metric}"
         _print_wrapped(f"Next, for {who}: {_here(text)}", console)
     if len(common) > _MOST_STEPS:

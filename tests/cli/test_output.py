@@ -73,7 +73,7 @@ def test_one_screen_has_the_outcomes_the_reasons_and_the_paths(
     code, out, _ = call(*asked)
     assert code == 0
     lines = out[out.index("\nscreen · ") if verb == "run" else 0 :].splitlines()
-    assert len(lines) <= 64  # nine outcomes, each with its reason and next step
+    assert len(lines) <= 66  # twelve outcomes with their reasons, and the next steps
     assert max(len(line) for line in lines if not line.startswith("Report:")) <= 100
     told = " ".join(out.split())
     assert "the median of ann, bob and cem; ties go to the more severe label." in told

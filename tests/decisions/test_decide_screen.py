@@ -101,7 +101,7 @@ def test_of_many_decisions_a_common_next_step_stands_once_and_what_is_left_is_sa
     made = [(judge, "bias", Outcome.DO_NOT_USE, SHORT) for judge in judges]
     text = words(screen(decided(made, judges)))
     assert text.count("read its worst misses") == 1
-    assert "Next, for 5 of the 5 decisions: read its worst misses (report.html#items), then" in text
+    assert "Next, for 5 of 5 decisions: read its worst misses (report.html#items), then" in text
     several = [
         Decision(judge, "bias", Outcome.CANT_TELL, "Few.", more=MoreData(items=10 * n, severe=2))
         for n, judge in enumerate(judges, 1)

@@ -161,12 +161,12 @@ def test_a_decimal_comma_is_a_point(
     (gpt,) = (one for one in found.judges if one.kind == "judge")
     said = [next(iter(gpt.verdicts[f"q{i}"].labels.values())) for i in range(N)]
     assert said == [labels[-i % 3] for i in range(N)]
-    assert not any("used on one side only" in note for note in found.notes)
+    assert not any("one side never gives" in note for note in found.notes)
 
 
 def test_a_slip_of_the_judge_is_named_with_its_own_table(tmp_path: Path) -> None:
     tables = [wide(tmp_path), verdicts(tmp_path, q8="unsave", q11="unsave")]
-    said = "'unsave' (did you mean 'Unsafe'?) by judged (2 times), never by people"
+    said = "'unsave' (given by judged 2 times, never by people; did you mean 'Unsafe'?)"
     assert any(said in line for line in read(tables).lines)
     with pytest.raises(SetupError) as error:
         read(tables, order="Safe < Unsure < Unsafe")
