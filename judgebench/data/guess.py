@@ -633,7 +633,7 @@ def _look(
         roles |= {"item_id": hints.item[0]}
     if who := _names_people(found, hints):
         roles = {role: c for role, c in roles.items() if c != who} | {"annotator": who}
-    elif hints.annotators:
+    elif usable.keys() & {*hints.annotators}:
         roles.pop("annotator", None)
     _full_question(usable, roles)
     if "question" not in roles and (asked := _asked(usable, roles)):

@@ -89,6 +89,18 @@ def test_one_column_of_labels_is_still_one_annotator(tmp_path: Path) -> None:
     assert annotators(read([path], annotators="rater")) == "1 annotator in the columns rater"
 
 
+def test_named_columns_of_labels_leave_the_column_of_the_judges(tmp_path: Path) -> None:
+    rows = [(f"p{i // 2}", f"v{i % 2}", of(i), of(i, 7)) for i in range(N)]
+    people = table(tmp_path / "labels.csv", [("task", "variant", "Huber", "Silva"), *rows])
+    judged = [(*row[:2], who, of(i, 9)) for i, row in enumerate(rows) for who in ("gpt-4", "o1")]
+    heads = ("task", "variant", "judge", "safety")
+    found = read(
+        [people, table(tmp_path / "judged.csv", [heads, *judged])], annotators=["Huber", "Silva"]
+    )
+    assert found.found.by == ("task", "variant")
+    assert [*found.judges[0].names] == ["gpt-4", "o1"]
+
+
 def test_names_under_a_head_of_their_own_are_found_or_asked_for_in_one_error(
     tmp_path: Path,
 ) -> None:
