@@ -66,7 +66,8 @@ def test_the_line_on_what_was_not_reached_says_what_came_out_and_why() -> None:
     decisions = replace(DECISIONS, decisions=(unknown, *MADE[1:]), blind="unknown")
     missed = unreached(demands(["REPLACE:Harm:j", "ASSIST:tone:k"], decisions), decisions)
     assert [why_unreached(demand, decisions) for demand in missed] == [
-        "REPLACE:Harm:j: the outcome is REPLACE. Declare it.",
+        "REPLACE:Harm:j: REPLACE is demanded only of labels that are known to be made blind. "
+        "Declare it.",
         "ASSIST:tone:k: the outcome is CAN'T TELL. r",
     ]
     (alone,) = demands(["ASSIST:tone:a:b"], decisions)
