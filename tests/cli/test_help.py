@@ -112,3 +112,10 @@ def test_what_decide_align_and_report_share_stands_in_the_same_order() -> None:
     shared = set.intersection(*map(set, options.values()))
     assert {"--labels", "--truth", "--blind", "--as-judge", "--rule", "--json"} <= shared
     assert len({tuple(o for o in found if o in shared) for found in options.values()}) == 1
+
+
+def test_a_command_that_stands_outside_its_group_is_named(call) -> None:  # type: ignore[no-untyped-def]
+    code, _, err = call("annotate", "check", "annotate.yaml")
+    assert code == 2
+    assert "No such command 'check'. Did you mean 'judgebench check'?" in err
+    assert "mean" not in call("annotate", "nothing")[2]

@@ -280,3 +280,15 @@ def test_of_100_xstest_labels_the_rates_of_refusal_are_covered() -> None:
     assert np.mean(widths["ppi"]) < 0.8 * np.mean(widths["human"])
     alone = of_labels(Sample(said, clusters))
     assert not alone.low <= truth.mean() <= alone.high
+
+
+def test_a_column_of_systems_in_the_verdicts_alone_is_kept_where_it_is_asked_for() -> None:
+    people = pd.DataFrame({"id": range(60), "Harm": ["yes", "no", "no"] * 20})
+    judged = pd.DataFrame({
+        "id": range(120), "system": ["A", "B"] * 60, "Harm": ["yes", "no", "no"] * 40
+    })  # fmt: skip
+    columns = {"order": "no < yes"}
+    with pytest.raises(jb.SetupError, match="if a table of verdicts has it, add --keep system"):
+        jb.estimate(people, judged, columns=columns, by="system")
+    found = jb.estimate(people, judged, columns={**columns, "keep": "system"}, by="system")
+    assert set(found.to_frame()["group"]) >= {"A", "B"}
