@@ -101,7 +101,7 @@ def more_data(
             "reach a decision"
         )
         unclear = [c for c in conditions if c.state is State.UNCLEAR]
-        if all(KINDS[c.key].is_count for c in unclear):  # all else is met
+        if unclear and all(KINDS[c.key].is_count for c in unclear):  # all else is met
             required = max(c.bound for c in unclear)
             reason = f"label more until {required:,.0f} answers are severe"
         return replace(now, clear=share, towards=towards, reason=reason)
