@@ -221,7 +221,7 @@ def test_severe_items_are_counted_and_scarcity_is_reported(
     about = {"metric": "extent_of_harm", "human_label": "Death or severe harm"}
     count = realistic.results.find("count", "distribution", blanks="missing", **about)
     assert (row[1].text, row[2].text) == ("Death or severe harm", str(count.value))
-    assert "more are needed" in row[3].provenance
+    assert "more for an interval within" in row[3].provenance
     assert [row[0].text for row in table(long_labels, "severe").rows] == ["Query risk"]
 
 
