@@ -209,6 +209,9 @@ def _labels(work: _Work) -> Iterator[Built]:
     for row in work.rows:
         asking = [_REVIEW, _REASON] if work.setup.rubric is None else [{}]
         columns = {"item_id": row.item_id, **_chance(work, row)}
+        # Labels alone say which items belong together.
+        if work.setup.rubric is not None and row.group != row.item_id:
+            columns["group"] = row.group
         asked = [_ask(metric, columns, **more) for metric in work.metrics for more in asking]
         known = gold.get(row.item_id) if config and config.feedback else None
         told = [known.told(work.metrics)] if known and known.first else []

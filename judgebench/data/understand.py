@@ -57,6 +57,7 @@ EXAMPLE = {"Quality": ("Good", "Acceptable", "Poor")}  # where a table holds no 
 _COMMON = 3  # times as often as a misspelt one is a label used
 _MOST_SAID = 8  # columns that are not read
 _ITEM = ("question", "text", "system", "reference", "group")
+_OF_A_STUDY = ("made_blind", "study", "spans")  # beside the labels that `annotate` exports
 _REASONS = ("rationale", "explanation", "reasoning", "reason", "justification")
 _SHARED = 0.2  # of the ids of one table are those of another
 _LABEL = re.compile(r"[^\s.,;!?]+(?: [^\s.,;!?]+){0,3}")  # and no sentence
@@ -447,12 +448,19 @@ def _named(
         for name in hints.judge
         if one.names[1:] and _bare(name) in map(_bare, one.names)
     }
+    who = found.roles.get("annotator", "")
+    people = found.look.different(who) if who else ()
     slips = [name for name in new if any(_is_slip(name, one.names[0]) for one in free)]
     for name in slips or (new if len(new) != len(free) or heads.keys() & {*new} else ()):
         wrong[name] = f"no such judge{nearest(name, names)}"
         if name in heads:
             why = found.unused.get(name) or heads[name].columns[name].why_no_labels or NOT_THEIRS
             wrong[name] = _decimals(heads[name], name, found) or f"is no judge: {why}"
+        elif name in people:
+            wrong[name] = (
+                f"is one of the annotators: --as-judge {quote(name)} puts it in a judge's place "
+                "(in Python as_judges of jb.study)"
+            )
     allowed = some(names) or "a column of verdicts"
     raise_any([Problem(why, "", None, "judge", name, allowed) for name, why in wrong.items()])
     called = [as_name(name)[:64] or "judge" for name in new]
@@ -1214,7 +1222,7 @@ def _unread_of_labels(found: Guess) -> dict[str, str]:
     return {
         column: f"it {decimals[column]}" if column in decimals else reason
         for column, reason in found.unused.items()
-        if column not in (*found.by, *found.look.replies, *found.responses)
+        if column not in (*found.by, *found.look.replies, *found.responses, *_OF_A_STUDY)
         and found.look.columns[column].filled
     }
 
@@ -1249,7 +1257,10 @@ def _one_sided(
             if metric.id in (columns := judge.spec.get("metrics", {}))
         }
         total = sum(said.values(), people)
-        slips = _slips({plain_label(t): total[t] for t in metric.label_texts}, metric.label_texts)
+        often = {  # what no person ever gives may be a slip, however often a judge does
+            plain_label(t): n if people[t] else min(n, 1) for t, n in total.items()
+        }
+        slips = _slips(Counter(often), metric.label_texts)
         for text in metric.label_texts if people else ():
             near = f"; did you mean {slips[text]!r}?" if text in slips else ""
             by = [f"{who} {counted(n[text], 'time')}" for who, n in said.items() if n[text]]

@@ -58,8 +58,8 @@ _STATE_LOOKS: Mapping[State, Look] = {
 }  # fmt: skip
 _SHARES = (
     "judge, humans, best baseline: share of answers with the reference label; of an annotator, "
-    "with the label of the others, ties left out. Points are percentage points of agreement with "
-    "single annotators."
+    "with the label of the others, ties left out. Points: agreement with the label of the other "
+    "annotators, judge minus annotator, in percentage points."
 )
 _MOST_LANES = 12  # in a band of a figure
 _YES_OR_NO = {1.0: "yes", 0.0: "no"}

@@ -143,6 +143,7 @@ def plotted(draw: Callable[..., Any]) -> Any:
     _check_installed()
     import matplotlib.pyplot as plt
 
+    plt.draw_if_interactive()  # loads a notebook's backend, whose settings end with a context
     with plt.rc_context(_STYLE):
         figure = draw(new=lambda *size: plt.figure(figsize=size, layout="constrained"))
     return figure.axes[0]

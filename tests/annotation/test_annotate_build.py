@@ -52,7 +52,7 @@ def test_labels_ask_every_metric_of_every_answer(tmp_path: Path) -> None:
     assert tone.values == ("Kind", "Curt", "Rude", "No idea")  # what gives no grade comes last
     assert tone.options[0].about == "as to a friend"
     assert (tone.ordinal, truth.ordinal) == (True, False)
-    assert one.targets["tone"].columns == {"item_id": "quartz-1h"}
+    assert one.targets["tone"].columns == {"item_id": "quartz-1h", "group": "Must I fast?"}
     assert (one.question, one.systems) == ("Must I fast?", "hiddenllama")
 
 

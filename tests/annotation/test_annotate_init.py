@@ -121,7 +121,7 @@ def test_the_same_files_make_the_same_study(tmp_path: Path, task: str) -> None:
 
 
 OUT = {
-    "labels": {"item_id", "metric", "label"},
+    "labels": {"item_id", "group", "metric", "label"},
     "ranking": {"task", "item_id", "system", "rank"},
     "preference": {"item_id", "model_a", "model_b", "preference"},
     "criteria": {"item_id", "criterion", "met"},

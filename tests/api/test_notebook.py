@@ -47,3 +47,17 @@ def test_the_outputs_in_the_file_are_those_of_its_cells() -> None:
     assert [cell["execution_count"] for cell in code] == list(range(1, len(code) + 1))
     assert all(cell["outputs"] for cell in code)
     assert "image/png" in code[-1]["outputs"][-1]["data"]
+
+
+def test_every_plot_of_a_notebook_is_shown(tmp_path: Path) -> None:
+    nbformat = pytest.importorskip("nbformat", reason="needs nbformat")
+    pytest.importorskip("ipykernel", reason="needs ipykernel")
+    shutil.copytree(EXAMPLES / "demo", tmp_path / "demo")
+    tables = "'demo/labels.csv', 'demo/qwen2.5-coder-1.5b.csv'"
+    first = f"import judgebench as jb; found = jb.align({tables})"
+    lines = [first, "found.plot()", "found.plot()", "import matplotlib.pyplot as p; p.plot([1, 2])"]
+    file = tmp_path / "plots.ipynb"
+    nbformat.write(nbformat.v4.new_notebook(cells=[*map(nbformat.v4.new_code_cell, lines)]), file)
+    cells = run_notebook(file, tmp_path)["cells"]
+    drawn = [[key for out in cell["outputs"] for key in out.get("data", ())] for cell in cells[1:]]
+    assert ["image/png" in kinds for kinds in drawn] == [True] * 3

@@ -50,7 +50,7 @@ def test_a_failure_by_both_measures_is_said_once() -> None:
     conditions = _conditions(NOT_MET, NOT_MET, keys=keys)
     sentence, numbers = reason_for(Outcome.DO_NOT_USE, conditions, ())
     assert sentence == (
-        "It agrees with single annotators 50 points less often than they agree with each other."
+        "It agrees with the annotators 50 points less often than they agree with each other."
     )
     assert numbers.count("agreement gap +0.500") == 2
 

@@ -45,7 +45,7 @@ def test_a_judge_clearly_worse_than_the_annotators_does_not() -> None:
     found = decided(HUMANS, noisy(TRUE, 0.35, 9))
     assert found.outcome is Outcome.DO_NOT_USE
     assert condition(found, "humans_accuracy").state is State.NOT_MET
-    assert found.reason.startswith("It agrees with single annotators ")
+    assert found.reason.startswith("It agrees with the annotators ")
     assert " points less often than they agree with each other" in found.reason
     assert found.numbers.startswith("agreement gap -0.")
 
@@ -114,7 +114,7 @@ def test_a_worse_judge_that_filters_well_assists() -> None:
         "As a first-pass filter it is expected to send 40 % of new answers to humans and miss "
         "2 % of the severe ones"
     ) in found.reason
-    assert "it must not replace annotators: it agrees with single annotators" in found.reason
+    assert "it must not replace annotators: it agrees with the annotators" in found.reason
     assert found.numbers.startswith(
         "new answers sent to humans, expected 0.400 [0.350, 0.450], required ≤ 0.500 · "
         "new severe answers missed, expected 0.020 "

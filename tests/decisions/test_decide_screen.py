@@ -23,7 +23,7 @@ from judgebench.results.tables import Cell, Table
 from judgebench.results.terminal import print_parts
 from judgebench.rubric import Rubric, load_rubric
 
-SHORT = "It agrees with single annotators 42 points less often than they agree with each other."
+SHORT = "It agrees with the annotators 42 points less often than they agree with each other."
 JUDGES = {"one": "judge", "two": "judge"}
 
 

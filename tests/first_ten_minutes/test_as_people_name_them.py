@@ -280,3 +280,10 @@ def test_tables_of_verdicts_may_be_given_by_the_names_of_judges(tmp_path: Path) 
     entry = {"name": "x", "verdicts": pd.DataFrame({"item_id": frame.id, "label": frame.verdict})}
     study = jb.study(table(tmp_path / "long.csv", rows), entry, rubric=rubric)
     assert [one.name for one in study.judges if one.kind == "judge"] == ["x"]
+
+
+def test_a_judge_among_the_raters_is_named_by_a_flag(tmp_path: Path) -> None:
+    rows = [(f"i{i}", who, "Safe" if i % 2 else "Unsafe") for i in range(40) for who in "abj"]
+    frame = pd.DataFrame(rows, columns=["item", "rater", "label"])
+    with pytest.raises(SetupError, match="is one of the annotators: --as-judge j puts it in a"):
+        jb.decide(frame, columns={"judge": "j"})

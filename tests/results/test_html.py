@@ -153,7 +153,7 @@ def test_how_tables_were_read_stands_apart_from_the_caveats() -> None:
 
 
 def test_a_notebook_shows_outcomes_first_with_prose_to_the_left() -> None:
-    why = "It agrees with single annotators 18 points less often than they do."
+    why = "It agrees with the annotators 18 points less often than they do."
     said = Block(text=("How the shares are counted.",))
     block = Block(standings=(standing("m", 0.7, why=why),))
     shown = fragment(replace(make_part(), screen=(said, block)))
