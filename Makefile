@@ -94,7 +94,7 @@ $(SLOW)/$(MARK): requirements/slow.lock pyproject.toml
 test-long: export OPENBLAS_NUM_THREADS = 1
 test-long: export OMP_NUM_THREADS = 1
 test-long: $(VENV)/$(MARK)-dev browser ## Real models and browsers, failing servers, kill -9 at 200 moments
-	$(BIN)/pytest -n $(WORKERS) -m long
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m long
 
 test-slow: test-long test-transformers test-vllm test-ray ## All slow tests: these four
 
