@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field, field_validator
 
@@ -176,13 +176,15 @@ def _understood(
         understood = understand_files(paths, labelled=False)
     except SetupError:
         raise error from None
-    labels = {"labels", "verdicts"}
+
+    def unlabelled(entry: Mapping[str, Any]) -> dict[str, Any]:
+        return {key: x for key, x in entry.items() if key not in ("labels", "verdicts")}
+
     files = [
-        {**file, "items": [{k: v for k, v in own.items() if k not in labels} for own in items]}
+        {**unlabelled(file), "items": [*map(unlabelled, items)]}
         for file in understood.as_spec()["files"]
         if (items := file.get("items"))
     ]
-    files = [{k: v for k, v in file.items() if k not in labels} for file in files]
     found = load_data(DataSpec.model_validate({"files": files}), rubric, pairs=pairs)
     roles = (f"{role} in column {column!r}" for role, column in understood.found.roles.items())
     told = Problem(f"understood: {', '.join(roles)}", ", ".join(understood.tables))

@@ -678,7 +678,7 @@ def _names_people(look: Look, hints: Hints) -> str:
 def _seen(
     path: Path, sheet: str | None, quoting: str | None, encoding: str | None, stamp: tuple[int, int]
 ) -> tuple[Sequence[str], dict[str, _Column]]:
-    """What stands inside cells of a file, and its columns. Raises SetupError."""
+    """The paths into cells of a file, and its columns. Raises SetupError."""
     source = FileSpec.model_construct(
         path=str(path), sheet=sheet, quoting=quoting, encoding=encoding
     )

@@ -311,7 +311,7 @@ def understand(
 
 
 def _notices(known: Understood, looks: Sequence[tuple[Table, Look]], hints: Hints) -> Iterator[str]:
-    """What was understood, in lines: of the labels, the answers if they have a table, and the
+    """Lines on what was understood: of the labels, the answers if they have a table, and the
     judges; then what is not read, or not as it may be meant. `looks` are of the labels, the
     verdicts and the answers."""
     found, judges, rubric = known.found, known.judges, known.rubric

@@ -290,17 +290,9 @@ class Decisions(Shown):
             )
             for one in self.part.standings
         ]  # fmt: skip
-        columns = [
-            "metric",
-            "judge",
-            "outcome",
-            "accuracy",
-            "humans",
-            "best_baseline",
-            "why",
-            "next",
-        ]
-        return pd.DataFrame(lines, columns=columns).set_index(["metric", "judge"])
+        index, shares = ["metric", "judge"], ["accuracy", "humans", "best_baseline"]
+        columns = [*index, "outcome", *shares, "why", "next"]
+        return pd.DataFrame(lines, columns=columns).set_index(index)
 
     @property
     def titles(self) -> Mapping[str, str]:
