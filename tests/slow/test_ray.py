@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 from killed_run import ANSWERS, HELD, REPLY, bench_file, item_of
 from lanes import judged, labels_of
-from loopback import PATIENCE, Body, Loopback, said
+from loopback import PATIENCE, Body, Loopback, said, status
 
-from judgebench.errors import SetupError
+from judgebench.errors import RunError, SetupError
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.load import load_bench
 from judgebench.runs.run_bench import Engine, Sharing, run
@@ -108,11 +108,18 @@ def test_unreadable_replies_are_asked_again_by_workers(tmp_path: Path, cluster) 
     assert Counter(v.attempt for v in folder.verdicts("remote")) == {0: ANSWERS, 1: 1}
 
 
-def test_what_a_worker_meets_is_told_as_it_is(tmp_path: Path, cluster) -> None:
+def test_a_worker_that_reaches_no_server_ends_the_run(tmp_path: Path, cluster) -> None:
     bench = bench_file(tmp_path, "http://127.0.0.1:9/v1")
     bench.write_text(bench.read_text().replace("concurrency:", "max_retries: 0\n    concurrency:"))
-    with pytest.raises(SetupError, match=re.escape("127.0.0.1:9")):
+    with pytest.raises(RunError, match=re.escape("127.0.0.1:9")):
         run(load_bench(bench), RunFolder(tmp_path / "run"), sharing=TWO_WORKERS)
+
+
+def test_what_must_be_set_is_told_as_a_worker_met_it(tmp_path: Path, cluster) -> None:
+    with Loopback(lambda body, count: status(401)) as server:
+        bench = load_bench(bench_file(tmp_path, server.base_url))
+        with pytest.raises(SetupError, match=r"refuses the key.*api_key_env"):
+            run(bench, RunFolder(tmp_path / "run"), sharing=TWO_WORKERS)
 
 
 def test_an_engine_inside_each_worker_judges(tmp_path: Path, cluster) -> None:
