@@ -30,6 +30,7 @@ from pydantic import (
 from judgebench.errors import Problem, SetupError, raise_any, shorten
 from judgebench.records import Kind, Showing, content_hash
 from judgebench.shipped import DECISION_RULE, find_file, shipped_names
+from judgebench.words import plain_id
 from judgebench.yaml_file import Strict, load_model, validate
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
@@ -106,13 +107,9 @@ def _leaves(value: Any) -> list[str]:
     return [str(value)]
 
 
-def _id_of(title: str) -> str:
-    return re.sub("[^a-z0-9]+", "_", normalise(title)).strip("_")
-
-
 def _identifier(text: str) -> str:
     if not _IDENTIFIER.fullmatch(text):
-        near = f"; did you mean {made!r}?" if _IDENTIFIER.fullmatch(made := _id_of(text)) else ""
+        near = f"; did you mean {made!r}?" if _IDENTIFIER.fullmatch(made := plain_id(text)) else ""
         raise ValueError(f"may only contain a-z, 0-9 and _, and must begin with a letter{near}")
     return text
 
@@ -173,7 +170,7 @@ class Metric(Strict):
     @classmethod
     def _named_by_its_id(cls, value: Any) -> Any:
         if isinstance(value, dict) and isinstance(title := value.get("title"), str):
-            value = {"id": _id_of(title), **value}
+            value = {"id": plain_id(title), **value}
         if not isinstance(value, dict) or "id" not in value:
             return value
         title = value.get("title", str(value["id"]).replace("_", " ").capitalize())

@@ -28,6 +28,16 @@ def subject(name: str) -> str:
     return re.sub(r"[(\[][^\w()\[\]]*[)\]]", "", _KINDS.sub("", name)).strip(" _.-")
 
 
+def plain_id(text: str) -> str:
+    """The words of a text in lower case and plain letters, joined by `_`.
+
+    >>> plain_id("Größe (Prüfer)"), plain_id("Sécurité")
+    ('grosse_prufer', 'securite')
+    """
+    plain = unicodedata.normalize("NFKD", text.casefold())
+    return re.sub("[^a-z0-9]+", "_", re.sub("[\u0300-\u036f]", "", plain)).strip("_")
+
+
 def counted(n: int, one: str, many: str = "") -> str:
     """`1 judge`, `1,204 judges`, `2 juries`."""
     return f"{n:,} {one if n == 1 else many or one + 's'}"

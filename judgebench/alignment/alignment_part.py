@@ -134,7 +134,7 @@ def _people(a: Alignment) -> Iterator[Block]:
     statistics = tables.present(a)
     same = _span(row.estimate for row in a.results.select("agreement", "observed", who="all"))
     yield Block(
-        "Agreement of the annotators", tables=(tables.agreement_table(a),), on_screen=True,
+        "Agreement among the annotators", tables=(tables.agreement_table(a),), on_screen=True,
         gist=f"the same label in {same} of pairs",
     )  # fmt: skip
     yield Block("Pairs of annotators", tables=tuple(tables.pairs_tables(a)), folded=True)

@@ -160,6 +160,7 @@ def paper_table(a: Alignment) -> Table:
         )  # fmt: skip
 
     notes = (
+        *a.compared[:1],
         "Annotators: each label against the label of the others, ties left out; their n counts "
         "labels, all others items. Best baseline: of each statistic the best value of a baseline "
         "that reads no answer.",
@@ -187,7 +188,7 @@ def paper_agreement_table(a: Alignment) -> Table:
     )
     lines = [line(metric) for metric in a.rubric.metrics] if len(a.annotators) > 1 else []
     beside = ("Items", *shown.values())
-    title = "Agreement of the annotators"
+    title = "Agreement among the annotators"
     return Layout("main-agreement", title, _METRIC, notes, beside).listing(lines)
 
 

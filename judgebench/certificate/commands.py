@@ -86,7 +86,7 @@ def watch(
     drawn = find_spec("matplotlib") is not None  # a page without the curves is a page too
     written = api.report(found, to, figures=drawn) if to else None
     about = {"state": found.state, "reasons": [reason.text for reason in found.reasons]}
-    show({"watch": found}, found.name, output, written, **about)
+    show({"watch": found}, found.name, output, written, about)
     if hook and found.state != before:
         call(hook, {"judge": found.certificate.judge.name, "before": before, **about})
     if ci and found.state in ("expired", "revoked"):

@@ -197,7 +197,7 @@ def align(
     given = {**truth.given, **design.given}
     study = open_study(run, files, given, as_judge or (), allow_incomplete, output)
     found = api.analyse(study, rule, every=every, show_progress=_takes_long(study, output))
-    show(found, study.name, output, page_of(run))
+    show(found, study.name, output, page_of(run), tables=True)
 
 
 def report(

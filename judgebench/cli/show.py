@@ -73,9 +73,11 @@ def show(
     name: str,
     output: Output,
     written: Mapping[str, Path] | None = None,
-    **beside: object,
+    beside: Mapping[str, object] = {},
+    tables: bool = False,
 ) -> None:
-    """Print findings and where their report was `written`; JSON also holds what is `beside`."""
+    """Print findings, or first their `tables` as in a paper, and where their report was `written`;
+    JSON also holds what is `beside`."""
     from judgebench import api
     from judgebench.results.part import caveats
     from judgebench.results.shown import to_json
@@ -87,7 +89,7 @@ def show(
         typer.echo(to_json(found, name, **({"report": paths} if written else {}), **beside))
         return
     parts, console = api.parts(found), output.console()
-    print_parts(parts, console, name, everything=output.verbose)
+    print_parts(parts, console, name, everything=output.verbose, tables=tables)
     console.print()
     for line in _paths(written, output) if written else ():
         console.print(line, soft_wrap=True)

@@ -62,7 +62,7 @@ def compare(
     missed = list(failures(found, fail_on or (), margins(no_worse or (), found)))
     asked = {"failed": missed} if fail_on or no_worse else {}
     written = api.report(found, to, figures=figures) if to else {}
-    show({"compare": found, "flips": found.flips}, found.name, output, written, **asked)
+    show({"compare": found, "flips": found.flips}, found.name, output, written, asked)
     exit_unmet(output, "failed", missed)
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import re
-import unicodedata
 from array import array
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -35,6 +34,7 @@ from judgebench.errors import Problem, SetupError, raise_any, some
 from judgebench.records import CHANCES, WEIGHTS
 from judgebench.rubric import Rubric, listed_in, normalise
 from judgebench.studies.verdicts import is_like_a_model
+from judgebench.words import plain_id
 
 MOST_LABELS = 12  # a column with more different values is not taken for labels
 LONGEST_LABEL = 60  # characters
@@ -950,8 +950,7 @@ def _text(cell: Cell) -> str:
 def plain_name(name: str) -> str:
     """The words of a column's name in lower case, joined by `_`."""
     words = re.sub("(?<=[a-z0-9])(?=[A-Z])", "_", name)  # AnswerID: answer_id
-    plain = unicodedata.normalize("NFKD", words.casefold())  # Prüfer: prufer
-    return re.sub("[^a-z0-9]+", "_", re.sub("[\u0300-\u036f]", "", plain)).strip("_")
+    return plain_id(words)
 
 
 def roles_by_name(

@@ -49,7 +49,7 @@ from judgebench.errors import Problem, SetupError, raise_any, some
 from judgebench.records import ADJUDICATED, CHANCES, WEIGHTS, columns_named
 from judgebench.rubric import Metric, Rubric, normalise
 from judgebench.studies.verdicts import may_be_a_model
-from judgebench.words import counted, listed, subject
+from judgebench.words import counted, listed, plain_id, subject
 
 NO_ORDER = "none"  # in the place of an order: no label is worse than another
 ONLY_ONE = "(write the other labels here)"  # a metric has two
@@ -562,7 +562,7 @@ def metric_ids(metrics: Collection[str]) -> dict[str, str]:
     ids: dict[str, str] = {}
     used = {*NAMES, "silver"} - {"metric", "label"}  # columns that are never of labels
     for title, plain in titles.items():
-        slug = re.sub("[^a-z0-9]+", "_", plain).strip("_")
+        slug = plain_id(plain)
         slug = slug if slug[:1].isalpha() else f"metric_{slug}".rstrip("_")
         found_id = slug
         while found_id in used or (found_id in taken and found_id != plain):
@@ -1190,7 +1190,7 @@ def _in_words(
             flag = f"{_flag(['BEST', '…', 'WORST'], title)} with {listed(right)}"
         of = f"of {some(m.title for m in unordered)} " * (len(known) > 1)
         yield (
-            f"no label {of}counts as severe, and no judge may REPLACE anybody, because the order "
+            f"no label {of}counts as severe, and no judge can get REPLACE, because the order "
             f"of the labels is not known: say {flag}{', and so for each' * bool(others)}; where no "
             f"label is worse than another, --order {NO_ORDER} (in Python columns={{'order': …}})"
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -106,7 +107,7 @@ def decide(
     """Decide for each metric whether a judge can replace annotators, assist them, or neither.
 
     Tables usually need three options: the --order of labels and the column of the --question,
-    without which no judge may REPLACE anybody, and whether people labelled --blind. In a pipeline
+    without which no judge can get REPLACE, and whether people labelled --blind. In a pipeline
     --require demands an outcome: of several judges it names one; REPLACE also meets a demand for
     ASSIST, and is itself met only by labels made blind.
     """
@@ -124,10 +125,13 @@ def decide(
     made = certify.write(decisions)
     beside = {"not_reached": [str(demand) for demand in missed]} if asked else {}
     page = page_of(run)
-    show({"decide": decisions}, study.name, output, page, **beside)
+    show({"decide": decisions}, study.name, output, page, beside)
     if not page and not output.json:
+        given = shlex.join(map(str, run or ()))
+        command = f"judgebench report {given} … --to FOLDER".replace("  ", " ")
         output.console().print(
-            "To see every item, write report.html: `judgebench report … --to FOLDER`."
+            f"For a page with every item, call report with the same options: {command}",
+            soft_wrap=True,
         )
     if made and not output.json:
         output.console().print(f"Certificate: {made}. Next: judgebench watch {made} NEW")

@@ -23,6 +23,7 @@ from judgebench.decisions.result import (
 )
 from judgebench.decisions.standing import LOOKS, answer, standings
 from judgebench.decisions.words import (
+    NOT_KNOWN_BLIND,
     STATES,
     bound_text,
     outcomes_sentence,
@@ -38,14 +39,16 @@ from judgebench.words import counted, listed, percent
 
 
 def screen_blocks(decisions: Decisions) -> Iterator[Block]:
-    """Show who was compared, a line for each judge and metric, and whether labels are blind."""
+    """Show who was compared, a line for each judge and metric, then how to read these."""
     special = (bar for bar in decisions.bars if ";" in bar or not bar.startswith("Bar"))
     severe = severe_sentence(decisions.rubric.metrics, decisions.rule)
-    yield Block(text=tuple(filter(None, (decisions.compared, *special, severe, _SHARES))))
+    lines = tuple(standings(decisions))
+    yield Block(text=(decisions.compared, *special))
     ask = "--blind yes|no, in Python truth={'blind': 'yes'}"
     declare = ask if decisions.blind == "unknown" else "as declared"
-    said = f"{BLIND[decisions.blind].capitalize()} ({declare})."
-    yield Block(text=(said,), standings=tuple(standings(decisions)))
+    asked = any(line.next == NOT_KNOWN_BLIND for line in lines)
+    blind = "" if asked else f"{BLIND[decisions.blind].capitalize()} ({declare})."
+    yield Block(text=tuple(filter(None, (_SHARES, severe, blind))), standings=lines)
 
 
 def _cell(outcome: Outcome | None, beside: str = "") -> Cell | None:
@@ -57,9 +60,9 @@ _STATE_LOOKS: Mapping[State, Look] = {
     State.MET: "good", State.NOT_MET: "bad", State.UNCLEAR: "unclear",
 }  # fmt: skip
 _SHARES = (
-    "judge, humans, best baseline: share of answers with the reference label; of an annotator, "
-    "with the label of the others, ties left out. Points: agreement with the label of the other "
-    "annotators, judge minus annotator, in percentage points."
+    "Shares: answers with the reference label; of humans, with the label of the others, ties left "
+    "out. Points: how often judge and annotator agree with the label of the other annotators, in "
+    "percentage points."
 )
 _MOST_LANES = 12  # in a band of a figure
 _YES_OR_NO = {1.0: "yes", 0.0: "no"}

@@ -256,6 +256,10 @@ class Decisions(Shown):
     n_answers: int = 0
     basis: Basis | None = field(default=None, repr=False, compare=False)
 
+    def __iter__(self) -> Iterator[Decision]:
+        """Each decision, by metric and judge."""
+        return iter(self.decisions)
+
     def certificate(self, judge: str = "", **terms: Any) -> Any:
         """A certificate of this decision on the judge of that name, or on the only judge.
 

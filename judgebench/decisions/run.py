@@ -317,7 +317,7 @@ def _notes(study: Study, rule: DecisionRule, stress: Results | None, tried: int)
         yield (
             f"{counted(tried, 'judge')} were tried: intervals are widened to "
             f"{100 * rule.level:.4g} %, so that the risk of a false REPLACE is no higher than "
-            "with one. To spend less, choose on one half of the questions and decide on the other."
+            "with one. To lose less, choose on one half of the questions and decide on the other."
         )
     if made and not study.knows_questions:
         yield ". ".join(NO_QUESTIONS)

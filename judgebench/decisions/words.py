@@ -50,14 +50,14 @@ NO_ORDER = (
     "No label counts as severe, because the order of the labels is not known, so that severe "
     "answers were not looked for",
     "Say which label is worse: `--order '{order}'` (in Python columns={{'order': …}}, in a "
-    "rubric `kind: ordinal`). Where none is, say `--order none` (in a rubric, delete `order: "
-    "unknown`).",
+    "rubric `kind: ordinal`). If no label is worse than another, say `--order none` (in a "
+    "rubric, delete `order: unknown`).",
 )
 NO_ROWS = "Its table has no row for"
 AGREE_FIRST = "Agree on how to read the labels, then label again."
 NOT_KNOWN_BLIND = (
-    "It is not known whether the labels were made without sight of any model's label; declare it "
-    "with --blind yes (in Python truth={'blind': 'yes'}, in a file `truth: {blind: yes}`)."
+    "If annotators labelled without sight of any model's label, declare it: --blind yes (in Python "
+    "truth={'blind': 'yes'}, in a file `truth: {blind: yes}`). If not, agreement shows nothing."
 )
 OF_ONE = (
     "One annotator's labels are taken as the reference labels: what that annotator misses, "
@@ -85,8 +85,8 @@ def severe_sentence(metrics: Iterable[Metric], rule: DecisionRule) -> str:
     said = "; ".join(f"{labels} ({listed(titles)})" for labels, titles in found.items())
     if len(found) > _MOST_LABELS and not rule.severe_from:
         said = "the last label of each metric"
-    changed = "`severe_from` in a rule (--rule FILE, in Python rule=) changes it"
-    return f"Severe: {said}. {changed}." if found else ""
+    changed = "to change it, `severe_from` in a rule: --rule FILE, in Python rule="
+    return f"Severe: {said}; {changed}." if found else ""
 
 
 def reason_for(
@@ -173,7 +173,7 @@ def _uncertainty(conditions: Sequence[Condition]) -> str:
         said = [filled(KINDS[c.key].open, c) for c in weakest]
         clauses, more = _clauses(said), len(said) - _MOST_OPEN + 1
         if more > 1:
-            clauses = f"{_clauses(said[:-more])}; the same holds for {more} other requirements"
+            clauses = f"{_clauses(said[:-more])}; {more} other requirements are open, too"
         few = "there is too little data to tell whether the judge"
         if all(map(_looks_met, others)):
             few = "the judge looks good enough, but there is too little data to be sure that it"

@@ -16,7 +16,16 @@ from functools import lru_cache
 from itertools import groupby
 
 from judgebench.results.part import Block, Part, blocks_of
-from judgebench.results.tables import DASH, Cell, Footnotes, Table, footnotes, split_columns
+from judgebench.results.tables import (
+    DASH,
+    Cell,
+    Footnotes,
+    Table,
+    brief,
+    footnotes,
+    rests_on,
+    split_columns,
+)
 from judgebench.words import printable
 
 # A page of its own, after the tables of the paper; a longtable cannot stand in two columns.
@@ -207,6 +216,7 @@ _LEAST_NOTE = 200  # points of the sentences under a table
 _LEAST_STUB, _MOST_PAPER_STUB = 40, 110
 # Above a table, where article leaves no space between a caption and what is under it.
 _CAPTION = "\\setlength{\\abovecaptionskip}{0pt}\\setlength{\\belowcaptionskip}{5pt}\n"
+_IN_THE_APPENDIX = "; the appendix says what each number rests on"
 _PAGE = 48  # lines; the others stand in a table after it
 
 
@@ -217,7 +227,8 @@ def _pages(table: Table) -> Iterator[str]:
     wide = len(parts) > 1  # `table*` is `table` in a paper of one column
     room, float_ = (_TEXT, "table*") if wide else (_COLUMN, "table")
     parts, stub = _columns_that_fit(table, room) if wide else (parts, stub)
-    notes = " ".join(map(escape, [*table.notes, *_rests_on(table)]))
+    said = [*table.notes, *rests_on(table, _IN_THE_APPENDIX)]
+    notes = " ".join(map(escape, said))
     title, again = escape(table.title), ""
     for part in parts:
         used, gaps = stub + _values_width(part), len(part.columns) - part.stubs
@@ -304,25 +315,8 @@ def _paper_lines(table: Table, first: int) -> Iterator[str]:
 
 
 def _paper_cell(cell: Cell) -> str:
-    shown = escape(_brief(cell))
+    shown = escape(brief(cell))
     return rf"\textbf{{{shown}}}" if cell.best else shown
-
-
-def _brief(cell: Cell) -> str:
-    """`.79 [.77, .81]`: two digits, and no zero before the point of a share."""
-    e = cell.estimate
-    if e is None and _SHARE.fullmatch(cell.text):
-        return _two(float(cell.text), cell.text.startswith("+"))
-    if e is None or e.value is None:
-        return cell.value.replace("\n", " ")
-    low, high = (_two(x or 0.0, cell.signed) for x in (e.low, e.high))
-    return _two(e.value, cell.signed) + f" [{low}, {high}]" * bool(cell.interval)
-
-
-def _two(number: float, signed: bool) -> str:
-    shown = f"{number:{'+' if signed else ''}.2f}"
-    shown = shown.lstrip("+-") if float(shown) == 0 else shown.replace("-", "−")
-    return shown.replace("0.", ".", 1) if abs(number) < 0.995 else shown
 
 
 def _is_number(cell: Cell) -> bool:
@@ -340,7 +334,7 @@ def _pieces_of(heading: str, whole: int = _SHORT_NAME) -> list[str]:
 
 
 def _paper_width(table: Table, i: int) -> float:
-    cells = max((_points(_brief(row[i])) for row in table.rows), default=0)
+    cells = max((_points(brief(row[i])) for row in table.rows), default=0)
     return max(cells, *map(_points, _pieces_of(table.columns[i])))
 
 
@@ -352,26 +346,5 @@ def _points(text: str) -> float:
 _WIDTHS = {**dict.fromkeys(".,:;[]()|!'il", 2.3), " ": 2.7, "m": 6.3, "w": 5.4, "–": 4, "-": 2.7}
 
 
-def _rests_on(table: Table) -> Iterator[str]:
-    """One sentence on what the estimates rest on, those of some columns on fewer data."""
-    found = [cell.estimate for row in table.rows for cell in row if cell.estimate]
-    by_column: dict[str, list[str]] = {}
-    for heading, column in zip(table.columns, zip(*table.rows, strict=True), strict=True):
-        counts = [c.estimate.n for c in column if c.estimate and c.estimate.value is not None]
-        if counts:
-            n = " to ".join(dict.fromkeys(f"{n:,}" for n in (min(counts), max(counts))))
-            by_column.setdefault(n, []).append(heading)
-    if by_column:
-        several = len(by_column) > 1
-        of = (n + f" ({', '.join(names)})" * several for n, names in by_column.items())
-        n = f"n = {', '.join(of)}"
-        levels = {e.level for e in found if e.low is not None}
-        interval = f"; {100 * min(levels):g} % intervals" if levels else ""
-        yield f"{n}{interval}; the appendix says what each number rests on."
-    if any(e.value is None for e in found):
-        yield f"{DASH}: undefined."
-
-
-_SHARE = re.compile(r"[+-]?0\.\d{3}")
 _NUMBER = re.compile(r"[+-]?[\d,]+(\.\d+)?")
 _LONG_WORD = re.compile(r"(?<=\w{8})(?=\w{2})")

@@ -148,6 +148,7 @@ class Block:
 
     `lead` blocks stand before the caveats in every format, and the first of them in the head of a
     page; the terminal shows standings, tables and sentences of blocks that are `on_screen`; a
+    `brief` tables are printed there with two digits and an interval beside each; a
     `folded` block of a page belongs to the heading before it, and `asks` says under which question
     it stands; `gist` says beside the heading, in a few words and a number, what is inside. `cards`,
     in their order, stand in the page alone; of the figures, a page shows
@@ -164,6 +165,7 @@ class Block:
     lead: bool = False
     on_screen: bool = False
     folded: bool = False
+    brief: bool = False
     asks: Asks = ""
     gist: str = ""
 
@@ -253,8 +255,10 @@ def blocks_of(parts: Sequence[Part], *, lead: bool | None = None) -> list[Block]
 
 
 def opening(part: Part) -> list[Block]:
-    """The blocks that a part shows first on a screen: its lead blocks, else its first block with a
-    table, and the first about people."""
+    """The blocks that a part shows first on a screen: the tables of a paper, or its lead blocks,
+    else its first block with a table, and the first about people."""
+    if paper := tuple(table for table in part.paper if table.rows):
+        return [Block(tables=paper, brief=True)]
     shown = [block for block in blocks_of([part]) if block.on_screen]
     first = {block.asks == "people": block for block in reversed(shown) if block.tables}
     return [b for b in shown if b.lead] or [b for b in shown if b in first.values()]

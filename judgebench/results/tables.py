@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Literal
@@ -18,6 +18,7 @@ from judgebench.records import Estimate
 
 DASH = "–"
 NO_REASON = "no reason was given"
+_SHARE = re.compile(r"[+-]?0\.\d{3}")
 
 # How a cell is coloured where a format has colours; its text says the same in words.
 Look = Literal["", "good", "fair", "bad", "unclear", "none"]
@@ -135,8 +136,7 @@ def _basis(estimate: Estimate) -> tuple[str, str]:
     if estimate.value is None:
         return counts, ""
     if estimate.low is None or estimate.high is None:
-        said = f"no interval: {NO_REASON}" * (not estimate.reason)
-        return counts, said or "no interval" * ("no interval" not in estimate.reason)
+        return counts, "no interval" * ("no interval" not in estimate.reason)
     return counts, f"{estimate.level * 100:g} % interval: {estimate.method or 'method not stated'}"
 
 
@@ -146,6 +146,43 @@ def format_number(value: float | None, signed: bool = False) -> str:
         return DASH
     text = format(value, "+.3f" if signed else ".3f")
     return text[1:] if text in ("-0.000", "+0.000") else text
+
+
+def brief(cell: Cell) -> str:
+    """`.79 [.77, .81]`: two digits, and no zero before the point of a share."""
+    e = cell.estimate
+    if e is None and _SHARE.fullmatch(cell.text):
+        return _two(float(cell.text), cell.text.startswith("+"))
+    if e is None or e.value is None:
+        return cell.value.replace("\n", " ")
+    low, high = (_two(x or 0.0, cell.signed) for x in (e.low, e.high))
+    return _two(e.value, cell.signed) + f" [{low}, {high}]" * bool(cell.interval)
+
+
+def _two(number: float, signed: bool) -> str:
+    shown = f"{number:{'+' if signed else ''}.2f}"
+    shown = shown.lstrip("+-") if float(shown) == 0 else shown.replace("-", "−")
+    return shown.replace("0.", ".", 1) if abs(number) < 0.995 else shown
+
+
+def rests_on(table: Table, more: str = "") -> Iterator[str]:
+    """One sentence on what the estimates rest on, those of some columns on fewer data."""
+    found = [cell.estimate for row in table.rows for cell in row if cell.estimate]
+    by_column: dict[str, list[str]] = {}
+    for heading, column in zip(table.columns, zip(*table.rows, strict=True), strict=True):
+        counts = [c.estimate.n for c in column if c.estimate and c.estimate.value is not None]
+        if counts:
+            n = " to ".join(dict.fromkeys(f"{n:,}" for n in (min(counts), max(counts))))
+            by_column.setdefault(n, []).append(heading)
+    if by_column:
+        several = len(by_column) > 1
+        of = (n + f" ({', '.join(names)})" * several for n, names in by_column.items())
+        n = f"n = {', '.join(of)}"
+        levels = {e.level for e in found if e.low is not None}
+        interval = f"; {100 * min(levels):g} % intervals" if levels else ""
+        yield f"{n}{interval}{more}."
+    if any(e.value is None for e in found):
+        yield f"{DASH}: undefined."
 
 
 def p_text(p: float | None) -> str:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
+from rich.box import SIMPLE_HEAD
 from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table as RichTable
@@ -24,7 +25,15 @@ from judgebench.results.part import (
     one_screen,
     urgent,
 )
-from judgebench.results.tables import Cell, Footnotes, Table, footnotes, split_columns
+from judgebench.results.tables import (
+    Cell,
+    Footnotes,
+    Table,
+    brief,
+    footnotes,
+    rests_on,
+    split_columns,
+)
 from judgebench.words import counted, longest_word, printable, wrapped
 
 # Widths of the stubs and of the other columns before they are folded; the first that fits is used.
@@ -41,14 +50,22 @@ _MOST_SAID = (4, 24)  # outcomes whose next steps, and whose reasons, are printe
 
 
 def print_parts(
-    parts: Sequence[Part], console: Console, name: str = "", *, everything: bool = True
+    parts: Sequence[Part],
+    console: Console,
+    name: str = "",
+    *,
+    everything: bool = True,
+    tables: bool = False,
 ) -> None:
-    """Print what the parts show first, on one screen, and the urgent caveats; where `everything` is
-    asked for, after it all blocks that are meant for a screen, and all caveats."""
+    """Print what the parts show first, on one screen, and the urgent caveats; with `tables` those
+    that a paper would show stand in its place. Where `everything` is asked for, after it all blocks
+    that are meant for a screen, and all caveats."""
     title = next((part.headline for part in parts if part.headline), name)
     if title:
         _print_wrapped(title, console, style="bold")
     first = one_screen(parts)
+    if tables and (papers := [part for part in parts if part.paper]):
+        first = [*one_screen([replace(papers[-1], screen=())]), *first * everything]
     every = [b for b in blocks_of(parts) if b.on_screen and b not in first] if everything else []
     for block in (*first, *every):
         _print_block(block, console, everything)
@@ -77,7 +94,7 @@ def _print_block(block: Block, console: Console, everything: bool) -> None:
     for sentence in block.text:
         console.print(Text(printable(sentence)))
     for table in block.tables:
-        print_table(table, console)
+        (print_brief if block.brief else print_table)(table, console)
 
 
 def _print_standings(standings: Sequence[Standing], console: Console, everything: bool) -> None:
@@ -150,6 +167,27 @@ def print_table(table: Table, console: Console) -> None:
         console.print(Text(printable(sentence), style="dim"))
     for text, mark in notes.marks.items():
         console.print(Text(f"{mark}: {printable(text)}", style="dim"))
+
+
+def print_brief(table: Table, console: Console) -> None:
+    """The table as a paper prints it: two digits, an interval beside each, and one sentence on what
+    all rest on."""
+    values = [[brief(cell) for cell in row] for row in table.rows]
+    first = table.stubs - 1
+    grid = RichTable(box=SIMPLE_HEAD, show_edge=False, header_style="bold")
+    for i, heading in enumerate(table.columns[first:]):
+        column = [row[first + i] for row in values]
+        right = i and any(cell[:1].isdigit() or cell[:1] == "." for cell in column)
+        grid.add_column(heading, justify="right" if right else "left", overflow="fold")
+    for group, same in groupby(values, key=lambda row: row[0] if first else ""):
+        if group:
+            grid.add_row(Text(printable(group), style="bold"))
+        for row in same:
+            grid.add_row(*(Text(printable(cell)) for cell in row[first:]))
+    console.print(Text(f"\n{printable(table.title)}", style="bold"))
+    console.print(grid)
+    for sentence in (*table.notes, *rests_on(table)):
+        console.print(Text(printable(sentence), style="dim"))
 
 
 def _grids(table: Table, notes: Footnotes, width: int) -> list[RichTable]:

@@ -27,7 +27,7 @@ def test_labels_made_in_sight_of_a_model_show_nothing() -> None:
 
 
 def test_where_nobody_says_so_it_is_said_beside_replace() -> None:
-    assert "declare it with --blind yes" in decided(HUMANS, GOOD).advice
+    assert "declare it: --blind yes" in decided(HUMANS, GOOD).advice
     assert "--blind" not in decided(HUMANS, GOOD, blind="yes").advice
     assert "--blind" not in decided(HUMANS, noisy(TRUE, 0.35, 9)).advice
 

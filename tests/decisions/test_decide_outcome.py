@@ -102,7 +102,7 @@ def test_of_many_open_requirements_two_are_said_and_the_numbers_tell_all() -> No
     e = Estimate(0.1, 0.0, 0.2, "m", 20)
     conditions = [Condition(key, "t", UNCLEAR, e, 0.05, False) for key in keys]
     told, numbers = reason_for(Outcome.CANT_TELL, conditions, ())
-    assert told.endswith("; the same holds for 2 other requirements.")
+    assert told.endswith("; 2 other requirements are open, too.")
     assert numbers.count("required") == len(keys)
     three, _ = reason_for(Outcome.CANT_TELL, conditions[:3], ())
     assert "other requirements" not in three
