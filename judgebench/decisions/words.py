@@ -56,8 +56,8 @@ NO_ORDER = (
 NO_ROWS = "Its table has no row for"
 AGREE_FIRST = "Agree on how to read the labels, then label again."
 NOT_KNOWN_BLIND = (
-    "If annotators labelled without sight of any model's label, declare it: --blind yes (in Python "
-    "truth={'blind': 'yes'}, in a file `truth: {blind: yes}`). If not, agreement shows nothing."
+    "If annotators labelled without sight of any model's label, declare it: --blind yes, in Python "
+    "truth={'blind': 'yes'}. If not, agreement shows nothing."
 )
 OF_ONE = (
     "One annotator's labels are taken as the reference labels: what that annotator misses, "
