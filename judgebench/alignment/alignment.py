@@ -115,8 +115,8 @@ class Alignment(Shown):
 
     def table(self) -> pd.DataFrame:
         """Judges by statistics, as a paper shows them: of each metric the annotators, every judge
-        and of each statistic the best baseline. Failures are left out, undefined numbers are NaN; a
-        statistic that is undefined for all, such as severe recall of labels without an order, has
+        and of each statistic the best baseline. Failures count as wrong, undefined numbers are NaN;
+        a statistic that is undefined for all, such as severe recall of labels without an order, has
         no column.
 
         >>> import judgebench as jb
@@ -134,8 +134,8 @@ class Alignment(Shown):
             best = [self.best_control(key, metric.id) for key in keys]
             lines[metric.title, "annotators"] = [self.ceiling(k, metric.id).value for k in keys]
             for judge in self.real_judges:
-                scores = [self.score(key, judge.name, metric.id).value for key in keys]
-                lines[metric.title, judge.name] = scores
+                scores = (self.score(key, judge.name, metric.id, "worst") for key in keys)
+                lines[metric.title, judge.name] = [one.value for one in scores]
             lines[metric.title, "best baseline"] = [one[1].value if one else None for one in best]
         index = pd.MultiIndex.from_tuples(lines, names=["metric", "judge"])
         frame = pd.DataFrame([*lines.values()], index, keys, dtype=float).dropna(axis=1, how="all")

@@ -32,7 +32,7 @@ from judgebench.rubric import Metric
 from judgebench.stats.means import mean_and_sd
 from judgebench.stats.response_sets import SET_STATISTICS
 from judgebench.studies.study import backend_fact
-from judgebench.words import counted
+from judgebench.words import counted, listed, percent
 
 POLICIES = {"left_out": "Left out", "worst": "Worst case", "best": "Best case"}
 BLANKS = {"missing": "blank = missing", "least_severe": "blank = least severe"}
@@ -148,7 +148,8 @@ def paper_table(a: Alignment) -> Table:
     defined = {row.statistic for row in found if row.estimate.value is not None}
     shown = [d for d in present(a) if "paper" in d.shown and d.key in defined]
     who: list[tuple[str, Keys]] = [("Annotators", {"summary": CEILING})]
-    who += [(judge.name, {"judge": judge.name}) for judge in a.real_judges]
+    counted_in: Keys = {"failures": "worst"}
+    who += [(judge.name, {"judge": judge.name, **counted_in}) for judge in a.real_judges]
     who.append(("Best baseline", {"summary": "Best baseline"}))
 
     def line(metric: Metric, name: str, keys: Keys) -> Contents:
@@ -164,6 +165,7 @@ def paper_table(a: Alignment) -> Table:
         "Annotators: each label against the label of the others, ties left out; their n counts "
         "labels, all others items. Best baseline: of each statistic the best value of a baseline "
         "that reads no answer.",
+        _failures_in(a),
         _beyond_chance(a, "Cohen's"),
     )
     headings = [_BRIEF.get(d.key, d.heading) for d in shown]
@@ -171,6 +173,17 @@ def paper_table(a: Alignment) -> Table:
         "main", "Judges and annotators against the reference labels", ("Metric", "Judge"), notes,
         (*headings, *(["Outcome"] if a.outcomes else ())),
     ).listing(line(metric, *one) for metric in a.rubric.metrics for one in who)  # fmt: skip
+
+
+def _failures_in(a: Alignment) -> str:
+    """Say that failures count as wrong, and how many there are by judge; empty without."""
+    shares = []
+    for judge in a.real_judges:
+        found = [a.score("accuracy", judge.name, metric.id) for metric in a.rubric.metrics]
+        if missing := sum(e.n_missing for e in found):
+            share = missing / (missing + sum(e.n for e in found))
+            shares.append(f"{judge.name} {percent(share)}")
+    return f"Failures count as wrong: {listed(shares)} of the answers." if shares else ""
 
 
 def paper_agreement_table(a: Alignment) -> Table:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pandas as pd
@@ -110,6 +111,20 @@ def test_an_annotator_as_judge_stands_beside_judges_in_python(files: Path) -> No
     verdicts = {"name": "Ann", "verdicts": "gpt4.csv"}
     with pytest.raises(jb.SetupError, match="two judges have this name"):
         jb.study("labels.csv", verdicts, rubric="tone.yaml", as_judges=["Ann"])
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_align_prints_the_tables_of_a_paper_and_with_v_the_decisions_too(files: Path) -> None:
+    code, out = ask("align", *GIVEN, "--verdicts", "gpt4.csv")
+    assert code == 0
+    assert re.search(r"gpt4 +\.75 \[\.\d\d, \.\d\d\] +\.62 +\.47 .* do not use", out)
+    assert "Failures count as wrong: gpt4 25 % of the answers." in " ".join(out.split())
+    assert "Agreement among the annotators" in out
+    assert "It gives no label on 25 % of the answers." not in out
+    _, every = ask("align", *GIVEN, "--verdicts", "gpt4.csv", "-v")
+    assert "It gives no label on 25 % of the answers." in every
+    shown = [line for line in out.splitlines() if line and not line.startswith("More with")]
+    assert not set(shown) - set(every.splitlines())
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")

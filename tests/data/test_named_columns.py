@@ -302,3 +302,9 @@ def test_the_metric_is_no_part_of_a_judges_name() -> None:
     both = table.assign(style_Huber=table["tone_Huber"], style_Nowak=table["tone_Nowak"])
     found = read(both.assign(style_llama3=table["tone_llama3"]))
     assert sorted(judge.names[0] for judge in found.judges) == ["style_llama3", "tone_llama3"]
+
+
+def test_an_id_keeps_letters_with_accents() -> None:
+    heads = {"Huber": "Größe_Huber", "Nowak": "Größe_Nowak"}
+    (metric,) = read(PEOPLE.rename(columns=heads)).rubric.metrics
+    assert (metric.id, metric.title) == ("grosse", "Größe")

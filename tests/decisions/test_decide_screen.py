@@ -14,7 +14,7 @@ from rich.console import Console
 
 from judgebench.decisions.result import Condition, Decision, Decisions, MoreData, Outcome, State
 from judgebench.decisions.rule import DecisionRule
-from judgebench.decisions.words import reason_for, severe_sentence
+from judgebench.decisions.words import NOT_KNOWN_BLIND, reason_for, severe_sentence
 from judgebench.records import Estimate
 from judgebench.results.part import Block
 from judgebench.results.rows import Results, Row
@@ -72,6 +72,16 @@ def test_outcome_and_the_numbers_to_read_it_by_stand_in_one_line() -> None:
         "Not known whether annotators saw a judge's labels (--blind yes|no, in Python \n"
         "truth={'blind': 'yes'}).\n"
     )
+
+
+def test_outcomes_come_before_how_to_read_them_and_blindness_is_asked_about_once() -> None:
+    made = decided([("one", "bias", Outcome.REPLACE, "fine")])
+    text = screen(made)
+    assert text.index("REPLACE") < text.index("Shares:") < text.index("Not known whether")
+    asked = replace(made.decisions[0], advice=NOT_KNOWN_BLIND)
+    text = screen(replace(made, decisions=(asked,)))
+    assert text.count("--blind") == 1
+    assert [one.judge for one in made] == ["one"]
 
 
 def test_a_bar_that_is_all_annotators_is_not_repeated_and_any_other_is() -> None:
