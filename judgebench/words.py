@@ -43,6 +43,16 @@ def counted(n: int, one: str, many: str = "") -> str:
     return f"{n:,} {one if n == 1 else many or one + 's'}"
 
 
+def about(n: int) -> str:
+    """A number that is a forecast: two digits, rounded up.
+
+    >>> about(38), about(356), about(2567)
+    ('38', '360', '2,600')
+    """
+    step = 10 ** max(0, len(str(n)) - 2)
+    return f"{-(-n // step) * step:,}"
+
+
 def listed(parts: Sequence[str]) -> str:
     """`a, b and c`; `no judge` where there is nothing."""
     head, last = ", ".join(parts[:-1]), parts[-1] if parts else "no judge"

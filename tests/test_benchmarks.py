@@ -15,7 +15,7 @@ REPO = Path(__file__).resolve().parents[1]
 BENCHMARKS = REPO / "benchmarks"
 COMPARES = {"same_numbers.py", "mutants.py"}  # versions, and have no quick run
 SCRIPTS = sorted({path.name for path in BENCHMARKS.glob("*.py")} - COMPARES)
-PATIENCE_S = 120
+PATIENCE_S = 300
 
 
 def run(script: str, *arguments: str, missing: str = "") -> subprocess.CompletedProcess[str]:

@@ -184,8 +184,8 @@ class Named:
         typer.Option(
             metavar="LABELS",
             help="Labels from the least to the most severe, such as 'Safe < Unsure < Unsafe'; the "
-            "last counts as severe. After 'METRIC: ' if there are several. Repeatable. `none`: no "
-            "label is worse than another.",
+            "last counts as severe. After 'METRIC: ' if there are several. Repeatable. `none`, or "
+            "'METRIC: none': no label is worse than another.",
         ),
     ] = None
     annotators: Annotated[

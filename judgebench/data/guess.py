@@ -626,7 +626,7 @@ def _look(
     columns = {c: about for c, about in columns.items() if c not in aside}
     found = Look(source, columns, roles, frozenset(), frame, kept)
     usable = found.usable
-    judge = next((name for name in usable if plain_name(name) in JUDGES), "")
+    judge = names_of_judges(found)
     if judge and "annotator" not in roles and judge not in roles.values():
         roles["annotator"] = judge
     if len(hints.item) == 1 and hints.item[0] in columns:
@@ -655,6 +655,19 @@ def _look(
     if "system" not in roles and (which := _system(usable, roles)):
         roles["system"] = which
     return replace(found, roles=roles, by_content=frozenset(roles) - named, replies=(*replies,))
+
+
+def names_of_judges(look: Look) -> str:
+    """The column called after judges, where it holds their names: another column says something of
+    the items, and not with the same labels. Empty where it holds verdicts itself."""
+    named = next((name for name in look.usable if plain_name(name) in JUDGES), "")
+    said = {*map(plain_label, look.columns[named].often)} if named else set()
+    same = any(
+        said & {*map(plain_label, look.columns[c].often)} for c in look.like_labels if c != named
+    )
+    others = look.usable.keys() - {named, *look.roles.values()}
+    there = others or look.roles.keys() & {"label", "text"} or len(said) < 2
+    return named if there and not same else ""
 
 
 def _names_people(look: Look, hints: Hints) -> str:
@@ -775,7 +788,11 @@ def _guess(
     people, judges = {"": {name: name for name in metrics}}, dict[str, tuple[str, str]]()
     if not {"annotator", "metric"} & roles.keys():
         short = [name for name in columns if len(name) <= _LONGEST_NAME]
-        of_models = {name for name in short if name in hints.judge or is_like_a_program(name)}
+        of_models = {
+            name
+            for name in short
+            if name in hints.judge or is_like_a_program(name) or plain_name(name) == "judge"
+        }
         long = [c for c, about in usable.items() if about.mean >= _LONG_TEXT]
         about_one = {c for c in columns if any(text in c and text != c for text in long)}
         judged = {plain_name(c) for c in chain(about_one, *(other.columns for other in others))}

@@ -227,6 +227,8 @@ def _format_of(path: Path, findings: Findings) -> Format | None:
     message = "unknown file format: rename the file or set `format`"
     if name.endswith(TO_EXPORT) or "docs.google.com" in path.parts:
         message = "a spreadsheet of this kind is not read: export it as CSV"
+    if name.endswith((".yaml", ".yml")):
+        message = f"is no table: judge a benchmark first (judgebench run {path}), then give its run"
     if path.is_dir():
         message = "is a folder: give a file, or a run folder alone"
     if is_named_pipe(path):

@@ -33,6 +33,7 @@ from judgebench.data.guess import (
     is_like_a_program,
     judge_of,
     look_at,
+    names_of_judges,
     ordered,
     plain_label,
     plain_name,
@@ -387,7 +388,7 @@ def _kind(table: Table, look: Look, labels: Sequence[Sequence[str]], hints: Hint
     who = look.roles.get("annotator", "")
     if (
         is_like_a_program(table.stem)
-        or (plain_name(who) in JUDGES and all(map(is_like_a_program, look.different(who))))
+        or (plain_name(who) in JUDGES and any(map(is_like_a_program, look.different(who))))
         or look.roles.get("text") in hints.judge
     ):
         return "verdicts"
@@ -733,7 +734,9 @@ def _orders(
     given: Sequence[str], titles: Mapping[str, str], known: Mapping[str, Sequence[str]]
 ) -> dict[str, list[str]]:
     """The labels from the least to the most severe, by metric; without a metric's name, of each
-    whose labels are all among them. Raises SetupError."""
+    whose labels are all among them. No order for all leaves those alone that have one, wherever it
+    stands. Raises SetupError."""
+    otherwise: dict[str, list[str]] = {}
     found: dict[str, list[str]] = {}
     problems = []
     for text in given:
@@ -742,7 +745,7 @@ def _orders(
         of = named if colon and "<" not in head else list(titles)
         labels = [part.strip() for part in (rest if colon and "<" not in head else text).split("<")]
         if labels == [NO_ORDER]:
-            found |= {metric: [] for metric in of}
+            (found if colon else otherwise).update({metric: [] for metric in of})
             continue
         if several := len(of) > 1:
             of = [m for m in of if {*known.get(m, labels)} <= {*_spelt(labels, known.get(m, ()))}]
@@ -756,7 +759,7 @@ def _orders(
         near = nearest(head.strip(), [*titles.values()]) if colon and not of else ""
         problems.append(Problem(f"is no order of labels{near}", "", None, "order", text, allowed))
     raise_any(problems)
-    return found
+    return {**otherwise, **found}
 
 
 def _sides(labels: Sequence[str], pair: Sequence[str]) -> dict[str, str | None]:
@@ -953,7 +956,7 @@ def _who_judged(look: Look, item: Sequence[str], hints: Hints) -> str:
     where several rows, and no copies of one, are about an item and no column says it."""
     plain = {plain_name(column): column for column in look.columns}
     metric = [look.roles["metric"]] if {"metric", "label"} <= look.roles.keys() else []
-    named = next((plain[n] for n in JUDGES if n in plain), "")
+    named = names_of_judges(look)
     scores = [c for c, about in look.columns.items() if about.holds_scores]
     verdicts = (*look.like_labels, look.roles.get("text"), *scores)
     named = next((c for c in hints.judge if c in look.columns and c not in verdicts), named)
@@ -1189,10 +1192,11 @@ def _in_words(
         if len(right) > 2 and not all(map(str.isdecimal, right)):  # to be sorted, not pasted
             flag = f"{_flag(['BEST', '…', 'WORST'], title)} with {listed(right)}"
         of = f"of {some(m.title for m in unordered)} " * (len(known) > 1)
+        none = f"{one.title}: {NO_ORDER}" if title else NO_ORDER
         yield (
             f"no label {of}counts as severe, and no judge can get REPLACE, because the order "
             f"of the labels is not known: say {flag}{', and so for each' * bool(others)}; where no "
-            f"label is worse than another, --order {NO_ORDER} (in Python columns={{'order': …}})"
+            f"label is worse than another, --order {quote(none)} (in Python columns={{'order': …}})"
         )
 
 

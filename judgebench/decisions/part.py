@@ -189,7 +189,12 @@ def _condition_figures(decisions: Decisions) -> Iterator[Intervals]:
                 lanes.append(Lane(d.judge, "judge", c.estimate))
     for key, same in kinds.items():
         c, *_, last = sorted([*same, same[0]], key=lambda c: c.bound)
-        bounds = {f"required: {bound_text(one)}": one.bound for one in (c, last)}
+        least, most = (f"required: {bound_text(one)}" for one in (c, last))
+        bounds = {least: c.bound}
+        if most != least:
+            bounds = {f"{least} (least strict)": c.bound, f"{most} (strictest)": last.bound}
+            if not c.at_least:
+                bounds = {f"{least} (strictest)": c.bound, f"{most} (least strict)": last.bound}
         lines = tuple((title, tuple(lanes)) for title, lanes in found[key].items())
         yield Intervals(
             f"condition_{key}", _kind_title(c), lines, "Estimate with its interval",

@@ -21,7 +21,7 @@ from judgebench.results.shown import Shown
 from judgebench.results.tables import NO_REASON
 from judgebench.rubric import Rubric
 from judgebench.stats.thresholds import Choice, Point
-from judgebench.words import percent
+from judgebench.words import about, percent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -410,15 +410,15 @@ def more_sentence(decision: Decision) -> str:
     if more.items is None:
         reason = (more.reason or NO_REASON).rstrip(". ")
         return f"More data: {reason[0].lower()}{reason[1:]}."
-    severe = "" if more.severe is None else f", {more.severe:,} of them severe,"
-    labels = "" if more.labels is None else f"{more.labels:,} "
-    about = f"{SEVERAL[more.of]}{severe} with {labels}human labels"
-    needed = f"About {more.items:,} more {about} would settle it"
+    severe = "" if more.severe is None else f", {about(more.severe)} of them severe,"
+    labels = "" if more.labels is None else f"{about(more.labels)} "
+    what = f"{SEVERAL[more.of]}{severe} with {labels}human labels"
+    needed = f"About {about(more.items)} more {what} would settle it"
     if more.few_questions and more.questions and more.questions_now:
         total = more.questions_now + more.questions
         needed = (
             f"{more.answers_now:,} {SEVERAL[more.of]}, but only {more.questions_now:,} questions: "
-            f"{total:,} are needed. The {more.questions:,} more have about {more.items:,} {about}"
+            f"about {about(total)} are needed. The new ones have about {about(more.items)} {what}"
         )
     third = _third_annotator(more)
     if more.clear is None:

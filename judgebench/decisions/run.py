@@ -67,6 +67,7 @@ from judgebench.studies.study import JudgeVerdicts, Study
 from judgebench.words import counted, percent
 
 _DRAWN = 20_000  # answers that stand for all, from which studies of two and of three are drawn
+_FEW = 50  # answers; from fewer, studies of another size are not simulated well
 _BARS = 4  # that three annotators of equal skill set by chance
 _CELLS = 1 << 22  # of multiplicities drawn at once: 32 MiB
 
@@ -100,6 +101,11 @@ def more_data(
             f"{rule.plan.most} times as much data {reach} {percent(share)} of simulated studies "
             "reach a decision"
         )
+        if answers < _FEW:
+            reason = (
+                f"label more and decide again: from {counted(answers, 'answer')}, nobody can say "
+                "how many it takes"
+            )
         unclear = [c for c in conditions if c.state is State.UNCLEAR]
         if unclear and all(KINDS[c.key].is_count for c in unclear):  # all else is met
             required = max(c.bound for c in unclear)
@@ -405,7 +411,9 @@ def _guard(
         lacking = [] if study.knows_questions else [Obstacle(*NO_QUESTIONS)]
         if bar.metric.order:
             texts = bar.metric.label_texts
-            order = " < ".join(texts if len(texts) < 3 else ("BEST", "…", "WORST"))
+            order = "BEST < … < WORST"
+            if len(texts) < 3:
+                order = "' or '".join(" < ".join(way) for way in (texts, texts[::-1]))
             lacking.insert(0, Obstacle(NO_ORDER[0], NO_ORDER[1].format(order=order)))
         if lacking:
             whys, advice = zip(*lacking, strict=True)

@@ -20,12 +20,14 @@ from judgebench.decisions.result import (
     Outcome,
     State,
 )
+from judgebench.decisions.triage import SEVERITY
 from judgebench.decisions.words import NO_ROWS, NOT_KNOWN_BLIND, threshold_text
 from judgebench.records import SEVERAL
 from judgebench.results.part import MISSES, Standing
 from judgebench.results.tables import NO_REASON, Look
+from judgebench.rubric import Metric
 from judgebench.stats.thresholds import Choice
-from judgebench.words import counted, listed, percent
+from judgebench.words import about, counted, listed, percent
 
 LOOKS: Mapping[Outcome, Look] = {
     Outcome.REPLACE: "good",
@@ -129,14 +131,19 @@ def _which(decisions: Decisions, same: Sequence[Decision]) -> str:
     if len(same) > _MOST_NAMED:
         what = "decisions" if all(several) else "judges" if several[0] else "metrics"
         return f"{before} {len(same)} of the {len(made)} {what}"
-    pairs = ((d.judge, decisions.titles[d.metric]) for d in same)
+    titles = [decisions.titles[d.metric] for d in same]
+    if len(same) > 1 and len({d.judge for d in same}) == 1 and all(several):
+        every = len(titles) == len({d.metric for d in made})
+        on = f"{_all_of(len(titles))} metrics" if every else listed(titles)
+        return f"for {same[0].judge} on {on}"
+    pairs = ((d.judge, title) for d, title in zip(same, titles, strict=True))
     return f"{before} {listed([' on '.join(compress(pair, several)) for pair in pairs])}"
 
 
 def _label_more(more: MoreData | None) -> str:
     if more and more.waiting:
         left = (more.items or 0) - more.waiting
-        then = f", then label about {left:,} more" if left > 0 else ""
+        then = f", then label about {about(left)} more" if left > 0 else ""
         others = f"{more.waiting:,} other {SEVERAL[more.of]}"
         return f"Have the judge label the {others} that have human labels{then}."
     if more is None or more.items is None:
@@ -144,15 +151,16 @@ def _label_more(more: MoreData | None) -> str:
         if reason.endswith(NO_SEVERE):
             return "Have severe answers labelled: none of those with human labels is severe."
         return f"{reason[:1].upper()}{reason[1:].rstrip('. ')}."
-    severe = "" if more.severe is None else f", {more.severe:,} of them severe"
+    severe = "" if more.severe is None else f", {about(more.severe)} of them severe"
     then = f", most often {more.towards.value}" if more.towards else ""
     size = f": {percent(more.clear)} of simulated studies of that size reach a decision{then}"
     then = "" if more.clear is None else size
+    several = SEVERAL[more.of] if more.items > 1 else more.of
     if more.few_questions and more.questions:
-        answers = counted(more.items, more.of, SEVERAL[more.of])
-        return f"Label {counted(more.questions, 'more question')} ({answers}{severe}){then}."
-    several = f"more {SEVERAL[more.of]}"
-    return f"Label about {counted(more.items, f'more {more.of}', several)}{severe}{then}."
+        questions = f"{about(more.questions)} more question{'s' * (more.questions > 1)}"
+        answers = f"{about(more.items)} {several}"
+        return f"Label about {questions} ({answers}{severe}){then}."
+    return f"Label about {about(more.items)} more {several}{severe}{then}."
 
 
 def _as_filter(decisions: Decisions, d: Decision) -> str:
@@ -161,7 +169,8 @@ def _as_filter(decisions: Decisions, d: Decision) -> str:
     which = "the answers that it labels severe"
     if not any(AT_SEVERE in c.title for c in d.assist):
         same = (c for c in decisions.curves if (c.judge, c.metric) == (d.judge, d.metric))
-        which = next((_above(c.signal, c.choice) for c in same if c.choice), which)
+        metric = next(m for m in decisions.rubric.metrics if m.id == d.metric)
+        which = next((_above(c.signal, c.choice, metric) for c in same if c.choice), which)
     sent, missed = expected.get("sent", ""), expected.get("missed", "")
     return (
         f"Use it as a filter: people read {which}, about {sent} of new answers, and about {missed} "
@@ -169,7 +178,11 @@ def _as_filter(decisions: Decisions, d: Decision) -> str:
     )
 
 
-def _above(signal: str, choice: Choice) -> str:
+def _above(signal: str, choice: Choice, metric: Metric) -> str:
+    if signal == SEVERITY:
+        by_text = zip(metric.label_texts, metric.severities, strict=True)
+        sent = [repr(text) for text, severity in by_text if severity >= choice.threshold]
+        return f"the answers that it labels {' or '.join(sent)}"
     return f"the answers whose {signal} is at least {threshold_text(choice.threshold)}"
 
 

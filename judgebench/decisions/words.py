@@ -145,7 +145,7 @@ def filled(words: str, c: Condition) -> str:
     )
     found_less, found_more = (
         f"{counted(round(abs(100 * value)), 'point')} {less if value < 0 else more} often than"
-        if round(100 * value) else "as often as"
+        if abs(100 * value) >= 1 else "as often as"
         for less, more in (("less", "more"), ("more", "less"))
     )  # fmt: skip
     count = round(value * c.estimate.n)
@@ -237,7 +237,8 @@ def bound_text(c: Condition) -> str:
     """`at least 0.7`, `at most 0.05`, `above 0`."""
     if _beats_controls(c):
         return "above 0"
-    return f"{'at least' if c.at_least else 'at most'} {round(c.bound, 3) + 0.0:,g}"
+    bound = f"{round(c.bound, 3) + 0.0:,g}".replace("-", "−")
+    return f"{'at least' if c.at_least else 'at most'} {bound}"
 
 
 def threshold_text(threshold: float) -> str:

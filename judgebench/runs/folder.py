@@ -123,6 +123,8 @@ class RunFolder:
         """
         if not (path / "run.json").is_file():
             why = "is not a run folder: it holds no run.json" if path.exists() else "no such folder"
+            if (bench := path / "bench.yaml").is_file():
+                why = f"is not a run folder: judge it first (judgebench run {bench})"
             raise SetupError(Problem(why, file=str(path)))
         found = cls(path, allow_incomplete=allow_incomplete)
         found.damaged = found.damage()

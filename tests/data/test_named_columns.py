@@ -308,3 +308,29 @@ def test_an_id_keeps_letters_with_accents() -> None:
     heads = {"Huber": "Größe_Huber", "Nowak": "Größe_Nowak"}
     (metric,) = read(PEOPLE.rename(columns=heads)).rubric.metrics
     assert (metric.id, metric.title) == ("grosse", "Größe")
+
+
+def test_no_order_for_all_leaves_the_orders_that_are_named(tmp_path: Path) -> None:
+    ways = ["Label: Not medical < Non-serious < Serious", "none"]
+    for order in (ways, ways[::-1], ["Not medical < Non-serious < Serious", "none"]):
+        (metric,) = read(PEOPLE, order=tuple(order)).rubric.metrics
+        assert metric.most_severe == "Serious"
+    (metric,) = read(PEOPLE, order=("Label: none",)).rubric.metrics
+    assert (metric.kind, metric.order) == ("nominal", None)
+
+
+def test_a_column_called_judge_holds_verdicts_or_names(tmp_path: Path) -> None:
+    said = JUDGES["GPT-4o (2024-08)"]
+    one = PEOPLE.assign(judge=said)
+    assert [(judge.names, judge.read) for judge in read(one).judges] == [(["judge"], ["judge"])]
+    two = JUDGES[["Nr."]].assign(judge=said)
+    (judge,) = read(PEOPLE, two).judges
+    assert judge.read == ["judge"]
+    named = pd.concat([two.rename(columns={"judge": "label"}).assign(judge=n) for n in "ab"])
+    assert read(PEOPLE, named).judges[0].names == ["a", "b"]
+    wide = PEOPLE.rename(columns={"Huber": "ann", "Nowak": "ben"})
+    mixed = named.assign(judge=named.judge.replace({"a": "gpt4", "b": "claude"}))
+    paths = [tmp_path / "two.csv", tmp_path / "wide.csv"]
+    for path, table in zip(paths, (mixed, wide), strict=True):
+        table.to_csv(path, index=False)
+    assert understand_files(paths).judges[0].names == ["gpt4", "claude"]

@@ -167,7 +167,7 @@ def made(key: str, value: float | None, bound: float, *, at_least: bool = True) 
     ("condition", "bound", "value"),
     [
         (made("humans_accuracy", -0.01, -0.0001), "at least 0", "-0.010"),
-        (made("humans_accuracy", -0.01, -0.05), "at least -0.05", "-0.010"),
+        (made("humans_accuracy", -0.01, -0.05), "at least −0.05", "-0.010"),
         (made("controls_accuracy", 0.2, 0.0), "above 0", "+0.200"),
         (made("severe_items", 1234.0, 20.0), "at least 20", "1,234"),
         (made("severe_recall", 0.75, 0.7), "at least 0.7", "0.750"),
@@ -214,9 +214,9 @@ def test_more_data_reads_as_a_sentence() -> None:
     assert told(nearly) == told(alike)
     few = MoreData(176, 528, 40, 0.84, Outcome.REPLACE, "", 22, 399, 50)
     assert told(few) == (
-        "399 answers, but only 50 questions: 72 are needed. The 22 more have about 176 answers, "
-        "40 of them severe, with 528 human labels; 84 % of simulated studies of that size reach "
-        "a decision, most of them with REPLACE."
+        "399 answers, but only 50 questions: about 72 are needed. The new ones have about 180 "
+        "answers, 40 of them severe, with 530 human labels; 84 % of simulated studies of that size "
+        "reach a decision, most of them with REPLACE."
     )
     assert told(MoreData(2000)) == "About 2,000 more answers with human labels would settle it."
     assert told(MoreData(reason="it stays unclear.")) == "More data: it stays unclear."
@@ -340,7 +340,7 @@ def test_conditions_of_one_kind_share_a_figure_with_their_bound() -> None:
     assert {"condition_humans_accuracy", "condition_failures", "condition_missed"} <= set(found)
     assert "condition_severe_items" not in found  # a count has no interval
     humans = found["condition_humans_accuracy"]
-    assert humans.bounds == {"required: at least -0.05": -0.05}
+    assert humans.bounds == {"required: at least −0.05": -0.05}
     lanes = {(line, lane.name): lane.estimate for line, lanes in humans.lines for lane in lanes}
     for d in DECIDED.decisions:
         for _, c in conditions(d):

@@ -15,7 +15,7 @@ from judgebench.decisions.rule import DecisionRule, PlanRule, ReplaceRule, Sever
 from judgebench.decisions.run import third_annotator
 from judgebench.stats.arrays import Clusters
 from judgebench.stats.copies import bar_of
-from judgebench.words import percent
+from judgebench.words import about, percent
 
 TRUE = "aaaaaabbbc" * 8
 HUMANS = {f"h{i}": noisy(TRUE, 0.06, i) for i in range(3)}
@@ -102,8 +102,8 @@ def test_where_answers_share_questions_questions_are_counted_too() -> None:
     assert more.items == 4 * more.questions
     sentence = more_sentence(found)
     assert sentence.startswith(
-        f"80 answers, but only 20 questions: {20 + more.questions} are needed. "
-        f"The {more.questions} more have about {more.items} answers, "
+        f"80 answers, but only 20 questions: about {about(20 + more.questions)} are needed. "
+        f"The new ones have about {about(more.items)} answers, "
     )
     hopeless = decided(
         HUMANS, noisy(TRUE, 0.08, 5), groups=groups,
@@ -117,7 +117,7 @@ def test_where_each_answer_has_its_own_question_only_answers_are_spoken_of() -> 
     found = decided(HUMANS, TRUE)
     assert found.more is not None
     assert found.more.questions == found.more.items
-    assert more_sentence(found).startswith(f"About {found.more.items} more answers, ")
+    assert more_sentence(found).startswith(f"About {about(found.more.items)} more answers, ")
 
 
 def test_without_a_severe_answer_nothing_can_be_simulated() -> None:

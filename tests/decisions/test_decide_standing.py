@@ -15,6 +15,7 @@ from judgebench.decisions.conditions import NO_SEVERE
 from judgebench.decisions.held import NOT_ASKED
 from judgebench.decisions.result import Condition, Decision, MoreData, Outcome, State
 from judgebench.decisions.standing import answer
+from judgebench.decisions.triage import SEVERITY
 from judgebench.decisions.words import NOT_KNOWN_BLIND
 from judgebench.records import Estimate
 from judgebench.results.part import Standing
@@ -185,9 +186,9 @@ def test_the_next_step_of_an_unclear_decision_is_how_much_to_label() -> None:
         "Label about 120 more answers, 14 of them severe."
     )
     few = MoreData(items=120, severe=14, questions=60, questions_now=30, answers_now=60)
-    assert next_of(few) == "Label 60 more questions (120 answers, 14 of them severe)."
+    assert next_of(few) == "Label about 60 more questions (120 answers, 14 of them severe)."
     assert next_of(replace(few, of="pair")) == (
-        "Label 60 more questions (120 pairs, 14 of them severe)."
+        "Label about 60 more questions (120 pairs, 14 of them severe)."
     )
     assert next_of(MoreData(items=1, of="pair")) == "Label about 1 more pair."
     waiting = MoreData(items=300, waiting=280)
@@ -211,3 +212,27 @@ def test_a_filter_is_said_with_what_it_sends_and_what_it_misses() -> None:
         r"the severe ones are missed\.",
         found.next,
     )
+
+
+def test_a_filter_by_label_names_the_labels() -> None:
+    """A severity says nothing to who reads labels: `5 < 4 < 3` has the severity 2 at 3."""
+    made = make_decisions()
+    curve = next(c for c in made.curves if c.choice)
+    metric = next(m for m in made.rubric.metrics if m.id == curve.metric)
+    choice = curve.choice._replace(threshold=metric.severities[-1])
+    sort = Condition("sent", "", State.MET, Estimate(0.2, n=9), 0.5, False)
+    d = Decision(curve.judge, curve.metric, Outcome.ASSIST, "Fine.", assist=(sort,))
+    by_label = replace(
+        made, decisions=(d,), curves=(replace(curve, signal=SEVERITY, choice=choice),)
+    )
+    (one,) = by_label.part.standings
+    assert f"people read the answers that it labels {metric.label_texts[-1]!r}, about" in one.next
+
+
+def test_one_judge_on_every_metric_is_named_once() -> None:
+    shown = make_decisions()
+    metrics = [*shown.titles][:3]
+    made = [Decision("a", m, Outcome.REPLACE, f"Fine on {m}.") for m in metrics]
+    other = [Decision("b", m, Outcome.DO_NOT_USE, f"Bad on {m}.") for m in metrics]
+    said = answer(replace(shown, decisions=(*made, *other)))
+    assert "Yes: for a on all 3 metrics. No: for b on all 3 metrics." in said

@@ -14,7 +14,7 @@ import pytest
 from decision_worlds import decisions
 
 LIMIT = 0.025  # of wrong REPLACEs; in few draws chance may add one
-FEW, DRAWS, MANY, PARTS = 3, 10, 100, 8
+FEW, DRAWS, MANY, PARTS = 3, 10, 60, 12
 POPULATION = 20_000  # enough for a few draws, and much quicker
 
 

@@ -743,7 +743,7 @@ def test_one_annotator_has_no_median_and_is_told_what_one_allows(tmp_path: Path)
     said = " ".join(str(jb.decide(*paths, columns={"order": " < ".join(LABELS)})).split())
     assert "Reference labels: those of Paul." in said
     assert "one annotator is enough: `judgebench estimate`" in said
-    assert "Severe: 'Unsafe' (Tone). `severe_from` in a rule" in said
+    assert "Severe: 'Unsafe' (Tone); to change it, `severe_from`" in said
 
 
 def test_tables_are_aligned_as_they_are_decided_on(tmp_path: Path) -> None:

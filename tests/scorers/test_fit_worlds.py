@@ -11,7 +11,7 @@ from decision_worlds import decisions
 
 from judgebench.stats.recalibration import best_cuts
 
-LIMIT, MANY = 0.025, 40
+LIMIT, MANY, PARTS = 0.025, 20, 6
 POOR = "just too poor, 14 labels"
 
 
@@ -50,8 +50,9 @@ def test_length_alone_replaces_nobody_because_a_control_is_as_good(bed: ModuleTy
 
 
 @pytest.mark.long
-def test_many_draws_of_every_world(bed: ModuleType) -> None:
-    for world in bed.GRADED:
+@pytest.mark.parametrize("part", range(PARTS))  # so that several cores share the work
+def test_many_draws_of_every_world(bed: ModuleType, part: int) -> None:
+    for world in bed.GRADED[part::PARTS]:
         tally = bed.follow(world, MANY, 1)
         if world.good:
             assert tally.outcomes["REPLACE"] > MANY / 4, world.name

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from decision_worlds import decisions
 
-LIMIT, MANY = 0.025, 40
+LIMIT, MANY, PARTS = 0.025, 20, 4
 
 
 @pytest.fixture(scope="module")
@@ -33,8 +33,11 @@ def test_a_keyword_is_learnt_from_200_labels(bed: ModuleType) -> None:
 
 
 @pytest.mark.long
-def test_many_draws_of_every_world_in_which_nothing_is_worth_learning(bed: ModuleType) -> None:
-    for world in bed.TAUGHT:
+@pytest.mark.parametrize("part", range(PARTS))  # so that several cores share the work
+def test_many_draws_of_every_world_in_which_nothing_is_worth_learning(
+    bed: ModuleType, part: int
+) -> None:
+    for world in bed.TAUGHT[part::PARTS]:
         tally = bed.teach(world, MANY, 1)
         if world.rule == "keyword":
             assert np.mean(tally.right) >= 0.9
