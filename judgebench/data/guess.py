@@ -33,7 +33,7 @@ from judgebench.data.spec import (
 from judgebench.errors import Problem, SetupError, raise_any, some
 from judgebench.records import CHANCES, WEIGHTS
 from judgebench.rubric import Rubric, listed_in, normalise
-from judgebench.studies.verdicts import is_like_a_model
+from judgebench.studies.verdicts import is_like_a_model, may_be_a_model
 from judgebench.words import plain_id
 
 MOST_LABELS = 12  # a column with more different values is not taken for labels
@@ -228,8 +228,8 @@ class Guess:
     `metrics` maps what the file calls a metric to its labels, in the order of their values or of
     the file; a file is long where `roles` has `metric`. Else `columns` maps annotators, "" where
     their names are in a column or nowhere, to the column of each metric. `unused` says of a column
-    why it is not read, and `judges` maps who is named like a model to the column and the metric of
-    its verdicts. Items are known by the cells of the columns `key` together;
+    why it is not read, and `judges` maps who is named like a model to the column of its verdicts on
+    each metric. Items are known by the cells of the columns `key` together;
     without any, each row is one. `strays` are the cells, by metric, that are no label.
     """
 
@@ -242,7 +242,7 @@ class Guess:
     look: Look = field(repr=False, compare=False)
     key: tuple[str, ...] = ()
     blank_texts: bool = False
-    judges: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    judges: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     strays: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     pair: tuple[str, ...] = ()
 
@@ -785,7 +785,7 @@ def _guess(
         if name not in metrics
     ])  # fmt: skip
     blank = "text" in roles and 0 in columns[roles["text"]].codes
-    people, judges = {"": {name: name for name in metrics}}, dict[str, tuple[str, str]]()
+    people, judges = {"": {name: name for name in metrics}}, dict[str, dict[str, str]]()
     if not {"annotator", "metric"} & roles.keys():
         short = [name for name in columns if len(name) <= _LONGEST_NAME]
         of_models = {
@@ -802,7 +802,7 @@ def _guess(
         _check_few(made, source)
         if judges := _judges({name: columns[name] for name in of_models}, made, people):
             metrics = made
-            read = {column for column, _ in judges.values()}
+            read = {column for own in judges.values() for column in own.values()}
             unused = {name: why for name, why in unused.items() if name not in read}
             unused |= {c: NOT_THEIRS for c in usable if c in of_models - read and c not in unused}
         else:
@@ -855,9 +855,10 @@ def _judges(
     columns: Mapping[str, _Column],
     metrics: Mapping[str, tuple[str, ...]],
     people: Mapping[str, Mapping[str, str]],
-) -> dict[str, tuple[str, str]]:
-    """By the judge's name the column of its verdicts and its metric: of those of which the cells
-    hold two labels, one that the column is named by, else that of most annotators."""
+) -> dict[str, dict[str, str]]:
+    """By the judge's name the column of its verdicts on each metric: of columns of which the cells
+    hold two labels of one, which is the metric that they are named by, else that of most
+    annotators."""
     found = {}
     spelt = {metric: _normal(labels) for metric, labels in metrics.items()}
     made_by = Counter(metric for own in people.values() for metric in own)
@@ -867,20 +868,38 @@ def _judges(
             for metric, labels in spelt.items()
             if len((said := _meant(about, labels)) & labels) > 1 or said <= labels
         ]
-        named = [metric for metric in fits if plain_name(metric) in plain_name(name)]
         if fits:
-            found[name] = max(named or fits, key=made_by.__getitem__)
-    short = Counter(judge_of(name, metric) for name, metric in found.items())
-    called = {n: judge_of(n, m if short[judge_of(n, m)] == 1 else "") for n, m in found.items()}
-    return {called[name]: (name, metric) for name, metric in found.items()}
+            found[name] = metric_in(name, fits) or max(fits, key=made_by.__getitem__)
+    return dict(by_judge(found.items()))
+
+
+def metric_in(column: str, metrics: Iterable[str]) -> str:
+    """The metric that a column's head names, the longest of several; empty where it names none."""
+    head, words = f"_{plain_name(column)}_", {metric: plain_name(metric) for metric in metrics}
+    named = [m for m, own in words.items() if (own if len(own) > 3 else f"_{own}_") in head]
+    return max(named, key=lambda metric: len(words[metric]), default="")
+
+
+def by_judge(columns: Iterable[tuple[str, str]]) -> Iterator[tuple[str, dict[str, str]]]:
+    """Judges, and the column of each metric, of columns of verdicts on one metric each. The metric
+    is no part of a judge's name, unless two columns would then be the same."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    for column, metric in columns:
+        found.setdefault(judge_of(column, metric), []).append((metric, column))
+    for judge, own in found.items():
+        named = all(judge_of(column) != judge for _, column in own)
+        if not own[1:] or (named and len(dict(own)) == len(own)):
+            yield judge, dict(own)
+        else:
+            yield from ((judge_of(column), {metric: column}) for metric, column in own)
 
 
 def judge_of(column: str, metric: str = "") -> str:
     """The judge whose verdicts on a metric a column holds, by its head."""
-    word = re.escape(metric)
-    form = rf"(?<!\w){word}[ _.:-]+|[ _.:-]+{word}$"
-    bare = re.sub(form, "", column.strip(), flags=re.I)
-    named = bare if metric and is_like_a_program(bare) else column.strip()
+    word = r"[\W_]+".join(re.findall(r"[^\W_]+", metric))
+    form = rf"(?<![^\W_]){word}[\W_]+|[\W_]+{word}[\W_]*$"
+    bare = re.sub(form, "", column.strip(), flags=re.I) if word else ""
+    named = bare if is_like_a_program(bare) or may_be_a_model(bare) else column.strip()
     return as_name(_VERDICT.sub("", named))[:64] or "judge"
 
 

@@ -28,11 +28,13 @@ from judgebench.data.guess import (
     Hints,
     Look,
     as_name,
+    by_judge,
     gives_labels,
     guess,
     is_like_a_program,
     judge_of,
     look_at,
+    metric_in,
     names_of_judges,
     ordered,
     plain_label,
@@ -519,7 +521,7 @@ def _with_labels_of_judges(found: Guess, looks: Sequence[Look]) -> Guess:
         for column, about in look.usable.items()
         if column != whole  # whose cells are labels of several metrics
     ]
-    columns += [found.look.columns[column] for column, _ in found.judges.values()]
+    columns += [found.look.columns[c] for own in found.judges.values() for c in own.values()]
     for about in () if found.pair else columns:
         for metric, labels in metrics.items():
             if not about.why_no_labels and _fits(about.often, labels):
@@ -540,8 +542,8 @@ def _says_nothing(column: str) -> bool:
     return {*plain_name(column).split("_")} <= {*usual} or _is_like_a_judge(column)
 
 
-def _is_like_a_judge(name: str) -> bool:
-    return is_like_a_program(name) or may_be_a_model(judge_of(name))
+def _is_like_a_judge(name: str, metric: str = "") -> bool:
+    return is_like_a_program(name) or may_be_a_model(judge_of(name, metric))
 
 
 def _fits(often: Mapping[str, int], labels: Collection[str]) -> bool:
@@ -590,7 +592,8 @@ def _rubric(
         ids[metric]: dict.fromkeys(texts) for metric, texts in found.strays.items()
     }
     cells = {} if found.pair else found.look.columns
-    for column, metric in found.judges.values() if cells else ():
+    of_judges = (pair for own in found.judges.values() for pair in own.items())
+    for metric, column in of_judges if cells else ():
         if other := read_as(cells[column].often, found.metrics[metric]):
             spellings[ids[metric]] = {**spellings.get(ids[metric], {}), **other}
     metrics, problems = [], []
@@ -859,13 +862,15 @@ def _own_judges(
 ) -> Iterator[JudgeTable]:  # fmt: skip
     """The judges whose verdicts stand beside the labels."""
     item = item_of(found.by, found.look)
-    for name, (column, metric) in found.judges.items():
-        columns = {ids[metric]: column}
+    for name, own in found.judges.items():
+        columns = {ids[metric]: column for metric, column in own.items()}
         about = {"pair": list(found.pair)} if found.pair else {}
         spec = {"item_id": item, **about, "judge": {"value": name}, "metrics": columns}
-        spelt = spellings.get(ids[metric], {})
-        spelt = _sides([*found.look.columns[column].often], found.pair) if found.pair else spelt
-        spec |= {"spellings": {ids[metric]: spelt}} if spelt else {}
+        every = {m: spellings[m] for m in columns if spellings.get(m)}
+        if found.pair:
+            cells = ((m, [*found.look.columns[c].often]) for m, c in columns.items())
+            every = {m: sides for m, texts in cells if (sides := _sides(texts, found.pair))}
+        spec |= {"spellings": every} if every else {}
         yield JudgeTable([name], labels, spec, found.look, columns)
     replies = [c for c in found.look.replies if judge_of(c) not in found.judges and not found.pair]
     rows = [*found.look.rows()] if replies else []
@@ -906,8 +911,9 @@ def _headed(judge: JudgeTable, heads: Mapping[str, int], rubric: Rubric) -> Judg
     model that heads its column, and none elsewhere."""
     columns = {column: m for m, column in judge.spec.get("metrics", {}).items()}
     titles = {metric.id: metric.title for metric in rubric.metrics}
-    names = [judge_of(c, titles[m]) for c, m in columns.items() if heads[c] == 1]
-    names = names if len(columns) == 1 and any(map(may_be_a_model, names)) else []
+    names = list({judge_of(c, titles[m]): c for c, m in columns.items()})
+    alone = len(names) == 1 and all(heads[c] == 1 for c in columns)
+    names = names if alone and may_be_a_model(names[0]) else []
     if judge.table.judge and not judge.names[1:]:
         names = [as_name(judge.table.judge)[:64] or "judge"]
     about = {**judge.spec, "judge": {"value": names[0]}} if names else judge.spec
@@ -1005,13 +1011,20 @@ def _verdicts_of(
     free = {c: x for c, x in look.usable.items() if c not in aside and not x.of_crowd}
     taken = {roles[r] for r in ("item_id", "question", "text", "group", "reference") if r in roles}
     taken -= {*hints.judge}
+    held_by = {
+        c: [m.title for m in rubric.metrics if _holds(free[c].often, m)]
+        for c in free
+        if c not in taken
+    }
+    of = {c: metric_in(c, fits) for c, fits in held_by.items()}
     fitting = {
-        metric.id: [c for c in free if c not in taken and _holds(free[c].often, metric)]
-        for metric in rubric.metrics
+        m.id: [c for c, fits in held_by.items() if m.title in ([of[c]] if of[c] else fits)]
+        for m in rubric.metrics
     }
     asked = {m: [c for c in columns if c in hints.judge] for m, columns in fitting.items()}
     several = {
-        m: asked[m] or [c for c in columns if _is_like_a_judge(c)] for m, columns in fitting.items()
+        m.id: asked[m.id] or [c for c in fitting[m.id] if _is_like_a_judge(c, m.title)]
+        for m in rubric.metrics
     }
 
     def read(metrics: dict[str, str]) -> dict[str, Any]:
@@ -1024,11 +1037,11 @@ def _verdicts_of(
         return {"metrics": metrics, **({"spellings": spelt} if spelt else {})}
 
     if not named and any(len(columns) > 1 for columns in several.values()):
-        for metric, columns in several.items():
-            for column in columns:
-                judge = judge_of(column)
-                spec = {"judge": {"value": judge}, **read({metric: column})}
-                yield JudgeTable([judge], table, spec, look)
+        ids = {metric.title: metric.id for metric in rubric.metrics}
+        pairs = ((column, title) for title, m in ids.items() for column in several[m])
+        for judge, judged in by_judge(pairs):
+            spec = {"judge": {"value": judge}, **read({ids[m]: c for m, c in judged.items()})}
+            yield JudgeTable([judge], table, spec, look)
         return
     chosen = {m.id: _best(m, asked[m.id] or fitting[m.id], look) for m in rubric.metrics}
     metrics = {metric: column for metric, column in chosen.items() if column}

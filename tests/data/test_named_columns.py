@@ -299,9 +299,61 @@ def test_the_metric_is_no_part_of_a_judges_name() -> None:
         read(table, judge=("llama4",))
     people, verdicts = table[["Nr.", "tone_Huber", "tone_Nowak"]], table[["Nr.", "tone_llama3"]]
     assert [judge.names for judge in read(people, verdicts).judges] == [["llama3"]]
-    both = table.assign(style_Huber=table["tone_Huber"], style_Nowak=table["tone_Nowak"])
-    found = read(both.assign(style_llama3=table["tone_llama3"]))
-    assert sorted(judge.names[0] for judge in found.judges) == ["style_llama3", "tone_llama3"]
+
+
+TWO = {"Refuses?": ("Yes", "No"), "Severity": ("Yes", "No")}
+OTHER = {"Refuses?": ("Yes", "No"), "Severity": ("Low", "Mid", "High")}
+
+
+def sheet(form: str, who: tuple[str, ...], labels: dict[str, tuple[str, ...]] = TWO) -> Any:
+    """A column for each metric and each of these, of the given form of head."""
+    cells = {
+        form.format(who=one, metric=metric): [own[(i + i // (3 + j)) % len(own)] for i in range(N)]
+        for metric, own in labels.items()
+        for j, one in enumerate(who)
+    }
+    return pd.DataFrame({"Nr.": range(N), **cells})
+
+
+@pytest.mark.parametrize("labels", [TWO, OTHER])
+@pytest.mark.parametrize("beside", [True, False])
+@pytest.mark.parametrize("form", ["{metric} ({who})", "{who} - {metric}", "{metric}_{who}"])
+def test_a_judge_of_several_metrics_is_one_as_annotators_are(
+    form: str, beside: bool, labels: dict[str, tuple[str, ...]]
+) -> None:
+    people, verdicts = sheet(form, ("Maria", "Tom"), labels), sheet(form, ("GPT-4o",), labels)
+    tables = [people.merge(verdicts, on="Nr.")] if beside else [people, verdicts]
+    for hints in ({}, {"judge": ("GPT-4o",)}):
+        found = read(*tables, **hints)
+        heads = [form.format(who="GPT-4o", metric=metric) for metric in labels]
+        assert [judge.names for judge in found.judges] == [["GPT-4o"]]
+        assert found.judges[0].spec["metrics"] == dict(
+            zip(("refuses", "severity"), heads, strict=True)
+        )
+        assert [*found.found.columns] == ["Maria", "Tom"]
+    judge = next(one for one in jb.study(found).judges if one.kind == "judge")
+    assert {*judge.verdicts["0"].labels} == {"refuses", "severity"}
+
+
+@pytest.mark.parametrize("beside", [True, False])
+def test_judges_of_several_metrics_are_told_apart(beside: bool) -> None:
+    people = sheet("{metric} ({who})", ("Maria", "Tom"))
+    verdicts = sheet("{metric}_{who}", ("gpt4", "llama3")).drop(columns="Severity_llama3")
+    verdicts = verdicts.rename(columns={"Refuses?_gpt4": "gpt4_refuses"})
+    found = read(*([people.merge(verdicts, on="Nr.")] if beside else [people, verdicts]))
+    assert {judge.called: sorted(judge.read) for judge in found.judges} == {
+        "gpt4": ["Severity_gpt4", "gpt4_refuses"], "llama3": ["Refuses?_llama3"]
+    }  # fmt: skip
+
+
+def test_two_columns_on_one_metric_are_two_judges_of_the_same_model() -> None:
+    people = sheet("{metric} ({who})", ("Maria", "Tom"))
+    verdicts = sheet("{metric}_{who}", ("gpt4",)).assign(**{"gpt4 Severity": ["Yes", "No"] * 20})
+    found = read(people.merge(verdicts, on="Nr."))
+    assert {judge.called: judge.read for judge in found.judges} == {
+        "Refuses-_gpt4": ["Refuses?_gpt4"], "Severity_gpt4": ["Severity_gpt4"],
+        "gpt4-Severity": ["gpt4 Severity"],
+    }  # fmt: skip
 
 
 def test_an_id_keeps_letters_with_accents() -> None:
