@@ -75,9 +75,10 @@ class Rates(Shown):
 
     presented_by = "judgebench.rates.part:rates_part"
 
-    def plot(self) -> Axes:
+    def plot(self, *, ax: Axes | None = None, width: float | None = None) -> Axes:
         """The rates of every label that a screen shows, systems down, an interval for each way, as
-        axes of matplotlib. Raises SetupError where nothing was estimated."""
+        axes of matplotlib: `ax`, or those of a new figure of a `width` in inches. Raises SetupError
+        where nothing was estimated."""
         from judgebench.results.figure import draw_intervals, plotted
         from judgebench.results.part import Intervals, figures_of
 
@@ -91,5 +92,6 @@ class Rates(Shown):
             for who, lanes in one.lines
         ]
         whole = replace(found[0], title=self.headline, lines=tuple(lines))
-        axes: Axes = plotted(partial(draw_intervals, whole if found[1:] else found[0]))
+        draw = partial(draw_intervals, whole if found[1:] else found[0])
+        axes: Axes = plotted(draw, ax, width)
         return axes

@@ -62,6 +62,10 @@ _SHAPES = ("o", "s", "D", "^", "v", "P", "X", "p", "h")
 _GREY = "#767676"
 _WARN = "#8a4b00"
 _LINES = ("-", "--", ":", "-.")  # of the bounds
+_MARKS = {"good": "D", "fair": "s", "bad": "X"}  # of outcomes; without one, and unclear: a lozenge
+_NARROW = 3.9  # inches of axes, before room is made for names: those of a column of a paper
+_IN_COLUMN = 7.2  # points
+_UNDER = {"loc": "upper left", "bbox_to_anchor": (0, -0.2)}  # the legend of axes beside others
 _OUTCOMES = {"good": "#1a7f4b", "fair": "#0b5cad", "bad": "#b3261e", "unclear": "#333333"}
 # All grow evenly darker to the dark end, so that steps are told apart without colours too. The
 # controls stay pale: they are there to compare with.
@@ -138,19 +142,24 @@ def _row_name(stubs: Sequence[str], estimates: Sequence[Estimate]) -> str:
     return "\n".join([*(wrapped(s, 30) for s in stubs if s != DASH), counts_line(measured)])
 
 
-def plotted(draw: Callable[..., Any]) -> Any:
-    """The axes of `draw_intervals` or `draw_standings`, in a figure that a notebook shows."""
+def plotted(draw: Callable[..., Any], ax: Any = None, width: float | None = None) -> Any:
+    """The axes of `draw_intervals` or `draw_standings`: those given, or of a figure that a notebook
+    shows, of a `width` in inches."""
     _check_installed()
     import matplotlib.pyplot as plt
 
     plt.draw_if_interactive()  # loads a notebook's backend, whose settings end with a context
     with plt.rc_context(_STYLE):
-        figure = draw(new=lambda *size: plt.figure(figsize=size, layout="constrained"))
+        if ax is not None:
+            draw(ax=ax)
+            return ax
+        figure = draw(new=lambda w, h: plt.figure(figsize=(width or w, h), layout="constrained"))
     return figure.axes[0]
 
 
-def draw_intervals(shown: Intervals, new: _New | None = None) -> Any:
-    """A band for each line, with a point and its interval for each lane, in a `new` figure."""
+def draw_intervals(shown: Intervals, new: _New | None = None, ax: Any = None) -> Any:
+    """A band for each line, with a point and its interval for each lane, in a `new` figure or in
+    the axes `ax`."""
     looks = looks_of([lane for _, lanes in shown.lines for lane in lanes])
     names = [
         _row_name([line], [x.estimate for x in lanes if x.kind != "human"])
@@ -164,8 +173,8 @@ def draw_intervals(shown: Intervals, new: _New | None = None) -> Any:
     ]
     across = 1 if max((len(look["label"]) for look in looks.values()), default=0) > 30 else 2
     entries = -(-(len(looks) + len(shown.bounds)) // across)
-    figure = (new or new_figure)(5.6, 1.3 + 0.2 * entries + len(names) * max(heights, default=0.3))
-    axes = figure.subplots()
+    height = 1.3 + 0.2 * entries + len(names) * max(heights, default=0.3)
+    axes = ax or (new or new_figure)(5.6, height).subplots()
     for y, (_, lanes) in enumerate(shown.lines):
         axes.axhspan(y - 0.5, y + 0.5, color="#f4f4f4" if y % 2 else "white", zorder=0)
         for place, lane in enumerate(lanes):
@@ -185,32 +194,42 @@ def draw_intervals(shown: Intervals, new: _New | None = None) -> Any:
     axes.set_axisbelow(True)
     none = _undefined("; ", (lane.estimate for _, lanes in shown.lines for lane in lanes))
     axes.set_xlabel(wrapped(f"{shown.axis or 'Value with interval'}{none}", 48))
-    figure.suptitle(wrapped(shown.title, 62), x=0.02, ha="left", fontsize=10)
-    figure.legend(loc="outside lower left", ncols=across)
-    return figure
+    if ax:
+        axes.set_title(wrapped(shown.title, 48), loc="left", fontsize=10)
+    else:
+        axes.figure.suptitle(wrapped(shown.title, 62), x=0.02, ha="left", fontsize=10)
+    (ax or axes.figure).legend(**(_UNDER if ax else {"loc": "outside lower left"}), ncols=across)
+    return axes.figure
 
 
-def draw_standings(standings: Sequence[Standing], new: _New | None = None) -> Any:
+def draw_standings(standings: Sequence[Standing], new: _New | None = None, ax: Any = None) -> Any:
     """A row for each judge, the metrics after each other: its share with the interval, a dot for
-    each annotator, a bar for the best baseline, and shaded what the decision allows."""
+    each annotator, a bar for the best baseline, and shaded what the decision allows; in a `new`
+    figure, or in the axes `ax`. In a column of a paper, names and outcomes stand on two lines."""
     rows = [
         (metric, one)
         for metric, same in groupby(standings, key=lambda one: one.metric)
         for one in (None, *same)
     ]
     names = [metric if one is None else one.judge for metric, one in rows]
-    figure = (new or new_figure)(6.8, 1.25 + 0.27 * len(rows))
-    axes = figure.subplots()
+    axes = ax or (new or new_figure)(6.8, 1.25 + 0.27 * len(rows)).subplots()
+    narrow = axes.bbox.width / axes.figure.dpi < _NARROW
+    if narrow and not ax:
+        axes.figure.set_figheight(1.6 + 0.34 * len(rows))
     for y, (_, one) in enumerate(rows):
         if one is not None:
             _draw_standing(axes, y, one, margin_words(standings))
-            said = f"judge {percent(one.accuracy.value)}  {one.outcome}".rstrip()
-            look = {"color": _OUTCOMES.get(one.look, _COLOURS[0]), "fontsize": SMALL}
-            axes.text(1.01, y, said, va="center", transform=axes.get_yaxis_transform(), **look)
-    _shares(figure, axes, names)
+            share = percent(one.accuracy.value)
+            said = f"{share}\n{one.outcome}" if narrow else f"judge {share}  {one.outcome}"
+            colour, size = _OUTCOMES.get(one.look, _COLOURS[0]), _IN_COLUMN if narrow else SMALL
+            look: dict[str, Any] = {"color": colour, "fontsize": size}
+            axes.text(
+                1.02, y, said.rstrip(), va="center", transform=axes.get_yaxis_transform(), **look
+            )
+    _shares(axes, names, narrow, beside=ax is not None)
     for label, (_, one) in zip(axes.get_yticklabels(), rows, strict=True):
         label.set_fontweight("normal" if one else "bold")
-    return figure
+    return axes.figure
 
 
 def draw_overview(standings: Sequence[Standing], new: _New | None = None) -> Any:
@@ -226,22 +245,31 @@ def draw_overview(standings: Sequence[Standing], new: _New | None = None) -> Any
             alone = replace(one, annotators={}, baseline=none, margin=0.0)
             bare = replace(alone, accuracy=Estimate(one.accuracy.value, reason="no room for it"))
             _draw_standing(axes, row + 0.7 * place / (len(judges) + 1) - 0.35, bare, "")
-    _shares(figure, axes, list(metrics))
+    _shares(axes, list(metrics))
     return figure
 
 
-def _shares(figure: Any, axes: Any, names: Sequence[str]) -> None:
-    """Name the rows and the scale, and say what the marks are."""
-    axes.set_yticks(range(len(names)), [wrapped(name, 34) for name in names])
+def _shares(axes: Any, names: Sequence[str], narrow: bool = False, *, beside: bool = False) -> None:
+    """Name the rows and the scale, and say what the marks are: below the figure, or below axes that
+    have others `beside` them."""
+    axes.set_yticks(range(len(names)), [wrapped(name, 18 if narrow else 34) for name in names])
     axes.set(xlim=(0, 1.02), ylim=(len(names) - 0.4, -0.6))
-    axes.set_xlabel("Share of answers with the reference label")
-    axes.set_xticks([x / 5 for x in range(6)], [percent(x / 5) for x in range(6)])
+    axes.set_xlabel(wrapped("Share of answers with the reference label", 24 if narrow else 50))
+    steps = 2 if narrow else 5
+    axes.set_xticks(*zip(*((x / steps, percent(x / steps)) for x in range(steps + 1)), strict=True))
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)
     axes.grid(axis="x", color="#e3e3e3", linewidth=0.6)
     axes.set_axisbelow(True)
     handles = {text: mark for mark, text in zip(*axes.get_legend_handles_labels(), strict=True)}
-    figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=3)
+    look: dict[str, Any] = {"ncols": 1 if narrow else 3, **(_UNDER if beside else {})}
+    if narrow:
+        axes.xaxis.label.set_size(_IN_COLUMN)
+        axes.tick_params(labelsize=_IN_COLUMN)
+        look |= {"fontsize": _IN_COLUMN}
+    if not beside:
+        look |= {"loc": "outside lower center"}
+    (axes if beside else axes.figure).legend(handles.values(), handles.keys(), **look)
 
 
 def _draw_standing(axes: Any, y: float, one: Standing, within: str) -> None:
@@ -259,7 +287,8 @@ def _draw_standing(axes: Any, y: float, one: Standing, within: str) -> None:
         bar: dict[str, Any] = {"marker": "|", "markersize": 11, "markeredgewidth": 2.2}
         axes.plot([best], [y], linestyle="none", color="#b98900", label="best baseline", **bar)
     if own is not None:
-        shape: dict[str, Any] = {"marker": "d", "markersize": 7.5, "elinewidth": 2.2, "zorder": 4}
+        shape: dict[str, Any] = {"markersize": 7.5, "elinewidth": 2.2, "zorder": 4}
+        shape |= {"marker": _MARKS.get(one.look, "d")}
         if one.look == "unclear":  # told apart without colours, too
             shape |= {"markerfacecolor": "white", "markeredgewidth": 1.6}
         label = f"judge: {one.outcome}" if one.outcome else "judge, with its interval"

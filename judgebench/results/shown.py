@@ -55,12 +55,13 @@ class Shown:
         undefined."""
         return {self.part.key: [row.plain() for row in self.results]}
 
-    def plot(self) -> Axes:
+    def plot(self, *, ax: Axes | None = None, width: float | None = None) -> Axes:
         """The accuracy of each judge with its interval, beside annotators and the best baseline, as
-        axes of matplotlib. Raises SetupError where nothing of this kind was measured.
+        axes of matplotlib: `ax`, or those of a new figure of a `width` in inches. Raises SetupError
+        where nothing of this kind was measured.
 
         >>> import judgebench as jb
-        >>> axes = jb.decide(jb.open_run("runs/small")).plot()
+        >>> axes = jb.decide(jb.open_run("runs/small")).plot(width=3.4)
         >>> axes.get_xlabel()
         'Share of answers with the reference label'
         """
@@ -68,7 +69,7 @@ class Shown:
 
         if not (lines := self.part.standings or self.part.accuracies):
             raise SetupError("there is nothing to plot: no judge was compared with annotators")
-        axes: Axes = plotted(partial(draw_standings, lines))
+        axes: Axes = plotted(partial(draw_standings, lines), ax, width)
         return axes
 
     def __str__(self) -> str:

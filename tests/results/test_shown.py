@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from itertools import cycle
 
 import pandas as pd
 import pytest
@@ -48,6 +49,58 @@ def test_the_plot_is_axes_with_a_row_for_each_judge_and_metric(realistic: Alignm
     legend = [text.get_text() for text in axes.figure.legends[0].get_texts()]
     assert legend == ["annotator", "best baseline", "judge, with its interval"]
     assert axes.figure in map(plt.figure, plt.get_fignums())  # so that a notebook shows it
+    plt.close(axes.figure)
+
+
+OUTCOMES = {"REPLACE": "good", "ASSIST": "fair", "DO NOT USE": "bad", "CAN'T TELL": "unclear"}
+
+
+class Decided(Shown):
+    """An alignment, whose judges have each outcome in turn."""
+
+    def __init__(self, aligned: Alignment) -> None:
+        self.lines = tuple(
+            replace(line, outcome=outcome, look=look)
+            for line, (outcome, look) in zip(
+                aligned.part.accuracies, cycle(OUTCOMES.items()), strict=False
+            )
+        )
+
+    @property
+    def part(self) -> Part:  # type: ignore[override]
+        return Part("decided", "outcomes", Results(), accuracies=self.lines)
+
+
+def test_in_a_column_of_a_paper_all_text_is_read_and_nothing_overlaps(
+    realistic: Alignment,
+) -> None:
+    axes = Decided(realistic).plot(width=3.4)
+    axes.figure.canvas.draw()
+    assert axes.figure.get_figwidth() == 3.4
+    texts = [*axes.get_yticklabels(), *axes.get_xticklabels(), axes.xaxis.label, *axes.texts]
+    texts += axes.figure.legends[0].get_texts()
+    assert min(text.get_fontsize() for text in texts) >= 7
+    boxes = [text.get_window_extent() for text in texts if text.get_text()]
+    assert all(box.x0 >= 0 and box.x1 <= axes.figure.bbox.width for box in boxes)
+    assert not any(a.overlaps(b) for n, a in enumerate(boxes) for b in boxes[:n])
+    assert axes.get_position().width * 3.4 > 1.2  # inches are left for the plot
+    plt.close(axes.figure)
+
+
+def test_a_plot_is_drawn_into_axes_that_are_given(realistic: Alignment) -> None:
+    figure, (first, second) = plt.subplots(1, 2, layout="constrained")
+    assert realistic.plot(ax=first) is first
+    assert first.get_legend()
+    assert not [*figure.legends, *second.lines]
+    assert len(first.get_yticklabels()) == len(realistic.plot().get_yticklabels())
+    plt.close("all")
+
+
+def test_every_outcome_has_a_shape_of_its_own(realistic: Alignment) -> None:
+    axes = Decided(realistic).plot()
+    drawn = [line for line in axes.lines if line.get_markersize() == 7.5]
+    looks = [(line.get_marker(), line.get_markerfacecolor() == "white") for line in drawn]
+    assert len(looks) >= len({*looks}) == len(OUTCOMES)
     plt.close(axes.figure)
 
 
