@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 from judgebench.errors import Problem, SetupError, raise_any, some
 from judgebench.results.rows import Results
@@ -136,6 +136,10 @@ def study(
     from judgebench.runs.judging import tasks_of
     from judgebench.studies.verdicts import suspicions
 
+    if isinstance(labels, Study) or _is_run(labels):
+        message = "holds a study already: give it to jb.decide, jb.align or jb.report as it is"
+        what = "a study" if isinstance(labels, Study) else f"the run folder {labels}"
+        raise SetupError(Problem(message, field="labels", found=what))
     known = labels if isinstance(labels, Understood) else None
     if rubric is None and known is None:
         known = understand_given(labels, verdicts, answers, Hints.given(columns))
@@ -181,9 +185,6 @@ def study(
     guessed = (f"{UNDERSTOOD}{line}." for line in (known.lines if known else ()))
     name = known.rubric.name if known else found.name
     return replace(found, name=name, judges=tuple(by_name), notes=(*guessed, *notes, *found.notes))
-
-
-_study = study  # where a parameter has this name
 
 
 def _judged(
@@ -263,8 +264,8 @@ def align(
     truth: Truth | None = None,
     columns: Mapping[str, ColumnNames] = {},
 ) -> Alignment:
-    """Measure how every judge agrees with the humans, and the humans with each other: of a study,
-    or of tables, as in `decide`, which need no verdicts.
+    """Measure how every judge agrees with the humans, and the humans with each other: of a study
+    or a run folder, or of tables, as in `decide`, which need no verdicts.
 
     >>> import judgebench as jb
     >>> frame = jb.align(jb.open_run("runs/small")).to_frame()
@@ -280,7 +281,10 @@ def _study_of(
     given: Study | Given, verdicts: Judged, answers: Given | None,
     truth: Truth | None, columns: Mapping[str, ColumnNames],
 ) -> Study:  # fmt: skip
-    """The study that is given, or that of the tables. Raises SetupError for both at once."""
+    """The study that is given or in a run folder, or that of the tables. Raises SetupError for both
+    at once."""
+    if _is_run(given):
+        given, truth = open_run(given, truth=truth), None
     if not isinstance(given, Study):
         return study(given, verdicts, answers, truth=truth or TruthConfig(), columns=columns)
     if verdicts is not None or answers is not None:
@@ -297,6 +301,23 @@ def _study_of(
     return given
 
 
+def _is_run(given: object) -> TypeGuard[str | Path]:
+    """True for a run folder, as against a table."""
+    return isinstance(given, str | Path) and (Path(given) / "run.json").is_file()
+
+
+def _opened_study(given: Study | str | Path, allow_incomplete: bool = False) -> Study:
+    """The study that is given, or that in a run folder. Raises SetupError for anything else."""
+    if isinstance(given, Study):
+        return given
+    named = isinstance(given, str | Path)
+    if named and not Path(given).is_file():
+        return open_run(given, allow_incomplete=allow_incomplete)
+    message = "give a study or a run folder; jb.study makes a study of tables"
+    found = str(given) if named else type(given).__name__
+    raise SetupError(Problem(message, field="study", found=found))
+
+
 def decide(
     study: Study | Given,
     verdicts: Judged = None,
@@ -308,8 +329,8 @@ def decide(
     looks: Sequence[float] = (),
 ) -> Decisions:
     """Decide whether each judge can replace the annotators, assist them, or neither, metric by
-    metric: of a study, or of tables of labels, verdicts and answers, which are understood as in
-    `study`.
+    metric: of a study or a run folder, or of tables of labels, verdicts and answers, which are
+    understood as in `study`.
 
     `rule` is a YAML file, a shipped rule or a mapping with the keys of one, such as
     `{"replace": {"humans": {"margin": 0.1}}}`, and `truth` of tables as in `study`. `columns` names
@@ -330,6 +351,11 @@ def decide(
     from judgebench.decisions.run import decide as decide_study
     from judgebench.runs.wing import analyses
 
+    try:
+        shares = [float(share) for share in looks]
+    except (TypeError, ValueError):
+        message = "give a list, the share of the planned answers at each analysis: [0.33, 0.67]"
+        raise SetupError(Problem(message, field="looks", found=repr(looks))) from None
     study = _study_of(study, verdicts, answers, truth, columns)
     if not study.real_judges:
         message = "no judge to decide on: give a table of verdicts as well, or name its column "
@@ -337,7 +363,7 @@ def decide(
         raise SetupError(Problem(message, found=f"annotators {some(study.makers)}"))
     chosen = rule_for(rule, study.rubric)
     found = analyses(study, "stress")
-    return decide_study(study, chosen, found["stress"].results if found else None, looks)
+    return decide_study(study, chosen, found["stress"].results if found else None, shares)
 
 
 def estimate(
@@ -350,7 +376,7 @@ def estimate(
     width: float | None = None,
     anytime: bool = False,
     scores: Mapping[str, Sequence[str]] = {},
-    truth: Truth = TruthConfig(),
+    truth: Truth | None = None,
     columns: Mapping[str, ColumnNames] = {},
 ) -> Rates:
     """Estimate how often each label occurs, of all answers and by each value of the column `by`
@@ -367,8 +393,8 @@ def estimate(
     Of one table, `scores` maps columns of numbers that people gave, blank where nobody did, to the
     columns of numbers that predict them: `{"omissions": ["chrf"]}`; their means are estimated.
 
-    Tables are understood as in `study`. Raises SetupError where no answer has a human label and for
-    columns that no answer has.
+    Tables are understood as in `study`, and a run folder is opened. Raises SetupError where no
+    answer has a human label and for columns that no answer has.
 
     >>> import judgebench as jb
     >>> rates = jb.estimate("few-labels.csv", "all-verdicts.csv", columns={"order": "no < yes"})
@@ -386,12 +412,12 @@ def estimate(
         named = columns.get("question", "")
         question = named if isinstance(named, str) else next(iter(named), "")
         return estimate_population(*of_table(study, scores, question), plan)
-    if not isinstance(study, Study):
+    if not (isinstance(study, Study) or _is_run(study)):
         asked = columns.get("keep", ())
         keep = [*([asked] if isinstance(asked, str) else asked), *kept_columns(by, how)]
-        kept = {"keep": list(dict.fromkeys(keep))}
-        with naming_by(by):
-            study = _study(study, verdicts, answers, truth=truth, columns={**columns, **kept})
+        columns = {**columns, "keep": list(dict.fromkeys(keep))}
+    with naming_by(by):
+        study = _study_of(study, verdicts, answers, truth, columns)
     return estimate_population(*of_study(study), plan)
 
 
@@ -421,9 +447,9 @@ def compare(
     _need("compare")
     from judgebench.comparison.compare import compare as compare_studies
 
-    opened = partial(open_run, allow_incomplete=allow_incomplete)
-    first = a if isinstance(a, Study) else opened(a)
-    second = b if isinstance(b, Study) else first if a == b else opened(b)
+    first = _opened_study(a, allow_incomplete)
+    same = isinstance(b, str | Path) and a == b
+    second = first if same else _opened_study(b, allow_incomplete)
     if first.name == second.name and first is not second:  # the folders tell them apart
         first, second = (
             study if isinstance(given, Study) else replace(study, run=_in_folder(study, given))
@@ -506,7 +532,7 @@ def correlate(
     return correlate_table(table, Roles(against, group, system, flip, scores, without), more)
 
 
-def stress(study: Study) -> Shown:
+def stress(study: Study | str | Path) -> Shown:
     """The findings of a run's stress test: attacks that were noticed, verdicts that held.
 
     Raises SetupError where the run had none. `jb.load_bench(…, stress=True)` makes one.
@@ -517,7 +543,7 @@ def stress(study: Study) -> Shown:
     return _found(study, "stress", "stress test")
 
 
-def rank(study: Study) -> Shown:
+def rank(study: Study | str | Path) -> Shown:
     """Rank the arguments of a run by their worth to those who decide by them.
 
     Raises SetupError where no arguments were ranked.
@@ -528,7 +554,7 @@ def rank(study: Study) -> Shown:
     return _found(study, "ranking", "ranking of arguments")
 
 
-def prefer(study: Study) -> Shown:
+def prefer(study: Study | str | Path) -> Shown:
     """Measure how judges and humans compare several responses to one question: pairs and triples
     in the right order beside chance and the ceiling of the reply format, agreement with each vote,
     position bias, win rates and rankings of systems, scores by criteria.
@@ -562,7 +588,7 @@ def tune(
     ['gain', 'otherwise', 'score', 'test']
     """
     _need("tuning")
-    if not isinstance(bench, Study):
+    if not (isinstance(bench, Study) or _is_run(bench)):
         from judgebench.runs.load import load_bench as load
 
         extend = import_module("judgebench.tuning.judges").TuningExtension()
@@ -642,7 +668,7 @@ def collected(study: str | Path) -> Collected:
 
 
 def agreed(
-    study: Study, *, metric: str = "", judge: str = "", items: int = 59, seed: int = 0
+    study: Study | str | Path, *, metric: str = "", judge: str = "", items: int = 59, seed: int = 0
 ) -> pd.DataFrame:
     """A random sample of answers on which all annotators of the bar and the judge agree, without
     labels: an expert who labels them blind shows errors that these share. `metric` and `judge` may
@@ -657,13 +683,16 @@ def agreed(
 
     from judgebench.annotation.export import agreed_labels, sample
 
+    study = _opened_study(study)
     rows = sample(agreed_labels(study, metric, judge), items, seed)
     columns = ("item_id", "group", "system", "question", "reference", "text")
     answers = (study.answers[row] for row in rows)
     return pd.DataFrame([{name: getattr(one, name) for name in columns} for one in answers])
 
 
-def contradicted(study: Study, labels: Given, *, metric: str = "", judge: str = "") -> str:
+def contradicted(
+    study: Study | str | Path, labels: Given, *, metric: str = "", judge: str = ""
+) -> str:
     """A sentence: how many items of `agreed` the expert contradicts, with an exact interval.
 
     >>> import judgebench as jb
@@ -673,7 +702,7 @@ def contradicted(study: Study, labels: Given, *, metric: str = "", judge: str = 
     _need("annotate")
     from judgebench.annotation.export import contradicted as counted
 
-    return counted(study, labels, metric, judge)
+    return counted(_opened_study(study), labels, metric, judge)
 
 
 def _need(wing: str) -> None:
@@ -684,10 +713,11 @@ def _need(wing: str) -> None:
         raise SetupError(f"this installation of judgebench lacks judgebench/{wing}")
 
 
-def _found(study: Study, wing: str, what: str) -> Shown:
+def _found(given: Study | str | Path, wing: str, what: str) -> Shown:
     from judgebench.runs.wing import analyses
 
     _need(wing)
+    study = _opened_study(given)
     if (found := analyses(study, wing).get(wing)) is None:
         raise SetupError(Problem(f"{study.name} holds no {what}"))
     return found
@@ -846,13 +876,13 @@ def _opened(new: Sequence[Given | Study]) -> list[Any]:
 
 
 def analyse(
-    study: Study,
+    study: Study | str | Path,
     rule: Rule | None = None,
     *,
     every: bool = False,
     show_progress: bool = False,
 ) -> dict[str, Shown]:
-    """Every analysis that the study has data for, by name.
+    """Every analysis that the study, or that in a run folder, has data for, by name.
 
     Pairs and triples of responses that nobody compared are measured only with `every`. Progress is
     shown on standard error.
@@ -867,6 +897,7 @@ def analyse(
     from judgebench.results.screen import Screen
     from judgebench.runs.wing import analyses
 
+    study = _opened_study(study)
     display = ProgressDisplay(Screen(sys.stderr)) if show_progress else nullcontext(SILENT)
     with display as progress:
         aligned = compare(study, progress)
@@ -890,16 +921,19 @@ def report(
     | Correlations
     | Consistency
     | Rates
-    | Watching,
+    | Watching
+    | str
+    | Path,
     folder: str | Path,
     rule: Rule | None = None,
     *,
     every: bool = False,
     figures: bool = False,
 ) -> Mapping[str, Path]:
-    """Write the report of a study, of decisions with the alignment that they rest on, or of an
-    alignment, a comparison, correlations, consistency or rates alone: report.html, results.csv,
-    tables.md and LaTeX tables, and of a study or decisions decisions.csv and verdicts.csv.
+    """Write the report of a study or a run folder, of decisions with the alignment that they rest
+    on, or of an alignment, a comparison, correlations, consistency or rates alone: report.html,
+    results.csv, tables.md and LaTeX tables, and of a study or decisions decisions.csv and
+    verdicts.csv.
 
     Of a study with `every` analysis, see `analyse`. With `figures` they are drawn in the page and
     as files, PNG and PDF in `plots/`.
@@ -913,8 +947,10 @@ def report(
     'report.html'
     """
     from judgebench.decisions.result import Decisions
+    from judgebench.results.shown import Shown
     from judgebench.results.write import write_in_place
 
+    study = study if isinstance(study, Shown) else _opened_study(study)
     if isinstance(study, Study):
         shown, asked = parts(analyse(study, rule, every=every)), study.n_judged
     elif isinstance(study, Decisions) and study.basis:

@@ -40,7 +40,7 @@ from judgebench.data.formats import (
     read_workbook,
 )
 from judgebench.data.spec import FileSpec, Format, columns_of, parts_named, parts_of
-from judgebench.errors import MissingExtra, SetupError
+from judgebench.errors import MissingExtra, Problem, SetupError
 from judgebench.features import contributed
 from judgebench.files import ReadRows, check_unpacked, is_named_pipe, open_bytes
 from judgebench.rubric import Rubric
@@ -139,11 +139,23 @@ def named_table(
     return as_table(file, raw if rows else iter(()), findings)
 
 
+def check_frame(given: Any, name: str) -> None:
+    """Raises SetupError for what is no DataFrame."""
+    if not hasattr(given, "columns"):
+        message = "give a table: a DataFrame or the path of a file"
+        message += "; pd.DataFrame(x) makes one of it" * isinstance(given, list | dict)
+        kind = type(given).__name__
+        article = "an" if kind[0] in "aeiou" else "a"
+        raise SetupError(Problem(message, "", None, name, f"{article} {kind}"))
+
+
 def frame_table(frame: Any, name: str, findings: Findings) -> DataTable | None:
     """The table in a pandas DataFrame, whose rows are counted as in a file: the header is row 1.
 
-    A missing value is a blank cell. Problems name the frame by `name`.
+    A missing value is a blank cell. Problems name the frame by `name`. Raises SetupError for what
+    is none.
     """
+    check_frame(frame, name)
     if any(name is not None for name in frame.index.names):
         frame = frame.reset_index()  # an index with a name is a column like any other
     values = frame.astype(object).where(frame.notna(), None)

@@ -45,7 +45,7 @@ from judgebench.data.guess import (
     stem,
     with_scores,
 )
-from judgebench.data.open_table import rubric_beside, table_in
+from judgebench.data.open_table import check_frame, rubric_beside, table_in
 from judgebench.data.recognise import probability_columns
 from judgebench.data.spec import DataSpec, Described, FileSpec, columns_of, read_label
 from judgebench.errors import Problem, SetupError, raise_any, some
@@ -92,13 +92,9 @@ class Table(NamedTuple):
 
 def table_of(given: Any, name: str) -> Table:
     """The table of a path or a DataFrame. Raises SetupError for anything else."""
-    if not isinstance(given, str | Path) and not hasattr(given, "columns"):
-        message = "give a table: a DataFrame or the path of a file"
-        kind = type(given).__name__
-        article = "an" if kind[0] in "aeiou" else "a"
-        raise SetupError(Problem(message, "", None, name, f"{article} {kind}"))
     if isinstance(given, str | Path):
         return Table(table_in(Path(given)))
+    check_frame(given, name)
     return Table(Path(name), given)
 
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 import judgebench as jb
@@ -63,6 +64,48 @@ def test_what_is_no_table_is_said_so() -> None:
     for function in (jb.align, jb.decide):
         with pytest.raises(SetupError, match="give a table: a DataFrame or the path of a file"):
             function(3)  # type: ignore[operator]
+
+
+def test_a_run_folder_is_taken_wherever_a_study_is(here: Path, tmp_path: Path) -> None:
+    study = jb.open_run("runs/small")
+    for function in (jb.align, jb.decide, jb.estimate):
+        assert function("runs/small").results.rows == function(study).results.rows  # type: ignore[operator]
+    named = jb.align(here / "runs" / "small", truth="majority")
+    assert named.results.rows == jb.align(jb.open_run("runs/small", truth="majority")).results.rows
+    assert list(jb.analyse("runs/small")) == list(jb.analyse(study))
+    assert (
+        jb.report("runs/small", tmp_path / "out").keys()
+        == jb.report(study, tmp_path / "all").keys()
+    )
+    with pytest.raises(SetupError, match="a study holds its verdicts already"):
+        jb.decide("runs/small", "verdicts.csv")
+    for held in (study, "runs/small"):
+        with pytest.raises(SetupError, match=r"holds a study already: give it to jb\.decide"):
+            jb.study(held)  # type: ignore[arg-type]
+
+
+def test_what_is_no_study_is_said_so_in_one_line(here: Path) -> None:
+    decided = jb.decide("runs/small")
+    for call, found in (
+        (lambda: jb.report("labels.csv", "out"), "labels.csv"),
+        (lambda: jb.compare(decided, decided), "Decisions"),
+        (lambda: jb.prefer(pd.read_csv("labels.csv")), "DataFrame"),
+    ):
+        with pytest.raises(SetupError, match="give a study or a run folder") as told:
+            call()  # type: ignore[no-untyped-call]
+        assert str(told.value).endswith(f"found {found}")
+        assert "\n" not in str(told.value)
+    for looks in (0.5, "0.5", ["half"]):
+        with pytest.raises(SetupError, match=r"looks: give a list, .* \[0.33, 0.67\]"):
+            jb.decide("runs/small", looks=looks)  # type: ignore[arg-type]
+
+
+def test_rows_that_are_no_table_are_said_to_make_one() -> None:
+    rubric = jb.Rubric.from_labels({"tone": ["Friendly", "Rude"]})
+    for given in ([{"item_id": "a", "tone": "Rude"}], {"item_id": ["a"], "tone": ["Rude"]}):
+        for known in (None, rubric):
+            with pytest.raises(SetupError, match=r"pd\.DataFrame\(x\) makes one of it"):
+                jb.study(given, rubric=known)  # type: ignore[arg-type]
 
 
 def test_a_run_folder_that_is_not_there_is_told_so(tmp_path: Path) -> None:
