@@ -60,8 +60,13 @@ def listed(parts: Sequence[str]) -> str:
 
 
 def percent(share: float | None) -> str:
-    """`84 %`; a dash where there is none."""
-    return "–" if share is None else f"{100 * share:.0f} %"
+    """`84 %`, rounded as `0.84` is, so that a table and a sentence agree; a dash where there is
+    none.
+
+    >>> percent(0.885), f"{0.885:.2f}"
+    ('89 %', '0.89')
+    """
+    return "–" if share is None else f"{100 * float(f'{share:.2f}'):.0f} %"
 
 
 def wrapped(text: str, width: int) -> str:

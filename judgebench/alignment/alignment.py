@@ -117,7 +117,7 @@ class Alignment(Shown):
         """Judges by statistics, as a paper shows them: of each metric the annotators, every judge
         and of each statistic the best baseline. Failures count as wrong, undefined numbers are NaN;
         a statistic that is undefined for all, such as severe recall of labels without an order, has
-        no column.
+        no column. Without a judge: metrics by statistics of agreement among the annotators.
 
         >>> import judgebench as jb
         >>> table = jb.align(jb.open_run("runs/small")).table()
@@ -128,6 +128,15 @@ class Alignment(Shown):
         """
         import pandas as pd
 
+        if not self.real_judges:
+            among = self.results.select("agreement", who="all")
+            titles = {metric.id: metric.title for metric in self.rubric.metrics}
+            cells: dict[str, dict[str, float | None]] = {title: {} for title in titles.values()}
+            for row in among:
+                if row.metric in titles:
+                    cells[titles[row.metric]][row.statistic] = row.estimate.value
+            found = pd.DataFrame.from_dict(cells, "index", dtype=float).rename_axis("metric")
+            return found.dropna(axis=1, how="all")
         keys = [key for key in STATISTICS if self.results.select("score", key)]
         lines: dict[tuple[str, str], list[float | None]] = {}
         for metric in self.rubric.metrics:

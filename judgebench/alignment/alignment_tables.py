@@ -147,7 +147,7 @@ def paper_table(a: Alignment) -> Table:
     found = [r for j in a.real_judges for r in a.results.select("score", judge=j.name)]
     defined = {row.statistic for row in found if row.estimate.value is not None}
     shown = [d for d in present(a) if "paper" in d.shown and d.key in defined]
-    who: list[tuple[str, Keys]] = [("Annotators", {"summary": CEILING})]
+    who: list[tuple[str, Keys]] = [("One annotator", {"summary": CEILING})]
     counted_in: Keys = {"failures": "worst"}
     who += [(judge.name, {"judge": judge.name, **counted_in}) for judge in a.real_judges]
     who.append(("Best baseline", {"summary": "Best baseline"}))
@@ -162,7 +162,7 @@ def paper_table(a: Alignment) -> Table:
 
     notes = (
         *a.compared[:1],
-        "Annotators: each label against the label of the others, ties left out; their n counts "
+        "One annotator: each label against the label of the others, ties left out; n counts "
         "labels, all others items. Best baseline: of each statistic the best value of a baseline "
         "that reads no answer.",
         _failures_in(a),

@@ -359,7 +359,7 @@ def _collapse(metric: Metric, judged: IntArray, truth: IntArray) -> str:
 
 def constant_note(study: Study) -> Iterator[str]:
     """Name the label that the constant control gives, and that choosing it here favours it."""
-    if any(judge.is_majority for judge in study.judges):
+    if study.real_judges and any(judge.is_majority for judge in study.judges):
         found = [(study.humans[m.id].most_common, m) for m in study.rubric.metrics]
         if said := [f"{m.label_texts[label]!r} on {m.title}" for label, m in found if label >= 0]:
             yield (

@@ -92,24 +92,7 @@ def more_data(
     least, most = 0, clusters * (rule.plan.most - 1)
     share, towards = _simulate(counts, rule, conditions, most, seed)
     if share < rule.plan.chance:
-        people = " or the agreement of the annotators"
-        if counts.annotator_pairs.sum() == counts.pairs.sum():  # they agree on everything
-            people = ""
-        reach = "just under" if percent(share) == percent(rule.plan.chance) else "only"
-        reason = (
-            f"improve the judge{people}: labels alone may not settle it, because even with "
-            f"{rule.plan.most} times as much data {reach} {percent(share)} of simulated studies "
-            "reach a decision"
-        )
-        if answers < _FEW:
-            reason = (
-                f"label more and decide again: from {counted(answers, 'answer')}, nobody can say "
-                "how many it takes"
-            )
-        unclear = [c for c in conditions if c.state is State.UNCLEAR]
-        if unclear and all(KINDS[c.key].is_count for c in unclear):  # all else is met
-            required = max(c.bound for c in unclear)
-            reason = f"label more until {required:,.0f} answers are severe"
+        reason = _unsettled(counts, rule, conditions, share)
         return replace(now, clear=share, towards=towards, reason=reason)
     now = replace(now, clear=share, towards=towards)
     while most - least > max(1, clusters // 20):
@@ -129,6 +112,29 @@ def more_data(
         now, items=items, labels=labels, severe=severe if counts.has_severity else None,
         questions=int(np.ceil(factor * questions)), spent=spent, by_two=by[0], by_three=by[1],
     )  # fmt: skip
+
+
+def _unsettled(
+    counts: StudyCounts, rule: DecisionRule, conditions: Sequence[Condition], share: float
+) -> str:
+    """Say what to do where even the most data that is simulated leaves too many studies open."""
+    answers = counts.total_asked
+    unclear = [c for c in conditions if c.state is State.UNCLEAR]
+    if unclear and all(KINDS[c.key].is_count for c in unclear):  # all else is met
+        return f"label more until {max(c.bound for c in unclear):,.0f} answers are severe"
+    if answers < _FEW:
+        said = counted(answers, "answer")
+        return f"label more and decide again: from {said}, nobody can say how many it takes"
+    reach = "just under" if percent(share) == percent(rule.plan.chance) else "only"
+    studies = (
+        f"with {rule.plan.most} times as much data {reach} {percent(share)} of simulated studies "
+        "reach a decision"
+    )
+    if share > 0.5:
+        return f"label many more, or improve the judge: {studies}"
+    agree = counts.annotator_pairs.sum() == counts.pairs.sum()  # on everything
+    people = "" if agree else " or the agreement of the annotators"
+    return f"improve the judge{people}: labels alone may not settle it, because even {studies}"
 
 
 def third_annotator(

@@ -135,11 +135,13 @@ class Standing:
 
 
 def margin_words(standings: Sequence[Standing]) -> str:
-    """`within 5 points of the annotators`, of the margins that standings have; empty without."""
+    """`within 5 points of the annotators`, of the margins that standings have, and when one has
+    none; empty without."""
     if not (points := sorted({round(100 * one.margin) for one in standings} - {0})):
         return ""
     least = f"{points[0]} to " if len(points) > 1 else ""
-    return f"within {least}{counted(points[-1], 'point')} of the annotators"
+    some = "" if all(one.margin for one in standings) else ", where that decided"
+    return f"within {least}{counted(points[-1], 'point')} of the annotators{some}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,6 +75,19 @@ def test_without_a_judge_the_agreement_of_the_annotators_stands_first() -> None:
     assert "decide" not in jb.analyse(jb.study(LABELS, rubric=TONE))
 
 
+def test_the_table_of_labels_alone_is_agreement_and_no_baseline_is_spoken_of() -> None:
+    found = jb.align(LABELS, columns={"order": "Friendly < Curt < Rude"})
+    table = found.table()
+    agreement = found.results.select("agreement", who="all", metric=found.rubric.metrics[0].id)
+    assert table.index.to_list() == [found.rubric.metrics[0].title]
+    values = {row.statistic: row.estimate.value for row in agreement}
+    assert table.iloc[0].to_dict() == pytest.approx(
+        {statistic: value for statistic, value in values.items() if value is not None}
+    )
+    assert {"observed", "alpha"} <= {*table.columns}
+    assert not any("baseline" in note for note in found.notes)
+
+
 def test_a_report_of_decisions_holds_the_tables_of_a_paper(tmp_path: Path) -> None:
     for order, recall in (("none", False), ("Friendly < Curt < Rude", True)):
         decisions = jb.decide(LABELS, JUDGED, columns={"order": order})
