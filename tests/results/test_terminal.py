@@ -63,7 +63,7 @@ def test_a_cell_with_a_look_is_coloured_and_says_the_same_in_words() -> None:
 
 def test_findings_print_a_short_summary(realistic: Alignment) -> None:
     text = str(realistic)
-    assert "Accuracy against the human labels" in text
+    assert "Judges and annotators against the reference labels" in text
     assert "! The judge smollm2-135m is a tiny model" in text
     assert len(text) < len(printed(realistic.part, width=100))
 
