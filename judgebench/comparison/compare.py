@@ -31,13 +31,20 @@ from judgebench.comparison.differences import (
     unpaired_lines,
 )
 from judgebench.comparison.result import Changed, Comparison, Flips, PairSummary
-from judgebench.errors import Problem, SetupError
+from judgebench.errors import Problem, SetupError, some
 from judgebench.records import Estimate
 from judgebench.results.rows import Results, Row
 from judgebench.runs.wing import analyses
 from judgebench.studies.study import Study
 from judgebench.words import counted
 
+# In a head: what a judge is, and not how fast it was asked.
+_OF_JUDGES = ("backend", "prompt", "decoding", "rubric")
+_TEXTS = {
+    "prompt.hash": "the text of the prompt", "rubric.hash": "the text of the rubric",
+    "backend.sha256": "the file of the model",
+}  # fmt: skip
+_MOST_SETTINGS = 6
 RIGHT = ("A", "B", "neither", "unknown")
 
 
@@ -149,7 +156,25 @@ def _which(a: Study, b: Study, n: int, pairs: Sequence[Pair]) -> Iterator[str]:
     for place, (side, study) in enumerate(zip(SIDES, (a, b), strict=True)):
         names = ", ".join(pair[place].name for pair in pairs)
         yield f"{side}: {names} in {_run(study)}."
+    changed = {pair[1].name: some(said, _MOST_SETTINGS) for pair in pairs if (said := _said(pair))}
+    if changed:
+        whose = (f"{name}: {said}" if len(pairs) > 1 else said for name, said in changed.items())
+        yield f"Settings that differ: {'; '.join(whose)}."
     yield f"{counted(n, 'answer')} with the same question and text in both; B − A on these answers."
+
+
+def _said(pair: Pair) -> list[str]:
+    """`model gpt-4 → gpt-5` for each setting that may change what a judge says, texts by name
+    alone."""
+    found = []
+    for key, *values in _settings(pair):
+        root, _, last = key.partition(".")
+        if key in _TEXTS:
+            found.append(_TEXTS[key])
+        elif root in _OF_JUDGES:
+            a, b = (value if value not in ("", "None") else "none" for value in values)
+            found.append(f"{root if last in ('', 'name') else last} {a} → {b}")
+    return found
 
 
 def _of_either(a: Sequence[str], b: Sequence[str]) -> Iterator[str]:

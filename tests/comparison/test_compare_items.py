@@ -3,18 +3,22 @@ the others."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 from align_case import metric, verdicts
 from compare_case import HUMANS, TRUE, compared, side, with_answers
+from page_reader import Page
 
 import judgebench as jb
 from judgebench.comparison.differences import matched
 from judgebench.comparison.result import Changed, Comparison
 from judgebench.errors import SetupError
 from judgebench.records import Answer
+from judgebench.results.html import to_html
 
 A = "aabbbcabba" * 6
 B = "aaabbcacca" * 6
@@ -260,12 +264,40 @@ def test_a_part_of_a_study_keeps_its_truth_and_its_labels() -> None:
     assert matched(study, part)[0][0].tolist() == [5, 3, 20]
 
 
+def set_up(a: Mapping[str, Any], b: Mapping[str, Any]) -> Comparison:
+    """The comparison of judges that are described so."""
+    studies = side({"j": A}), side({"j": B})
+    judged = (
+        replace(study, judges=(replace(study.judges[0], about=about),))
+        for study, about in zip(studies, (a, b), strict=True)
+    )
+    return jb.compare(*judged)
+
+
 def test_what_differs_in_the_set_up_is_listed() -> None:
-    a, b = side({"j": A}), side({"j": B})
     about = {"backend": {"model": "m", "name": "x"}, "prompt": "v1"}
-    judges = [replace(s.judges[0], about={**about, "prompt": v}) for s, v in ((a, "v1"), (b, "v2"))]
-    found = jb.compare(*(replace(s, judges=(j,)) for s, j in zip((a, b), judges, strict=True)))
+    found = set_up(about, {**about, "prompt": "v2"})
     assert found.pairs[0].settings == (("prompt", "v1", "v2"),)
+    assert "Settings that differ: prompt v1 → v2." in found.compared
+
+
+def test_the_head_says_what_differs_in_the_judge_and_not_how_it_was_asked() -> None:
+    a = {
+        "backend": {"model": "tiny-v1"}, "prompt": {"name": "score", "hash": "0a"},
+        "decoding": {"temperature": 0.0, "seed": None}, "runtime": {"threads": 1},
+    }  # fmt: skip
+    b = {
+        "backend": {"model": "tiny-v2"}, "prompt": {"name": "score", "hash": "0b"},
+        "decoding": {"temperature": 0.7, "seed": 3}, "runtime": {"threads": 2},
+    }  # fmt: skip
+    found = set_up(a, b)
+    line = (
+        "Settings that differ: model tiny-v1 → tiny-v2, the text of the prompt, "
+        "temperature 0.0 → 0.7, seed none → 3."
+    )
+    assert line in " ".join(str(found).split())
+    assert line in Page(to_html(found.parts, found.name)).words
+    assert "Settings that differ" not in str(set_up(a, {**a, "runtime": {"threads": 2}}))
 
 
 def test_verdicts_of_unlike_judges_are_those_of_the_named_ones() -> None:
