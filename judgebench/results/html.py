@@ -40,7 +40,7 @@ from judgebench.results.part import (
 )
 from judgebench.results.strip import key_mark, lane_strip, limits_of, standing_strip
 from judgebench.results.tables import Cell, Table, anchor, footnotes
-from judgebench.words import listed, printable, subject
+from judgebench.words import counted, listed, printable, subject
 
 _HERE = Path(__file__).parent
 _QUESTIONS: Mapping[Asks, str] = {
@@ -90,15 +90,33 @@ def to_html(parts: Sequence[Part], name: str, images: Sequence[bytes] = ()) -> s
 
 
 def fragment(part: Part) -> str:
-    """The first thing that a part shows on a screen, and its caveats, as a piece of a page; for
-    notebooks."""
+    """The first thing that a part shows on a screen, its urgent caveats, and folded all others and
+    how tables were read, as a piece of a page; for notebooks."""
     plain: Any = _environment().get_template("tables.html.jinja").module
-    noted = Block(text=tuple(caveats([part])))
+    pressing = urgent([part])
+    shown = (
+        *sorted(one_screen([part]), key=lambda block: not block.standings),
+        Block(text=tuple(pressing)),
+    )
     return "".join(
         "".join(plain.plain(table) for table in (*_outcomes(block), *block.tables))
-        + "".join(Markup("<p>{}</p>").format(printable(said)) for said in block.text)
-        for block in (*sorted(one_screen([part]), key=lambda block: not block.standings), noted)
-    )
+        + _paragraphs(block.text)
+        for block in shown
+    ) + _folded([note for note in caveats([part]) if note not in pressing])
+
+
+def _paragraphs(text: Iterable[str]) -> str:
+    return "".join(Markup("<p>{}</p>").format(printable(said)) for said in text)
+
+
+def _folded(notes: Sequence[str]) -> str:
+    """Caveats, and then how tables were read, to be opened; empty where there is neither."""
+    read = [note for note in notes if note.startswith(UNDERSTOOD)]
+    n = len(notes) - len(read)
+    heading = [*[counted(n, "caveat")][:n], *["how the tables were read"][: len(read)]]
+    summary = ", ".join(heading)
+    inside = _paragraphs(sorted(notes, key=lambda note: note in read))
+    return f"<details><summary>{summary}</summary>{inside}</details>" if notes else ""
 
 
 def _outcomes(block: Block) -> Iterator[Table]:

@@ -164,6 +164,22 @@ def test_a_notebook_shows_outcomes_first_with_prose_to_the_left() -> None:
     assert "</span> <small>[0.400, 0.600]" in noted
 
 
+def test_a_notebook_folds_all_caveats_but_urgent_ones_and_how_tables_were_read() -> None:
+    read = (f"{UNDERSTOOD}a.csv: two annotators.", f"{UNDERSTOOD}b.csv: one judge.")
+    notes = (*read, "Few answers.", "No stress test.", "Not blind.")
+    part = replace(make_part(), notes=notes, urgent=("Not blind.",))
+    before, _, inside = fragment(part).rpartition("<details><summary>")
+    assert "<p>Not blind.</p>" in before
+    assert inside == (
+        "2 caveats, how the tables were read</summary><p>Few answers.</p><p>No stress test.</p>"
+        + "".join(f"<p>{line}</p>" for line in read)
+        + "</details>"
+    )
+    assert fragment(replace(part, notes=read)).count("<summary>how the tables were read<") == 1
+    assert "<summary>1 caveat<" in fragment(replace(part, notes=notes[2:3]))
+    assert fragment(replace(part, notes=())).endswith("<p>Not blind.</p>")
+
+
 def test_all_but_what_the_page_is_about_is_folded_under_the_question_that_it_answers() -> None:
     part = make_part()
     asked = replace(part, blocks=tuple(replace(b, asks="wrong") for b in part.blocks if not b.lead))
