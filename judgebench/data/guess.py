@@ -230,7 +230,8 @@ class Guess:
     their names are in a column or nowhere, to the column of each metric. `unused` says of a column
     why it is not read, and `judges` maps who is named like a model to the column of its verdicts on
     each metric. Items are known by the cells of the columns `key` together;
-    without any, each row is one. `strays` are the cells, by metric, that are no label.
+    without any, each row is one. `strays` are the cells, by metric, that are no label; `of_judges`
+    the labels that judges alone gave.
     """
 
     source: FileSpec
@@ -245,6 +246,7 @@ class Guess:
     judges: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     strays: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     pair: tuple[str, ...] = ()
+    of_judges: Mapping[str, Collection[str]] = field(default_factory=dict)
 
     @property
     def path(self) -> Path:

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
 from shlex import quote
 from typing import Any, NamedTuple
 
-from judgebench.data.findings import nearest
+from judgebench.data.findings import NEAR_AMONG, nearest
 from judgebench.data.guess import (
     CROWD,
     JUDGES,
@@ -62,8 +62,11 @@ _MOST_SAID = 8  # columns that are not read
 _ITEM = ("question", "text", "system", "reference", "group")
 _OF_A_STUDY = ("made_blind", "study", "spans")  # beside the labels that `annotate` exports
 _REASONS = ("rationale", "explanation", "reasoning", "reason", "justification")
+_MANY, _PART = 5, 0.05  # ids of either table, from which on they may be written differently
 _SHARED = 0.2  # of the ids of one table are those of another
 _LABEL = re.compile(r"[^\s.,;!?]+(?: [^\s.,;!?]+){0,3}")  # and no sentence
+_WORD = re.compile(r"[^\W_]+")
+_GRADE = re.compile(r"[ivx]+|(.)\1*")
 _TIES = ("tie", "both", "equal", "draw", "neither", "same", "none", "0")
 
 
@@ -284,7 +287,7 @@ def understand(
             f"what two responses answer is known by {some(found.by)}, and is grouped no further"
         )
         raise SetupError(Problem(message, str(labels.path), None, "question", some(hints.question)))
-    found = _with_labels_of_judges(found, [look for _, look in looks])
+    found = _with_labels_of_judges(found, [look for _, look in looks], hints.order)
     metrics = _renamed(found, looks)
     rubric, ids, spellings = _rubric(stem_of(labels.path), metrics, found, hints.order, looks)
     if labels.frame is None and (asked := rubric_beside(labels.path)):
@@ -329,7 +332,7 @@ def _notices(known: Understood, looks: Sequence[tuple[Table, Look]], hints: Hint
         yield f"no judge labelled {some(m.title for m in alone)}: nothing is decided there"
     yield from _not_read(_unread_of_labels(found))
     for table, look in others:
-        yield from _without_labels(table, look, found, hints)
+        yield from _without_labels(table, look, found, hints, labels.name)
         read = [one for one in judges if one.table is table]
         yield from _not_read(_unread(look, read, found), f"{table.name}: ")
     for name in hints.judge:
@@ -384,9 +387,10 @@ def sorted_tables(
 
 def _kind(table: Table, look: Look, labels: Sequence[Sequence[str]], hints: Hints) -> str:
     who = look.roles.get("annotator", "")
+    models = [is_like_a_program(name) for name in look.different(who)] if who else []
     if (
         is_like_a_program(table.stem)
-        or (plain_name(who) in JUDGES and any(map(is_like_a_program, look.different(who))))
+        or (models and (any if plain_name(who) in JUDGES else all)(models))
         or look.roles.get("text") in hints.judge
     ):
         return "verdicts"
@@ -507,9 +511,11 @@ def _renamed(found: Guess, looks: Sequence[tuple[Table, Look]]) -> dict[str, str
     return titles
 
 
-def _with_labels_of_judges(found: Guess, looks: Sequence[Look]) -> Guess:
-    """The metrics with what judges alone gave as labels, in columns that hold few values."""
+def _with_labels_of_judges(found: Guess, looks: Sequence[Look], orders: Sequence[str]) -> Guess:
+    """The metrics with what judges alone gave as labels, in columns that hold few values: no slips,
+    unless an order names them."""
     metrics = dict(found.metrics)
+    named = [part for order in orders for part in re.split("[<:]", order)]
     long = [look.roles["label"] if "metric" in look.roles else "" for look in looks]
     columns = [
         about
@@ -521,7 +527,7 @@ def _with_labels_of_judges(found: Guess, looks: Sequence[Look]) -> Guess:
     for about in () if found.pair else columns:
         for metric, labels in metrics.items():
             if not about.why_no_labels and _fits(about.often, labels):
-                spelt = {*map(plain_label, (*labels, *read_as(about.often, labels)))}
+                spelt = {*map(plain_label, (*labels, *_meant(about.often, labels, named)))}
                 more = [
                     text
                     for text in about.labels()
@@ -530,7 +536,8 @@ def _with_labels_of_judges(found: Guess, looks: Sequence[Look]) -> Guess:
                     and _LABEL.fullmatch(text)
                 ]
                 metrics[metric] = ordered((*labels, *more))
-    return replace(found, metrics=metrics)
+    alone = {m: {*labels} - {*found.metrics[m]} for m, labels in metrics.items()}
+    return replace(found, metrics=metrics, of_judges=alone)
 
 
 def _says_nothing(column: str) -> bool:
@@ -590,7 +597,7 @@ def _rubric(
     cells = {} if found.pair else found.look.columns
     of_judges = (pair for own in found.judges.values() for pair in own.items())
     for metric, column in of_judges if cells else ():
-        if other := read_as(cells[column].often, found.metrics[metric]):
+        if other := _meant(cells[column].often, found.metrics[metric]):
             spellings[ids[metric]] = {**spellings.get(ids[metric], {}), **other}
     metrics, problems = [], []
     for metric, labels in (found.metrics or EXAMPLE).items():
@@ -692,19 +699,41 @@ def _used_by_people(found: Guess, metric: str) -> Counter[str]:
 
 def _slips(uses: Mapping[str, int], labels: Sequence[str]) -> dict[str, str]:
     """The rare labels that have the letters of a common one, but for one of them and for signs, by
-    that label. What one begins with is no slip: unsafe, amoral; nor is another end: grade a."""
-    typos = {}
-    for text in labels:
-        n, own = uses[plain_label(text)], _bare(text)
-        for other in labels if n and own.isalpha() and own[3:] else ():
-            letters, meant = Counter(own), _bare(other)
-            letters.subtract(meant)
-            apart = sum(map(abs, letters.values()))
-            swapped = apart == 2 and len(own) == len(meant) and own[-1] == meant[-1]
-            alike = (apart < 2 or swapped) and (own == meant or own[0] == meant[:1])
-            if alike and uses[plain_label(other)] >= _COMMON * n:
-                typos[text] = other
-    return typos
+    that label. What one begins with is no slip: unsafe, amoral; nor is another end or grade: grade
+    a, grade II, AA."""
+    return {
+        text: other
+        for text in labels
+        for other in (labels if uses[plain_label(text)] else ())
+        if uses[plain_label(other)] >= _COMMON * uses[plain_label(text)]
+        and _is_misspelt(text, other)
+    }
+
+
+def _is_misspelt(text: str, label: str) -> bool:
+    own, meant = _bare(text), _bare(label)
+    letters = Counter(own)
+    letters.subtract(meant)
+    apart = sum(map(abs, letters.values()))
+    another = apart == 2 and len(own) == len(meant) > 3 and own[-1] == meant[-1]
+    words = {*_WORD.findall(text.casefold())} ^ {*_WORD.findall(label.casefold())}
+    alike = (apart < 2 or another) and own[:1] == meant[:1]
+    return own.isalpha() and len(own) > 2 and alike and not any(map(_GRADE.fullmatch, words))
+
+
+def _meant(
+    texts: Iterable[str], labels: Sequence[str], but: Collection[str] = ()
+) -> dict[str, str]:
+    """The label that each text of a judge means, of those that are none: also one that is misspelt,
+    `but` for those that somebody names as labels."""
+    known = {*map(plain_label, (*labels, *but))}
+    near = {
+        text: [label for label in labels if _is_misspelt(text, label)]
+        for text in texts
+        if plain_label(text) not in known
+    }
+    slips = {text: fits[0] for text, fits in near.items() if len(fits) == 1}
+    return {**slips, **read_as(near, labels)}
 
 
 def _corrected(order: Sequence[str], labels: Sequence[str], typos: Mapping[str, str]) -> list[str]:
@@ -884,11 +913,13 @@ def _judges(
     labels' table with these `roles` say. Raises SetupError with every problem."""
     problems: list[Problem] = []
     heads = Counter(column for _, look in looks for column in look.columns)
+    rater = found.roles.get("annotator", "")
+    people = {*found.columns, *(found.look.different(rater) if looks and rater else ())}
     for table, look in looks:
         try:
             columns, pair = same_item(look, found, hints), found.pair
             item = _item_in(look, columns, found)
-            who = _who_judged(look, (*columns, *pair), hints)
+            who = _who_judged(look, (*columns, *pair), hints, people)
             shared = (c for c in look.columns if c in found.look.columns and c != who)
             alike = [c for c in shared if look.shared(c, found.look, c) > 0]
             same = {r: c for r, c in roles.items() if c in alike}
@@ -953,9 +984,10 @@ def _with(look: Look, theirs: Look, columns: Sequence[str], key: Sequence[str]) 
     return replace(look, columns={**look.columns, **same})
 
 
-def _who_judged(look: Look, item: Sequence[str], hints: Hints) -> str:
-    """The column that says whose verdict a row is; empty where each item has one. Raises SetupError
-    where several rows, and no copies of one, are about an item and no column says it."""
+def _who_judged(look: Look, item: Sequence[str], hints: Hints, people: Set[str]) -> str:
+    """The column that says whose verdict a row is, none of `people`; empty where each item has one.
+    Raises SetupError where several rows, and no copies of one, are about an item and no column
+    says it."""
     plain = {plain_name(column): column for column in look.columns}
     metric = [look.roles["metric"]] if {"metric", "label"} <= look.roles.keys() else []
     named = names_of_judges(look)
@@ -968,11 +1000,14 @@ def _who_judged(look: Look, item: Sequence[str], hints: Hints) -> str:
     free = [c for c in look.usable if c not in aside and look.tells_apart((*aside, c))]
     models = [c for c in free if all(map(is_like_a_program, look.columns[c].often))]
     usual = [plain[n] for n in NAMES["system"] if plain.get(n) in free]
-    if models or usual:
-        return (models or usual)[0]
+    raters = [plain[n] for n in NAMES["annotator"] if plain.get(n) in free]
+    others = [c for c in raters if not people & {*look.columns[c].often}]
+    if likely := [*(c for c in hints.judge if c in free), *models, *usual, *others]:
+        return likely[0]
     message = f"several rows are about the same item ({look.repeated(aside)}), "
     message += "and no column says whose verdicts they are"
-    raise SetupError(Problem(message, look.source.path, None, "judge", some(look.columns)))
+    allowed = "a column of the judges' names: name it: --judge COLUMN"
+    raise SetupError(Problem(message, look.source.path, None, "judge", some(look.columns), allowed))
 
 
 def _verdicts_of(
@@ -1026,7 +1061,7 @@ def _verdicts_of(
     def read(metrics: dict[str, str]) -> dict[str, Any]:
         held = {m: [*free[metrics[m.id]].often] for m in rubric.metrics if m.id in metrics}
         read_so = {
-            m.id: _sides(texts, found.pair) if found.pair else read_as(texts, m.label_texts)
+            m.id: _sides(texts, found.pair) if found.pair else _meant(texts, m.label_texts)
             for m, texts in held.items()
         }
         spelt = {metric: of for metric, of in read_so.items() if of}
@@ -1139,9 +1174,16 @@ def _in_words(
         people += " (and adjudicated labels)" * (ADJUDICATED in named)
     else:
         people = "one annotator (no column says who labelled)"
+    alone = {ids[name]: texts for name, texts in found.of_judges.items()}
+
+    def labels_of(m: Metric) -> str:
+        if m.kind == "ordinal":
+            return " < ".join(m.label_texts)
+        return ", ".join(text for text in m.label_texts if text not in alone.get(m.id, ()))
+
     metrics = "; ".join(
         f"metric {m.title} with ".replace("metric Label with ", "")
-        + f"labels {(' < ' if m.kind == 'ordinal' else ', ').join(m.label_texts)}"
+        + f"labels {labels_of(m)}"
         + ", of which a cell may hold several" * m.several
         for m in rubric.metrics
     )
@@ -1166,6 +1208,7 @@ def _in_words(
         read = ", ".join(judge.read)
         where = f"{some(judge.names)} in {'columns' if ', ' in read else 'column'} {read}"
         where += f" ({judge.replies})" * bool(judge.replies)
+        where += "".join(f" (read {slip})" for slip in _slips_of(judge))
         if why := judge.spec.get("rationale"):
             where += f", with its reasons in column {why}"
         by_table.setdefault(judge.table.name, {})[where] = len(judge.names)
@@ -1174,7 +1217,8 @@ def _in_words(
         line = f"{table}: judge{several} {'; '.join(said)}"
         yield line.replace(": judge judge in", ": one judge in")
     sides = [own for judge in judges for own in judge.spec.get("spellings", {}).values()]
-    meant = dict(pair for own in sides for pair in own.items() if pair[1] not in (None, pair[0]))
+    pairs = [pair for own in sides for pair in own.items() if pair[1] not in (None, pair[0])]
+    meant = {text: label for text, label in pairs if not _is_slip_of(text, label)}
     read_so = [f"{text!r} as {label}" for text, label in meant.items()]
     if read_so := [*read_so, *_in_other_case(found, judges, ids)]:
         yield f"read {some(read_so)}"
@@ -1209,16 +1253,47 @@ def _in_words(
         )
 
 
-def _without_labels(table: Table, look: Look, found: Guess, hints: Hints) -> Iterator[str]:
-    """The items of a table of verdicts that nobody labelled, by their one column."""
+def _is_slip_of(text: str, label: str) -> bool:
+    return _bare(text) != _bare(label) and _is_misspelt(text, label)
+
+
+def _slips_of(judge: JudgeTable) -> Iterator[str]:
+    """The misspelt labels of a judge, and how often each is read as another."""
+    for metric, spelt in judge.spec.get("spellings", {}).items():
+        often = judge.look.columns[judge.spec["metrics"][metric]].often
+        for text in (t for t, label in spelt.items() if often[t] and _is_slip_of(t, label or "")):
+            yield f"{text!r} as {spelt[text]}, {counted(often[text], 'time')}"
+
+
+def _without_labels(
+    table: Table, look: Look, found: Guess, hints: Hints, people: str
+) -> Iterator[str]:
+    """The items of a table of verdicts that nobody labelled, by their one column; or that its ids
+    and those of the table of `people` may be written differently."""
     columns = same_item(look, found, hints)
     if found.pair or len(columns) > 1:
         return
     if look.shared(columns[0], found.look, found.by[0]) < 1:  # else nothing need be read again
-        known = {*found.look.different(found.by[0])}
-        if more := [item for item in look.different(columns[0]) if item not in known]:
-            which = f": {some(more)}" * (len(more) < 6)
+        theirs, own = found.look.different(found.by[0]), look.different(columns[0])
+        more, lacking = _but(own, theirs), _but(theirs, own)
+        which = f": {some(more)}" * (len(more) < 6)
+        if all(
+            len(odd) >= max(_MANY, _PART * len(ids))
+            for odd, ids in ((more, own), (lacking, theirs))
+        ):
+            like = get_close_matches(more[0], lacking[:NEAR_AMONG], n=1) or lacking
+            yield (
+                f"{len(more):,} ids of {table.name} are not in {people} (such as {more[0]!r}), and "
+                f"{len(lacking):,} of {people} not in {table.name} (such as {like[0]!r}): are they "
+                "written differently?"
+            )
+        elif more:
             yield f"{table.name}: {counted(len(more), 'item')} that nobody labelled{which}"
+
+
+def _but(ids: Iterable[str], known: Iterable[str]) -> list[str]:
+    there = {*known}
+    return [one for one in ids if one not in there]
 
 
 def _not_read(why: Mapping[str, str], table: str = "") -> Iterator[str]:
@@ -1269,17 +1344,11 @@ def _one_sided(
             for judge in judges
             if metric.id in (columns := judge.spec.get("metrics", {}))
         }
-        total = sum(said.values(), people)
-        often = {  # what no person ever gives may be a slip, however often a judge does
-            plain_label(t): n if people[t] else min(n, 1) for t, n in total.items()
-        }
-        slips = _slips(Counter(often), metric.label_texts)
         for text in metric.label_texts if people else ():
-            near = f"; did you mean {slips[text]!r}?" if text in slips else ""
             by = [f"{who} {counted(n[text], 'time')}" for who, n in said.items() if n[text]]
             without = [who for who, n in said.items() if n and not n[text]]
             if by and not people[text]:
-                yield f"{text!r} (given by {listed(by)}, never by people{near})"
+                yield f"{text!r} (given by {listed(by)}, never by people)"
             elif people[text] and without:
                 times = counted(people[text], "time")
                 yield f"{text!r} (given {times} by people, never by {listed(without)})"

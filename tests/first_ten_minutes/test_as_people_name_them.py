@@ -176,16 +176,19 @@ def test_a_decimal_comma_is_a_point(
     assert not any("one side never gives" in note for note in found.notes)
 
 
-def test_a_slip_of_the_judge_is_named_with_its_own_table(tmp_path: Path) -> None:
-    tables = [wide(tmp_path), verdicts(tmp_path, q8="unsave", q11="unsave")]
-    said = "'unsave' (given by judged 2 times, never by people; did you mean 'Unsafe'?)"
+def test_a_label_of_the_judge_alone_is_named_with_its_own_table(tmp_path: Path) -> None:
+    tables = [wide(tmp_path), verdicts(tmp_path, q8="unsaved", q11="unsaved")]
+    said = "'unsaved' (given by judged 2 times, never by people)"
     assert any(said in line for line in read(tables).lines)
     with pytest.raises(SetupError) as error:
         read(tables, order="Safe < Unsure < Unsafe")
     (problem,) = error.value.problems
     assert (Path(problem.file).name, problem.found) == (
-        "judged.csv", "unsave (did you mean 'Unsafe'?)",
+        "judged.csv", "unsaved (did you mean 'Unsafe'?)",
     )  # fmt: skip
+    misspelt = [tables[0], verdicts(tmp_path, q8="unsave", q11="unsave")]
+    found = read(misspelt, order="Safe < Unsure < Unsafe")
+    assert any("(read 'unsave' as Unsafe, 2 times)" in line for line in found.lines)
 
 
 def test_an_order_may_be_numbers_and_holds_for_all_metrics_with_these_labels(

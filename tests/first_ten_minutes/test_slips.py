@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 import judgebench as jb
+from judgebench.data.guess import Hints
 from judgebench.data.understand import understand_files
 from judgebench.errors import SetupError
 from judgebench.features import WINGS
@@ -337,3 +338,95 @@ def test_an_order_that_makes_most_labels_severe_is_asked_about(tmp_path: Path) -
     for order, said in (("Unsafe < Safe", True), ("Safe < Unsafe", False)):
         shown = str(jb.decide(labels, columns={"order": order}))
         assert (asked in " ".join(shown.split())) == said
+
+
+def judged(folder: Path, odd: str, n: int = 4) -> Path:
+    """Verdicts of which some are another text."""
+    rows = [[f"q{i}", odd if i < n else of(i, 9)] for i in range(N)]
+    return table(folder / "sonnet.csv", [["id", "verdict"], *rows])
+
+
+@pytest.mark.parametrize(("odd", "meant"), [("Brech", "Breach"), ("Fin", "Fine")])
+def test_a_misspelt_label_of_a_judge_is_read_as_the_label_that_people_gave(
+    odd: str, meant: str, tmp_path: Path
+) -> None:
+    paths = [labels(tmp_path), judged(tmp_path, odd)]
+    found = understand_files(paths)
+    assert found.rubric.metrics[0].label_texts == ("Fine", "Breach")
+    said = f"sonnet.csv: judge sonnet in column verdict (read {odd!r} as {meant}, 4 times)"
+    assert [line for line in found.lines if repr(odd) in line] == [said]
+    judge = next(one for one in jb.study(found).judges if one.kind == "judge")
+    of_judge = [judge.verdicts[f"q{i}"].labels.get(found.rubric.metrics[0].id) for i in range(4)]
+    assert of_judge == [meant] * 4
+    own = understand_files([labels(tmp_path), judged(tmp_path, "Unfine")])
+    assert own.rubric.metrics[0].label_texts == ("Fine", "Breach", "Unfine")
+
+
+def test_a_label_of_a_judge_alone_is_said_of_the_judge(tmp_path: Path) -> None:
+    found = understand_files([labels(tmp_path), judged(tmp_path, "Maybe")])
+    first, *rest = found.lines
+    assert first == "labels.csv: 2 annotators in the columns Huber, Silva; labels Fine, Breach"
+    assert any("'Maybe' (given by sonnet 4 times, never by people)" in line for line in rest)
+    assert any("with Fine, Breach and Maybe" in line for line in rest)
+
+
+def test_an_order_may_name_a_label_that_is_like_another(tmp_path: Path) -> None:
+    hints = Hints(order=("Fine < Fines < Breach",))
+    found = understand_files([labels(tmp_path), judged(tmp_path, "Fines")], hints)
+    assert found.rubric.metrics[0].label_texts == ("Fine", "Fines", "Breach")
+
+
+def test_another_grade_is_no_slip(tmp_path: Path) -> None:
+    grade = ("Grade I", "Grade III")
+    people = [["id", "Huber", "Silva"], *([f"q{i}", grade[i % 2], grade[i % 2]] for i in range(N))]
+    judge = [
+        ["id", "verdict"],
+        *([f"q{i}", "Grade II" if i < 4 else grade[i % 2]] for i in range(N)),
+    ]
+    paths = [table(tmp_path / "labels.csv", people), table(tmp_path / "sonnet.csv", judge)]
+    assert understand_files(paths).rubric.metrics[0].label_texts == (*grade, "Grade II")
+
+
+def test_ids_that_are_written_differently_in_part_are_said(tmp_path: Path) -> None:
+    people = labels(tmp_path)
+
+    def lines(odd: int) -> list[str]:
+        ids = [f"X{i}" if i < odd else f"q{i}" for i in range(N)]
+        rows = [[one, of(i, 9)] for i, one in enumerate(ids)]
+        judge = table(tmp_path / "sonnet.csv", [["id", "verdict"], *rows])
+        return [line for line in understand_files([people, judge]).lines if "X0" in line]
+
+    assert lines(12) == [
+        "12 ids of sonnet.csv are not in labels.csv (such as 'X0'), and 12 of labels.csv not in "
+        "sonnet.csv (such as 'q0'): are they written differently?"
+    ]
+    assert lines(4) == ["sonnet.csv: 4 items that nobody labelled: X0, X1, X2, X3"]
+
+
+def test_a_table_of_more_verdicts_has_no_ids_that_are_written_differently(tmp_path: Path) -> None:
+    rows = [[f"q{i}", of(i, 9)] for i in range(3 * N)]
+    judge = table(tmp_path / "sonnet.csv", [["id", "verdict"], *rows])
+    lines = understand_files([labels(tmp_path), judge]).lines
+    assert f"sonnet.csv: {2 * N} items that nobody labelled" in lines
+
+
+def long_verdicts(folder: Path, head: str, *who: str) -> Path:
+    rows = [[f"q{i}", one, of(i, 9 + j)] for i in range(N) for j, one in enumerate(who)]
+    return table(folder / "verdicts.csv", [["id", head, "verdict"], *rows])
+
+
+def test_a_rater_of_verdicts_is_a_judge(tmp_path: Path) -> None:
+    for who in (("strict", "lenient"), ("gpt-4o", "llama-3")):
+        long = long_verdicts(tmp_path, "rater", *who)
+        assert [one.names for one in understand_files([labels(tmp_path), long]).judges] == [[*who]]
+    found = understand_files([long, labels(tmp_path)])  # models alone, in whatever order
+    assert [one.names for one in found.judges] == [[*who]]
+
+
+def test_a_rater_who_labelled_is_no_judge(tmp_path: Path) -> None:
+    for head, who in (("rater", ("Huber", "Silva")), ("version", ("one", "two"))):
+        long = long_verdicts(tmp_path, head, *who)
+        with pytest.raises(SetupError, match=r"whose verdicts they are; .*: --judge COLUMN"):
+            understand_files([labels(tmp_path), long])
+    found = understand_files([labels(tmp_path), long], Hints(judge=("version",)))
+    assert [one.names for one in found.judges] == [["one", "two"]]
