@@ -1391,6 +1391,11 @@ def _by_names(columns: Sequence[str]) -> tuple[str, list[str]]:
     if same and all(map(str.isdecimal, rest)) and not any(map(_is_quality, same)):
         return "Label", list(columns)  # people with one name and numbers
     title = next((w for w in same if not _is_role(w)), "Label")
+    for last in (w for w in reversed(same) if w != title and not _is_role(w)):  # Tone-of-voice
+        whole = columns[0][columns[0].find(title) : columns[0].find(last) + len(last)]
+        if {*_words(whole)} <= {*same}:
+            title = whole
+            break
     who = [w if _PERSON_NAME.fullmatch(w) and not _is_quality(w) else "" for w in rest]
     return title, who
 

@@ -386,3 +386,9 @@ def test_a_column_called_judge_holds_verdicts_or_names(tmp_path: Path) -> None:
     for path, table in zip(paths, (mixed, wide), strict=True):
         table.to_csv(path, index=False)
     assert understand_files(paths).judges[0].names == ["gpt4", "claude"]
+
+
+@pytest.mark.parametrize("title", ["Off-topic", "Tone-of-voice", "Self harm", "Is it rude?"])
+def test_a_metric_of_several_words_is_named_whole(title: str) -> None:
+    heads = {who: f"{title} ({who})" for who in ("Huber", "Nowak")}
+    assert [*read(PEOPLE.rename(columns=heads)).found.metrics] == [title]
