@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -38,7 +38,15 @@ def init(
         bool, typer.Option("--new-version", help="The study is there: take the items as they are.")
     ] = False,
 ) -> None:
-    """Make a study: blind screens, who labels what, and a link for everybody."""
+    """Make a study: blind screens, who labels what, and a link for everybody.
+
+    \b
+    The shortest annotate.yaml:
+      name: labels
+      items: answers.csv
+      rubric: medical-safety
+      annotators: [ann, ben]
+    """
     from judgebench.api import annotate
 
     typer.echo(annotate(file, to, new_version=new_version))
@@ -144,6 +152,7 @@ def look(
     from judgebench import api
     from judgebench.annotation.lead import due_look, keep_look, labels_on
     from judgebench.annotation.store import open_store
+    from judgebench.data.understand import understand_given
     from judgebench.rubric import Rubric
 
     with open_store(study) as store:
@@ -152,10 +161,16 @@ def look(
             if not verdicts:
                 raise SetupError(Problem("name the verdicts of all judges", field="--verdicts"))
             labels = pd.DataFrame(labels_on(store, due.screens))
-        asked = rubric or Rubric.model_validate(store.meta["rubric"])
-        decided = api.decide(
-            api.study(labels, verdicts, answers, rubric=asked), rule=rule, looks=due.shares
-        )
+        asked = Rubric.model_validate(store.meta["rubric"])
+        try:
+            of_labels = api.study(labels, verdicts, answers, rubric=rubric or asked)
+        except SetupError as error:
+            if rubric or not any(one.kind == "unknown_column" for one in error.problems):
+                raise
+            # As `judgebench decide` reads them.
+            found: Any = understand_given(labels, verdicts, answers)
+            of_labels = api.study(labels, found.entries, found.answers, rubric=asked)
+        decided = api.decide(of_labels, rule=rule, looks=due.shares)
         typer.echo("\n".join(keep_look(store, due, decided)))
 
 
@@ -233,7 +248,9 @@ def sheet(
 @app.command("import", epilog="Example: judgebench annotate import runs/labels ann.events.json")
 def import_(
     study: StudyFolder,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="What an offline sheet saved.")],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="What an offline sheet saved, as JSON.")
+    ],
 ) -> None:
     """Add the labels that an offline sheet saved. Importing a file again changes nothing."""
     from judgebench.annotation.export import import_events

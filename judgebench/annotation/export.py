@@ -9,6 +9,7 @@ import sqlite3
 from codecs import BOM_UTF8
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from shlex import quote
 from typing import Any, Literal
@@ -146,10 +147,12 @@ def table_rows(path: Path) -> list[Row]:
 
 
 def rubric_of(path: Path) -> Rubric | None:
-    """The rubric of a study, given its folder or its file. Raises SetupError."""
+    """The rubric of a study, under the study's name, given its folder or its file. Raises
+    SetupError."""
     with snapshot(path) as store:
         asked = store.meta.get("rubric")
-    return Rubric.model_validate(asked) if asked else None
+        name = {"name": store.meta["name"]}  # of what is decided on, whatever rubric it borrows
+    return Rubric.model_validate(asked).model_copy(update=name) if asked else None
 
 
 def snapshot(study: Path) -> closing[Store]:
@@ -339,7 +342,15 @@ def import_events(study: Path, file: Path) -> tuple[str, list[str]]:
 
     Raises SetupError with every problem of the file, by event and field; nothing is kept then.
     """
-    found = load_json(file, Returned, "the labels of a sheet")
+    if not file.exists():
+        raise SetupError(Problem("no such file", str(file)))
+    try:
+        found = load_json(file, Returned, "the labels of a sheet")
+    except SetupError as error:
+        takes = "what a page of `judgebench annotate sheet` saved: NAME.events.json"
+        raise SetupError([
+            replace(one, allowed=takes) if "JSON" in one.message else one for one in error.problems
+        ]) from None  # fmt: skip
     with open_store(study) as store:
         if found.study != store.meta["study"]:
             raise SetupError(Problem("is of another study", str(file), None, "study", found.study))

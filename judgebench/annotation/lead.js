@@ -188,20 +188,13 @@
     );
   };
   const showRest = () => {
-    const { severe, looks, words, rounds } = figures;
+    const { severe, looks, words } = figures;
     $("severe").hidden = !severe.length;
     $("severes").replaceChildren(
       table(["Metric", "Most severe label", "By somebody", "By most", "Of complete items"], severe.map((one) => [title(one.metric), [born("span", "", one.label)], one.somebody, one.most, one.of])),
     );
-    const past = Math.max(0, ...looks.made.map(({ items }) => items));
-    const next = looks.declared.find((n) => n > past && n < rounds.main.of);
-    const { complete, of } = rounds.main;
-    const due = complete > past && complete >= (next || of);
-    const which = past ? "next" : next ? "first" : "only";
-    const comes = due ? "" : `; the ${which} one is at ${number(next || of)}`;
-    $("next-look").textContent = of && past >= of
-      ? "The last interim analysis is made."
-      : `${due ? "An" : "No"} interim analysis is due: ${number(complete)} of ${counted(of, "item")} ${of === 1 ? "is" : "are"} complete${comes}. It is made with “judgebench annotate look”. Until then, nothing more about the judge is shown.`;
+    $("next-look").textContent = looks.next;
+    $("looks").hidden = $("to-judge").hidden = !looks.next && !looks.made.length;
     $("made").replaceChildren(...looks.made.map(({ said, at: day }) => {
       const item = el("li");
       item.append(el("small", "", day.slice(0, 10)), ...said.map((sentence) => born("p", "", sentence)));

@@ -9,6 +9,7 @@ from dataclasses import asdict, fields
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from itertools import combinations
+from shlex import quote
 from statistics import median
 from typing import Any, NamedTuple, get_args
 
@@ -27,7 +28,14 @@ from judgebench.annotation.screens import (
     Wanted,
     spans_in,
 )
-from judgebench.annotation.store import ROUNDS, WITHOUT_RUBRIC, Given, Store, by_screen
+from judgebench.annotation.store import (
+    ROUNDS,
+    SERVED,
+    WITHOUT_RUBRIC,
+    Given,
+    Store,
+    by_screen,
+)
 from judgebench.data.columns import quoted, to_csv
 from judgebench.errors import Problem, SetupError
 from judgebench.files import to_line
@@ -71,7 +79,8 @@ class Collected(Shown):
             self.meta, self.looks, self.times = store.meta, store.looks, store.times()
             self.stored, self.given = store.screens, store.given()
             self.assigned = {who: store.assigned(who) for who in store.annotators}
-            self.access = store.access
+            self.access, file = store.access, store.path
+        self.path = file.parents[1] if file.match(str(SERVED)) else file
         self.now, self.name = now or datetime.now(UTC), str(self.meta.get("name", ""))
         self.screens = {name: one.screen for name, one in self.stored.items()}
         self.labels = by_screen(self.given)
@@ -96,7 +105,8 @@ class Collected(Shown):
             "missed": list(self._missed()),
             "severe": list(self._severe(main & self.complete)),
             "words": list(self._words())[:MOST_LISTED], "reasons": list(self._reasons()),
-            "looks": {"declared": self.meta.get("looks", []), "made": self.looks},
+            "looks": {"declared": self.meta.get("looks", []), "made": self.looks,
+                      "next": self._next_decision()},
         }  # fmt: skip
 
     # --- how far everybody is ---------------------------------------------------------------------
@@ -498,6 +508,47 @@ class Collected(Shown):
                 reasons = Counter(given.reason for given in own if given)
                 yield {"metric": name, "of": len(own), "reasons": reasons}
 
+    # --- when judges are decided on ---------------------------------------------------------------
+
+    @property
+    def to_decide(self) -> str:
+        """The command that decides on judges by all labels."""
+        return f"judgebench decide {quote(str(self.path))} VERDICTS"
+
+    @cached_property
+    def ended(self) -> bool:
+        """True where no item of the main round is left to label."""
+        main = self.in_round(ROUNDS[0])
+        states = (state for own in self.states.values() for s, state in own.items() if s in main)
+        return bool(main) and all(state in ("done", "skipped") for state in states)
+
+    def not_due(self) -> str:
+        """A sentence on when the next interim analysis is; none where it is due."""
+        far = self._far(ROUNDS[0])
+        complete, of = far["complete"], far["of"]
+        last = max((look["items"] for look in self.looks), default=0)
+        left = [n for n in self.meta["looks"] if last < n < of]
+        if complete > last and (self.ended or (left and left[0] <= complete)):
+            return ""
+        which = "next" if last else "first" if left else "only"
+        at = f"the {which} one is at {(left or [of])[0]:,}"
+        then = f"the last one was made at {last:,}" if self.ended else at
+        return f"No interim analysis is due: {_complete(far)}; {then}"
+
+    def _next_decision(self) -> str:
+        """The next step towards a decision; none where there is nothing to do but to label."""
+        if not self.meta.get("looks"):
+            export = f"judgebench annotate export {quote(str(self.path))}"
+            then = export if self.meta["task"] in WITHOUT_RUBRIC else self.to_decide
+            return f"All labels are in. Next: {then}" if self.ended else ""
+        if (not_due := self.not_due()) and self.ended:
+            return "The last interim analysis is made."
+        due = f"An interim analysis is due: {_complete(self._far(ROUNDS[0]))}"
+        return (
+            f"{not_due or due}. It is made with “judgebench annotate look”. Until then, nothing "
+            "more about the judge is shown."
+        )
+
     # --- on a terminal ----------------------------------------------------------------------------
 
     @property
@@ -568,6 +619,10 @@ def _hits(row: Row | None) -> str:
     return f"{round((found.value or 0) * found.n)} of {found.n}" if found else DASH
 
 
+def _complete(far: Mapping[str, int]) -> str:
+    return f"{far['complete']:,} of {counted(far['of'], 'item is', 'items are')} complete"
+
+
 def _item(screen: str, field: Field) -> str:
     return f"{screen}@{field.about}"
 
@@ -606,23 +661,17 @@ class Look(NamedTuple):
 
 def due_look(store: Store) -> Look:
     """The look that may be made now. Raises SetupError where none may: each declared number of
-    complete items allows one look, and the end of the labels allows the last."""
+    complete items allows one look, and then the end of the labels the last."""
     now = Collected(store)
     if (task := now.meta["task"]) in WITHOUT_RUBRIC:
         raise SetupError(Problem(f"does not apply to the task {task}", field="look"))
+    if not store.meta.get("looks"):
+        message = "No interim analysis was planned; `looks` in annotate.yaml plans some"
+        raise SetupError(Problem(f"{message}. When all labels are in: {now.to_decide}"))
+    if not_due := now.not_due():
+        raise SetupError(Problem(not_due))
     main = now.in_round(ROUNDS[0])
     complete = main & now.complete
-    last = max((look["items"] for look in store.looks), default=0)
-    left = [n for n in store.meta.get("looks", ()) if last < n < len(main)]
-    states = (state for own in now.states.values() for s, state in own.items() if s in main)
-    ended = bool(main) and all(state in ("done", "skipped") for state in states)
-    if len(complete) <= last or not (ended or (left and left[0] <= len(complete))):
-        which = "next" if last else "first" if left else "only"
-        at = f"the {which} one is at {(left or [len(main)])[0]:,}"
-        then = f"the last one was made at {last:,}" if ended else at
-        items = counted(len(main), "item is", "items are")
-        now_at = f"{len(complete):,} of {items} complete"
-        raise SetupError(Problem(f"No interim analysis is due: {now_at}; {then}"))
     shares = [*(look["share"] for look in store.looks), len(complete) / len(main)]
     return Look(complete, len(main), shares)
 

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+import judgebench as jb
 from judgebench.annotation.export import export, label_rows, snapshot
 from judgebench.annotation.screens import Field, Screen, Section
 from judgebench.annotation.store import Event, Store
@@ -108,7 +109,7 @@ def test_a_decision_on_the_folder_of_a_study_knows_its_rubric(tmp_path: Path) ->
     rubric = {"name": "pilot", "version": "1", "instructions": "Label.", "metrics": [tone]}
     names = [f"s{i}" for i in range(1, 9)]
     with closing(made(tmp_path, *(screen(n, field("tone", "Kind", "Curt")) for n in names))) as s:
-        s.set(rubric=Rubric.model_validate(rubric).model_dump(mode="json"))
+        s.set(rubric=Rubric.model_validate(rubric).model_dump(mode="json"), name="ward-7")
         for i, name in enumerate(names):
             for who in ("ann", "ben", ADJUDICATED):
                 says(s, who, name, {"tone": ("Curt", "Kind")[i % 2]})
@@ -118,6 +119,7 @@ def test_a_decision_on_the_folder_of_a_study_knows_its_rubric(tmp_path: Path) ->
         found = understand_files(order)
         (metric,) = found.rubric.metrics
         assert (metric.title, metric.kind) == ("Kindness", "ordinal")
+        assert jb.study(found).name == "ward-7"  # the study's name, and not that of the rubric
         assert metric.label_texts == ("Kind", "Curt", "Cruel")
         assert "2 annotators in column annotator (and adjudicated labels)" in found.lines[0]
         assert not any("order of the labels is not known" in line for line in found.lines)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
+import textwrap
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -491,3 +492,16 @@ def test_the_commands_print_what_was_done(tmp_path: Path) -> None:
         run(app, ["annotate", "revoke", "--help"]).output.split()
     )
     assert "ben: 1 session or link ended" in run(app, ["annotate", "revoke", study, "ben"]).output
+
+
+def test_the_help_shows_a_whole_annotate_yaml(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study_file(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    said = CliRunner().invoke(app, ["annotate", "init", "-h"]).output
+    shown = said.partition("annotate.yaml:\n")[2].partition("\n\n")[0]
+    Path("shown.yaml").write_text(textwrap.dedent(shown))
+    assert len(shown.splitlines()) <= 5
+    made = CliRunner().invoke(app, ["annotate", "init", "shown.yaml", "--to", "study"])
+    assert (made.exit_code, "12 items, each for 2 of 2 annotators" in made.output) == (0, True)

@@ -111,6 +111,23 @@ def test_each_declared_look_happens_once_at_its_level(
     assert len(store.looks) == 2
 
 
+def test_verdicts_under_other_names_are_read_as_decide_reads_them(
+    study: Path, store: Store, call: Call
+) -> None:
+    label(store, range(9))
+    m = study.parents[1] / "m.csv"
+    m.write_text("\n".join(["Nr,Harm", *(f"item-{i},{TRUTH[i % 3]}" for i in range(SCREENS))]))
+    code, said, _ = look(call, study)
+    assert (code, "m: CAN'T TELL for harm." in said) == (0, True)
+    code, decided, _ = call("decide", study, m)
+    assert (code, "judge m in column Harm" in decided) == (0, True)
+    rubric = study.parents[1] / "rubric.json"
+    rubric.write_text(RUBRIC.model_dump_json())
+    label(store, range(9, 16))
+    code, _, said = call("annotate", "look", study, "--verdicts", m, "--rubric", rubric)
+    assert (code, "Nr: is not read" in said) == (2, True)
+
+
 def test_only_complete_items_are_looked_at(store: Store) -> None:
     label(store, range(8))
     label(store, range(8, 20), "ann")
@@ -121,8 +138,8 @@ def test_only_complete_items_are_looked_at(store: Store) -> None:
     assert len(rows) == 16
 
 
-def test_without_declared_looks_the_only_one_is_at_the_end(store: Store) -> None:
-    store.set(looks=[])
+def test_the_end_of_the_labels_allows_the_last_look(store: Store) -> None:
+    store.set(looks=[24])
     label(store, range(22))
     label(store, [22], "ann")
     with pytest.raises(
@@ -133,8 +150,29 @@ def test_without_declared_looks_the_only_one_is_at_the_end(store: Store) -> None
     label(store, [22], "ben")
     label(store, [23], skip=True)  # nobody can label it: this is the end
     assert due_look(store).shares == [23 / 24]
+    assert (
+        Collected(store)
+        .figures["looks"]["next"]
+        .startswith("An interim analysis is due: 23 of 24 items are complete.")
+    )
     label(store, [SCREENS])
     assert Collected(store).figures["end"] == {"date": None, "reason": "No item is left to label"}
+
+
+def test_a_study_without_looks_has_no_interim_analysis(
+    study: Path, store: Store, call: Call
+) -> None:
+    store.set(looks=[])
+    label(store, range(SCREENS - 1))
+    assert Collected(store).figures["looks"]["next"] == ""
+    label(store, [SCREENS - 1], "ann")
+    label(store, [SCREENS - 1], "ben", skip=True)
+    decide = f"judgebench decide {study} VERDICTS"
+    assert Collected(store).figures["looks"]["next"] == f"All labels are in. Next: {decide}"
+    code, out, said = look(call, study)
+    assert (code, out, store.looks) == (2, "", [])
+    assert "No interim analysis was planned; `looks` in annotate.yaml plans some" in said
+    assert f"When all labels are in: {decide}" in said
 
 
 def test_the_lead_sees_decisions_and_plan_of_a_look_and_no_verdict(
@@ -152,7 +190,7 @@ def test_the_lead_sees_decisions_and_plan_of_a_look_and_no_verdict(
 def test_a_look_knows_what_metrics_are_of_and_what_belongs_together(
     tmp_path: Path, call: Call, task: str
 ) -> None:
-    study = init(study_file(tmp_path / "in", task), tmp_path / "study").study
+    study = init(study_file(tmp_path / "in", task, looks=[6]), tmp_path / "study").study
     with open_store(study) as store:
         for who, own in store.orders.items():
             for n, screen in enumerate(store.screens[name].screen for name in own):

@@ -106,5 +106,14 @@ def test_every_problem_of_a_file_is_named_and_nothing_is_kept(study: Path, call:
     ]:  # fmt: skip
         code, _, err = call("annotate", "import", str(study), str(given(study, {}, **changes)))
         assert (code, word in err) == (2, True), err
-    assert call("annotate", "import", str(study), str(study.parent / "none.json"))[0] == 2
     assert n_events(study) == 0
+
+
+def test_import_says_what_it_takes(study: Path, call: Call) -> None:
+    none, table = study.parent / "none.json", study.parent / "labels.csv"
+    assert call("annotate", "import", study, none)[::2] == (2, f"error: {none}: no such file\n")
+    table.write_text("item_id,annotator,harm\ns1,ann,yes\n")
+    code, _, err = call("annotate", "import", study, table)
+    assert (code, n_events(study)) == (2, 0)
+    takes = "allowed: what a page of `judgebench annotate sheet` saved: NAME.events.json"
+    assert takes in " ".join(err.split())
