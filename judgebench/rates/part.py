@@ -16,17 +16,23 @@ from judgebench.words import counted, listed
 
 _SAVED = "Labels saved"
 _NOT_NEEDED = "not needed: all of these answers have a human label"
-_NOTES = (
-    "Use PPI++ where it has an interval, else human labels alone; never verdicts alone.",
+_OF_VERDICTS = (
     "Verdicts alone: the judge's own labels, with its errors, so that their interval does not "
-    "hold the true rate. PPI++ and Rogan-Gladen remove these errors as far as the answers with "
-    "human labels show them.",
+    "hold the true rate."
+)
+_OF_PPI = (
+    "Use PPI++ where it has an interval, else human labels alone; never verdicts alone.",
+    f"{_OF_VERDICTS} PPI++ and Rogan-Gladen remove these errors as far as the answers with human "
+    "labels show them.",
     "Labels saved: how many more human labels would reach the precision of PPI++ without the "
     "verdicts, and how many times as many that is; an estimate without an interval. Negative where "
     "the verdicts do harm.",
-    "The intervals are for answers such as these; for the rate among just these answers they are "
-    "on the wide side.",
 )
+_OF_INTERVALS = (
+    "The intervals are for answers such as these; for the rate among just these answers they are "
+    "on the wide side."
+)
+_OF_DECISIONS = ", and no judge can get REPLACE,"  # in a line on the order of labels
 _SHORT = "* The judge's errors are in it: not a valid estimate by itself."
 # The valid ways first, and last what a narrow screen may break off.
 _HEADS = {"human": "Human labels", "ppi": "PPI++", "verdicts": "Verdicts*",
@@ -34,6 +40,11 @@ _HEADS = {"human": "Human labels", "ppi": "PPI++", "verdicts": "Verdicts*",
 _MOST_PAIRS = 6
 _LANES: dict[str, LaneKind] = {"human": "human", "ppi": "judge", "rogan_gladen": "judge",
                                "verdicts": "control"}  # fmt: skip
+
+
+def without_decisions(line: str) -> str:
+    """A line on what was understood, without its clause on what judges can get."""
+    return line.replace(_OF_DECISIONS, "")
 
 
 def rates_part(r: Rates) -> Part:
@@ -52,7 +63,8 @@ def rates_part(r: Rates) -> Part:
     said = (*_in_words(r), *_differ(r), *alone)
     screen = (Block(text=tuple(r.compared)), Block(tables=short), Block(text=said))
     return Part(
-        "rates", "how often each label occurs", r.found, blocks, r.notes,
+        "rates", "how often each label occurs", r.found, blocks,
+        tuple(map(without_decisions, r.notes)) if r.asked else r.notes,
         tuple(r.headline.removeprefix(f"{r.name} · ").split(" · ")) if r.asked else (), screen,
         paper if r.asked else (),
         r.urgent, own_file=True, headline=r.headline, answer=_answer(r) if r.asked else "",
@@ -87,9 +99,17 @@ def short_table(r: Rates, metric: str, label: str, *, paper: bool = False) -> Ta
     ]
     number = list(r.titles).index(metric) + 1, r.main[metric].index(label) + 1
     head = f"{(r.by or 'answers').capitalize()} (labelled)"
-    key, title = f"rate-{number[0]}-{number[1]}", f"{r.titles[metric]}: {label}"
+    key, title = f"rate-{number[0]}-{number[1]}", _heading(r, metric, label)
     notes = (_SHORT,) if paper else ()
     return Layout(key, title, (head,), notes).crossed(lines, across, cell)
+
+
+def _heading(r: Rates, metric: str, label: str) -> str:
+    """`Harm: grave`, with the judge whose verdicts are shown where there are several."""
+    shown, judges = _best(r, metric), [j for j in _voices(r, metric) if j != COMBINED]
+    of = f", with the verdicts of {shown}" if judges[1:] else ""
+    of += f" (of {len(judges)})" if judges[1:] and shown != COMBINED else ""
+    return f"{r.titles[metric]}: {label}{of}"
 
 
 def _differ(r: Rates) -> Iterator[str]:
@@ -102,7 +122,12 @@ def _differ(r: Rates) -> Iterator[str]:
             if rows:
                 said = "; ".join(certain[:_MOST_PAIRS]) or f"no two {r.by}s are shown to differ"
                 said += f" and {more} more" if more > 0 else ""
-                yield f"{title}, {label}: {said} ({counted(len(rows), 'pair')} compared together)."
+                rates = {row["of"] for row in r.found.select("difference", metric=metric)}
+                tests = len([of for of in rates if not of.startswith("mean ")])
+                # Of two labels the rates are one, seen from both sides.
+                within = f" within each of {tests} rates" if tests > 2 else ""
+                pairs = f"{counted(len(rows), 'pair')}{within}"
+                yield f"{title}, {label}: {said} (corrected for {pairs})."
 
 
 def _ordered(row: Row) -> str:
@@ -157,7 +182,10 @@ def rates_table(r: Rates, metric: str, judge: str) -> Table:
     stubs = ("Label", r.by.capitalize()) if r.by else ("Label",)
     number = list(r.titles).index(metric) + 1, _voices(r, metric).index(judge) + 1
     key, title = f"rates-{number[0]}-{number[1]}", f"{r.titles[metric]}: rates{of}"
-    return Layout(key, title, stubs, _NOTES).crossed(lines, across, lambda k: _cell(r, judge, k))
+    of_ways = _OF_PPI if "ppi" in ways else (_OF_VERDICTS,) if "verdicts" in ways else ()
+    return Layout(key, title, stubs, (*of_ways, _OF_INTERVALS)).crossed(
+        lines, across, lambda k: _cell(r, judge, k)
+    )
 
 
 def _measured(r: Rates, metric: str, judge: str, way: str) -> bool:
@@ -204,8 +232,8 @@ def differences_tables(r: Rates) -> Iterator[Table]:
     """A table for each metric: every two groups, by human labels alone and with each judge."""
     for number, (metric, title) in enumerate(r.titles.items(), start=1):
         note = (
-            "Intervals hold for all pairs together (Bonferroni); answers to the same questions are "
-            "compared as such."
+            "Intervals hold for all pairs of one label together (Bonferroni), and each label is a "
+            "test of its own; answers to the same questions are compared as such."
         )
         layout = Layout(
             f"rate_differences-{number}", f"{title}: differences between {r.by}s",
@@ -243,7 +271,7 @@ def _figures(r: Rates, metric: str) -> Iterator[Intervals]:
             n = r.found.find("given", "labels", **about)
             lines.append((f"{group}: {n.value or 0:,.0f} of {n.n:,} labelled", tuple(lanes)))
         yield Intervals(
-            f"rates_{metric}-{number}", f"{r.titles[metric]}: {label}", tuple(lines),
+            f"rates_{metric}-{number}", _heading(r, metric, label), tuple(lines),
             "Rate with its interval", down=(r.by or "answers").capitalize(), counts=False,
             percent=not label.startswith("mean "),
         )  # fmt: skip

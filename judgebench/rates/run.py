@@ -87,12 +87,21 @@ def estimate(population: Population, measures: Sequence[Measure], plan: Plan) ->
         n_answers=population.n,
         by=plan.by,
         width=plan.width,
-        compared=(population.whose,),
+        compared=(population.whose, *_nothing_added(measures)),
         notes=(*(note for one in found for note in one.notes),
                *_assumed(population, plan, labelled), *population.notes),
         urgent=tuple(dict.fromkeys(note for one in found for note in one.alarms)),
         gaps=population.gaps,
     )  # fmt: skip
+
+
+def _nothing_added(measures: Sequence[Measure]) -> Iterator[str]:
+    """A sentence, where people labelled every answer on which there are verdicts."""
+    judged = [one for one in measures if one.voices]
+    whole = [one for one in judged if not np.isnan(one.targets[0].y[one.about]).any()]
+    if whole:
+        of = f"{listed([one.title for one in whole])}: every" if whole != measures else "Every"
+        yield f"{of} answer has a human label: verdicts add nothing."
 
 
 def kept_columns(by: str, drawn: Drawn) -> list[str]:

@@ -227,6 +227,50 @@ def test_the_command_does_the_same(tmp_path: Path) -> None:
     assert "old > new" in screen.stdout
 
 
+def test_where_every_answer_is_labelled_verdicts_add_nothing(tmp_path: Path) -> None:
+    people, verdicts, _, _ = tables(n=200, labelled=100_000)
+    assert len(people) == len(verdicts)
+    people.to_csv(tmp_path / "people.csv", index=False)
+    verdicts.to_csv(tmp_path / "gpt4.csv", index=False)
+    files = [str(tmp_path / "people.csv"), str(tmp_path / "gpt4.csv"), "--order", ORDER["order"]]
+    short, whole = (
+        " ".join(CliRunner().invoke(app, ["estimate", *files, *more]).stdout.split())
+        for more in ([], ["-v"])
+    )
+    assert short.count("Every answer has a human label: verdicts add nothing.") == 1
+    assert "Verdicts alone: the judge's own labels" in whole
+    assert not any(absent in whole for absent in ("PPI++", "Labels saved", "Rogan-Gladen"))
+
+
+def test_nothing_is_said_of_replacing_anybody(tmp_path: Path) -> None:
+    people, verdicts, _, _ = tables()
+    people.to_csv(tmp_path / "people.csv", index=False)
+    verdicts.to_csv(tmp_path / "gpt4.csv", index=False)
+    files = [str(tmp_path / "people.csv"), str(tmp_path / "gpt4.csv")]
+    for more in ([], ["-v"]):
+        shown = CliRunner().invoke(app, ["estimate", *files, *more])
+        assert "no label counts as severe because the order of the labels" in shown.stdout
+        assert "REPLACE" not in shown.output
+
+
+def test_of_several_judges_the_heading_names_the_one_that_is_shown() -> None:
+    people, verdicts, _, _ = tables(n=400, labelled=18)  # too few to combine the judges
+    random = np.random.default_rng(5)
+    noise = random.choice(TEXTS, 400)
+    both = pd.concat([verdicts, verdicts.assign(judge="claude", Harm=noise)])
+    assert "Harm: Unsafe, with the verdicts of gpt4 (of 2)" in str(rates(people, both))
+    assert "with the verdicts of" not in str(rates(people, verdicts)).split("Harm:")[1]
+
+
+def test_each_label_is_a_test_of_its_own() -> None:
+    people, verdicts, _, _ = tables()
+    said = " ".join(str(rates(people, verdicts)).split())
+    assert "Harm, Unsafe: old > new (corrected for 1 pair within each of 4 rates)." in said
+    two = [one.assign(Harm=one.Harm.replace("Unsure", "Safe")) for one in (people, verdicts)]
+    said = " ".join(str(jb.estimate(*two, columns={"order": "Safe < Unsafe"})).split())
+    assert "old > new (corrected for 1 pair)." in said
+
+
 def test_a_report_of_verdicts_beyond_the_labels_holds_the_rates() -> None:
     people, verdicts, _, _ = tables(n=600, labelled=120)
     study = jb.study(people, verdicts, columns=ORDER)
