@@ -34,6 +34,10 @@ INSTEAD = {
     r"\bone (row|column|line|call|request|object|worker|pass|entry|sheet|file) an? ": "one … per …",
     r"\b(row|column|line|call|entry|request|judge|once|default: one) an? "
     r"(annotator|metric|item|judge|GPU|answer|worker|call|row|token|group|instance)\b": "… per …",
+    r"\bshare a letter do not differ\b": "are not shown to differ: no test shows equality",
+    r"\bvery labels, which favours\b": "chosen on these labels, so slightly optimistic",
+    r"\bthat 20 times the answers settle\b": "where 20 times the data would settle the decision",
+    r"\btreat (them|these) as they treat\b": "like …",
     r"\b(he|him|his|himself)\b": "they, them, their",
 }
 # What says that an old name is still read.

@@ -317,9 +317,9 @@ def unanimity_tables(a: Alignment) -> Iterator[Table]:
             ("Metric", "Items on which"),
             (
                 _meaning(declared),
-                "Items with a label of those who make the reference labels. Where they differ, "
-                "one reference label is a "
-                "poor yardstick: soft agreement asks how many of them the judge agrees with.",
+                "Items labelled by an annotator who contributes to the reference label. Where they "
+                "differ, one reference label is a poor yardstick: soft agreement asks how many of "
+                "them the judge agrees with.",
             ),
             ("Items",),
         )
@@ -702,9 +702,9 @@ def _ranking_notes(a: Alignment) -> tuple[str, ...]:
         told = f"{p}; Nemenyi's critical difference {distance:.2f}"
     return (
         f"Friedman's test over {friedman.n} metrics{left_out}: {told}.",
-        "Judges that share a letter do not differ. Where Friedman's test finds nothing, all share "
-        "one. Metrics of the same answers are not independent, so this is an overview only; "
-        "another table compares the judges item by item.",
+        "Judges that share a letter are not shown to differ. Where Friedman's test finds nothing, "
+        "all share one. Metrics of the same answers are not independent, so this is an overview "
+        "only; another table compares the judges item by item.",
     )
 
 

@@ -363,9 +363,8 @@ def constant_note(study: Study) -> Iterator[str]:
         found = [(study.humans[m.id].most_common, m) for m in study.rubric.metrics]
         if said := [f"{m.label_texts[label]!r} on {m.title}" for label, m in found if label >= 0]:
             yield (
-                f"The baseline {MAJORITY} always says {listed(said)}: the constant that agrees "
-                "most "
-                "with these very labels, which favours it."
+                f"The baseline {MAJORITY} always says {listed(said)}. It is chosen on these "
+                "labels, so slightly optimistic."
             )
 
 

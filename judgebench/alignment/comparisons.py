@@ -30,7 +30,7 @@ from judgebench.studies.study import JudgeVerdicts, Study
 EVERY_METRIC = "all"  # as the metric of a ranking
 NEVER_APART = "the two are right equally often on every question"
 ALL_TIE = "all judges tie on every metric"
-_NO_INTERVAL = "an average rank has no interval; judges of one group do not differ"
+_NO_INTERVAL = "an average rank has no interval; judges of one group are not shown to differ"
 
 
 @dataclass(frozen=True)

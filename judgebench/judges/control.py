@@ -40,7 +40,7 @@ CONTROLS: tuple[Control, ...] = tuple(c for c in get_args(Control) if c != "cons
 UNTAUGHT: tuple[Control, ...] = ("constant-fixed", "random")  # need no human label
 ABOUT: Mapping[Control, str] = {
     MAJORITY: "always the label that humans gave most often, so that no constant agrees more often "
-    "(it is chosen on these very labels, which favours it)",
+    "(chosen on these labels, so slightly optimistic)",
     "constant-fixed": "always the least severe label (of a nominal metric: the first; of a "
     "preference: for the first response)",
     "constant-severe": "always the most severe label (of a nominal metric: the last; of a "

@@ -112,7 +112,7 @@ def _by_system(rankings: Rankings, task: RankedTask, number: int) -> Iterator[Ta
          "1 is best. For reference, a control case where it would stand among the arguments."),
         ("groups", "Which average ranks differ: Nemenyi's groups",
          lambda ranking, system: ranking.groups.get(system) or DASH,
-         "Real arguments of one row that share a letter do not differ by Nemenyi's test."),
+         "Real arguments of one row that share a letter are not shown to differ (Nemenyi)."),
     ):  # fmt: skip
         lines = (
             (ranking.title, *(shown(ranking, system.name) for system in task.systems))

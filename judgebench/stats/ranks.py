@@ -424,7 +424,7 @@ def _range_below(q: float, k: int) -> float:
 
 
 def groups(average_ranks: FloatArray, critical_difference: float) -> list[str]:
-    """One or more letters per judge; judges that share a letter do not differ.
+    """One or more letters per judge; judges that share a letter are not shown to differ.
 
     A group is a run of judges, in the order of their ranks, whose first and last lie closer than
     the critical difference, and that is part of no longer such run: the bars of the diagram in

@@ -186,8 +186,8 @@ def test_the_constant_control_follows_the_truth_and_says_what_it_says() -> None:
         assert (score.value, score.n) == (right, 5)
         (note,) = [note for note in found.notes if "constant-majority" in note]
         assert note == (
-            f"The baseline constant-majority always says {label!r} on Harm: the constant that "
-            "agrees most with these very labels, which favours it."
+            f"The baseline constant-majority always says {label!r} on Harm. It is chosen on "
+            "these labels, so slightly optimistic."
         )
 
 
