@@ -179,9 +179,10 @@ def test_the_constant_control_follows_the_truth_and_says_what_it_says() -> None:
     items, humans = answers(5), labels({"ann": "aabba", "bob": "bbbbb"})
     control = verdicts("constant-majority", "b.bb.", items, "control")
     control = replace(control, about={"control": "constant-majority"})
+    judge = verdicts("m", "aabba", items)
     for people, label, right in ((("ann",), "a", 0.6), (("ann", "bob"), "b", 1.0)):
         truth = TruthConfig(annotators=people)
-        found = align("x", rubric(), items, humans, [control], truth, resampling=FEW)
+        found = align("x", rubric(), items, humans, [judge, control], truth, resampling=FEW)
         score = found.score("accuracy", "constant-majority", "harm")
         assert (score.value, score.n) == (right, 5)
         (note,) = [note for note in found.notes if "constant-majority" in note]
