@@ -260,6 +260,12 @@ class Decisions(Shown):
         """Each decision, by metric and judge."""
         return iter(self.decisions)
 
+    def __len__(self) -> int:
+        return len(self.decisions)
+
+    def __bool__(self) -> bool:
+        return True  # also where nothing could be decided on: it is a result
+
     def certificate(self, judge: str = "", **terms: Any) -> Any:
         """A certificate of this decision on the judge of that name, or on the only judge.
 

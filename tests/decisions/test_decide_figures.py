@@ -47,7 +47,9 @@ def test_one_figure_for_each_judge_and_signal_with_a_plain_name() -> None:
     assert set(figures(decisions("first", "second"))) == {
         "triage_1_first_severity", "triage_2_second_severity",
     }  # fmt: skip
-    assert figures(Decisions("case", rubric(), RULE, ())) == {}
+    empty = Decisions("case", rubric(), RULE, ())
+    assert figures(empty) == {}
+    assert (len(empty), list(empty), bool(empty)) == (0, [], True)
     (name,) = figures(decisions(HOSTILE))
     assert not set(name) & set("/\\<>|'\" $&=\n")
 

@@ -75,6 +75,11 @@ def test_every_decision_and_every_number_is_one_row() -> None:
     assert len(DECIDED.to_frame()) == len(found)
 
 
+def test_there_are_as_many_decisions_as_are_gone_through() -> None:
+    decisions = make_decisions()
+    assert len(decisions) == len(list(decisions)) > 1
+
+
 def test_outcomes_and_reasons_read_back() -> None:
     rows = frame(DECIDED).query("analysis == 'decision'")
     found = list(zip(rows["judge"], rows["metric"], rows["outcome"], rows["reason"], strict=True))
