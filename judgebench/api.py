@@ -79,8 +79,9 @@ def study(
     Without a rubric the tables are understood by their columns and cells, whatever these are
     called, and what was understood stands under every result. `columns` names what cannot be
     guessed: columns of `annotators`, of the `item`, of the `question`, the `judge`, and the `order`
-    of labels: `{"annotators": ["Huber", "Silva"], "order": "Safe < Unsure < Unsafe"}`. Columns to
-    `keep` stay with each answer as its `metadata`, and a baseline knows each.
+    of labels: `{"annotators": ["Huber", "Silva"], "order": "Safe < Unsure < Unsafe"}`. An order
+    is also known by a column of ordered categories. Columns to `keep` stay with each answer as its
+    `metadata`, and a baseline knows each.
 
     With a rubric, labels have the columns `item_id`, `annotator`, `metric` and `label`, or one
     column per metric instead of the last two; verdicts have `judge` in place of `annotator`, and

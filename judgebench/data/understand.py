@@ -590,7 +590,7 @@ def _rubric(
     named = subject(stem(found.path))  # in no id, for by these baselines are drawn
     by_title = metric_ids([m if title == named else title for m, title in titles.items()])
     ids = dict(zip(titles, by_title.values(), strict=True))
-    ordered = _orders(orders, titles, found.metrics)
+    ordered = {**_of_categories(found), **_orders(orders, titles, found.metrics)}
     spellings: dict[str, dict[str, str | None]] = {
         ids[metric]: dict.fromkeys(texts) for metric, texts in found.strays.items()
     }
@@ -788,6 +788,26 @@ def _orders(
         problems.append(Problem(f"is no order of labels{near}", "", None, "order", text, allowed))
     raise_any(problems)
     return {**otherwise, **found}
+
+
+def _of_categories(found: Guess) -> dict[str, list[str]]:
+    """The labels in the order of a DataFrame's ordered categories, by metric. Where one column
+    holds the labels of several metrics, of each its own alone."""
+    types = {} if found.look.table is None else dict(found.look.table.dtypes.items())
+    scales = {
+        str(column): [*map(str, dtype.categories)]
+        for column, dtype in types.items()
+        if getattr(dtype, "ordered", False)
+    }
+    orders = {}
+    for metric, labels in found.metrics.items():
+        columns = (own[metric] for own in found.columns.values() if metric in own)
+        for column in (*columns, found.roles.get("label", "")):
+            order = _spelt(scales.get(column, ()), labels)
+            if {*labels} <= {*order}:
+                own_alone = "metric" in found.roles
+                orders[metric] = [x for x in order if x in labels or not own_alone]
+    return orders
 
 
 def _sides(labels: Sequence[str], pair: Sequence[str]) -> dict[str, str | None]:

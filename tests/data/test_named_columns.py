@@ -392,3 +392,35 @@ def test_a_column_called_judge_holds_verdicts_or_names(tmp_path: Path) -> None:
 def test_a_metric_of_several_words_is_named_whole(title: str) -> None:
     heads = {who: f"{title} ({who})" for who in ("Huber", "Nowak")}
     assert [*read(PEOPLE.rename(columns=heads)).found.metrics] == [title]
+
+
+def ordered(column: pd.Series, *labels: str) -> pd.Series:
+    return pd.Series(pd.Categorical(column, labels, ordered=True))
+
+
+def test_ordered_categories_say_the_order_of_labels() -> None:
+    scale = ("Not medical", "Non-serious", "Serious", "Deadly")
+    wide = PEOPLE.assign(Huber=ordered(PEOPLE["Huber"], *scale))
+    (metric,) = read(wide, JUDGES).rubric.metrics
+    assert (metric.kind, metric.label_texts) == ("ordinal", scale)
+    assert "labels Not medical < Non-serious < Serious < Deadly" in read(wide, JUDGES).lines[0]
+    given = " < ".join(LABELS)
+    assert read(wide, order=(given,)).rubric.metrics[0].label_texts == LABELS
+    assert read(wide, order=("none",)).rubric.metrics[0].kind == "nominal"
+    plain = PEOPLE.assign(Huber=pd.Categorical(PEOPLE["Huber"], scale))
+    assert read(plain).rubric.metrics[0].order == "unknown"
+    short = wide.assign(Nowak=["Odd", *wide["Nowak"][1:]])  # a label that is no category
+    assert read(short).rubric.metrics[0].order == "unknown"
+
+
+def test_in_one_column_of_several_metrics_each_has_its_own_labels_in_order() -> None:
+    rows = pd.concat(
+        pd.DataFrame(
+            {"item_id": range(N), "annotator": who, "metric": metric, "label": labels * 20}
+        )
+        for who in ("Ann", "Bob")
+        for metric, labels in (("tone", ["kind", "rude"]), ("harm", ["none at all", "severe"]))
+    ).reset_index(drop=True)
+    rows["label"] = ordered(rows["label"], "none at all", "severe", "kind", "rude")
+    found = {m.id: m.label_texts for m in read(rows).rubric.metrics if m.kind == "ordinal"}
+    assert found == {"tone": ("kind", "rude"), "harm": ("none at all", "severe")}
