@@ -54,6 +54,7 @@ from judgebench.rubric import Metric, Rubric, normalise
 from judgebench.studies.verdicts import may_be_a_model
 from judgebench.words import counted, listed, plain_id, subject
 
+_MOST_HEADS = 4  # columns of several metrics that a line lists
 NO_ORDER = "none"  # in the place of an order: no label is worse than another
 ONLY_ONE = "(write the other labels here)"  # a metric has two
 EXAMPLE = {"Quality": ("Good", "Acceptable", "Poor")}  # where a table holds no labels
@@ -1186,6 +1187,9 @@ def _in_words(
     if who:
         headed = [column for name in who for column in found.columns[name].values()]
         people = f"{counted(len(who), 'annotator')} in the columns {some(headed)}"
+        if len(headed) > max(len(who), _MOST_HEADS):
+            there = f"{len(headed)} columns such as {headed[0]}"
+            people = f"{counted(len(who), 'annotator')} ({some(who)}) in {there}"
         if CROWD in who:
             people = f"lists of the labels of several annotators in column {some(headed)}"
     elif column := found.roles.get("annotator", ""):

@@ -424,3 +424,11 @@ def test_in_one_column_of_several_metrics_each_has_its_own_labels_in_order() -> 
     rows["label"] = ordered(rows["label"], "none at all", "severe", "kind", "rude")
     found = {m.id: m.label_texts for m in read(rows).rubric.metrics if m.kind == "ordinal"}
     assert found == {"tone": ("kind", "rude"), "harm": ("none at all", "severe")}
+
+
+def test_columns_of_several_metrics_are_counted_and_the_annotators_named() -> None:
+    who, metrics = ["Huber", "Nowak"], ("Tone", "Harm", "Bias")
+    heads = {f"{metric} ({name})": PEOPLE[name] for metric in metrics for name in who}
+    several = PEOPLE.assign(**heads).drop(columns=who)
+    line = read(several).lines[0]
+    assert "2 annotators (Huber, Nowak) in 6 columns such as Tone (Huber)" in line
