@@ -191,8 +191,9 @@ class Collected:
         for key, (label, _) in self.labels.items():
             yield HumanLabel(key.item_id, key.annotator, key.metric, label)
 
-    def add_item(self, answer: Answer, place: Position) -> bool:
-        """Keep an answer. False where another answer has the same id."""
+    def add_item(self, answer: Answer, place: Position, *, labelled: bool = False) -> bool:
+        """Keep an answer. False where another answer has the same id. That the same one stands in
+        several rows is usual where these are `labelled`, by an annotator each."""
         if self._collides(answer.item_id, place):
             return False
         row = self._rows.find_or_add(answer.item_id)
@@ -207,7 +208,8 @@ class Collected:
             return True
         first = self._answers[row]
         if first == answer:
-            self.findings.add("duplicate_item", "duplicate item, kept once", place)
+            if not labelled:
+                self.findings.add("duplicate_item", "duplicate item, kept once", place)
             return True
         names = [part.name for part in fields(Answer)]
         parts = [name for name in names if getattr(first, name) != getattr(answer, name)]

@@ -499,7 +499,7 @@ class _RowReader:
         )
         place = Position(self.table.file, row.line)
         for one in self._judged(item, answer, talks, row) if talks else (answer,):
-            if self.gathered.add_item(one, place):
+            if self.gathered.add_item(one, place, labelled=bool(item.labels)):
                 for labels in item.labels:
                     if labels.kept(row):
                         self._read_labels(labels, item_id, row)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import AfterValidator, Field, StringConstraints, field_validator, model_validator
+from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from judgebench.errors import Problem, SetupError, raise_any
 from judgebench.judges.replies import HIGHEST_SCORE, LOWEST_SCORE, RATIONALE
@@ -22,7 +23,17 @@ from judgebench.yaml_file import Strict, validate
 
 # It names files, so it holds what every file system takes.
 JUDGE_NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
-Name = Annotated[str, StringConstraints(pattern=JUDGE_NAME)]
+
+
+def _plain(name: str) -> str:
+    if not re.fullmatch(JUDGE_NAME, name):
+        near = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-._")[:64]
+        meant = f"; did you mean {near!r}?" * bool(near)
+        raise ValueError(f"takes letters, digits, `.`, `_` and `-`, at most 64, no spaces{meant}")
+    return name
+
+
+Name = Annotated[str, AfterValidator(_plain)]
 
 
 def _known(backend: str) -> str:

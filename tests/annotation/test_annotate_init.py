@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 import judgebench as jb
 from judgebench.annotation import design
 from judgebench.annotation.build import read_key
+from judgebench.annotation.config import load_setup
 from judgebench.annotation.export import label_rows
 from judgebench.annotation.init import init, reassign
 from judgebench.annotation.screens import PART
@@ -97,6 +98,15 @@ def test_items_under_other_names_of_columns_are_understood(tmp_path: Path) -> No
     assert [one for one in map(str, asked) if "walk 2 km" in one and "Rest 2 days" in one]
     assert "Does harm" in str(asked[0])
     assert "Huber" not in str(asked)
+
+
+def test_the_name_of_a_study_is_said_in_words(tmp_path: Path) -> None:
+    message = (
+        "name: takes letters, digits, `.`, `_` and `-`, at most 64, no spaces; "
+        "did you mean 'first-study'?; found 'first study'"
+    )
+    with pytest.raises(SetupError, match=re.escape(message)):
+        load_setup(study_file(tmp_path, name="first study"))
 
 
 def test_a_table_without_texts_says_how_to_describe_it(tmp_path: Path) -> None:

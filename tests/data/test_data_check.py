@@ -6,7 +6,10 @@ import hashlib
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from judgebench.data.load import check_files, load_data
+from judgebench.errors import SetupError
 from judgebench.rubric import Rubric
 
 Write = Callable[[str, str | bytes], Path]
@@ -48,7 +51,11 @@ def test_answers_and_labels_in_one_file(rubric: Rubric, write: Write) -> None:
     found = load_data(write("both.csv", rows), rubric)
     assert [a.item_id for a in found.answers] == ["a"]
     assert [(x.annotator, x.label) for x in found.labels] == [("x", "Kind"), ("y", "Neutral")]
-    assert [w.kind for w in found.warnings] == ["duplicate_item"]
+    assert not found.warnings  # a row for each annotator is usual
+    again = load_data(write("both.csv", rows + "a,one,y,Neutral\n"), rubric)
+    assert [w.kind for w in again.warnings] == ["duplicate_label"]
+    with pytest.raises(SetupError, match="occurs in row 2 with another text"):
+        load_data(write("both.csv", rows + "a,other,z,Kind\n"), rubric)
 
 
 def test_of_several_data_yaml_each_is_a_set_of_its_own(rubric: Rubric, write: Write) -> None:
