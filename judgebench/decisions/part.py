@@ -445,8 +445,8 @@ def _alternative_test_table(decisions: Decisions) -> Table:
             f"Published: the test of Calderon et al. (2025), ε = {rule.epsilon:g}, with all "
             "annotators; of an ordinal metric the smaller root mean square distance of severities "
             "is the closer one, else the share of equal labels. Winning rate: share of the tested "
-            "annotators whom the judge may replace; the judge passes at 0.5 or more. Advantage: chance "
-            "to be at least as close to the other annotators as one of them.",
+            "annotators whom the judge may replace; the judge passes at 0.5 or more. Advantage: "
+            "chance to be at least as close to the other annotators as one of them.",
             "Balanced (judgebench's own): the annotators in the bar, the share of equal labels, "
             "and every label of the others' majority weighs the same. Guarded: passes, and "
             f"is more accurate than every baseline (one-sided permutation test at {rule.guard:g}). "
