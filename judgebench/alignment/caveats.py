@@ -359,7 +359,7 @@ def _collapse(metric: Metric, judged: IntArray, truth: IntArray) -> str:
 
 def constant_note(study: Study) -> Iterator[str]:
     """Name the label that the constant control gives, and that choosing it here favours it."""
-    if study.real_judges and any(judge.is_majority for judge in study.judges):
+    if any(judge.is_majority for judge in study.judges):
         found = [(study.humans[m.id].most_common, m) for m in study.rubric.metrics]
         if said := [f"{m.label_texts[label]!r} on {m.title}" for label, m in found if label >= 0]:
             yield (
@@ -371,7 +371,7 @@ def constant_note(study: Study) -> Iterator[str]:
 def judge_notes(study: Study, found: Results) -> Iterator[str]:
     """Caveats that a reader must not overlook: labels that a judge never gives, judges that a
     control matches, and which constant stands beside them."""
-    yield from constant_note(study)
+    yield from constant_note(study) if study.real_judges else ()
     controls = [judge.name for judge in study.controls]
     metrics = study.rubric.metrics
     for judge in study.real_judges:
