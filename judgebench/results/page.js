@@ -312,12 +312,12 @@
       made.append(el("small", "", `${caption} `), el("span", "", text));
       return made;
     };
-    const excerpt = (i) => {
-      const judged = ([heading]) => ["Answer", "Responses", "Conversation"].includes(data.strings[heading]);
-      const [, text] = data.texts[i].find(judged) || [];
+    const textUnder = (i, headings) => {
+      const [, text] = data.texts[i].find(([heading]) => headings.includes(data.strings[heading])) || [];
       const parts = Array.isArray(text) ? text.filter(([mark]) => !mark).map(([, t]) => t) : [text];
       return parts.map((t) => (data.strings[t] || "").replace("(no text)", "")).join(" ").slice(0, MOST_SHOWN);
     };
+    const excerpt = (i) => textUnder(i, ["Answer", "Responses", "Conversation"]) || textUnder(i, ["Question"]);
     const about = (i, metrics) => metrics.filter((metric) => metric.reference[i] !== "/");
     const line = (i, { metrics: all, judges: among, who }) => {
       const of = about(i, all);

@@ -203,16 +203,21 @@ def test_of_equally_far_misses_the_too_mild_and_the_undisputed_come_first(tmp_pa
         {"a": "0110", "b": "0010", "c": "0111"}, {"m": "1001"},
     )  # fmt: skip
     ids = ["too severe", "split", "undisputed", "both"]
-    texts = [((("Answer", "x"),), ())] * 4
+    both, asked = (("Question", "why?"), ("Answer", "x")), (("Question", "why?"),)
+    texts = [(both, ()), (both, ()), (asked, ()), (both, ())]
     part = Part("few", "few", Results(), items=lambda: Items(ids, [""] * 4, [said], texts))
     path = tmp_path / "report.html"
     path.write_text(to_html([part], "x"), encoding="utf-8")
 
     async def visit(tab: Tab) -> Any:
         await tab.value("location.hash = '#misses-Harm=m'")
-        return await tab.value("[...document.querySelectorAll('.row')].map((r) => r.dataset.item)")
+        rows = "[...document.querySelectorAll('.row')].map((r) => "
+        return [await tab.value(f"{rows}{one})") for one in
+                ("r.dataset.item", "r.querySelector('.excerpt').textContent")]  # fmt: skip
 
-    assert browse_page(path, tmp_path, visit) == ["undisputed", "split", "too severe", "both"]
+    ids, excerpts = browse_page(path, tmp_path, visit)
+    assert ids == ["undisputed", "split", "too severe", "both"]
+    assert excerpts == ["why?", "x", "x", "x"]  # where there is no answer, its question
 
 
 def decided(metrics: int, judges: int) -> list[Part]:
