@@ -37,6 +37,7 @@ from judgebench.studies.verdicts import is_like_a_model, may_be_a_model
 from judgebench.words import plain_id
 
 MOST_LABELS = 12  # a column with more different values is not taken for labels
+_LIKE_A_METRIC = re.compile("type|categor|kind|attribut|quality|property|trait|harm|risk")
 LONGEST_LABEL = 60  # characters
 _LONGEST_NAME = 200  # characters of a column that is named by a metric and a person
 _LONGEST_ID = 80
@@ -631,6 +632,7 @@ def _look(
     judge = names_of_judges(found)
     if judge and "annotator" not in roles and judge not in roles.values():
         roles["annotator"] = judge
+    roles |= _unnamed_metric(found)
     if len(hints.item) == 1 and hints.item[0] in columns:
         roles |= {"item_id": hints.item[0]}
     if who := _names_people(found, hints):
@@ -657,6 +659,19 @@ def _look(
     if "system" not in roles and (which := _system(usable, roles)):
         roles["system"] = which
     return replace(found, roles=roles, by_content=frozenset(roles) - named, replies=(*replies,))
+
+
+def _unnamed_metric(look: Look) -> dict[str, str]:
+    """The column that says what each label is about, though by no name of a metric, and that of the
+    labels: all that is said of an item is said under each of its few values."""
+    label = next((c for c in look.like_labels if plain_name(c) in NAMES["label"]), "")
+    if not label or {"metric", "text", "system"} & look.roles.keys():
+        return {}
+    for name in (c for c in look.like_labels if _LIKE_A_METRIC.search(plain_name(c))):
+        n, others = look.columns[name].different, [*look.usable.keys() - {name, label}]
+        if n > 1 and others and look.count(others) * n == len(look.columns[name].codes):
+            return {"metric": name, "label": label}
+    return {}
 
 
 def names_of_judges(look: Look) -> str:
@@ -1121,7 +1136,7 @@ def _key(
     and tell the rows of these apart. Raises SetupError where none will do.
     """
     columns, roles = look.usable, look.roles
-    alike = _alike(look, others)
+    alike = {c: there for c, there in _alike(look, others).items() if c != roles.get("metric")}
     if wanted and all(name in columns for name in wanted):
         who = "" if "annotator" in roles else _annotator(columns, roles, wanted)
         rows = len(columns[wanted[0]].codes)

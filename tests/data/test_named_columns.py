@@ -432,3 +432,24 @@ def test_columns_of_several_metrics_are_counted_and_the_annotators_named() -> No
     several = PEOPLE.assign(**heads).drop(columns=who)
     line = read(several).lines[0]
     assert "2 annotators (Huber, Nowak) in 6 columns such as Tone (Huber)" in line
+
+
+@pytest.mark.parametrize("name", ["metric", "harm_type", "category"])
+def test_a_long_table_says_what_each_label_is_about_by_whatever_name(name: str) -> None:
+    """The metric is no part of an item, also where the judge's table has that column too."""
+    about = ["Self-harm", "Violence"]
+    rows = [(f"c{i}", f"p{i // 2}", who, of, "Yes" if (i + j) % 3 else "No")
+            for i in range(N) for who in ("Ann", "Ben") for j, of in enumerate(about)]  # fmt: skip
+    people = pd.DataFrame(rows, columns=["case", "prompt_id", "rater", name, "label"])
+    judge = people[people["rater"] == "Ann"].drop(columns="rater")
+    found = read(people, judge)
+    assert [metric.title for metric in found.rubric.metrics] == about
+    assert found.found.by == ("case",)
+    assert len(jb.study(found).answers) == N
+
+
+def test_a_category_of_each_item_is_no_metric() -> None:
+    rows = [(f"c{i}", who, "ab"[i % 2], "Yes" if i % 3 else "No")
+            for i in range(N) for who in ("Ann", "Ben")]  # fmt: skip
+    people = pd.DataFrame(rows, columns=["case", "rater", "category", "label"])
+    assert len(read(people).found.metrics) == 1
