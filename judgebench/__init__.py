@@ -1,8 +1,15 @@
 """judgebench: can this LLM judge replace, or assist, your human annotators?
 
->>> import judgebench as jb
->>> jb.study.__name__
-'study'
+>>> import pandas as pd, judgebench as jb
+>>> given = ["bad", "good"] * 30
+>>> labels = pd.DataFrame({"id": range(60), "Ann": given, "Ben": given})
+>>> verdicts = pd.DataFrame({"id": range(60), "gpt-4": given})
+>>> for decision in jb.decide(labels, verdicts, columns={"order": "good < bad"}):
+...     print(decision)  # doctest: +ELLIPSIS
+gpt-4 on label: CAN'T TELL. ...
+
+Paths of files do as well as DataFrames: jb.decide("labels.xlsx", "gpt4.csv"). The same from a
+terminal: judgebench decide labels.xlsx gpt4.csv.
 
 What stands in `__all__` is public; every other module is internal and may change.
 """

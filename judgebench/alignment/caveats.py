@@ -47,12 +47,15 @@ def rows_in_words(study: Study) -> list[str]:
 
 
 def headline(study: Study) -> str:
-    """`xstest · 2,250 answers to 450 questions · 2 annotators · 1 metric`."""
+    """`xstest · 2,250 answers to 450 questions · 300 labelled · 2 annotators · 1 metric`; of all
+    that are labelled nothing is said."""
     makers = named(study.makers, judge_names(study))
     if not any(map(is_slot, study.makers)):
         makers = [counted(len(study.makers), "annotator")]
     metrics = counted(len(study.rubric.metrics), "metric")
-    return " · ".join((study.name, size_in_words(study), listed(makers), metrics))
+    rows = {row for humans in study.humans.values() for row in humans.ratings.rows.tolist()}
+    some = [f"{len(rows):,} labelled"] * (0 < len(rows) < len(study.answers))
+    return " · ".join((study.name, size_in_words(study), *some, listed(makers), metrics))
 
 
 def size_in_words(study: Study) -> str:

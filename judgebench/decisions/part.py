@@ -189,12 +189,10 @@ def _condition_figures(decisions: Decisions) -> Iterator[Intervals]:
                 lanes.append(Lane(d.judge, "judge", c.estimate))
     for key, same in kinds.items():
         c, *_, last = sorted([*same, same[0]], key=lambda c: c.bound)
-        least, most = (f"required: {bound_text(one)}" for one in (c, last))
-        bounds = {least: c.bound}
-        if most != least:
-            bounds = {f"{least} (least strict)": c.bound, f"{most} (strictest)": last.bound}
-            if not c.at_least:
-                bounds = {f"{least} (strictest)": c.bound, f"{most} (least strict)": last.bound}
+        least, most = (bound_text(one).replace("-", "−") for one in (c, last))
+        bounds = {f"required: {least}": c.bound}
+        if most != least:  # it differs by judge or metric
+            bounds[f"to {most.rpartition(' ')[2]}"] = last.bound
         lines = tuple((title, tuple(lanes)) for title, lanes in found[key].items())
         yield Intervals(
             f"condition_{key}", _kind_title(c), lines, "Estimate with its interval",

@@ -158,6 +158,10 @@ class Decision:
     camps: tuple[InCamp, ...] = ()
     advice: str = ""
 
+    def __str__(self) -> str:
+        """`my-judge on empathy: CAN'T TELL. Too few answers.`"""
+        return f"{self.judge} on {self.metric}: {self.outcome.value}. {self.reason}".strip()
+
     def condition_rows(self) -> Iterator[Row]:
         """Every condition, then how much more data is needed."""
         for outcome, conditions in (

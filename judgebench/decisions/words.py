@@ -237,8 +237,7 @@ def bound_text(c: Condition) -> str:
     """`at least 0.7`, `at most 0.05`, `above 0`."""
     if _beats_controls(c):
         return "above 0"
-    bound = f"{round(c.bound, 3) + 0.0:,g}".replace("-", "−")
-    return f"{'at least' if c.at_least else 'at most'} {bound}"
+    return f"{'at least' if c.at_least else 'at most'} {round(c.bound, 3) + 0.0:,g}"
 
 
 def threshold_text(threshold: float) -> str:

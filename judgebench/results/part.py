@@ -140,7 +140,7 @@ def margin_words(standings: Sequence[Standing]) -> str:
     if not (points := sorted({round(100 * one.margin) for one in standings} - {0})):
         return ""
     least = f"{points[0]} to " if len(points) > 1 else ""
-    some = "" if all(one.margin for one in standings) else ", where that decided"
+    some = "" if all(one.margin for one in standings) else ", where agreement decided"
     return f"within {least}{counted(points[-1], 'point')} of the annotators{some}"
 
 

@@ -162,7 +162,7 @@ def brief(cell: Cell) -> str:
 def _two(number: float, signed: bool) -> str:
     shown = f"{number:{'+' if signed else ''}.2f}"
     shown = shown.lstrip("+-") if float(shown) == 0 else shown.replace("-", "−")
-    return shown.replace("0.", ".", 1) if abs(number) < 0.995 else shown
+    return re.sub(r"^([+−]?)0\.", r"\1.", shown)
 
 
 def rests_on(table: Table, more: str = "") -> Iterator[str]:

@@ -134,7 +134,7 @@ def _print_next_steps(standings: Sequence[Standing], console: Console) -> None:
 
 def _here(step: str) -> str:
     """A next step after a colon, with the place of what a page links to."""
-    return f"{step[:1].lower()}{step[1:]}".replace(MISSES, f"{MISSES} (report.html#items)")
+    return f"{step[:1].lower()}{step[1:]}".replace(MISSES, f"{MISSES} (in the report)")
 
 
 def _print_numbers(one: Standing, console: Console, start: int) -> None:
@@ -174,6 +174,9 @@ def print_brief(table: Table, console: Console) -> None:
     all rest on."""
     values = [[brief(cell) for cell in row] for row in table.rows]
     first = table.stubs - 1
+    inside = [*zip(table.columns, *values, strict=True)][table.stubs :]
+    used = sum(max(map(cell_len, column)) + _BESIDE for column in inside)
+    room = max(_STUB // 2, console.width - used - _BESIDE)
     grid = RichTable(box=SIMPLE_HEAD, show_edge=False, header_style="bold")
     for i, heading in enumerate(table.columns[first:]):
         column = [row[first + i] for row in values]
@@ -183,7 +186,8 @@ def print_brief(table: Table, console: Console) -> None:
         if group:
             grid.add_row(Text(printable(group), style="bold"))
         for row in same:
-            grid.add_row(*(Text(printable(cell)) for cell in row[first:]))
+            cells = (wrapped(row[first], room), *map(printable, row[table.stubs :]))
+            grid.add_row(*map(Text, cells))
     console.print(Text(f"\n{printable(table.title)}", style="bold"))
     console.print(grid)
     for sentence in (*table.notes, *rests_on(table)):

@@ -172,7 +172,7 @@ def made(key: str, value: float | None, bound: float, *, at_least: bool = True) 
     ("condition", "bound", "value"),
     [
         (made("humans_accuracy", -0.01, -0.0001), "at least 0", "-0.010"),
-        (made("humans_accuracy", -0.01, -0.05), "at least −0.05", "-0.010"),
+        (made("humans_accuracy", -0.01, -0.05), "at least -0.05", "-0.010"),
         (made("controls_accuracy", 0.2, 0.0), "above 0", "+0.200"),
         (made("severe_items", 1234.0, 20.0), "at least 20", "1,234"),
         (made("severe_recall", 0.75, 0.7), "at least 0.7", "0.750"),

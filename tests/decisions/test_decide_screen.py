@@ -66,7 +66,7 @@ def test_outcome_and_the_numbers_to_read_it_by_stand_in_one_line() -> None:
     text = screen(decided(made), width=80)
     assert "\nPossibility of Bias\n  one  REPLACE     judge 75 %  humans 88 %  best" in text
     assert "\n  two  DO NOT USE  judge 75 %  humans 88 %  best baseline 62 %\n" in text
-    assert f"{SHORT} Next: read its worst misses (report.html#items), then change" in words(text)
+    assert f"{SHORT} Next: read its worst misses (in the report), then change" in words(text)
     assert "9 answers.\n" in text
     assert text.endswith(
         "Not known whether annotators saw a judge's labels (--blind yes|no, in Python \n"
@@ -111,7 +111,7 @@ def test_of_many_decisions_a_common_next_step_stands_once_and_what_is_left_is_sa
     made = [(judge, "bias", Outcome.DO_NOT_USE, SHORT) for judge in judges]
     text = words(screen(decided(made, judges)))
     assert text.count("read its worst misses") == 1
-    assert "Next, for 5 of 5 decisions: read its worst misses (report.html#items), then" in text
+    assert "Next, for 5 of 5 decisions: read its worst misses (in the report), then" in text
     several = [
         Decision(judge, "bias", Outcome.CANT_TELL, "Few.", more=MoreData(items=10 * n, severe=2))
         for n, judge in enumerate(judges, 1)

@@ -9,9 +9,10 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from judgebench.alignment import Alignment
+from judgebench.records import Estimate
 from judgebench.results.part import Block, Part
 from judgebench.results.tables import Cell, Table
-from judgebench.results.terminal import print_parts
+from judgebench.results.terminal import print_brief, print_parts
 
 
 def printed(*parts: Part, width: int = 120, name: str = "study", colours: bool = False) -> str:
@@ -76,3 +77,18 @@ def test_wide_characters_are_counted_as_two(width: int) -> None:
     )  # fmt: skip
     part = replace(make_part(), blocks=(Block(tables=(table,), on_screen=True),))
     assert max(map(cell_len, printed(part, width=width).split("\n"))) <= width
+
+
+def test_a_brief_table_fits_and_keeps_names_apart() -> None:
+    def score(value: float, low: float, high: float) -> Cell:
+        return Cell(estimate=Estimate(value, low, high, n=9))
+
+    names = ("gpt-4o-2024-08-06-few-shot", "gpt-4o-2024-08-06-zero-shot")
+    rows = [(Cell("Harm"), Cell(name), *[score(0.9831, 0.97, 0.9949)] * 3) for name in names]
+    table = Table("main", "Main", ("Metric", "Judge", "A", "B", "C"), tuple(rows), stubs=2)
+    out = io.StringIO()
+    print_brief(table, Console(file=out, width=72, color_system=None))
+    text = out.getvalue()
+    assert max(map(len, text.split("\n"))) <= 72
+    assert text.count(".98 [.97, .99]") == 6
+    assert {"few-shot", "zero-shot"} <= {*text.split()}
