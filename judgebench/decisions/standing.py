@@ -204,8 +204,12 @@ def _improve(decisions: Decisions, d: Decision) -> str:
         )
     may_sort = (c.estimate.value for c in d.assist if c.key == "sent" and c.missing != NO_FILTER)
     sent = next(may_sort, None)
-    filtered = f"; as a filter it would send about {percent(sent)} of new answers to people"
-    return f"{_CHANGE}{'' if sent is None else filtered}."
+    if sent is not None:
+        return (
+            f"{_CHANGE}; as a filter it would send about {percent(sent)} of new answers to people."
+        )
+    unsettled = any(c.state is State.UNCLEAR for c in d.assist) and not any(map(_fails, d.assist))
+    return f"{_CHANGE}{'; these labels leave open whether it can be a filter' * unsettled}."
 
 
 def _fails(c: Condition) -> bool:

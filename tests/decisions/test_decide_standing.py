@@ -13,7 +13,7 @@ from decide_report_case import JUDGES, make_decisions
 import judgebench as jb
 from judgebench.decisions.conditions import NO_SEVERE
 from judgebench.decisions.held import NOT_ASKED
-from judgebench.decisions.result import Condition, Decision, MoreData, Outcome, State
+from judgebench.decisions.result import NO_FILTER, Condition, Decision, MoreData, Outcome, State
 from judgebench.decisions.standing import answer
 from judgebench.decisions.triage import SEVERITY
 from judgebench.decisions.words import NOT_KNOWN_BLIND
@@ -236,3 +236,16 @@ def test_one_judge_on_every_metric_is_named_once() -> None:
     other = [Decision("b", m, Outcome.DO_NOT_USE, f"Bad on {m}.") for m in metrics]
     said = answer(replace(shown, decisions=(*made, *other)))
     assert "Yes: for a on all 3 metrics. No: for b on all 3 metrics." in said
+
+
+@pytest.mark.parametrize(("state", "open_"), [(State.UNCLEAR, True), (State.NOT_MET, False)])
+def test_a_filter_that_the_labels_leave_open_is_said(state: State, open_: bool) -> None:
+    made = make_decisions()
+    sort = Condition("sent", "", state, Estimate(1.0, 0.9, 1.0, n=9), 0.5, False, NO_FILTER)
+    short = Condition("humans_accuracy", "", State.NOT_MET, Estimate(-0.3, n=9), -0.05, True)
+    first = made.decisions[0]
+    d = Decision(
+        first.judge, first.metric, Outcome.DO_NOT_USE, "Bad.", replace=(short,), assist=(sort,)
+    )
+    (one,) = replace(made, decisions=(d,)).part.standings
+    assert ("leave open whether it can be a filter" in one.next) is open_
