@@ -1156,7 +1156,8 @@ def _best(metric: Metric, columns: Sequence[str], look: Look) -> str:
     if best or len(columns) < 2:
         return best or next(iter(columns), "")
     message = f"several columns could be the verdicts on {metric.title}"
-    raise SetupError(Problem(message, look.source.path, None, "judge", some(columns)))
+    allowed = f"a column called {metric.title!r}: rename the one that is meant"
+    raise SetupError(Problem(message, look.source.path, None, "judge", some(columns), allowed))
 
 
 def _check_names(judges: Sequence[JudgeTable], labels: Table) -> None:

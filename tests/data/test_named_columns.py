@@ -453,3 +453,11 @@ def test_a_category_of_each_item_is_no_metric() -> None:
             for i in range(N) for who in ("Ann", "Ben")]  # fmt: skip
     people = pd.DataFrame(rows, columns=["case", "rater", "category", "label"])
     assert len(read(people).found.metrics) == 1
+
+
+def test_columns_that_could_all_be_verdicts_are_to_be_called_by_the_metric() -> None:
+    both = PEOPLE.rename(columns={"Huber": "Tone (Huber)", "Nowak": "Tone (Nowak)"})
+    said = JUDGES["GPT-4o (2024-08)"]
+    judge = JUDGES[["Nr."]].assign(first=said, second=said)
+    with pytest.raises(SetupError, match="a column called 'Tone': rename the one that is meant"):
+        read(both, judge)
