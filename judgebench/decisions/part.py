@@ -33,7 +33,7 @@ from judgebench.decisions.words import (
 from judgebench.records import Estimate
 from judgebench.results.figure import draw_standings
 from judgebench.results.layout import Contents, Layout
-from judgebench.results.part import Block, Drawing, Intervals, Lane, Part
+from judgebench.results.part import FEW_OUTCOMES, Block, Drawing, Intervals, Lane, Part
 from judgebench.results.tables import DASH, NO_REASON, Cell, Look, Table
 from judgebench.words import counted, listed, percent
 
@@ -46,7 +46,8 @@ def screen_blocks(decisions: Decisions) -> Iterator[Block]:
     yield Block(text=(decisions.compared, *special))
     ask = "--blind yes|no, in Python truth={'blind': 'yes'}"
     declare = ask if decisions.blind == "unknown" else "as declared"
-    asked = any(line.next == NOT_KNOWN_BLIND for line in lines)
+    few = len(lines) <= FEW_OUTCOMES
+    asked = few and any(line.next == NOT_KNOWN_BLIND for line in lines)
     blind = "" if asked else f"{BLIND[decisions.blind].capitalize()} ({declare})."
     yield Block(text=tuple(filter(None, (_SHARES, severe, blind))), standings=lines)
 

@@ -20,6 +20,7 @@ from judgebench.words import counted, percent
 # What a block answers, in the order in which a reader asks it; empty: what the part is about.
 Asks = Literal["", "sure", "people", "wrong", "what_if"]
 MISSES = "worst misses"  # in a next step: the items on which a judge is farthest off
+FEW_OUTCOMES = 4  # so many on a screen, and each stands with its next step
 UNDERSTOOD = "Understood: "  # before a note on how a table was read, which is no caveat
 LaneKind = Literal["judge", "control", "human"]
 # What a dark cell of a heat map means: near to the humans, far from them, or a signed error.

@@ -15,6 +15,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from judgebench.results.part import (
+    FEW_OUTCOMES,
     MISSES,
     UNDERSTOOD,
     Block,
@@ -46,7 +47,7 @@ _LINE = 100  # of sentences
 _WORD = 24  # that is never broken
 _SHARES = 55  # of an outcome and its numbers
 _MOST_STEPS = 3
-_MOST_SAID = (4, 24)  # outcomes whose next steps, and whose reasons, are printed
+_MOST_SAID = (FEW_OUTCOMES, 24)  # whose next steps, and whose reasons, are printed
 
 
 def print_parts(

@@ -60,7 +60,7 @@ def run_folder(call, bench: Path) -> Path:  # type: ignore[no-untyped-def]
     return folder
 
 
-@pytest.mark.parametrize("verb", ["run", "decide", "align"])
+@pytest.mark.parametrize("verb", ["run", "decide"])
 def test_one_screen_has_the_outcomes_the_reasons_and_the_paths(
     call,  # type: ignore[no-untyped-def]
     bench: Path,
