@@ -125,7 +125,7 @@ def _understood(
     try:
         found = understand(files.given)
         for line in found.lines:
-            console.print(output.understood(line), soft_wrap=True, highlight=False)
+            console.print(line, soft_wrap=True, highlight=False)
         if orders := list(_asked(found)):
             found = understand({**files.given, "order": [*(files.order or ()), *orders]})
         if files.save is not None:

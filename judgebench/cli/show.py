@@ -64,10 +64,6 @@ class Output:
         stream = sys.stderr if self.json else sys.stdout
         return Screen(stream.raw if isinstance(stream, Stream) else stream, quiet=self.quiet)
 
-    def understood(self, line: str) -> str:
-        """A line on what was understood of tables, as far as it concerns the command."""
-        return line
-
 
 ONE_SCREEN = Output()
 

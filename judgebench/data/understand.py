@@ -1272,7 +1272,7 @@ def _in_words(
         of = f"of {some(m.title for m in unordered)} " * (len(known) > 1)
         none = f"{one.title}: {NO_ORDER}" if title else NO_ORDER
         yield (
-            f"no label {of}counts as severe, and no judge can get REPLACE, because the order "
+            f"no label {of}counts as severe, because the order "
             f"of the labels is not known: say {flag}{', and so for each' * bool(others)}; where no "
             f"label is worse than another, --order {quote(none)} (in Python columns={{'order': …}})"
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,22 +21,9 @@ from judgebench.cli.options import (
     columns_of,
 )
 from judgebench.cli.score import open_study
-from judgebench.cli.show import Output, show
+from judgebench.cli.show import ONE_SCREEN, Output, show
 
 commands = Commands()
-
-
-@dataclass(frozen=True)
-class OutputOfRates(Output):
-    """The amount that is printed; nothing of it on decisions."""
-
-    def understood(self, line: str) -> str:
-        from judgebench.rates.part import without_decisions
-
-        return without_decisions(line)
-
-
-ONE_SCREEN = OutputOfRates()
 
 
 @commands.command(epilog="Example: judgebench estimate labels.csv verdicts.csv --by system")
@@ -83,7 +70,7 @@ def estimate(
         typer.Option(metavar="FOLDER", help="Also write a page, CSV, Markdown and LaTeX there."),
     ] = None,
     allow_incomplete: AllowIncomplete = False,
-    output: OutputOfRates = ONE_SCREEN,
+    output: Output = ONE_SCREEN,
 ) -> None:
     """Estimate how often each label occurs, by system: from few human labels and many verdicts.
 

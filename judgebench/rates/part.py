@@ -32,7 +32,6 @@ _OF_INTERVALS = (
     "The intervals are for answers such as these; for the rate among just these answers they are "
     "on the wide side."
 )
-_OF_DECISIONS = ", and no judge can get REPLACE,"  # in a line on the order of labels
 _SHORT = "* The judge's errors are in it: not a valid estimate by itself."
 # The valid ways first, and last what a narrow screen may break off.
 _HEADS = {"human": "Human labels", "ppi": "PPI++", "verdicts": "Verdicts*",
@@ -40,11 +39,6 @@ _HEADS = {"human": "Human labels", "ppi": "PPI++", "verdicts": "Verdicts*",
 _MOST_PAIRS = 6
 _LANES: dict[str, LaneKind] = {"human": "human", "ppi": "judge", "rogan_gladen": "judge",
                                "verdicts": "control"}  # fmt: skip
-
-
-def without_decisions(line: str) -> str:
-    """A line on what was understood, without its clause on what judges can get."""
-    return line.replace(_OF_DECISIONS, "")
 
 
 def rates_part(r: Rates) -> Part:
@@ -63,8 +57,7 @@ def rates_part(r: Rates) -> Part:
     said = (*_in_words(r), *_differ(r), *alone)
     screen = (Block(text=tuple(r.compared)), Block(tables=short), Block(text=said))
     return Part(
-        "rates", "how often each label occurs", r.found, blocks,
-        tuple(map(without_decisions, r.notes)) if r.asked else r.notes,
+        "rates", "how often each label occurs", r.found, blocks, r.notes,
         tuple(r.headline.removeprefix(f"{r.name} · ").split(" · ")) if r.asked else (), screen,
         paper if r.asked else (),
         r.urgent, own_file=True, headline=r.headline, answer=_answer(r) if r.asked else "",

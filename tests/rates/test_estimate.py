@@ -249,7 +249,7 @@ def test_nothing_is_said_of_replacing_anybody(tmp_path: Path) -> None:
     files = [str(tmp_path / "people.csv"), str(tmp_path / "gpt4.csv")]
     for more in ([], ["-v"]):
         shown = CliRunner().invoke(app, ["estimate", *files, *more])
-        assert "no label counts as severe because the order of the labels" in shown.stdout
+        assert "no label counts as severe, because the order of the labels" in shown.stdout
         assert "REPLACE" not in shown.output
 
 
