@@ -46,10 +46,8 @@ SERVE = (
     "server.serve(Path(sys.argv[1]), port=0); print(time.process_time() - begin)"
 )
 TOGETHER = {"together": 500, "one by one": 1}  # saves in a transaction, at most
-LOADS = {
-    f"{PEOPLE * SAVES:,} at once": SAVES,
-    f"{PEOPLE} in turn": 1,
-}  # saves in flight for each annotator
+# Saves in flight for each annotator.
+LOADS = {f"{PEOPLE * SAVES:,} at once": SAVES, f"{PEOPLE} in turn": 1}
 
 
 class Round(NamedTuple):

@@ -130,11 +130,12 @@ class Alignment(Shown):
 
         if not self.real_judges:
             among = self.results.select("agreement", who="all")
-            titles = {metric.id: metric.title for metric in self.rubric.metrics}
-            cells: dict[str, dict[str, float | None]] = {title: {} for title in titles.values()}
-            for row in among:
-                if row.metric in titles:
-                    cells[titles[row.metric]][row.statistic] = row.estimate.value
+            cells = {
+                metric.title: {
+                    r.statistic: r.estimate.value for r in among if r.metric == metric.id
+                }
+                for metric in self.rubric.metrics
+            }
             found = pd.DataFrame.from_dict(cells, "index", dtype=float).rename_axis("metric")
             return found.dropna(axis=1, how="all")
         keys = [key for key in STATISTICS if self.results.select("score", key)]

@@ -53,8 +53,10 @@ def headline(study: Study) -> str:
     if not any(map(is_slot, study.makers)):
         makers = [counted(len(study.makers), "annotator")]
     metrics = counted(len(study.rubric.metrics), "metric")
-    rows = {row for humans in study.humans.values() for row in humans.ratings.rows.tolist()}
-    some = [f"{len(rows):,} labelled"] * (0 < len(rows) < len(study.answers))
+    seen = np.zeros(len(study.answers), dtype=np.bool_)
+    for humans in study.humans.values():
+        seen[humans.ratings.rows] = True
+    some = [f"{seen.sum():,} labelled"] * bool(seen.any() and not seen.all())
     return " · ".join((study.name, size_in_words(study), *some, listed(makers), metrics))
 
 

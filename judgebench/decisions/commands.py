@@ -127,8 +127,7 @@ def decide(
     page = page_of(run)
     show({"decide": decisions}, study.name, output, page, beside)
     if not page and not output.json:
-        given = shlex.join(map(str, run or ()))
-        command = f"judgebench report {given} … --to FOLDER".replace("  ", " ")
+        command = f"{shlex.join(['judgebench', 'report', *map(str, run or ())])} … --to FOLDER"
         output.console().print(
             f"For a page with every item, call report with the same options: {command}",
             soft_wrap=True,

@@ -24,6 +24,7 @@ from judgebench.results.part import (
     blocks_of,
     caveats,
     one_screen,
+    opening,
     urgent,
 )
 from judgebench.results.tables import (
@@ -66,7 +67,7 @@ def print_parts(
         _print_wrapped(title, console, style="bold")
     first = one_screen(parts)
     if tables and (papers := [part for part in parts if part.paper]):
-        first = [*one_screen([replace(papers[-1], screen=())]), *first * everything]
+        first = [*opening(papers[-1]), *first * everything]
     every = [b for b in blocks_of(parts) if b.on_screen and b not in first] if everything else []
     for block in (*first, *every):
         _print_block(block, console, everything)
