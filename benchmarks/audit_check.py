@@ -3,11 +3,11 @@
     python benchmarks/audit_check.py DATA            # all three sets
     python benchmarks/audit_check.py DATA --quick    # one of them
 
-DATA holds the published files, as for `judgebench audit examples/audit --downloads DATA`. From the
-authors' JSON alone, without a line of judgebench, this derives for three sets of the Alternative
-Annotator Test each judge's accuracy and advantage probability, its winning rate, and the accuracy
-and winning rate of a rule that knows the question and nothing else; then it runs the audit and
-prints both side by side, and in how many splits of the texts into halves the rule passes. Exits
+DATA holds the published files, as for `examples/audit/decide_again.py`. From the authors' JSON
+alone, without a line of judgebench, this derives for three sets of the Alternative Annotator Test
+each judge's accuracy and advantage probability, its winning rate, and the accuracy and winning rate
+of a rule that knows the question and nothing else; then it runs the audit and prints both side by
+side, and in how many splits of the texts into halves the rule passes. Exits
 with 1 where any pair differs by more than 1e-12.
 """
 
@@ -16,8 +16,10 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import subprocess
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pandas as pd
@@ -123,6 +125,16 @@ def derived(data: Path, name: str, epsilon: float) -> dict[tuple[str, str], floa
     return found
 
 
+def audit(data: Path, names: list[str]) -> pd.DataFrame:
+    """Every number of the audit of these studies."""
+    folder = Path(__file__).parents[1] / "examples" / "audit"
+    with TemporaryDirectory() as pages:
+        command = [sys.executable, folder / "decide_again.py", folder, "--downloads", data]
+        only = [word for name in names for word in ("--only", name)]
+        subprocess.run([*command, *only, "--to", pages], check=True, stdout=subprocess.DEVNULL)
+        return pd.read_csv(Path(pages) / "audit.csv")
+
+
 def main() -> int:
     """Print both, and count the pairs that differ."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
@@ -130,20 +142,23 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="one set, one split")
     asked = parser.parse_args()
     data, quick = asked.data, asked.quick
-    import judgebench as jb
-
-    studies = Path(__file__).parents[1] / "examples" / "audit"
     names = {f"alttest-{name}": name for name in [*STUDIES][: 1 if quick else None]}
-    audit = jb.audit(studies, data, only=list(names), choices=False).found
+    numbers = audit(data, list(names))
     differ = 0
     for study, name in names.items():
         for (who, what), value in derived(data, name, STUDIES[name]).items():
             if what == "accuracy" and who == "by-asked":
-                rows = audit.select("decision", "baseline", study=study, who=who)
+                keys = ("decision", "baseline", "who")
             else:
-                analysis = "decision" if what == "accuracy" else "test"
-                rows = audit.select(analysis, what, study=study, judge=who)
-            ours = rows[0].estimate.value if rows else None
+                keys = ("decision" if what == "accuracy" else "test", what, "judge")
+            analysis, statistic, column = keys
+            rows = numbers[
+                (numbers.analysis == analysis)
+                & (numbers.statistic == statistic)
+                & (numbers.study == study)
+                & (numbers[column] == who)
+            ]
+            ours = float(rows.value.iloc[0]) if len(rows) else None
             same = ours is not None and abs(ours - value) <= 1e-12
             differ += not same
             said = "" if same else "DIFFERS"

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from judgebench.api import align as align
     from judgebench.api import analyse as analyse
     from judgebench.api import annotate as annotate
-    from judgebench.api import audit as audit
     from judgebench.api import check as check
     from judgebench.api import collected as collected
     from judgebench.api import compare as compare
@@ -91,7 +90,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "api": (
-        "agreed", "align", "analyse", "annotate", "audit", "check", "collected", "compare",
+        "agreed", "align", "analyse", "annotate", "check", "collected", "compare",
         "consistency", "contradicted", "correlate", "decide", "estimate", "export_judge",
         "load_bench", "open_run", "prefer", "rank", "read_certificate", "renew", "renewal",
         "report", "run", "score", "stress", "study", "tune", "watch",

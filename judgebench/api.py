@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from judgebench.judges.recorded import AsJudges
     from judgebench.models.contract import Backend
     from judgebench.progress import Progress
-    from judgebench.published.result import Audit, Audited
     from judgebench.rates.result import Rates
     from judgebench.records import Verdict
     from judgebench.results.part import Part
@@ -721,62 +720,6 @@ def _found(given: Study | str | Path, wing: str, what: str) -> Shown:
     study = _opened_study(given)
     if (found := analyses(study, wing).get(wing)) is None:
         raise SetupError(Problem(f"{study.name} holds no {what}"))
-    return found
-
-
-def audit(
-    folder: str | Path,
-    data: str | Path,
-    *,
-    to: str | Path | None = None,
-    only: Sequence[str] = (),
-    choices: bool = True,
-    figures: bool = False,
-    show_progress: bool = False,
-) -> Audit:
-    """Decide published studies again: their printed figures, decisions beside every baseline, the
-    published test of judges and of rules that never read, and what one choice turns around.
-
-    `folder` holds a folder for each study (study.yaml, bench.yaml, …), `data` their published
-    files; a study whose files are missing is skipped. `only` names some of them; without `choices`
-    each is decided once. With `to` a page over all studies, and one of each, are written there,
-    each as soon as it is done; with `figures` they are drawn, too. A study's own Python files are
-    run. Raises SetupError with every problem of the folders; what goes wrong in one of them later
-    is `failed`, and skips that one.
-
-    >>> import judgebench as jb
-    >>> found = jb.audit("audit", "audit-data", choices=False)
-    >>> found.claims[0].judge
-    'column-reader'
-    """
-    _need("audit")
-    from judgebench.progress import SILENT, ProgressDisplay
-    from judgebench.published.card import read_folders
-    from judgebench.published.part import study_part
-    from judgebench.published.run import Tools, audit_folders
-    from judgebench.results.screen import Screen
-    from judgebench.results.write import write_report
-
-    def run_bench(file: Path, home: Path, at: Path) -> Study:
-        with closing(load_bench(file, data_folder=home, local_only=True)) as bench:
-            return run(bench, at)
-
-    def write(found: Audited, decided: Part) -> None:
-        if to is not None:
-            own = Path(to) / found.name
-            own.mkdir(parents=True, exist_ok=True)
-            write_report([decided, study_part(found)], own, name=found.card.title, figures=figures)
-
-    tools = Tools(run_bench, lambda study, rule: decide(study, rule=rule), align)
-    folders = read_folders(Path(folder), only)
-    display = ProgressDisplay(Screen(sys.stderr)) if show_progress else nullcontext(SILENT)
-    with display as progress:
-        found = audit_folders(
-            folders, Path(data), tools, progress, write if to else None, choices=choices
-        )
-    if to is not None:
-        Path(to).mkdir(parents=True, exist_ok=True)
-        write_report(found.parts, Path(to), name=found.name, figures=figures)
     return found
 
 

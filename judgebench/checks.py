@@ -317,8 +317,8 @@ def _prompts() -> Lines:
 
 
 def _examples() -> Lines:
-    folders = sorted(p for p in shipped_folder("examples").iterdir() if p.is_dir())
-    return [(p.name, str(p)) for p in folders]
+    files = sorted(shipped_folder("examples").glob("*/bench.yaml"))
+    return [(file.parent.name, str(file.parent)) for file in files]
 
 
 def _backends() -> Lines:

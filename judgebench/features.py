@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import Any
 
 WINGS = {
-    "annotate": "annotation", "audit": "published", "certificate": "certificate",
+    "annotate": "annotation", "certificate": "certificate",
     "compare": "comparison", "decide": "decisions",
     "estimate": "rates",
     "preferences": "preferences", "ranking": "ranking", "scorers": "scorers",

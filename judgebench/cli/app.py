@@ -62,7 +62,7 @@ class _Front(Group):
         "Start": ("decide", "init", "check", "demo"),
         "Judge": ("run", "compare", "stress"),
         "Labels": ("annotate", "import"),
-        "Report": ("report", "align", "estimate", "audit", "watch", "certificate"),
+        "Report": ("report", "align", "estimate", "watch", "certificate"),
     }
     rest = "More"
 

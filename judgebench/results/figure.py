@@ -12,7 +12,6 @@ import re
 import unicodedata
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import cache, partial
 from importlib.util import find_spec
 from itertools import groupby
@@ -230,23 +229,6 @@ def draw_standings(standings: Sequence[Standing], new: _New | None = None, ax: A
     for label, (_, one) in zip(axes.get_yticklabels(), rows, strict=True):
         label.set_fontweight("normal" if one else "bold")
     return axes.figure
-
-
-def draw_overview(standings: Sequence[Standing], new: _New | None = None) -> Any:
-    """A row for each metric with all its judges, without intervals, among the annotators and beside
-    the best baseline: of many studies at once."""
-    metrics = {metric: list(same) for metric, same in groupby(standings, lambda one: one.metric)}
-    figure = (new or new_figure)(6.8, 1.25 + 0.4 * len(metrics))
-    axes = figure.subplots()
-    none = Estimate(None, reason="drawn once for all judges")
-    for row, judges in enumerate(metrics.values()):
-        _draw_standing(axes, row, replace(judges[0], accuracy=none, margin=0.0), "")
-        for place, one in enumerate(judges, start=1):
-            alone = replace(one, annotators={}, baseline=none, margin=0.0)
-            bare = replace(alone, accuracy=Estimate(one.accuracy.value, reason="no room for it"))
-            _draw_standing(axes, row + 0.7 * place / (len(judges) + 1) - 0.35, bare, "")
-    _shares(axes, list(metrics))
-    return figure
 
 
 def _shares(axes: Any, names: Sequence[str], narrow: bool = False, *, beside: bool = False) -> None:

@@ -54,7 +54,7 @@ from judgebench.runs.bench import (
     is_judge,
 )
 from judgebench.runs.wing import learnings, sections
-from judgebench.shipped import is_file, shipped_folder, shipped_names
+from judgebench.shipped import is_file, shipped_folder
 from judgebench.studies.answers import ids_and_groups
 from judgebench.yaml_file import load_with_lines, node_below, validate
 
@@ -305,7 +305,7 @@ def bench_file(path: Path) -> Path:
     for candidate in (path, path / "bench.yaml", shipped):
         if is_file(candidate):
             return candidate
-    names = [name for name in shipped_names("examples", "") if "." not in name]
+    names = sorted(p.parent.name for p in shipped_folder("examples").glob("*/bench.yaml"))
     message = f"no such file and no shipped example of that name{nearest(str(path), names)}"
     message = f"{message}; shipped: {', '.join(names)}"
     raise SetupError(Problem(message, file=str(path)))

@@ -351,17 +351,6 @@ class Study:
         given = sum(int((one.ratings.values >= 0).sum()) for one in humans.values())
         return replace(self, answers=answers, humans=humans, n_labels=given)
 
-    def under(self, config: TruthConfig) -> Study:
-        """The same labels and verdicts, with reference labels made as `config` says. Raises
-        SetupError where its `annotators` fit nobody."""
-        people = {a for one in self.humans.values() for a in one.ratings.annotators}
-        chosen = set(config.choose(people))
-        humans = {
-            metric: _humans(one.metric, one.ratings, chosen, config, self.answers)
-            for metric, one in self.humans.items()
-        }
-        return replace(self, humans=humans, config=config)
-
     def judged(self, judge: JudgeVerdicts, metric: Metric) -> Labels:
         """The judge's label index of each item, -1 where there is none or it abstained.
 

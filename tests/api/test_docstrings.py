@@ -12,7 +12,7 @@ import judgebench as jb
 
 # Those of wings are tested with them.
 OF_WINGS = (
-    "agreed", "annotate", "audit", "collected", "compare", "consistency", "contradicted",
+    "agreed", "annotate", "collected", "compare", "consistency", "contradicted",
     "correlate", "estimate", "export_judge", "prefer", "rank", "read_certificate", "renew",
     "renewal", "score", "stress", "tune", "watch",
 )  # fmt: skip
