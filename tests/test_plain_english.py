@@ -40,8 +40,6 @@ INSTEAD = {
     r"\btreat (them|these) as they treat\b": "like …",
     r"\b(he|him|his|himself)\b": "they, them, their",
 }
-# What says that an old name is still read.
-ALLOWED = re.compile(r"The outcome DON'T is now|`reasks` is now")
 CASED = {r"\bDON'T\b(?! (use|know))", r"\bREPLACE asks\b", r"\bwrong REPLACE\b"}
 PATTERNS = [(re.compile(p, 0 if p in CASED else re.I), words) for p, words in INSTEAD.items()]
 READ = {
@@ -56,10 +54,8 @@ READ = {
         "examples/**/*.yaml", "examples/*.ipynb",
     ),
 }  # fmt: skip
-# Words that are data: old keys that are still read, lists of pronouns, texts that a judge is asked.
+# Words that are data: lists of pronouns, texts that a judge is asked.
 KEPT = {
-    "judgebench/judges/config.py": {"reasks"},
-    "judgebench/decisions/result.py": {"DON'T"},
     "judgebench/stress_tests/probes/text.py": {"he", "his"},
     "judgebench/stress_tests/probes/edits/wording.py": {"he"},
     "rubrics/argument-quality.yaml": {"be told"},
@@ -69,11 +65,10 @@ KEPT = {
 
 def found_in(text: str, kept: Collection[str] = ()) -> list[str]:
     """Every old phrase with its line and what to write instead."""
-    flat = ALLOWED.sub("", text)
     return [
-        f"line {flat.count(chr(10), 0, match.start()) + 1}: {match.group(0)!r}: write {words!r}"
+        f"line {text.count(chr(10), 0, match.start()) + 1}: {match.group(0)!r}: write {words!r}"
         for pattern, words in PATTERNS
-        for match in pattern.finditer(flat)
+        for match in pattern.finditer(text)
         if match.group(0) not in kept
     ]
 

@@ -458,8 +458,7 @@ _SATISFIED_BY = {
     Outcome.ASSIST: (Outcome.REPLACE, Outcome.ASSIST),
     Outcome.DO_NOT_USE: (Outcome.DO_NOT_USE,),
 }
-_OLDER = dict.fromkeys(("DON'T", "DONT", "DO_NOT_USE"), Outcome.DO_NOT_USE)
-_NAMED: Mapping[str, Outcome] = {**{outcome.value: outcome for outcome in _SATISFIED_BY}, **_OLDER}
+_NAMED: Mapping[str, Outcome] = {outcome.value: outcome for outcome in _SATISFIED_BY}
 
 
 def outcome_of(replace: Sequence[Condition], assist: Sequence[Condition]) -> Outcome:

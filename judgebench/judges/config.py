@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
@@ -86,7 +85,7 @@ class KnowledgeConfig(Strict):
 
 class JudgeConfig(Strict):
     """A language model as a judge. `parse_retries`: how often an unreadable reply is requested
-    again; files may still call it `reasks`.
+    again.
 
     `probabilities` requests a probability of every label of every metric, which depends on the
     prompt alone (`independent`) or also on the labels of the metrics before it (`chained`).
@@ -201,10 +200,6 @@ def judge_entry(value: Any, file: str, node: yaml.Node | None) -> JudgeEntry:
     for config, own in _OWN_KEYS.items():
         if own.intersection(keys):
             return validate(value, config, file, node)
-    if "reasks" in keys and "parse_retries" not in keys:
-        message = f"{file}: reasks is now called parse_retries; both are read"
-        warnings.warn(message, FutureWarning, stacklevel=2)
-        value = {"parse_retries" if k == "reasks" else k: v for k, v in value.items()}
     return validate(value, JudgeConfig, file, node)
 
 

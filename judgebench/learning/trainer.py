@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -18,7 +17,6 @@ from judgebench.runs.stop import Interrupted, Stop, StopSign
 
 STATE = "training.safetensors"  # in a folder: all that the next step of its training needs
 _CLIP = 1.0  # the most that the gradient's norm may be
-_OLD_STATE = "training.pt"  # of an evaluator's training, as earlier versions kept it
 _MOMENTS = ("step", "exp_avg", "exp_avg_sq")
 
 
@@ -117,7 +115,7 @@ class Trainer:
         where it left nothing that is whole, by what it is about."""
         import torch
 
-        about, state = self._kept() or self._kept_before() or ({}, {})
+        about, state = self._kept() or ({}, {})
         if about.get("signature") != self._signature or not is_whole(about):
             return None
         torch.set_rng_state(state["chance"])
@@ -134,8 +132,7 @@ class Trainer:
 
     def done(self) -> None:
         """Remove the state: the training is done. Raises OSError."""
-        for name in (STATE, _OLD_STATE):
-            self._path.with_name(name).unlink(missing_ok=True)
+        self._path.unlink(missing_ok=True)
 
     def _kept(self) -> tuple[Mapping[str, str], Mapping[str, Any]] | None:
         from safetensors import SafetensorError, safe_open
@@ -145,27 +142,6 @@ class Trainer:
                 return kept.metadata(), {key: kept.get_tensor(key) for key in kept.keys()}  # noqa: SIM118
         except (OSError, SafetensorError):  # none, or torn
             return None
-
-    def _kept_before(self) -> tuple[Mapping[str, str], Mapping[str, Any]] | None:
-        """Return what earlier versions left of an evaluator's training, as `_kept` does."""
-        import torch
-
-        try:
-            old = torch.load(
-                self._path.with_name(_OLD_STATE), map_location="cpu", weights_only=True
-            )
-        except Exception:  # none, torn, or of another version of torch
-            return None
-        plain = {"epochs": json.dumps(old["epochs"]), "seconds": str(old["seconds"])}
-        state = {"chance": old["chance"]["cpu"]}
-        if self._device == "cuda" and old["chance"]["gpus"]:
-            state["chance of the GPU"] = old["chance"]["gpus"][torch.cuda.current_device()]
-        state |= {f"weight {name}": old["model"][name] for name in self.weights}
-        names = {weight: name for name, weight in self.weights.items()}
-        ordered = [names[p] for group in self._optimizer.param_groups for p in group["params"]]
-        for place, moments in old["optimizer"]["state"].items():
-            state |= {f"{key} {ordered[place]}": moments[key] for key in _MOMENTS}
-        return {"signature": old["signature"], **plain}, state
 
 
 @contextmanager

@@ -72,7 +72,7 @@ class KeptText(_Kept):
 
 class KeptTask(_Kept):
     """One task. `learnt_from` names the systems that LLM-trained evaluators learnt from. The kinds
-    `drawn` were trained `draws` times, in the files of older runs the LLM-trained alone."""
+    `drawn` were trained `draws` times."""
 
     name: str
     title: str
@@ -83,13 +83,13 @@ class KeptTask(_Kept):
     files: dict[str, str] = {}
     kinds: tuple[EvaluatorKind, ...]
     draws: int
-    drawn: tuple[EvaluatorKind, ...] = ("llm-trained",)
+    drawn: tuple[EvaluatorKind, ...]
     judged: bool
     generators: tuple[str, ...]
     learnt_from: tuple[str, ...]
     instances: tuple[KeptInstance, ...]
-    # Not in the files of new runs: what was read from the files of arguments, by system and item,
-    # and the names of the control cases.
+    # Not in the file: what was read from the files of arguments, by system and item, and the names
+    # of the control cases.
     arguments: dict[str, dict[str, KeptText]] = {}
     controls: tuple[str, ...] = ()
 
@@ -216,22 +216,21 @@ def read_ranking(run: Path) -> KeptRanking:
 
 
 def read_tasks(run: Path) -> list[KeptTask]:
-    """The tasks of a ranking run with their arguments, which stand in ranking.json itself in older
-    runs. Raises SetupError where the folder is none or is damaged."""
+    """The tasks of a ranking run with their arguments. Raises SetupError where the folder is none
+    or is damaged."""
     ranking, tasks = read_ranking(run), []
     names = (*ranking.generators, *ranking.controls)
     paths = [run / GIVEN_ARGUMENTS, *(arguments_path(run, name) for name in names)]
     written = [a for path in paths for a in read_arguments(path)]
     for task in ranking.tasks:
-        filled: dict[str, Any] = {"controls": ranking.controls}
-        if "arguments" not in task.model_fields_set:
-            ranked = set(task.items)
-            unasked = ranking.generators.keys() - set(task.generators)  # of other tasks
-            kept = (a for a in written if a.item_id in ranked and a.system not in unasked)
-            filled["arguments"] = {
-                system: {item: KeptText.model_validate(a) for item, a in by_item.items()}
-                for system, by_item in last_arguments(kept, task.name).items()
-            }
+        ranked = set(task.items)
+        unasked = ranking.generators.keys() - set(task.generators)  # of other tasks
+        kept = (a for a in written if a.item_id in ranked and a.system not in unasked)
+        arguments = {
+            system: {item: KeptText.model_validate(a) for item, a in by_item.items()}
+            for system, by_item in last_arguments(kept, task.name).items()
+        }
+        filled = {"controls": ranking.controls, "arguments": arguments}
         tasks.append(task.model_copy(update=filled))
     return tasks
 

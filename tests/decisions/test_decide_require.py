@@ -46,8 +46,6 @@ def _unreached(*texts: str) -> list[str]:
         ("ASSIST:tone:k", False),
         ("REPLACE:Harm:j", True),  # by its title
         ("DO NOT USE:harm:k", True),
-        ("DON'T:harm:k", True),  # an older spelling
-        ("DONT:tone:k", False),
         ("ASSIST:tone:a:b", False),  # a judge's name may hold a colon
     ],
 )

@@ -40,16 +40,6 @@ def test_the_defaults() -> None:
     check_judge(found, load_prompt("structured"), TWO)
 
 
-def test_the_old_name_of_parse_retries_is_read_with_a_notice() -> None:
-    value = {"name": "old", "backend": "scripted:x", "reasks": 3}
-    with pytest.warns(FutureWarning, match=r"judge\.yaml: reasks is now called parse_retries"):
-        found = judge_entry(value, "judge.yaml", None)
-    assert isinstance(found, JudgeConfig)
-    assert found.parse_retries == 3
-    with pytest.raises(SetupError, match="reasks: is not a known key"):
-        judge_entry({**value, "parse_retries": 1}, "judge.yaml", None)
-
-
 @pytest.mark.parametrize(
     ("settings", "field"),
     [

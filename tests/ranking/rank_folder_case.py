@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from judgebench.files import to_json, to_line
-from judgebench.ranking.proxy.arguments import argument_id
+from judgebench.ranking.proxy.arguments import Argument, argument_id, argument_line
 from judgebench.ranking.rank import measure_rankings, read_ranked_run
 from judgebench.ranking.rankers import Rankings
 from judgebench.ranking.ranking_folder import (
+    GIVEN_ARGUMENTS,
     evaluator_folder,
 )
 from judgebench.ranking.wing import RANKING, WING
@@ -62,12 +63,13 @@ def question(item: str) -> str:
 
 
 def ranking(**changes: Any) -> dict[str, Any]:
-    """What ranking.json holds; `changes` are those of its one task."""
+    """What ranking.json holds, and beside it the arguments of its one task; `changes` are those of
+    the task."""
     task = {
         "name": "t", "title": "Task", "metric": "accuracy", "labels": ["yes", "no"],
         "left_out": ["open"], "notes": ["Made by hand."], "files": {},
-        "kinds": ["baseline", "llm-trained"], "draws": 2, "judged": True, "generators": ["m1"],
-        "learnt_from": ["m1"],
+        "kinds": ["baseline", "llm-trained"], "draws": 2,
+        "drawn": ["llm-trained"], "judged": True, "generators": ["m1"], "learnt_from": ["m1"],
         "instances": [
             {
                 "item_id": item, "group": GROUPS[item], "question": question(item),
@@ -88,13 +90,26 @@ def ranking(**changes: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def write_ranking_files(path: Path, content: Mapping[str, Any]) -> None:
+    """Write ranking.json and the arguments of its tasks."""
+    lines = [
+        argument_line(Argument(task["name"], item, system, **argument))
+        for task in content["tasks"]
+        for system, by_item in task["arguments"].items()
+        for item, argument in by_item.items()
+    ]
+    tasks = [{k: v for k, v in task.items() if k != "arguments"} for task in content["tasks"]]
+    (path / GIVEN_ARGUMENTS).write_text("".join(lines))
+    (path / RANKING).write_text(to_json({**content, "tasks": tasks}))
+
+
 def make(
     path: Path, content: Mapping[str, Any] | None = None, judges: Sequence[Any] = ()
 ) -> RunFolder:
     """The folder with everything but verdicts; `judges` are the entries of bench.yaml."""
     content = content or ranking()
     (path / "proxy").mkdir(parents=True, exist_ok=True)
-    (path / RANKING).write_text(to_json(content))
+    write_ranking_files(path, content)
     run = RunFolder(path)
     run.write_rubric(RUBRIC)
     run.write_data(list(answers(content)), [])

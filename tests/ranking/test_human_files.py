@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from rank_case import fill
-from rank_folder_case import make, ranked, ranking
+from rank_folder_case import make, ranked, ranking, write_ranking_files
 
 from judgebench.errors import SetupError
 from judgebench.ranking.human import GIVEN, keep_ranks, ranks_of
@@ -23,7 +22,6 @@ from judgebench.ranking.proxy.task import (
 )
 from judgebench.ranking.rank_bench import RankBench, RankedEntry, given_ranks
 from judgebench.ranking.sheet import items_of_run, write_sheets
-from judgebench.ranking.wing import RANKING
 from judgebench.retrieval.vectors import Corpus
 
 HEAD = "task,item_id,expert,system,rank,label,group\n"
@@ -149,7 +147,7 @@ def test_ranks_of_arguments_that_changed_since_do_not_count(tmp_path: Path) -> N
     content = ranking()
     content["tasks"][0]["arguments"]["m1"]["b"] = {"text": "Something new."}
     content["tasks"][0]["instances"] = content["tasks"][0]["instances"][:2]  # c is no longer there
-    (tmp_path / RANKING).write_text(json.dumps(content))
+    write_ranking_files(tmp_path, content)
     found = ranks_of(tmp_path)
     assert found is not None
     assert {r.item_id for r in found.ranks} == {"a"}

@@ -126,7 +126,7 @@ def test_draws_are_averaged(run: RunFolder) -> None:
 
 
 @pytest.mark.parametrize(("drawn", "names"), [
-    ({}, ["t-baseline", "t-llm-trained-0", "t-llm-trained-1"]),  # a run of an older version
+    ({}, ["t-baseline", "t-llm-trained-0", "t-llm-trained-1"]),
     ({"drawn": ["baseline", "llm-trained"]},
      ["t-baseline", "t-baseline-1", "t-llm-trained-0", "t-llm-trained-1"]),
 ])  # fmt: skip

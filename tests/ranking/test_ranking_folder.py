@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from rank_folder_case import TEXTS, TRAINED, make, ranking
+from rank_folder_case import TEXTS, TRAINED, ranking
 
 from judgebench.errors import DiskFailed, SetupError
 from judgebench.ranking.proxy.arguments import Argument, arguments_path
@@ -23,7 +23,7 @@ from judgebench.ranking.wing import RANKING
 
 
 def kept(**changes: object) -> KeptRanking:
-    """Without the texts, as new runs are written."""
+    """Without the texts, which have a file of their own."""
     content = ranking(**changes)
     for task in content["tasks"]:
         task.pop("arguments")
@@ -59,12 +59,6 @@ def test_texts_stand_in_the_files_of_those_who_wrote_them(tmp_path: Path) -> Non
         "a": "Since a.", "b": "Anew.",
     }  # fmt: skip
     assert "Since a." not in (tmp_path / RANKING).read_text()
-
-
-def test_texts_of_older_runs_stand_in_ranking_json(tmp_path: Path) -> None:
-    make(tmp_path)
-    (task,) = read_tasks(tmp_path)
-    assert {s: {i: a.text for i, a in of.items()} for s, of in task.arguments.items()} == TEXTS
 
 
 def test_a_folder_without_a_ranking_says_so(tmp_path: Path) -> None:

@@ -223,7 +223,7 @@ class EvaluatorPlan:
 
 def evaluator_names(task: str, kind: EvaluatorKind, draws: int) -> list[str]:
     """The names of the evaluators of all draws; the first of those that are not LLM-trained goes
-    without a number, as in the folders of older runs, in which it was the only one."""
+    without a number."""
     first = 0 if kind == "llm-trained" else 1
     names = [f"{task}-{kind}-{draw}" for draw in range(draws)]
     return [f"{task}-{kind}"] * first + names[first:]

@@ -115,7 +115,6 @@ def test_the_content_is_known_by_what_is_read_alone() -> None:
 
 def test_names_number_the_draws() -> None:
     assert evaluator_names("nli", "llm-trained", 2) == ["nli-llm-trained-0", "nli-llm-trained-1"]
-    # The first without a number, as in the run folders of older versions, which trained it once.
     assert evaluator_names("nli", "expert-trained", 1) == ["nli-expert-trained"]
     assert evaluator_names("nli", "baseline", 3) == [
         "nli-baseline",

@@ -24,7 +24,7 @@ from judgebench.models.encoder import open_encoder, token_limit
 from judgebench.progress import NoProgress, Progress
 from judgebench.prompt import Prompt
 from judgebench.ranking.proxy.arguments import argument_id
-from judgebench.ranking.proxy.evaluator import ProxyEvaluator, build_model, read_manifest
+from judgebench.ranking.proxy.evaluator import ProxyEvaluator, read_manifest
 from judgebench.ranking.proxy.examples import EvaluatorPlan, InputMaker, Second, control_case
 from judgebench.ranking.proxy.task import (
     CONTROL_CASES,
@@ -302,49 +302,6 @@ def test_a_stop_within_an_epoch_loses_no_step(
     assert broken is not None
     assert whole["by_epoch"] == broken["by_epoch"]
     assert weights(tmp_path / "broken") == weights(tmp_path / "whole")
-
-
-def test_the_state_that_earlier_versions_left_is_gone_on_from(
-    small: ProxyTask, encoder: Path, tmp_path: Path
-) -> None:
-    whole, broken = tmp_path / "whole", tmp_path / "broken"
-    fit(small, "expert-trained", short(encoder), whole)
-    with pytest.raises(KeyboardInterrupt):
-        fit(small, "expert-trained", short(encoder), broken, progress=Halting(steps=5))
-    _as_earlier_versions(broken, build_model(open_encoder(str(encoder)), LABELS, False))
-    again = Halting()
-    fit(small, "expert-trained", short(encoder), broken, progress=again)
-    assert again.begun == [(15, 5)]
-    assert again.lines[0] == "world-expert-trained resumes after epoch 1"
-    assert weights(broken) == weights(whole)
-    assert not (broken / "training.pt").exists()
-
-
-def _as_earlier_versions(folder: Path, model: Any) -> None:
-    """Make training.pt, in whose optimizer weights go by their number, of training.safetensors."""
-    import torch
-    from safetensors import safe_open
-
-    with safe_open(folder / "training.safetensors", framework="pt") as kept:
-        about, state = kept.metadata(), {key: kept.get_tensor(key) for key in kept.keys()}  # noqa: SIM118
-    named = dict(model.named_parameters())
-    names = sorted(named, key=lambda name: named[name].ndim <= 1)  # those without decay come last
-    moments = {
-        number: {key: state[f"{key} {name}"] for key in ("step", "exp_avg", "exp_avg_sq")}
-        for number, name in enumerate(names)
-        if f"step {name}" in state
-    }
-    old = {
-        "signature": about["signature"],
-        "epochs": json.loads(about["epochs"]),
-        "seconds": float(about["seconds"]),
-        "model": {**model.state_dict(), **{name: state[f"weight {name}"] for name in names}},
-        "optimizer": {"state": moments, "param_groups": []},
-        "schedule": {"last_epoch": 5},
-        "chance": {"cpu": state["chance"], "gpus": []},
-    }
-    torch.save(old, folder / "training.pt")
-    (folder / "training.safetensors").unlink()
 
 
 def test_what_is_kept_is_the_best_epoch_and_no_state_of_training(
