@@ -23,11 +23,11 @@ from statistics import median
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from judgebench.files import to_json, to_line
+from judgebench.files import to_json
 from judgebench.records import Answer, HumanLabel, Status, Usage, Verdict
 from judgebench.rubric import load_rubric
 from judgebench.runs.folder import RunFolder
-from judgebench.runs.verdict_log import plain_verdict
+from judgebench.runs.verdict_log import verdict_line
 
 RUBRIC = load_rubric("medical-safety")
 JUDGE, SIGNATURE = "judge", "0123456789abcdef"
@@ -91,9 +91,9 @@ def make(folder: RunFolder, n: int, words: int, labelled: int) -> None:
     folder.write_data(answers(n, words), labels(labelled))
     rng = Random(2)
     path = folder.path / f"verdicts-{JUDGE}.jsonl"
-    with path.open("w", encoding="utf-8", newline="\n") as file:
+    with path.open("wb") as file:
         for answer in answers(n, words):
-            file.write(to_line(plain_verdict(verdict(answer, rng))))
+            file.write(verdict_line(verdict(answer, rng)))
 
 
 def align(folder: Path) -> Taken:

@@ -80,7 +80,7 @@ from judgebench.runs.judging import Bundles, Work, judge_answers
 from judgebench.runs.load import Gathered, bench_file, check_local, load_bench, read_config
 from judgebench.runs.run_bench import take_out
 from judgebench.runs.stop import Budget, Interrupted, Stop, ctrl_c
-from judgebench.runs.verdict_log import check_lines
+from judgebench.runs.verdict_log import damaged_lines
 from judgebench.studies.answers import indexed
 from judgebench.writer import WritingTerms
 
@@ -612,7 +612,7 @@ def _evaluate(bench: RankBench, step: RankingStep, entry: RankedEntry, kept: Kep
         step.progress.say(f"{plan.name}: evaluator {n} of {len(plans)} of {entry.task.name}")
         train(plan, where, step.progress, step.stop)
         path = step.folder.verdict_path(plan.name)
-        if path.is_file() and (damaged := check_lines(path).damaged):
+        if path.is_file() and (damaged := damaged_lines(path)):
             take_out(path, damaged, step.folder, step.progress)
         evaluator = ProxyEvaluator.load(where, entry.task)
         judge_answers(evaluator, Bundles(evaluator, answers), step)

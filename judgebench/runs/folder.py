@@ -65,11 +65,6 @@ _DATA = ("rubric.json", "answers.jsonl", "labels.jsonl", BESIDE)
 # Without these, what is left means something else, so that nothing can be computed.
 _NEEDED = {"run.json", "rubric.json", BESIDE}
 _AGAIN = "run `judgebench run BENCH` (or `stress`, `rank run`) again in the same run folder"
-UNCHECKED = (
-    "An older version wrote this run and did not note what its files hold, so that damage does not "
-    f"show; to have it noted, {_AGAIN}."
-)
-_WITH_SEAL = {"files", "hosts"}  # which no version wrote that wrote no seal
 _MOST_IN_MEMORY = 4 << 20  # bytes of answers
 _TRIES = 20
 
@@ -235,9 +230,9 @@ class RunFolder:
         if not manifest:
             return []
         whole = is_sealed(path.read_bytes())
-        if whole is None and not manifest.keys().isdisjoint(_WITH_SEAL):
+        if whole is None:
             return [Problem("has lost its seal", str(path))]
-        if whole is False:
+        if not whole:
             return [Problem("was changed after the run", str(path))]
         others = self._of_judges(manifest) if manifest.get("state") != "running" else []
         known = manifest.get("files")

@@ -16,7 +16,7 @@ from judgebench.judges.recorded import (
 )
 from judgebench.models.checkpoint import WEIGHTS
 from judgebench.records import Answer
-from judgebench.runs.folder import UNCHECKED, RunFolder
+from judgebench.runs.folder import RunFolder
 from judgebench.stats.resample import DEFAULT_RESAMPLING, Resampling
 from judgebench.studies.answers import indexed
 from judgebench.studies.study import JUDGE_KINDS, JudgeVerdicts, Study, backend_fact, study_of
@@ -58,12 +58,11 @@ def open_run(
     study = study_of(rubric, answers, labels, others, resampling)
     lacking = (f"{said}." for said in lacking_labels(humans))
     notes = (*lacking, *_weak_models(judges), *manifest.get("notes", ()), *study.notes)
-    unchecked = () if "files" in manifest else (UNCHECKED,)
     return replace(
         study, name=str(manifest["name"]), judges=(*humans, *judges), notes=notes,
         run=_run_in_words(manifest), damage=tuple(_lacking(folder)),
         unfinished=tuple(_unfinished(manifest, judges, study)),
-        changed=(*manifest.get("changed", {}).values(), *unchecked),
+        changed=tuple(manifest.get("changed", {}).values()),
     )  # fmt: skip
 
 

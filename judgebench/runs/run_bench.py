@@ -49,7 +49,7 @@ from judgebench.runs.verdict_log import (
     FiledVerdicts,
     LinesByFile,
     VerdictWriter,
-    check_lines,
+    damaged_lines,
     merge_all_parts,
     set_aside,
 )
@@ -616,15 +616,7 @@ def set_lines_aside(
         lines: LinesByFile = {}
         files = [path for path in folder.verdict_files(judge.name) if path.name not in noted.sound]
         if noted.killed:  # nothing says what the file held; its lines do, and quickly
-            checked = {path: check_lines(path) for path in files}
-            lines = {path: found.damaged for path, found in checked.items() if found.damaged}
-            for path, n in ((p, found.unsigned) for p, found in checked.items() if found.unsigned):
-                said = (
-                    f"{path.name}: {n:,} {'line' if n == 1 else 'lines'} of an older version hold "
-                )
-                said += "no digest; damage does not show there"
-                progress.say(said)
-                folder.note_changes({path.name: f"{said}."}, beside=True)
+            lines = {path: damaged for path in files if (damaged := damaged_lines(path))}
         else:
             FiledVerdicts(files, judge.signature, answers, bench.rubric.metrics, lines)
         for path, numbers in lines.items():

@@ -34,7 +34,7 @@ from judgebench.runs.judging import Ledger, Work, ask
 from judgebench.runs.load import open_judge
 from judgebench.runs.run_bench import now
 from judgebench.runs.stop import Interrupted
-from judgebench.runs.verdict_log import VerdictWriter, check_lines, read_verdicts, set_aside
+from judgebench.runs.verdict_log import VerdictWriter, damaged_lines, read_verdicts, set_aside
 from judgebench.studies.answers import indexed
 from judgebench.tuning.config import RoundsConfig
 from judgebench.tuning.examples import language_model
@@ -274,7 +274,7 @@ class Rounds(Learner):
         answers = indexed(judged.answers)
         path = folder / f"verdicts-{judged.hash}.jsonl"
         asked = _Named(self._learner, f"{self._home.name}: rounds", key, folder)
-        if path.is_file() and (damaged := check_lines(path).damaged):
+        if path.is_file() and (damaged := damaged_lines(path)):
             set_aside(path, damaged)
             work.progress.say(f"{path}: {len(damaged)} damaged lines are judged again")
         with work.writers.add(VerdictWriter(path)) as writer:

@@ -378,22 +378,6 @@ def test_damage_to_the_data_of_an_unfinished_run_is_refused(damaged, call) -> No
     assert "verdicts-good" not in err
 
 
-def test_a_run_of_an_older_version_is_read_with_one_line(damaged, call) -> None:  # type: ignore[no-untyped-def]
-    run = damaged("labels.jsonl", "lines swapped")
-    manifest = RunFolder(run).manifest()
-    del manifest["files"], manifest["hosts"]  # neither was written before the seal
-    (run / "run.json").write_text(json.dumps(manifest, indent=2))
-    told = "An older version wrote this run and did not note what its files hold, so that damage"
-    with pytest.warns(UserWarning, match=f"{told} does not show; to have it noted, run ") as w:
-        (gap,) = jb.open_run(run).gaps
-    assert gap in [str(one.message) for one in w]
-    DAMAGES["a bad byte"](run / "verdicts-good.jsonl", run)
-    code, _, err = call("align", run)
-    assert code == 2
-    assert f"error: {run}/verdicts-good.jsonl:1: is not JSON" in err
-    assert "; to repair it, run `judgebench run BENCH`" in err
-
-
 @pytest.mark.parametrize("lost", [["seal"], ["seal", "files"]])
 def test_a_manifest_that_lost_its_seal_is_damaged(damaged, call, lost: list[str]) -> None:  # type: ignore[no-untyped-def]
     run = damaged("labels.jsonl", "lines swapped")

@@ -20,7 +20,7 @@ from judgebench.records import Answer, Status, Verdict, content_hash
 from judgebench.rubric import Rubric
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.open import open_run
-from judgebench.runs.verdict_log import plain_verdict
+from judgebench.runs.verdict_log import verdict_line
 from judgebench.stats.resample import Resampling
 
 RUBRIC = Rubric.model_validate(
@@ -192,5 +192,5 @@ def judged(
 def write(run: RunFolder, verdicts: Sequence[Verdict]) -> None:
     """Append verdicts to the files of their judges."""
     for verdict in verdicts:
-        with run.verdict_path(verdict.judge).open("a") as file:
-            file.write(to_line(plain_verdict(verdict)))
+        with run.verdict_path(verdict.judge).open("ab") as file:
+            file.write(verdict_line(verdict))

@@ -117,21 +117,6 @@ def test_shards_pass_over_damaged_lines_and_the_last_one_puts_them_aside(tmp_pat
         assert len(jb.open_run(folder).judges[0].verdicts) == N
 
 
-def test_lines_of_older_versions_are_read_and_the_run_says_that_they_hold_no_digest(
-    killed: Path, tmp_path: Path
-) -> None:
-    folder = tmp_path / "run"
-    shutil.copytree(killed, folder)
-    path = folder / "verdicts-m.jsonl"
-    path.write_bytes(re.sub(rb',"crc":"\w{8}"', b"", path.read_bytes()))
-    listener, asked = judge(folder)
-    assert asked == 0
-    told = f"verdicts-m.jsonl: {N} lines of an older version hold no digest; damage does not show"
-    assert [line for line in listener.heard if line.startswith(told)]
-    with pytest.warns(UserWarning, match=told):
-        jb.open_run(folder)
-
-
 def play(body: Body, count: int) -> Play:
     number = int(item_of(body)[1:])
     politeness = ("Polite", "Impolite")[number % 2]

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 import os
 import resource
 import shutil
@@ -135,14 +134,6 @@ def test_heads_say_what_whole_lines_say(tmp_path: Path, found: list[Verdict]) ->
         (v.item_id, v.content_hash, v.signature, v.status) for v in found
     ]
     assert [head.verdict() for head in heads] == found
-
-
-def test_lines_that_others_wrote_have_heads_too(tmp_path: Path) -> None:
-    path = tmp_path / "verdicts-m.jsonl"
-    line = {"status": "ok", "signature": "s", "judge": "m", "content_hash": "h", "item_id": "i"}
-    path.write_text(json.dumps(line) + "\n" + json.dumps(line))
-    (head,) = read_heads([path])  # the second line is torn
-    assert (head.item_id, head.status) == ("i", Status.OK)
 
 
 def test_a_damaged_line_is_told_with_its_number(tmp_path: Path) -> None:

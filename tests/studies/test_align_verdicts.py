@@ -14,9 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judgebench.errors import SetupError
-from judgebench.files import to_line
 from judgebench.records import Status, Usage, Verdict, add_known
-from judgebench.runs.verdict_log import FiledVerdicts, plain_verdict
+from judgebench.runs.verdict_log import FiledVerdicts, verdict_line
 from judgebench.studies.answers import indexed
 from judgebench.studies.verdicts import (
     label_indices,
@@ -52,7 +51,7 @@ lines = st.builds(
 
 
 def write(path: Path, verdicts: Sequence[Verdict]) -> Path:
-    path.write_text("".join(to_line(plain_verdict(v)) for v in verdicts), "utf-8", newline="\n")
+    path.write_bytes(b"".join(map(verdict_line, verdicts)))
     return path
 
 
