@@ -9,7 +9,7 @@ MARK = .judgebench-installed
 # Where Python may not keep what it compiled, every process compiles numpy, pandas and matplotlib anew.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: help demo annotate stress rank browser test docs fuzz lint bench test-long test-slow test-transformers test-vllm test-ray clean
+.PHONY: help demo annotate stress rank browser test docs fuzz lint bench test-long test-slow test-transformers test-vllm test-ray test-smoke clean
 .DELETE_ON_ERROR:
 
 help: ## Show this list
@@ -87,7 +87,7 @@ fuzz: $(VENV)/$(MARK)-dev ## Fuzz readers, parsers, prompts and writers (about 1
 $(SLOW)/$(MARK): requirements/slow.lock pyproject.toml
 	$(PYTHON) -m venv --clear $(SLOW)
 	$(SLOW)/bin/python -m pip install --quiet --upgrade "pip>=25.1"
-	$(SLOW)/bin/python -m pip install --quiet --no-deps --requirement requirements/slow.lock
+	$(SLOW)/bin/python -m pip install --quiet --no-compile --no-deps --requirement requirements/slow.lock
 	$(SLOW)/bin/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
@@ -96,7 +96,12 @@ test-long: export OMP_NUM_THREADS = 1
 test-long: $(VENV)/$(MARK)-dev browser ## Real models and browsers, failing servers, kill -9 at 200 moments
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m long
 
-test-slow: test-long test-transformers test-vllm test-ray ## All slow tests: these four
+test-slow: test-long test-transformers test-vllm test-ray ## All slow tests: these four, weekly and before a release
+
+# What the gate keeps of them: each engine loads, answers, is killed, and the run is gone on with.
+test-smoke: $(SLOW)/$(MARK) $(VENV)/$(MARK)-ray ## Each heavy engine once (about 4 minutes on 2 cores)
+	$(SLOW)/bin/python -m pytest tests/slow/test_smoke.py
+	$(BIN)/python -m pytest tests/slow/test_ray.py -m smoke
 
 # What trains for many minutes is left out: make test-transformers HEAVY=transformers
 HEAVY ?= transformers and not long

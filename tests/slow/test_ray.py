@@ -66,6 +66,7 @@ def kill_one_after(asked: list[Body], calls: int, killed: list[int]) -> threadin
     return thread
 
 
+@pytest.mark.smoke
 def test_a_killed_worker_costs_no_verdict_and_doubles_none(tmp_path: Path, cluster) -> None:
     killed: list[int] = []
     with Loopback(lambda body, count: said(REPLY, after=0.3)) as server:
