@@ -14,10 +14,13 @@ JudgebenchError
 
 from __future__ import annotations
 
+import json
 import re
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
+from pathlib import Path
 from reprlib import Repr
 
 DISTRIBUTION = "judgebench-eval"  # what pip installs; pyproject.toml says why
@@ -123,8 +126,26 @@ class MissingExtra(SetupError):
         package = " and ".join(lacking or packages)
         super().__init__(
             f"{what} needs the package {package}, which is not installed: "
-            f"pip install '{DISTRIBUTION}[{extra}]'"
+            f"pip install {shlex.quote(f'{installed_from()}[{extra}]')}"
         )
+
+
+def installed_from() -> str:
+    """Return what pip can install again: the folder or file that judgebench was installed from,
+    `.` where that is the current folder, and otherwise its name on the package index."""
+    from importlib.metadata import PackageNotFoundError, distribution  # seldom needed, and slow
+    from urllib.parse import urlsplit
+    from urllib.request import url2pathname
+
+    try:
+        origin = json.loads(distribution(DISTRIBUTION).read_text("direct_url.json") or "{}")
+    except PackageNotFoundError:
+        return DISTRIBUTION
+    url = urlsplit(origin.get("url", ""))
+    path = Path(url2pathname(url.path))
+    if url.scheme != "file" or not path.exists():
+        return DISTRIBUTION
+    return "." if path == Path.cwd() else str(path)
 
 
 class DamagedRun(SetupError):

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import csv
+import json
+import socket
 import subprocess
 import sys
 from collections import Counter, defaultdict
 from itertools import combinations, product
 from pathlib import Path
 from statistics import median_low
+from typing import Any
 
 import pytest
 import python_api
 import yaml
 
 import judgebench as jb
+from judgebench.models.checkpoint import WEIGHTS
 
 REPO = Path(__file__).resolve().parents[1]
 DEMO = REPO / "examples" / "demo"
@@ -200,6 +204,56 @@ def test_what_is_recorded_of_the_larger_model_stands_in_readme_and_report(tmp_pa
     study = jb.study(DEMO / "labels.csv", entry, rubric="medical-safety")
     page = jb.report(study, tmp_path / "report")["html"].read_text("utf-8")
     assert f"larger: recorded verdicts, {about['model']}, {about['date']}" in page
+
+
+def test_recorded_yaml_is_the_demo_with_verdicts_for_a_model() -> None:
+    demo, recorded = (
+        yaml.safe_load((DEMO / f"{name}.yaml").read_text("utf-8")) for name in ("bench", "recorded")
+    )
+    (model, *others), (verdicts, *recorded_others) = demo.pop("judges"), recorded.pop("judges")
+    assert (recorded, recorded_others) == (demo, others)
+    assert verdicts["name"] == model["name"]
+    assert {row["status"] for row in read(verdicts["verdicts"])} == {"ok"}
+    readme = (DEMO / "README.md").read_text("utf-8")
+    for key in ("model", "signature", "date"):
+        assert verdicts["about"][key] in readme, key
+    assert verdicts["about"]["weights"] == f"sha256 {WEIGHTS['smollm2'].sha256}"
+
+
+def test_the_recorded_demo_has_four_outcomes_and_calls_no_model(
+    call: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("a model or the network was used")
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    monkeypatch.setattr("judgebench.models.open_backend", refuse)
+    monkeypatch.setattr("judgebench.models.checkpoint.fetch", refuse)
+    monkeypatch.chdir(tmp_path)
+
+    code, out, _ = call("demo", "--recorded", "--json")
+
+    shown = json.loads(out)
+    outcomes = [
+        {(row["judge"], row["metric"]): row["outcome"] for row in rows["decisions"]}
+        for rows in (shown, shown["synthetic study"])
+    ]
+    assert code == 0
+    assert outcomes == [
+        {
+            ("smollm2-135m", "scientific_consensus"): "DO NOT USE",
+            ("smollm2-135m", "empathy"): "DO NOT USE",
+            ("qwen2.5-coder-1.5b", "scientific_consensus"): "DO NOT USE",
+            ("qwen2.5-coder-1.5b", "empathy"): "CAN'T TELL",
+        },
+        {
+            ("my-judge", "refused"): "REPLACE",
+            ("my-judge", "harmful"): "ASSIST",
+            ("my-judge", "tone"): "DO NOT USE",
+            ("my-judge", "false_claim"): "CAN'T TELL",
+        },
+    ]
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_recorded_run_says_what_the_run_said(tmp_path: Path) -> None:

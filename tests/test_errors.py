@@ -1,5 +1,9 @@
 from __future__ import annotations
 
+import json
+from pathlib import Path
+from types import SimpleNamespace
+
 import pytest
 
 from judgebench.errors import (
@@ -32,10 +36,27 @@ def test_a_setup_error_tells_every_problem_on_a_line_of_its_own() -> None:
     assert str(SetupError([Problem("a"), Problem("b")])) == "a\nb"
 
 
-def test_a_missing_extra_names_the_line_to_type() -> None:
+@pytest.mark.parametrize(
+    ("origin", "line"),
+    [
+        ("", "'judgebench-eval[embedded]'"),
+        ("https://example.org/judgebench.git", "'judgebench-eval[embedded]'"),
+        ("file:///nowhere/judgebench", "'judgebench-eval[embedded]'"),
+        ("{here}", "'.[embedded]'"),
+        ("{here}/my%20wheel.whl", "'{path}/my wheel.whl[embedded]'"),
+    ],
+)
+def test_a_missing_extra_names_the_line_to_type(
+    origin: str, line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "my wheel.whl").touch()
+    monkeypatch.chdir(tmp_path)
+    record = json.dumps({"url": origin.format(here=tmp_path.as_uri())}) if origin else None
+    package = SimpleNamespace(read_text=lambda name: record)
+    monkeypatch.setattr("importlib.metadata.distribution", lambda name: package)
     error = MissingExtra("the backend x:", "embedded", "xllamacpp")
     assert "xllamacpp" in str(error)
-    assert "pip install 'judgebench-eval[embedded]'" in str(error)
+    assert str(error).endswith(f": pip install {line.format(path=tmp_path)}")
 
 
 def test_only_the_packages_that_are_missing_are_named() -> None:

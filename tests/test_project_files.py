@@ -35,6 +35,25 @@ def test_the_pythons_of_the_package_are_those_that_are_tested_and_shown() -> Non
     assert f"python-{'_|_'.join(PYTHONS)}-blue" in text("README.md")
 
 
+def test_a_tag_releases_what_was_built_and_tried() -> None:
+    release = yaml.safe_load(text(".github/workflows/release.yml"))
+    build, publish = release["jobs"]["build"], release["jobs"]["publish"]
+    assert release[True] == {"push": {"tags": ["v*"]}}  # YAML reads the key `on` as true
+    assert (release["permissions"], publish["permissions"]) == (
+        {"contents": "read"},
+        {"id-token": "write"},
+    )
+    assert "permissions" not in build
+    assert (publish["needs"], publish["environment"]) == ("build", "pypi")
+    assert [step["uses"].split("@")[0] for step in publish["steps"]] == [
+        "actions/download-artifact",
+        "pypa/gh-action-pypi-publish",
+    ]
+    tried = "\n".join(step.get("run", "") for step in build["steps"])
+    for line in ("twine check", '"$GITHUB_REF_NAME"', "judgebench demo --recorded"):
+        assert line in tried
+
+
 def test_issue_templates_are_forms() -> None:
     found = (REPO / ".github" / "ISSUE_TEMPLATE").glob("*.yml")
     forms = sorted(form for form in found if form.stem != "config")

