@@ -118,9 +118,10 @@ def demo(
     from judgebench.models.checkpoint import fetch as fetch_weights
 
     if recorded:
-        return _show_recorded(run, output)
+        _show_recorded(run, output)
+        return
     if find_spec("xllamacpp") is None:  # before anything is downloaded
-        raise MissingExtra("the demo", "embedded", "xllamacpp")
+        raise MissingExtra("a demo with a model (--recorded needs none)", "embedded", "xllamacpp")
     output.console().print("The demo's answers and labels are synthetic, not clinically reviewed.")
     fetch_weights("smollm2")
     benchmark(Asked(Path("demo"), run, output=output))
@@ -145,14 +146,16 @@ def _show_recorded(run: Path | None, output: Output) -> None:
     )
     if output.json:
         synthetic_records = {"synthetic study": synthetic.records()}
-        return show({"decide": decisions}, models.name, output, beside=synthetic_records)
+        show({"decide": decisions}, models.name, output, beside=synthetic_records)
+        return
     console = output.console()
     console.print(
-        "1. Recorded verdicts of real models. The answers and labels are synthetic and not"
+        "1. Verdicts recorded from real models, on synthetic answers and labels, which were not "
+        "clinically reviewed:"
     )
-    console.print("clinically reviewed; no number says how a judge does on patients' questions.")
     for judge in models.real_judges:
         console.print("  {model}, {date}".format(**judge.about["about"]))
+    console.print()
     show({"decide": decisions}, models.name, output)
     console.print("\n2. Synthetic tables, drawn with known error rates: all four outcomes.\n")
     show({"decide": synthetic}, "four outcomes", output)

@@ -99,7 +99,8 @@ def rewritten(page: str, printed_by: Callable[[str], list[str]]) -> str:
     for block in reversed([b for b in blocks(page) if b.info == "console"]):
         lines: list[str] = []
         for command, shown in block.commands:
-            lines += [f"$ {command}", *again(shown, printed_by(command))]
+            printed = printed_by(command)
+            lines += [f"$ {command}", *(shown if same(shown, printed) else again(shown, printed))]
         end = block.start + len(block.text)
         page = page[: block.start] + "\n".join(lines) + "\n" + page[end:]
     return page
