@@ -154,7 +154,7 @@ def _show_recorded(run: Path | None, output: Output) -> None:
         "clinically reviewed:"
     )
     for judge in models.real_judges:
-        console.print("  {model}, {date}".format(**judge.about["about"]))
+        console.print("  {model}, {date}".format(**(judge.about or {})["about"]))
     console.print()
     show({"decide": decisions}, models.name, output)
     console.print("\n2. Synthetic tables, drawn with known error rates: all four outcomes.\n")
