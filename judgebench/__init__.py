@@ -37,9 +37,6 @@ if TYPE_CHECKING:
     from judgebench.api import open_run as open_run
     from judgebench.api import prefer as prefer
     from judgebench.api import rank as rank
-    from judgebench.api import read_certificate as read_certificate
-    from judgebench.api import renew as renew
-    from judgebench.api import renewal as renewal
     from judgebench.api import report as report
     from judgebench.api import run as run
     from judgebench.api import score as score
@@ -92,8 +89,8 @@ _HOMES = {
     "api": (
         "agreed", "align", "analyse", "annotate", "check", "collected", "compare",
         "consistency", "contradicted", "correlate", "decide", "estimate", "export_judge",
-        "load_bench", "open_run", "prefer", "rank", "read_certificate", "renew", "renewal",
-        "report", "run", "score", "stress", "study", "tune", "watch",
+        "load_bench", "open_run", "prefer", "rank", "report", "run", "score",
+        "stress", "study", "tune", "watch",
     ),
     "models.contract": ("Backend", "Message", "Reply", "Request"),
     "decisions.rule": ("DecisionRule",),

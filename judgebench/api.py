@@ -31,9 +31,7 @@ if TYPE_CHECKING:
     from judgebench.annotation.init import Made
     from judgebench.annotation.lead import Collected
     from judgebench.certificate.record import Certificate
-    from judgebench.certificate.renew import Renewed
-    from judgebench.certificate.result import Watching
-    from judgebench.certificate.watch import Watch
+    from judgebench.certificate.watch import Watched
     from judgebench.checks import Outcome
     from judgebench.comparison.result import Comparison
     from judgebench.data.guess import ColumnNames
@@ -278,7 +276,7 @@ def align(
 
 
 def _study_of(
-    given: Study | Given, verdicts: Judged, answers: Given | None,
+    given: Study | Given | Understood, verdicts: Judged, answers: Given | None,
     truth: Truth | None, columns: Mapping[str, ColumnNames],
 ) -> Study:  # fmt: skip
     """The study that is given or in a run folder, or that of the tables. Raises SetupError for both
@@ -723,100 +721,43 @@ def _found(given: Study | str | Path, wing: str, what: str) -> Shown:
     return found
 
 
-def read_certificate(path: str | Path) -> Certificate:
-    """The certificate of a judge that is in a file: what was decided, on what answers, and until
-    when it holds. Raises SetupError where it was changed after it was issued.
+def watch(
+    certificate: Certificate | str | Path,
+    study: Study | Given | None = None,
+    verdicts: Judged = None,
+    *,
+    answers: Given | None = None,
+    columns: Mapping[str, ColumnNames] = {},
+) -> Watched:
+    """Compare a certificate with all new labels and verdicts, in the order of time: of a study or a
+    run folder, or of tables, which are understood as in `decide`. Without any it says whether the
+    file is unchanged and has not expired.
+
+    Answers of the certificate that were judged again show whether the judge changed; labels of new
+    answers show whether it still agrees with people. In tables a verdict is due on the items with a
+    row alone. Raises SetupError where the certificate was changed after it was issued.
 
     >>> import judgebench as jb
-    >>> print(jb.read_certificate("judge.json"))
-    certificate of gpt-4: REPLACE on refused, until 2027-05-25
+    >>> watched = jb.watch("judge.json", "new-labels.csv", "new-verdicts.csv")
+    >>> watched.state, watched.reasons
+    ('valid', ())
     """
     _need("certificate")
-    from judgebench.certificate.record import read
+    from judgebench.certificate.record import Certificate, read
+    from judgebench.certificate.watch import watch as compare_with
+    from judgebench.data.guess import Hints
+    from judgebench.data.understand import understand_given
 
-    return read(Path(path))
-
-
-def watch(certificate: Certificate | str | Path, state: str | Path | None = "") -> Watch:
-    """Watch whether a certificate still holds: `update` it with new verdicts and labels, today and
-    for months.
-
-    What it has seen is in the file `state`, beside the certificate with the ending `.watch`; with
-    None it is kept in memory. Raises SetupError for a state that is damaged or of another
-    certificate.
-
-    >>> import judgebench as jb
-    >>> watched = jb.watch("judge.json").update("verdicts.csv", "new-labels.csv")
-    >>> watched.state
-    'valid'
-    """
-    _need("certificate")
-    from judgebench.certificate.watch import Watch
-
-    if isinstance(certificate, str | Path):
-        path = Path(certificate)
-        kept = None if state is None else Path(state or path.with_suffix(".watch"))
-        return Watch(read_certificate(path), kept, open_run)
-    if state == "":
-        raise SetupError("say where the state is: a file, or None to keep it in memory")
-    return Watch(certificate, None if state is None else Path(state), open_run)
-
-
-def renewal(
-    certificate: Certificate | str | Path, *new: Given | Study, to: str | Path,
-    annotators: Sequence[str] = (), items: int | None = None, by: str = "random",
-    state: str | Path | None = "",
-) -> str:  # fmt: skip
-    """Draw the answers that are to be labelled before a certificate is renewed, among `new` ones
-    that the judge has judged, into a study for `judgebench annotate` in the folder `to`; say what
-    is in it and why so many.
-
-    They are drawn within each system at random, or with `by="uncertain"` more often where the judge
-    is uncertain, with their chances. Raises SetupError where no new answer has a text.
-    """
-    _need("certificate")
-    from judgebench.certificate.reading import answers_of
-    from judgebench.certificate.renew import write_study
-
-    kept = watch(certificate, state)
-    answers = answers_of(_opened(new), kept.certificate)
-    return write_study(kept.status(), answers, Path(to), annotators, items, by)
-
-
-def renew(
-    certificate: Certificate | str | Path, *new: Given | Study, state: str | Path | None = ""
-) -> Renewed:
-    """Decide again on fresh labels of `new` answers, and on the old ones of the anchors where the
-    watch allows it: the `decisions`, and by `certificate()` the new certificate.
-
-    Raises SetupError without any fresh label, and where a judge that changed has not judged the
-    anchors again.
-    """
-    _need("certificate")
-    import pandas as pd
-
-    from judgebench.certificate.reading import batches
-    from judgebench.certificate.renew import Renewed, plan_of, tables
-    from judgebench.decisions.rule import DecisionRule
-
-    kept = watch(certificate, state)
-    known, said = kept.certificate, kept.status()
-    given = batches(_opened(new), known)
-    found = tables(said, given)
-    rubric = known.of_rubric.only([*known.certified])
-    labels, verdicts = pd.DataFrame(found.labels), pd.DataFrame(found.verdicts)
-    truth = {"rule": known.labels.rule, "blind": found.blind}
-    again = study(labels, verdicts, rubric=rubric, truth=truth)
-    decided = decide(again, rule=DecisionRule.model_validate(known.rule))
-    rows = [row for batch in given for row in batch.rows if row.item not in known.by_id]
-    return Renewed(decided, known, plan_of(said), rows)
-
-
-def _opened(new: Sequence[Given | Study]) -> list[Any]:
-    """The studies of run folders, and everything else as it is."""
-    return [
-        open_run(one) if isinstance(one, str | Path) and Path(one).is_dir() else one for one in new
-    ]
+    if not isinstance(certificate, Certificate):
+        certificate = read(Path(certificate))
+    if study is None:
+        return compare_with(certificate)
+    if not (isinstance(study, Study) or _is_run(study)):
+        hints = replace(Hints.given(columns), rubric=certificate.rubric)
+        tables = understand_given(study, verdicts, answers, hints)
+        known = _study_of(replace(tables, expected="rows"), None, None, None, {})
+        return compare_with(certificate, known)
+    return compare_with(certificate, _study_of(study, verdicts, answers, None, columns))
 
 
 def analyse(
@@ -865,7 +806,7 @@ def report(
     | Correlations
     | Consistency
     | Rates
-    | Watching
+    | Watched
     | str
     | Path,
     folder: str | Path,
@@ -897,8 +838,8 @@ def report(
     study = study if isinstance(study, Shown) else _opened_study(study)
     if isinstance(study, Study):
         shown, asked = parts(analyse(study, rule, every=every)), study.n_judged
-    elif isinstance(study, Decisions) and study.basis:
-        aligned = _decided(align(study.basis.study), study)
+    elif isinstance(study, Decisions) and study.study:
+        aligned = _decided(align(study.study), study)
         shown, asked = parts({"decide": study, "align": aligned}), study.n_answers
     else:
         shown, asked = study.parts, study.n_answers

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from datetime import date
 from difflib import get_close_matches
-from functools import cache
+from functools import cache, partial
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, TypeVar
@@ -222,7 +224,17 @@ def load_json(path: Path, model: type[Model], what: str) -> Model:
         raise SetupError(
             Problem(f"{what} cannot be read: {error.strerror or error}", str(path))
         ) from None
-    return validate(read_object(content, path), model, str(path))
+    value = read_object(content, path)
+    json.loads(content, object_pairs_hook=partial(_refuse_repeated, path), parse_int=str)
+    return validate(value, model, str(path))
+
+
+def _refuse_repeated(path: Path, pairs: Sequence[tuple[str, Any]]) -> None:
+    """Raises SetupError where a JSON object has a key more than once: readers differ on which
+    value counts."""
+    keys = Counter(key for key, _ in pairs)
+    if repeated := [key for key, n in keys.items() if n > 1]:
+        raise SetupError(Problem("the key is given twice", str(path), None, shorten(repeated[0])))
 
 
 def read_models(

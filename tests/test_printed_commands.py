@@ -28,7 +28,7 @@ LOG = REPO / "tests" / "importers" / "files" / "lm-eval-choices.jsonl"
 JUDGEBENCH: Any = get_command(app)
 # These commands go with a feature that may be taken out.
 OF_FEATURES = (
-    "annotate", "answers", "attack", "certificate", "compare", "consistency", "correlate",
+    "annotate", "answers", "attack", "compare", "consistency", "correlate",
     "estimate", "openqa", "rank", "score", "stress", "tune", "watch",
 )  # fmt: skip
 # Blocks of these kinds show no commands.

@@ -8,9 +8,9 @@ err with known probabilities. What the judge deserves on each metric is therefor
 `few-labels.csv` and `all-verdicts.csv` are of the page on rates: three assistants answer the same
 questions, people labelled a part of the answers, drawn at random, and a judge all of them.
 
-`once-more.csv`, `next-month.csv`, `new-labels.csv` and `anchors-today.csv` are of the page on
-certificates: what the judge says when it judges again, and of 300 later replies, two annotators'
-labels of 100 of these, and what another judge says of 200 of the first ones.
+`next-month.csv`, `new-labels.csv` and `judged-again.csv` are of the page on certificates: the
+judge's verdicts on 300 later replies, two annotators' labels of 100 of these, and another judge's
+verdicts on 200 of the first ones.
 """
 
 from __future__ import annotations
@@ -92,21 +92,6 @@ def replies(draw: random.Random, numbers: range, who: Sequence[str] = PEOPLE) ->
     return people, judge
 
 
-def once_more(draw: random.Random, judge: Rows) -> Rows:
-    """What the same judge says when it judges again: one label in two hundred is another."""
-    return [
-        {
-            **row,
-            **{
-                metric: draw.choice([label for label in labels if label != row[metric]])
-                for metric, (labels, *_) in METRICS.items()
-                if draw.random() < 0.005
-            },
-        }
-        for row in judge
-    ]
-
-
 def another(draw: random.Random, judge: Rows) -> Rows:
     """What a judge says that gives one reply in seven the other label on whether it is refused."""
     swapped = {"no": "yes", "yes": "no"}
@@ -127,7 +112,7 @@ def main() -> None:
     tables = {
         "labels.csv": people, "my-judge.csv": judge, "few-labels.csv": few,
         "all-verdicts.csv": every, "next-month.csv": verdicts, "new-labels.csv": labels[:200],
-        "anchors-today.csv": another(later, judge), "once-more.csv": once_more(later, judge),
+        "judged-again.csv": another(later, judge),
     }  # fmt: skip
     for file, rows in tables.items():
         with (HERE / file).open("w", newline="", encoding="utf-8") as out:

@@ -1,1 +1,1 @@
-"""Certificates of judges, which expire: issued with a decision, watched, and renewed."""
+"""Certificates of judges: a decision is written down, expires, and is compared with new labels."""

@@ -1,302 +1,259 @@
-"""A certificate of a judge, from the study and the decision that it rests on."""
+"""A certificate of a judge, from the decision and the study that it rests on."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import math
+from collections import Counter
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import judgebench
-from judgebench.certificate import levels
-from judgebench.certificate.reading import rows_of
+from judgebench.certificate.labels import (
+    ISSUE_LEVEL,
+    PROBABILITY,
+    SEVERITY,
+    JudgedLabels,
+    agreement,
+    called_severe,
+    flags,
+    judge_of,
+    judged_labels,
+)
 from judgebench.certificate.record import (
     CERTIFIED,
-    Anchor,
     Certificate,
+    CertifiedCondition,
+    CertifiedJudge,
     CertifiedMetric,
-    Judged,
-    Labelled,
-    Noise,
-    Tested,
-    Validity,
-    sealed,
-)
-from judgebench.certificate.seen import (
-    AGREEMENT,
-    BASELINE,
-    BY_CHANCE,
-    BY_SEVERITY,
-    FAILURES,
-    MISSED,
-    RECALL,
-    SENT,
-    Seen,
-    by_question,
-    judge_of,
-    noise,
-    noise_of,
-    population_of,
-    same,
-    seen_of,
-    values_of,
-    watched,
+    LabelledAnswers,
+    LabelTest,
+    ReferenceLabels,
 )
 from judgebench.errors import Problem, SetupError
-from judgebench.records import content_hash
-from judgebench.results.rows import Results, Row
+from judgebench.results.rows import Row
 from judgebench.results.shown import Shown
 from judgebench.rubric import Metric
-from judgebench.stats.arrays import FloatArray
+from judgebench.stats.intervals import clopper_pearson
+from judgebench.studies.answers import likeness
 from judgebench.studies.study import JudgeVerdicts, Study
 
-_SAME_AGAIN = "self-consistency"  # the recipe of a stress test that judges the same answer again
-_MOST = 4  # shares that are watched of one metric
+_ASSIST_SIGNALS = (SEVERITY, PROBABILITY)  # of others, such as a jury's votes, nothing is tested
+_CAUGHT = {"REPLACE": "severe_recall", "ASSIST": "missed"}  # the condition on severe answers
 
 
-@dataclass(frozen=True)
-class Terms:
-    """How a certificate is issued: with verdicts of the same judge on the same answers `again`
-    (studies or tables), with the texts of its anchors, signed by the private key in the file `key`,
-    at the time `now` (default: now)."""
-
-    again: Sequence[Any] = ()
-    with_anchors: bool = False
-    key: Path | None = None
-    now: datetime | None = None
-
-
-def issue(
-    study: Study, name: str, decided: Shown, stress: Results | None, rule: Mapping[str, Any],
-    terms: Terms = Terms(),
-) -> Certificate:  # fmt: skip
+def certify(study: Study, name: str, decisions: Shown, rule: Mapping[str, Any]) -> Certificate:
     """The certificate of the judge of that name; of the only one, where the name is empty.
 
-    Raises SetupError for another name, and where no metric has the outcome REPLACE or ASSIST.
+    Raises SetupError for another name, where no metric has the outcome REPLACE or ASSIST, and for
+    REPLACE on labels that were not made blind.
     """
     judge = judge_of(study, name)
-    rows = seen_of(study, judge)
-    metrics = {
-        m.id: _decided(study, judge, m, decided, rule)
-        for m in study.rubric.metrics
-        if judge.judges(m)
-    }
-    certified = [m for m, one in metrics.items() if one.outcome in CERTIFIED]
-    if not certified:
-        told = ", ".join(f"{one.title}: {one.outcome}" for one in metrics.values())
+    if name not in ("", judge.name):
+        message = "is not a judge of the study"
+        raise SetupError(Problem(message, "", None, "judge", name, judge.name))
+    judged = [metric for metric in study.rubric.metrics if judge.judges(metric)]
+    metrics = {m.id: _decision(judge, m, decisions, rule) for m in judged}
+    n_certified = sum(metric.outcome in CERTIFIED for metric in metrics.values())
+    _check(study, judge, metrics, n_certified)
+    samples = {metric.id: judged_labels(study, judge, metric) for metric in judged}
+    for metric in judged:
+        if metrics[metric.id].outcome in CERTIFIED:
+            level = ISSUE_LEVEL / n_certified
+            test = _label_test(study, judge, metric, metrics[metric.id], samples[metric.id], level)
+            metrics[metric.id] = metrics[metric.id].model_copy(update={"test": test})
+    rows = sorted({row for data in samples.values() for row in data.rows.tolist()})
+    now = datetime.now(UTC).replace(microsecond=0)
+    days = rule["certificate"]["days"]
+    answers = [study.answers[row] for row in rows]
+    verdicts = {a.item_id: judge.verdicts[a.item_id] for a in answers}
+    hashes = {a.item_id: likeness(a) for a in answers}
+    return Certificate(
+        study=study.name,
+        issued=now,
+        until=None if days is None else now + timedelta(days=days),
+        judgebench=judgebench.__version__,
+        judge=CertifiedJudge(
+            name=judge.name,
+            signature=judge.signature,
+            models=tuple(sorted({v.model for v in verdicts.values() if v.model})),
+            settings=_as_json(judge.about or {}),
+        ),
+        metrics=metrics,
+        labels=ReferenceLabels(
+            annotators=len(study.makers),
+            labels=study.n_labels,
+            rule=study.config.rule,
+            blind=study.config.blind,
+        ),
+        population=LabelledAnswers(
+            items=len(rows),
+            questions=len({*study.clusters.codes[rows].tolist()}),
+            systems=dict(Counter(a.system for a in answers if a.system)),
+            reference={m.id: _reference_counts(study, m, samples[m.id]) for m in judged},
+        ),
+        rule=_as_json(rule),
+        rubric=study.rubric,
+        texts={item: f"{number:016x}" for item, number in hashes.items() if number},
+        verdicts={
+            item: {m.id: verdict.labels.get(m.id, "") for m in judged}
+            for item, verdict in verdicts.items()
+        },
+    ).sealed()
+
+
+def _check(
+    study: Study, judge: JudgeVerdicts, metrics: Mapping[str, CertifiedMetric], n_certified: int
+) -> None:
+    if not n_certified:
+        outcomes = ", ".join(f"{m.title}: {m.outcome}" for m in metrics.values())
         message = "nothing to certify: no metric is decided REPLACE or ASSIST"
-        raise SetupError(Problem(message, field=judge.name, found=told))
+        raise SetupError(Problem(message, field=judge.name, found=outcomes))
     if study.config.blind != "yes" and any(m.outcome == "REPLACE" for m in metrics.values()):
         message = "REPLACE is certified only of labels made without sight of any model's label"
         allowed = "--blind yes (in Python truth={'blind': 'yes'}), where they did not"
         raise SetupError(Problem(message, "", None, "blind", study.config.blind, allowed))
-    again = [r for one in terms.again for r in rows_of(one, study.rubric, judge.name)]
-    asked = rule["certificate"]
-    anchors = tuple(_anchors(study, rows, certified, asked["anchors"], terms.with_anchors))
-    first, ids = {row.item: row for row in rows}, {anchor.id for anchor in anchors}
-    for metric_id in certified:
-        one, alpha = metrics[metric_id], levels.NOISE / len(certified)
-        metrics[metric_id] = one.model_copy(update={
-            "watched": tuple(
-                watched(key, title, x, bound, _MOST * len(certified), at_least)
-                for key, title, x, bound, at_least in _shares(
-                    study, judge, rows, metric_id, one, rule
-                )
-            ),
-            "noise": noise_of(first, again, metric_id, ids, alpha) if again
-            else _stressed(stress, judge.name, metric_id, len(anchors), alpha),
-        })  # fmt: skip
-    _warn_of_copies(metrics)
-    now = (terms.now or datetime.now(UTC)).replace(microsecond=0)
-    until = None if asked["days"] is None else now + timedelta(days=asked["days"])
-    made = Certificate(
-        study=study.name, issued=now, judgebench=judgebench.__version__,
-        judge=Judged(
-            name=judge.name, signature=judge.signature, about=_plain(judge.about or {}),
-            models=tuple(sorted({row.model for row in rows if row.model})),
-        ),
-        rubric=study.rubric.model_dump(mode="json"), rule=_plain(rule),
-        labels=Labelled(
-            annotators=len(study.makers), labels=study.n_labels, rule=study.config.rule,
-            blind=study.config.blind,
-        ),
-        metrics=metrics, anchors=anchors,
-        population=population_of(rows, study.rubric, asked["encoder"]),
-        valid=Validity(
-            until=until, answers=asked["answers"], model_changes=asked["model_changes"]
-        ),
-    )  # fmt: skip
-    return sealed(made, terms.key)
 
 
-def _warn_of_copies(metrics: Mapping[str, CertifiedMetric]) -> None:
-    noises = [one.noise for one in metrics.values() if one.noise and one.noise.pairs]
-    if noises and not any(noise.changed for noise in noises):
-        warnings.warn(
-            f"the verdicts --again are the same on all {noises[0].pairs:,} answers: if they are a "
-            "copy, and the judge did not judge again, its noise will look like a change",
-            stacklevel=2,
-        )
-
-
-def certify(
-    study: Study, name: str, decided: Shown, stress: Results | None, rule: Mapping[str, Any],
-    terms: Mapping[str, Any],
-) -> Certificate:  # fmt: skip
-    """The certificate that `issue` makes on Terms of these names."""
-    key = Path(terms["key"]) if terms.get("key") else None
-    return issue(study, name, decided, stress, rule, Terms(**{**terms, "key": key}))
-
-
-def _plain(value: Any) -> Any:
-    """The value as JSON holds it."""
-    if isinstance(value, Mapping):
-        return {str(key): _plain(inner) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(inner) for inner in value]
-    return value if isinstance(value, str | int | float | bool | None) else str(value)
-
-
-def _decided(
-    study: Study, judge: JudgeVerdicts, metric: Metric, decided: Shown, rule: Mapping[str, Any]
+def _decision(
+    judge: JudgeVerdicts, metric: Metric, decisions: Shown, rule: Mapping[str, Any]
 ) -> CertifiedMetric:
-    """The decision with its conditions."""
-    about = {"judge": judge.name, "metric": metric.id}
-    found = decided.results
-    decision, rows = found.select("decision", **about)[0], found.select("condition", **about)
-    shown = (judge.name, metric.title)
-    standing = next((s for s in decided.part.standings if (s.judge, s.metric) == shown), None)
-    triage = found.select("triage", "expected_sent", **about)[:1]
-    severe = rule["severe_from"].get(metric.id, metric.label_texts[-1])
+    """The decision on a metric with its conditions."""
+    keys = {"judge": judge.name, "metric": metric.id}
+    (decision,) = decisions.results.select("decision", **keys)
+    filters = [*decisions.results.select("triage", "expected_sent", **keys)]
+    severe_from = rule["severe_from"].get(metric.id, rule["severe_from"].get(metric.title))
     return CertifiedMetric(
-        title=metric.title, outcome=decision["outcome"],
-        reason=standing.why if standing else decision.estimate.reason,
-        conditions=tuple(_shown(row) for row in rows if not row["who"]),
-        severe_from=severe if metric.kind == "ordinal" else "",
-        signal=triage[0]["signal"] if triage else "",
-        threshold=float(triage[0].keys["threshold"]) if triage else None,
-    )  # fmt: skip
+        title=metric.title,
+        outcome=decision["outcome"],
+        reason=decision.estimate.reason,
+        conditions=tuple(
+            _condition(row)
+            for row in decisions.results.select("condition", **keys)
+            if not row["who"]
+        ),
+        severe_from=(severe_from or metric.label_texts[-1]) if metric.kind == "ordinal" else "",
+        signal=filters[0]["signal"] if filters else "",
+        threshold=float(filters[0].keys["threshold"]) if filters else None,
+    )
 
 
-def _shown(row: Row) -> Tested:
+def _condition(row: Row) -> CertifiedCondition:
     e = row.estimate
     value, low, high = (None if x is None else round(x, 6) for x in (e.value, e.low, e.high))
-    return Tested(
-        outcome=row["outcome"], key=row.statistic, title=row["title"], state=row["state"],
-        value=value, low=low, high=high, n=e.n, bound=round(float(row.keys["bound"]), 6),
+    return CertifiedCondition(
+        outcome=row["outcome"],
+        key=row.statistic,
+        title=row["title"],
+        state=row["state"],
+        value=value,
+        low=low,
+        high=high,
+        n=e.n,
+        bound=round(float(row.keys["bound"]), 6),
         at_least=row["at_least"] == "true",
-    )  # fmt: skip
+    )
 
 
-def _shares(
-    study: Study, judge: JudgeVerdicts, rows: Sequence[Seen], metric_id: str,
-    about: CertifiedMetric, rule: Mapping[str, Any],
-) -> Iterator[tuple[str, str, FloatArray, float, bool]]:  # fmt: skip
-    """What fresh labels and verdicts can say of the conditions that were met, as shares: key,
-    title, what is seen of each question, bound, and true where it must be at least that."""
-    metric = study.humans[metric_id].metric
-
-    def now(key: str) -> FloatArray:
-        return values_of(rows, metric_id, about, metric, key)
-
-    found = list[tuple[str, str, FloatArray, float, bool]]()
-    if about.outcome == "REPLACE":
-        x, replace = now(AGREEMENT), rule["replace"]
-        among, margin = _among(rows, metric_id), _bound(about, "humans_accuracy")
-        if len(x) and among is not None and margin is not None:
-            title = "agreement with an annotator"
-            found.append((AGREEMENT, title, x, among + margin, True))
-        if len(x) and (best := _best_baseline(study, judge, rows, metric_id)):
-            title = f"the same, beside the baseline {best[0]}"
-            found.append((BASELINE, title, x, best[1], True))
-        x = now(RECALL) if about.severe_from else np.array([])
-        if len(x) and (caught := _caught(about, "severe_recall", x)):
-            title = "severe answers found, by one annotator's labels"
-            found.append((RECALL, title, x, caught, True))
-        title = "answers without a label"
-        found.append((FAILURES, title, now(FAILURES), replace["failures"], False))
-    elif about.signal in (BY_SEVERITY, BY_CHANCE):
-        x, assist = now(MISSED), rule["assist"]
-        if len(x) and (caught := _caught(about, "missed", 1 - x)):
-            title = "severe answers missed, by one annotator's labels"
-            found.append((MISSED, title, x, 1 - caught, False))
-        title = "answers sent to humans"
-        found.append((SENT, title, now(SENT), assist["sent"], False))
-    yield from (w for w in found if (w[2].mean() > w[3] if w[4] else w[2].mean() < w[3]))
-
-
-def _caught(about: CertifiedMetric, key: str, x: FloatArray) -> float | None:
-    """The least share of what one annotator calls severe that must be caught, where `x` (n,) is
-    caught now: as much less as the bound of the condition, which is about the consensus, allows. A
-    part of what one annotator calls severe is not, and that part stays."""
-    c = next((c for c in about.conditions if c.key == key and c.value is not None), None)
-    if c is None or c.value is None:
+def _label_test(
+    study: Study, judge: JudgeVerdicts, metric: Metric, about: CertifiedMetric,
+    data: JudgedLabels, level: float,
+) -> LabelTest | None:  # fmt: skip
+    """The test of new labels: of severe answers where the decision has a condition on them, else
+    of agreement; None where neither can be tested."""
+    conditions = {c.key: c for c in about.conditions if c.value is not None}
+    caught = conditions.get(_CAUGHT[about.outcome]) if about.severe_from else None
+    if about.outcome == "ASSIST" and about.signal not in _ASSIST_SIGNALS:
         return None
-    value, bound = (c.value, c.bound) if c.at_least else (1 - c.value, 1 - c.bound)
-    return float(x.mean()) * bound / value if value > 0 else None
+    if caught and (test := _severe_test(study, judge, metric, about, data, caught, level)):
+        return test
+    if about.outcome == "REPLACE" and "humans_accuracy" in conditions:
+        return _agreement_test(data, conditions["humans_accuracy"].bound, level)
+    return None
 
 
-def _among(rows: Sequence[Seen], metric: str) -> float | None:
-    """How often two annotators of an answer agree (mean over questions); None where none has
-    two."""
-    shares = by_question(rows, lambda row: same(row, metric))
-    return float(shares.mean()) if len(shares) else None
+def _severe_test(
+    study: Study, judge: JudgeVerdicts, metric: Metric, about: CertifiedMetric,
+    data: JudgedLabels, caught: CertifiedCondition, level: float,
+) -> LabelTest | None:  # fmt: skip
+    """The condition says how much less of the reference labels may be found; the bound is as much
+    less of what one annotator calls severe, a part of which is a false alarm and stays."""
+    severe_from = metric.index(about.severe_from)
+    is_flagged = flags(study, judge, metric, about, data).astype(np.float64)
+    annotators = called_severe(data, severe_from)
+    truth = study.humans[metric.id].truth[data.rows]
+    is_severe = truth[truth >= 0] >= severe_from
+    if annotators.sum() == 0 or is_severe.all() or not is_severe.any():
+        return None
+    value = float((annotators * is_flagged).sum() / annotators.sum())
+    shares = (caught.value or 0.0, caught.bound)
+    found, required = shares if caught.at_least else (1 - shares[0], 1 - shares[1])
+    severe_share, alarms = float(is_severe.mean()), _annotator_alarms(study, metric, severe_from)
+    test = LabelTest(
+        kind="severe",
+        value=round(value, 6),
+        bound=_bound(value, value * required / found, annotators.sum(), level) if found else 1.0,
+        severe_share=round(severe_share, 6),
+        called_severe=round(float(annotators.mean()), 6),
+        annotator_alarms=round(alarms, 6),
+        judge_alarms=round(float(is_flagged[truth >= 0][~is_severe].mean()), 6),
+    )
+    is_told_apart = test.called_severe > (1 - severe_share) * alarms + 0.5 * severe_share
+    return test if is_told_apart and test.bound < test.value else None
 
 
-def _bound(about: CertifiedMetric, key: str) -> float | None:
-    return next((c.bound for c in about.conditions if c.key == key), None)
+def _annotator_alarms(study: Study, metric: Metric, severe_from: int) -> float:
+    """How often an annotator calls severe what the others agree is not; 0 where nobody else
+    labelled."""
+    humans = study.humans[metric.id]
+    n_alarms = n_labels = 0
+    for annotator, labels in zip(humans.makers, humans.made.values.T, strict=True):
+        others = humans.truth_without(annotator, ties=False)
+        is_free = (labels >= 0) & (others >= 0) & (others < severe_from)
+        n_alarms += int((labels[is_free] >= severe_from).sum())
+        n_labels += int(is_free.sum())
+    return n_alarms / n_labels if n_labels else 0.0
 
 
-def _best_baseline(
-    study: Study, judge: JudgeVerdicts, rows: Sequence[Seen], metric: str
-) -> tuple[str, float] | None:
-    """The baseline that agrees the most often with an annotator, and how often."""
-    texts, given = study.humans[metric].metric.label_texts, {r.item: r.labels for r in rows}
-    found: dict[str, float] = {}
-    for control in study.controls:
-        labels = study.judged(control, study.humans[metric].metric)
-        shares = [
-            np.mean([label == (texts[labels[row]] if labels[row] >= 0 else "") for label in people])
-            for row, item in enumerate(study.answers.item_ids())
-            if (people := [*given.get(item, {}).get(metric, {}).values()])
-        ]
-        if shares:
-            found[control.name] = float(np.mean(shares))
-    return max(found.items(), key=lambda one: one[1]) if found else None
+def _agreement_test(data: JudgedLabels, margin: float, level: float) -> LabelTest | None:
+    """The bound is the agreement among annotators and the margin of the condition."""
+    n_labels = (data.labels >= 0).sum(axis=1)
+    several = data.at(n_labels > 1)
+    if not len(several.rows):
+        return None
+    same = [
+        agreement(JudgedLabels(several.rows, others, column, several.clusters, ()))[column >= 0]
+        for i, column in enumerate(several.labels.T)
+        if (others := np.delete(several.labels, i, axis=1)).size
+    ]
+    judge = data.by_question(agreement(data))
+    value, bound = float(judge.mean()), float(np.concatenate(same).mean()) + margin
+    if value <= bound:
+        return None
+    return LabelTest(
+        kind="agreement", value=round(value, 6), bound=_bound(value, bound, len(judge), level)
+    )
 
 
-def _stressed(stress: Results | None, judge: str, metric: str, anchors: int, alpha: float) -> Noise:
-    """The noise by a stress test that judged answers again, if there is one."""
-    about = {"judge": judge, "metric": metric, "recipe": _SAME_AGAIN}
-    kept = stress.select("invariance", "robustness", **about) if stress else []
-    e = kept[0].estimate if kept else None
-    pairs, value = (0, 1.0) if e is None or e.value is None else (e.n, e.value)
-    return noise(pairs, round(pairs * (1 - value)), alpha, anchors)
+def _bound(value: float, bound: float, n: float, level: float) -> float:
+    """The bound; less, where the share was measured on so few answers that it may lie below it."""
+    n_items = math.floor(n)
+    n_short = min(n_items, math.ceil(n_items * (1 - value)))
+    low = clopper_pearson(n_items - n_short, n_items, 1 - 2 * level).low
+    return round(min(bound, low or 0.0), 6)
 
 
-def _anchors(
-    study: Study, rows: Sequence[Seen], metrics: Sequence[str], n: int, texts: bool
-) -> Iterator[Anchor]:
-    """Up to n answers with human labels, drawn at random by their ids, in the order drawn: the
-    first of them are such a sample, too."""
-    labelled = [row for row in rows if any(row.labels.get(m) for m in metrics)]
-    drawn = sorted(labelled, key=lambda row: content_hash(["anchor", row.item]))[:n]
-    place = {item: row for row, item in enumerate(study.answers.item_ids())}
-    for row in drawn:
-        answer = study.answers[place[row.item]]
-        read = {"question": answer.question, "text": answer.text, "reference": answer.reference}
-        people = {a: str(i) for i, a in enumerate(study.makers, start=1)}
-        yield Anchor(
-            id=row.item, hash=row.hash, group=row.group, system=row.system,
-            verdicts={m: row.verdicts.get(m, "") for m in metrics},
-            labels={
-                m: {people[a]: label for a, label in row.labels[m].items() if a in people}
-                for m in metrics
-                if m in row.labels
-            },
-            **(read if texts else {}),
-        )  # fmt: skip
+def _reference_counts(study: Study, metric: Metric, data: JudgedLabels) -> dict[str, int]:
+    truth = study.humans[metric.id].truth[data.rows]
+    return {text: int((truth == i).sum()) for i, text in enumerate(metric.label_texts)}
+
+
+def _as_json(value: Any) -> Any:
+    """The value as JSON holds it."""
+    if isinstance(value, Mapping):
+        return {str(key): _as_json(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_as_json(inner) for inner in value]
+    return value if isinstance(value, str | int | float | bool | None) else str(value)

@@ -1,4 +1,4 @@
-"""The certificate wing: a decision that expires, is watched, and is renewed."""
+"""The certificate wing: a decision that expires and is compared with new verdicts and labels."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ class _Front(Group):
         "Start": ("decide", "init", "check", "demo"),
         "Judge": ("run", "compare", "stress"),
         "Labels": ("annotate", "import"),
-        "Report": ("report", "align", "estimate", "watch", "certificate"),
+        "Report": ("report", "align", "estimate", "watch"),
     }
     rest = "More"
 

@@ -28,7 +28,7 @@ _SECTIONS: Mapping[str, Sequence[str]] = {
     "How the labels were made": ("blind", "independent_items"),
     _OWN: (),
     "Output": ("to", "save", "figures", "verbose", "quiet", "json", "help"),
-    "Certificate": ("certificate", "again", "with_anchors", "sign"),
+    "Certificate": ("certificate",),
     "Reference labels": ("truth", "ties", "annotator", "adjudicated"),
     "Other input": (
         "labels", "verdicts", "answers", "rubric", "expected", "as_judge", "allow_incomplete",
@@ -158,20 +158,6 @@ Every = Annotated[
 DecisionRuleOption = Annotated[
     str | None,
     typer.Option("--rule", metavar="FILE", help="The decision rule: a YAML file."),
-]
-
-Again = Annotated[
-    list[Path] | None,
-    typer.Option(
-        "--again",
-        metavar="FILE",
-        help="For the certificate: the judge's verdicts on the same answers again, a table or a "
-        "run folder, which measure its noise. Repeatable.",
-    ),
-]
-Sign = Annotated[
-    Path | None,
-    typer.Option("--sign", metavar="FILE", help="Sign the certificate: a private key (PEM)."),
 ]
 
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from judgebench.data.understand import Understood
     from judgebench.results.shown import Shown
+    from judgebench.rubric import Rubric
     from judgebench.studies.study import Study
 
 _MANY = 40  # judges and annotators, compared in some seconds
@@ -44,14 +45,16 @@ def open_study(
     as_judges: Sequence[str] = (),
     allow_incomplete: bool = False,
     output: Output = ONE_SCREEN,
+    rubric: Rubric | None = None,
 ) -> Study:
     """A run as a study, from its folder alone, or a study of tables; `truth` are keys of a
-    TruthConfig.
+    TruthConfig. Of tables that are watched the `rubric` is known, and verdicts are due on the items
+    with a row alone.
 
     Raises SetupError where neither or both are given.
     """
     try:
-        return _opened(run, files, truth, as_judges, allow_incomplete, output)
+        return _opened(run, files, truth, as_judges, allow_incomplete, output, rubric)
     except SetupError as error:
         named = [_by_option(problem) for problem in error.problems]
         if named == [*error.problems]:  # of another kind, such as of a damaged run
@@ -61,7 +64,7 @@ def open_study(
 
 def _opened(
     run: Sequence[Path] | Path | None, files: Files, truth: Mapping[str, object],
-    as_judges: Sequence[str], allow_incomplete: bool, output: Output,
+    as_judges: Sequence[str], allow_incomplete: bool, output: Output, rubric: Rubric | None,
 ) -> Study:  # fmt: skip
     from judgebench import api
 
@@ -79,8 +82,11 @@ def _opened(
         raise SetupError(Problem("give a run folder, or tables: labels.xlsx gpt4.xlsx"))
     if paths and files.labels is not None:
         raise SetupError(Problem("give tables either as arguments or with --labels"))
+    if rubric is not None:
+        files = replace(files, expected="rows")
     if files.rubric is None:
-        found = replace(_understood(paths, files, truth, output), expected=files.expected)
+        found = _understood(paths, files, truth, output, rubric)
+        found = replace(found, expected=files.expected)
         return api.study(found, truth=truth, as_judges=people)
     labels, *others = [*paths, *([files.labels] if files.labels else [])]
     verdicts = [
@@ -106,8 +112,9 @@ def _is_missing_table(path: Path) -> bool:
 
 
 def _understood(
-    paths: Sequence[Path], files: Files, truth: Mapping[str, object], output: Output
-) -> Understood:
+    paths: Sequence[Path], files: Files, truth: Mapping[str, object], output: Output,
+    rubric: Rubric | None,
+) -> Understood:  # fmt: skip
     """The tables as they are understood, which is said first; where a terminal can answer, the
     order of labels is asked for."""
     from judgebench.data.guess import Hints
@@ -115,7 +122,7 @@ def _understood(
     from judgebench.starter import save
 
     def understand(columns: Mapping[str, Sequence[str]]) -> Understood:
-        hints = Hints.given(columns)
+        hints = replace(Hints.given(columns), rubric=rubric)
         if paths and not (files.verdicts or files.answers):
             return understand_files(paths, hints)
         labels, *verdicts = [*paths, *([files.labels] if files.labels else [])]
@@ -126,7 +133,7 @@ def _understood(
         found = understand(files.given)
         for line in found.lines:
             console.print(line, soft_wrap=True, highlight=False)
-        if orders := list(_asked(found)):
+        if rubric is None and (orders := list(_asked(found))):
             found = understand({**files.given, "order": [*(files.order or ()), *orders]})
         if files.save is not None:
             for path in save(found, files.save, truth).files:

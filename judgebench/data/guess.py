@@ -177,7 +177,8 @@ class Hints:
     `annotators` and `judge` are columns of labels and of verdicts; a `judge` that is no column is
     the name of the judge of a file. Columns to `keep` stay with each item as its metadata and are
     never taken for labels, annotators or judges. `order` has the labels of a metric from the least
-    to the most severe: "Safe < Unsure < Unsafe", after "METRIC: " where there are several.
+    to the most severe: "Safe < Unsure < Unsafe", after "METRIC: " where there are several. The
+    metrics of a `rubric` need no order.
     """
 
     annotators: tuple[str, ...] = ()
@@ -186,6 +187,7 @@ class Hints:
     question: tuple[str, ...] = ()
     order: tuple[str, ...] = ()
     keep: tuple[str, ...] = ()
+    rubric: Rubric | None = None
 
     @property
     def roles(self) -> frozenset[str]:
@@ -196,7 +198,7 @@ class Hints:
     def given(cls, columns: Mapping[str, ColumnNames]) -> Hints:
         """Those of a mapping, in which one column may stand alone, and the order of labels by
         metric. Raises SetupError."""
-        known = [one.name for one in fields(cls)]
+        known = [one.name for one in fields(cls) if one.name != "rubric"]
         raise_any([
             Problem(f"is unknown{nearest(key, known)}", "", None, "columns", key, ", ".join(known))
             for key in columns
@@ -211,7 +213,10 @@ class Hints:
         order = whole.get("order", ())
         if not isinstance(order, str) and len(order) > 1 and "<" not in _scale(order, ""):
             whole["order"] = _scale(order)  # its labels, one by one
-        return cls(**{k: (v,) if isinstance(v, str) else tuple(v) for k, v in whole.items()})
+        named: dict[str, Any] = {
+            k: (v,) if isinstance(v, str) else tuple(v) for k, v in whole.items()
+        }
+        return cls(**named)
 
 
 def _scale(labels: Iterable[object], between: str = " < ") -> str:

@@ -291,7 +291,8 @@ def understand(
     found = _with_labels_of_judges(found, [look for _, look in looks], hints.order)
     metrics = _renamed(found, looks)
     rubric, ids, spellings = _rubric(stem_of(labels.path), metrics, found, hints.order, looks)
-    if labels.frame is None and (asked := rubric_beside(labels.path)):
+    beside_labels = rubric_beside(labels.path) if labels.frame is None else None
+    if asked := hints.rubric or beside_labels:
         rubric = _as_asked(rubric, asked)
     roles = _carried(found, theirs)
     own = _own_judges(labels, found, rubric, ids, spellings)

@@ -72,10 +72,10 @@ _YES_OR_NO = {1.0: "yes", 0.0: "no"}
 def _mostly_severe(decisions: Decisions) -> Iterator[str]:
     """A sentence on each metric with more severe reference labels than others, as it has where the
     order of the labels is given the wrong way round."""
-    if (basis := decisions.basis) is None:
+    if (study := decisions.study) is None:
         return
     for metric in decisions.rubric.metrics:
-        truth, first = basis.study.humans[metric.id].truth, decisions.rule.severe_index(metric)
+        truth, first = study.humans[metric.id].truth, decisions.rule.severe_index(metric)
         known = truth[truth >= 0]
         if first is not None and len(known) and (share := float((known >= first).mean())) > 0.5:
             severe = listed([*map(repr, metric.label_texts[first:])])

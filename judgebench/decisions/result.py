@@ -222,14 +222,6 @@ class TriageCurve:
             yield Row("triage_point", "caught", point.caught, *about, at)
 
 
-@dataclass(frozen=True)
-class Basis:
-    """What a decision rests on: a study, and the rows of a stress test where there was one."""
-
-    study: Study
-    stress: Results | None = None
-
-
 @dataclass(frozen=True, repr=False)
 class Decisions(Shown):
     """Everything that `judgebench decide` says.
@@ -258,7 +250,7 @@ class Decisions(Shown):
     blind: str = "unknown"
     headline: str = ""
     n_answers: int = 0
-    basis: Basis | None = field(default=None, repr=False, compare=False)
+    study: Study | None = field(default=None, repr=False, compare=False)
 
     def __iter__(self) -> Iterator[Decision]:
         """Each decision, by metric and judge."""
@@ -270,21 +262,15 @@ class Decisions(Shown):
     def __bool__(self) -> bool:
         return True  # also where nothing could be decided on: it is a result
 
-    def certificate(self, judge: str = "", **terms: Any) -> Any:
-        """A certificate of this decision on the judge of that name, or on the only judge.
-
-        The terms, all optional: verdicts on the same answers `again` (studies or tables), which
-        measure the judge's own noise; `with_anchors` keeps the texts of the answers that are to be
-        judged again; `key` is a file with a private key that signs it; `now` is its time. It has a
+    def certificate(self, judge: str = "") -> Any:
+        """A certificate of this decision on the judge of that name, or on the only judge; it has a
         `write(path)`. Raises SetupError where no metric has the outcome REPLACE or ASSIST.
         """
-        makers = contributed("certify")
-        if not makers or self.basis is None:
+        issuers = contributed("certify")
+        if not issuers or self.study is None:
             message = "this installation of judgebench lacks judgebench/certificate"
-            raise SetupError(message if not makers else "the decision was made without a study")
-        rule = self.rule.model_dump(mode="json")
-        study, stress = self.basis.study, self.basis.stress
-        return makers[0](study, judge, self, stress, rule, terms)
+            raise SetupError("the decision was made without a study" if issuers else message)
+        return issuers[0](self.study, judge, self, self.rule.model_dump(mode="json"))
 
     def table(self) -> pd.DataFrame:
         """A row for each metric and judge: the outcome, the three shares of a screen, why, and what

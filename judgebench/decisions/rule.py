@@ -96,16 +96,11 @@ class AlternativeTestRule(Strict):
 
 
 class CertificateRule(Strict):
-    """Until when a certificate holds: for so many `days`, judged `answers` and changes of the model
-    that says to reply (None: without limit). Up to `anchors` labelled answers stand in it, to be
-    judged again and to be counted again when it is renewed. An `encoder` (`minilm`, a folder, a hub
-    name) also tells answers apart by how alike their texts are."""
+    """Until when a certificate holds: for so many `days` (None: without limit), and until the judge
+    is shown to give more than the share `changed` of the certified answers another verdict."""
 
     days: int | None = Field(default=180, ge=1)
-    answers: int | None = Field(default=None, ge=1)
-    model_changes: int | None = Field(default=0, ge=0)
-    anchors: int = Field(default=1000, ge=1)
-    encoder: str = ""
+    changed: Share = 0.05
 
 
 class DecisionRule(Strict):

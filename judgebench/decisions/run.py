@@ -30,7 +30,6 @@ from judgebench.decisions.counts import HumanSide, StudyCounts, study_counts
 from judgebench.decisions.held import Held, Measured, Obstacle
 from judgebench.decisions.kinds import KINDS
 from judgebench.decisions.result import (
-    Basis,
     Condition,
     Decision,
     Decisions,
@@ -280,7 +279,7 @@ def decide(
         study.config.blind,
         headline(study),
         study.n_judged,
-        Basis(study, stress),
+        study,
     )  # fmt: skip
 
 

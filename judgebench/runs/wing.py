@@ -94,8 +94,8 @@ class Wing:
     `Study.beside[name]`. `measure` makes the wing's findings from a study and from those of each
     wing that it `needs` (None where there is nothing to measure); where the wing reads run folders,
     only if something was read. `commands` is a group whose commands join those of judgebench.
-    `certify` makes a certificate of a decision: a study, a judge's name, the decision, the rows of
-    a stress test, the rule, and terms in; an object with `write` out.
+    `certify` makes a certificate of a decision: a study, a judge's name, the decision, and the rule
+    in; an object with `write` out.
     `kinds` are its files, `lists` the headings of `judgebench list`. `tables` reads, by the end of
     their names, files that are named where a table is: the rest sees rows like those of a CSV.
     `studies` gives the rubric, if there is one, of a table that lies in a folder of the wing under

@@ -1,5 +1,4 @@
-"""Evidence that a mean has crossed a bound, and intervals of a mean, valid however often and
-whenever one looks.
+"""Evidence that a mean is above 0, valid however often and whenever one looks.
 
 A test by betting starts with a capital of 1 and stakes it against the null hypothesis, one
 observation after the other. If the hypothesis holds, nobody can expect to gain, whatever made
@@ -14,10 +13,9 @@ fixed shares, so that it stays a test at level alpha for ever.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import betaln, logsumexp, zeta
+from scipy.special import logsumexp, zeta
 
 from judgebench.stats.arrays import FloatArray
 
@@ -27,53 +25,27 @@ BLOCK = 50  # observations after which a new start is due
 _DECAY = 1.5  # start k has a share of the capital in proportion to k to the power of minus this
 
 
-@dataclass(frozen=True)
-class Evidence:
-    """The evidence against `E[y] <= 0` after `n` observations y.
+def log_capital(y: FloatArray, floor: float) -> FloatArray:
+    """The log of the capital after each observation (n,), staked against a mean of y (n,) of at
+    most 0. No observation is below `-floor`, which is more than 0.
 
-    `running` holds the log of what each of BETS has made of the starts so far, `since` how many
-    observations came after the last of the `starts`, `most` the largest log of the capital that
-    there ever was: evidence that was found does not go away.
+    The hypothesis is rejected at level alpha where the capital ever reaches 1 / alpha, and stays
+    rejected whatever comes later.
 
-    >>> once = Evidence().after(np.full(40, 0.9), 0.1)
-    >>> once.found(0.01), Evidence().after(np.full(40, -0.1), 0.1).found(0.01)
+    >>> capital = log_capital(np.full(40, 0.9), 0.1)
+    >>> bool(capital.max() > np.log(100)), bool(log_capital(np.full(40, -0.1), 0.1).max() > 0)
     (True, False)
     """
-
-    running: tuple[float, ...] = ()
-    n: int = 0
-    since: int = 0
-    starts: int = 0
-    most: float = 0.0
-
-    @property
-    def log_capital(self) -> float:
-        """The log of the capital now: what was staked, and what is kept back."""
-        if not self.running:
-            return 0.0
-        kept = math.log(zeta(_DECAY, self.starts + 1) / zeta(_DECAY))  # for starts to come
-        staked = logsumexp(np.array(self.running)) - math.log(len(BETS))
-        return float(np.logaddexp(staked, kept))
-
-    def found(self, alpha: float) -> bool:
-        """True once the null hypothesis was rejected at this level."""
-        return self.most >= -math.log(alpha)
-
-    def after(self, y: FloatArray, floor: float) -> Evidence:
-        """The evidence after a batch of observations (n,), none below `-floor`, which is more than
-        0. Nobody looks within a batch, so that it may also be a sample without replacement
-        (Hoeffding 1963, section 6)."""
-        if not len(y):
-            return self
-        running, starts, since = np.array(self.running), self.starts, self.since
-        if not starts or since >= BLOCK:
-            starts, since = starts + 1, 0
-            share = -_DECAY * math.log(starts) - math.log(zeta(_DECAY))
-            running = np.full(len(BETS), share) if starts == 1 else np.logaddexp(running, share)
-        running = running + np.log1p(np.outer(y / floor, BETS)).sum(axis=0)
-        now = Evidence(tuple(running.tolist()), self.n + len(y), since + len(y), starts, self.most)
-        most = max(self.most, now.log_capital)
-        return Evidence(now.running, now.n, now.since, now.starts, most)
+    stakes = np.log1p(np.outer(y / floor, BETS))
+    running = np.full(len(BETS), -np.inf)
+    capital = [np.empty(0)]
+    for start, block in enumerate(np.split(stakes, range(BLOCK, len(y), BLOCK)), 1):
+        share = -_DECAY * math.log(start) - math.log(zeta(_DECAY))
+        bets = np.logaddexp(running, share) + block.cumsum(axis=0)
+        kept_back = math.log(zeta(_DECAY, start + 1) / zeta(_DECAY))  # for starts to come
+        capital.append(np.logaddexp(logsumexp(bets, axis=1) - math.log(len(BETS)), kept_back))
+        running = bets[-1] if len(bets) else running
+    return np.concatenate(capital)
 
 
 def divergence(p: float, q: float) -> float:
@@ -99,63 +71,3 @@ def needed(p: float, bound: float, alpha: float) -> int | None:
         return None
     stake = math.log(len(BETS) * zeta(_DECAY) / alpha)
     return math.ceil(stake / gain)
-
-
-@dataclass(frozen=True)
-class Sums:
-    """The sums of `n` observations x in [0, 1] with sampling weights in (0, 1]: of the `weights`
-    and of `weighted` x; plain where every weight is 1."""
-
-    n: int = 0
-    weights: float = 0.0
-    weighted: float = 0.0
-
-    def after(self, x: FloatArray, weights: FloatArray) -> Sums:
-        """The sums with more observations."""
-        return Sums(
-            self.n + len(x), self.weights + float(weights.sum()),
-            self.weighted + float((weights * x).sum()),
-        )  # fmt: skip
-
-    @property
-    def mean(self) -> float | None:
-        """The weighted mean; None without observations."""
-        return self.weighted / self.weights if self.weights else None
-
-    def interval(self, alpha: float) -> tuple[float, float]:
-        """A confidence sequence of the mean: the interval holds it at every look together with a
-        chance of 1 - alpha.
-
-        Those means m are in it against which a mixture of coins, Beta(1/2, 1/2), has not won 1 /
-        alpha (Robbins 1970; Howard, Ramdas, McAuliffe and Sekhon 2021, section 4.1). An
-        observation with weight w counts as w x + (1 - w) m, whose mean is m where that of x is.
-
-        >>> low, high = Sums(100, 100.0, 90.0).interval(0.05)
-        >>> round(low, 3), round(high, 3)
-        (0.772, 0.971)
-        """
-        if not self.n or (mean := self.mean) is None:
-            return 0.0, 1.0
-        return (
-            self._limit(0.0, min(max(mean, 1e-9), 1 - 1e-9), alpha),
-            self._limit(1.0, min(max(mean, 1e-9), 1 - 1e-9), alpha),
-        )
-
-    def _limit(self, outer: float, inner: float, alpha: float) -> float:
-        """The limit between the mean and 0 or 1, by bisection."""
-        if self._against(abs(outer - 1e-12)) < -math.log(alpha):
-            return outer
-        for _ in range(60):
-            middle = (outer + inner) / 2
-            if self._against(middle) < -math.log(alpha):
-                inner = middle
-            else:
-                outer = middle
-        return (outer + inner) / 2
-
-    def _against(self, m: float) -> float:
-        """The log of what the mixture of coins won against the mean m."""
-        won = self.weighted + m * (self.n - self.weights)
-        lost = self.n - won
-        mixture = float(betaln(won + 0.5, lost + 0.5) - betaln(0.5, 0.5))
-        return mixture - won * math.log(m) - lost * math.log1p(-m)

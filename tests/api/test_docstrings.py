@@ -13,8 +13,7 @@ import judgebench as jb
 # Those of wings are tested with them.
 OF_WINGS = (
     "agreed", "annotate", "collected", "compare", "consistency", "contradicted",
-    "correlate", "estimate", "export_judge", "prefer", "rank", "read_certificate", "renew",
-    "renewal", "score", "stress", "tune", "watch",
+    "correlate", "estimate", "export_judge", "prefer", "rank", "score", "stress", "tune", "watch",
 )  # fmt: skip
 FUNCTIONS = sorted(
     name for name in jb.__all__ if inspect.isfunction(getattr(jb, name)) and name not in OF_WINGS

@@ -1,32 +1,27 @@
-"""A synthetic study whose judge earns REPLACE on one metric, and what came after it."""
+"""Tables of a decision, its certificate, and tables of later."""
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
-from certified import replies, written
+from certified import certify, replies
 
 
 @pytest.fixture(scope="session")
-def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with labels.csv, verdicts.csv, again.csv, log.csv (later) and fresh.csv (labels of
-    a part of it)."""
+def certified_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("certified")
-    people, verdicts = replies(1, 0, 600)
-    written(folder / "labels.csv", people)
-    written(folder / "verdicts.csv", verdicts)
-    written(folder / "again.csv", verdicts)
-    later, log = replies(2, 1000, 400)
-    written(folder / "log.csv", log)
-    written(folder / "fresh.csv", later[:300], ("text", "question", "system"))
+    for prefix, tables in (("", replies(1, 0, 600)), ("new-", replies(2, 1000, 200))):
+        for name, table in zip(("labels", "verdicts"), tables, strict=True):
+            table.to_csv(folder / f"{prefix}{name}.csv", index=False)
+    certify(folder / "labels.csv", folder / "verdicts.csv").write(folder / "judge.json")
     return folder
 
 
 @pytest.fixture
-def here(study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def here(certified_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A copy of that folder, in which the test runs."""
-    for file in study.iterdir():
-        (tmp_path / file.name).write_bytes(file.read_bytes())
+    shutil.copytree(certified_folder, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     return tmp_path
