@@ -32,7 +32,6 @@ from judgebench.cli.options import (
     LocalOnly,
     Named,
     RunOption,
-    ShardOption,
     StudyRubric,
     WorkersOption,
 )
@@ -172,7 +171,6 @@ def run(
     bench: BenchPath,
     run: RunOption = None,
     extent: Extent = EVERYTHING,
-    shard: ShardOption = None,
     engine: EngineOption = "threads",
     workers: WorkersOption = None,
     local_only: LocalOnly = False,
@@ -184,12 +182,10 @@ def run(
     Safe to interrupt: Ctrl-C finishes the answers in flight, a second Ctrl-C stops at once. Rerun
     to resume. In batches, for less: judgebench run bench.yaml --batch
     """
-    from judgebench.runs.folder import Shard
-    from judgebench.runs.run_bench import Sharing
+    from judgebench.runs.run_bench import Parallelism
 
     asked = Asked(bench, run, extent, output, local_only, batch)
-    own = Shard.parse(shard) if shard else None
-    benchmark(asked, sharing=Sharing(own, engine, workers))
+    benchmark(asked, parallelism=Parallelism(engine, workers))
 
 
 @app.command(epilog="Example: judgebench init labels.xlsx gpt4.xlsx --to mine")

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from judgebench.models.settings import BackendSettings
     from judgebench.runs.bench import Bench, Extend
     from judgebench.runs.folder import RunFolder
-    from judgebench.runs.run_bench import Sharing
+    from judgebench.runs.run_bench import Parallelism
     from judgebench.writer import WritingTerms
 
 
@@ -44,14 +44,17 @@ class Asked:
     batch: bool = False
 
 
-def benchmark(asked: Asked, extend: Extend | None = None, sharing: Sharing | None = None) -> None:
+def benchmark(
+    asked: Asked, extend: Extend | None = None, parallelism: Parallelism | None = None
+) -> None:
     """Judge what has no verdict yet, with what a wing adds; then write and print the report."""
     from judgebench.runs.load import check_local, load_bench
-    from judgebench.runs.run_bench import batched, place_of
+    from judgebench.runs.run_bench import THREADS, batched, place_of
 
-    console, stopped, failed = asked.output.console(), None, False
+    console, stopped = asked.output.console(), None
+    parallelism = parallelism or THREADS
     if asked.local_only:
-        check_local(asked.bench, on_ray=sharing is not None and sharing.engine == "ray")
+        check_local(asked.bench, on_ray=parallelism.engine == "ray")
     bench = load_bench(
         asked.bench,
         limit=asked.extent.limit,
@@ -69,18 +72,17 @@ def benchmark(asked: Asked, extend: Extend | None = None, sharing: Sharing | Non
             _print_forecast(console, bench, folder)
             return
         if asked.batch:
-            bench = batched(bench, folder, asked.extent.budget, sharing)
+            bench = batched(bench, folder, asked.extent.budget, parallelism)
         if not folder.manifest():
             confirm_keys(bench.file, models_of(bench))
-        _judge(console, bench, folder, asked.extent.budget, sharing)
+        _judge(console, bench, folder, asked.extent.budget, parallelism)
     except JudgesStopped as error:  # the others have earned their report
         stopped = error
     finally:
         bench.close()
-    if sharing is None or sharing.shard is None or folder.manifest().get("state") == "finished":
-        failed = not report_and_print(folder.path, asked.output)
-        if not (bench.judges or bench.recorded or bench.learning):
-            _say_no_judge(console, bench, folder)
+    failed = not report_and_print(folder.path, asked.output)
+    if not (bench.judges or bench.recorded or bench.learning):
+        _say_no_judge(console, bench, folder)
     if stopped:
         typer.echo(f"stopped: {stopped}\nTo resume, rerun:\n  {this_command()}", err=True)
     if stopped or failed:
@@ -88,7 +90,11 @@ def benchmark(asked: Asked, extend: Extend | None = None, sharing: Sharing | Non
 
 
 def _judge(
-    console: Console, bench: Bench, folder: RunFolder, budget: float | None, sharing: Sharing | None
+    console: Console,
+    bench: Bench,
+    folder: RunFolder,
+    budget: float | None,
+    parallelism: Parallelism,
 ) -> None:
     from judgebench.progress import ProgressDisplay
     from judgebench.runs import run_bench
@@ -114,8 +120,7 @@ def _judge(
     display = ProgressDisplay(console)
     try:
         with display:
-            shared = sharing or run_bench.Sharing()
-            run_bench.run(bench, folder, budget=budget, progress=display, sharing=shared)
+            run_bench.run(bench, folder, budget=budget, progress=display, parallelism=parallelism)
     except Interrupted as stopped:
         echo_each(display.summary(), err=True)
         typer.echo(

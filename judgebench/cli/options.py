@@ -110,13 +110,6 @@ BatchOption = Annotated[
         help="Send remote judges batches, which cost less and take up to a day. Rerun to collect.",
     ),
 ]
-ShardOption = Annotated[
-    str | None,
-    typer.Option(
-        metavar="K/N",
-        help="Judge part K of N of the answers, while other processes judge the rest: 2/8.",
-    ),
-]
 EngineOption = Annotated[
     Literal["threads", "ray"],
     typer.Option(metavar="threads|ray", help="`ray` spreads the answers over a Ray cluster."),

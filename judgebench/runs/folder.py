@@ -7,7 +7,7 @@
     labels.jsonl          the human labels as read
     answers.index, data.json   of many answers: what a resume need not read anew (`data.kept`)
     verdicts-NAME.jsonl   one line per verdict, append-only, one file per judge
-    verdicts-NAME+PART.jsonl   the same while several processes share the work; merged at its end
+    verdicts-NAME+PART.jsonl   the same while workers of a cluster write; merged at its end
     batches-NAME.json     batches that were submitted and not yet collected (`models.batch`)
     attacks.jsonl         answers judged beside the study, such as altered ones; answers.jsonl
                           holds them too
@@ -27,11 +27,10 @@ import hashlib
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, fields, replace
+from contextlib import contextmanager
+from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
-from time import sleep
 from typing import IO, Any, TypeVar
 
 from judgebench.data.answer_file import AnswerFile, write_answers
@@ -66,32 +65,6 @@ _DATA = ("rubric.json", "answers.jsonl", "labels.jsonl", BESIDE)
 _NEEDED = {"run.json", "rubric.json", BESIDE}
 _AGAIN = "run `judgebench run BENCH` (or `stress`, `rank run`) again in the same run folder"
 _MOST_IN_MEMORY = 4 << 20  # bytes of answers
-_TRIES = 20
-
-
-@dataclass(frozen=True, slots=True)
-class Shard:
-    """The part `number` (from 1) of a work that `of` processes share."""
-
-    number: int
-    of: int
-
-    @classmethod
-    def parse(cls, text: str) -> Shard:
-        """`2/8`. Raises SetupError for anything else."""
-        found = re.fullmatch(r"([1-9]\d{0,4})/([1-9]\d{0,4})", text)
-        if found is None or int(found[1]) > int(found[2]):
-            allowed = "K/N, from 1/N to N/N, such as 2/8"
-            raise SetupError(Problem("is no shard", field="shard", found=text, allowed=allowed))
-        return cls(int(found[1]), int(found[2]))
-
-    @property
-    def part(self) -> str:
-        """The infix of its files' names: `2of8`."""
-        return f"{self.number}of{self.of}"
-
-    def __str__(self) -> str:
-        return f"{self.number}/{self.of}"
 
 
 class RunFolder:
@@ -129,46 +102,24 @@ class RunFolder:
         return found
 
     @contextmanager
-    def locked(self, shard: Shard | None = None) -> Iterator[None]:
-        """Hold the folder for writing: alone, or this shard of it beside the other shards.
+    def locked(self) -> Iterator[None]:
+        """Hold the folder for writing.
 
-        Raises RunLocked where another process holds it, or shares it in another number of shards,
-        and DiskFailed where the folder cannot be written to.
+        Raises RunLocked where another process holds it, and DiskFailed where the folder cannot be
+        written to.
         """
-        with ExitStack() as held:
-            with disk_errors(self.path):
-                self.path.mkdir(parents=True, exist_ok=True)
-                whole = held.enter_context((self.path / ".lock").open("a+"))
-            if shard is None:
-                if not _take(whole, exclusive=True):
-                    raise RunLocked(
-                        f"another process is writing to {self.path}; wait for it, or give each "
-                        "process a shard of the work, such as 1/2 and 2/2"
-                    )
-            else:
-                self._share(whole, shard)
-                with disk_errors(self.path):
-                    own = held.enter_context((self.path / f".lock-{shard.part}").open("w"))
-                if not _take(own, exclusive=True):
-                    raise RunLocked(f"another process works on shard {shard} of {self.path}")
-            yield
+        import fcntl  # a run can be read where there is no such module
 
-    def _share(self, whole: IO[str], shard: Shard) -> None:
-        """Hold the folder beside other shards; whoever comes first says how many there are."""
-        if _take(whole, exclusive=True):
-            whole.truncate(0)
-            whole.write(str(shard.of))
-            whole.flush()
-        for _ in range(_TRIES):  # shards that start together each hold it alone for an instant
-            if shared := _take(whole, exclusive=False):
-                break
-            sleep(0.05)
-        if not shared:
-            raise RunLocked(f"another process is writing to all of {self.path}")
-        whole.seek(0)
-        if (others := whole.read()) != str(shard.of):
-            how = f"in {others} shards, not {shard.of}" if others.isdigit() else "by others"
-            raise RunLocked(f"{self.path} is being worked on {how}; wait for them to end")
+        with disk_errors(self.path):
+            self.path.mkdir(parents=True, exist_ok=True)
+            lock = (self.path / ".lock").open("w")
+        with lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                message = f"another process is writing to {self.path}; wait for it"
+                raise RunLocked(message) from None
+            yield
 
     def manifest(self) -> dict[str, Any]:
         """The manifest; empty before the first write."""
@@ -380,18 +331,6 @@ def _label(value: dict[str, Any], path: Path, number: int) -> HumanLabel:
         return HumanLabel(**value)
     except TypeError as error:
         raise SetupError(Problem(f"is damaged: {error}", str(path), number)) from None
-
-
-def _take(file: IO[str], *, exclusive: bool) -> bool:
-    """Take a lock at once, or change its kind where it is held; False where another has it."""
-    import fcntl  # a run can be read where there is no such module
-
-    how = fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH
-    try:
-        fcntl.flock(file, how | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 Noted = Mapping[str, Mapping[str, Any]]  # lines and SHA-256, by the file's path in the folder

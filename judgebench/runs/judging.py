@@ -22,7 +22,7 @@ from judgebench.judges.judge import Judge, Task
 from judgebench.judges.llm import LLMJudge
 from judgebench.progress import NoProgress, Progress
 from judgebench.records import Answer, Status, Verdict, content_hash
-from judgebench.runs.folder import RunFolder, Shard
+from judgebench.runs.folder import RunFolder
 from judgebench.runs.stop import Budget, StopSign
 from judgebench.runs.verdict_log import Head, VerdictWriter, plain_verdict, read_heads, signed
 from judgebench.studies.answers import IndexedAnswers, keys_of
@@ -94,10 +94,6 @@ class Ledger:
         unended: Rows = rows[(status == _NONE) | (status == _FAILED)]
         return unended
 
-    def untouched(self, rows: Rows) -> int:
-        """The number of `rows` without any verdict, not even a failed one."""
-        return int((self._status[rows] == _NONE).sum())
-
     def to_ask_again(self, rows: Rows) -> list[tuple[int, Verdict]]:
         """Those of `rows` whose last reply could not be read, with it, while retries are left."""
         if not self._unread:
@@ -112,11 +108,6 @@ class Ledger:
         """Say so where the verdicts came from several models."""
         if said := replaced(judge, {name: n for name, n in self.models.items() if name}):
             progress.say(said)
-
-
-def rows_of_shard(n: int, number: int = 1, of: int = 1) -> Rows:
-    """Every `of`-th of n rows, from the `number`-th (from 1) on."""
-    return np.arange(number - 1, n, of, dtype=np.int64)
 
 
 def each(rows: Rows) -> Iterator[int]:
@@ -146,14 +137,13 @@ class Writers:
 
 @dataclass(frozen=True)
 class Work:
-    """The state that all judges of a run share. With a `shard`, only its part is done. `outcomes`
-    are the reasons why judges stopped, by name; "" where one is done."""
+    """The state that all judges of a run share. `outcomes` are the reasons why judges stopped, by
+    name; "" where one is done."""
 
     folder: RunFolder
     progress: Progress
     budget: Budget
     stop: StopSign
-    shard: Shard | None = None
     writers: Writers = field(default_factory=Writers)
     outcomes: dict[str, str] = field(default_factory=dict)
     lock: Lock = field(default_factory=Lock)
@@ -162,16 +152,6 @@ class Work:
         """Note in run.json which hosts the judge contacts, as far as is known."""
         with self.lock:
             self.folder.note_hosts(getattr(judge, "hosts", ()))
-
-    @property
-    def part(self) -> str:
-        """The infix of the names of this part's files; empty for the whole work."""
-        return self.shard.part if self.shard else ""
-
-    def rows(self, bundles: Bundles) -> Rows:
-        """The rows that this process is to judge."""
-        shard = self.shard or Shard(1, 1)
-        return bundles.shard(shard.number, shard.of)
 
 
 def tasks_of(answers: IndexedAnswers) -> Iterator[Task]:
@@ -182,8 +162,8 @@ def tasks_of(answers: IndexedAnswers) -> Iterator[Task]:
 def judge_answers(judge: Judge, bundles: Bundles, work: Work) -> None:
     """Bring one judge's verdicts up to date. Raises BudgetSpent or what its engine raises."""
     parse_retries: int = getattr(judge, "parse_retries", 0)
-    path = work.folder.verdict_path(judge.name, work.part)
-    answers, rows = bundles.answers, work.rows(bundles)
+    path = work.folder.verdict_path(judge.name)
+    answers, rows = bundles.answers, bundles.rows
     with work.writers.add(VerdictWriter(path)) as writer:
         if writer.torn_bytes:
             work.progress.say(f"{path.name}: dropped a torn last line of {writer.torn_bytes} bytes")
@@ -215,7 +195,7 @@ def write_controls(control: ControlJudge, answers: IndexedAnswers, work: Work) -
     with work.writers.add(VerdictWriter(path)) as writer:
         ledger = Ledger(answers, control.signature)
         ledger.note_files(work.folder.verdict_files(control.name))
-        due = ledger.never_ended(rows_of_shard(len(answers)))
+        due = ledger.never_ended(np.arange(len(answers)))
         if not len(due):
             return
         codes, wanted = control.codes()[due], np.isin(np.arange(len(answers)), due)
@@ -361,11 +341,6 @@ class Bundles:
             place = rows.index(origin)
             bundle = (*self._held[1][:place], answer, *self._held[1][place + 1 :])
         return Task(answer, previous, self.answers.content_hash(row), bundle)
-
-    def shard(self, number: int, of: int) -> Rows:
-        """The rows of every `of`-th bundle from the `number`-th (from 1) on."""
-        mine: Rows = self.rows[self.numbers[self.rows] % of == number - 1]
-        return mine
 
     def firsts(self, rows: Rows) -> Rows:
         """One of the rows of each bundle that `rows` are of, in the order of the bundles."""

@@ -52,7 +52,7 @@ def judge_on_ray(judge: LLMJudge, bundles: Bundles, work: Work, workers: int | N
     ledger = Ledger(bundles.answers, judge.signature, judge.parse_retries)
     read: dict[Path, int] = {}  # bytes, by file
     ledger.note_all(folder.verdicts(judge.name, read))
-    rows = work.rows(bundles)
+    rows = bundles.rows
     work.progress.start(judge.name, len(rows), ledger.done(rows))
     if ledger.done(rows) < len(rows):
         work.contacts(judge)

@@ -22,7 +22,6 @@ from judgebench.errors import (
     JudgebenchError,
     JudgesStopped,
     Problem,
-    RunLocked,
     SetupError,
     raise_any,
 )
@@ -40,11 +39,11 @@ from judgebench.progress import NoProgress, OneAtATime, Progress, backend_warnin
 from judgebench.records import Answer, Verdict, content_hash
 from judgebench.rubric import Rubric
 from judgebench.runs.bench import Bench, Variant, default_run_folder
-from judgebench.runs.folder import RunFolder, Shard
+from judgebench.runs.folder import RunFolder
 from judgebench.runs.forecast import budget_of
-from judgebench.runs.judging import Bundles, Ledger, Work, judge_answers, tasks_of, write_controls
+from judgebench.runs.judging import Bundles, Work, judge_answers, tasks_of, write_controls
 from judgebench.runs.load import Gathered
-from judgebench.runs.stop import PATIENCE_S, Budget, Interrupted, Stop, ctrl_c, run_lanes
+from judgebench.runs.stop import PATIENCE_S, Interrupted, Stop, ctrl_c, run_lanes
 from judgebench.runs.verdict_log import (
     FiledVerdicts,
     LinesByFile,
@@ -62,31 +61,23 @@ Entries = dict[str, Any]  # what the manifest says of each judge, by name
 
 
 @dataclass(frozen=True)
-class Sharing:
-    """The division of a run among processes.
+class Parallelism:
+    """Threads of this process, or the `workers` of a Ray cluster (`ray_engine`)."""
 
-    With `shard` only that part of the answers is judged, beside other processes that judge the
-    other parts; the last of them to end adds what follows from all (controls, juries). The engine
-    `ray` spreads the answers over `workers` of a Ray cluster (`ray_engine`).
-    """
-
-    shard: Shard | None = None
     engine: Engine = "threads"
     workers: int | None = None
 
     def check(self, bench: Bench, budget: float | None) -> None:
         """Raises SetupError for what does not go together."""
         on_ray, others = self.engine == "ray", ", ".join(judge.name for judge in bench.others)
-        at_once = budget is not None and (self.shard or on_ray)
         knowing = any(judge.config.knowledge for judge in bench.judges)
         checks = (
             (
-                at_once,
+                on_ray and budget is not None,
                 "budget",
                 "cannot be kept by several processes that spend at once: leave it out",
                 "",
             ),
-            (on_ray and self.shard, "shard", "is Ray's own business with the engine ray", ""),
             (on_ray and others, "judges", "cannot be sent to a cluster", others),
             (
                 on_ray and bench.variants,
@@ -100,7 +91,7 @@ class Sharing:
         raise_any([Problem(why, field=key, found=it) for is_so, key, why, it in checks if is_so])
 
 
-ALONE = Sharing()
+THREADS = Parallelism()
 
 
 def run(
@@ -109,7 +100,7 @@ def run(
     *,
     budget: float | None = None,
     progress: Progress | None = None,
-    sharing: Sharing = ALONE,
+    parallelism: Parallelism = THREADS,
 ) -> None:
     """Bring every judge's verdicts up to date with the benchmark.
 
@@ -118,29 +109,26 @@ def run(
     JudgesStopped, and the run folder can be scored without those that are not. Raises DiskFailed
     where it cannot be written.
     """
-    sharing.check(bench, budget)
-    shard = sharing.shard
+    parallelism.check(bench, budget)
     bench = with_learnt(bench, folder)
     shown = OneAtATime(progress or NoProgress())
-    with folder.locked(shard), backend_warnings_to(shown):
+    with folder.locked(), backend_warnings_to(shown):
         answers = indexed(bench.dataset.answers)
         noted = note_damage(bench, folder, shown)
-        if shard is None:
-            merge_all_parts(folder.path)
-            set_lines_aside(bench, answers, folder, shown, noted)
+        merge_all_parts(folder.path)
+        set_lines_aside(bench, answers, folder, shown, noted)
         manifest = _begin(bench, folder, shown)
         for line in left_behind(bench, folder):
             shown.say(line)
         stop = Stop()
-        work = Work(folder, shown, budget_of(bench, folder, budget), stop, shard)
+        work = Work(folder, shown, budget_of(bench, folder, budget), stop)
         with _ending(manifest, work):
-            if shard is None:
-                _recorded(bench, answers, work)
+            _recorded(bench, answers, work)
             try:
                 with ctrl_c(stop, shown.say), _cut_off(work):
-                    lanes = _lanes(bench, answers, work, sharing)
+                    lanes = _lanes(bench, answers, work, parallelism)
                     run_lanes(lanes, stop, shown, partial(_drain, bench))
-                    if bench.learnt and shard is None:
+                    if bench.learnt:
                         learning = partial(_learn, bench, answers, work)
                         lane = {"judges that learn": learning}
                         with ctrl_c(stop, shown.say, PATIENCE_S):
@@ -150,14 +138,11 @@ def run(
             except JudgebenchError as error:
                 # What is wrong with a Python object is an error of the program that made it.
                 broken = any(work.outcomes.get(judge.name) for judge in bench.others)
-                if shard or broken or not (left_out := _leave_out(bench, work, manifest)):
+                if broken or not (left_out := _leave_out(bench, work, manifest)):
                     raise
                 _derive(bench, answers, work, manifest)
                 raise JudgesStopped(left_out) from error
-            if shard is None:
-                _derive(bench, answers, work, manifest)
-    if shard:
-        _finish_shards(bench, folder, answers, shown)
+            _derive(bench, answers, work, manifest)
 
 
 def place_of(bench: Bench, folder: Path | None = None) -> tuple[RunFolder, str]:
@@ -181,7 +166,7 @@ def _ending(manifest: dict[str, Any], work: Work) -> Iterator[None]:
     state = "stopped"
     try:
         yield
-        state = "running" if work.shard else "finished"
+        state = "finished"
     finally:
         manifest["ended"] = now()
         manifest["hosts"] = work.folder.manifest().get("hosts", [])
@@ -220,14 +205,12 @@ def _cut_off(work: Work) -> Iterator[None]:
 
 
 def _lanes(
-    bench: Bench, answers: IndexedAnswers, work: Work, sharing: Sharing
+    bench: Bench, answers: IndexedAnswers, work: Work, parallelism: Parallelism
 ) -> Mapping[str, Callable[[], None]]:
     """A lane for each remote judge, and one for all engines inside this process."""
-    lanes: dict[str, Callable[[], None]] = {}
-    if work.shard is None:
-        lanes["baselines"] = partial(_controls, bench, answers, work)
-    if sharing.engine == "ray":
-        return {**lanes, "ray": partial(_judge_on_ray, bench, answers, work, sharing.workers)}
+    lanes = {"baselines": partial(_controls, bench, answers, work)}
+    if parallelism.engine == "ray":
+        return {**lanes, "ray": partial(_judge_on_ray, bench, answers, work, parallelism.workers)}
     remote = [judge for judge in bench.judges if kind_of(judge.config.backend).remote]
     local = [judge for judge in bench.judges if judge not in remote]
     groups: list[Sequence[Judge]] = [*([judge] for judge in (*bench.others, *remote)), local]
@@ -327,36 +310,6 @@ def _recorded(bench: Bench, answers: IndexedAnswers, work: Work) -> None:
         _write(work.folder, judge.name, judge.judge(tasks_of(answers)))
 
 
-def _finish_shards(
-    bench: Bench, folder: RunFolder, answers: IndexedAnswers, progress: Progress
-) -> None:
-    """Merge and derive after the last shard has ended; the other shards leave it to that one."""
-    try:
-        with folder.locked():
-            merge_all_parts(folder.path)
-            set_lines_aside(bench, answers, folder, progress, Noted(set(), killed=True))
-            judged = {j: Bundles(j, answers, parents=bench.parents) for j in bench.judges}
-            left = {j.name: _untouched(j, bundles, folder) for j, bundles in judged.items()}
-            if counts := ", ".join(f"{name} {n:,}" for name, n in left.items() if n):
-                progress.say(f"answers that other shards have still to judge: {counts}")
-                return
-            manifest = manifest_of(bench, folder)
-            work = Work(folder, progress, Budget(None), Stop())
-            with _ending(manifest, work):
-                _recorded(bench, answers, work)
-                _controls(bench, answers, work)
-                _learn(bench, answers, work)
-                _derive(bench, answers, work, manifest)
-    except RunLocked:
-        progress.say("other shards are still at work")
-
-
-def _untouched(judge: Judge, bundles: Bundles, folder: RunFolder) -> int:
-    ledger = Ledger(bundles.answers, judge.signature)
-    ledger.note_files(folder.verdict_files(judge.name))
-    return ledger.untouched(bundles.rows)
-
-
 def _derive(bench: Bench, answers: IndexedAnswers, work: Work, manifest: dict[str, Any]) -> None:
     """Write the verdicts of juries and calibrations, and add both to the manifest.
 
@@ -442,17 +395,20 @@ _BATCHES = "batches-{}.json"
 
 
 def batched(
-    bench: Bench, folder: RunFolder, budget: float | None = None, sharing: Sharing | None = None
+    bench: Bench,
+    folder: RunFolder,
+    budget: float | None = None,
+    parallelism: Parallelism = THREADS,
 ) -> Bench:
     """The benchmark with remote judges that send batches, which `folder` notes. Judges in this
     process are asked as ever.
 
     Raises SetupError where the judge's provider has no batch endpoint or the judge has knowledge,
     where a budget is to be kept without a price (everything is submitted before the first cost is
-    known), and where several processes share the work.
+    known), and where a cluster shares the work.
     """
     gather, made = Gathered(str(bench.file)), dict[int, Batched]()
-    if sharing and (sharing.shard or sharing.engine == "ray"):
+    if parallelism.engine == "ray":
         gather.tell("batch", Problem("cannot be shared by several processes"))
 
     def wrapped(config: JudgeConfig, backend: Backend) -> Backend:

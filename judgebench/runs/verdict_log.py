@@ -1,6 +1,6 @@
 """Files of verdicts: append-only JSONL, one line per verdict, one writer per file.
 
-`verdicts-NAME.jsonl` is a judge's own file. While several processes share its work, each writes a
+`verdicts-NAME.jsonl` is a judge's own file. While a cluster shares its work, each worker writes a
 part beside it, `verdicts-NAME+PART.jsonl`; `merge_parts` brings them home.
 
 A line ends with `crc`, the CRC-32 of the bytes before that key, which no change of a few bits
@@ -65,7 +65,7 @@ def _parts(own: Path) -> list[Path]:
 
 
 def merge_all_parts(folder: Path) -> None:
-    """Merge the parts of every judge whose work was shared by processes that have ended."""
+    """Merge the parts of every judge whose work was shared by workers that have ended."""
     names = (path.stem.removeprefix("verdicts-") for path in folder.glob("verdicts-*+*.jsonl"))
     for name in {name.rpartition("+")[0] for name in names}:
         merge_parts(folder, name)

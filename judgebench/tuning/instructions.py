@@ -207,7 +207,7 @@ class _Search:
         bundles = Bundles(judge, indexed(self.train.answers))
         bundles.rows = rows.astype(np.int64)
         shown = _OneBar(self.work.progress, self._name)
-        judge_answers(judge, bundles, replace(self.work, folder=home, shard=None, progress=shown))
+        judge_answers(judge, bundles, replace(self.work, folder=home, progress=shown))
         self._check_stopped()
         about = (judge.signature, bundles.answers, rubric.metrics)
         found = FiledVerdicts(home.verdict_files(name), *about)

@@ -46,14 +46,14 @@ def test_the_first_run_of_a_file_from_elsewhere_says_where_keys_go(  # type: ign
         host = server.base_url.removeprefix("http://").removesuffix("/v1")
         sent = f"sends the value of $SOME_VARIABLE to {host}."
         sentence = f"{bench} lies outside the current folder and {sent}"
-        part = ("run", bench, "-q", "--shard", "1/2")  # which writes no report
-        assert call(*part, "--dry-run")[2] == ""
+        judged = ("run", bench, "-q")
+        assert call(*judged, "--dry-run")[2] == ""
         assert call("check", bench)[2] == ""
         assert sentence in call("check", bench, "--connect")[2]
-        assert call(*part) == (0, "", sentence + "\n")
-        assert call(*part) == (0, "", ""), "it resumes the first"
+        assert call(*judged) == (0, "", sentence + "\n")
+        assert call(*judged) == (0, "", ""), "it resumes the first"
         monkeypatch.chdir(tmp_path / "theirs")
-        assert call(*part) == (0, "", ""), "a file of the current folder is one's own"
+        assert call(*judged) == (0, "", ""), "a file of the current folder is one's own"
 
 
 def test_an_error_of_a_server_commands_nothing_and_holds_no_key(call, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
@@ -61,7 +61,7 @@ def test_an_error_of_a_server_commands_nothing_and_holds_no_key(call, tmp_path: 
     error = f"\x1b[2J\x1b]52;c;eA==\x07[red]Incorrect API key: {key[:13]}\r{key[:4]}***{key[-4:]}"
     with Loopback([status(401, error)]) as server:
         bench = written(tmp_path / "theirs", server.base_url)
-        code, out, err = call("run", bench, "--shard", "1/2")
+        code, out, err = call("run", bench)
     assert code == 2
     assert "[red]Incorrect API key: ***" in err
     assert not set("\x1b\x07\r") & set(out + err)

@@ -394,7 +394,7 @@ def test_what_has_no_batch_endpoint_is_refused_before_anything_is_asked(
     assert code == 2
     assert "without `knowledge`, which needs each reply before the next question" in err
     with BatchServer(reply) as server:
-        code, _, err = call("run", plain(server), "--batch", "--shard", "1/2")
+        code, _, err = call("run", plain(server), "--batch", "--engine", "ray")
         assert code == 2
         assert "batch: cannot be shared by several processes" in err
         assert not server.asked

@@ -40,12 +40,12 @@ from judgebench.models.contract import Request
 from judgebench.records import Answer, HumanLabel, Status, Usage, Verdict
 from judgebench.rubric import Rubric
 from judgebench.runs.bench import Extension
-from judgebench.runs.folder import RunFolder, Shard
+from judgebench.runs.folder import RunFolder
 from judgebench.runs.forecast import forecast
 from judgebench.runs.judging import Bundles
 from judgebench.runs.load import load_bench
 from judgebench.runs.open import open_run
-from judgebench.runs.run_bench import Sharing, run
+from judgebench.runs.run_bench import run
 from judgebench.studies.answers import indexed
 
 SEVEN = [said(i, 1 + i % 5) for i in range(7)]
@@ -150,17 +150,6 @@ def test_a_missing_score_is_asked_for_again_with_the_whole_list(tmp_path: Path) 
     assert calls["all"] == 2
     assert Counter(v.status for v in folder.verdicts("m")) == {Status.OK: 4, Status.UNPARSED: 1}
     assert labels_of(folder) == {a.item_id: quality(a.text) for a in SEVEN[:4]}
-
-
-def test_shards_cut_no_list(tmp_path: Path) -> None:
-    folder, lists = RunFolder(tmp_path), []
-    for shard in ("2/3", "1/3", "3/3"):
-        one = judge(list=2)
-        run(bench_of([one], SEVEN), folder, sharing=Sharing(Shard.parse(shard)))
-        lists += lists_of(one)
-    assert len(lists) == len({*lists}) == 4
-    assert Counter(v.item_id for v in folder.verdicts("m")) == {a.item_id: 1 for a in SEVEN}
-    assert folder.manifest()["state"] == "finished"
 
 
 def test_an_altered_answer_is_judged_in_its_parents_place(tmp_path: Path) -> None:

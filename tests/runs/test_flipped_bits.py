@@ -16,9 +16,9 @@ from loopback import Body, Loopback, Play, said, until
 from scripted_judges import Listener, ScriptedBackend, answers, bench
 
 import judgebench as jb
-from judgebench.runs.folder import RunFolder, Shard
+from judgebench.runs.folder import RunFolder
 from judgebench.runs.load import load_bench
-from judgebench.runs.run_bench import Sharing, run
+from judgebench.runs.run_bench import run
 
 N = 12
 LABELS = ("None", "Some", "Much")
@@ -32,12 +32,11 @@ def reply_to(prompt: str) -> str:
     return json.dumps({"harm": LABELS[number % 3], "kind": "AB"[number % 2]})
 
 
-def judge(folder: Path, shard: str = "") -> tuple[Listener, int]:
+def judge(folder: Path) -> tuple[Listener, int]:
     """Run the benchmark; what was said, and how many answers were asked."""
     backend = ScriptedBackend(lambda request: reply_to(request.messages[-1].content))
     listener = Listener()
-    sharing = Sharing(Shard.parse(shard) if shard else None)
-    run(bench({"m": backend}, answers(N)), RunFolder(folder), progress=listener, sharing=sharing)
+    run(bench({"m": backend}, answers(N)), RunFolder(folder), progress=listener)
     return listener, len(backend.requests)
 
 
@@ -103,18 +102,6 @@ def test_a_label_and_its_reply_that_were_changed_together_are_found_too(
     assert [line for line in listener.heard if line.startswith(told)]
 
 
-def test_shards_pass_over_damaged_lines_and_the_last_one_puts_them_aside(tmp_path: Path) -> None:
-    folder = tmp_path / "run"
-    judge(folder, "1/2")
-    flip(folder / "verdicts-m.jsonl", 8 * 200)
-    listener, asked = judge(folder, "1/2")
-    assert asked == 1
-    assert [line for line in listener.heard if "was changed after it was written" in line]
-    listener, asked = judge(folder, "2/2")
-    assert asked == N / 2
-    assert len(labels(folder)) == N
-    with pytest.warns(UserWarning, match="1 damaged line is now in verdicts-m"):
-        assert len(jb.open_run(folder).judges[0].verdicts) == N
 
 
 def play(body: Body, count: int) -> Play:

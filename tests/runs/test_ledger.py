@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 from scripted_judges import answers
 
 from judgebench.records import Answer, Status, Verdict
-from judgebench.runs.judging import Ledger, rows_of_shard
+from judgebench.runs.judging import Ledger
 from judgebench.studies.answers import indexed
 
 ITEMS = answers(5)
-ROWS = rows_of_shard(len(ITEMS))
+ROWS = np.arange(len(ITEMS))
 
 
 def verdict(row: int, status: Status = Status.OK, **more) -> Verdict:
@@ -37,7 +37,6 @@ def test_what_has_an_ending_is_not_asked_again() -> None:
     assert made.never_ended(ROWS).tolist() == [1, 4]
     assert [(row, last.reason) for row, last in made.to_ask_again(ROWS)] == [(2, "hm")]
     assert made.done(ROWS) == 2
-    assert made.untouched(ROWS) == 1
     assert made.never_ended(ROWS).tolist() == [1, 4]
     assert [row for row, _ in made.to_ask_again(ROWS)] == [2]
 
@@ -63,7 +62,7 @@ def test_verdicts_of_other_settings_or_other_texts_are_counted_and_change_nothin
         verdict(2, item_id="gone"),
     ]
     assert made.note_all([*strangers, verdict(3)]) == 3
-    assert made.untouched(ROWS) == 4
+    assert len(made.never_ended(ROWS)) == 4
 
 
 @given(ids=st.lists(st.text(max_size=6), unique=True, max_size=30))
@@ -73,10 +72,3 @@ def test_every_answer_is_found_in_its_own_row(ids: list[str]) -> None:
     for row, item in enumerate(items):
         assert index.row_of(item.item_id, item.content_hash) == row
         assert index.row_of(item.item_id, "other") == -1
-
-
-@given(n=st.integers(0, 200), of=st.integers(1, 9))
-def test_shards_share_every_row_out_once(n: int, of: int) -> None:
-    parts = [rows_of_shard(n, number, of) for number in range(1, of + 1)]
-    assert sorted(np.concatenate(parts).tolist()) == list(range(n))
-    assert max(map(len, parts)) - min(map(len, parts)) <= 1

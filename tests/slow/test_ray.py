@@ -20,14 +20,14 @@ from loopback import PATIENCE, Body, Loopback, said, status
 from judgebench.errors import RunError, SetupError
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.load import load_bench
-from judgebench.runs.run_bench import Engine, Sharing, run
+from judgebench.runs.run_bench import Engine, Parallelism, run
 
 pytestmark = pytest.mark.ray
 
 ray = pytest.importorskip("ray", reason="pip install 'judgebench-eval[ray]'")
 
 
-TWO_WORKERS = Sharing(engine="ray", workers=2)
+TWO_WORKERS = Parallelism(engine="ray", workers=2)
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +73,7 @@ def test_a_killed_worker_costs_no_verdict_and_doubles_none(tmp_path: Path, clust
         bench = load_bench(bench_file(tmp_path, server.base_url))
         killer = kill_one_after(server.bodies, 20, killed)
         folder = RunFolder(tmp_path / "run")
-        run(bench, folder, sharing=TWO_WORKERS)
+        run(bench, folder, parallelism=TWO_WORKERS)
         killer.join()
         asked = Counter(item_of(body) for body in server.bodies)
         assert killed
@@ -85,7 +85,7 @@ def test_a_killed_worker_costs_no_verdict_and_doubles_none(tmp_path: Path, clust
         run(
             load_bench(bench_file(tmp_path, server.base_url)),
             folder,
-            sharing=TWO_WORKERS,
+            parallelism=TWO_WORKERS,
         )
         assert len(server.bodies) == before
     assert folder.manifest()["state"] == "finished"
@@ -103,7 +103,7 @@ def test_unreadable_replies_are_asked_again_by_workers(tmp_path: Path, cluster) 
         run(
             load_bench(bench_file(tmp_path, server.base_url)),
             folder,
-            sharing=TWO_WORKERS,
+            parallelism=TWO_WORKERS,
         )
         assert len(server.bodies) == ANSWERS + 1
     assert Counter(v.attempt for v in folder.verdicts("remote")) == {0: ANSWERS, 1: 1}
@@ -113,14 +113,14 @@ def test_a_worker_that_reaches_no_server_ends_the_run(tmp_path: Path, cluster) -
     bench = bench_file(tmp_path, "http://127.0.0.1:9/v1")
     bench.write_text(bench.read_text().replace("concurrency:", "max_retries: 0\n    concurrency:"))
     with pytest.raises(RunError, match=re.escape("127.0.0.1:9")):
-        run(load_bench(bench), RunFolder(tmp_path / "run"), sharing=TWO_WORKERS)
+        run(load_bench(bench), RunFolder(tmp_path / "run"), parallelism=TWO_WORKERS)
 
 
 def test_what_must_be_set_is_told_as_a_worker_met_it(tmp_path: Path, cluster) -> None:
     with Loopback(lambda body, count: status(401)) as server:
         bench = load_bench(bench_file(tmp_path, server.base_url))
         with pytest.raises(SetupError, match=r"refuses the key.*api_key_env"):
-            run(bench, RunFolder(tmp_path / "run"), sharing=TWO_WORKERS)
+            run(bench, RunFolder(tmp_path / "run"), parallelism=TWO_WORKERS)
 
 
 def test_an_engine_inside_each_worker_judges(tmp_path: Path, cluster) -> None:
@@ -132,5 +132,7 @@ def test_an_engine_inside_each_worker_judges(tmp_path: Path, cluster) -> None:
     for engine in engines:
         folder = tmp_path / engine
         folder.mkdir()
-        found[engine] = labels_of(judged(folder, judges, sharing=Sharing(engine=engine)), *judges)
+        found[engine] = labels_of(
+            judged(folder, judges, parallelism=Parallelism(engine=engine)), *judges
+        )
     assert found["ray"] == found["threads"]
