@@ -125,9 +125,17 @@ class MissingExtra(SetupError):
         lacking = [name for name in packages[1:] and packages if find_spec(name) is None]
         package = " and ".join(lacking or packages)
         super().__init__(
-            f"{what} needs the package {package}, which is not installed: "
-            f"pip install {shlex.quote(f'{installed_from()}[{extra}]')}"
+            f"{what} needs the package {package}, which is not installed: {pip_install(extra)}"
         )
+
+
+def pip_install(extra: str) -> str:
+    """The line that installs judgebench with an extra, from where it was installed.
+
+    >>> pip_install("ray").endswith("[ray]'")
+    True
+    """
+    return f"pip install {shlex.quote(f'{installed_from()}[{extra}]')}"
 
 
 def installed_from() -> str:

@@ -28,8 +28,7 @@ LOG = REPO / "tests" / "importers" / "files" / "lm-eval-choices.jsonl"
 JUDGEBENCH: Any = get_command(app)
 # These commands go with a feature that may be taken out.
 OF_FEATURES = (
-    "annotate", "answers", "attack", "compare", "consistency", "correlate",
-    "estimate", "openqa", "rank", "score", "stress", "tune", "watch",
+    "annotate", "compare", "estimate", "rank", "score", "stress", "tune", "watch",
 )  # fmt: skip
 # Blocks of these kinds show no commands.
 NO_COMMANDS = ("python", "yaml", "json", "csv", "jinja", "nginx", "mermaid", "text")
@@ -53,10 +52,10 @@ def faults(line: str) -> list[str]:
     words = shlex.split(line)[1:]
     command = JUDGEBENCH
     while words and hasattr(command, "commands"):
+        if command.default and words[0] not in command.commands:
+            words.insert(0, command.default)
         if words[0].startswith("-") or words[0].isupper():
             break
-        if "bench" in command.commands and re.search(r"\.|^tune$", words[0]):
-            words.insert(0, "bench")  # `judgebench tune FILE` is short for it
         if words[0] not in command.commands:
             return [] if words[0] in OF_FEATURES else [words[0]]
         command = command.commands[words.pop(0)]

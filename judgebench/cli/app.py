@@ -114,7 +114,7 @@ def demo(
 
     Needs the extra `embedded`, and downloads the weights (92 MB) once; --recorded needs neither.
     """
-    from judgebench.models.checkpoint import fetch as fetch_weights
+    from judgebench.models.checkpoint import fetch
 
     if recorded:
         _show_recorded(run, output)
@@ -122,7 +122,7 @@ def demo(
     if find_spec("xllamacpp") is None:  # before anything is downloaded
         raise MissingExtra("a demo with a model (--recorded needs none)", "embedded", "xllamacpp")
     output.console().print("The demo's answers and labels are synthetic, not clinically reviewed.")
-    fetch_weights("smollm2")
+    fetch("smollm2")
     benchmark(Asked(Path("demo"), run, output=output))
 
 
@@ -303,23 +303,6 @@ def list_(
         ONE_SCREEN.console().print(heading, style="bold")
         for name, about in lines:
             typer.echo(f"  {name:24} {about}".rstrip())
-
-
-@app.command(epilog="Example: judgebench fetch smollm2")
-def fetch(
-    name: Annotated[
-        str,
-        typer.Argument(metavar="NAME", help="Name of the weights; see `judgebench list weights`."),
-    ],
-    to: Annotated[
-        Path | None,
-        typer.Option(metavar="FOLDER", help="Where to. Default: judgebench's cache folder."),
-    ] = None,
-) -> None:
-    """Download the weights of an embedded model and check their SHA-256."""
-    from judgebench.models.checkpoint import fetch as fetch_weights
-
-    typer.echo(fetch_weights(name, to))
 
 
 for _wing in wings():

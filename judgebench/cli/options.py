@@ -368,10 +368,34 @@ class _Command(TyperCommand):
 
 
 class Group(TyperGroup):
-    """Commands, each with the first sentence of its help, under the headings of `sections`."""
+    """Commands, each with the first sentence of its help, under the headings of `sections`.
+
+    Arguments that begin with no command's name are those of the command `default`, whose help is
+    the group's.
+    """
 
     sections: ClassVar[Mapping[str, Sequence[str]]] = {}
     rest = "Commands"  # heading of all others
+    default: ClassVar[str] = ""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        if self.default:
+            self.help = self.commands[self.default].help
+            self.epilog = self.commands[self.default].epilog
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if self.default and not ctx.resilient_parsing:
+            is_bare = not args and any(p.required for p in self.commands[self.default].params)
+            if not is_bare and args[:1] not in [["-h"], ["--help"], *([c] for c in self.commands)]:
+                args = [self.default, *args]
+        return list(super().parse_args(ctx, args))
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        pieces = list(super().collect_usage_pieces(ctx))
+        if self.default:
+            return [*self.commands[self.default].collect_usage_pieces(ctx), "|", *pieces[1:]]
+        return pieces
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command, as of any group; one that stands outside the group is named."""
@@ -380,13 +404,17 @@ class Group(TyperGroup):
         return super().resolve_command(ctx, args)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        before = {name for names in self.sections.values() for name in names}
+        before = {self.default, *(name for names in self.sections.values() for name in names)}
         others = [name for name in self.commands if name not in before]
         width = max(map(len, self.commands))
+        if self.default:
+            self.commands[self.default].format_options(ctx, formatter)
         for title, names in {**self.sections, self.rest: others}.items():
             present = [self.commands[name] for name in names if name in self.commands]
             with formatter.section(title):
                 formatter.write_dl([(str(c.name).ljust(width), _summary(c.help)) for c in present])
+        if self.default:
+            return
         records = [param.get_help_record(ctx) for param in self.get_params(ctx)]
         with formatter.section("Options"):
             formatter.write_dl([record for record in records if record])
@@ -398,11 +426,12 @@ def _summary(help: str | None) -> str:
 
 
 class Commands(typer.Typer):
-    """A group of commands of judgebench, such as `judgebench rank`."""
+    """A group of commands of judgebench, such as `judgebench rank`; with a `default`, that command
+    may be left out: `judgebench score FILE` is `judgebench score table FILE`."""
 
-    def __init__(self, help: str = "", cls: type[Group] = Group) -> None:
+    def __init__(self, help: str = "", cls: type[Group] = Group, default: str = "") -> None:
         super().__init__(
-            cls=cls,
+            cls=type("Group", (cls,), {"default": default}),
             no_args_is_help=True,
             context_settings={
                 "help_option_names": ["-h", "--help"],

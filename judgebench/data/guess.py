@@ -535,7 +535,7 @@ def with_scores(look: Look, human: str = "", group: str = "", scores: Sequence[s
     group = group or look.roles.get("group", look.roles.get("item_id", "COLUMN"))
     return first and (
         f"; as scores ({some(scores, 4)}){', all in one TABLE' * (file == 'TABLE')}: "
-        f"`judgebench correlate {file} --against {quote(human)} --group {quote(group)}` or "
+        f"`judgebench score correlate {file} --against {quote(human)} --group {quote(group)}` or "
         f"`judgebench estimate {file} --score {quote(f'{human}={judge}')}`"
     )
 

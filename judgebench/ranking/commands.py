@@ -257,17 +257,3 @@ def pairs(
 
     n = write_pairs(load_task(task, data_folder=data_folder, seed=seed), to)
     typer.echo(f"{n:,} training instances with a gold argument: {to}")
-
-
-@app.command(epilog="Example: judgebench rank questions multiple-choice --to questions.jsonl")
-def questions(
-    task: TaskName,
-    to: ToLines,
-    data_folder: DataFolder = None,
-) -> None:
-    """Write the questions of a task with options and key, for `judgebench openqa make`."""
-    from judgebench.ranking.proxy.arguments import write_questions
-    from judgebench.ranking.proxy.task_file import load_task
-
-    n = write_questions(load_task(task, data_folder=data_folder), to)
-    typer.echo(f"{n:,} questions with options: {to}")

@@ -167,7 +167,7 @@ def init(file: Path, to: Path | None = None) -> list[str]:
         found.append("no column of gold arguments: nothing is expert-trained, no noise is made")
     found += loaded.notes
     wrote = [f"Wrote {path}" for path in paths]
-    return [*found, *wrote, "Next:", "  judgebench fetch minilm", f"  judgebench rank run {folder}"]
+    return [*found, *wrote, f"Next: judgebench rank run {folder}"]
 
 
 def _columns(table: Columns) -> dict[str, Any]:

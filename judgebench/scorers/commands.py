@@ -1,4 +1,4 @@
-"""The commands of the scorers wing, in the order of a study without labels."""
+"""`judgebench score`: scores of answers, and what follows from scores without labels."""
 
 from __future__ import annotations
 
@@ -53,7 +53,9 @@ ModelOption = Annotated[
     ),
 ]  # fmt: skip
 
+app = Commands(default="table")
 commands = Commands()
+commands.add_typer(app, name="score")
 
 
 def _check_target(to: Path, table: Path) -> None:
@@ -64,10 +66,10 @@ def _check_target(to: Path, table: Path) -> None:
         raise SetupError(Problem("no such folder", str(to.parent), field="--to"))
 
 
-@commands.command(
+@app.command(
     epilog="Example: judgebench score answers.csv --scorer rouge-l --scorer chrf --to scores.csv"
 )
-def score(
+def table(
     answers: Annotated[
         Path,
         typer.Argument(metavar="ANSWERS", help="A table of any format; labels are not needed."),
@@ -130,8 +132,8 @@ def score(
         console.print(f"Wrote {to}", soft_wrap=True)
 
 
-@commands.command(
-    epilog="Example: judgebench answers questions.csv --backend llamacpp:smollm2 --to answers.csv"
+@app.command(
+    epilog="Example: judgebench score answers questions.csv --backend llamacpp:smollm2 --to a.csv"
 )
 def answers(
     questions: Annotated[
@@ -185,8 +187,8 @@ def answers(
     echo_each(f"  {line}" for line in found[1:])
 
 
-@commands.command(
-    epilog="Example: judgebench consistency scores.csv --group question --system model"
+@app.command(
+    epilog="Example: judgebench score consistency scores.csv --group question --system model"
 )
 def consistency(
     file: ScoreTable,
@@ -216,8 +218,8 @@ def consistency(
     show({"consistency": found}, found.name, output, written)
 
 
-@commands.command(
-    epilog="Example: judgebench correlate scores.csv --against accuracy --flip '*perplexity'"
+@app.command(
+    epilog="Example: judgebench score correlate scores.csv --against accuracy --flip '*perplexity'"
 )
 def correlate(
     file: ScoreTable,
@@ -268,14 +270,16 @@ def correlate(
 openqa = Commands(
     "Turn exam questions with options into open ones, have people check them, compare."
 )
-commands.add_typer(openqa, name="openqa")
+app.add_typer(openqa, name="openqa")
 
 OpenqaFolder = Annotated[
-    Path, typer.Argument(metavar="FOLDER", help="What `judgebench openqa make` wrote.")
+    Path, typer.Argument(metavar="FOLDER", help="What `judgebench score openqa make` wrote.")
 ]
 
 
-@openqa.command(epilog="Example: judgebench openqa make exam.csv --backend writer.yaml --to open")
+@openqa.command(
+    epilog="Example: judgebench score openqa make exam.csv --backend writer.yaml --to open"
+)
 def make(
     file: Annotated[
         Path, typer.Argument(metavar="FILE", help="Questions with options: a table of any format.")
@@ -320,7 +324,7 @@ def make(
         typer.echo(f"  {waiting:,} wait for a reply that failed: rerun to ask again")
 
 
-@openqa.command(epilog="Example: judgebench openqa sheet open --checker ann --checker ben")
+@openqa.command(epilog="Example: judgebench score openqa sheet open --checker ann --checker ben")
 def sheet(
     folder: OpenqaFolder,
     checker: Annotated[
@@ -339,7 +343,7 @@ def sheet(
     """Write a local page for each person: is the answer right, and the only right one?
 
     All check the same questions, in different orders, and none sees which model or prompt wrote
-    them, nor what the model left out. Each saves a table for `judgebench openqa agreement`.
+    them, nor what the model left out. Each saves a table for `judgebench score openqa agreement`.
     """
     from judgebench.scorers.openqa.validation import write_sheets
 
@@ -348,7 +352,7 @@ def sheet(
 
 
 @openqa.command(
-    epilog="Example: judgebench openqa agreement open ann.decisions.csv ben.decisions.csv"
+    epilog="Example: judgebench score openqa agreement open ann.decisions.csv ben.decisions.csv"
 )
 def agreement(
     folder: OpenqaFolder,
@@ -367,7 +371,9 @@ def agreement(
     show({"openqa": checked(folder, tables, half_width)}, "", output)
 
 
-@openqa.command(epilog="Example: judgebench openqa compare scores.csv closed.csv --system model")
+@openqa.command(
+    epilog="Example: judgebench score openqa compare scores.csv closed.csv --system model"
+)
 def compare(
     opened: Annotated[
         Path, typer.Argument(metavar="OPEN", help="Scores of open answers: `judgebench score`.")

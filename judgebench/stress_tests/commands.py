@@ -1,8 +1,7 @@
-"""`judgebench stress` and `judgebench attack`: run a stress test; make, check and review sets."""
+"""`judgebench stress`: run a stress test; make sets of altered answers and review them."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -29,15 +28,17 @@ if TYPE_CHECKING:
     from judgebench.judges.config import JudgeConfig
     from judgebench.stress_tests.probes.make import Yield
 
-app = Commands("Make, check and review sets of altered answers for `judgebench stress`.")
+app = Commands(default="bench")
+attacks = Commands("Make sets of altered answers for `judgebench stress`, and review them.")
+app.add_typer(attacks, name="attacks")
 commands = Commands()
-commands.add_typer(app, name="attack")
+commands.add_typer(app, name="stress")
 
 SetPath = Annotated[Path, typer.Argument(metavar="SET", help="A set: one JSON object per line.")]
 
 
-@commands.command(epilog="Example: judgebench stress bench.yaml --sample 20")
-def stress(
+@app.command(epilog="Example: judgebench stress bench.yaml --sample 20")
+def bench(
     bench: BenchPath = Path("stress"),
     run: RunOption = None,
     sample: Annotated[
@@ -62,8 +63,8 @@ def stress(
     benchmark(asked, StressExtension(sample=sample, reviewed=reviewed))
 
 
-@app.command(
-    epilog="Example: judgebench attack make consensus-violation --data answers.csv --by gpt.yaml"
+@attacks.command(
+    epilog="Example: judgebench stress attacks make consensus-violation --data a.csv --by gpt.yaml"
 )
 def make(
     recipe: Annotated[
@@ -125,27 +126,7 @@ def make(
     _tell(found, target)
 
 
-@app.command(epilog="Example: judgebench attack check consensus-violations.jsonl")
-def check(path: SetPath, rubric: RubricOption = "medical-safety") -> None:
-    """Check every altered answer of a set again and report what fails. Calls no model."""
-    from judgebench.rubric import load_rubric
-    from judgebench.stress_tests.probes.attacks import checked
-    from judgebench.stress_tests.probes.make import NO_AREA
-    from judgebench.stress_tests.probes.sets import read_set
-
-    kept, rejected = checked(read_set(_find(path), load_rubric(rubric)))
-    for item in rejected:
-        for name, reason in item.failed_checks.items():
-            typer.echo(f"{item.item_id}: {name}: {reason}")
-    areas = Counter(item.area or NO_AREA for item in kept)
-    told = ", ".join(f"{area} {n}" for area, n in sorted(areas.items()))
-    typer.echo(f"{counted(len(kept), 'item')} passed every check ({told or 'none'}); "
-                    f"{len(rejected)} failed one.")  # fmt: skip
-    if rejected:
-        raise typer.Exit(1)
-
-
-@app.command(epilog="Example: judgebench attack review consensus-violation.jsonl")
+@attacks.command(epilog="Example: judgebench stress attacks review consensus-violation.jsonl")
 def review(path: SetPath, rubric: RubricOption = "medical-safety") -> None:
     """Write the sheet in which people accept or reject altered answers: CSV and a local page.
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from contextlib import closing, nullcontext
-from functools import partial
+from contextlib import closing
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -16,7 +15,6 @@ from judgebench.cli.options import (
     Commands,
     DataFolder,
     Extent,
-    Group,
     LocalOnly,
     RunDir,
     RunOption,
@@ -24,21 +22,7 @@ from judgebench.cli.options import (
 )
 from judgebench.cli.show import ONE_SCREEN, Output, echo_each
 
-
-class _Tune(Group):
-    """`judgebench tune FILE` is short for `judgebench tune bench FILE`."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        if args and not args[0].startswith("-") and args[0] not in self.commands:
-            args = ["bench", *args]
-        return list(super().parse_args(ctx, args))
-
-
-app = Commands(
-    "Make a better judge of human labels, and learn what it is worth on answers it never saw.\n\n"
-    "`judgebench tune FILE` is short for `judgebench tune bench FILE`.",
-    _Tune,
-)
+app = Commands(default="bench")
 commands = Commands()
 commands.add_typer(app, name="tune")
 
@@ -179,42 +163,8 @@ def export(
         with ProgressDisplay(console) as display:
             work = Work(at, display, budget_of(loaded, at, budget), Stop())
             export_judge(loaded, name, folder, work, merged=merged)
-    console.print(f"{name} is in {folder}; read {folder / 'README.md'} first", soft_wrap=True)
-
-
-@app.command("import", epilog="Example: judgebench tune import exported/my-judge")
-def import_(
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="An exported judge.")],
-    bench: Annotated[
-        Path | None,
-        typer.Option(metavar="BENCH", help="The benchmark of the judge."),
-    ] = None,
-    base: Annotated[
-        str | None, typer.Option(metavar="FOLDER", help="Where its base weights or encoder lie.")
-    ] = None,
-    to: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the entry into this YAML file.")
-    ] = None,
-) -> None:
-    """Check an exported judge and print its entry for `judges` of a bench.yaml.
-
-    Checked are all of its files, its base weights and, with --bench, rubric and judges.
-    """
-    import yaml
-
-    from judgebench.runs.folder import RunFolder
-    from judgebench.runs.load import load_bench
-    from judgebench.tuning.judges import learner_of
-    from judgebench.tuning.tuned import import_judge
-
-    make = partial(learner_of, folder=RunFolder(Path("runs") / "import"))
-    file = to or bench or Path("bench.yaml")
-    with closing(load_bench(bench)) if bench else nullcontext() as loaded:
-        value = import_judge(folder, file, base, loaded, make)
-    line = yaml.safe_dump(value, default_flow_style=True, sort_keys=False, width=10_000)
-    if to:
-        to.write_text(line, encoding="utf-8")
-    typer.echo(f"checked: {folder}; the entry:\n  - {to or line.strip()}")
+    card = folder / "README.md"
+    console.print(f"{name} is in {folder}; for its entry, read {card}", soft_wrap=True)
 
 
 @app.command(epilog="Example: judgebench tune data runs/demo --judge gpt-4o --to silver.jsonl")

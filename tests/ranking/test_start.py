@@ -43,7 +43,7 @@ def test_a_table_of_questions_becomes_a_task_and_a_ranking(
     code, out, err = call("rank", "init", "questions.csv", "--to", "mine")
     assert code == 0, err
     for said in ("text: Question", "label: Answer", "options: A, B, C", "argument: Explanation",
-                 "Next:", "  judgebench fetch minilm", "  judgebench rank run mine"):  # fmt: skip
+                 "Next: judgebench rank run mine"):  # fmt: skip
         assert said in out
     task = load_task("mine/task.yaml", relative_to=Path())
     counts = [len([i for i in task.of(split) if not i.version]) for split in SPLITS]

@@ -142,8 +142,8 @@ def test_from_questions_to_how_steady_scores_are(call, tmp_path, monkeypatch) ->
     rows = {"question": [f"Question {q}?" for q in range(4)], "reference": ["An answer."] * 4}
     pd.DataFrame(rows).to_csv("questions.csv", index=False)
     code, out, err = call(
-        "answers", "questions.csv", "--backend", "scripted:replies.jsonl", "--repeats", "3",
-        "--to", "answers.csv", "--name", "echo",
+        "score", "answers", "questions.csv", "--backend", "scripted:replies.jsonl",
+        "--repeats", "3", "--to", "answers.csv", "--name", "echo",
     )  # fmt: skip
     assert code == 0, err
     assert out.splitlines()[:2] == ["echo: 12 to do", "12 of 12 answers: answers.csv"]
@@ -154,14 +154,14 @@ def test_from_questions_to_how_steady_scores_are(call, tmp_path, monkeypatch) ->
     assert found.results.find("units").value == 4
     assert found.results.find("icc", judge="rouge-l").value == 1
     Path("m.yaml").write_text("{name: m, backend: 'scripted:replies.jsonl'}")
-    asked = ("answers", "questions.csv", "--backend", "m.yaml", "--to", "b.csv", "--limit", "1")
-    assert call(*asked, "--repeats", "1")[0] == 0
+    asked = ("score", "answers", "questions.csv", "--backend", "m.yaml", "--to", "b.csv")
+    assert call(*asked, "--limit", "1", "--repeats", "1")[0] == 0
     assert list(pd.read_csv("b.csv")["system"]) == ["m"]
-    code, _, err = call("answers", "questions.csv", "--backend", "gpt", "--to", "c.csv")
+    code, _, err = call("score", "answers", "questions.csv", "--backend", "gpt", "--to", "c.csv")
     assert code != 0
     assert "is no backend" in err
     asked = pd.read_csv("questions.csv")
     for to, said in [("questions.csv", "is the table itself"), ("there/a.csv", "no such folder")]:
-        code, _, err = call("answers", "questions.csv", "--backend", "m.yaml", "--to", to)
+        code, _, err = call("score", "answers", "questions.csv", "--backend", "m.yaml", "--to", to)
         assert (code, said in err) == (2, True), err
     assert pd.read_csv("questions.csv").equals(asked)

@@ -56,7 +56,7 @@ def test_a_table_of_systems_has_fishers_intervals_and_holms_correction() -> None
 def test_the_command_says_what_so_few_systems_cannot_show(call, tmp_path: Path) -> None:
     path = written(tmp_path)
     code, out, err = call(
-        "correlate", str(path), "--against", "closed", "--to", str(tmp_path / "r")
+        "score", "correlate", str(path), "--against", "closed", "--to", str(tmp_path / "r")
     )
     assert (code, err) == (0, "")
     said = joined(out)
@@ -82,7 +82,9 @@ def test_a_report_from_python_is_that_of_the_command(tmp_path: Path) -> None:
 
 
 def test_json_holds_every_number(call, tmp_path: Path) -> None:
-    code, out, _ = call("correlate", str(written(tmp_path)), "--against", "closed", "--json")
+    code, out, _ = call(
+        "score", "correlate", str(written(tmp_path)), "--against", "closed", "--json"
+    )
     assert code == 0
     rows = json.loads(out)["correlations"]
     assert {row["analysis"] for row in rows} >= {"correlation", "test", "redundancy", "function"}
@@ -107,7 +109,9 @@ def test_an_average_is_not_held_against_its_parts(call, tmp_path: Path) -> None:
     turned = jb.correlate(TABLE, ["closed"], more=more).results
     assert turned.values("judge", "correlation") == ["open", "bits", "perplexity"]
     weights = ("--weights", "all=closed:3, open:1")
-    code, out, _ = call("correlate", str(written(tmp_path)), "--against", "all", *weights, "--json")
+    code, out, _ = call(
+        "score", "correlate", str(written(tmp_path)), "--against", "all", *weights, "--json"
+    )
     rows = json.loads(out)["correlations"]
     assert code == 0
     assert rows[0]["value"] == pytest.approx(found.results.rows[0].estimate.value)
@@ -129,7 +133,7 @@ def test_only_some_columns_are_looked_at(call, tmp_path: Path) -> None:
     found = jb.correlate(TABLE, ["closed"], scores=["*i*"])
     assert found.results.values("judge", "correlation") == ["bits", "perplexity"]
     given = ("--against", "closed", "--column", "open", "--json")
-    code, out, _ = call("correlate", str(written(tmp_path)), *given)
+    code, out, _ = call("score", "correlate", str(written(tmp_path)), *given)
     assert code == 0
     rows = json.loads(out)["correlations"]
     assert {row["judge"] for row in rows if row["analysis"] == "correlation"} == {"open"}
@@ -149,7 +153,7 @@ def test_pairs_give_bradley_terry_and_elo_as_columns(call, tmp_path: Path) -> No
     assert found.find("pearson", "correlation", judge="arena Elo").value > 0.8
     played.to_csv(tmp_path / "arena.csv", index=False)
     given = ("--against", "closed", "--pairs", str(tmp_path / "arena.csv"))
-    code, out, _ = call("correlate", str(written(tmp_path)), *given, "--json")
+    code, out, _ = call("score", "correlate", str(written(tmp_path)), *given, "--json")
     assert code == 0
     rows = [r for r in json.loads(out)["correlations"] if r["judge"] == "arena Bradley-Terry"]
     assert rows[0]["value"] == pytest.approx(bt)
@@ -260,6 +264,7 @@ def test_a_system_that_is_the_reference_is_named_and_can_be_left_out(call, tmp_p
     assert said in joined(str(found))
     path, report = written(tmp_path, items), tmp_path / "report"
     given = (
+        "score",
         "correlate",
         str(path),
         "--against",
@@ -351,7 +356,7 @@ def test_a_winner_who_did_not_play(tmp_path: Path) -> None:
 
 
 def test_weights_that_are_none(call, tmp_path: Path) -> None:
-    code, _, err = call("correlate", str(written(tmp_path)), "--weights", "all=closed")
+    code, _, err = call("score", "correlate", str(written(tmp_path)), "--weights", "all=closed")
     assert code == 2
     assert "--weights: are no weights; found all=closed" in joined(err)
 

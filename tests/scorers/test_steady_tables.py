@@ -112,7 +112,8 @@ def test_systems_change_places_only_where_there_are_several_and_not_too_many() -
 def test_the_command_prints_and_writes_the_same(call, tmp_path) -> None:
     path = tmp_path / "scores.csv"
     table().to_csv(path, index=False)
-    asked = ("consistency", str(path), "--system", "model", "--column", "chrf", "--column", "bleu")
+    columns = ("--column", "chrf", "--column", "bleu")
+    asked = ("score", "consistency", str(path), "--system", "model", *columns)
     code, out, err = call(*asked, "--to", str(tmp_path / "out"), "--standard-error", "0.02")
     assert (code, err) == (0, "")
     assert "Is one answer enough?" in out
@@ -125,6 +126,6 @@ def test_the_command_prints_and_writes_the_same(call, tmp_path) -> None:
     code, out, _ = call(*asked, "--json")
     rows = json.loads(out)["consistency"]
     assert {row["judge"] for row in rows} == {"", "chrf", "bleu"}
-    code, _, err = call("consistency", str(path), "--group", "q")
+    code, _, err = call("score", "consistency", str(path), "--group", "q")
     assert code != 0
     assert "q: the column is missing" in err

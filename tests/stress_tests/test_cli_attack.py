@@ -59,12 +59,14 @@ def judge_file(server: Loopback) -> str:
 def test_a_set_is_made_checked_reviewed_and_used(here: Path) -> None:
     with Loopback([said(json.dumps(FALSE))]) as server:
         told = call(
-            "attack", "make", "consensus-violation", "--data", "answers.csv",
+            "stress", "attacks", "make", "consensus-violation", "--data", "answers.csv",
             "--by", judge_file(server),
         )  # fmt: skip
     assert "1 of 1 passed every check (100%): consensus-violation.jsonl" in told
-    assert "1 item passed every check" in call("attack", "check", "consensus-violation.jsonl")
-    told = call("attack", "review", "consensus-violation.jsonl")
+    assert "a set of 1 altered answers that pass every check" in call(
+        "check", "consensus-violation.jsonl"
+    )
+    told = call("stress", "attacks", "review", "consensus-violation.jsonl")
     assert told.split() == ["consensus-violation.review.csv", "consensus-violation.review.html"]
     accept("consensus-violation.review.csv")
     Path("replies.jsonl").write_text(json.dumps({"text": MILD}) + "\n")
@@ -95,7 +97,7 @@ def accept(sheet: str) -> None:
 def test_an_attacker_that_writes_nonsense_is_told_as_such(here: Path) -> None:
     with Loopback([said("Trains are nice.")]) as server:
         told = call(
-            "attack", "make", "consensus-violation", "--data", "answers.csv",
+            "stress", "attacks", "make", "consensus-violation", "--data", "answers.csv",
             "--by", judge_file(server), "--to", "set.jsonl",
         )  # fmt: skip
     assert "0 of 1 passed every check (0%)" in told
@@ -104,42 +106,25 @@ def test_an_attacker_that_writes_nonsense_is_told_as_such(here: Path) -> None:
     assert not Path("set.jsonl").exists()
 
 
-def test_a_set_that_fails_its_checks_is_told_item_by_item(here: Path) -> None:
-    line = {
-        "item_id": "x", "parent": TEXT, "text": TEXT, "must_worsen": {"bias": "Yes"},
-        "false_claim": "a", "true_claim": "b",
-    }  # fmt: skip
-    Path("set.jsonl").write_text(json.dumps(line) + "\n")
-    told = call("attack", "check", "set.jsonl", code=1)
-    assert "x: differs: it has the words of its parent" in told
-    assert "0 items passed every check (none); 1 failed one." in told
-
-
-def test_the_shipped_set_passes_its_checks_by_name() -> None:
-    told = call("attack", "check", "consensus-violations")
-    assert "40 items passed every check" in told
-    assert "treatment 10" in told
-
-
 def test_a_shipped_set_is_reviewed_in_a_copy_of_ones_own(here: Path) -> None:
-    told = call("attack", "review", "consensus-violations").split()
+    told = call("stress", "attacks", "review", "consensus-violations").split()
     assert told == [
         f"consensus-violations{end}" for end in (".jsonl", ".review.csv", ".review.html")
     ]
     assert all(Path(name).is_file() for name in told)
-    assert call("attack", "review", "consensus-violations").split() == told[1:]
+    assert call("stress", "attacks", "review", "consensus-violations").split() == told[1:]
 
 
 def test_a_question_without_an_answer_is_told_with_its_row(here: Path) -> None:
     Path("answers.csv").write_text("item_id,question,text\na,What is malaria?,\n")
-    told = refused("attack", "make", "bullets", "--data", "answers.csv")
+    told = refused("stress", "attacks", "make", "bullets", "--data", "answers.csv")
     assert "answers.csv:2" in told
     assert not Path("bullets.jsonl").exists()
 
 
 def test_an_empty_set_is_told(here: Path) -> None:
     Path("set.jsonl").write_text("\n")
-    assert "is an empty set" in refused("attack", "review", "set.jsonl")
+    assert "is an empty set" in refused("stress", "attacks", "review", "set.jsonl")
 
 
 def test_an_unknown_metric_of_a_recipe_is_told_with_those_allowed(here: Path) -> None:
@@ -179,15 +164,17 @@ def test_a_stopped_make_keeps_what_is_done(here: Path, monkeypatch: pytest.Monke
             raise KeyboardInterrupt
 
     monkeypatch.setattr("judgebench.progress.ProgressDisplay.advance", advance)
-    result = CliRunner().invoke(app, ["attack", "make", "bullets", "--data", "answers.csv"])
+    result = CliRunner().invoke(
+        app, ["stress", "attacks", "make", "bullets", "--data", "answers.csv"]
+    )
     assert result.exit_code == 130
     assert "Answers so far are kept in bullets.jsonl" in result.output
     assert len(read_set(Path("bullets.jsonl"))) == 2
-    assert "1 of 1 passed" in call("attack", "make", "bullets", "--data", "answers.csv")
+    assert "1 of 1 passed" in call("stress", "attacks", "make", "bullets", "--data", "answers.csv")
     assert len(read_set(Path("bullets.jsonl"))) == 3
 
 
-# --- `judgebench attack make --local-only` refuses models on other machines ---
+# --- `judgebench stress attacks make --local-only` refuses models on other machines ---
 
 
 def test_every_model_that_contacts_another_machine_is_named(call: Any, tmp_path: Path) -> None:
@@ -195,7 +182,7 @@ def test_every_model_that_contacts_another_machine_is_named(call: Any, tmp_path:
     by, second = tmp_path / "by.yaml", tmp_path / "second.yaml"
     by.write_text("name: w\nbackend: litellm:openai/gpt-4o\n")
     second.write_text("name: s\nbackend: openai-compatible:m@https://api.example.org/v1\n")
-    made = ("attack", "make", "consensus-violation", "--data", tmp_path / "answers.csv")
+    made = ("stress", "attacks", "make", "consensus-violation", "--data", tmp_path / "answers.csv")
     code, _, err = call(*made, "--by", by, "--second", second, "--local-only")
     assert code == 2
     message = "contacts another machine, which local-only forbids"

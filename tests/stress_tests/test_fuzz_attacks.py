@@ -89,7 +89,7 @@ def altered(number: int, sound: bool = True) -> AlteredAnswer:
 @given(st.data())
 @fuzzed(0.3)
 def test_a_set_that_was_cut_off_anywhere_goes_on(tmp_path: Path, data: st.DataObject) -> None:
-    """As after a killed `judgebench attack make`: what stood in whole lines is kept."""
+    """As after a killed `judgebench stress attacks make`: what stood in whole lines is kept."""
     path = tmp_path / "set.jsonl"
     for part in (path, rejected_path(path)):
         part.unlink(missing_ok=True)

@@ -303,7 +303,7 @@ def test_a_folder_is_not_overwritten_by_chance(who: Path, tmp_path: Path, call: 
     given = ("tune", "export", "who", tmp_path / "to", "--bench", bench, "--run", run)
     code, out, err = call(*given)
     assert (code, err) == (0, "")
-    assert f"who is in {tmp_path / 'to'}; read {tmp_path / 'to' / 'README.md'} first" in out
+    assert f"who is in {tmp_path / 'to'}; for its entry, read {tmp_path}/to/README.md" in out
     before = (tmp_path / "to" / "manifest.json").read_bytes()
     code, _, err = call(*given)
     assert code != 0
@@ -326,24 +326,6 @@ def test_what_cannot_be_exported(tmp_path: Path, call: Any) -> None:
     _, _, err = call("tune", "export", "who", *given)
     assert "has no out-of-fold verdicts of who as the benchmark stands" in err
     assert not (tmp_path / "to").exists()
-
-
-def test_import_prints_the_entry(placed: Path, tmp_path: Path, call: Any) -> None:
-    bench = elsewhere(tmp_path / "b", "  - entry.yaml")
-    code, out, err = call("tune", "import", placed)
-    assert (code, err) == (0, "")
-    assert "{name: who, tuned: " in out
-    entry = tmp_path / "b" / "entry.yaml"
-    code, out, _ = call("tune", "import", placed, "--to", entry)
-    assert code == 0
-    assert entry.read_text() == "{name: who, tuned: ../who}\n"
-    jb.run(bench, tmp_path / "run-b")
-    assert len(verdicts(tmp_path / "run-b", "who")) == 12
-    rubric = (tmp_path / "b" / "tone.yaml").read_text()
-    (tmp_path / "b" / "tone.yaml").write_text(rubric.replace("an insult", "two insults"))
-    code, _, err = call("tune", "import", placed, "--bench", bench)
-    assert code != 0
-    assert "is for another rubric" in err
 
 
 def test_the_card_and_the_rubric_are_for_people(who: Path) -> None:

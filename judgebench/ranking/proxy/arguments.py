@@ -216,22 +216,6 @@ def write_pairs(task: ProxyTask, path: Path) -> int:
     return len(lines)
 
 
-def write_questions(task: ProxyTask, path: Path) -> int:
-    """Write each question with its options and the number of the right one, and return how many
-    there are. Raises SetupError where the task gives no options."""
-    if not task.is_multiple_choice:
-        raise SetupError(Problem("gives no options to choose from", field=f"task {task.name}"))
-    lines = [
-        {
-            "item_id": i.item_id, "question": i.text, "key": i.label, "group": i.group,
-            **{f"option_{n}": option for n, option in enumerate(i.options, 1)},
-        }
-        for i in task.instances if i.version == 0
-    ]  # fmt: skip
-    write_atomically(path, "".join(map(to_line, lines)).encode())
-    return len(lines)
-
-
 def costs_of(path: Path) -> list[float]:
     """The cost of each argument of a file; a duplicate line was paid for once."""
     return [a.cost or 0.0 for a in {a.signature: a for a in read_arguments(path)}.values()]

@@ -37,8 +37,8 @@ SHEETS = "sheets"
 
 
 def checkable(folder: Path, *, every: bool = True) -> Mapping[str, ExamQuestion]:
-    """The open questions in the folder of `judgebench openqa make`, with `every` also those that
-    the second pass left out, by a code that says nothing of them. Raises SetupError."""
+    """The open questions in the folder of `judgebench score openqa make`, with `every` also those
+    that the second pass left out, by a code that says nothing of them. Raises SetupError."""
     read = [o for name in (KEPT, LEFT_OUT) for o in read_models(folder / name, ExamQuestion)]
     asked = [one for one in read if one.question and (every or not one.reason)]
     if not asked:

@@ -169,7 +169,7 @@ def _of_recipe(
 ) -> list[Attack]:
     """The one attack of a recipe."""
     recipe = load_recipe(path)
-    make = f"`judgebench attack make {entry.attack}"
+    make = f"`judgebench stress attacks make {entry.attack}"
     if isinstance(recipe.edit, Write | Rephrase):
         message = (
             f"needs a model: make a set of it first, with {make} --by JUDGE.yaml`, and name "

@@ -8,7 +8,7 @@ content stand in.
 Is an altered answer the attack that it claims to be? Checks by rule, each with its reason.
 
 What fails a check is kept apart and never counted. The checks read words, not meaning: what passes
-them may still be no violation, and people have the last word (`judgebench attack review`).
+them may still be no violation, and people have the last word (`judgebench stress attacks review`).
 """
 
 from __future__ import annotations

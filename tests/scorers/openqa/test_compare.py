@@ -80,12 +80,12 @@ def test_the_command_prints_and_writes_a_report(call: Any, tmp_path: Path) -> No
     paths = tmp_path / "scores.csv", tmp_path / "closed.csv"
     opened.to_csv(paths[0], index=False)
     closed.to_csv(paths[1], index=False)
-    code, out, err = call("openqa", "compare", *paths, "--to", tmp_path / "report")
+    code, out, err = call("score", "openqa", "compare", *paths, "--to", tmp_path / "report")
     assert (code, err) == (0, "")
     assert "Columns beside closed accuracy" in out
     assert "With 4 systems, |r| below .95 shows nothing." in out
     assert (tmp_path / "report" / "report.html").exists()
-    code, out, _ = call("openqa", "compare", *paths, "--column", "draw", "--json")
+    code, out, _ = call("score", "openqa", "compare", *paths, "--column", "draw", "--json")
     rows = json.loads(out)["correlations"]
     assert {row["judge"] for row in rows if row["metric"] == CLOSED} == {"draw"}
 
@@ -100,7 +100,7 @@ def test_from_an_exam_to_the_comparison(call: Any, tmp_path: Path) -> None:
         with Loopback([echoed()]) as server:
             backend = f"openai-compatible:x@{server.base_url}"
             asked = ["--backend", backend, "--to", answers, "--repeats", 2, "--name", system]
-            assert call("answers", tmp_path / "questions.jsonl", *asked)[0] == 0
+            assert call("score", "answers", tmp_path / "questions.jsonl", *asked)[0] == 0
         kept = ["--scorer", "length", "--to", scores, "--kept", tmp_path / "kept"]
         assert call("score", answers, *kept)[0] == 0
         tables.append(pd.read_csv(scores))

@@ -27,6 +27,7 @@ from judgebench.scorers.openqa.questions import (
 from judgebench.shipped import shipped_folder
 from judgebench.writer import WritingTerms
 
+MAKE = ("score", "openqa", "make")
 Script = Callable[[Request], str | Reply]
 
 
@@ -172,7 +173,7 @@ def test_the_command_asks_a_server_and_says_what_became_of_each(
 
     with Loopback(play) as server:
         by = writer_file(tmp_path, f"openai-compatible:x@{server.base_url}")
-        arguments = ["openqa", "make", exam(tmp_path), "--backend", by, "--to", tmp_path / "open"]
+        arguments = [*MAKE, exam(tmp_path), "--backend", by, "--to", tmp_path / "open"]
         code, out, err = call(*arguments, *(["--local-only"] if local else []))
         asked = len(server.bodies)
         assert call(*arguments)[0] == 0
@@ -191,7 +192,7 @@ def test_a_server_that_fails_leaves_questions_that_wait(call: Any, tmp_path: Pat
     with Loopback([status(400)]) as server:
         by = writer_file(tmp_path, f"openai-compatible:x@{server.base_url}")
         to = tmp_path / "open"
-        code, out, _ = call("openqa", "make", exam(tmp_path), "--backend", by, "--to", to)
+        code, out, _ = call(*MAKE, exam(tmp_path), "--backend", by, "--to", to)
     assert code == 0
     assert "0 of 6 questions can be asked openly" in out
     assert "  5 wait for a reply that failed: rerun to ask again" in out.splitlines()
@@ -199,7 +200,7 @@ def test_a_server_that_fails_leaves_questions_that_wait(call: Any, tmp_path: Pat
 
 def test_a_model_elsewhere_is_refused_where_all_must_stay_here(call: Any, tmp_path: Path) -> None:
     to = tmp_path / "open"
-    arguments = ["openqa", "make", exam(tmp_path), "--backend", "litellm:gpt-4o", "--to", to]
+    arguments = [*MAKE, exam(tmp_path), "--backend", "litellm:gpt-4o", "--to", to]
     code, _, err = call(*arguments, "--local-only")
     assert code == 2
     assert "backend: contacts another machine" in err

@@ -84,16 +84,16 @@ def test_a_folder_without_an_open_question_has_none_to_check(folder: Path) -> No
 
 
 def test_the_commands_write_sheets_and_read_what_was_saved(call: Any, folder: Path) -> None:
-    code, out, _ = call("openqa", "sheet", folder, "--left-out")
+    code, out, _ = call("score", "openqa", "sheet", folder, "--left-out")
     pages = [Path(line) for line in out.splitlines()]
     assert (code, [page.name for page in pages]) == (0, [f"checker-{n}.html" for n in (1, 2, 3)])
     tables = [save(page, "headache" if page is not pages[0] else "") for page in pages]
-    code, out, err = call("openqa", "agreement", folder, *tables)
+    code, out, err = call("score", "openqa", "agreement", folder, *tables)
     assert (code, err) == (0, "")
     said = " ".join(out.split())
     assert "Correct k/m: at least k of m annotators call question and answer correct." in said
     assert "Fleiss' κ is agreement beyond it" in said
-    code, out, _ = call("openqa", "agreement", folder, *tables, "--json")
+    code, out, _ = call("score", "openqa", "agreement", folder, *tables, "--json")
     rows = {(r["questions"], r["statistic"]): r["value"] for r in json.loads(out)["openqa"]}
     assert rows["all", "correct 3/3"] == pytest.approx(2 / 3)
     assert rows["kept by the second pass", "correct 3/3"] == 1

@@ -82,7 +82,9 @@ def test_an_attack_on_metrics_that_nobody_judges_is_an_error(tmp_path: Path) -> 
 
 
 def test_a_recipe_that_needs_a_model_names_the_command_that_makes_a_set(tmp_path: Path) -> None:
-    assert "judgebench attack make rephrase --by JUDGE.yaml" in problem(tmp_path, "rephrase")
+    assert "judgebench stress attacks make rephrase --by JUDGE.yaml" in problem(
+        tmp_path, "rephrase"
+    )
 
 
 def test_the_problems_of_all_attacks_are_told_at_once(tmp_path: Path) -> None:
@@ -149,7 +151,7 @@ def test_a_set_that_nobody_reviewed_is_an_error_where_only_accepted_items_count(
 
 
 def test_violations_that_a_rule_makes_anew_are_accepted_by_nobody(tmp_path: Path) -> None:
-    assert "judgebench attack make pathogen-class" in problem(
+    assert "judgebench stress attacks make pathogen-class" in problem(
         tmp_path, "pathogen-class", reviewed=True
     )
 
