@@ -203,11 +203,7 @@ def _check_bench(outcome: Outcome, path: Path, data_folder: Path | None, connect
         if section.fits(value):
             outcome.facts.append(f"{path}: {section.check(path)}")
             return
-    try:
-        bench = load_bench(path, data_folder=data_folder)
-    except SetupError:
-        outcome.warnings += _data_warnings(path, data_folder)
-        raise
+    bench = load_bench(path, data_folder=data_folder)
     bench.close()
     outcome.facts.append(f"{path}: {bench.in_words}")
     _check_truth(outcome, bench.rubric, bench.dataset, bench.config.truth, str(path))
@@ -224,19 +220,6 @@ def _knowledge(judge: LLMJudge) -> Iterator[str]:
         held = counted(corpus["documents"], "document")
         left_out = f"{corpus['duplicates']:,} duplicates and {corpus['empty']:,} empty ones"
         yield f"judges.{judge.name}: looks things up in {held} ({left_out} are left out)"
-
-
-def _data_warnings(path: Path, data_folder: Path | None) -> Sequence[Problem]:
-    """The warnings on the data of a bench.yaml with errors."""
-    from judgebench.runs.load import Gathered, read_config
-
-    try:
-        config, _ = read_config(path, Gathered(str(path)), data_needed=False)
-        rubric = load_rubric(config.rubric, relative_to=path.parent)
-    except SetupError:
-        return ()
-    folder = config.data_home(path, data_folder)
-    return check_files(config.data_paths(path), rubric, folder=folder).warnings
 
 
 def _check_endpoint(outcome: Outcome, file: str, judge: LLMJudge, connect: bool) -> None:

@@ -169,15 +169,6 @@ def test_data_files_say_who_would_make_the_truth(tmp_path: Path) -> None:
     assert SUSPICION in map(str, found.warnings)
 
 
-def test_a_benchmark_with_errors_still_shows_the_warnings_of_its_data(tmp_path: Path) -> None:
-    path = bench(tmp_path, LABELS + "z,ann,Polite\n", judges="[{name: j, backend: nothing:x}]")
-    found = check_all([path], "medical-safety")
-    assert any("no answer has this id" in str(p) for p in found.errors)
-    assert any("is no backend" in str(p) for p in found.errors)
-    alone = check_all([tmp_path / "answers.csv", tmp_path / "labels.csv"], "support-tone")
-    assert list(found.warnings) == list(alone.warnings) != []
-
-
 def test_an_annotator_who_read_a_label_as_its_opposite_is_a_warning(tmp_path: Path) -> None:
     said = {"Polite": "Impolite", "Impolite": "Polite"}
     rows = [

@@ -85,7 +85,6 @@ class Alignment(Shown):
 
     name: str
     rubric: Rubric
-    truth_rule: Mapping[str, str]  # metric -> the rule in words
     annotators: tuple[str, ...]  # who makes the truth
     judges: tuple[JudgeSummary, ...]
     found: Results
@@ -204,7 +203,6 @@ def align(study: Study, progress: Progress = SILENT) -> Alignment:
     return Alignment(
         name=study.name,
         rubric=rubric,
-        truth_rule={m.id: study.config.in_words(m) for m in rubric.metrics},
         annotators=study.makers,
         compared=(compared_with(study), *bar_lines(study)),
         judges=judges,

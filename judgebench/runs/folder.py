@@ -172,22 +172,18 @@ class RunFolder:
         return found
 
     def damage(self) -> list[Problem]:
-        """Each file that is not as the run left it; run.json alone where that is one of them, and
-        nothing where it does not say how the run left them (`Problem.file` is below `path`).
+        """Each file that is not as the run left it; run.json alone where that is one of them
+        (`Problem.file` is below `path`).
 
         Raises SetupError where run.json is no JSON.
         """
         manifest, path = self.manifest(), self.path / "run.json"
         if not manifest:
             return []
-        whole = is_sealed(path.read_bytes())
-        if whole is None:
-            return [Problem("has lost its seal", str(path))]
-        if not whole:
+        if not is_sealed(path.read_bytes()):
             return [Problem("was changed after the run", str(path))]
         others = self._of_judges(manifest) if manifest.get("state") != "running" else []
-        known = manifest.get("files")
-        return [] if known is None else list(damage(self.path, known, (*others, BESIDE)))
+        return list(damage(self.path, manifest.get("files", {}), (*others, BESIDE)))
 
     def repairable(self, problem: Problem) -> Problem:
         """The problem with what to do about it, where it is one of the folder's own files."""
@@ -352,12 +348,11 @@ def sealed(manifest: Mapping[str, Any]) -> bytes:
     return _SEAL.sub(b'\n  "seal": "%s"' % _sum_of(found), found, count=1)
 
 
-def is_sealed(content: bytes) -> bool | None:
-    """True where the text of a run.json is as it was written; None where it has no seal."""
-    found = _SEAL.search(content)
-    if found is None:
-        return None
-    return _sum_of(_SEAL.sub(b'\n  "seal": ""', content, count=1)) == found[1]
+def is_sealed(content: bytes) -> bool:
+    """True where the text of a run.json is as it was written."""
+    seal = _SEAL.search(content)
+    plain = _SEAL.sub(b'\n  "seal": ""', content, count=1)
+    return seal is not None and _sum_of(plain) == seal[1]
 
 
 def damage(folder: Path, known: Noted, others: Iterable[str] = ()) -> Iterator[Problem]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import judgebench
 from judgebench.data.findings import REPEATED
@@ -46,7 +46,6 @@ from judgebench.runs.load import Gathered
 from judgebench.runs.stop import PATIENCE_S, Interrupted, Stop, ctrl_c, run_lanes
 from judgebench.runs.verdict_log import (
     FiledVerdicts,
-    LinesByFile,
     VerdictWriter,
     damaged_lines,
     merge_all_parts,
@@ -114,9 +113,9 @@ def run(
     shown = OneAtATime(progress or NoProgress())
     with folder.locked(), backend_warnings_to(shown):
         answers = indexed(bench.dataset.answers)
-        noted = note_damage(bench, folder, shown)
+        sound = note_damage(bench, folder, shown)
         merge_all_parts(folder.path)
-        set_lines_aside(bench, answers, folder, shown, noted)
+        set_lines_aside(bench, folder, shown, sound)
         manifest = _begin(bench, folder, shown)
         for line in left_behind(bench, folder):
             shown.say(line)
@@ -518,16 +517,9 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-class Noted(NamedTuple):
-    """The known state of a run's files: the names of those that are as it left them, and whether it
-    was killed, so that nothing is known of the others."""
-
-    sound: Collection[str]
-    killed: bool
-
-
-def note_damage(bench: Bench, folder: RunFolder, progress: Progress) -> Noted:
-    """Say what is damaged, which stays in the manifest, and note that the run goes on."""
+def note_damage(bench: Bench, folder: RunFolder, progress: Progress) -> Collection[str]:
+    """Say what is damaged, which stays in the manifest, and note that the run goes on. The names of
+    the files that are as the run left them."""
     try:
         found = folder.damage()
     except SetupError as error:
@@ -549,34 +541,25 @@ def note_damage(bench: Bench, folder: RunFolder, progress: Progress) -> Noted:
         )
     folder.note_changes(changed)
     if "run.json" in changed:  # what it says of the others cannot be trusted
-        return Noted(set(), killed=False)
-    return Noted(before.get("files", {}).keys() - changed, before.get("state") == "running")
+        return ()
+    return before.get("files", {}).keys() - changed
 
 
 def set_lines_aside(
-    bench: Bench,
-    answers: IndexedAnswers,
-    folder: RunFolder,
-    progress: Progress,
-    noted: Noted,
+    bench: Bench, folder: RunFolder, progress: Progress, sound: Collection[str]
 ) -> None:
     """Take damaged lines out of the files of the judges that are asked, and remove those of control
-    judges, which are soon made anew; unless the file is known to be sound. What was found stays in
-    the manifest. Only for who holds the folder alone."""
+    judges, which are soon made anew; unless the file is known to be `sound`. What was found stays
+    in the manifest. Only for who holds the folder alone."""
     for control in bench.controls:
         path = folder.verdict_path(control.name)
-        if path.name not in noted.sound:
+        if path.name not in sound:
             with disk_errors(path):
                 path.unlink(missing_ok=True)
     for judge in _asked(bench):
-        lines: LinesByFile = {}
-        files = [path for path in folder.verdict_files(judge.name) if path.name not in noted.sound]
-        if noted.killed:  # nothing says what the file held; its lines do, and quickly
-            lines = {path: damaged for path in files if (damaged := damaged_lines(path))}
-        else:
-            FiledVerdicts(files, judge.signature, answers, bench.rubric.metrics, lines)
-        for path, numbers in lines.items():
-            take_out(path, numbers, folder, progress)
+        for path in folder.verdict_files(judge.name):
+            if path.name not in sound and (numbers := damaged_lines(path)):
+                take_out(path, numbers, folder, progress)
 
 
 def take_out(path: Path, numbers: Collection[int], folder: RunFolder, progress: Progress) -> None:

@@ -164,8 +164,16 @@ def read_verdict(line: bytes, path: Path, number: int | None = None) -> Verdict:
     value = read_object(line, path, number)
     if not _is_sound(line):
         raise SetupError(Problem("was changed after it was written", str(path), number))
-    del value["crc"]
-    return verdict_of(value, path, number)
+    value.pop("crc")
+    try:
+        status = Status(value.pop("status"))
+        usage = Usage(**value.pop("usage", {}))
+        for key, record in _RECORDS.items():
+            if key in value:
+                value[key] = tuple(record(**one) for one in value[key])
+        return Verdict(**value, status=status, usage=usage)
+    except (KeyError, TypeError, ValueError) as error:
+        raise SetupError(Problem(f"is no verdict: {error}", str(path), number)) from None
 
 
 def signed(line: bytes) -> bytes:
@@ -179,25 +187,8 @@ def _is_sound(line: bytes) -> bool:
     return rest[-18:] == b',"crc":"%08x"}' % crc32(rest[:-18])
 
 
-def verdict_of(value: dict[str, Any], path: Path, number: int | None = None) -> Verdict:
-    """The verdict that a line's object holds. Raises SetupError where it holds none."""
-    try:
-        status = Status(value.pop("status"))
-        usage = Usage(**value.pop("usage", {}))
-        for key, record in _RECORDS.items():
-            if key in value:
-                value[key] = tuple(record(**one) for one in value[key])
-        found = Verdict(**value, status=status, usage=usage)
-        # What a verdict is found by; the rest is looked at where it is used.
-        if type(found.item_id) is type(found.content_hash) is type(found.signature) is str:
-            return found
-        raise TypeError("its item_id, content_hash and signature are no texts")
-    except (KeyError, TypeError, ValueError) as error:
-        raise SetupError(Problem(f"is no verdict: {error}", str(path), number)) from None
-
-
 def damaged_lines(path: Path) -> set[int]:
-    """The numbers of the damaged lines of a file of verdicts: a million in seconds."""
+    """The numbers of the lines of a file of verdicts that are not as they were written."""
     return {number for number, _, line in whole_lines(path) if not _is_sound(line)}
 
 
@@ -225,7 +216,7 @@ class VerdictWriter:
     single one through would cost more than judging it. `torn_bytes` counts what a killed process
     left of a last line, which is dropped. Raises DiskFailed where the disk is full or read-only;
     the file then ends with its last whole line. So it does where the file is moved or deleted
-    meanwhile; of one that was deleted, what was written is saved beside the run folder.
+    meanwhile.
     """
 
     def __init__(self, path: Path) -> None:
@@ -285,22 +276,9 @@ class VerdictWriter:
             with suppress(OSError):  # where the system tells it
                 message += f"; what was written is in {os.readlink(f'/proc/self/fd/{self._file}')}"
         else:
-            saved = self._saved()
-            message = (
-                f"{self.path} was deleted during the run; what was written is in {saved}: to keep "
-                f"it, move it to {self.path} and rerun"
-            )
+            message = f"{self.path} was deleted during the run, and what was written with it"
         self._failed = DiskFailed(message)
         raise self._failed
-
-    def _saved(self) -> Path:
-        """The file anew, beside the nearest folder that is gone. Raises OSError."""
-        gone = next(p for p in (self.path, *self.path.parents) if p.parent.is_dir())
-        to = gone.with_name("-".join([*gone.parts[-1:], *self.path.relative_to(gone).parts]))
-        with to.open("ab") as file:
-            for begin in range(0, self._size, 1 << 20):
-                file.write(os.pread(self._file, 1 << 20, begin))
-        return to
 
     def _sync(self) -> None:
         os.fsync(self._file)
@@ -417,8 +395,6 @@ class FiledVerdicts(Mapping[str, Verdict]):
             try:
                 verdict = read_verdict(line, path, number)
                 if verdict.signature == signature:
-                    if left_out is not None:
-                        _check_labels(verdict, metrics)
                     self._note(verdict, file_of[path], offset, number)
             except SetupError:
                 if left_out is None:
@@ -573,13 +549,6 @@ class FiledVerdicts(Mapping[str, Verdict]):
 
     def __len__(self) -> int:
         return int(self._there.sum())
-
-
-def _check_labels(verdict: Verdict, metrics: Sequence[Metric]) -> None:
-    """Raises SetupError for a label that the rubric lacks, as a damaged line may have."""
-    for metric in metrics:
-        if (label := verdict.labels.get(metric.id)) is not None:
-            metric.index(label)
 
 
 class _FiledProbabilities:

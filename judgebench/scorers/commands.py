@@ -82,10 +82,6 @@ def table(
             "'{scorer: chrf, references: mean}'. Repeatable.",
         ),
     ] = None,
-    scorers: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="YAML with a list of scorers, such as a bench.yaml."),
-    ] = None,
     role: Annotated[
         list[str] | None,
         typer.Option(
@@ -110,13 +106,11 @@ def table(
     """
     from judgebench.files import write_atomically
     from judgebench.progress import ProgressDisplay
-    from judgebench.scorers.config import scorers_in
     from judgebench.scorers.table import score_table
     from judgebench.yaml_file import parse_yaml
 
     console = output.console()
     asked = [parse_yaml(text, "--scorer") for text in scorer or ()]
-    asked += scorers_in(scorers) if scorers else []
     if not asked:
         raise SetupError("name a scorer: --scorer rouge-l")
     if to:

@@ -18,7 +18,7 @@ from judgebench.models.hosts import hosts_of
 from judgebench.models.settings import BackendSettings
 from judgebench.runs.bench import BenchConfig
 from judgebench.runs.load import Gathered
-from judgebench.yaml_file import Strict, load_with_lines, node_below, validate
+from judgebench.yaml_file import Strict, node_below, validate
 
 KEY = "scorers"
 _RADGRAPH = r"^(.*/)?(radgraph|radgraph-xl|modern-radgraph-xl|echograph)$"
@@ -321,16 +321,6 @@ def scorer_configs(
 def listed() -> list[tuple[str, str]]:
     """The name of each scorer and what it is."""
     return list(ABOUT.items())
-
-
-def scorers_in(file: Path) -> list[ScorerConfig]:
-    """The scorers of a YAML file: of a list, or of the key `scorers`. Raises SetupError."""
-    value, node = load_with_lines(file)
-    if isinstance(value, dict):
-        value, node = value.get(KEY), node_below(node, KEY)
-    if not isinstance(value, list) or not value:
-        raise SetupError(Problem("holds no list of scorers", str(file)))
-    return scorer_configs(value, str(file), node)
 
 
 def fit_entry(value: Any, file: Path, node: yaml.Node | None) -> FitEntry:

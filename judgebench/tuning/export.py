@@ -68,7 +68,7 @@ An entry of `judges` in a bench.yaml with this rubric (`rubric.yaml`):
 - {entry}
 ```
 
-{stands_on}`judgebench check bench.yaml` then checks this folder, and what it stands on.
+{stands_on}`judgebench run` checks this folder, and what it stands on, before it judges.
 
 ## What it learnt from
 

@@ -353,7 +353,7 @@ def test_zeros_that_a_power_cut_left_are_put_aside(damaged, runs: Path) -> None:
     assert len(study.judges[3].verdicts) == ITEMS
 
 
-# --- unfinished, and older -----------------------------------------------------------------------
+# --- unfinished ----------------------------------------------------------------------------------
 
 
 def test_an_unfinished_run_is_announced_with_what_it_lacks(damaged, call) -> None:  # type: ignore[no-untyped-def]
@@ -387,7 +387,7 @@ def test_a_manifest_that_lost_its_seal_is_damaged(damaged, call, lost: list[str]
     (run / "run.json").write_text(json.dumps(manifest, indent=2, sort_keys=True) + "\n")
     code, out, err = call("align", run)
     assert (code, out) == (2, "")
-    assert "run.json: has lost its seal; to repair it, run" in err
+    assert "run.json: was changed after the run; to repair it, run" in err
 
 
 # --- endings -------------------------------------------------------------------------------------

@@ -102,8 +102,6 @@ def test_a_label_and_its_reply_that_were_changed_together_are_found_too(
     assert [line for line in listener.heard if line.startswith(told)]
 
 
-
-
 def play(body: Body, count: int) -> Play:
     number = int(item_of(body)[1:])
     politeness = ("Polite", "Impolite")[number % 2]

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import os
 import resource
-import shutil
 import signal
 import threading
 import time
@@ -27,7 +26,6 @@ from judgebench.runs.verdict_log import (
     read_heads,
     read_verdicts,
     verdict_files,
-    verdict_of,
     verdict_path,
 )
 
@@ -156,13 +154,6 @@ def test_a_bad_byte_in_an_id_is_told_with_its_line(tmp_path: Path) -> None:
     assert "verdicts-m.jsonl:1: is not JSON: 'utf-8' codec" in str(error)
 
 
-@pytest.mark.parametrize("field", ["item_id", "content_hash", "signature"])
-def test_what_a_verdict_is_found_by_is_a_text(field: str, tmp_path: Path) -> None:
-    line = {"status": "ok", "signature": "s", "judge": "m", "content_hash": "h", "item_id": "i"}
-    with pytest.raises(SetupError, match="is no verdict: its item_id, content_hash and signature"):
-        verdict_of({**line, field: ["x"]}, tmp_path)
-
-
 def _until_it_fails(writer: VerdictWriter) -> int:
     """Writes until the writer looks where its file is; how many verdicts were written."""
     for n in range(1, 1000):
@@ -188,25 +179,6 @@ def test_a_folder_that_is_moved_ends_the_writing_and_loses_nothing(tmp_path: Pat
         writer.write(verdict(0))
     writer.close()
     assert len(ids(moved)) == len(written)
-
-
-def test_what_was_written_is_saved_from_a_folder_that_is_deleted(tmp_path: Path) -> None:
-    run = tmp_path / "runs" / "run"
-    run.mkdir(parents=True)
-    writer = VerdictWriter(verdict_path(run, "m"))
-    writer.write(verdict(0))
-    shutil.rmtree(run)
-    saved = tmp_path / "runs" / "run-verdicts-m.jsonl"
-    with pytest.raises(DiskFailed) as told:
-        _until_it_fails(writer)
-    path = run / "verdicts-m.jsonl"
-    assert str(told.value) == (
-        f"{path} was deleted during the run; what was written is in {saved}: to keep it, move it "
-        f"to {path} and rerun"
-    )
-    written = ids(saved)
-    assert written == [f"i{n}" for n in range(len(written))]
-    writer.close()
 
 
 def test_a_file_that_is_gone_is_told_at_the_end_at_the_latest(tmp_path: Path) -> None:

@@ -139,12 +139,8 @@ def test_the_command_writes_a_csv_and_says_where(table: Path, call) -> None:  # 
 
 
 def test_the_command_prints_json_alone(table: Path, tmp_path: Path, call) -> None:  # type: ignore[no-untyped-def]
-    scorers = tmp_path / "bench.yaml"
-    scorers.write_text("name: b\nscorers:\n  - length\n")
-    code, out, _ = call(
-        "score", table, "--scorers", scorers, "--json", "--kept", tmp_path / "kept",
-        "--role", "text=gold",
-    )  # fmt: skip
+    asked = ("--scorer", "length", "--kept", tmp_path / "kept", "--role", "text=gold")
+    code, out, _ = call("score", table, *asked, "--json")
     assert code == 0
     rows = json.loads(out)["scores"]
     assert [row["value"] for row in rows if row["statistic"] == "mean"] == [4]
@@ -159,16 +155,12 @@ def test_the_command_prints_json_alone(table: Path, tmp_path: Path, call) -> Non
          "error: answers.csv: is the table itself: write to another file"),
         (["--scorer", "length", "--to", "there/scores.csv"],
          "error: there: --to: no such folder"),
-        (["--scorers", "empty.yaml"], "error: empty.yaml: holds no list of scorers"),
-        (["--scorers", "wrong.yaml"], "error: wrong.yaml:2: scorer: is no scorer; found nothing"),
     ],
 )  # fmt: skip
 def test_the_command_says_what_is_wrong(  # type: ignore[no-untyped-def]
     arguments: list[str], said: str, table: Path, call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(table.parent)
-    Path("empty.yaml").write_text("name: b\n")
-    Path("wrong.yaml").write_text("- length\n- nothing\n")
     code, _, err = call("score", "answers.csv", *arguments)
     assert code == 2
     assert err.startswith(said)

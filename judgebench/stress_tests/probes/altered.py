@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from pathlib import Path
 from random import Random
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints, model_validator
 
@@ -22,7 +22,6 @@ from judgebench.yaml_file import Strict, load_model
 Text = Annotated[str, StringConstraints(min_length=1)]
 RecipeName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,47}$")]
 Area = Literal["pathogen identification", "treatment", "diagnostic method", "risk factors"]
-AREAS: tuple[Area, ...] = get_args(Area)
 
 
 class Add(Strict):

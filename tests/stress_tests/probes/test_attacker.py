@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable
+from typing import get_args
 
 import pytest
 from scripted_judges import ScriptedBackend
@@ -12,7 +13,7 @@ from judgebench.models.contract import Reply, Request
 from judgebench.prompt import fence_tag
 from judgebench.records import Answer
 from judgebench.rubric import load_rubric
-from judgebench.stress_tests.probes.altered import AREAS, AlteredAnswer, Recipe, load_recipe
+from judgebench.stress_tests.probes.altered import AlteredAnswer, Area, Recipe, load_recipe
 from judgebench.stress_tests.probes.make import Attacker, Draft, drafts, second_opinions
 from judgebench.writer import WritingTerms, Written, write_texts
 
@@ -66,7 +67,7 @@ def test_a_good_reply_becomes_an_item_that_passes() -> None:
 
 def test_the_four_areas_take_turns() -> None:
     todo = drafts(WRITE, answers(10), seed=0)
-    assert {d.area for d in todo} == set(AREAS)
+    assert {d.area for d in todo} == {*get_args(Area)}
     counts = Counter(d.area for d in todo[:8])
     assert set(counts.values()) == {2}
     asked = ATTACKER.ask("k", todo[0]).messages[0].content
@@ -76,7 +77,7 @@ def test_the_four_areas_take_turns() -> None:
 def test_a_reply_of_another_area_is_kept_apart() -> None:
     item = only(lambda request: json.dumps({**GOOD, "area": "surgery"}))
     assert "'surgery'" in item.failed_checks["area"]
-    assert item.area in AREAS
+    assert item.area in get_args(Area)
     (draft, *_) = drafts(WRITE, answers(1), 0)
     schema = ATTACKER.ask("k", draft).schema
     assert schema

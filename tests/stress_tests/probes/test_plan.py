@@ -2,13 +2,14 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from judgebench.errors import SetupError
 from judgebench.records import Answer, HumanLabel, Part, in_words
 from judgebench.rubric import load_rubric
-from judgebench.stress_tests.probes.altered import AREAS, load_recipe
+from judgebench.stress_tests.probes.altered import Area, load_recipe
 from judgebench.stress_tests.probes.attacks import (
     Attack,
     Plan,
@@ -104,7 +105,7 @@ def test_a_sample_of_a_set_is_balanced_over_the_areas() -> None:
         {"attacks": [{"attack": "consensus-violations", "sample": 8}]}
     )
     found = make_plan(read_attacks(settings, SAFETY, SAFETY)[0], (), (), SAFETY)
-    assert Counter(item.area for item in found.items) == dict.fromkeys(AREAS, 2)
+    assert Counter(item.area for item in found.items) == dict.fromkeys(get_args(Area), 2)
 
 
 def test_praise_is_planted_in_violations_and_blame_in_sound_answers() -> None:
