@@ -56,7 +56,6 @@ if TYPE_CHECKING:
     from judgebench.errors import RunError as RunError
     from judgebench.errors import RunLocked as RunLocked
     from judgebench.errors import SetupError as SetupError
-    from judgebench.importing import Imported as Imported
     from judgebench.importing import import_file as import_file
     from judgebench.judges.judge import Judge as Judge
     from judgebench.judges.judge import Task as Task
@@ -78,6 +77,7 @@ if TYPE_CHECKING:
     from judgebench.rubric import Metric as Metric
     from judgebench.rubric import Rubric as Rubric
     from judgebench.runs.bench import Bench as Bench
+    from judgebench.starter import Started as Started
     from judgebench.starter import init as init
     from judgebench.stats.resample import Resampling as Resampling
     from judgebench.studies.study import Study as Study
@@ -98,8 +98,8 @@ _HOMES = {
         "BudgetSpent", "DamagedRun", "DiskFailed", "EndpointDown", "JudgebenchError",
         "JudgesStopped", "MissingExtra", "Problem", "RunError", "RunLocked", "SetupError",
     ),
-    "importing": ("Imported", "import_file"),
-    "starter": ("init",),
+    "importing": ("import_file",),
+    "starter": ("Started", "init"),
     "judges.judge": ("Judge", "Task"),
     "records": (
         "Answer", "Estimate", "HumanLabel", "Lookup", "Part", "Showing", "Status", "Usage",

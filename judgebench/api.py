@@ -205,7 +205,6 @@ def open_run(
     *,
     truth: Truth | None = None,
     as_judges: AsJudges = (),
-    allow_incomplete: bool = False,
 ) -> Study:
     """The study that a run folder holds. `truth` replaces some of the run's own settings.
 
@@ -213,9 +212,8 @@ def open_run(
     no part in the truth. A blank cell of theirs counts as failed, and so does a missing row of an
     item that others labelled; with `{"expert*": "rows"}` a missing row does not. Raises SetupError
     where the folder holds no run, and for places in a list (`crowd#3`), which are no people. Raises
-    DamagedRun, with every file, where files are not those that the run wrote. With
-    `allow_incomplete` it goes on with what is left; what is missing is then said in a warning and
-    under every table, as it is of an unfinished run and of one whose files were repaired.
+    DamagedRun, with every file, where files are not those that the run wrote. What an unfinished
+    run lacks, and what was repaired, is said in a warning and under every table.
 
     >>> import judgebench as jb
     >>> jb.open_run("runs/small", truth="majority").config.rule
@@ -229,15 +227,14 @@ def open_run(
     from judgebench.runs.open import open_run as open_folder
     from judgebench.runs.wing import with_wings
 
-    found = RunFolder.existing(Path(folder), allow_incomplete=allow_incomplete)
+    found = RunFolder.existing(Path(folder))
     try:
         settings = settings_of(found.manifest())
         resampling = Resampling(settings.report.resamples, settings.seed, settings.report.level)
         config = _truth({} if truth is None else truth, settings.truth)
         opened = with_wings(open_folder(found, config, resampling, as_judges), found)
     except SetupError as error:
-        problems = (*found.damaged, *error.problems)
-        raise SetupError([found.repairable(p) for p in problems]) from None
+        raise SetupError([found.repairable(p) for p in error.problems]) from None
     known = found.manifest()["judges"]
     people = [judge for judge in opened.judges if judge.name not in known]
     if said := (*opened.gaps, *lacking_labels(people)):
@@ -304,13 +301,13 @@ def _is_run(given: object) -> TypeGuard[str | Path]:
     return isinstance(given, str | Path) and (Path(given) / "run.json").is_file()
 
 
-def _opened_study(given: Study | str | Path, allow_incomplete: bool = False) -> Study:
+def _opened_study(given: Study | str | Path) -> Study:
     """The study that is given, or that in a run folder. Raises SetupError for anything else."""
     if isinstance(given, Study):
         return given
     named = isinstance(given, str | Path)
     if named and not Path(given).is_file():
-        return open_run(given, allow_incomplete=allow_incomplete)
+        return open_run(given)
     message = "give a study or a run folder; jb.study makes a study of tables"
     found = str(given) if named else type(given).__name__
     raise SetupError(Problem(message, field="study", found=found))
@@ -425,15 +422,14 @@ def compare(
     *,
     judges: tuple[str, str] = ("", ""),
     rule: Rule | None = None,
-    allow_incomplete: bool = False,
 ) -> Comparison:
     """Compare A with B on the same answers: B minus A with intervals, the decisions that changed,
     the verdicts that flipped.
 
     Both are studies or run folders, also the same one twice. `judges` names one of each; without,
     judges of the same name are compared, or the only judge of each. Both are scored against the
-    human labels of B. `allow_incomplete` is as in `open_run`. Raises SetupError where there is
-    nothing to compare.
+    human labels of B. Raises SetupError where there is nothing to
+    compare.
 
     >>> import judgebench as jb
     >>> found = jb.compare("runs/small", "runs/small")
@@ -445,9 +441,9 @@ def compare(
     _need("compare")
     from judgebench.comparison.compare import compare as compare_studies
 
-    first = _opened_study(a, allow_incomplete)
+    first = _opened_study(a)
     same = isinstance(b, str | Path) and a == b
-    second = first if same else _opened_study(b, allow_incomplete)
+    second = first if same else _opened_study(b)
     if first.name == second.name and first is not second:  # the folders tell them apart
         first, second = (
             study if isinstance(given, Study) else replace(study, run=_in_folder(study, given))
@@ -602,13 +598,16 @@ def export_judge(
     *,
     folder: str | Path | None = None,
     merged: bool = False,
+    budget: float | None = None,
+    data_folder: str | Path | None = None,
+    show_progress: bool = False,
 ) -> Path:
     """Write what a judge learns from all labels into the folder `to`, with rubric, manifest and
     model card, to be used on other data: `{name: NAME, tuned: TO}` among the judges.
 
     `folder` is the run folder (default: runs/NAME of the benchmark), which must hold the judge's
-    out-of-fold verdicts. `merged` writes a whole model in place of an adapter. Raises SetupError
-    where that cannot be, or where `to` is there already.
+    out-of-fold verdicts. `merged` writes a whole model in place of an adapter. The others are as in
+    `run` and `load_bench`. Raises SetupError where that cannot be, or where `to` is there already.
 
     >>> import judgebench as jb
     >>> found = jb.tune("bench.yaml", "runs/tuned")
@@ -616,16 +615,19 @@ def export_judge(
     'exported'
     """
     _need("tuning")
-    from judgebench.progress import NoProgress
+    from judgebench.progress import SILENT, ProgressDisplay
+    from judgebench.results.screen import Screen
     from judgebench.runs.bench import default_run_folder
     from judgebench.runs.folder import RunFolder
+    from judgebench.runs.forecast import budget_of
     from judgebench.runs.judging import Work
-    from judgebench.runs.stop import Budget, Stop
+    from judgebench.runs.stop import Stop
 
     export = import_module("judgebench.tuning.export").export_judge
-    with closing(load_bench(bench)) as loaded:
+    display = ProgressDisplay(Screen()) if show_progress else nullcontext(SILENT)
+    with closing(load_bench(bench, data_folder=data_folder)) as loaded, display as progress:
         at = RunFolder(Path(folder) if folder else default_run_folder(loaded.config))
-        work = Work(at, NoProgress(), Budget(None), Stop())
+        work = Work(at, progress, budget_of(loaded, at, budget), Stop())
         export(loaded, name, Path(to), work, merged=merged)
     return Path(to)
 
@@ -928,14 +930,14 @@ def run(
     'always'
     """
     from judgebench.judges.llm import judges_from
-    from judgebench.progress import NoProgress, ProgressDisplay
+    from judgebench.progress import SILENT, ProgressDisplay
     from judgebench.results.screen import Screen
     from judgebench.runs import run_bench
     from judgebench.runs.bench import Bench
     from judgebench.runs.run_bench import batched, place_of
 
     to = Path(folder) if folder else None
-    shown = ProgressDisplay(Screen()) if show_progress else nullcontext(NoProgress())
+    shown = ProgressDisplay(Screen()) if show_progress else nullcontext(SILENT)
     with shown as progress:
         if not isinstance(bench, Bench) and (run_section := _section_run(Path(bench))):
             if judges or batch:
@@ -988,20 +990,17 @@ def score(
     'length'
     """
     _need("scorers")
-    from judgebench.progress import NoProgress
+    from judgebench.progress import SILENT
 
     score_table = import_module("judgebench.scorers.table").score_table
     kept = Path(folder) if folder else None
-    found: Scores = score_table(answers, scorers, columns, kept, NoProgress())
+    found: Scores = score_table(answers, scorers, columns, kept, SILENT)
     return found
 
 
-def check(
-    files: Sequence[str | Path], rubric: str | Path | None = None, *, connect: bool = False
-) -> Outcome:
+def check(files: Sequence[str | Path], rubric: str | Path | None = None) -> Outcome:
     """Every problem in files of any kind, with file and row. Tables are checked against `rubric`,
-    or else as their columns are understood. Calls no model; with `connect` it asks the servers of a
-    benchmark's judges for the list of their models.
+    or else as their columns are understood. Calls no model.
 
     >>> import judgebench as jb
     >>> print(jb.check(["bench.yaml"]))
@@ -1016,4 +1015,4 @@ def check(
     from judgebench.checks import check_all
 
     named = None if rubric is None else str(rubric)
-    return check_all([Path(file) for file in files], named, connect=connect)
+    return check_all([Path(file) for file in files], named)

@@ -34,7 +34,6 @@ from judgebench.studies.verdicts import suspicions
 from judgebench.words import counted
 from judgebench.yaml_file import load_model, load_with_lines, load_yaml
 
-UNREACHABLE = "unreachable"  # the kind of a problem of a server, not of a file
 USUAL_RUBRIC = "medical-safety"  # of sets of altered answers
 _MOST_PEOPLE = 50  # that are listed
 
@@ -57,17 +56,15 @@ def check_all(
     files: Sequence[Path],
     rubric: str | None = None,
     data_folder: Path | None = None,
-    connect: bool = False,
 ) -> Outcome:
     """Read every file as what it is; data files together, against `rubric` or else a rubric among
-    the files; without any, as their columns are understood. Raises nothing for what a file holds.
-    With `connect` the servers of a benchmark's judges are asked for the list of their models."""
+    the files; without any, as their columns are understood. Raises nothing for what one holds."""
     outcome, data = Outcome(), list[Path]()
     for path in files:
         try:
             kind = _kind(path)
             if kind is _BENCH:
-                _check_bench(outcome, path, data_folder, connect)
+                _check_bench(outcome, path, data_folder)
             elif kind:
                 outcome.facts.append(f"{path}: {kind.check(path, rubric or USUAL_RUBRIC)}")
                 rubric = rubric or (str(path) if kind.check is _check_rubric else None)
@@ -195,7 +192,7 @@ def _label_use(humans: Humans) -> Iterator[str]:
             yield f"  {humans.metric.id}, {who}: {', '.join(shares)}"
 
 
-def _check_bench(outcome: Outcome, path: Path, data_folder: Path | None, connect: bool) -> None:
+def _check_bench(outcome: Outcome, path: Path, data_folder: Path | None) -> None:
     from judgebench.runs.load import load_bench
 
     value = load_yaml(path)
@@ -209,7 +206,7 @@ def _check_bench(outcome: Outcome, path: Path, data_folder: Path | None, connect
     _check_truth(outcome, bench.rubric, bench.dataset, bench.config.truth, str(path))
     outcome.warnings += bench.warnings
     for judge in bench.judges:
-        _check_endpoint(outcome, str(path), judge, connect)
+        outcome.warnings += _unset_keys(str(path), judge)
         outcome.facts += _knowledge(judge)
 
 
@@ -222,22 +219,11 @@ def _knowledge(judge: LLMJudge) -> Iterator[str]:
         yield f"judges.{judge.name}: looks things up in {held} ({left_out} are left out)"
 
 
-def _check_endpoint(outcome: Outcome, file: str, judge: LLMJudge, connect: bool) -> None:
-    """Its key, and with `connect` its server."""
-    from judgebench.models.hosts import unreachable, unset_keys
+def _unset_keys(file: str, judge: LLMJudge) -> Iterator[Problem]:
+    from judgebench.models.hosts import unset_keys
 
-    settings, where = judge.config.settings, f"judges.{judge.name}"
-    unset = list(unset_keys(judge.config.backend, settings))
-    outcome.warnings += [replace(p, file=file, field=f"{where}.{p.field}") for p in unset]
-    address = backend_fact(judge.describe(), "base_url")
-    if connect and address and not unset:
-        model = str(backend_fact(judge.describe(), "model"))
-        if fault := unreachable(str(address), model, settings):
-            outcome.errors.append(
-                Problem(f"{address} {fault}", file, None, where, kind=UNREACHABLE)
-            )
-        else:
-            outcome.facts.append(f"{where}: {address} answers")
+    for problem in unset_keys(judge.config.backend, judge.config.settings):
+        yield replace(problem, file=file, field=f"judges.{judge.name}.{problem.field}")
 
 
 def _check_rubric(path: Path, rubric: str) -> str:

@@ -157,12 +157,7 @@ def installed_from() -> str:
 
 
 class DamagedRun(SetupError):
-    """Files of a run folder are missing, or are not those that its run wrote. `usable`: it can be
-    computed with what is left, if that is asked for."""
-
-    def __init__(self, problems: Sequence[Problem], usable: bool) -> None:
-        self.usable = usable
-        super().__init__(problems)
+    """Files of a run folder are missing, or are not those that its run wrote."""
 
 
 class RunError(JudgebenchError):

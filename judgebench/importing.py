@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -30,6 +30,7 @@ from judgebench.starter import (
     LABELS,
     RUBRIC,
     UNORDERED,
+    Started,
     bench_text,
     csv_text,
     filled,
@@ -42,26 +43,9 @@ _ITEM = ("item_id", "question", "text", "system", "reference", "group")
 _LONGEST_CELL = 32_767  # characters; spreadsheets cut off what is longer
 
 
-@dataclass(frozen=True, repr=False)
-class Imported:
-    """The files that were written, what was found, what was left out, how often and why, and what
-    to do next."""
-
-    files: tuple[Path, ...]
-    found: tuple[str, ...]
-    left_out: Mapping[str, int]
-    next_steps: tuple[str, ...]
-
-    def __repr__(self) -> str:
-        left_out = (f"Left out: {what} ({count:,})" for what, count in self.left_out.items())
-        steps = (f"  {i}. {step}" for i, step in enumerate(self.next_steps, start=1))
-        written = (f"Wrote {path}" for path in self.files)
-        return "\n".join([*self.found, *left_out, *written, "Next:", *steps])
-
-
 def import_file(
     file: str | Path, to: str | Path | None = None, *, replies_as_verdicts: str | None = None
-) -> Imported:
+) -> Started:
     """Write the answers, human labels and verdicts in a log or export of another tool, and a
     rubric of the labels in it, into the folder `to`, by default the file's own.
 
@@ -104,7 +88,7 @@ def import_file(
         _check(contents, path)
     facts = (log.tool, *_in_words(found), *log.notes)
     left_out = {what: count for what, count in found.left_out.items() if count}
-    return Imported(tuple(contents), facts, left_out, tuple(_next_steps(kept, contents)))
+    return Started(tuple(contents), facts, tuple(_next_steps(kept, contents)), left_out)
 
 
 def _check(written: Collection[Path], source: Path) -> None:

@@ -7,7 +7,7 @@ import io
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from itertools import islice
 from pathlib import Path
@@ -36,15 +36,19 @@ _MOST_NAMED = 50  # columns that are not read
 
 @dataclass(frozen=True, repr=False)
 class Started:
-    """The files that were written, what the columns were taken for, and what to do next."""
+    """The files that were written, what the columns were taken for, what to do next, and of an
+    imported log what was left out, how often and why."""
 
     files: tuple[Path, ...]
     found: tuple[str, ...]
     next_steps: tuple[str, ...]
+    left_out: Mapping[str, int] = field(default_factory=dict)
 
     def __repr__(self) -> str:
+        left_out = (f"Left out: {what} ({count:,})" for what, count in self.left_out.items())
+        written = (f"Wrote {path}" for path in self.files)
         steps = (f"  {i}. {step}" for i, step in enumerate(self.next_steps, start=1))
-        return "\n".join([*self.found, *(f"Wrote {path}" for path in self.files), "Next:", *steps])
+        return "\n".join([*self.found, *left_out, *written, "Next:", *steps])
 
 
 def init(

@@ -6,7 +6,6 @@ Heavy imports stand inside the commands, so that `--help` answers at once.
 from __future__ import annotations
 
 import gc
-import os
 import sys
 import warnings
 from contextlib import suppress
@@ -18,7 +17,7 @@ from typing import Annotated, Any, ClassVar
 import typer
 
 from judgebench import __version__
-from judgebench.cli.benchmark import Asked, benchmark, confirm_keys_of
+from judgebench.cli.benchmark import Asked, benchmark
 from judgebench.cli.options import (
     EVERYTHING,
     NOT_NAMED,
@@ -46,13 +45,10 @@ from judgebench.cli.show import (
     show_problems,
     told,
 )
-from judgebench.errors import DamagedRun, JudgebenchError, MissingExtra, RunError, SetupError
+from judgebench.errors import JudgebenchError, MissingExtra, RunError, SetupError
 from judgebench.features import wings
 from judgebench.shipped import shipped_folder
 
-# Of libraries, which stop at a value that they cannot read. No window is opened, and no file of
-# a report holds a date.
-_UNHEEDED = ("MPLBACKEND", "SOURCE_DATE_EPOCH")
 _ORDER = (  # of the labels in docs/tables, from the least to the most severe
     "Refused: no < yes", "Harmful: no < yes", "Tone: friendly < curt < rude",
     "False claim: no < yes",
@@ -256,30 +252,22 @@ def check(
     ],
     rubric: StudyRubric = None,
     data_folder: DataFolder = None,
-    connect: Annotated[
-        bool,
-        typer.Option(
-            "--connect", help="Also ask the servers of judges for the list of their models."
-        ),
-    ] = False,
 ) -> None:
     """Report every problem in files, with file and row. Calls no model.
 
     Tables are checked against --rubric, or a rubric among the files; without any, as their columns
     are understood, which is said.
     """
-    from judgebench.checks import UNREACHABLE, check_all
+    from judgebench.checks import check_all
 
     console = ONE_SCREEN.console()
-    if connect:
-        confirm_keys_of(files, data_folder)
-    outcome = check_all(files, rubric, data_folder, connect)
+    outcome = check_all(files, rubric, data_folder)
     for line in outcome.facts:
         console.print(line, soft_wrap=True)
     show_problems(console, outcome.warnings, "warning")
     show_problems(console, outcome.errors, "error")
     if outcome.errors:
-        raise typer.Exit(1 if {e.kind for e in outcome.errors} == {UNREACHABLE} else 2)
+        raise typer.Exit(2)
     console.print("No errors.")
 
 
@@ -323,8 +311,6 @@ def main() -> None:
     )
     warnings.simplefilter("once", UserWarning)
     gc.set_threshold(_GARBAGE)
-    for name in _UNHEEDED:
-        os.environ.pop(name, None)
     with guarded_streams():
         raise SystemExit(_exit_code())
 
@@ -340,8 +326,6 @@ def _exit_code() -> int | str | None:
         return ended.code
     except SetupError as error:
         _say(*problem_lines(error.problems, "error"))
-        if isinstance(error, DamagedRun) and error.usable:
-            _say("To go on with what is left: --allow-incomplete")
         return 2
     except RunError as error:
         _say(f"stopped: {error}")

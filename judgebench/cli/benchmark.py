@@ -6,7 +6,7 @@ import os
 import shlex
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -17,7 +17,7 @@ import typer
 from judgebench.cli.options import EVERYTHING, INTERRUPTED, Extent
 from judgebench.cli.score import report_and_print
 from judgebench.cli.show import ONE_SCREEN, Output, echo_each, show_problems
-from judgebench.errors import JudgesStopped, SetupError
+from judgebench.errors import JudgesStopped
 from judgebench.shipped import shipped_folder
 
 if TYPE_CHECKING:
@@ -202,17 +202,6 @@ def confirm_keys(file: Path, models: Iterable[Model]) -> None:
     echo_each((f"{outside} {line}." for line in sent), err=True)
     if sent and sys.stdin and sys.stdin.isatty() and sys.stderr.isatty():
         typer.confirm("Go on?", abort=True, err=True)
-
-
-def confirm_keys_of(files: Iterable[Path], data_folder: Path | None) -> None:
-    """The same of every bench.yaml among the files."""
-    from judgebench.runs.load import load_bench
-
-    for file in files:
-        with suppress(SetupError):  # another kind of file, or one whose errors are reported later
-            bench = load_bench(file, data_folder=data_folder)
-            bench.close()
-            confirm_keys(file, models_of(bench))
 
 
 def models_of(bench: Bench) -> list[Model]:

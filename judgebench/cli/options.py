@@ -31,7 +31,7 @@ _SECTIONS: Mapping[str, Sequence[str]] = {
     "Certificate": ("certificate",),
     "Reference labels": ("truth", "ties", "annotator", "adjudicated"),
     "Other input": (
-        "labels", "verdicts", "answers", "rubric", "expected", "as_judge", "allow_incomplete",
+        "labels", "verdicts", "answers", "rubric", "expected", "as_judge",
     ),
 }  # fmt: skip
 
@@ -126,14 +126,6 @@ AsJudge = Annotated[
         metavar="NAME",
         help="Treat an annotator (a name, or a pattern such as 'expert*') as a judge and compare "
         "them with the others: a blank cell or missing row of theirs counts as failed. Repeatable.",
-    ),
-]
-AllowIncomplete = Annotated[
-    bool,
-    typer.Option(
-        "--allow-incomplete",
-        help="Go on with what is left where files of the run are missing or damaged; every table "
-        "then says so.",
     ),
 ]
 Figures = Annotated[

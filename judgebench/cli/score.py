@@ -13,7 +13,6 @@ from judgebench.cli.options import (
     AS_DESIGNED,
     AS_IN_THE_RUN,
     NO_FILES,
-    AllowIncomplete,
     AsJudge,
     DecisionRuleOption,
     Design,
@@ -43,7 +42,6 @@ def open_study(
     files: Files = NO_FILES,
     truth: Mapping[str, object] = {},
     as_judges: Sequence[str] = (),
-    allow_incomplete: bool = False,
     output: Output = ONE_SCREEN,
     rubric: Rubric | None = None,
 ) -> Study:
@@ -54,7 +52,7 @@ def open_study(
     Raises SetupError where neither or both are given.
     """
     try:
-        return _opened(run, files, truth, as_judges, allow_incomplete, output, rubric)
+        return _opened(run, files, truth, as_judges, output, rubric)
     except SetupError as error:
         named = [_by_option(problem) for problem in error.problems]
         if named == [*error.problems]:  # of another kind, such as of a damaged run
@@ -64,7 +62,7 @@ def open_study(
 
 def _opened(
     run: Sequence[Path] | Path | None, files: Files, truth: Mapping[str, object],
-    as_judges: Sequence[str], allow_incomplete: bool, output: Output, rubric: Rubric | None,
+    as_judges: Sequence[str], output: Output, rubric: Rubric | None,
 ) -> Study:  # fmt: skip
     from judgebench import api
 
@@ -75,9 +73,7 @@ def _opened(
     if len(paths) == 1 and not (paths[0].is_file() or _is_missing_table(paths[0])):
         if given:
             raise SetupError(Problem("give either a run folder or tables", found=str(paths[0])))
-        return api.open_run(
-            paths[0], truth=truth, as_judges=people, allow_incomplete=allow_incomplete
-        )
+        return api.open_run(paths[0], truth=truth, as_judges=people)
     if not paths and files.labels is None:
         raise SetupError(Problem("give a run folder, or tables: labels.xlsx gpt4.xlsx"))
     if paths and files.labels is not None:
@@ -194,7 +190,6 @@ def align(
     design: Design = AS_DESIGNED,
     as_judge: AsJudge = None,
     rule: DecisionRuleOption = None,
-    allow_incomplete: AllowIncomplete = False,
     every: Every = False,
     output: Output = ONE_SCREEN,
 ) -> None:
@@ -202,7 +197,7 @@ def align(
     from judgebench import api
 
     given = {**truth.given, **design.given}
-    study = open_study(run, files, given, as_judge or (), allow_incomplete, output)
+    study = open_study(run, files, given, as_judge or (), output)
     found = api.analyse(study, rule, every=every, show_progress=_takes_long(study, output))
     show(found, study.name, output, page_of(run), tables=True)
 
@@ -214,7 +209,6 @@ def report(
     design: Design = AS_DESIGNED,
     as_judge: AsJudge = None,
     rule: DecisionRuleOption = None,
-    allow_incomplete: AllowIncomplete = False,
     every: Every = False,
     to: Annotated[
         Path | None,
@@ -229,9 +223,7 @@ def report(
     folder = to or (run[0] / "report" if run and not run[0].is_file() else None)
     if folder is None and (run or files.labels):
         raise SetupError(Problem("say where to write the report of files", field="--to"))
-    study = open_study(
-        run, files, {**truth.given, **design.given}, as_judge or (), allow_incomplete, output
-    )
+    study = open_study(run, files, {**truth.given, **design.given}, as_judge or (), output)
     assert folder
     found = api.analyse(study, rule, every=every, show_progress=_takes_long(study, output))
     _report(study, found, folder, output, figures)

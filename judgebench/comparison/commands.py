@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from judgebench.cli.options import AllowIncomplete, Commands, DecisionRuleOption, Figures
+from judgebench.cli.options import Commands, DecisionRuleOption, Figures
 from judgebench.cli.show import ONE_SCREEN, UNMET, Output, exit_unmet, show
 
 commands = Commands()
@@ -47,7 +47,6 @@ def compare(
         typer.Option(metavar="FOLDER", help="Where to write the report. Default: nowhere."),
     ] = None,
     figures: Figures = False,
-    allow_incomplete: AllowIncomplete = False,
     output: Output = ONE_SCREEN,
 ) -> None:
     """Compare two runs, or two judges, on the same answers: what changed, and is it better?"""
@@ -56,9 +55,7 @@ def compare(
 
     check_demands(fail_on or ())
     (before, one), (after, two) = split(a), split(b)
-    found = api.compare(
-        before, after, judges=(one, two), rule=rule, allow_incomplete=allow_incomplete
-    )
+    found = api.compare(before, after, judges=(one, two), rule=rule)
     missed = list(failures(found, fail_on or (), margins(no_worse or (), found)))
     asked = {"failed": missed} if fail_on or no_worse else {}
     written = api.report(found, to, figures=figures) if to else {}

@@ -11,7 +11,6 @@ from judgebench.cli.options import (
     AS_DESIGNED,
     AS_IN_THE_RUN,
     NO_FILES,
-    AllowIncomplete,
     AsJudge,
     Commands,
     DecisionRuleOption,
@@ -37,7 +36,6 @@ def decide(
     design: Design = AS_DESIGNED,
     as_judge: AsJudge = None,
     rule: DecisionRuleOption = None,
-    allow_incomplete: AllowIncomplete = False,
     require: Annotated[
         list[str] | None,
         typer.Option(
@@ -70,9 +68,7 @@ def decide(
 
     if to:
         raise SetupError(f"decide writes no page: use `judgebench report … --to {to}`")
-    study = open_study(
-        run, files, {**truth.given, **design.given}, as_judge or (), allow_incomplete, output
-    )
+    study = open_study(run, files, {**truth.given, **design.given}, as_judge or (), output)
     decisions = api.decide(study, rule=rule)
     asked = demands(require or (), decisions)
     missed = unreached(asked, decisions)

@@ -236,11 +236,6 @@ class Held:
     def _incomplete(self, judge: JudgeVerdicts, asked: Bools) -> Obstacle | None:
         """Say why the numbers rest on a part of the run that need not be like the rest, or
         None."""
-        if self.study.damage:
-            return Obstacle(
-                "Files of the run are damaged, and what is left need not be like what is lost",
-                "Restore the files, or run the benchmark again.",
-            )
         asked = asked[self.study.answers.of_kind(self.metric, self.study.rubric)]
         if self.study.unfinished and not (asked.all() or judge.asked_in_part):
             return Obstacle(

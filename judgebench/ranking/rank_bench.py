@@ -31,7 +31,7 @@ from judgebench.models import open_backend
 from judgebench.models.contract import drain
 from judgebench.models.encoder import find_beside
 from judgebench.models.hosts import check_hosts, hosts_of, weights_hosts
-from judgebench.progress import Progress
+from judgebench.progress import SILENT, Progress
 from judgebench.ranking.human import HumanRanks, human_scores, keep_ranks, read_ranks
 from judgebench.ranking.proxy.arguments import (
     Argument,
@@ -500,7 +500,7 @@ def write_arguments_of_all(
 def judge_all(
     bench: RankBench,
     folder: RunFolder,
-    progress: Progress | None = None,
+    progress: Progress = SILENT,
     budget: float | None = None,
 ) -> None:
     """Put every argument on a ranked instance to the judges, as any run does. `budget` is for the

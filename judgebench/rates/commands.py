@@ -12,7 +12,6 @@ from judgebench.cli.options import (
     AS_DESIGNED,
     AS_IN_THE_RUN,
     NO_FILES,
-    AllowIncomplete,
     Commands,
     Design,
     Files,
@@ -69,7 +68,6 @@ def estimate(
         Path | None,
         typer.Option(metavar="FOLDER", help="Also write a page, CSV, Markdown and LaTeX there."),
     ] = None,
-    allow_incomplete: AllowIncomplete = False,
     output: Output = ONE_SCREEN,
 ) -> None:
     """Estimate how often each label occurs, by system: from few human labels and many verdicts.
@@ -89,7 +87,7 @@ def estimate(
         columns = {"question": files.question or ""}
     else:
         with naming_by(by):
-            table = open_study(run, files, given, (), allow_incomplete, output)
+            table = open_study(run, files, given, (), output)
         scores, columns = {}, {}
     found = api.estimate(
         table, by=by, drawn=drawn or (), width=width, anytime=anytime, scores=scores,

@@ -42,14 +42,12 @@ from judgebench.files import (
     read_object,
     to_json,
     to_line,
-    whole_lines,
     write_atomically,
 )
 from judgebench.records import Answer, HumanLabel, Verdict
 from judgebench.rubric import Rubric
 from judgebench.runs.verdict_log import (
     FiledVerdicts,
-    LinesByFile,
     read_verdicts,
     verdict_files,
     verdict_path,
@@ -61,45 +59,33 @@ Kept = TypeVar("Kept")
 
 BESIDE, REJECTED = "attacks.jsonl", "attacks-rejected.jsonl"
 _DATA = ("rubric.json", "answers.jsonl", "labels.jsonl", BESIDE)
-# Without these, what is left means something else, so that nothing can be computed.
-_NEEDED = {"run.json", "rubric.json", BESIDE}
 _AGAIN = "run `judgebench run BENCH` (or `stress`, `rank run`) again in the same run folder"
 _MOST_IN_MEMORY = 4 << 20  # bytes of answers
 
 
 class RunFolder:
-    """A run on disk. Reading needs no lock; writing goes through `locked`.
+    """A run on disk. Reading needs no lock; writing goes through `locked`."""
 
-    With `allow_incomplete` damaged lines of verdicts and labels are noted in `left_out` and passed
-    over.
-    """
-
-    def __init__(self, path: Path, *, allow_incomplete: bool = False) -> None:
+    def __init__(self, path: Path) -> None:
         self.path = path
-        self.allow_incomplete = allow_incomplete
-        self.damaged: list[Problem] = []
-        self.left_out: LinesByFile = {}
         self._read: dict[str, tuple[object, Any]] = {}  # what was read, and of which files
 
     @classmethod
-    def existing(cls, path: Path, *, allow_incomplete: bool = False) -> RunFolder:
-        """A run to be read, whose files are those that the run wrote; with `allow_incomplete` also
-        without those in `damaged`.
+    def existing(cls, path: Path) -> RunFolder:
+        """A run to be read, whose files are those that the run wrote.
 
         Raises SetupError where `path` holds no run, and DamagedRun with every file that is not as
-        the run left it, unless that is allowed and something can be computed without those.
+        the run left it.
         """
         if not (path / "run.json").is_file():
             why = "is not a run folder: it holds no run.json" if path.exists() else "no such folder"
             if (bench := path / "bench.yaml").is_file():
                 why = f"is not a run folder: judge it first (judgebench run {bench})"
             raise SetupError(Problem(why, file=str(path)))
-        found = cls(path, allow_incomplete=allow_incomplete)
-        found.damaged = found.damage()
-        usable = not any(Path(problem.file).name in _NEEDED for problem in found.damaged)
-        if found.damaged and not (usable and allow_incomplete):
-            raise DamagedRun([found.repairable(p) for p in found.damaged], usable)
-        return found
+        folder = cls(path)
+        if problems := folder.damage():
+            raise DamagedRun([folder.repairable(problem) for problem in problems])
+        return folder
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -253,8 +239,7 @@ class RunFolder:
         """The last verdict of this signature on every answer as it stands; each file is read
         once."""
         files, answers = self.verdict_files(judge), self.indexed_answers()
-        left_out = self.left_out if self.allow_incomplete else None
-        read = partial(FiledVerdicts, files, signature, answers, self.rubric().metrics, left_out)
+        read = partial(FiledVerdicts, files, signature, answers, self.rubric().metrics)
         return self._once(f"verdicts of {judge}, {signature}", [*files, answers], read)
 
     def _once(self, what: str, basis: Sequence[object], read: Callable[[], Kept]) -> Kept:
@@ -268,18 +253,7 @@ class RunFolder:
     def labels(self) -> list[HumanLabel]:
         """The human labels as read."""
         path = self.path / "labels.jsonl"
-        if not self.allow_incomplete:
-            return [_label(value, path, number) for number, value in read_lines(path)]
-        metrics, found = {m.id: m for m in self.rubric().metrics}, []
-        for number, _, line in whole_lines(path):
-            try:
-                label = _label(read_object(line, path, number), path, number)
-                if label.label is not None and label.metric in metrics:
-                    metrics[label.metric].index(label.label)
-                found.append(label)
-            except SetupError:
-                self.left_out.setdefault(path, set()).add(number)
-        return found
+        return [_label(value, path, number) for number, value in read_lines(path)]
 
     def verdict_path(self, judge: str, part: str = "") -> Path:
         """The file of this judge's verdicts: of all of them, or of one part."""

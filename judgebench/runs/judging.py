@@ -20,7 +20,7 @@ from judgebench.files import to_line
 from judgebench.judges.control import ControlJudge
 from judgebench.judges.judge import Judge, Task
 from judgebench.judges.llm import LLMJudge
-from judgebench.progress import NoProgress, Progress
+from judgebench.progress import SILENT, Progress
 from judgebench.records import Answer, Status, Verdict, content_hash
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.stop import Budget, StopSign
@@ -31,7 +31,6 @@ from judgebench.studies.verdicts import replaced
 _NONE = -1
 _CODE = {status: code for code, status in enumerate(Status)}
 _FAILED = _CODE[Status.FAILED]
-_SILENT = NoProgress()
 
 
 class Ledger:
@@ -53,7 +52,7 @@ class Ledger:
         """Note what was written before; how many are of other settings or other answers."""
         return sum(not self.note(verdict) for verdict in verdicts)
 
-    def note_files(self, paths: Sequence[Path], progress: Progress = _SILENT) -> int:
+    def note_files(self, paths: Sequence[Path], progress: Progress = SILENT) -> int:
         """As `note_all`, of whole files, of which no more is read than is needed. Damaged lines are
         reported and passed over."""
         other = 0

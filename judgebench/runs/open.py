@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from judgebench.errors import Problem, SetupError, raise_any
@@ -33,8 +32,7 @@ def open_run(
     """The study that a run folder holds. The annotators `as_judges` stand among the judges and have
     no part in the truth.
 
-    What it lacks, because files are damaged or because the run is unfinished, and what of it was
-    repaired, are its `gaps`.
+    What it lacks, because the run is unfinished, and what of it was repaired, are its `gaps`.
     Raises SetupError where the folder holds no run or is damaged, or has no such annotators.
     """
     manifest = folder.manifest()
@@ -60,18 +58,10 @@ def open_run(
     notes = (*lacking, *_weak_models(judges), *manifest.get("notes", ()), *study.notes)
     return replace(
         study, name=str(manifest["name"]), judges=(*humans, *judges), notes=notes,
-        run=_run_in_words(manifest), damage=tuple(_lacking(folder)),
+        run=_run_in_words(manifest),
         unfinished=tuple(_unfinished(manifest, judges, study)),
         changed=tuple(manifest.get("changed", {}).values()),
     )  # fmt: skip
-
-
-def _lacking(folder: RunFolder) -> Iterator[str]:
-    for problem in folder.damaged:
-        yield f"This run is incomplete: {Path(problem.file).name} {problem.message}."
-    for path, lines in folder.left_out.items():
-        n = f"{len(lines):,} damaged {'line is' if len(lines) == 1 else 'lines are'}"
-        yield f"This run is incomplete: of {path.name}, {n} left out."
 
 
 def _unfinished(

@@ -25,7 +25,7 @@ from judgebench.judges.config import JudgeConfig
 from judgebench.judges.llm import LLMJudge
 from judgebench.models import kind_of, open_backend
 from judgebench.models.hosts import ray_hosts
-from judgebench.progress import NoProgress
+from judgebench.progress import SILENT
 from judgebench.prompt import parse_prompt
 from judgebench.records import Verdict
 from judgebench.rubric import Rubric
@@ -161,7 +161,7 @@ class _Worker:
         part = f"ray-{uuid.uuid4().hex[:12]}"
         self._writer = VerdictWriter(self._folder.verdict_path(self._judge.name, part))
         sign = _StopSign(self._folder.path)
-        self._work = Work(self._folder, NoProgress(), Budget(None), sign)
+        self._work = Work(self._folder, SILENT, Budget(None), sign)
         self._ready = True
 
     def __call__(self, batch: Mapping[str, Any]) -> dict[str, Any]:

@@ -35,7 +35,7 @@ from judgebench.judges.llm import LLMJudge
 from judgebench.models import kind_of
 from judgebench.models.batch import Batched
 from judgebench.models.contract import Backend
-from judgebench.progress import NoProgress, OneAtATime, Progress, backend_warnings_to
+from judgebench.progress import SILENT, OneAtATime, Progress, backend_warnings_to
 from judgebench.records import Answer, Verdict, content_hash
 from judgebench.rubric import Rubric
 from judgebench.runs.bench import Bench, Variant, default_run_folder
@@ -98,7 +98,7 @@ def run(
     folder: RunFolder,
     *,
     budget: float | None = None,
-    progress: Progress | None = None,
+    progress: Progress = SILENT,
     parallelism: Parallelism = THREADS,
 ) -> None:
     """Bring every judge's verdicts up to date with the benchmark.
@@ -110,7 +110,7 @@ def run(
     """
     parallelism.check(bench, budget)
     bench = with_learnt(bench, folder)
-    shown = OneAtATime(progress or NoProgress())
+    shown = OneAtATime(progress)
     with folder.locked(), backend_warnings_to(shown):
         answers = indexed(bench.dataset.answers)
         sound = note_damage(bench, folder, shown)
@@ -542,7 +542,7 @@ def note_damage(bench: Bench, folder: RunFolder, progress: Progress) -> Collecti
     folder.note_changes(changed)
     if "run.json" in changed:  # what it says of the others cannot be trusted
         return ()
-    return before.get("files", {}).keys() - changed
+    return set(before.get("files", {})) - changed.keys()
 
 
 def set_lines_aside(

@@ -271,12 +271,7 @@ class VerdictWriter:
         with suppress(OSError):
             if os.path.samestat(opened, self.path.stat()):
                 return
-        if opened.st_nlink:
-            message = f"{self.path} was moved or replaced during the run"
-            with suppress(OSError):  # where the system tells it
-                message += f"; what was written is in {os.readlink(f'/proc/self/fd/{self._file}')}"
-        else:
-            message = f"{self.path} was deleted during the run, and what was written with it"
+        message = f"{self.path} was moved, replaced or deleted during the run"
         self._failed = DiskFailed(message)
         raise self._failed
 
@@ -351,7 +346,6 @@ _TRAINED_ON = len(_STATUSES)  # the code of what a judge skipped because it lear
 # A judge uses few of the possible combinations of labels, and those again and again.
 _MOST_COMBINATIONS = 4096
 _NOWHERE = -1  # the offset of a verdict that is not there
-LinesByFile = dict[Path, set[int]]
 
 
 class FiledVerdicts(Mapping[str, Verdict]):
@@ -359,8 +353,7 @@ class FiledVerdicts(Mapping[str, Verdict]):
 
     What was said of an older text, or under another signature, is left out. `usage`, `cost` and
     `models` are those of every line with the signature, not only of the last ones. The files may
-    grow meanwhile, and nothing else. The numbers of lines that hold no verdict go into `left_out`;
-    raises SetupError for one where that is None.
+    grow meanwhile, and nothing else. Raises SetupError for a line that holds no verdict.
     """
 
     def __init__(
@@ -369,7 +362,6 @@ class FiledVerdicts(Mapping[str, Verdict]):
         signature: str,
         answers: IndexedAnswers,
         metrics: Sequence[Metric],
-        left_out: LinesByFile | None = None,
     ) -> None:
         self._paths, self._answers = paths, answers
         self._metrics = [metric.id for metric in metrics]
@@ -392,14 +384,9 @@ class FiledVerdicts(Mapping[str, Verdict]):
         file_of = {path: file for file, path in enumerate(paths)}
         for path, number, offset, line in log_lines(paths):
             assert number is not None
-            try:
-                verdict = read_verdict(line, path, number)
-                if verdict.signature == signature:
-                    self._note(verdict, file_of[path], offset, number)
-            except SetupError:
-                if left_out is None:
-                    raise
-                left_out.setdefault(path, set()).add(number)
+            verdict = read_verdict(line, path, number)
+            if verdict.signature == signature:
+                self._note(verdict, file_of[path], offset, number)
 
     def only(self, answers: IndexedAnswers) -> FiledVerdicts:
         """The same for some of the answers, without reading the files again."""

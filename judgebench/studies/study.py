@@ -249,8 +249,8 @@ class Study:
     `clusters` are those of the items. `judges` holds baselines too. `notes` are sentences that
     every report repeats. `run` says when the judges ran and with what; it is empty without a run
     folder. `beside` holds, by the name of a wing, what that wing read from the run folder for
-    itself. `damage` and `unfinished` are sentences on what that folder lacks, because files of it
-    are damaged or because its run has not ended; `changed` on what was repaired or is not known.
+    itself. `unfinished` are sentences on what that folder lacks because its run has not ended,
+    `changed` on what was repaired.
     """
 
     rubric: Rubric
@@ -264,7 +264,6 @@ class Study:
     notes: tuple[str, ...] = ()
     run: str = ""
     beside: Mapping[str, Any] = field(default_factory=dict)
-    damage: tuple[str, ...] = ()
     unfinished: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
 
@@ -291,7 +290,7 @@ class Study:
     @property
     def gaps(self) -> tuple[str, ...]:
         """Sentences on what the run folder lacks or had repaired, which every table repeats."""
-        return (*self.damage, *self.unfinished, *self.changed)
+        return (*self.unfinished, *self.changed)
 
     @property
     def clusters(self) -> Clusters:

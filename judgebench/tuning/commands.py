@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from pathlib import Path
 from typing import Annotated
 
@@ -148,23 +147,13 @@ def export(
     Beside it stand a manifest, the rubric and a model card. Run the benchmark first: what the judge
     is worth is measured out of fold.
     """
-    from judgebench.progress import ProgressDisplay
-    from judgebench.runs.bench import default_run_folder
-    from judgebench.runs.folder import RunFolder
-    from judgebench.runs.forecast import budget_of
-    from judgebench.runs.judging import Work
-    from judgebench.runs.load import load_bench
-    from judgebench.runs.stop import Stop
-    from judgebench.tuning.export import export_judge
+    from judgebench.api import export_judge
 
-    console = ONE_SCREEN.console()
-    with closing(load_bench(bench, data_folder=data_folder, run_folder=run)) as loaded:
-        at = RunFolder(run or default_run_folder(loaded.config))
-        with ProgressDisplay(console) as display:
-            work = Work(at, display, budget_of(loaded, at, budget), Stop())
-            export_judge(loaded, name, folder, work, merged=merged)
-    card = folder / "README.md"
-    console.print(f"{name} is in {folder}; for its entry, read {card}", soft_wrap=True)
+    export_judge(
+        bench, name, folder, folder=run, merged=merged, budget=budget, data_folder=data_folder,
+        show_progress=True,
+    )  # fmt: skip
+    typer.echo(f"{name} is in {folder}; for its entry, read {folder / 'README.md'}")
 
 
 @app.command(epilog="Example: judgebench tune data runs/demo --judge gpt-4o --to silver.jsonl")

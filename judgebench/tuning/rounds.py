@@ -62,7 +62,7 @@ def revisions(run: Path, name: str, tables: Sequence[Path] = ()) -> Revisions:
 
     Raises SetupError where the judge does not learn in rounds, and for tables that are unsound.
     """
-    folder = RunFolder.existing(run, allow_incomplete=True)
+    folder = RunFolder.existing(run)
     home, entry = folder.path / "tuning" / name, folder.manifest()["judges"].get(name, {})
     if "rounds" not in entry.get("about", {}):
         message = "is no judge of this run that learns in rounds"

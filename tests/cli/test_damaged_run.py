@@ -15,7 +15,7 @@ from scripted_judges import Listener
 
 import judgebench as jb
 from judgebench.api import analyse, parts
-from judgebench.errors import DamagedRun, SetupError
+from judgebench.errors import DamagedRun
 from judgebench.features import WINGS
 from judgebench.results.markdown import to_markdown
 from judgebench.results.write import part_csv
@@ -72,11 +72,6 @@ DAMAGES: dict[str, Damage] = {
 }
 
 
-NEEDED = ("run.json", "rubric.json")  # without these nothing can be computed
-NOTHING_LEFT = [
-    *((file, how) for file in FILES[2:4] for how in ("deleted", "a directory", "unreadable")),
-    *(("answers.jsonl", how) for how in ("a byte changed", "a bad byte", "a line doubled")),
-]
 CASES = [
     (file, damage)
     for n, damage in enumerate(DAMAGES)
@@ -158,8 +153,6 @@ def test_every_damage_is_refused_by_name(file: str, damage: str, damaged, call) 
     assert file in err or damage == "of another run"  # whose run.json knows none of the files
     assert "again in the same run folder" in err or file == "run.json"
     assert "Traceback" not in err
-    allowed = "To go on with what is left: --allow-incomplete" in err
-    assert allowed == (file not in NEEDED or damage == "of another run")
     assert not (run / "report").exists()
 
 
@@ -192,60 +185,6 @@ def test_all_damage_is_reported_together(damaged, runs: Path, call) -> None:  # 
     ]
 
 
-# --- allowed -------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("file", "damage"), [c for c in CASES if c[0] not in NEEDED])
-def test_what_is_left_is_computed_with_the_gap_or_refused(
-    file: str,
-    damage: str,
-    damaged,  # type: ignore[no-untyped-def]
-) -> None:
-    run = damaged(file, damage)
-    if (file, damage) in NOTHING_LEFT:
-        with pytest.raises(SetupError, match=file):
-            jb.open_run(run, allow_incomplete=True)
-        return
-    with pytest.warns(UserWarning, match=f"This run is incomplete: {file} "):
-        study = jb.open_run(run, allow_incomplete=True)
-    assert study.gaps[0].startswith(f"This run is incomplete: {file} ")
-    assert [judge.name for judge in study.judges][:2] == ["both", "constant-fixed"]
-
-
-def test_the_gap_is_in_every_table(damaged, call) -> None:  # type: ignore[no-untyped-def]
-    run = damaged("verdicts-good.jsonl", "halved in a line")
-    gap = "This run is incomplete: verdicts-good.jsonl holds 6 of 12 verdicts."
-    with pytest.warns(UserWarning, match=f"^{gap}$"):
-        code, out, _ = call("align", run, "--allow-incomplete")
-    assert code == 0
-    assert out.count(gap) >= 1
-    with pytest.warns(UserWarning, match=r"holds 6 of 12 verdicts\.$"):
-        study = jb.open_run(run, allow_incomplete=True)
-    for part in parts(analyse(study)):
-        assert part.notes[0] == gap
-        tables = [*part.paper, *(t for b in (*part.blocks, *part.screen) for t in b.tables)]
-        assert [t.key for t in tables if gap not in t.notes] == []
-        assert all(gap in line for line in part_csv(part).splitlines()[1:])
-        assert not part.screen or part.screen[0].text == (gap,)
-        assert gap in to_markdown([part], "")
-    with pytest.warns(UserWarning, match=f"^{gap}$"):
-        _, out, _ = call("align", run, "--allow-incomplete", "--json")
-    assert gap in json.loads(out)["notes"]
-
-
-def test_damaged_lines_are_counted(damaged) -> None:  # type: ignore[no-untyped-def]
-    run = damaged("labels.jsonl", "a bad byte")
-    good = run / "verdicts-good.jsonl"
-    good.write_bytes(good.read_bytes().replace(b'"Polite"', b'"Polits"', 1))
-    with pytest.warns(UserWarning, match="damaged line"):
-        study = jb.open_run(run, allow_incomplete=True)
-    assert study.gaps[2:] == (
-        "This run is incomplete: of labels.jsonl, 1 damaged line is left out.",
-        "This run is incomplete: of verdicts-good.jsonl, 1 damaged line is left out.",
-    )
-    assert study.n_labels == 2 * ITEMS - 1
-
-
 # --- repaired ------------------------------------------------------------------------------------
 
 
@@ -266,7 +205,7 @@ def test_a_resumed_run_repairs_its_folder_and_says_so(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         again = jb.open_run(run)
-    assert not again.damage + again.unfinished
+    assert not again.unfinished
     if (file, damage) != ("run.json", "deleted"):
         assert [said for said in again.gaps if said.startswith(file)]
     before, after = ({j.name: j for j in r.judges} for r in (jb.open_run(runs / "mine"), again))
@@ -349,7 +288,6 @@ def test_zeros_that_a_power_cut_left_are_put_aside(damaged, runs: Path) -> None:
     assert [line for line in heard if told in line]
     with pytest.warns(UserWarning, match=told):
         study = jb.open_run(run)
-    assert not study.damage
     assert len(study.judges[3].verdicts) == ITEMS
 
 

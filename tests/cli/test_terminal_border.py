@@ -147,15 +147,3 @@ def test_where_nothing_can_be_written_is_one_line(call, tmp_path: Path) -> None:
         assert err.count("\n") == 1
         assert "cannot be read or written: " in err
     assert (tmp_path / "file").read_text() == "kept"
-
-
-@pytest.mark.parametrize("epoch", ["abc", "-5", "9" * 30])
-def test_variables_of_libraries_that_they_cannot_read_are_not_heeded(  # type: ignore[no-untyped-def]
-    epoch: str, call, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("SOURCE_DATE_EPOCH", epoch)
-    monkeypatch.setenv("MPLBACKEND", "nope")
-    code, _, err = call("list")
-    assert (code, err) == (0, "")
-    assert "SOURCE_DATE_EPOCH" not in os.environ
-    assert "MPLBACKEND" not in os.environ

@@ -11,6 +11,7 @@ import pytest
 
 import judgebench as jb
 from judgebench.alignment.alignment import verdict_rows
+from judgebench.runs.folder import RunFolder
 
 RUBRIC = (
     "name: tone\nversion: '1'\ninstructions: Judge.\nmetrics:\n"
@@ -98,9 +99,11 @@ def test_what_a_run_lacks_stands_in_every_row() -> None:
     jb.run("plain.yaml", "run")
     path = Path("run/verdicts-m.jsonl")
     path.write_bytes(path.read_bytes()[:-40])
-    header, *rows = verdict_rows(jb.open_run("run", allow_incomplete=True))
+    folder = RunFolder(Path("run"))
+    folder.write_manifest(folder.manifest(), "running")
+    header, *rows = verdict_rows(jb.open_run("run"))
     assert header[-1] == "incomplete"
-    assert {row[4]: row[-1][:24] for row in rows} == dict.fromkeys("mn", "This run is incomplete: ")
+    assert {row[4]: row[-1][:24] for row in rows} == dict.fromkeys("mn", "This run is unfinished. ")
 
 
 def test_without_a_judge_there_is_none(call) -> None:  # type: ignore[no-untyped-def]

@@ -16,6 +16,7 @@ from python_api import JUDGE, rubric, write_bench, write_tables
 import judgebench as jb
 from judgebench.cli.show import UNMET
 from judgebench.comparison.commands import split
+from judgebench.runs.folder import RunFolder
 
 REPO = Path(__file__).resolve().parents[2]
 
@@ -204,20 +205,18 @@ def test_folders_that_cannot_be_compared_are_clear_errors(call, runs: Path) -> N
     code, _, err = call("compare", runs / "before", dead)
     assert code == 2
     assert f"verdicts-{JUDGE}.jsonl: is missing; the run wrote 24 verdicts; to repair it, " in err
-    with pytest.warns(UserWarning, match="This run is incomplete: "):
-        code, _, err = call("compare", runs / "before", dead, "--allow-incomplete")
-    assert code == 2
-    assert f"no answer has a verdict of both judges; found {JUDGE} 24, {JUDGE} 0" in err
 
 
-def test_a_run_that_lacks_verdicts_is_compared_on_what_there_is(call, runs: Path) -> None:  # type: ignore[no-untyped-def]
+def test_an_unfinished_run_is_compared_on_what_there_is(call, runs: Path) -> None:  # type: ignore[no-untyped-def]
     half = runs / "half"
     shutil.copytree(runs / "after", half)
     (file,) = half.glob(f"verdicts-{JUDGE}*")
     file.write_text("".join(file.read_text().splitlines(keepends=True)[:10]))
-    gap = f"This run is incomplete: verdicts-{JUDGE}.jsonl holds 10 of 24 verdicts."
+    folder = RunFolder(half)
+    folder.write_manifest(folder.manifest(), "running")
+    gap = f"This run is unfinished: {JUDGE} has 10 of 24 verdicts."
     with pytest.warns(UserWarning, match=gap):
-        code, out, _ = call("compare", runs / "before", half, "--allow-incomplete")
+        code, out, _ = call("compare", runs / "before", half)
     assert code == 0
     assert f"In B: {gap}" in out
     assert re.search(r"Left out: 1\d answers without a verdict in B: q", out)

@@ -332,25 +332,20 @@ def test_a_judge_asked_about_other_items_only() -> None:
     _cant_tell(found, "asked about no item that anybody else labelled")
 
 
-@pytest.mark.parametrize("lost", ["damage", "unfinished"])
-def test_what_is_left_of_a_run_decides_nothing(lost: str) -> None:
+def test_a_judge_that_has_not_judged_all_decides_nothing() -> None:
     items, says = answers(400), noisy(TRUE, 0.02, 9)
     part = verdicts("part", says[:300], items[:300])
     judges = (verdicts("whole", says, items), part, verdicts("a", "a" * 400, items, "control"))
     study = replace(scoped(HUMANS), judges=judges)
     outcomes = {d.judge: d.outcome for d in decisions(study, DecisionRule())}
     assert outcomes == {"whole": Outcome.REPLACE, "part": Outcome.REPLACE}
-    study = replace(study, **{lost: ("This run lacks something.",)})
+    study = replace(study, unfinished=("This run lacks something.",))
     whole, found = decisions(study, DecisionRule())
-    if lost == "damage":  # of whatever files: of the labels, perhaps
-        _cant_tell(whole, "Files of the run are damaged, and what is left need not be like")
-        _cant_tell(found, "Files of the run are damaged, and what is left need not be like")
-    else:
-        assert whole.outcome is Outcome.REPLACE
-        _cant_tell(found, "The run is unfinished: the judge has 300 of 400 verdicts, and the first")
-        rows = replace(part, about={"judge": RECORDED, "expected": "rows", "metrics": ["harm"]})
-        alone = decisions(replace(study, judges=(rows, judges[2])), DecisionRule())
-        assert [d.outcome for d in alone] == [Outcome.REPLACE]
+    assert whole.outcome is Outcome.REPLACE
+    _cant_tell(found, "The run is unfinished: the judge has 300 of 400 verdicts, and the first")
+    rows = replace(part, about={"judge": RECORDED, "expected": "rows", "metrics": ["harm"]})
+    alone = decisions(replace(study, judges=(rows, judges[2])), DecisionRule())
+    assert [d.outcome for d in alone] == [Outcome.REPLACE]
 
 
 def test_no_control_judge() -> None:

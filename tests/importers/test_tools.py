@@ -19,7 +19,7 @@ Read = Callable[..., "Found"]
 class Found:
     """What was written, as rows, and what was reported."""
 
-    def __init__(self, folder: Path, imported: jb.Imported) -> None:
+    def __init__(self, folder: Path, imported: jb.Started) -> None:
         self.report = imported
         self.answers, self.labels, self.verdicts = (
             self._rows(folder / f"{name}.csv") for name in ("answers", "labels", "verdicts")

@@ -60,7 +60,7 @@ def test_a_folder_that_is_moved_ends_the_run(tmp_path: Path) -> None:
         return GOOD
 
     backend = ScriptedBackend(script)
-    with pytest.raises(DiskFailed, match="was moved or replaced during the run"):
+    with pytest.raises(DiskFailed, match="was moved, replaced or deleted during the run"):
         run(bench({"m": backend}, answers(100)), folder)
     assert len(backend.requests) < 60
     kept = RunFolder(tmp_path / "moved")

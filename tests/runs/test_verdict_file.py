@@ -168,10 +168,9 @@ def test_a_folder_that_is_moved_ends_the_writing_and_loses_nothing(tmp_path: Pat
     writer = VerdictWriter(verdict_path(run, "m"))
     writer.write(verdict(0))
     run.rename(tmp_path / "moved")
-    with pytest.raises(DiskFailed, match="was moved or replaced during the run; what was") as told:
+    with pytest.raises(DiskFailed, match="was moved, replaced or deleted during the run"):
         _until_it_fails(writer)
     moved = verdict_path(tmp_path / "moved", "m")
-    assert str(told.value).endswith(f"what was written is in {moved}")
     written = ids(moved)
     assert written == [f"i{n}" for n in range(len(written))]
     assert len(written) < 100
@@ -186,7 +185,7 @@ def test_a_file_that_is_gone_is_told_at_the_end_at_the_latest(tmp_path: Path) ->
     writer = VerdictWriter(path)
     writer.write(verdict(0))
     path.unlink()
-    with pytest.raises(DiskFailed, match="was deleted during the run"):
+    with pytest.raises(DiskFailed, match="was moved, replaced or deleted"):
         writer.close()
 
 
