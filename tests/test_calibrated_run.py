@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -125,37 +124,6 @@ def test_both_stand_side_by_side_and_empty_texts_are_no_judge(
     assert accuracy["m"] == pytest.approx(1 / 3)
     assert accuracy["batch"] == accuracy["free"] == 1
     assert "1 judge, 2 calibrated judges and 1 baseline." in describe(found)
-
-
-def test_another_set_of_answers_is_another_batch(tmp_path: Path, backend: ScriptedBackend) -> None:
-    folder = RunFolder(tmp_path)
-    signatures = []
-    for items in (ITEMS, ITEMS[:4]):
-        run(benchmark(backend, items), folder)
-        entries = folder.manifest()["judges"]
-        signatures.append([entries[name]["signature"] for name in ("m", "batch", "free")])
-    (m, batch, free), others = signatures
-    assert others[0] == m
-    assert others[1] != batch
-    assert others[2] == free
-    assert len(list(folder.verdicts("batch"))) == 4
-
-
-def test_an_answer_without_probabilities_is_unparsed_with_the_reason(tmp_path: Path) -> None:
-    def script(request: Request) -> Reply:
-        reply = biased(request)
-        silent = "text 2" in request.messages[-1].content
-        return replace(reply, log_probabilities=None, error="none came") if silent else reply
-
-    folder = RunFolder(tmp_path)
-    run(benchmark(ScriptedBackend(script)), folder)
-    verdicts = {v.item_id: v for v in folder.verdicts("batch")}
-    assert verdicts["i2"].status is Status.UNPARSED
-    assert verdicts["i2"].reason == ("harm: m gave no probabilities; kind: m gave no probabilities")
-    assert {v.status for i, v in verdicts.items() if i != "i2"} == {Status.OK}
-    (raw,) = [v for v in folder.verdicts("m") if v.item_id == "i2"]
-    assert raw.status is Status.OK
-    assert raw.reason == "no label probabilities for harm, kind (none came)"
 
 
 def test_the_forecast_counts_what_calibration_asks(

@@ -22,32 +22,22 @@ def test_data_files_are_read_together(tmp_path: Path) -> None:
     assert "  ann: 1 labels" in found.facts
 
 
-@pytest.mark.parametrize("place", ["bench", "tables"])
-def test_annotators_who_share_no_item(tmp_path: Path, place: str) -> None:
+def test_annotators_who_share_no_item(tmp_path: Path) -> None:
     """A calls most of it impolite, B and C next to nothing; A shares no item with them."""
     rows = [f"i{n},A,{'Polite' if n % 8 == 0 else 'Impolite'}" for n in range(100)]
     rows += [f"i{n},B,{'Polite' if n % 99 else 'Impolite'}" for n in range(100, 200)]
     rows += [f"i{n},C,{'Polite' if n % 99 else 'Impolite'}" for n in range(190, 300)]
+    path = bench(tmp_path, "\n".join(["item_id,annotator,politeness", *rows, ""]))
     texts = [f"i{n},An answer with the number {n}." for n in range(300)]
-    for name, head, lines in (
-        ("labels.csv", "item_id,annotator,politeness", rows), ("a.csv", "item_id,text", texts),
-    ):  # fmt: skip
-        (tmp_path / name).write_text("\n".join([head, *lines, ""]))
-    (tmp_path / "bench.yaml").write_text(
-        "name: b\nrubric: support-tone\nmetrics: [politeness]\ndata: [a.csv, labels.csv]\n"
-    )
-    names = ["bench.yaml"] if place == "bench" else ["a.csv", "labels.csv"]
-    found = check_all([tmp_path / name for name in names], "support-tone")
+    (tmp_path / "answers.csv").write_text("\n".join(["item_id,text", *texts, ""]))
+    found = check_all([path], "support-tone")
     assert (
         "Overlap: 10 of 300 items with a label have two or more; 2 of 3 pairs of annotators share "
         "no item: A and B; A and C."
     ) in found.facts
-    (told,) = [problem.message for problem in found.warnings]
-    assert told == (
-        "Politeness: A labels 87 % of 100 items as 'Impolite', the others 1 % of theirs; they "
-        "share no item, so that different items may be the reason as well as the annotator"
-    )
-    assert told in repr(found)
+    (problem,) = found.warnings
+    assert "A labels 87 % of 100 items as 'Impolite', the others 1 %" in problem.message
+    assert problem.message in repr(found)
 
 
 def test_one_bad_file_hides_no_other(tmp_path: Path) -> None:
@@ -78,17 +68,6 @@ def test_everything_that_ships_passes(kind: str) -> None:
     found = check_all(files, "support-tone")
     assert found.errors == []
     assert len(found.facts) == len(files) >= 3
-
-
-def test_judges_in_files_of_their_own(tmp_path: Path) -> None:
-    (tmp_path / "judge.yaml").write_text("name: a\nbackend: litellm:openai/gpt-4o\n")
-    (tmp_path / "jury.yaml").write_text("name: j\njury: [a, b]\n")
-    (tmp_path / "calibrated.yaml").write_text("name: c\ncalibrate: a\n")
-    names = ("judge.yaml", "jury.yaml", "calibrated.yaml")
-    found = check_all([tmp_path / name for name in names], "support-tone")
-    assert [fact.rpartition(": ")[2] for fact in found.facts] == [
-        "the judge a", "the jury j", "the calibrated judge c, from verdicts of a",
-    ]  # fmt: skip
 
 
 def test_the_listing_names_what_can_be_used() -> None:
@@ -129,21 +108,18 @@ SUSPICION = (
 )
 
 
-def test_a_benchmark_says_who_makes_the_truth_and_counts_no_blank_as_a_label(
-    tmp_path: Path,
+@pytest.mark.parametrize("names", [["bench.yaml"], ["answers.csv", "labels.csv"]])
+def test_who_makes_the_truth_is_said_and_no_blank_is_a_label(
+    tmp_path: Path, names: list[str]
 ) -> None:
-    found = check_all([bench(tmp_path, LABELS)], "medical-safety")
-    assert found.errors == []
-    assert found.facts[0].endswith(
-        "a benchmark of 3 answers with 3 human labels, 0 judges and 5 baselines"
-    )
-    assert found.facts[1] == (
-        "3 answers and 3 human labels. Reference labels: the median of ann, bob and gpt-4 (which "
-        f"is named like a model); {RULE}."
-    )
-    told = [str(problem).removeprefix(f"{tmp_path}/") for problem in found.warnings]
-    assert f"bench.yaml: {SUSPICION}" in told
-    assert any("blank cell, counted as no label (1 time, row 5)" in line for line in told)
+    bench(tmp_path, LABELS)
+    report = check_all([tmp_path / name for name in names], "support-tone")
+    assert report.errors == []
+    truth = "Reference labels: the median of ann, bob and gpt-4 (which is named like a model); "
+    assert any(f"3 answers and 3 human labels. {truth}{RULE}." in fact for fact in report.facts)
+    kinds = {problem.kind: problem.message for problem in report.warnings}
+    assert kinds["model_in_truth"] == SUSPICION
+    assert "counted as no label (1 time, row 5)" in kinds["blank_label"]
 
 
 def test_a_model_left_out_of_the_truth_is_no_warning(tmp_path: Path) -> None:
@@ -153,23 +129,10 @@ def test_a_model_left_out_of_the_truth_is_no_warning(tmp_path: Path) -> None:
     assert "the median of ann and bob; ties go to the less severe label." in found.facts[1]
 
 
-def test_data_files_say_who_would_make_the_truth(tmp_path: Path) -> None:
-    bench(tmp_path, LABELS)
-    files = [tmp_path / "answers.csv", tmp_path / "labels.csv"]
-    found = check_all(files, "support-tone")
-    assert (
-        "unless a bench.yaml says otherwise: 3 answers and 3 human labels. Reference labels: the "
-        f"median of ann, bob and gpt-4 (which is named like a model); {RULE}."
-    ) in found.facts
-    assert SUSPICION in map(str, found.warnings)
-
-
 def test_an_annotator_who_read_a_label_as_its_opposite_is_a_warning(tmp_path: Path) -> None:
-    said = {"Polite": "Impolite", "Impolite": "Polite"}
     rows = [
-        f"i{i},{who},{said[label] if who == 'cem' else label}\n"
+        f"i{i},{who},{'Polite' if (i % 3 == 0) != (who == 'cem') else 'Impolite'}\n"
         for i in range(60)
-        for label in ["Impolite" if i % 3 else "Polite"]
         for who in ("ann", "bob", "cem")
     ]
     answers = "".join(f"i{i},Reply {i}.\n" for i in range(60))
@@ -177,12 +140,8 @@ def test_an_annotator_who_read_a_label_as_its_opposite_is_a_warning(tmp_path: Pa
     (tmp_path / "answers.csv").write_text("item_id,text\n" + answers)
     found = check_all([path], "medical-safety")
     assert "  politeness, ann: Polite 20 (33 %), Impolite 40 (67 %)" in found.facts
-    assert "  politeness, cem: Polite 40 (67 %), Impolite 20 (33 %)" in found.facts
-    assert list(map(str, found.warnings)) == [
-        f"{path}: Politeness: cem seems to have exchanged 'Polite' and 'Impolite': they agree with "
-        "the others on 0 % of 60 items, and would on 100 % with these two labels exchanged. Ask "
-        "how cem read the labels"
-    ]
+    (problem,) = found.warnings
+    assert "cem seems to have exchanged 'Polite' and 'Impolite'" in problem.message
 
 
 def test_one_cause_is_one_message(tmp_path: Path) -> None:
@@ -229,7 +188,7 @@ def test_an_unset_key_is_a_warning_that_names_its_variable(
     assert not [p for p in check_all([path], "x").warnings if "LOOPBACK_KEY" in str(p)]
 
 
-def test_a_run_warns_before_anything_is_judged(call, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_a_run_warns_before_anything_is_judged(call, tmp_path: Path) -> None:
     path = bench(tmp_path, LABELS)
     code, out, _ = call("run", path, "--dry-run", "--run", tmp_path / "run")
     assert code == 0
@@ -240,8 +199,7 @@ def test_a_run_warns_before_anything_is_judged(call, tmp_path: Path) -> None:  #
 
 
 def test_a_hundred_like_problems_are_one_with_three_values_and_a_count(
-    call,  # type: ignore[no-untyped-def]
-    tmp_path: Path,
+    call, tmp_path: Path
 ) -> None:
     odd = [f"{'wordy ' * 12}{i}" for i in range(40)]
     rows = [f"i{i},ann,{odd[i % 40]}" for i in range(120)]
@@ -257,8 +215,7 @@ def test_a_hundred_like_problems_are_one_with_three_values_and_a_count(
 
 
 def test_without_a_rubric_tables_are_checked_as_their_columns_are_understood(
-    call,  # type: ignore[no-untyped-def]
-    tmp_path: Path,
+    call, tmp_path: Path
 ) -> None:
     rows = [f"i{i},{who},{'Safe' if i % 3 else 'Unsafe'}" for i in range(12) for who in ("A", "B")]
     table = tmp_path / "labels.csv"

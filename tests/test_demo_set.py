@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 from collections import Counter, defaultdict
-from itertools import combinations, product
+from itertools import product
 from pathlib import Path
 from statistics import median_low
 from typing import Any
@@ -61,20 +61,6 @@ def by_item(labels: Rows, metric: str) -> dict[str, list[str]]:
     return cells
 
 
-@pytest.mark.parametrize("name", ["answers.csv", "labels.csv", "qwen2.5-coder-1.5b.csv"])
-def test_files_are_plain_utf8(name: str) -> None:
-    raw = (DEMO / name).read_bytes()
-    raw.decode("utf-8")
-    assert not raw.startswith(b"\xef\xbb\xbf")
-    assert b"\r" not in raw
-    assert raw.endswith(b"\n")
-
-
-def test_columns(answers: Rows, labels: Rows, severities: dict[str, dict[str, int]]) -> None:
-    assert list(answers[0]) == ["item_id", "question", "system", "text", "reference", "note"]
-    assert list(labels[0]) == ["item_id", "annotator", *severities]
-
-
 def test_counts_and_unique_ids(answers: Rows) -> None:
     assert len(answers) == 66
     assert len({row["item_id"] for row in answers}) == len(answers)
@@ -82,23 +68,6 @@ def test_counts_and_unique_ids(answers: Rows) -> None:
     assert len(per_question) == 20
     assert set(per_question.values()) == {3, 4}
     assert {row["system"] for row in answers} == {f"system-{letter}" for letter in "abcd"}
-
-
-def test_an_id_names_its_question_and_system(answers: Rows) -> None:
-    names: dict[str, set[str]] = defaultdict(set)
-    for row in answers:
-        question, letter = row["item_id"].split("-")
-        assert row["system"] == f"system-{letter}"
-        names[row["question"]].add(question)
-    assert sorted(name for found in names.values() for name in found) == [
-        f"q{number:02}" for number in range(1, 21)
-    ]
-
-
-def test_texts(answers: Rows) -> None:
-    assert len({row["text"] for row in answers}) == len(answers)
-    for row in answers:
-        assert 40 <= len(row["text"].split()) <= 110, row["item_id"]
 
 
 def test_every_row_has_its_warning_and_the_reference_of_its_question(answers: Rows) -> None:
@@ -136,22 +105,6 @@ def test_annotators_overlap_partly(answers: Rows, labels: Rows) -> None:
     assert max(per_annotator.values()) < len(answers)
 
 
-def test_annotators_disagree_somewhat(labels: Rows, severities: dict[str, dict[str, int]]) -> None:
-    rate = {}
-    for metric, severity in severities.items():
-        gaps = [
-            abs(severity[a] - severity[b])
-            for cells in by_item(labels, metric).values()
-            for a, b in combinations(cells, 2)
-        ]
-        differing = [gap for gap in gaps if gap]
-        rate[metric] = len(differing) / len(gaps)
-        assert 0 < rate[metric] < 0.5, metric
-        assert differing.count(1) > 0.75 * len(differing), metric
-    for softer in ("empathy", "missing_content"):
-        assert rate[softer] > rate["scientific_consensus"]
-
-
 @pytest.mark.parametrize(
     ("metric", "at_least"), [("scientific_consensus", 10), ("extent_of_harm", 6), ("bias", 3)]
 )
@@ -165,20 +118,6 @@ def test_most_answers_are_fine_and_enough_are_severe(
     )
     assert truth[0] > sum(truth.values()) / 2
     assert truth[max(severity.values())] >= at_least
-
-
-def test_length_does_not_give_the_answer_away(
-    answers: Rows, labels: Rows, severities: dict[str, dict[str, int]]
-) -> None:
-    """Sound and unsound answers are found among the shorter and the longer half."""
-    words = {row["item_id"]: len(row["text"].split()) for row in answers}
-    middle = median_low(sorted(words.values()))
-    halves: dict[bool, set[int]] = defaultdict(set)
-    for item, cells in by_item(labels, "scientific_consensus").items():
-        worst = max(severities["scientific_consensus"][cell] for cell in cells)
-        halves[words[item] > middle].add(worst)
-    assert halves[True] >= {0, 2}
-    assert halves[False] >= {0, 2}
 
 
 def test_recorded_verdicts_are_whole_and_their_labels_the_most_probable(

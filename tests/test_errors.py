@@ -7,12 +7,8 @@ from types import SimpleNamespace
 import pytest
 
 from judgebench.errors import (
-    BudgetSpent,
-    JudgebenchError,
     MissingExtra,
     Problem,
-    RunError,
-    RunLocked,
     SetupError,
 )
 
@@ -63,12 +59,3 @@ def test_only_the_packages_that_are_missing_are_named() -> None:
     error = MissingExtra("an encoder", "proxy", "numpy", "no_such_a", "json", "no_such_b")
     assert "needs the package no_such_a and no_such_b, which" in str(error)
     assert "needs the package numpy, which" in str(MissingExtra("it", "all", "numpy"))
-
-
-def test_the_tree() -> None:
-    assert issubclass(MissingExtra, SetupError)
-    assert issubclass(BudgetSpent, RunError)
-    assert issubclass(RunLocked, RunError)
-    assert not issubclass(RunError, SetupError)
-    assert issubclass(SetupError, JudgebenchError)
-    assert issubclass(RunError, JudgebenchError)

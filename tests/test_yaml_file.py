@@ -3,7 +3,7 @@ from __future__ import annotations
 import re
 import time
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import pytest
 from hostile_files import yaml_bombs
@@ -14,7 +14,6 @@ from judgebench.yaml_file import (
     load_model,
     load_with_lines,
     load_yaml,
-    parse_with_lines,
     parse_yaml,
     validate,
 )
@@ -300,25 +299,3 @@ def test_of_very_many_problems_the_first_hundred_are_told(tmp_path: Path) -> Non
 def test_an_alias_may_be_used_often(tmp_path: Path) -> None:
     text = "a: &a {x: [1, 2, 3]}\nb: [" + "*a, " * 1000 + "]\n"
     assert load_yaml(write(tmp_path, text))["b"] == [{"x": [1, 2, 3]}] * 1000
-
-
-def test_each_slip_of_a_file_gets_its_suggestion_in_the_order_of_lines() -> None:
-    text = "name: x\nrul: a\ntruth:\n  ties: uper\n  rulle: median\n"
-    value, node = parse_with_lines(text, "b.yaml")
-
-    class Truth(Strict):
-        ties: Literal["lower", "upper"] = "lower"
-        rule: str = ""
-
-    class Bench(Strict):
-        name: str
-        rule: str = ""
-        truth: Truth
-
-    with pytest.raises(SetupError) as caught:
-        validate(value, Bench, "b.yaml", node)
-    assert list(map(str, caught.value.problems)) == [
-        "b.yaml:2: rul: is not a known key; did you mean 'rule'?",
-        "b.yaml:4: truth.ties: must be 'lower' or 'upper'; did you mean 'upper'?; found 'uper'",
-        "b.yaml:5: truth.rulle: is not a known key; did you mean 'rule'?",
-    ]

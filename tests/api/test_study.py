@@ -111,12 +111,6 @@ def test_frames_paths_wide_and_long_are_the_same_study(place: Path) -> None:
     same_study(wide, jb.study(indexed, verdicts, place / "answers.csv", rubric=rubric()))
 
 
-def test_a_study_of_tables_is_the_study_of_the_run_that_gave_them(place: Path) -> None:
-    opened = jb.open_run(place / "runs" / "small")
-    given = jb.study(*tables(place), rubric=rubric(), truth=opened.config)
-    same_study(opened, given)
-
-
 def test_a_model_among_the_annotators_is_a_warning_until_it_is_left_out(place: Path) -> None:
     labels, verdicts, answers = tables(place)
     labels = labels.replace({"annotator": {labels.annotator.iloc[0]: "gpt-4"}})
@@ -141,40 +135,10 @@ def test_labels_and_verdicts_alone_with_the_questions_as_groups(place: Path) -> 
     assert {answer.text for answer in alone.answers} == {""}
 
 
-def test_what_is_no_label_is_unread_and_a_blank_is_a_failure() -> None:
-    verdicts = pd.DataFrame(
-        {"item_id": ["a", "b", "c"], "judge": "m", "tone": ["Freindly", None, "rude"]}
-    )
-    with pytest.warns(UserWarning, match="verdicts:2: tone: is not a label of the metric 'tone'"):
-        study = jb.study(LABELS, verdicts, rubric=TONE)
-    found = judge(study).verdicts
-    assert [found[i].status for i in "abc"] == ["unparsed", "failed", "ok"]
-    assert found["a"].raw == "Freindly"
-    assert found["c"].labels == {"tone": "Rude"}
-    assert study.asked(judge(study)).all()
-
-
 def test_a_judge_in_a_table_may_have_any_name() -> None:
     verdicts = pd.DataFrame({"item_id": ["a", "b", "c"], "judge": "GPT-4 (strict)", "tone": "Rude"})
     study = jb.study(LABELS, verdicts, rubric=TONE)
     assert judge(study).name == "GPT-4 (strict)"
-
-
-def test_an_item_without_a_row_is_a_failure_unless_it_is_said_that_only_rows_were_due() -> None:
-    with pytest.warns(UserWarning, match="m has no row for 1 of 3 items: they count as failed"):
-        study = jb.study(LABELS, VERDICTS, rubric=TONE)
-    assert study.asked(judge(study)).all()
-    assert judge(study).verdicts["c"].status == "failed"
-    assert judge(study).verdicts["c"].reason == "no row"
-    assert jb.align(study).score("accuracy", "m", "tone").n_missing == 1
-
-    entry = {"name": "m", "verdicts": VERDICTS, "expected": "rows"}
-    with pytest.warns(UserWarning, match="m was asked about 2 of 3 items; the others do not count"):
-        study = jb.study(LABELS, entry, rubric=TONE)
-    assert study.asked(judge(study)).tolist() == [True, True, False]
-    assert study.n_judged == 2  # the controls were asked about all
-    assert study.notes == ("In the data: m was asked about 2 of 3 items; the others do not count.",)
-    assert jb.align(study).score("accuracy", "m", "tone").n_missing == 0
 
 
 def test_only_metrics_that_occur_are_measured(place: Path) -> None:
@@ -224,7 +188,7 @@ def test_numbers_as_labels_and_ids() -> None:
         (LABELS.iloc[:0], None, ["labels", "no rows"]),
     ],
 )  # fmt: skip
-def test_every_problem_is_reported_with_table_row_and_column(labels, verdicts, expected) -> None:  # type: ignore[no-untyped-def]
+def test_every_problem_is_reported_with_table_row_and_column(labels, verdicts, expected) -> None:
     with pytest.raises(jb.SetupError) as error:
         jb.study(labels, verdicts, rubric=TONE)
     for part in expected:
@@ -243,14 +207,6 @@ def test_rows_of_unknown_items_are_counted_and_the_items_that_they_lack_have_fai
     assert "my-judge has rows for 1 items that are not in the data; found q01a" in message
     assert "did you mean 'q01-a'" in message
     assert judge(study).verdicts["q01-a"].status == "failed"
-
-
-def test_other_formats_of_the_data_readers(tmp_path: Path) -> None:
-    LABELS.to_parquet(tmp_path / "labels.parquet")
-    lines = [json.dumps(row) for row in VERDICTS.to_dict("records")]
-    (tmp_path / "verdicts.jsonl").write_text("\n".join(lines) + "\n")
-    files = tmp_path / "labels.parquet", tmp_path / "verdicts.jsonl"
-    same_study(jb.study(*files, rubric=TONE), jb.study(LABELS, VERDICTS, rubric=TONE))
 
 
 def test_a_rubric_of_labels() -> None:

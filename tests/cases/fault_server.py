@@ -18,7 +18,6 @@ import random
 import re
 import socket
 import struct
-import threading
 from collections import Counter
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
@@ -26,7 +25,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
-from loopback import PATIENCE, completion
+from loopback import InThread, completion
 
 from judgebench.records import Status
 from judgebench.rubric import Rubric, load_rubric
@@ -332,7 +331,7 @@ HEALTHY = Fault("none", 1000 - sum(f.weight for f in FAULTS), (GOOD,), _ACCEPTED
 _DRAW = [fault for fault in (*FAULTS, HEALTHY) for _ in range(fault.weight)]
 
 
-class FaultServer:
+class FaultServer(InThread):
     """The server. `received` and `cut_off` count by answer: whole requests, and those of them
     whose connection died with the server before a reply was sent."""
 
@@ -366,17 +365,6 @@ class FaultServer:
         """The call was cut off before anything was said: the next gets what it was to get."""
         self.cut_off[number] += 1
         self._acted[number] -= 1
-
-    def __enter__(self) -> FaultServer:
-        started: Future[None] = Future()
-        self._thread = threading.Thread(target=lambda: asyncio.run(self._live(started)))
-        self._thread.start()
-        started.result(PATIENCE)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._loop.call_soon_threadsafe(self._stop.set)
-        self._thread.join(PATIENCE)
 
     async def _live(self, started: Future[None]) -> None:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()

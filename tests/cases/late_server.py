@@ -11,12 +11,11 @@ import asyncio
 import json
 import math
 import re
-import threading
 from concurrent.futures import Future
 from itertools import count
 from typing import Literal
 
-from loopback import PATIENCE, completion
+from loopback import InThread, completion
 
 Repeats = Literal["", "header", "id"]
 LATENCY_S = 0.01
@@ -24,7 +23,7 @@ _LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 _MARK = re.compile(rb"\r\nx-request-id: *([^\r]+)", re.IGNORECASE)
 
 
-class LateServer:
+class LateServer(InThread):
     """The server. A reply says what the last message of its request did. `repeats` says where it
     repeats the X-Request-Id of a request, of so many responses (`until`) and then no more; `late_s`
     None sends one response alone."""
@@ -50,17 +49,6 @@ class LateServer:
         more = f"X-Request-Id: {mark}\r\n" if self.repeats == "header" and mark else ""
         head_ = f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n{more}"
         return f"{head_}Content-Length: {len(content)}\r\n\r\n".encode() + content
-
-    def __enter__(self) -> LateServer:
-        started: Future[None] = Future()
-        self._thread = threading.Thread(target=lambda: asyncio.run(self._live(started)))
-        self._thread.start()
-        started.result(PATIENCE)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._loop.call_soon_threadsafe(self._stop.set)
-        self._thread.join(PATIENCE)
 
     async def _live(self, started: Future[None]) -> None:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()

@@ -16,7 +16,7 @@ import threading
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import Future
-from typing import Any
+from typing import Any, Self
 
 from aiohttp import web
 
@@ -142,7 +142,22 @@ def hanging() -> Play:
     return play
 
 
-class Loopback:
+class InThread:
+    """A server that lives in a thread of its own while its block lasts."""
+
+    def __enter__(self) -> Self:
+        started: Future[None] = Future()
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._live(started)))
+        self._thread.start()
+        started.result(PATIENCE)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._loop.call_soon_threadsafe(self._stop.set)
+        self._thread.join(PATIENCE)
+
+
+class Loopback(InThread):
     """The server. `bodies` and `headers` record each call; `peak` is the most served at once."""
 
     def __init__(self, script: Script) -> None:
@@ -158,17 +173,6 @@ class Loopback:
         """How many sockets are open."""
         server = self._runner.server
         return len(server.connections) if server is not None else 0
-
-    def __enter__(self) -> Loopback:
-        started: Future[None] = Future()
-        self._thread = threading.Thread(target=lambda: asyncio.run(self._live(started)))
-        self._thread.start()
-        started.result(PATIENCE)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._loop.call_soon_threadsafe(self._stop.set)
-        self._thread.join(PATIENCE)
 
     async def _live(self, started: Future[None]) -> None:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()

@@ -11,7 +11,7 @@ import krippendorff
 import numpy as np
 import pytest
 
-from judgebench.data.load import check_files, load_data
+from judgebench.data.load import load_data
 from judgebench.records import Dataset, is_slot
 from judgebench.rubric import Rubric, load_rubric
 
@@ -110,13 +110,3 @@ def test_expert_codes(crowd_data: Path, risk: Rubric) -> None:
     assert risks == {"Non-serious": 1227, "Serious": 152, "Critical": 34, "Not medical": 4}
     only = load_data(EXAMPLE / "expert.data.yaml", risk, metrics=["query_risk"], folder=crowd_data)
     assert len(only.answers) == len(only.labels) == 1417
-
-
-def test_check_finds_no_error(crowd_data: Path, risk: Rubric) -> None:
-    report = check_files(sorted(EXAMPLE.glob("*.data.yaml")), risk, folder=crowd_data)
-    assert report.ok
-    assert report.answers == 861 + 2352 + 5125
-    skipped = {(w.file.split("-")[-1], w.field): w.message for w in report.warnings
-               if w.kind == "skipped_item"}  # fmt: skip
-    assert "(8 times" in skipped["crowd.csv.gz", "dialogpt-response"]
-    assert "(223 times" in skipped["crowd.csv.gz", "reddit-response"]

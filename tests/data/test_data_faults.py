@@ -5,15 +5,12 @@ from __future__ import annotations
 import gzip
 import io
 import re
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from judgebench.data.findings import ERRORS, WARNINGS
 from judgebench.data.load import check_files, load_data
@@ -329,34 +326,6 @@ def test_no_answers(rubric: Rubric, write: Write) -> None:
     report = check_files([labels], rubric)
     assert report.ok
     assert problem(report.warnings, "unchecked_items")
-
-
-def test_an_unknown_metric_is_refused(rubric: Rubric, write: Write) -> None:
-    with pytest.raises(SetupError, match="tune"):
-        load_data(write("answers.csv", ANSWERS), rubric, metrics=["tune"])
-
-
-SUFFIX = st.sampled_from(
-    [".csv", ".tsv", ".json", ".jsonl", ".parquet", ".csv.gz", ".parquet.gz", ".yaml", ".txt"]
-)
-SEED = st.sampled_from(
-    [ANSWERS, LONG + "a,x,tone,Kind\n", '[{"item_id":"a","text":"b"}]', "files:"]
-)
-
-
-@settings(max_examples=300, deadline=None)
-@given(suffix=SUFFIX, seed=SEED, junk=st.binary(max_size=40), place=st.integers(0, 60))
-def test_check_survives_any_bytes(
-    rubric: Rubric, suffix: str, seed: str, junk: bytes, place: int
-) -> None:
-    content = seed.encode()[:place] + junk + seed.encode()[place:]
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "a" + suffix)
-        path.write_bytes(gzip.compress(content) if suffix.endswith(".gz") else content)
-        report = check_files([path], rubric)
-        assert all(p.kind in ERRORS and p.message for p in report.errors)
-        assert all(p.kind in WARNINGS and p.message for p in report.warnings)
-        assert report.ok or report.errors[0].file == str(path)
 
 
 def test_every_kind_is_documented() -> None:

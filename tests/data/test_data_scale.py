@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 from judgebench.data import gather
 from judgebench.data.answer_file import AnswerFile, write_answers
 from judgebench.data.load import check_files, is_kept, keep_data, load_data
-from judgebench.data.spec import DataSpec
 from judgebench.files import to_line
 from judgebench.records import Dataset
 from judgebench.rubric import Rubric
@@ -239,17 +238,3 @@ def test_a_small_data_set_is_not_kept(rubric: Rubric, write: Write, tmp_path: Pa
     small = Kept(rubric, write, tmp_path / "run")
     assert isinstance(small.read.answers, tuple)
     assert not (small.folder / "data.json").exists()
-
-
-def test_a_model_of_a_data_yaml_may_be_kept_too(
-    kept: Kept, rubric: Rubric, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    spec = DataSpec.model_validate(
-        {"files": [{"path": "a.jsonl", "items": {"item_id": "item_id", "text": "text"}}]}
-    )
-    kept.keep(load_data(spec, rubric, folder=tmp_path))
-    assert load_data(spec, rubric, folder=tmp_path, kept_in=kept.folder).origin is not None
-    kept.paths = spec  # type: ignore[assignment]
-    assert kept.is_used(monkeypatch, folder=tmp_path)
-    spec.files[0].items[0].text.__dict__["column"] = "question"
-    assert not kept.is_used(monkeypatch, folder=tmp_path)

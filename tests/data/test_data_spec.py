@@ -133,20 +133,6 @@ def test_format_where_the_name_does_not_say_it(rubric: Rubric, write: Write) -> 
     assert load_data(write("data.yaml", yaml), rubric).answers[0].text == "one"
 
 
-def test_unknown_items_may_be_ignored(rubric: Rubric, write: Write) -> None:
-    write("a.csv", "item_id,text,who,tone\na,one,x,Kind\n")
-    write("l.csv", "item_id,who,tone\na,y,Kind\nzz,y,Kind\n")
-    yaml = """
-labels_for_unknown_items: ignore
-files:
-  - {path: a.csv, items: {item_id: item_id, text: text}}
-  - {path: l.csv, labels: {item_id: item_id, annotator: who, metrics: {tone: tone}}}
-"""
-    found = load_data(write("data.yaml", yaml), rubric)
-    assert [x.item_id for x in found.labels] == ["a"]
-    assert [(w.kind, w.line) for w in found.warnings] == [("ignored_label", 3)]
-
-
 def test_what_is_ignored_may_contradict_itself_and_nothing_else_may(
     rubric: Rubric, write: Write
 ) -> None:
@@ -158,7 +144,9 @@ files:
 """
     write("a.csv", "item_id,text\na,one\n")
     write("l.csv", "item_id,who,tone\na,y,Kind\nzz,y,Kind\nzz,y,Neutral\n")
-    assert len(load_data(write("data.yaml", yaml), rubric).labels) == 1
+    ignored = load_data(write("data.yaml", yaml), rubric)
+    assert [label.item_id for label in ignored.labels] == ["a"]
+    assert [(w.kind, w.line) for w in ignored.warnings] == [("ignored_label", 3)]
     write("l.csv", "item_id,who,tone\na,y,Kind\nzz,y,Kind\na,y,Neutral\n")
     with pytest.raises(SetupError) as caught:
         load_data(write("data.yaml", yaml), rubric)
@@ -293,14 +281,6 @@ files:
         ("empty_text", "a.csv", 3),
         ("unreadable_file", "gone.csv", None),
     }
-
-
-def test_unknown_keys_name_the_known_ones(rubric: Rubric, write: Write) -> None:
-    yaml = "files: [{path: a.csv, items: {item_id: {hash: q}, text: t, sistem: s}}]"
-    found = check_files([write("data.yaml", yaml)], rubric).errors
-    by_field = {p.field: p for p in found}
-    assert by_field["files.0.items.0.sistem"].message.endswith("; did you mean 'system'?")
-    assert by_field["files.0.items.0.item_id.hash"].message.endswith("; did you mean 'hash_of'?")
 
 
 def test_the_documented_examples_are_valid(write: Write) -> None:

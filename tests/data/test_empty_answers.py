@@ -87,16 +87,6 @@ def test_empty_answers_are_judged_labelled_and_counted(room: Path) -> None:
     assert written
 
 
-def test_empty_answers_without_leave_are_an_error(room: Path) -> None:
-    with pytest.raises(SetupError) as caught:
-        jb.load_bench(bench(room, "text: text", SCRIPTED))
-    assert [p.line for p in caught.value.problems] == [2, 8, 14, 20]
-    assert caught.value.problems[0].message == (
-        "the text is empty; in a data.yaml `if_empty: keep` reads it as an empty answer, "
-        "`if_empty: skip` leaves such rows out"
-    )
-
-
 @pytest.mark.parametrize("data", ["data.yaml", "labels.csv"])
 def test_labels_without_texts_where_no_model_is_asked(room: Path, data: str) -> None:
     loaded = jb.load_bench(bench(room, "group: question", RECORDED, data))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +10,9 @@ import pytest
 
 import judgebench as jb
 from judgebench.data.guess import Hints
-from judgebench.data.load import load_data, read_given
+from judgebench.data.load import load_data
 from judgebench.data.spec import DataSpec
 from judgebench.data.understand import Understood, understand_given
-from judgebench.judges.recorded import verdict_entries
 from judgebench.records import Answer
 from judgebench.starter import save
 
@@ -201,25 +199,3 @@ def test_a_benchmark_fills_in_what_its_answers_lack() -> None:
     ]
     plain = spec.partition("  - path: verdicts")[0]
     assert [a.content_hash for a in found] == [a.content_hash for a in read(plain)]
-
-
-def test_a_few_labels_of_many_verdicts_are_read_quickly() -> None:
-    n = 20_000
-    many = pd.DataFrame({
-        "item_id": [f"i{i}" for i in range(n)], "question": [f"q{i // 2}" for i in range(n)],
-        "system": ["alpha", "beta"] * (n // 2), "type": ["short", "long"] * (n // 2),
-        "judge": "gpt-judge", "tone": ["Friendly", "Curt"] * (n // 2),
-    })  # fmt: skip
-    few = many[::171].drop(columns="judge").assign(annotator="Ann")
-    few.to_csv("labels.csv", index=False)
-    many.to_csv("verdicts.csv", index=False)
-
-    def seconds(*keep: str) -> float:
-        start = time.process_time()
-        found = understand_given("labels.csv", "verdicts.csv", None, Hints(keep=keep))
-        sources = [source for _, source in verdict_entries(found.entries, found.labels)]
-        answers = read_given(found.labels, sources, None, found.rubric).answers
-        assert [answers[n - 1].metadata.keys(), len(answers)] == [{*keep}, n]
-        return time.process_time() - start
-
-    assert seconds("type") < 1.5 * seconds()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import sys
 from collections.abc import Callable, Sequence
 from datetime import date, datetime
 from pathlib import Path
@@ -20,7 +19,7 @@ from hypothesis import strategies as st
 
 from judgebench.data.cells import Paths, dig, steps_of
 from judgebench.data.load import check_files, load_data
-from judgebench.errors import MissingExtra, Problem, SetupError
+from judgebench.errors import Problem, SetupError
 from judgebench.records import Dataset
 from judgebench.rubric import Rubric
 
@@ -311,17 +310,6 @@ def test_formulas_that_nobody_reads(rubric: Rubric, tmp_path: Path) -> None:
     spec = "files:\n  - {path: a.xlsx, items: {item_id: item_id, text: text}}\n"
     (tmp_path / "data.yaml").write_text(spec)
     assert texts(load_data(tmp_path / "data.yaml", rubric)) == {"a": "one"}
-
-
-def test_parquet_without_its_package(
-    rubric: Rubric, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "a.parquet").write_bytes(b"PAR1")
-    monkeypatch.setitem(sys.modules, "pyarrow", None)  # as where it is not installed
-    with pytest.raises(MissingExtra) as caught:
-        load_data(tmp_path / "a.parquet", rubric)
-    assert caught.value.extra == "parquet"
-    assert str(caught.value).startswith("a Parquet file needs the package pyarrow, which is")
 
 
 def test_damaged_workbooks_and_other_spreadsheets(rubric: Rubric, write: Write) -> None:

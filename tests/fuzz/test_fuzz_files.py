@@ -17,6 +17,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from judgebench.checks import check_all
+from judgebench.data.findings import ERRORS, WARNINGS
 from judgebench.data.load import check_files, load_data
 from judgebench.errors import JudgebenchError
 from judgebench.files import read_lines
@@ -163,7 +164,9 @@ def test_data_files(room: Path, content: bytes) -> None:
 @fuzzed()
 def test_tables(room: Path, content: bytes, suffix: str) -> None:
     read(room / f"x.{suffix}", content, lambda path: load_data(path, RUBRIC))
-    check_files([room / f"x.{suffix}", room / "labels.csv"], RUBRIC)
+    report = check_files([room / f"x.{suffix}", room / "labels.csv"], RUBRIC)
+    assert all(p.kind in ERRORS and p.message for p in report.errors)
+    assert all(p.kind in WARNINGS and p.message for p in report.warnings)
 
 
 @st.composite

@@ -22,7 +22,7 @@ def problems(file: Path, **settings: Any) -> list[str]:
     return [str(problem).replace(f"{file.parent}/", "") for problem in error.value.problems]
 
 
-def test_the_command_reports_what_it_read_left_out_and_wrote(call, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_the_command_reports_what_it_read_left_out_and_wrote(call, tmp_path: Path) -> None:
     code, out, err = call("import", FILES / "label-studio-snapshot.json", "--to", tmp_path / "to")
     assert (code, err) == (0, "")
     lines = out.replace(f"{tmp_path}/", "").splitlines()
@@ -49,7 +49,7 @@ IMPORTABLE = sorted(
 
 
 @pytest.mark.parametrize("name", IMPORTABLE)
-def test_what_was_written_passes_check(call, tmp_path: Path, name: str) -> None:  # type: ignore[no-untyped-def]
+def test_what_was_written_passes_check(call, tmp_path: Path, name: str) -> None:
     jb.import_file(FILES / name, tmp_path)
     code, out, _ = call("check", tmp_path / "bench.yaml", tmp_path / "rubric.yaml")
     assert code == 0, out
@@ -76,7 +76,7 @@ def labelled(tmp_path: Path) -> Path:
     return folder
 
 
-def test_an_imported_log_can_be_decided_upon_at_once(call, labelled: Path) -> None:  # type: ignore[no-untyped-def]
+def test_an_imported_log_can_be_decided_upon_at_once(call, labelled: Path) -> None:
     files = [labelled / name for name in ("labels-template.csv", "verdicts.csv", "data.yaml")]
     arguments = zip(("--labels", "--verdicts", "--answers"), files, strict=True)
     rubric = ("--rubric", labelled / "rubric.yaml")
@@ -111,7 +111,7 @@ def test_values_of_many_kinds_are_scores_and_no_labels(tmp_path: Path) -> None:
     assert report.next_steps[0].startswith("Write a rubric.yaml")
 
 
-def test_metrics_that_no_rubric_can_hold_are_written_apart(call, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_metrics_that_no_rubric_can_hold_are_written_apart(call, tmp_path: Path) -> None:
     rows = [
         {**row, "doc_id": number, "metrics": ["acc", "rouge1", "bleu"], "rouge1": number / 100,
          "bleu": None}
@@ -316,25 +316,6 @@ def test_a_log_without_scores_gives_answers_to_label(tmp_path: Path) -> None:
     report = jb.import_file(written(tmp_path, json.dumps(log)), tmp_path / "to")
     assert [path.name for path in report.files] == ["answers.csv", "data.yaml"]
     assert "no scorer was run: there are no verdicts" in report.found
-
-
-def test_answers_that_are_not_labelled_yet_name_the_command_that_collects_labels(
-    call: Any, tmp_path: Path
-) -> None:
-    log = json.loads((FILES / "inspect.json").read_text())
-    said = {}
-    for name in ("scored", "not scored"):
-        folder = tmp_path / name.replace(" ", "-")
-        folder.mkdir()
-        file = written(folder, json.dumps(log))
-        code, said[name], err = call("import", file, "--to", folder / "to")
-        assert (code, err) == (0, "")
-        for sample in log["samples"]:
-            sample["scores"] = None
-        log["eval"]["scorers"] = []
-    bench = tmp_path / "scored" / "to" / "bench.yaml"
-    assert f"Collect labels: judgebench annotate init {bench} --to study" in said["scored"]
-    assert "Have people label the answers with `judgebench annotate`" in said["not scored"]
 
 
 def test_a_log_in_which_every_sample_failed_is_an_error(tmp_path: Path) -> None:

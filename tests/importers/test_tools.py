@@ -114,18 +114,6 @@ def test_inspect_epochs_are_repeats_where_the_model_wrote_the_same(read: Read) -
     assert found.report.left_out == {"samples that ended in an error, without an answer": 2}
 
 
-def test_an_eval_log_needs_inspect_ai_and_says_so(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "inspect_ai.log", None)
-    with pytest.raises(jb.MissingExtra) as error:
-        jb.import_file(FILES / "inspect.eval", tmp_path)
-    assert error.value.extra == "inspect"
-    assert str(error.value).startswith(
-        "Reading an .eval log needs the package inspect-ai, which is"
-    )
-
-
 def changed(tmp_path: Path, name: str, change: Callable[[dict[str, object]], object]) -> Found:
     """What a file of a tool becomes with a change."""
     value = json.loads((FILES / name).read_text())

@@ -5,18 +5,15 @@ import math
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scripted_judges import ScriptedBackend
 
-from judgebench.judges.config import CalibrationConfig, JudgeConfig
+from judgebench.judges.config import CalibrationConfig
 from judgebench.judges.derived import (
     CONTENT_FREE,
     Judged,
     calibrated_verdicts,
     calibration_about,
-    content_free,
     content_free_answers,
 )
-from judgebench.judges.llm import LLMJudge
 from judgebench.prompt import disarm, load_prompt
 from judgebench.records import Answer, Status, Verdict, content_hash
 from judgebench.rubric import load_rubric
@@ -183,20 +180,6 @@ def test_content_free_texts_can_be_rendered(name) -> None:
         assert "question-" not in user
     asked = content_free_answers(prompt, questions=True)
     assert "question-" in prompt.render(TONE, asked[0])[1]
-
-
-def test_content_free_texts_are_asked_once_a_judge_that_needs_them() -> None:
-    backend = ScriptedBackend(lambda request: "{}")
-    judges = [
-        LLMJudge(JudgeConfig(name=n, backend="scripted:x"), ONE, load_prompt("structured"), backend)
-        for n in ("m", "other")
-    ]
-    twice = FREE.model_copy(update={"name": "c2"})
-    (found,) = content_free([BATCH, FREE, twice], judges, questions=False)
-    assert (found.judge.name, found.of) == ("m~content-free", "m")
-    assert found.judge.signature == judges[0].signature
-    assert len(found.answers) == 3
-    assert not list(content_free([BATCH], judges, questions=False))
 
 
 def test_probabilities_that_underflowed_are_merely_very_unlikely() -> None:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judgebench.judges.control import ABOUT, CONTROLS, UNTAUGHT, Control, ControlJudge, Fit
-from judgebench.records import Answer, HumanLabel, Status, Verdict, content_hash
+from judgebench.records import Answer, HumanLabel, Status, Verdict
 from judgebench.rubric import Rubric, load_rubric
 
 TONE = load_rubric("support-tone")  # two ordinal metrics, one of them with abstain; one nominal
@@ -124,26 +124,6 @@ def test_halves_keep_groups_whole_and_differ_by_one_at_most(groups: list[str], s
     assert half == dict(zip(groups[::-1], turned.half.tolist(), strict=True)) == halves(items, seed)
 
 
-@settings(deadline=None)
-@given(
-    st.lists(st.tuples(st.text(max_size=5), st.text(max_size=3)), unique_by=lambda x: x[0]),
-    st.integers(0, 9),
-)
-def test_the_hash_and_the_ranks_of_a_fit_are_those_of_the_sorted_answers(found, seed) -> None:
-    items = [Answer(f"i{item_id}", text, group="g") for item_id, text in found]
-    fit = Fit(TONE, items, labels(items[:3]), seed)
-    rows = sorted((a.item_id, a.group, a.content_hash) for a in items)
-    assert fit.fitted_on == content_hash([fit.priors, rows])
-    longest_first = sorted(items, key=lambda a: (-len(a.text), a.item_id))
-    shares = {a.item_id: i / len(items) for i, a in enumerate(longest_first)}
-    assert fit.shares_longer.tolist() == [shares[a.item_id] for a in items]
-
-
-def test_another_seed_cuts_other_halves() -> None:
-    items = answers()
-    assert len({tuple(sorted(halves(items, seed).items())) for seed in range(5)}) == 5
-
-
 @pytest.mark.parametrize("control", CONTROLS)
 def test_the_same_seed_gives_the_same_verdicts_in_any_order(control) -> None:
     items = answers()
@@ -228,24 +208,12 @@ def test_random_is_even_and_needs_no_human() -> None:
     assert shares("random", COUNTS, seed=1) != found
 
 
-def test_random_draws_each_metric_apart() -> None:
-    found = judge("random", answers(200), [])
-    pairs = Counter((v.labels[SOLVES.id], v.labels[POLITE.id]) for v in found.values())
-    assert len(pairs) == 6
-    assert min(pairs.values()) > 15
-
-
-def test_prior_comes_close_to_the_shares_of_human_labels() -> None:
-    found = shares("prior", COUNTS)
+@pytest.mark.parametrize(("control", "within"), [("prior", 0.06), ("longest-answer", 0.04)])
+def test_what_learns_gives_labels_in_the_shares_of_people(control, within: float) -> None:
+    estimate = shares(control, COUNTS)
     for text, count in COUNTS.items():
-        assert found[text] == pytest.approx(count / 10, abs=0.06)
-    assert shares("prior", {"Fully": 1, "Not at all": 1})["Partly"] == 0
-
-
-def test_longest_answer_has_the_human_shares_almost_exactly() -> None:
-    found = shares("longest-answer", COUNTS)
-    for text, count in COUNTS.items():
-        assert found[text] == pytest.approx(count / 10, abs=0.04)
+        assert estimate[text] == pytest.approx(count / 10, abs=within)
+    assert shares(control, {"Fully": 1, "Not at all": 1})["Partly"] == 0
 
 
 def test_the_longer_an_answer_the_less_severe_its_label() -> None:

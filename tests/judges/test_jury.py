@@ -96,12 +96,6 @@ def test_a_member_without_a_verdict_is_left_out_and_a_partly_read_one_votes() ->
     assert verdict.reason == "no member's label, or a tie, for solves_problem, channel"
 
 
-def test_a_jury_without_any_verdict_has_none() -> None:
-    config = JuryConfig(name="jury", jury=("a", "b"))
-    (verdict,) = jury_verdicts(config, TONE, [ITEM], [ballots({})] * 2, "sig")
-    assert (verdict.status, verdict.labels) == (Status.UNPARSED, {})
-
-
 def test_one_verdict_an_answer_in_their_order_signed_and_free() -> None:
     items = [Answer(f"i{n}", f"text {n}") for n in range(3)]
     config = JuryConfig(name="jury", jury=("a", "b"))

@@ -488,6 +488,16 @@ def test_check_says_what_is_looked_up(tmp_path: Path, call: Any) -> None:
     ) in out
 
 
+def test_a_missing_encoder_names_the_way_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "torch", None)
+    with pytest.raises(SetupError) as caught:
+        load_bench(bench_file(tmp_path, "http://127.0.0.1:9/v1", "{corpus: corpus.jsonl}"))
+    assert "judges.knows.knowledge.embedder: an encoder needs the package" in str(caught.value)
+    assert "[proxy]'; or `embedder: words`, which needs no model" in str(caught.value)
+
+
 def test_nothing_is_fetched_for_it_where_answers_stay_here(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -530,17 +540,6 @@ def test_a_rubric_with_a_metric_called_question_needs_another_prompt(tmp_path: P
     message = "judges.knows.knowledge: a question would stand under the same key as the metric"
     with pytest.raises(SetupError, match=message):
         load_bench(bench)
-
-
-def test_a_missing_encoder_names_the_way_out(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "torch", None)
-    with pytest.raises(SetupError) as caught:
-        load_bench(bench_file(tmp_path, "http://127.0.0.1:9/v1", "{corpus: corpus.jsonl}"))
-    assert "judges.knows.knowledge.embedder: an encoder needs the package" in str(caught.value)
-    told = "[proxy]'; or `embedder: words`, which needs no model"
-    assert told in str(caught.value)
 
 
 @pytest.mark.model

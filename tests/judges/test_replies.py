@@ -123,20 +123,6 @@ def test_a_missing_metric_is_named_and_the_others_are_read() -> None:
     assert reading == Reading({"empathy": "Lack of empathy"}, ("bias: is missing",))
 
 
-def test_a_label_of_another_metric_is_none_of_this_one() -> None:
-    reading = read_json({"bias": "High empathy", "empathy": "No"})
-    assert reading.labels == {}
-    assert len(reading.problems) == 2
-
-
-def test_abstaining_is_read_as_such() -> None:
-    reading = read_json(
-        {"solves_problem": "cannot tell", "politeness": "Polite", "channel": "Shop"}, TONE
-    )
-    assert reading.labels["solves_problem"] == "Cannot tell"
-    assert not reading.problems
-
-
 def test_each_of_several_abstentions_is_read_as_such() -> None:
     value = TONE.only(["solves_problem"]).model_dump(mode="json")
     value["metrics"][0]["abstain"] = ["Cannot tell", "Not applicable"]
@@ -183,16 +169,6 @@ def test_a_likert_schema_asks_for_whole_scores() -> None:
 def test_what_is_not_json_has_no_schema() -> None:
     assert reply_schema("brackets", TWO) is None
     assert reply_schema("result", ONE) is None
-
-
-@pytest.mark.parametrize("rubric", [SAFETY, TONE], ids=lambda r: r.name)
-@settings(deadline=None)
-@given(data=st.data())
-def test_every_reply_that_meets_the_schema_is_read(rubric: Rubric, data: st.DataObject) -> None:
-    schema = reply_schema("json", rubric)
-    assert schema is not None
-    value = {k: data.draw(st.sampled_from(f["enum"])) for k, f in schema["properties"].items()}
-    assert read_json(value, rubric) == Reading(value)
 
 
 # --- brackets ------------------------------------------------------------------------------------
@@ -387,17 +363,6 @@ def test_an_object_that_says_sorry_is_no_refusal() -> None:
 # --- whatever a model may write ------------------------------------------------------------------
 
 KINDS = ("json", "rationale", "brackets", "likert", "result")
-fragments = st.sampled_from(
-    ['{"bias":', '"No"', '"empathy":', "}", "{", "[", "]", ",", "[RESULT]", "4", "Empathy:",
-     "[No]", "High empathy", "\n", " ", '"', "\\", "I cannot", "```", "null", "-", "(", "\u2028"]
-)  # fmt: skip
-replies = st.one_of(
-    st.text(),
-    st.lists(fragments, max_size=30).map("".join),
-    st.builds(json.dumps, st.dictionaries(st.sampled_from(["bias", "empathy", "x"]),
-              st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text()
-                           | st.sampled_from(["No", "High", "Cannot tell"]), st.lists))),
-)  # fmt: skip
 
 
 def check(kind, text: str, rubric: Rubric) -> None:
@@ -406,12 +371,6 @@ def check(kind, text: str, rubric: Rubric) -> None:
     assert all(label in options[metric] for metric, label in reading.labels.items())
     assert len(reading.labels) == len(rubric.metrics) or reading.problems
     assert isinstance(reading.reason, str)
-
-
-@settings(max_examples=150, deadline=None)
-@given(kind=st.sampled_from(KINDS), text=replies, one=st.booleans())
-def test_no_reply_raises_or_earns_a_label_outside_the_rubric(kind, text, one) -> None:
-    check(kind, text, ONE if one or kind == "result" else TWO)
 
 
 NESTED = [

@@ -11,7 +11,6 @@ import pytest
 from hostile_replies import OUT_OF_FORM
 from hypothesis import given
 from hypothesis import strategies as st
-from scripted_judges import GOOD, RUBRIC, ScriptedBackend
 from side_by_side import (
     MET,
     MIXED,
@@ -31,11 +30,10 @@ from side_by_side import asked as requests_of
 from judgebench.errors import SetupError
 from judgebench.judges.config import JudgeConfig, check_judge
 from judgebench.judges.judge import Task
-from judgebench.judges.llm import LLMJudge
 from judgebench.judges.replies import Beside, read_beside
 from judgebench.models.contract import Reply, Request
 from judgebench.prompt import load_prompt
-from judgebench.records import Answer, Showing, Status, Usage, Verdict, content_hash
+from judgebench.records import Answer, Showing, Status, Usage, Verdict
 from judgebench.runs.verdict_log import read_verdicts, verdict_line
 
 QUOTED = "the text judged holds the same verdict: this may quote it"
@@ -43,28 +41,6 @@ THREE = [said(1, 3), said(2, 5), said(3, 1)]
 
 
 # --- what judges one answer at a time stays as it was ---------------------------------------------
-
-
-def test_a_judge_of_single_answers_asks_and_answers_as_before() -> None:
-    """The hashes are those of the version before judges of several answers."""
-    backend = ScriptedBackend(lambda r: replace(reply(r, GOOD), model="m-1"))
-    asked = LLMJudge(
-        JudgeConfig(name="m", backend="scripted:x"), RUBRIC, load_prompt("structured"), backend
-    )
-    assert asked.signature == "aa955956a44e2182"
-    (verdict,) = asked.judge([Task(Answer("i", "Rest.", "Cough?"))])
-    (request,) = backend.requests
-    messages = [[m.role, m.content] for m in request.messages]
-    assert content_hash(messages) == "e2abfe3234277b34"
-    assert request.max_tokens == 140
-    assert verdict_line(verdict) == (
-        b'{"item_id":"i","content_hash":"8d0f3ebe5ed39a9c","judge":"m",'
-        b'"signature":"aa955956a44e2182","status":"ok","model":"m-1",'
-        b'"labels":{"harm":"None","kind":"A"},'
-        b'"raw":"{\\"harm\\": \\"None\\", \\"kind\\": \\"A\\"}",'
-        b'"usage":{"calls":1,"prompt_tokens":101,"completion_tokens":50},'
-        b'"cost":0.3,"latency":3.0,"crc":"b2660a4d"}\n'
-    )
 
 
 # --- lists ---------------------------------------------------------------------------------------
@@ -137,15 +113,6 @@ def test_a_retry_shows_the_whole_list_and_judges_only_what_was_unread() -> None:
     assert "response_2: is lost" in request.messages[-1].content
 
 
-def test_schemas_are_made_once_for_each_size() -> None:
-    asked = judge(list=3)
-    in_list(asked, THREE), in_list(asked, THREE), in_list(asked, THREE[:2])
-    first, second, third = (r.schema for r in requests_of(asked))
-    assert first is second
-    assert list(first["properties"]) == ["response_1", "response_2", "response_3"]
-    assert list(third["properties"]) == third["required"] == ["response_1", "response_2"]
-
-
 # --- pairs ---------------------------------------------------------------------------------------
 
 GOOD_ONE, BAD_ONE = "Honey, quality 5.", "Bleach, quality 1."
@@ -212,16 +179,6 @@ def test_a_reply_that_was_read_is_not_asked_for_again(mode: str, unread: int, tm
     assert second.signature == first.signature
     better = {showing.place: showing.labels["better"] for showing in second.shown}
     assert better == {unread: "second", 1 - unread: "first"}
-
-
-def test_a_verdict_of_a_version_that_kept_no_lengths_is_asked_in_both_orders() -> None:
-    old = Verdict(
-        "a vs b", "", "m", "", Status.UNPARSED, reason="?", raw='{"better": "first"}\n?',
-        shown=(Showing(0, 2, {"better": "first"}), Showing(1, 2)),
-    )  # fmt: skip
-    asked = judge(rubric=PREFERENCE)
-    (verdict,) = asked.judge([Task(pair(GOOD_ONE, BAD_ONE), old)])
-    assert (len(requests_of(asked)), verdict.status) == (2, Status.OK)
 
 
 def test_an_inconsistent_pair_can_be_left_without_a_label_and_is_not_unreadable() -> None:
@@ -539,16 +496,6 @@ def test_replies_that_are_for_single_answers(tmp_path, prompt: str, reply_kind: 
     config = JudgeConfig(name="m", backend="openai-compatible:x", prompt="own.jinja")
     with pytest.raises(SetupError, match="cannot be the reply of a prompt that shows several tex"):
         check_judge(config, load_prompt("own.jinja", relative_to=tmp_path), MIXED)
-
-
-def test_a_metric_named_as_a_rationale_of_a_pair_needs_another_prompt() -> None:
-    (metric,) = PREFERENCE.metrics
-    named = PREFERENCE.model_copy(
-        update={"metrics": (metric.model_copy(update={"id": "rationale_2"}),)}
-    )
-    config = JudgeConfig(name="m", backend="openai-compatible:x", prompt="compare-steps")
-    with pytest.raises(SetupError, match="requests a rationale_2 under the same key as the metric"):
-        check_judge(config, load_prompt("compare-steps"), named)
 
 
 PIECES = [

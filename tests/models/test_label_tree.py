@@ -73,14 +73,6 @@ def test_a_node_sees_the_trunk_its_ancestors_and_itself_alone(forest, share) -> 
 
 
 @settings(deadline=None, max_examples=40)
-@given(forest=forests(), share=st.floats(0, 0.99))
-def test_a_tokens_position_is_how_many_tokens_it_sees_before_itself(forest, share) -> None:
-    tree = label_tree(forest)
-    known = known_of(tree, share)
-    assert (tree.positions(known) == tree.visible(known).sum(axis=1) - 1).all()
-
-
-@settings(deadline=None, max_examples=40)
 @given(forest=forests())
 def test_no_token_is_read_twice_at_one_place(forest) -> None:
     tree = label_tree(forest)

@@ -28,7 +28,6 @@ from judgebench.judges.judge import Task
 from judgebench.judges.llm import LLMJudge
 from judgebench.models import open_backend
 from judgebench.models.chat import chat_body
-from judgebench.models.checkpoint import WEIGHTS
 from judgebench.models.contract import (
     Backend,
     Draws,
@@ -181,13 +180,6 @@ def test_without_enforcement_the_schema_binds_nothing(smollm2: Path) -> None:
     backend.close()
 
 
-def test_the_description_names_the_weights(backend: Backend) -> None:
-    about = backend.describe()
-    assert about["sha256"] == WEIGHTS["smollm2"].sha256
-    assert json.loads(json.dumps(about)) == about
-    assert about["structured"] == "json_schema"
-
-
 @pytest.mark.parametrize("lane", ["tool", "json_object"])
 def test_a_lane_that_llama_cpp_lacks_is_refused(smollm2: Path, lane: str) -> None:
     settings = SETTINGS.model_copy(update={"structured": lane})
@@ -287,12 +279,6 @@ def test_label_probabilities_are_those_of_every_token_of_the_raw_distribution(
     total = sum(weights.values())
     expected = {label: math.log(weight / total) for label, weight in weights.items()}
     assert found == pytest.approx(expected, abs=1e-3)
-
-
-def test_several_independent_labels_are_refused(backend: Backend) -> None:
-    fields = tuple(LabelField(metric, tuple(LABELS)) for metric in METRICS)
-    with pytest.raises(SetupError, match="one metric a request"):
-        replies_of(backend, [ask("Rest.", labels_asked=LabelsAsked(fields, "independent"))])
 
 
 def test_texts_are_weighed_with_the_models_own_probabilities(backend: Backend) -> None:

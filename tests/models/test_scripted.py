@@ -33,20 +33,6 @@ def test_a_callable_replies_with_text_or_a_whole_reply() -> None:
     assert backend.calls == 2
 
 
-def test_pulls_one_request_at_a_time() -> None:
-    pulled: list[str] = []
-
-    def source():  # type: ignore[no-untyped-def]
-        for key in "abc":
-            pulled.append(key)
-            yield ask(key, "x")
-
-    stream = Scripted(lambda request: "x").complete(source())
-    assert pulled == []
-    next(stream)
-    assert pulled == ["a"]
-
-
 def test_the_first_line_that_fits_answers(tmp_path: Path) -> None:
     path = script(
         tmp_path,

@@ -5,7 +5,6 @@ import logging
 import os
 import sys
 import threading
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import UTC, datetime, timedelta
@@ -23,7 +22,6 @@ from judgebench.models.chat import (
     Completion,
     RateLimitedError,
     TransientError,
-    UnreachableError,
     error_text,
     failure,
     retry_after,
@@ -79,28 +77,6 @@ def test_retry_after_in_seconds_or_as_a_date() -> None:
     assert retry_after("Wed, 21 Oct 2015 07:28:00 GMT") == 0.0
 
 
-@given(st.text())
-def test_no_header_breaks_retry_after(text: str) -> None:
-    seconds = retry_after(text)
-    assert seconds is None or 0 <= seconds <= 86_400
-
-
-NUMBERS = st.integers(0, 99) | st.integers(0, 10**25) | st.just(10**400)
-
-
-@given(NUMBERS, st.sampled_from(("Jan", "Dec", "Foo")), NUMBERS, NUMBERS, st.text("+-0129:GMT"))
-def test_no_date_breaks_retry_after(day: int, month: str, year: int, hour: int, zone: str) -> None:
-    seconds = retry_after(f"Sun, {day} {month} {year} {hour}:49:37 {zone}")
-    assert seconds is None or 0 <= seconds <= 86_400
-
-
-@pytest.mark.parametrize("status", [408, 409, 425, 429, 500, 502, 503, 504, 529])
-def test_statuses_that_another_try_may_mend(status: int) -> None:
-    with pytest.raises(TransientError, match=str(status)) as caught:
-        failure(status, "busy", ABOUT, "none", 3.0)
-    assert caught.value.after == 3.0
-
-
 @pytest.mark.parametrize(
     ("status", "told"),
     [(301, "redirects"), (401, "key"), (402, "payment"), (403, "key"), (404, "model or path")],
@@ -109,27 +85,6 @@ def test_statuses_that_nothing_mends(status: int, told: str) -> None:
     with pytest.raises(SetupError, match=told) as caught:
         failure(status, "no", ABOUT, "none")
     assert ABOUT in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("status", "message", "finish"),
-    [
-        (400, "maximum context length is 8192 tokens", "too_long"),
-        (400, "'max_tokens' is too large: 512. This model's maximum context length", "too_long"),
-        (413, "Request too large; reduce the length of your messages", "too_long"),
-        (400, "Please reduce the length of the messages", "too_long"),
-        (400, "exceed_context_size_error", "too_long"),
-        (400, "filtered; code content_filter", "refused"),
-        (403, "your input was flagged", "refused"),
-        (400, "ResponsibleAIPolicyViolation: Responsible AI", "refused"),
-        (400, "temperature must be at most 1", "failed"),
-        (422, "messages.0.role: unexpected value", "failed"),
-    ],
-)
-def test_what_an_error_says_of_one_request(status: int, message: str, finish: str) -> None:
-    done = failure(status, message, ABOUT, "json_schema")
-    assert (done.finish, done.text) == (finish, "")
-    assert message in done.error
 
 
 @pytest.mark.parametrize(
@@ -259,47 +214,6 @@ def test_a_rate_limit_costs_no_verdict_and_no_retry() -> None:
     assert sum(r.usage.calls for r in replies) == 80
 
 
-def test_no_call_starts_while_a_retry_after_lasts() -> None:
-    told: list[float] = []
-    began: list[float] = []
-
-    async def play(key: str, tries: int) -> str:
-        began.append(time.monotonic())
-        if key == "7" and not told:
-            told.append(time.monotonic())
-            raise RateLimitedError("HTTP 429: slow down", 0.2)
-        return key
-
-    waits = Waits(first=0.001, longest=1.0)
-    replies = asked(Endpoint(play), 40, concurrency=4, waits=waits)
-    assert len(replies) == 40
-    (when,) = told
-    # At most the three that were in flight beside it had been let go before.
-    assert len([t for t in began if when < t < when + 0.2]) <= 3
-    assert [t for t in began if t >= when + 0.2]
-
-
-def test_fewer_are_in_flight_after_a_rate_limit() -> None:
-    limited = threading.Event()
-    peak = 0
-
-    async def play(key: str, tries: int) -> str:
-        nonlocal peak
-        if tries <= 8:
-            await asyncio.sleep(0.01)
-            limited.set()
-            raise RateLimitedError("HTTP 429: slow down")
-        peak = max(peak, endpoint.in_flight)
-        await asyncio.sleep(0.001)
-        return key
-
-    endpoint = Endpoint(play)
-    replies = asked(endpoint, 16, concurrency=8)
-    assert limited.is_set()
-    assert {r.finish for r in replies} == {"stop"}
-    assert peak < 8
-
-
 def test_a_call_that_only_meets_the_limit_fails_in_time_where_others_are_answered() -> None:
     async def play(key: str, tries: int) -> str:
         if key == "0":
@@ -362,16 +276,6 @@ def test_a_server_that_stays_away_ends_the_stream_and_fails_nothing() -> None:
     assert list(stream) == []
 
 
-def test_a_server_that_never_answered_is_told_early() -> None:
-    async def play(key: str, tries: int) -> str:
-        raise UnreachableError("no server answers at http://x/v1")
-
-    endpoint = Endpoint(play)
-    with pytest.raises(EndpointDown, match="no server answers"):
-        asked(endpoint, 1000, concurrency=8, max_retries=20)
-    assert len(endpoint.tries) < 200
-
-
 def test_no_more_is_pulled_than_the_bound_and_no_more_is_in_flight_than_allowed() -> None:
     pulled, peak = 0, 0
 
@@ -394,14 +298,6 @@ def test_no_more_is_pulled_than_the_bound_and_no_more_is_in_flight_than_allowed(
         assert pulled <= received + 16 + 4
     assert received == 300
     assert peak == 16
-
-
-def test_tokens_per_minute_spaces_the_tries_by_what_they_took() -> None:
-    """Each of the ten is expected to take 513 tokens and takes 20: 0.2 s at 6,000 a minute."""
-    began = time.monotonic()
-    replies = asked(Endpoint(answer), 10, tokens_per_minute=6000, concurrency=1)
-    assert len(replies) == 10
-    assert time.monotonic() - began >= 0.2 * 9 * 0.9
 
 
 @pytest.mark.parametrize("error", [SetupError("no key"), EndpointDown("gone"), KeyError("bug")])

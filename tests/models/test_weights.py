@@ -113,13 +113,6 @@ def test_a_remembered_sum_is_trusted_only_while_the_file_is_as_it_was(tmp_path: 
     assert sha256_of(path, remember=True) == hashlib.sha256(b"two").hexdigest()
 
 
-def test_what_is_shipped_is_pinned_and_free_to_use() -> None:
-    smollm2 = WEIGHTS["smollm2"]
-    assert len(smollm2.sha256) == 64
-    assert smollm2.licence == "Apache-2.0"
-    assert smollm2.file_name.endswith(".gguf")
-
-
 @pytest.mark.model
 def test_the_real_weights_are_what_was_pinned(smollm2: Path) -> None:
     assert sha256_of(smollm2) == WEIGHTS["smollm2"].sha256
@@ -147,9 +140,3 @@ def test_a_file_that_is_missing_beside_the_weights_is_fetched_again(
 ) -> None:
     (fetch("tiny") / "__init__.py").unlink()
     assert (fetch("tiny") / "__init__.py").is_file()
-
-
-def test_the_encoder_that_ships_is_a_pinned_folder() -> None:
-    minilm = WEIGHTS["minilm"]
-    assert len(minilm.sha256) == 64
-    assert {"config.json", "tokenizer.json"} <= set(minilm.beside)

@@ -12,7 +12,7 @@ from typing import get_args
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from part_case import UNDEFINED, estimate, hostile_part, make_part
+from part_case import UNDEFINED, hostile_part, make_part
 
 from judgebench.alignment import Alignment
 from judgebench.errors import MissingExtra
@@ -24,7 +24,6 @@ from judgebench.results.figure import (
     drawn,
     fonts_for,
     ink_on,
-    without_a_font,
 )
 from judgebench.results.part import HeatMap, Intervals, Scale, figures_of
 from judgebench.results.tables import Cell
@@ -72,22 +71,6 @@ def test_a_heat_map_of_undefined_numbers_and_lanes_of_none_are_no_error() -> Non
         heat.table, rows=((Cell("x"), *(Cell(estimate=UNDEFINED) for _ in range(3))),)
     )
     assert drawn([replace(heat, table=nothing), replace(lanes, lines=(("x", ()),))])
-
-
-def test_a_dash_is_explained_where_there_is_one() -> None:
-    heat, lanes, _ = figures_of([make_part()])
-    assert isinstance(heat, HeatMap)
-    assert isinstance(lanes, Intervals)
-    below = Cell(estimate=estimate(-0.5))
-    full = replace(heat, table=replace(heat.table, rows=((Cell("x"), *[below] * 3),)))
-    known = tuple((x, tuple(y for y in z if y.estimate.value is not None)) for x, z in lanes.lines)
-    with_dash, without = (
-        b"".join(saved["svg"] for saved in drawn(shown).values()).decode()
-        for shown in ([heat, lanes], [full, replace(lanes, lines=known)])
-    )
-    assert with_dash.count("means undefined") == 2
-    assert "undefined" not in without
-    assert "−0.50" in without
 
 
 def test_intervals_name_each_lane_and_each_bound() -> None:
@@ -147,19 +130,6 @@ def test_every_script_is_drawn_or_its_lack_is_said(title: str) -> None:
     assert bool(missing) == ("No font on this machine has" in svg)
     assert all(f"'{family}'" in svg for family in families)
     assert all(f"U+{ord(c):04X}" in svg for c in missing[:8])
-
-
-def test_characters_without_a_font_are_named_under_the_figure() -> None:
-    _, lanes, _ = figures_of([make_part()])
-    assert isinstance(lanes, Intervals)
-    odd = drawn([replace(lanes, lines=(("odd \U0010fffd", lanes.lines[0][1]),))])
-    words = " ".join(ET.fromstring(odd["alignment_lanes"]["svg"]).itertext())
-    said = "No font on this machine has U+10FFFD: drawn as boxes. Install one that has, such as"
-    assert said in " ".join(words.split())
-    assert without_a_font(["\u0f51"]) == (
-        "No font on this machine has U+0F51 (TIBETAN): drawn as boxes. Install one that has, such "
-        "as Noto Sans."
-    )
 
 
 def test_pyplot_is_left_alone() -> None:

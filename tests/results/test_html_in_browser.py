@@ -338,36 +338,6 @@ def test_all_text_is_large_enough_and_stands_out_in_light_and_dark(
         assert [t for t in texts if t[2] < 4.5] == [], scheme
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("width", [1440, 400])
-def test_only_boxes_scroll_sideways_and_say_so(
-    width: int, realistic: Alignment, tmp_path: Path
-) -> None:
-    path = tmp_path / "report.html"
-    part = realistic.part
-    images = [saved["svg"] for saved in drawn(list(figures_of([part]))[:2]).values()]
-    path.write_text(to_html([part, hostile_part("x")], "x" * 80, images), encoding="utf-8")
-    cue = """(() => {
-      const wide = [...document.querySelectorAll(".wide")]
-        .filter((box) => box.scrollWidth > box.clientWidth + 2);
-      const fades = (box) => getComputedStyle(box).maskImage.includes("gradient");
-      return [wide.length, wide.filter(fades).length];
-    })()"""
-
-    async def visit(tab: Tab) -> tuple[Any, ...]:
-        await tab.screen(width)
-        await tab.value("for (const d of document.querySelectorAll('details')) d.open = true")
-        await tab.value("new Promise((done) => setTimeout(done, 200))")
-        fits = await tab.value("document.documentElement.scrollWidth <= innerWidth")
-        return await tab.value(cue), fits, tab.complaints()
-
-    (wider, cued), fits, complaints = browse_page(path, tmp_path, visit)
-    assert wider == cued
-    assert wider > 0
-    assert fits
-    assert complaints == []
-
-
 def test_columns_order_rows(realistic: Alignment, tmp_path: Path) -> None:
     path = tmp_path / "report.html"
     path.write_text(to_html([realistic.part], "x"), encoding="utf-8")
@@ -388,25 +358,6 @@ def test_columns_order_rows(realistic: Alignment, tmp_path: Path) -> None:
     assert rising == sorted(given)
     assert falling == sorted(given, reverse=True)
     assert complaints == []
-
-
-def test_paper_is_white_leaves_folded_parts_out_and_says_so(tmp_path: Path) -> None:
-    path = tmp_path / "report.html"
-    path.write_text(to_html([make_part()], "x"), encoding="utf-8")
-
-    async def visit(tab: Tab) -> tuple[Any, ...]:
-        await tab.scheme("dark", media="print")
-        return (
-            await tab.value("getComputedStyle(document.body).backgroundColor"),
-            await tab.value("document.body.innerText"),
-            await tab.value("document.querySelectorAll('details[open]').length"),
-        )
-
-    ground, text, opened = browse_page(path, tmp_path, visit)
-    assert ground == "rgb(255, 255, 255)"
-    assert opened == 0
-    assert "Closed sections are not printed" in text
-    assert "item-1 " not in text
 
 
 def test_without_javascript_every_table_can_be_read(tmp_path: Path) -> None:

@@ -139,23 +139,6 @@ def test_judges_stand_by_statistics_with_annotators_first_and_the_best_baseline_
     assert re.search(r"One annotator *&", main)
 
 
-def test_labels_alone_make_the_table_of_the_agreement_of_annotators() -> None:
-    alone = labels_alone()
-    (table,) = alone.part.paper
-    assert table.columns == ("Metric", "Items", "Same label", "κ", "α")
-    metric = alone.rubric.metrics[0]
-    same, kappa, alpha = (
-        alone.results.find(key, "agreement", metric=metric.id, who="all")
-        for key in ("observed", "fleiss", "alpha")
-    )
-    shown = [cell.estimate or cell.text for cell in table.rows[0]]
-    assert shown == [metric.title, f"{alpha.n:,}", same, kappa, alpha]
-    assert "by 3 annotators" in table.notes[0]
-    assert to_latex([alone.part])["main.tex"].count(r"\begin{tabular}") == 1
-    assert replace(alone, n_labels=0).part.paper == ()
-    assert not replace(alone, annotators=("ann",)).part.paper[0].rows
-
-
 def test_a_count_that_differs_between_columns_names_its_columns() -> None:
     few = replace(estimate(0.5), n=3)
     rows = tuple((Cell(x), Cell(estimate=estimate(0.8)), Cell(estimate=few)) for x in ("a", "b"))

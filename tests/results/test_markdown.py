@@ -69,16 +69,6 @@ def test_every_table_of_an_alignment_is_read_as_a_table_of_its_shape(alignment: 
     check(to_markdown([alignment.part], alignment.name), tables_of(alignment.part))
 
 
-def test_lead_blocks_come_first_then_each_caveat_once_then_the_others() -> None:
-    lines = to_markdown([make_part(), make_part("stress")], "study").split("\n")
-    assert lines[0] == "# study: what alignment says"
-    headings = [line for line in lines if line.startswith("## ")]
-    assert headings[:4] == ["## First of all", "## First of all", "## Caveats", "## Summary"]
-    assert lines.count("- Read this.") == 1
-    assert "- 2\\. another" in lines
-    assert "## Empty" not in headings
-
-
 def test_every_number_stands_with_what_it_rests_on() -> None:
     markdown = to_markdown([make_part()], "study")
     assert "| 0.500 [0.400, 0.600] | –<sup>a</sup> | 0.250 [0.150, 0.350] |" in markdown

@@ -38,57 +38,6 @@ async def served() -> tuple[web.AppRunner, str]:
     return runner, f"http://{host}:{port}/"
 
 
-def test_tabs_of_one_person_share_what_is_kept_and_other_people_do_not(browser: Browser) -> None:
-    async def visit(new_tab: NewTab) -> list[str]:
-        runner, url = await served()
-        tabs = [await new_tab(url, profile) for profile in ("ann", "ben", "ann")]
-        await tabs[0].value("localStorage.setItem('by', 'me')")
-        kept = [
-            f"{await t.value('document.cookie')} {await t.value('localStorage.by')}" for t in tabs
-        ]
-        await runner.cleanup()
-        return kept
-
-    assert browser.run(visit) == ["visits=2 me", "visits=1 None", "visits=2 me"]
-
-
-def test_keys_move_the_focus_and_press_buttons(browser: Browser) -> None:
-    async def visit(new_tab: NewTab) -> None:
-        runner, url = await served()
-        tab = await new_tab(url)
-        await tab.press("Tab")
-        assert await tab.focused() == "name"
-        await tab.press("7")
-        await tab.press("k")
-        assert await tab.value("document.activeElement.value") == "7k"
-        await tab.press("Tab")
-        await tab.press("Shift+Tab")
-        assert await tab.focused() == "name"
-        await tab.press("Tab")
-        await tab.press("Enter")
-        assert await tab.value("document.getElementById('yes').textContent") == "pressed"
-        assert (await tab.value("keys"))[:3] == ["Tab Tab 9", "7 Digit7 55", "k KeyK 75"]
-        await runner.cleanup()
-
-    browser.run(visit)
-
-
-def test_a_lost_connection_comes_back(browser: Browser) -> None:
-    async def visit(new_tab: NewTab) -> None:
-        runner, url = await served()
-        tab = await new_tab(url)
-        status = "fetch('/').then(r => r.status, () => 'lost')"
-        assert await tab.value(status) == 200
-        await tab.offline(True)
-        assert await tab.value(status) == "lost"
-        assert await tab.value("navigator.onLine") is False
-        await tab.offline(False)
-        await tab.sees(status, 200)
-        await runner.cleanup()
-
-    browser.run(visit)
-
-
 def test_what_axe_finds_is_named_under_the_pages_own_policy(
     browser: Browser, tmp_path: Path
 ) -> None:

@@ -6,11 +6,9 @@ import math
 from dataclasses import replace
 from itertools import cycle
 
-import pandas as pd
 import pytest
 from matplotlib import pyplot as plt
 
-import judgebench as jb
 from judgebench.alignment import Alignment
 from judgebench.errors import SetupError
 from judgebench.results.part import Part
@@ -96,14 +94,6 @@ def test_a_plot_is_drawn_into_axes_that_are_given(realistic: Alignment) -> None:
     plt.close("all")
 
 
-def test_every_outcome_has_a_shape_of_its_own(realistic: Alignment) -> None:
-    axes = Decided(realistic).plot()
-    drawn = [line for line in axes.lines if line.get_markersize() == 7.5]
-    looks = [(line.get_marker(), line.get_markerfacecolor() == "white") for line in drawn]
-    assert len(looks) >= len({*looks}) == len(OUTCOMES)
-    plt.close(axes.figure)
-
-
 class Bare(Shown):
     """Findings of nothing."""
 
@@ -123,14 +113,3 @@ def test_text_is_returned_and_not_printed_in_a_notebook(
     monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
     assert "Accuracy" in str(realistic)
     assert capsys.readouterr().out == ""
-
-
-def test_tables_given_to_align_are_understood_as_by_decide() -> None:
-    labels = pd.DataFrame(
-        {"item_id": list("abcd"), "Ann": ["yes", "no"] * 2, "Ben": ["yes", "no", "no", "no"]}
-    )
-    verdicts = pd.DataFrame({"item_id": list("abcd"), "judge": "m", "label": ["yes", "no"] * 2})
-    found = jb.align(labels, verdicts)
-    assert "m" in [judge.name for judge in found.real_judges]
-    with pytest.raises(SetupError):
-        jb.align(7)  # type: ignore[arg-type]

@@ -41,32 +41,11 @@ def test_what_is_on_screen_is_printed_lead_first_and_caveats_last() -> None:
     assert "a: undefined: no item has a reference label; n = 3, 1 missing" in text
 
 
-def test_failures_caveats_and_scarcity_are_reported(realistic: Alignment) -> None:
-    text = printed(realistic.part)
-    assert "smollm2-135m: 87 of 100 verdicts read; 3 unparsed, 7 refused, 3 failed" in text
-    assert "no clinical weight" in text
-    assert "more for an interval within" in text
-    assert "Worst case" in text
-    assert "undefined: " in text
-    assert "nan" not in text.lower().replace("annan", "")
-
-
 def test_names_are_neither_markup_nor_escape_codes() -> None:
     name = "[bold]x[/bold]\x1b[31mred\x07"
     text = printed(replace(make_part(), notes=(name,)), hostile_part("b"), name=name)
     assert text.startswith("[bold]x[/bold]\ufffd[31mred\ufffd\n")
     assert "\x1b" not in text
-
-
-def test_a_cell_with_a_look_is_coloured_and_says_the_same_in_words() -> None:
-    assert "\x1b[32mjudge-1" in printed(make_part(), colours=True)
-
-
-def test_findings_print_a_short_summary(realistic: Alignment) -> None:
-    text = str(realistic)
-    assert "Judges and annotators against the reference labels" in text
-    assert "! The judge smollm2-135m is a tiny model" in text
-    assert len(text) < len(printed(realistic.part, width=100))
 
 
 @pytest.mark.parametrize("width", [60, 80, 100])

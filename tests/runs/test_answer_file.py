@@ -91,16 +91,6 @@ def test_a_line_holds_the_fields_and_nothing_else(answer: Answer) -> None:
     assert f"{hashed:016x}" == answer.content_hash
 
 
-def test_a_plain_sequence_has_the_same_keys() -> None:
-    answers = numbered(5)
-    filed = spooled(answers)
-    assert list(keys_of(answers)) == list(keys_of(filed))
-    assert list(ids_and_groups(answers)) == list(ids_and_groups(filed))
-    assert list(text_lengths(answers)) == list(text_lengths(filed))
-    assert list(likenesses(answers)) == list(likenesses(filed))
-    assert head_of(answers, 2) == head_of(filed, 2)
-
-
 def test_an_index_that_is_out_of_range_is_an_index_error() -> None:
     filed = spooled(numbered(3))
     for row in (3, -4):

@@ -41,19 +41,6 @@ def test_what_has_an_ending_is_not_asked_again() -> None:
     assert [row for row, _ in made.to_ask_again(ROWS)] == [2]
 
 
-def test_the_last_verdict_counts() -> None:
-    made = ledger(verdict(0, Status.UNPARSED), verdict(0, attempt=1), verdict(1, Status.FAILED))
-    made.note(verdict(1))
-    assert made.to_ask_again(ROWS) == []
-    assert made.never_ended(ROWS).tolist() == [2, 3, 4]
-
-
-def test_an_unreadable_reply_ends_it_once_parse_retries_are_used_up() -> None:
-    unread = verdict(0, Status.UNPARSED, attempt=1)
-    assert ledger(unread, parse_retries=1).done(ROWS) == 1
-    assert [row for row, _ in ledger(unread, parse_retries=2).to_ask_again(ROWS)] == [0]
-
-
 def test_verdicts_of_other_settings_or_other_texts_are_counted_and_change_nothing() -> None:
     made = Ledger(indexed(ITEMS), "sig")
     strangers = [

@@ -6,10 +6,9 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from aligned import align_run
 from scripted_judges import GOOD, ScriptedBackend, answers, bench
 
-from judgebench.errors import BudgetSpent, DiskFailed, RunLocked, SetupError
+from judgebench.errors import BudgetSpent, DiskFailed, SetupError
 from judgebench.judges.config import JuryConfig
 from judgebench.models.contract import Reply, Request
 from judgebench.progress import NoProgress
@@ -211,12 +210,6 @@ def test_a_jury_asks_nobody_and_follows_its_members(tmp_path: Path) -> None:
     assert len(list(folder.verdicts("jury"))) == 6
 
 
-def test_two_processes_cannot_write_one_run(tmp_path: Path) -> None:
-    folder = RunFolder(tmp_path)
-    with folder.locked(), pytest.raises(RunLocked):
-        run(bench({"m": ScriptedBackend(lambda r: GOOD)}), folder)
-
-
 def test_a_forecast_counts_what_is_left_and_writes_nothing(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path / "run")
     backend = ScriptedBackend(lambda request: GOOD)
@@ -229,17 +222,3 @@ def test_a_forecast_counts_what_is_left_and_writes_nothing(tmp_path: Path) -> No
     run(bench({"m": backend}), folder)
     (after,) = forecast(bench({"m": backend}), folder)
     assert (after.done, after.calls, after.prompt_tokens) == (6, 0, 0)
-
-
-def test_a_run_is_scored_again_from_its_folder(tmp_path: Path) -> None:
-    folder = RunFolder(tmp_path)
-    run(bench({"m": ScriptedBackend(lambda request: GOOD)}), folder)
-    alignment = align_run(RunFolder.existing(tmp_path))
-    scores = {
-        (row.judge, row.metric): row.estimate
-        for row in alignment.results.select("score", "accuracy")
-    }
-    assert scores["m", "harm"].value == pytest.approx(2 / 6)
-    assert scores["m", "kind"].value == pytest.approx(3 / 6)
-    (m,) = [j for j in alignment.judges if j.name == "m"]
-    assert m.usage == Usage(6, 60, 30)

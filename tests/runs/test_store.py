@@ -14,7 +14,7 @@ from odd_texts import NASTY, verdicts
 
 from judgebench.errors import RunLocked, SetupError
 from judgebench.files import read_lines, to_line
-from judgebench.records import Answer, HumanLabel, Status, Usage, Verdict
+from judgebench.records import Answer, HumanLabel, Status, Verdict
 from judgebench.rubric import load_rubric
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.verdict_log import VerdictWriter
@@ -45,23 +45,6 @@ def test_verdicts_are_read_as_they_were_written(tmp_path: Path, found: list[Verd
     assert folder.verdict_path("m").read_bytes().count(b"\n") == len(found)  # one line a fact
 
 
-@pytest.mark.parametrize(
-    "one",
-    [
-        verdict(cost=0.0),
-        verdict(cost=None),
-        verdict(labels={}),
-        verdict(probabilities={}),
-        verdict(usage=Usage(0, 0, 0)),
-        verdict(usage=Usage(1)),
-    ],
-    ids=lambda v: to_line({"cost": v.cost, "probabilities": v.probabilities}),
-)
-def test_nothing_known_becomes_unknown_and_nothing_unknown_known(tmp_path: Path, one) -> None:
-    write(tmp_path / "verdicts-m.jsonl", one)
-    assert list(RunFolder(tmp_path).verdicts("m")) == [one]
-
-
 def test_a_line_leaves_out_what_says_nothing(tmp_path: Path) -> None:
     write(tmp_path / "v.jsonl", verdict(cost=0.0))
     line = json.loads((tmp_path / "v.jsonl").read_text())
@@ -85,10 +68,6 @@ def test_a_second_writer_appends(tmp_path: Path) -> None:
     write(path, verdict(0))
     write(path, verdict(1))
     assert [v.item_id for v in RunFolder(tmp_path).verdicts("m")] == ["i0", "i1"]
-
-
-def test_a_judge_without_a_file_has_no_verdicts(tmp_path: Path) -> None:
-    assert list(RunFolder(tmp_path).verdicts("m")) == []
 
 
 # --- torn lines ----------------------------------------------------------------------------------
@@ -115,12 +94,6 @@ def test_a_line_torn_at_any_byte_is_dropped_and_the_file_goes_on(tmp_path: Path)
     size = len(to_line({"raw": last.raw})) + 200  # more steps than the line has bytes
     for step in range(size):
         check_torn(RunFolder(tmp_path), [verdict(0), last], step / size)
-
-
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-@given(found=st.lists(verdicts, min_size=1, max_size=3), share=st.floats(0, 1, exclude_max=True))
-def test_any_line_torn_anywhere_is_dropped(tmp_path: Path, found, share: float) -> None:
-    check_torn(RunFolder(tmp_path), found, share)
 
 
 @pytest.mark.parametrize(
