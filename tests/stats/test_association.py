@@ -1,135 +1,343 @@
-import re
+"""Scores beside human severities, against scipy, by hand, and against published numbers."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import warnings
+from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
-from cluster_case import together
-from hypothesis import given, settings
+from cluster_case import apart
+from hypothesis import given
 from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 from scipy import stats
 
 from judgebench.stats.arrays import Clusters
-from judgebench.stats.confusion import KENDALL_TAU_B, SPEARMAN, confusion_by_cluster, pearson
-from judgebench.stats.resample import Resampling, cluster_bootstrap
-
-K = 4
-SEVERITIES = [0.0, 0.1, 2.5, 7.0]
-ALL = {"pearson": pearson(SEVERITIES), "spearman": SPEARMAN, "tau_b": KENDALL_TAU_B}
-
-pairs = st.integers(1, 30).flatmap(
-    lambda n: st.tuples(
-        arrays(np.int64, n, elements=st.integers(0, K - 1)),
-        arrays(np.int64, n, elements=st.integers(0, K - 1)),
-    )
+from judgebench.stats.association import (
+    COEFFICIENTS,
+    CONSTANT,
+    FEW_SYSTEMS,
+    LEVELS,
+    NO_GROUP,
+    NO_PAIR,
+    ONE_GROUP,
+    Coefficient,
+    Rated,
+    association,
+    associations,
+    between_columns,
+    critical_r,
+    difference,
+    shows_nothing,
+    williams,
 )
+from judgebench.stats.resample import Resampling, cluster_multiplicities
+
+FEW = Resampling(resamples=100)
+BY_SCIPY = {"pearson": stats.pearsonr, "spearman": stats.spearmanr, "kendall": stats.kendalltau}
+RNG = np.random.default_rng(3)
+N, GROUPS, SYSTEMS = 60, 15, 4
+X = RNG.integers(0, 9, N).astype(np.float64)
+Y = np.clip(X // 3 + RNG.integers(-1, 2, N), 0, 3)
+Y[:8] = 1  # two groups whose severities do not vary
+GROUP = np.repeat(np.arange(GROUPS), SYSTEMS)
+ROWS = [np.arange(N)[g == GROUP] for g in range(GROUPS)]
+RATED = Rated(X, Y, Clusters(GROUP, GROUPS), np.tile(np.arange(SYSTEMS), GROUPS))
 
 
-def counts_of(truth, judged) -> np.ndarray:
-    return confusion_by_cluster(truth, judged, together(len(truth)), K)[0]
+def accuracy(x: np.ndarray, y: np.ndarray, tie: float = 0.0) -> float:
+    """The share of pairs that both hold level, or both order alike."""
+    i, j = np.triu_indices(len(x), 1)
+    dx, dy = x[i] - x[j], y[i] - y[j]
+    return float(np.mean(np.sign(np.where(np.abs(dx) <= tie, 0, dx)) == np.sign(dy)))
 
 
-@settings(max_examples=200, deadline=None)
-@given(pairs)
-def test_equals_scipy(pair) -> None:
-    truth, judged = pair
-    C = counts_of(truth, judged)
-    if min(len(set(truth)), len(set(judged))) == 1:
-        assert all(np.isnan(statistic.formula(C)) for statistic in ALL.values())
+def best_accuracy(x: np.ndarray, y: np.ndarray) -> float:
+    return max(accuracy(x, y, tie) for tie in np.abs(x[:, None] - x).ravel())
+
+
+@pytest.mark.parametrize("coefficient", get_args(Coefficient))
+def test_pooled_and_every_resample_are_what_scipy_gives(coefficient: Coefficient) -> None:
+    found = association(RATED, "pooled", coefficient, FEW)
+    if coefficient == "pairwise":
+        assert found.estimate.value == pytest.approx(best_accuracy(X, Y), abs=1e-12)
+        assert found.tie is not None
         return
-    x, y = (np.array(SEVERITIES)[labels] for labels in pair)
-    expected = {
-        "pearson": stats.pearsonr(x, y).statistic,
-        "spearman": stats.spearmanr(truth, judged).statistic,
-        "tau_b": stats.kendalltau(truth, judged, variant="b").statistic,
-    }
-    for name, value in expected.items():
-        assert ALL[name].formula(C) == pytest.approx(value, abs=1e-9), name
+    assert found.estimate.value == pytest.approx(BY_SCIPY[coefficient](X, Y)[0], abs=1e-12)
+    drawn = cluster_multiplicities(GROUPS, FEW)[:5].astype(int)
+    for counts, replicate in zip(drawn, found.replicates, strict=False):
+        rows = np.repeat(np.arange(N), counts[GROUP])
+        assert replicate == pytest.approx(BY_SCIPY[coefficient](X[rows], Y[rows])[0], abs=1e-9)
 
 
-@pytest.mark.parametrize("name", ALL)
-def test_a_million_items_equal_scipy(name: str) -> None:
-    rng = np.random.default_rng(1)
-    C = rng.integers(1, 125_000, (K, K))
-    cells = np.repeat(np.arange(K * K), C.ravel())
-    truth, judged = cells // K, cells % K
-    x, y = (np.array(SEVERITIES)[labels] for labels in (truth, judged))
-    oracle = {
-        "pearson": lambda: stats.pearsonr(x, y),
-        "spearman": lambda: stats.spearmanr(truth, judged),
-        "tau_b": lambda: stats.kendalltau(truth, judged),
-    }[name]
-    assert ALL[name].formula(C.astype(float)) == pytest.approx(oracle().statistic, abs=1e-9)
+def test_a_copied_item_is_no_pair_of_its_own() -> None:
+    """Else a resample would hold many pairs that are rightly called level."""
+    found = association(RATED, "pooled", "pairwise", FEW)
+    counts = cluster_multiplicities(GROUPS, FEW)[0].astype(int)
+    rows = np.repeat(np.arange(N), counts[GROUP])
+    i, j = np.triu_indices(len(rows), 1)
+    differ = rows[i] != rows[j]
+    dx, dy = X[rows][i] - X[rows][j], Y[rows][i] - Y[rows][j]
+    right = np.sign(np.where(np.abs(dx) <= found.tie + 1e-9, 0, dx)) == np.sign(dy)
+    assert found.replicates[0] == pytest.approx(right[differ].mean(), abs=1e-9)
 
 
-@settings(deadline=None)
-@given(arrays(np.int64, (5, K, K), elements=st.integers(0, 2)))
-def test_formulas_are_vectorised_and_undefined_agrees_with_nan(C) -> None:
-    for statistic in ALL.values():
-        together = statistic.formula(C.astype(float))
-        one_by_one = [statistic.formula(c) for c in C.astype(float)]
-        np.testing.assert_allclose(together, one_by_one, atol=1e-12)
-        assert [bool(statistic.undefined(c)) for c in C] == list(np.isnan(together))
+@pytest.mark.parametrize("coefficient", ["pearson", "spearman", "kendall"])
+def test_within_groups_is_the_mean_of_those_that_vary(coefficient: Coefficient) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of scipy, about what is constant
+        each = [BY_SCIPY[coefficient](X[rows], Y[rows])[0] for rows in ROWS]
+    found = association(RATED, "within", coefficient, FEW).estimate
+    assert found.value == pytest.approx(np.nanmean(each), abs=1e-9)
+    assert found.n == np.isfinite(each).sum()
+    assert found.n_missing == GROUPS - found.n > 0
 
 
-@settings(deadline=None)
-@given(arrays(np.int64, (K, K), elements=st.integers(0, 9)))
-def test_truth_and_judge_may_change_places_and_a_scale_turned_round_turns_the_sign(C) -> None:
-    turned = [-s for s in SEVERITIES[::-1]]
-    for name, statistic in ALL.items():
-        value = statistic.formula(C)
-        assert statistic.formula(C.T) == pytest.approx(value, abs=1e-9, nan_ok=True)
-        if name != "pearson":
-            assert statistic.formula(C[:, ::-1]) == pytest.approx(-value, abs=1e-9, nan_ok=True)
-        else:
-            both = pearson(turned).formula(C[::-1, ::-1])
-            assert both == pytest.approx(value, abs=1e-9, nan_ok=True)
+def test_within_groups_one_tie_serves_all_groups() -> None:
+    ties = np.unique(np.abs(X[:, None] - X))
+    best = max(np.mean([accuracy(X[rows], Y[rows], tie) for rows in ROWS]) for tie in ties)
+    found = association(RATED, "within", "pairwise", FEW)
+    assert found.estimate.value == pytest.approx(best, abs=1e-12)
 
 
-def test_a_judge_one_label_too_severe_throughout_correlates_fully() -> None:
-    C = np.diag([3.0, 4, 5], k=1)
-    assert SPEARMAN.formula(C) == pytest.approx(1)
-    assert KENDALL_TAU_B.formula(C) == pytest.approx(1)
-    assert pearson().formula(C) == pytest.approx(1)
-    assert pearson(SEVERITIES).formula(C) < 1
+@pytest.mark.parametrize("coefficient", ["pearson", "spearman", "kendall"])
+def test_over_systems_means_are_compared(coefficient: Coefficient) -> None:
+    x, y = (v.reshape(GROUPS, SYSTEMS).mean(axis=0) for v in (X, Y))
+    found = association(RATED, "system", coefficient, FEW).estimate
+    assert found.value == pytest.approx(BY_SCIPY[coefficient](x, y)[0], abs=1e-9)
+    assert (found.n, found.n_missing) == (SYSTEMS, 0)
 
 
-def test_whole_clusters_are_resampled() -> None:
-    rng = np.random.default_rng(2)
-    truth = rng.integers(0, K, 40)
-    judged = np.where(rng.random(40) < 0.6, truth, rng.integers(0, K, 40))
-    clusters = np.arange(40)
-    few = Resampling(resamples=500)
-
-    def of(times: int, statistic):
-        labels = (np.tile(x, times) for x in (truth, judged))
-        counts = confusion_by_cluster(*labels, Clusters(np.tile(clusters, times), 40), K)
-        return cluster_bootstrap(counts, statistic, few, n=40 * times)
-
-    for statistic in ALL.values():
-        once, copied = of(1, statistic), of(3, statistic)
-        assert once.low is not None
-        assert once.low < once.value < once.high
-        assert "over 40 clusters" in once.method
-        assert copied.value == pytest.approx(once.value)
-        assert copied.low == pytest.approx(once.low)
+def test_over_systems_pairs_are_ordered_or_not() -> None:
+    x, y = (v.reshape(GROUPS, SYSTEMS).mean(axis=0) for v in (X, Y))
+    found = association(RATED, "system", "pairwise", FEW)
+    assert found.estimate.value == pytest.approx(accuracy(x, y), abs=1e-9)
+    level = np.mean([y[i] == y[j] for i in range(SYSTEMS) for j in range(i)])
+    assert found.chance == pytest.approx((1 - level) / 2)  # no two mean scores are level
 
 
-@pytest.mark.parametrize("statistic", ALL.values(), ids=ALL)
+def test_what_lacks_a_score_is_counted_and_changes_nothing_else() -> None:
+    gaps = np.concatenate([X, [np.nan, 5.0]])
+    human = np.concatenate([Y, [1.0, np.nan]])
+    codes = np.concatenate([GROUP, [GROUPS, GROUPS]])
+    found = associations(Rated(gaps, human, Clusters(codes, GROUPS + 1)), FEW)
+    for level in ("pooled", "within"):
+        for coefficient in COEFFICIENTS:
+            plain = association(RATED, level, coefficient, FEW).estimate
+            one = found[level, coefficient].estimate
+            assert (one.value, one.low, one.high) == (plain.value, plain.low, plain.high)
+    assert found["pooled", "pearson"].estimate.n_missing == 2
+
+
 @pytest.mark.parametrize(
-    ("C", "reason"),
+    ("rated", "level", "reason"),
     [
-        (np.zeros((K, K)), "no item has both"),
-        (np.diag([5.0, 0, 0, 0]), "one label only"),
-        (np.array([[3.0, 2, 1, 0]] + [[0.0] * K] * 3), "one label only"),
+        (Rated(np.array([np.nan]), np.ones(1), apart(1)), "pooled", NO_PAIR),
+        (Rated(np.ones(4), np.arange(4.0), apart(4)), "pooled", CONSTANT),
+        (Rated(np.arange(4.0), np.ones(4), apart(4)), "pooled", CONSTANT),
+        (Rated(np.arange(4.0), np.arange(4.0), apart(4)), "within", NO_GROUP),
+        (Rated(np.arange(4.0), np.arange(4.0), apart(4), np.arange(4) // 2), "system", FEW_SYSTEMS),
+        (Rated(np.arange(4.0), np.arange(4.0), apart(4), np.full(4, -1)), "system", FEW_SYSTEMS),
+        (Rated(np.arange(4.0), np.arange(4.0), apart(4)), "system", FEW_SYSTEMS),
     ],
 )
-def test_undefined_says_why(statistic, C, reason: str) -> None:
-    assert np.isnan(statistic.formula(C))
-    assert re.search(reason, statistic.undefined(C))
+def test_what_is_undefined_has_a_reason(rated: Rated, level, reason: str) -> None:
+    found = association(rated, level, "spearman", FEW).estimate
+    assert found.value is None
+    assert found.reason == reason
 
 
-def test_labels_of_one_severity_leave_pearson_undefined() -> None:
-    same = pearson([3, 3])
-    C = np.array([[2.0, 1], [1, 2]])
-    assert np.isnan(same.formula(C))
-    assert "one severity only" in same.undefined(C)
+def test_one_group_has_a_value_and_no_interval() -> None:
+    one = Rated(X, Y, Clusters(np.zeros(N, int), 1))
+    found = association(one, "pooled", "kendall", FEW).estimate
+    assert found.value == pytest.approx(stats.kendalltau(X, Y)[0])
+    assert (found.low, found.reason) == (None, ONE_GROUP)
+
+
+def test_chance_rises_with_the_humans_ties() -> None:
+    """A scorer that calls nearly all level is right where humans hardly ever differ."""
+    rare = (np.arange(100) < 5).astype(np.float64)
+    noise = np.random.default_rng(1).normal(size=100)
+    found = association(Rated(noise, rare, apart(100)), "pooled", "pairwise", FEW)
+    level = 1 - 2 * 5 * 95 / (100 * 99)
+    assert found.chance == pytest.approx(level, abs=0.01)
+
+
+@given(
+    st.integers(0, 1000),
+    st.floats(0.1, 10),
+    st.floats(-5, 5),
+    st.sampled_from(["pooled", "within"]),
+)
+def test_another_unit_of_the_scores_changes_nothing(seed: int, a: float, b: float, level) -> None:
+    rng = np.random.default_rng(seed)
+    rated = Rated(
+        rng.normal(size=12), rng.integers(0, 3, 12) * 1.0, Clusters(np.arange(12) // 4, 3)
+    )
+    moved = Rated(a * rated.scores + b, rated.human, rated.groups)
+    few = Resampling(resamples=20)
+    for coefficient in COEFFICIENTS:
+        one, other = (association(r, level, coefficient, few) for r in (rated, moved))
+        assert one.estimate.value == pytest.approx(other.estimate.value, abs=1e-6)
+
+
+# Two scorers ----------------------------------------------------------------------------------
+
+
+def better(seed: int, gain: float) -> tuple[Rated, Rated]:
+    rng = np.random.default_rng(seed)
+    y = rng.normal(size=120)
+    groups, systems = Clusters(np.arange(120) // 4, 30), np.arange(120) % 4
+    worse, good = (y * by + rng.normal(size=120) for by in (0.5, 0.5 + gain))
+    return Rated(100 * worse, y, groups, systems), Rated(good, y, groups, systems)
+
+
+@pytest.mark.parametrize("level", LEVELS[:2])
+@pytest.mark.parametrize("coefficient", COEFFICIENTS)
+def test_a_better_scorer_is_found_whatever_its_scale(level, coefficient: Coefficient) -> None:
+    first, second = better(0, 2.0)
+    found = difference(first, second, level, coefficient, FEW)
+    a, b = (association(r, level, coefficient, FEW).estimate.value for r in (first, second))
+    assert found.estimate.value == pytest.approx(b - a)
+    assert found.estimate.low > 0
+    tested = (level, coefficient) != ("pooled", "pairwise")
+    assert (found.p is not None) == tested
+    assert not tested or found.p < 0.05
+
+
+def test_equal_scorers_differ_in_five_percent_of_samples() -> None:
+    ps = [difference(*better(seed, 0.0), "pooled", "spearman", FEW).p for seed in range(100)]
+    assert sum(p <= 0.05 for p in ps) <= 11
+
+
+def test_a_scorer_does_not_differ_from_itself() -> None:
+    first, _ = better(1, 0.0)
+    for level in LEVELS:
+        found = difference(first, first, level, "spearman", FEW)
+        assert found.estimate.value == 0
+        assert found.p is None
+
+
+def test_differences_are_over_the_items_that_both_scored() -> None:
+    first, second = better(2, 1.0)
+    gaps = second.scores.copy()
+    gaps[:20] = np.nan
+    found = difference(
+        first, Rated(gaps, second.human, second.groups, second.systems), "pooled", "pearson", FEW
+    )
+    kept = np.arange(120) >= 20
+    r = [stats.pearsonr(s[kept], first.human[kept])[0] for s in (first.scores, second.scores)]
+    assert found.estimate.value == pytest.approx(r[1] - r[0])
+    assert (found.estimate.n, found.estimate.n_missing) == (100, 20)
+
+
+def test_over_systems_williams_is_of_the_means() -> None:
+    rng = np.random.default_rng(4)
+    strength = np.tile(rng.normal(size=8), 30)
+    y = strength + 0.3 * rng.normal(size=240)
+    groups, systems = Clusters(np.repeat(np.arange(30), 8), 30), np.tile(np.arange(8), 30)
+    first = Rated(rng.normal(size=240), y, groups, systems)
+    second = Rated(strength + 0.3 * rng.normal(size=240), y, groups, systems)
+    found = difference(first, second, "system", "pearson", FEW)
+    x, z, h = (v.reshape(30, 8).mean(axis=0) for v in (first.scores, second.scores, y))
+    r = np.corrcoef([x, z, h])
+    assert found.williams == pytest.approx(williams(r[0, 2], r[1, 2], r[0, 1], 8), rel=1e-6)
+    assert found.williams < 0.05
+    assert difference(first, second, "system", "spearman", FEW).williams is None
+
+
+def test_williams_by_hand() -> None:
+    """t of the formula in the docstring, computed step by step with 6 digits."""
+    K = 1 - 0.5**2 - 0.3**2 - 0.4**2 + 2 * 0.5 * 0.3 * 0.4
+    below = 2 * K * 19 / 17 + 0.8**2 / 4 * 0.6**3
+    t = 0.2 * np.sqrt(19 * 1.4 / below)
+    assert williams(0.5, 0.3, 0.4, 20) == pytest.approx(2 * stats.t.sf(t, 17), abs=1e-12)
+    assert williams(0.3, 0.5, 0.4, 20) == pytest.approx(williams(0.5, 0.3, 0.4, 20))
+    assert williams(0.5, 0.3, 0.4, 3) is None
+    assert williams(0.5, 0.5, 1.0, 20) is None
+
+
+# A table of systems -----------------------------------------------------------------------------
+
+
+def test_so_many_systems_show_nothing_below() -> None:
+    assert critical_r(9) == pytest.approx(0.666, abs=5e-4)
+    assert critical_r(2) is None
+    assert shows_nothing(9) == "With 9 systems, |r| below .67 shows nothing."
+    assert shows_nothing(2) == "With 2 systems, no r shows anything."
+
+
+@pytest.mark.parametrize("coefficient", ["pearson", "spearman", "kendall"])
+def test_columns_of_systems_as_scipy_has_them(coefficient: Coefficient) -> None:
+    x, y = X[:12].copy(), Y[:12] + X[:12] / 100
+    x[3] = np.nan
+    kept = np.arange(12) != 3
+    found, p = between_columns(x, y, coefficient)
+    whole = BY_SCIPY[coefficient](x[kept], y[kept])
+    assert (found.value, p) == pytest.approx((whole[0], whole[1]), abs=1e-9)
+    assert (found.n, found.n_missing) == (11, 1)
+    if coefficient == "pearson":
+        interval = whole.confidence_interval()
+        assert (found.low, found.high) == pytest.approx((interval.low, interval.high), abs=1e-9)
+
+
+def test_columns_that_say_nothing() -> None:
+    assert between_columns(np.ones(5), np.arange(5.0), "pearson")[0].reason == CONSTANT
+    assert between_columns(np.ones(2), np.arange(2.0), "pearson")[0].reason == FEW_SYSTEMS
+    line = between_columns(np.arange(5.0), 2 * np.arange(5.0), "pearson")
+    assert (line[0].value, line[0].low) == (1.0, None)
+    assert line[1] == pytest.approx(0, abs=1e-12)
+    assert line[0].reason == "all systems lie on one line"
+    few = between_columns(np.arange(3.0), np.array([0, 2.0, 1]), "pearson")[0]
+    assert (few.low, few.reason) == (None, "too few systems for an interval")
+
+
+# Published ------------------------------------------------------------------------------------
+
+
+def test_correlations_that_unieval_published(shared_data: Path) -> None:
+    """Pooled over all rows of a task: 14 rows of three coefficients, six decimals each."""
+    folder = shared_data / "unieval-human"
+    with gzip.open(folder / "unieval.jsonl.gz", "rt") as file:
+        lines = [json.loads(line) for line in file]
+    task, seen = "", 0
+    for row in (folder / "README.md").read_text().splitlines():
+        cells = [cell.strip() for cell in row.strip("|").split("|")]
+        if len(cells) != 5 or "0." not in cells[2]:
+            continue
+        task = cells[0].split(" ")[0] or task
+        of_task = [line for line in lines if line["task"] == task]
+        x, y = (np.array([line[key][cells[1]] for line in of_task]) for key in ("unieval", "human"))
+        rated = Rated(x, y, apart(len(x)))
+        for coefficient, published in zip(COEFFICIENTS, cells[2:], strict=False):
+            found = association(rated, "pooled", coefficient, Resampling(resamples=2)).estimate
+            assert found.value == pytest.approx(float(published), abs=5.1e-7)
+            seen += 1
+    assert seen == 42
+
+
+def test_of_very_many_items_the_pairs_of_some_are_compared(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("judgebench.stats.association._PAIRED", 1000)
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 1500) * 1.0
+    x = y + rng.normal(size=1500)
+    rated = Rated(x, y, Clusters(np.arange(1500) // 3, 500))
+    found = association(rated, "pooled", "kendall", FEW).estimate
+    assert found.value == pytest.approx(stats.kendalltau(x, y)[0], abs=0.02)
+    assert found.n == 1500
+    assert found.method.endswith("of the pairs of 1,000 random items")
+
+
+def test_two_scorers_of_very_many_items_change_places_on_some(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    first, second = better(0, 2.0)
+    monkeypatch.setattr("judgebench.stats.association._PAIRED", 80)
+    assert difference(first, second, "pooled", "kendall", FEW).p < 0.05
+    ps = [difference(*better(seed, 0.0), "pooled", "kendall", FEW).p for seed in range(60)]
+    assert sum(p <= 0.05 for p in ps) <= 8

@@ -5,16 +5,43 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cluster_case import apart
-from scipy.stats import binomtest
+from cluster_case import apart, together
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy.stats import binomtest, entropy
 from sklearn.calibration import calibration_curve as sklearn_curve
+from sklearn.metrics import brier_score_loss
+from sklearn.metrics import log_loss as sklearn_log_loss
 
 from judgebench.stats.arrays import Clusters
 from judgebench.stats.calibration_error import (
+    LEAST_IN_BIN,
+    LEAST_PROBABILITY,
+    MOST_BINS,
     NO_ITEM,
+    ONE_TRUTH,
+    annotator_against_others,
+    base_rates,
+    bins_for,
+    bins_in_words,
+    brier_decomposition,
     calibration_curve,
+    cells_by_cluster,
+    cross_entropy,
+    debiased_gap,
+    equal_mass_bins,
     expected_calibration_error,
+    gap_by_chance,
+    hold_back,
+    jensen_shannon,
+    judge_against_others,
+    kl_divergence,
+    mean_score,
     one_hot,
+    squared_distance,
+    total_gap,
+    total_variation,
 )
 from judgebench.stats.resample import Resampling
 
@@ -70,10 +97,7 @@ def test_the_interval_holds_the_true_error_and_debiasing_comes_nearer_to_it(bold
         p, truth = judged(200, boldness, seed)
         found = expected_calibration_error(p, one_hot(truth, 2), apart(200), FEW)
         low, high = found.debiased.low, found.debiased.high
-        assert low is not None
-        assert high is not None
         for estimate in (found.plug_in, found.debiased):
-            assert estimate.value is not None
             assert low == estimate.low <= estimate.value <= estimate.high == high
         held += low <= true <= high
         plain.append(found.plug_in.value)
@@ -111,3 +135,287 @@ def test_a_few_items_are_no_error(n: int) -> None:
     expected = abs(p.max(axis=1).mean() - (p.argmax(axis=1) == truth).mean())
     assert found.plug_in.value == pytest.approx(expected)
     assert found.plug_in.low is not None or found.plug_in.reason
+
+
+K = 3
+FEW_DISTANCE = Resampling(resamples=200)
+DISTANCES = (squared_distance, kl_divergence, total_variation, jensen_shannon)
+
+
+def shares(weights: np.ndarray) -> np.ndarray:
+    return weights / weights.sum(axis=1, keepdims=True)
+
+
+weights = arrays(np.float64, (5, K), elements=st.floats(0, 1)).map(lambda w: shares(w + 1e-9))
+labels = arrays(np.int64, (5,), elements=st.integers(0, K - 1))
+
+
+@settings(deadline=None, max_examples=30)
+@given(p=weights, truth=labels)
+def test_against_one_label_they_are_scikit_learns_brier_score_and_log_loss(p, truth) -> None:
+    q = one_hot(truth, K)
+    brier = brier_score_loss(truth, p, labels=range(K), scale_by_half=False)
+    assert squared_distance(p, q).mean() == pytest.approx(brier)
+    loss = sklearn_log_loss(truth, p, labels=range(K))
+    assert cross_entropy(p, q).mean() == pytest.approx(loss, abs=1e-9)
+
+
+@settings(deadline=None)
+@given(p=weights, q=weights)
+def test_against_a_distribution_they_are_scipys(p, q) -> None:
+    assert kl_divergence(p, q) == pytest.approx(entropy(q, p, axis=1), abs=1e-9)
+    m = (p + q) / 2
+    halves = entropy(p, m, base=2, axis=1) + entropy(q, m, base=2, axis=1)
+    assert jensen_shannon(p, q) == pytest.approx(halves / 2, abs=1e-9)
+    assert total_variation(p, q) == pytest.approx(np.maximum(p - q, 0).sum(axis=1))
+    expected = entropy(q, axis=1) + entropy(q, p, axis=1)
+    assert cross_entropy(p, q) == pytest.approx(expected, abs=1e-9)
+
+
+def test_a_certain_mistake_costs_what_the_clip_says() -> None:
+    p = np.array([[1.0, 0.0]])
+    assert cross_entropy(p, one_hot(np.array([1]), 2)) == pytest.approx(-np.log(LEAST_PROBABILITY))
+    assert kl_divergence(p, np.array([[0.5, 0.5]])) == pytest.approx(
+        -np.log(LEAST_PROBABILITY) / 2 - np.log(2)
+    )
+
+
+def test_a_gap_on_either_side_is_a_missing_score() -> None:
+    p = np.array([[0.5, 0.5], [np.nan, np.nan], [0.5, 0.5]])
+    q = one_hot(np.array([0, 1, -1]), 2)
+    for score in (*DISTANCES, cross_entropy):
+        assert np.isnan(score(p, q)).tolist() == [False, True, True]
+    found = mean_score(squared_distance(p, q), apart(3), FEW_DISTANCE)
+    assert (found.value, found.n, found.n_missing) == (0.5, 1, 2)
+    assert found.low is None
+    assert found.reason
+
+
+def test_without_an_item_there_is_a_reason() -> None:
+    nothing = mean_score(np.full(3, np.nan), apart(3), FEW_DISTANCE)
+    assert (nothing.value, nothing.n, nothing.n_missing, nothing.reason) == (None, 0, 3, NO_ITEM)
+    assert (
+        mean_score(np.zeros(0), Clusters(np.zeros(0, dtype=int), 0), FEW_DISTANCE).reason == NO_ITEM
+    )
+    with pytest.raises(ValueError, match="same shape"):
+        mean_score(np.zeros(2), together(1))
+
+
+FEW_BRIER = Resampling(resamples=100)
+# No label has one probability in two groups, so that a label's groups are the forecasts' groups.
+GROUPS = np.array([[0.7, 0.2, 0.1], [0.05, 0.8, 0.15], [0.3, 0.3, 0.4]])
+
+
+def decompose(p, q, resampling=FEW_BRIER):
+    return brier_decomposition(p, q, apart(len(p)), resampling)
+
+
+def murphy(group: list[int], truth: list[int]) -> tuple[float, float, float]:
+    """Reliability, resolution and uncertainty of grouped forecasts, as Murphy defines them."""
+    n, base = len(truth), [truth.count(j) / len(truth) for j in range(3)]
+    reliability = resolution = 0.0
+    for g in set(group):
+        inside = [t for i, t in zip(group, truth, strict=True) if i == g]
+        for j in range(3):
+            share = inside.count(j) / len(inside)
+            reliability += len(inside) / n * (GROUPS[g][j] - share) ** 2
+            resolution += len(inside) / n * (share - base[j]) ** 2
+    return reliability, resolution, sum(b * (1 - b) for b in base)
+
+
+def test_of_grouped_forecasts_it_is_murphys() -> None:
+    """Each forecast fills a third, so that no bin holds two."""
+    rng = np.random.default_rng(0)
+    group = np.repeat([0, 1, 2], 80)
+    truth = np.array([rng.choice(3, p=GROUPS[(g + 1) % 3]) for g in group])
+    found = decompose(GROUPS[group], one_hot(truth, 3))
+    reliability, resolution, uncertainty = murphy(group.tolist(), truth.tolist())
+    assert found.reliability.value == pytest.approx(reliability)
+    assert found.resolution.value == pytest.approx(resolution)
+    assert found.uncertainty.value == pytest.approx(uncertainty)
+    brier = brier_score_loss(truth, GROUPS[group], labels=range(3), scale_by_half=False)
+    assert found.brier.value == pytest.approx(brier)
+    assert found.skill.value == pytest.approx(1 - brier / uncertainty)
+
+
+def stephenson(x: np.ndarray, y: np.ndarray) -> tuple[float, float]:
+    """REL and RES - WBV + WBC of one label by loops over its bins."""
+    n, code = len(x), equal_mass_bins(x, bins_for(len(x)))
+    reliability = resolution = 0.0
+    for b in set(code.tolist()):
+        said, was = x[code == b], y[code == b]
+        reliability += len(said) / n * (said.mean() - was.mean()) ** 2
+        resolution += len(said) / n * (was.mean() - y.mean()) ** 2
+        for f, o in zip(said, was, strict=True):
+            resolution -= (f - said.mean()) ** 2 / n
+            resolution += 2 * (o - was.mean()) * (f - said.mean()) / n
+    return reliability, resolution
+
+
+@settings(deadline=None, max_examples=30)
+@given(
+    w=arrays(np.float64, (60, 3), elements=st.floats(0.01, 1)),
+    truth=arrays(np.int64, (60,), elements=st.integers(0, 2)),
+)
+def test_the_terms_add_up_and_are_those_of_stephenson(w, truth) -> None:
+    p, q = w / w.sum(axis=1, keepdims=True), one_hot(truth, 3)
+    found = decompose(p, q)
+    reliability, resolution = np.sum([stephenson(p[:, j], q[:, j]) for j in range(3)], axis=0)
+    assert found.reliability.value == pytest.approx(reliability, abs=1e-9)
+    assert found.resolution.value == pytest.approx(resolution, abs=1e-9)
+    total = found.reliability.value - found.resolution.value + found.uncertainty.value
+    assert found.brier.value == pytest.approx(total, abs=1e-9)
+    for e in (found.brier, found.reliability, found.resolution, found.uncertainty):
+        assert e.reason if e.low is None else e.low <= e.value <= e.high
+
+
+def test_base_rates_have_neither_skill_nor_resolution() -> None:
+    truth = np.repeat([0, 1, 2], [50, 30, 20])
+    found = decompose(np.tile([0.5, 0.3, 0.2], (100, 1)), one_hot(truth, 3))
+    for nothing in (found.reliability, found.resolution, found.skill):
+        assert nothing.value == pytest.approx(0, abs=1e-12)
+    assert found.brier.value == pytest.approx(1 - (0.25 + 0.09 + 0.04))
+
+
+def test_soft_labels_have_the_variance_of_their_shares_as_uncertainty() -> None:
+    q = np.array([[0.0, 1.0], [0.5, 0.5], [1.0, 0.0], [0.5, 0.5]] * 10)
+    found = decompose(q, q)
+    assert found.brier.value == pytest.approx(0)
+    assert found.uncertainty.value == pytest.approx(2 * q[:, 0].var())
+    assert found.skill.value == pytest.approx(1)
+
+
+def test_one_truth_leaves_skill_undefined_and_nothing_leaves_all_undefined() -> None:
+    p = np.tile([0.9, 0.1], (30, 1))
+    one = decompose(p, one_hot(np.zeros(30, dtype=int), 2))
+    assert (one.skill.value, one.skill.reason) == (None, ONE_TRUTH)
+    assert one.uncertainty.value == pytest.approx(0)
+    assert one.brier.value == pytest.approx(0.02)
+    nothing = decompose(np.full((4, 2), np.nan), one_hot(np.zeros(4, dtype=int), 2))
+    for e in (nothing.brier, nothing.reliability, nothing.resolution, nothing.skill):
+        assert (e.value, e.n, e.n_missing, e.reason) == (None, 0, 4, NO_ITEM)
+
+
+def test_the_interval_of_the_reliability_of_a_calibrated_judge_holds_0() -> None:
+    rng = np.random.default_rng(4)
+    p = rng.dirichlet([1, 1, 1], 300)
+    truth = (rng.random((300, 1)) > p.cumsum(axis=1)).sum(axis=1)
+    found = decompose(p, one_hot(truth, 3), Resampling(resamples=400))
+    assert found.reliability.low == 0
+    assert "bias-corrected" in found.reliability.method
+    assert "10 bins of equal mass per label" in found.reliability.method
+    assert found.brier.low > 0
+
+
+counts = arrays(np.int64, (6, K), elements=st.integers(0, 4))
+
+
+def by_loop(n_uc: np.ndarray, p: np.ndarray | None) -> list[float]:
+    """One annotator after another, each with his label taken out; p is None for his own label."""
+    found = []
+    for row, votes in enumerate(n_uc):
+        labels = [j for j in range(K) for _ in range(votes[j])]
+        distances = []
+        for i, label in enumerate(labels):
+            others = labels[:i] + labels[i + 1 :]
+            said = np.eye(K)[label] if p is None else p[row]
+            if others:
+                share = np.array([others.count(j) / len(others) for j in range(K)])
+                distances.append(abs(said - share).sum() / 2)
+        found.append(float(np.mean(distances)) if distances else np.nan)
+    return found
+
+
+@settings(deadline=None)
+@given(n_uc=counts, p=arrays(np.float64, (6, K), elements=st.floats(0.01, 1)))
+def test_every_annotator_in_turn_is_held_against_the_others(n_uc, p) -> None:
+    p /= p.sum(axis=1, keepdims=True)
+    held = hold_back(n_uc)
+    np.testing.assert_allclose(annotator_against_others(total_variation, held), by_loop(n_uc, None))
+    np.testing.assert_allclose(judge_against_others(total_variation, p, held), by_loop(n_uc, p))
+
+
+@settings(deadline=None)
+@given(n_uc=counts, p=arrays(np.float64, (6, K), elements=st.floats(0.01, 1)))
+def test_the_cross_entropy_is_that_of_all_labels_whoever_is_left_out(n_uc, p) -> None:
+    p /= p.sum(axis=1, keepdims=True)
+    m = n_uc.sum(axis=1)
+    several = m >= 2
+    found = judge_against_others(cross_entropy, p, hold_back(n_uc))
+    assert np.isnan(found).tolist() == (~several).tolist()
+    q = n_uc[several] / m[several, None]
+    np.testing.assert_allclose(found[several], cross_entropy(p[several], q))
+
+
+def test_base_rates_weigh_every_item_the_same() -> None:
+    assert base_rates(np.array([[9, 1], [0, 1], [0, 0]])).tolist() == pytest.approx([0.45, 0.55])
+    assert np.isnan(base_rates(np.zeros((2, 3), dtype=int))).all()
+    assert np.isnan(base_rates(np.zeros((0, 3), dtype=int))).all()
+
+
+FROZEN_BRIER = json.loads((Path(__file__).parent / "data" / "calibration.json").read_text())[
+    "grouped"
+]
+
+
+@settings(deadline=None)
+@given(
+    x=st.lists(st.sampled_from(np.linspace(0, 1, 7).tolist()), max_size=40).map(np.array),
+    bins=st.integers(1, 6),
+)
+def test_bins_rise_with_the_value_and_ties_share_one(x, bins) -> None:
+    code = equal_mass_bins(x.astype(float), bins)
+    rank = np.array([(x < value).sum() for value in x], dtype=int)
+    assert code.tolist() == (rank * bins // max(1, len(x))).tolist()
+
+
+def test_few_items_make_few_bins() -> None:
+    assert [bins_for(n) for n in (0, 1, 2 * LEAST_IN_BIN - 1, 2 * LEAST_IN_BIN)] == [1, 1, 1, 2]
+    assert bins_for(10**6) == MOST_BINS
+    assert (bins_in_words(1), bins_in_words(3)) == ("1 bin of equal mass", "3 bins of equal mass")
+
+
+def grouped() -> np.ndarray:
+    """The frozen example: every item a cluster of its own, and all cells added up."""
+    n, right = FROZEN_BRIER["n"], FROZEN_BRIER["right"]
+    code = np.repeat(np.arange(3), n)
+    hit = np.concatenate([np.arange(size) < k for size, k in zip(n, right, strict=True)])
+    gap = hit - np.repeat(FROZEN_BRIER["confidence"], n)
+    return cells_by_cluster(code, gap, apart(len(gap)), 3).sum(axis=0)
+
+
+def test_gaps_agree_with_the_uncertainty_calibration_package() -> None:
+    cells, n = grouped(), sum(FROZEN_BRIER["n"])
+    assert total_gap(cells, 1) / n == pytest.approx(FROZEN_BRIER["plug_in"])
+    assert total_gap(cells, 2) / n == pytest.approx(FROZEN_BRIER["squared"])
+    assert debiased_gap(cells, 2) / n == pytest.approx(FROZEN_BRIER["debiased_squared"])
+    # The package divides by n, not n - 1, and draws what is here a formula.
+    assert debiased_gap(cells, 1) / n == pytest.approx(FROZEN_BRIER["debiased_by_draws"], abs=3e-4)
+
+
+def test_items_that_go_together_count_as_one_for_the_variance() -> None:
+    """Ten copies of every item tell no more than one of each."""
+    rng = np.random.default_rng(1)
+    gap, code = rng.normal(0.05, 0.3, 60), np.repeat([0, 1], 30)
+    once = cells_by_cluster(code, gap, apart(60), 2).sum(axis=0)
+    copies = cells_by_cluster(
+        np.repeat(code, 10), np.repeat(gap, 10), Clusters(np.repeat(np.arange(60), 10), 60), 2
+    ).sum(axis=0)
+    for power in (1, 2):
+        assert debiased_gap(copies, power) == pytest.approx(10 * debiased_gap(once, power))
+        assert total_gap(copies, power) == pytest.approx(10 * total_gap(once, power))
+
+
+@settings(deadline=None)
+@given(gap=arrays(np.float64, (12,), elements=st.floats(-1, 1)), power=st.sampled_from([1, 2]))
+def test_a_sample_shows_no_chance_against_itself_and_bias_is_never_negative(gap, power) -> None:
+    code, clusters = np.arange(12) % 2, np.arange(12) // 3
+    cells = cells_by_cluster(code, gap, Clusters(clusters, 4), 3)
+    total = cells.sum(axis=0)
+    assert gap_by_chance(total, power, total) == pytest.approx(0, abs=1e-12)
+    assert debiased_gap(total, power) <= total_gap(total, power) + 1e-9
+    # Vectorised over samples.
+    two = np.stack([total, cells[0] + cells[1]])
+    for function in (total_gap, debiased_gap):
+        each = [float(function(one, power)) for one in two]
+        assert function(two, power).tolist() == pytest.approx(each)

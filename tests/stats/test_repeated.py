@@ -1,13 +1,23 @@
+"""Scores of responses side by side: against reference libraries and by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import krippendorff
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from scipy.stats import f_oneway
+from scipy.stats import f_oneway, pearsonr, spearmanr
 
+from judgebench.records import Estimate
 from judgebench.stats.arrays import Clusters
 from judgebench.stats.interrater import ICC_1, score_sums_by_cluster
 from judgebench.stats.repeated import (
+    AMONG_HUMANS,
+    BESIDE_HUMANS,
     BETWEEN_SD,
     CONSTANT,
     ICC,
@@ -22,6 +32,7 @@ from judgebench.stats.repeated import (
     coefficient_of_variation,
     order_sums,
     runs_for,
+    score_agreement,
     spread_sums,
     variance_over_range,
 )
@@ -101,16 +112,6 @@ def test_the_icc_has_no_unit_and_the_papers_measure_has(x, factor: float, shift:
     assert over[1] == pytest.approx(factor * over[0], abs=1e-6, nan_ok=True)
 
 
-def test_a_metric_near_zero_looks_steady_by_its_range_and_is_not() -> None:
-    rng = np.random.default_rng(0)
-    near_zero = rng.exponential(0.02, (200, 11))  # nothing but noise
-    near_zero[0] = 1.0  # one answer that repeats its reference
-    spread_out = rng.uniform(0, 1, (200, 1)) + rng.normal(0, 0.1, (200, 11))
-    by_range = [value(variance_over_range(np.ptp(x)), x) for x in (near_zero, spread_out)]
-    assert by_range[0] < by_range[1] / 5
-    assert value(ICC, near_zero[1:]) < 0.1 < 0.8 < value(ICC, spread_out)
-
-
 def test_the_coefficient_of_variation_is_for_ratio_scales_and_means_above_zero() -> None:
     x = [[1.0, 3.0], [0.0, 0.0], [4.0, 4.0]]
     assert value(coefficient_of_variation(True), x) == pytest.approx(np.sqrt(2) / 2 / 2)
@@ -172,3 +173,61 @@ def test_systems_are_compared_on_questions_that_all_of_them_have() -> None:
     assert flips([a, b])[0] == 0
     assert flips([a])[1] == TOO_FEW_RUNS == "no question has two runs of two systems"
     assert flips([[[1.0, nan]], [[nan, 1.0]]])[1] == TOO_FEW_RUNS
+
+
+RNG = np.random.default_rng(3)
+HUMANS = np.round(RNG.uniform(0, 4, (40, 3)) * 3) / 3
+CLUSTERS = Clusters(np.repeat(np.arange(20), 2), 20)
+# Shrout and Fleiss (1979), Table 2: four judges on six targets; ICC(2, 1) .29 and ICC(2, 4) .62
+SHROUT = np.array(
+    [[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]]
+) / 1.0  # fmt: skip
+
+
+def beside(judged: np.ndarray, humans: np.ndarray) -> Mapping[str, Estimate]:
+    return score_agreement(np.stack([judged, humans], axis=1), BESIDE_HUMANS, CLUSTERS)
+
+
+def test_alpha_is_that_of_the_reference_also_with_missing_scores() -> None:
+    x = np.where(RNG.random(HUMANS.shape) < 0.2, np.nan, HUMANS)
+    found = score_agreement(x, AMONG_HUMANS, CLUSTERS)["alpha"]
+    wanted = krippendorff.alpha(x.T, level_of_measurement="interval")
+    assert found.value == pytest.approx(wanted)
+    assert found.low < wanted < found.high
+    assert found.n + found.n_missing == 40
+
+
+def test_icc_of_a_published_example() -> None:
+    found = score_agreement(SHROUT, AMONG_HUMANS, Clusters(np.arange(6), 6))
+    assert found["icc"].value == pytest.approx(0.29, abs=0.005)
+    assert found["icc_mean"].value == pytest.approx(0.62, abs=0.005)
+
+
+def test_a_judge_beside_the_mean_of_the_humans() -> None:
+    mean = HUMANS.mean(axis=1).round(9)  # else the same mean may be two numbers
+    judged = np.clip(np.rint(mean + RNG.normal(0, 1, 40)), 0, 4)
+    judged[:3] = np.nan
+    found = beside(judged, mean)
+    both = judged[3:], mean[3:]
+    assert found["pearson"].value == pytest.approx(pearsonr(*both).statistic)
+    assert found["spearman"].value == pytest.approx(spearmanr(*both).statistic)
+    assert found["alpha"].value == pytest.approx(
+        krippendorff.alpha(np.stack(both), level_of_measurement="interval")
+    )
+    assert {(e.n, e.n_missing) for e in found.values()} == {(37, 3)}
+    for estimate in found.values():
+        assert estimate.low < estimate.value < estimate.high
+
+
+def test_what_is_undefined_has_a_reason() -> None:
+    mean = HUMANS.mean(axis=1)
+    found = beside(np.full(40, 1 / 3), mean)
+    assert found["pearson"].value is None
+    assert found["pearson"].reason == (
+        "one side has the same score throughout, so no correlation is defined"
+    )
+    none = beside(np.full(40, np.nan), mean)
+    assert none["pearson"].reason == none["alpha"].reason == "no response has two scores"
+    assert none["pearson"].n_missing == 40
+    same = score_agreement(np.full((4, 2), 1 / 3), AMONG_HUMANS, Clusters(np.arange(4), 4))["alpha"]
+    assert same.reason == "all scores are the same, so agreement beyond chance is undefined"

@@ -150,25 +150,18 @@ def test_one_miss_in_a_million_is_not_rounded_to_all_right() -> None:
     assert found.method.startswith("percentile bootstrap")
 
 
-def test_perfect_kappa_has_no_interval() -> None:
-    counts = np.tile(np.diag([3.0, 2.0]), (20, 1, 1))
-    found = cluster_bootstrap(counts, cohen_kappa(), FEW, n=100)
-    assert (found.value, found.low, found.high) == (1.0, None, None)
-    assert "every resample gives the same value" in found.reason
-
-
-def test_a_constant_share_has_no_interval() -> None:
-    counts = np.tile([[1.0, 1.0], [0.0, 0.0]], (20, 1, 1))
-    found = cluster_bootstrap(counts, ACCURACY, FEW, n=40)
-    assert (found.value, found.low) == (0.5, None)
-    assert "every resample gives the same value" in found.reason
-
-
-def test_one_cluster_has_no_interval() -> None:
-    found = cluster_bootstrap(np.array([[[8.0, 1], [1, 2]]]), ACCURACY, FEW, n=12)
-    assert found.value == pytest.approx(10 / 12)
-    assert found.low is None
-    assert "one cluster only" in found.reason
+@pytest.mark.parametrize(
+    ("counts", "statistic", "value", "reason"),
+    [
+        (np.tile(np.diag([3.0, 2.0]), (20, 1, 1)), cohen_kappa(), 1.0, "the same value"),
+        (np.tile([[1.0, 1.0], [0.0, 0.0]], (20, 1, 1)), ACCURACY, 0.5, "the same value"),
+        (np.array([[[8.0, 1], [1, 2]]]), ACCURACY, 10 / 12, "one cluster only"),
+    ],
+)
+def test_what_cannot_vary_has_no_interval(counts, statistic, value, reason) -> None:
+    found = cluster_bootstrap(counts, statistic, FEW, n=40)
+    assert (found.value, found.low, found.high) == (pytest.approx(value), None, None)
+    assert reason in found.reason
 
 
 @pytest.mark.parametrize("G", [0, 3])
@@ -255,8 +248,3 @@ def test_many_clusters_stay_whole_in_groups_of_nearly_equal_numbers() -> None:
     assert (codes != random_groups(clusters, seed=4).codes).any()
     assert "4,999 clusters" in grouping_told(Estimate(1.0, 0.0, 2.0, "m"), 4999).method
     assert grouping_told(Estimate(1.0, reason="none"), 4999).method == ""
-
-
-def test_a_code_out_of_range_is_refused() -> None:
-    with pytest.raises(ValueError, match="clusters"):
-        random_groups(Clusters(np.array([3]), 3))

@@ -62,14 +62,6 @@ def test_error_correlations_equal_the_matthews_coefficient_of_scikit_learn() -> 
         assert "40 clusters" in estimate.method
 
 
-def test_error_correlation_worked_by_hand() -> None:
-    # Both err on 1 of 8 items, the first alone on 1, the second alone on 2, neither on 4:
-    # (8 * 1 - 2 * 3) / sqrt(2 * 6 * 3 * 5)
-    labels = np.array([[1, 1], [1, 0], [0, 1], [0, 1], *[[0, 0]] * 4])
-    found = error_correlations(labels, np.zeros(8, dtype=int), apart(8), FEW)
-    assert found.pairs[0, 1].value == pytest.approx(2 / 180**0.5)
-
-
 def test_a_judge_without_errors_has_no_correlation_and_is_left_out_of_the_mean() -> None:
     labels, truth = drawn(60, [1.0, 0.5, 0.5], 3, seed=2)
     found = error_correlations(labels, truth, apart(60), FEW)
