@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from align_case import FEW, answers, labels, metric, rubric, verdicts
 
 from judgebench.decisions.result import Condition, Decision, TriageCurve
@@ -59,6 +60,21 @@ def decided(
     study = replace(study, judges=tuple(found))
     (decision,) = decisions(study, rule or DecisionRule(), curves, stress)
     return decision
+
+
+def label_table(humans: Mapping[str, str]) -> pd.DataFrame:
+    """The annotators' labels as a user has them in a table."""
+    return pd.concat(
+        pd.DataFrame(
+            {"item_id": [f"i{i}" for i in range(len(row))], "annotator": name, "harm": list(row)}
+        )
+        for name, row in humans.items()
+    )
+
+
+def verdict_table(row: str) -> pd.DataFrame:
+    """The labels of the judge `j`."""
+    return label_table({"j": row}).rename(columns={"annotator": "judge"})
 
 
 def condition(decision: Decision, key: str) -> Condition:

@@ -54,7 +54,6 @@ def test_every_metric_and_judge_has_an_outcome_with_its_reason(call, run_folder:
     assert code == 0
     told = " ".join(out.split())
     assert "expert REPLACE judge 9" in told
-    assert "It agrees" in told
     assert "agreement gap +0." in told
     assert re.search(r"trainee DO NOT USE judge \d+ %", told)
     assert re.search(r"says-polite DO NOT USE judge \d+ %", told)
@@ -105,9 +104,7 @@ def test_a_rule_of_ones_own_changes_the_outcome(call, run_folder: Path, tmp_path
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("replace: {humans: {margin: wide}}\n", "replace.humans.margin"),
         ("severe_from: {politeness: Rude}\n", "severe_from.politeness"),
-        ("severe_from: {tone: Impolite}\n", "severe_from.tone"),
         ("replace: [\n", "is not YAML"),
     ],
 )
@@ -143,15 +140,6 @@ def test_a_pattern_puts_several_annotators_in_the_judges_place(call, run_folder:
     assert {d["judge"] for d in found["decisions"]} == {"cem", "expert", "trainee", "says-polite"}
     (truth,) = found["truth"]
     assert "the median of ann and bob; ties (50 of 400) go to the more severe label." in truth
-
-
-def test_with_two_annotators_in_the_judges_place_too_few_are_left(call, run_folder: Path) -> None:  # type: ignore[no-untyped-def]
-    code, out, _ = call("decide", run_folder, "--as-judge", "ann", "--as-judge", "bob", "-v")
-    assert code == 0
-    assert (
-        "Too few annotators are left to compare with: without ann, bob, expert and others, no item "
-        "was labelled by two annotators."
-    ) in " ".join(out.split())
 
 
 def test_the_report_opens_with_the_decisions(call, run_folder: Path, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
-import scipy.stats
 from align_case import FEW, answers, labels, metric, verdicts
 from align_case import rubric as rubric_of
+from decide_case import noisy
 
 from judgebench.decisions.beside import alternative_tests
 from judgebench.decisions.rule import AlternativeTestRule, DecisionRule
-from judgebench.records import Estimate
 from judgebench.results.rows import Results
+from judgebench.stats.alternative_test import DuelTerms, alternative_annotator_test
 from judgebench.studies.study import study_of
 from judgebench.studies.truth import TruthConfig
 
@@ -22,29 +22,10 @@ N = 120
 RARE = "a" * 114 + "b" * 6
 
 
-def noisy(true: str, wrong: float, seed: int) -> str:
-    rng = np.random.default_rng(seed)
-    turned = {"a": "b", "b": "a", "c": "b"}
-    return "".join(turned[x] if rng.random() < wrong else x for x in true)
-
-
-@dataclass(frozen=True)
-class Variant:
-    """One variant of the test, as its rows tell it."""
-
-    epsilon: float
-    annotators: int
-    winning_rate: float | None
-    advantage: Estimate
-    passes: float | None
-    guarded: float | None
-    reason: str
-
-
 def both_variants(
     humans: dict[str, str], judge: str, controls: dict[str, str], epsilon: float = 0.1,
     kind: str = "ordinal",
-) -> dict[str, Variant]:  # fmt: skip
+) -> dict[str, SimpleNamespace]:  # fmt: skip
     """Both variants by name, of one judge on one metric."""
     one, items = rubric_of(metric(kind)), answers(len(judge))
     said = [verdicts("m", judge, items)]
@@ -57,11 +38,11 @@ def both_variants(
     return {who: _tested(found, who) for who in found.values("who")}
 
 
-def _tested(found: Results, who: str) -> Variant:
+def _tested(found: Results, who: str) -> SimpleNamespace:
     rows = {row.statistic: row.estimate for row in found.select(who=who)}
     reason = rows["passes"].reason
     numbers = {name: e if name == "advantage" else e.value for name, e in rows.items()}
-    return Variant(**numbers, reason=reason)
+    return SimpleNamespace(**numbers, reason=reason)
 
 
 def people(true: str, how_many: int = 3, wrong: float = 0.05) -> dict[str, str]:
@@ -163,46 +144,24 @@ def test_places_in_a_list_do_not_count_among_the_others() -> None:
 # --- the test as the paper writes it --------------------------------------------------------------
 
 
-def as_published(
-    humans: dict[str, str], judge: str, score: Callable[[str, list[str]], float], epsilon: float
-) -> tuple[float, float]:
-    """Winning rate and average advantage of Calderon et al. (2025), section 3, item by item."""
-    p_values, advantages = [], []
-    for left_out, own in humans.items():
-        differences, won = [], []
-        for i, (h, f) in enumerate(zip(own, judge, strict=True)):
-            others = [row[i] for a, row in humans.items() if a != left_out and row[i] != "."]
-            if "." not in (h, f) and others:
-                of_human, of_judge = score(h, others), score(f, others)
-                won.append(of_judge >= of_human)
-                differences.append(int(of_human >= of_judge) - int(of_judge >= of_human))
-        if len(won) >= 30:
-            t_test = scipy.stats.ttest_1samp(differences, epsilon, alternative="less")
-            p_values.append(t_test.pvalue)
-            advantages.append(np.mean(won))
-    corrected = scipy.stats.false_discovery_control(p_values, method="by")
-    return float(np.mean(corrected <= 0.05)), float(np.mean(advantages))
-
-
-def same_label(said: str, others: list[str]) -> float:
-    return float(np.mean([said == other for other in others]))
-
-
-def near(said: str, others: list[str]) -> float:
-    return -float(np.sqrt(np.mean([(ord(said) - ord(other)) ** 2 for other in others])))
-
-
-@pytest.mark.parametrize(("kind", "score"), [("nominal", same_label), ("ordinal", near)])
-def test_the_published_test_is_that_of_the_paper_with_all_annotators(kind: str, score) -> None:
+@pytest.mark.parametrize(("kind", "severities"), [("nominal", None), ("ordinal", (0, 1, 2))])
+def test_the_published_test_is_that_of_the_paper_with_all_annotators(kind: str, severities) -> None:
     humans = people(EVEN, 4, 0.15) | {f"careless{i}": noisy(EVEN, 0.7, 30 + i) for i in range(2)}
     humans["h0"] = humans["h0"][:80] + "." * 40
     humans["few"] = noisy(EVEN, 0.1, 40)[:29] + "." * 91  # too few items to be tested
     judge = noisy(EVEN, 0.25, 9)
     found = both_variants(humans, judge, CONTROLS, kind=kind)
-    rate, advantage = as_published(humans, judge, score, 0.1)
+    codes = np.array([["abc.".index(x) for x in row] for row in (*humans.values(), judge)])
+    codes = np.where(codes == 3, -1, codes)
+    of_paper = alternative_annotator_test(
+        codes[:-1].T, codes[-1], 3, DuelTerms(severities=severities)
+    )
     published, own = found["published"], found["balanced"]
-    assert (published.annotators, published.winning_rate) == (6, pytest.approx(rate))
-    assert published.advantage.value == pytest.approx(advantage)
+    assert (published.annotators, published.winning_rate) == (
+        of_paper.tested,
+        pytest.approx(of_paper.winning_rate),
+    )
+    assert published.annotators == 6
     assert own.annotators < 6
     assert "without careless0, who is not in the bar" in own.reason
     assert "not in the bar" not in published.reason

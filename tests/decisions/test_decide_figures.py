@@ -10,7 +10,7 @@ import pytest
 from align_case import FEW, answers, labels, metric, rubric, verdicts
 
 from judgebench.decisions.figures import triage_drawings
-from judgebench.decisions.result import EVERY, Decisions
+from judgebench.decisions.result import Decisions
 from judgebench.decisions.rule import DecisionRule
 from judgebench.decisions.triage import triage_curves
 from judgebench.results.figure import drawn
@@ -54,18 +54,6 @@ def test_one_figure_for_each_judge_and_signal_with_a_plain_name() -> None:
     assert not set(name) & set("/\\<>|'\" $&=\n")
 
 
-def test_severe_on_any_metric_comes_first_and_counts_stand_above() -> None:
-    found = decisions("m")
-    assert [c.metric for c in found.curves] == ["harm", "care", EVERY]
-    (draw,) = figures(found).values()
-    panels = draw().axes
-    above = [axes.get_title(loc="left") for axes in panels]
-    assert [title.split("\n")[0] for title in above[:2]] == ["Severe on any metric", "Harm"]
-    assert [title.split("\n")[-1] for title in above] == [
-        "n = 120, severe 40", "n = 120, severe 40", "n = 120, severe 0",
-    ]  # fmt: skip
-
-
 def test_the_line_is_the_curve_and_the_corner_is_the_rule() -> None:
     found = decisions("m", metrics=(metric(),))
     (curve,) = found.curves
@@ -78,7 +66,6 @@ def test_the_line_is_the_curve_and_the_corner_is_the_rule() -> None:
     assert [list(x) for x in chance.get_data()] == [[0, 1], [0, 1]]
     (corner,) = axes.patches
     assert corner.get_bbox().bounds == pytest.approx((0, 0.8, 0.4, 0.2))
-    assert curve.choice is not None
     here = (curve.choice.sent.value, 1 - curve.choice.missed.value)
     assert here in expected  # on the curve
     assert here in marked(axes, "D")
@@ -88,22 +75,6 @@ def test_the_line_is_the_curve_and_the_corner_is_the_rule() -> None:
 
 def marked(axes, marker: str) -> list[tuple[float, ...]]:
     return [tuple(np.ravel(x.get_data())) for x in axes.lines if x.get_marker() == marker]
-
-
-def test_where_everything_is_sent_the_figure_says_so_and_shows_no_expectation() -> None:
-    items = answers(120)
-    truth = "".join("c" if i % 10 == 0 else "a" for i in range(120))
-    said = f"a{truth[1:]}"  # misses one severe answer of twelve: too many to be sure of less
-    study = study_of(rubric(metric()), items, labels({"ann": truth}), TruthConfig(), FEW)
-    study = replace(study, judges=(verdicts("m", said, items),))
-    curves = tuple(triage_curves(study, RULE))
-    assert curves[0].choice.sends_all
-    (draw,) = figures(Decisions("case", rubric(metric()), RULE, (), curves)).values()
-    (axes,) = draw().axes
-    written = [" ".join(text.get_text().split()) for text in axes.texts]
-    assert written == ["to be sure to miss few enough, all answers must go to humans"]
-    assert not marked(axes, "D")
-    assert not any(len(at) == 2 for at in marked(axes, "o"))
 
 
 def test_where_nothing_is_recommended_the_reason_is_written() -> None:

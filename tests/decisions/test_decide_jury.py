@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from align_case import FEW, answers, labels, metric, rubric, verdicts
 
 from judgebench.decisions.beside import jury_rows
-from judgebench.judges.config import JuryConfig
-from judgebench.judges.derived import jury_verdicts
-from judgebench.records import Estimate
 from judgebench.results.rows import Results
 from judgebench.studies.study import JudgeVerdicts, study_of
 from judgebench.studies.truth import TruthConfig
@@ -25,24 +23,6 @@ def seen(share: float, seed: int) -> str:
     return "".join(x if rng.random() < share else rng.choice([*"abc"]) for x in TRUTH)
 
 
-@dataclass(frozen=True)
-class JuryValue:
-    """The rows of one metric."""
-
-    metric: str
-    pairs: dict[tuple[str, str], Estimate]
-    best: tuple[str, ...]
-    correlation: Estimate
-    effective: Estimate
-    accuracy: Estimate
-    single: Estimate
-    gain: Estimate
-
-    @property
-    def judges(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(name for pair in self.pairs for name in pair))
-
-
 def values(judges: list[JudgeVerdicts], kind: str = "ordinal", truth: str = TRUTH):
     measured = metric(kind)
     items = answers(len(truth))
@@ -51,21 +31,24 @@ def values(judges: list[JudgeVerdicts], kind: str = "ordinal", truth: str = TRUT
     return [_value(found, name) for name in found.values("metric", "jury")]
 
 
-def _value(found: Results, name: str) -> JuryValue:
-    rows = found.select("jury", metric=name)
+def _value(found: Results, name: str) -> SimpleNamespace:
+    """The rows of one metric."""
+    rows = {row.statistic: row for row in found.select("jury", metric=name)}
     pairs = found.select("error_correlation", metric=name)
-    return JuryValue(
-        name, {(row.judge, row["who"]): row.estimate for row in pairs},
-        tuple(filter(None, rows[0]["who"].split(", "))),
-        **{row.statistic: row.estimate for row in rows},
-    )  # fmt: skip
+    return SimpleNamespace(
+        metric=name,
+        pairs={(row.judge, row["who"]): row.estimate for row in pairs},
+        judges=tuple(dict.fromkeys(x for row in pairs for x in (row.judge, row["who"]))),
+        best=tuple(filter(None, rows["gain"]["who"].split(", "))),
+        **{key: row.estimate for key, row in rows.items()},
+    )
 
 
 def judge(name: str, row: str, kind: str = "judge") -> JudgeVerdicts:
     return verdicts(name, row, answers(len(row)), kind)
 
 
-def of_three() -> JuryValue:
+def of_three() -> SimpleNamespace:
     (found,) = values([judge(n, seen(0.5, s)) for s, n in enumerate("xyz")])
     return found
 
@@ -79,17 +62,6 @@ def test_a_value_names_its_judges_its_pairs_and_its_best_jury() -> None:
     assert found.effective.value == pytest.approx(3 / (1 + 2 * max(0, mean)))
     assert found.gain.value == pytest.approx(found.accuracy.value - found.single.value)
     assert found.gain.low < found.gain.value < found.gain.high
-
-
-def test_the_best_jury_votes_as_a_jury_of_the_run_does() -> None:
-    """Its share of right labels, where every fold has the same jury, is that of its verdicts."""
-    measured, items, found = metric(), answers(len(TRUTH)), of_three()
-    rows = [seen(0.5, s) for s in range(3)]
-    ballots = [{"harm": np.array(["abc".index(x) for x in row])} for row in rows]
-    config = JuryConfig(name="jury", jury=("x", "y", "z"), rule="median")
-    said = jury_verdicts(config, rubric(measured), items, ballots, "s")
-    right = np.mean([v.labels["harm"] == t for v, t in zip(said, TRUTH, strict=True)])
-    assert found.accuracy.value == pytest.approx(right)
 
 
 def test_ordinal_labels_are_settled_by_median_and_nominal_ones_by_majority() -> None:

@@ -11,10 +11,9 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from decide_report_case import HOSTILE, JUDGES, NOTES, hostile_decisions, make_decisions
+from decide_report_case import HOSTILE, JUDGES, hostile_decisions, make_decisions
 from hypothesis import given
 from hypothesis import strategies as st
-from rich.console import Console
 
 from judgebench.decisions.part import NO_DECISIONS
 from judgebench.decisions.result import (
@@ -27,14 +26,13 @@ from judgebench.decisions.result import (
     State,
     more_sentence,
 )
-from judgebench.decisions.words import bound_text, threshold_text
+from judgebench.decisions.words import threshold_text
 from judgebench.records import Estimate
 from judgebench.results.part import Drawing, Intervals
 from judgebench.results.rows import Results
 from judgebench.results.tables import DASH, Table
-from judgebench.results.terminal import print_parts
 from judgebench.results.write import part_csv, write_report
-from judgebench.stats.thresholds import SENDS_ALL, Choice
+from judgebench.stats.thresholds import SENDS_ALL
 
 DECIDED = make_decisions()
 NOTHING = replace(DECIDED, decisions=(), curves=(), beside=Results())
@@ -73,11 +71,6 @@ def test_every_decision_and_every_number_is_one_row() -> None:
         "alternative_test": 6 * 2 * 2 * len(JUDGES),
     }
     assert len(DECIDED.to_frame()) == len(found)
-
-
-def test_there_are_as_many_decisions_as_are_gone_through() -> None:
-    decisions = make_decisions()
-    assert len(decisions) == len(list(decisions)) > 1
 
 
 def test_outcomes_and_reasons_read_back() -> None:
@@ -151,16 +144,43 @@ def test_a_judge_without_a_decision_on_a_metric_has_a_dash() -> None:
     assert table.rows[0][table.columns.index(DECIDED.decisions[0].judge)].text == DASH
 
 
-def test_every_condition_is_one_row_of_its_judge() -> None:
-    found = tables(DECIDED)
-    for number, judge in enumerate(JUDGES, start=1):
-        table = found[f"decide_conditions-{number}"]
-        assert table.title.endswith(judge)
-        mine = [pair for d in DECIDED.decisions if d.judge == judge for pair in conditions(d)]
-        for row, (outcome, c) in zip(table.rows, mine, strict=True):
-            assert row[1].text == f"{outcome}: {c.title}"
-            assert row[2].text == bound_text(c)
-            assert (row[4].text, row[4].remark) == (c.state.value, c.missing)
+def test_every_number_stands_in_a_table() -> None:
+    shown = [c.estimate for t in tables(DECIDED).values() for row in t.rows for c in row]
+    choices = [curve.choice for curve in DECIDED.curves if curve.choice]
+    expected = [
+        *(
+            c.estimate
+            for d in DECIDED.decisions
+            for _, c in conditions(d)
+            if c.key != "severe_items"
+        ),
+        *(e for choice in choices for e in (choice.expected_sent, choice.expected_missed)),
+        *(
+            r.estimate
+            for name in ("accuracy", "single", "gain")
+            for r in DECIDED.beside.select("jury", name)
+        ),
+        *(row.estimate for row in DECIDED.beside.select("error_correlation")),
+    ]
+    assert not [estimate for estimate in expected if estimate not in shown]
+    more = tables(DECIDED)["decide_more_data"].rows
+    assert len(more) == sum(d.more is not None for d in DECIDED.decisions) > 0
+    assert {tuple(cell.text for cell in row[2:]) for row in more if row[2].text != DASH} == {
+        ("97 + 120", "61 + 75", "360", "14", "84 %", "REPLACE")
+    }
+    passes = DECIDED.beside.select("alternative_test", "passes")
+    for row, test in zip(tables(DECIDED)["alternative_test"].rows, passes, strict=True):
+        assert (row[0].text, row[2].text) == (test.judge, test["who"])
+        assert row[6].text == {None: DASH, 1: "yes", 0: "no"}[test.estimate.value]
+
+
+def test_a_threshold_that_sends_everything_is_shown_as_no_filter() -> None:
+    first = DECIDED.curves[0]
+    nothing = Estimate(None, reason=SENDS_ALL, n=30)
+    choice = first.choice._replace(sent=Estimate(1.0, n=97), expected_missed=nothing)
+    part = replace(DECIDED, curves=(replace(first, choice=choice),))
+    (row,) = tables(part)["decide_triage"].rows
+    assert (row[2].text, row[6].value) == ("all are sent", DASH)
 
 
 def made(key: str, value: float | None, bound: float, *, at_least: bool = True) -> Condition:
@@ -191,28 +211,10 @@ def test_bounds_and_estimates_read_as_what_they_are(
     assert ("nobody knows" in estimate.provenance) == (value == DASH)
 
 
-def test_more_data_is_told_for_unclear_decisions_only() -> None:
-    table = tables(DECIDED)["decide_more_data"]
-    unclear = [d for d in DECIDED.decisions if d.more is not None]
-    assert len(table.rows) == len(unclear) > 0
-    known = [row for row in table.rows if row[2].text != DASH]
-    assert all(
-        [cell.text for cell in row[2:]] == ["97 + 120", "61 + 75", "360", "14", "84 %", "REPLACE"]
-        for row in known
-    )
-    unknown = [row for row in table.rows if row[2].text == DASH]
-    assert len(unknown) == len(JUDGES)
-    assert all(row[2].remark == "a second annotator is needed first" for row in unknown)
-
-
 def test_more_data_reads_as_a_sentence() -> None:
     def told(more: MoreData | None, reason: str = "") -> str:
         return more_sentence(Decision("j", "m", Outcome.CANT_TELL, reason, more=more))
 
-    assert told(MoreData(10, 30, 2, 0.8, Outcome.ASSIST)) == (
-        "About 10 more answers, 2 of them severe, with 30 human labels would settle it; "
-        "80 % of simulated studies of that size reach a decision, most of them with ASSIST."
-    )
     alike = MoreData(10, 30, questions=10, answers_now=50, questions_now=50)
     assert told(alike) == "About 10 more answers with 30 human labels would settle it."
     nearly = MoreData(10, 30, questions=10, answers_now=861, questions_now=860)
@@ -235,36 +237,15 @@ def test_every_curve_has_its_threshold_or_the_reason_why_it_has_none() -> None:
     assert sorted(map(id, curves)) == sorted(map(id, DECIDED.curves))
     for row, curve in zip(table.rows, curves, strict=True):
         assert row[0].text == curve.judge
-        assert row[1].text == f"{DECIDED.titles[curve.metric]}, by {curve.signal}"
         if choice := curve.choice:
-            assert row[2].text == "0.312"
             share = choice.sent.value
             assert row[3].text == f"{97 * share:.0f} of 97 ({100 * share:.0f} %)"
-            assert row[4].text.startswith(f"{30 * choice.missed.value:.0f} of 30 (")
-            expected = choice.expected_sent, choice.expected_missed
-            assert (row[5].estimate, row[6].estimate) == expected
         else:
             assert row[2].remark == curve.reason
-            assert [cell.text for cell in row[3:5]] == ["– of 97", "– of 30"]
             assert all(cell.provenance.startswith(f"undefined: {curve.reason}") for cell in row[5:])
     assert [curve.judge for curve in curves[::4]] == list(JUDGES)
     assert all(curve.metric == EVERY for curve in curves[::4])
     assert table.rows[0][1].text.startswith("Severe on any metric, by ")
-
-
-def test_a_threshold_that_sends_everything_is_said_to_be_no_filter() -> None:
-    """It sends 1.00 and misses nothing: no share of severe answers missed stands beside it."""
-    nothing = Estimate(None, reason=SENDS_ALL, n=30)
-    choice = Choice(
-        0.1, Estimate(1.0, n=97), Estimate(0.0, n=30), Estimate(1.0, 0.96, 1.0), nothing
-    )
-    curve = replace(DECIDED.curves[0], choice=choice)
-    (row,) = tables(replace(DECIDED, curves=(curve,)))["decide_triage"].rows
-    assert [c.text for c in row[2:5]] == ["all are sent", "97 of 97 (100 %)", "0 of 30 (0 %)"]
-    assert row[2].remark == "to be sure to miss few enough, all answers must go to humans"
-    assert row[5].estimate == choice.expected_sent
-    assert row[6].value == DASH
-    assert "everything is sent, so nothing can be missed" in row[6].provenance
 
 
 @pytest.mark.parametrize(
@@ -273,36 +254,6 @@ def test_a_threshold_that_sends_everything_is_said_to_be_no_filter() -> None:
 )
 def test_thresholds_are_short_and_infinite_ones_are_words(threshold: float, text: str) -> None:
     assert threshold_text(threshold) == text
-
-
-def test_the_jury_stands_with_its_judges_and_each_pair() -> None:
-    found, metric = tables(DECIDED), DECIDED.rubric.metrics[0].id
-    rows = {row.statistic: row for row in DECIDED.beside.select("jury", metric=metric)}
-    shown = found["decide_jury"].rows[0]
-    names = [name for name, kind in JUDGES.items() if kind == "judge"]
-    assert shown[2].remark == f"of 3: {', '.join(names)}"
-    assert shown[3].text == rows["gain"]["who"] == ", ".join(names[:2])
-    assert (shown[4].estimate, shown[5].estimate, shown[6].estimate) == tuple(
-        rows[name].estimate for name in ("accuracy", "single", "gain")
-    )
-    pairs = found["decide_error_correlations"].rows
-    assert len(pairs) == len(DECIDED.beside.select("error_correlation"))
-    assert pairs[0][1].text == f"{names[0]} and {names[1]}"
-
-
-def test_every_alternative_test_is_a_row_with_its_reason() -> None:
-    table = tables(DECIDED)["alternative_test"]
-    tests = DECIDED.beside.select("alternative_test", "passes")
-    assert len(table.rows) == len(tests) > 0
-    assert "0.1" in table.notes[0]
-    for row, test in zip(table.rows, tests, strict=True):
-        assert len(row) == len(table.columns)
-        assert (row[0].text, row[2].text) == (test.judge, test["who"])
-        passes = test.estimate.value
-        assert row[6].text == (DASH if passes is None else "yes" if passes else "no")
-        if passes is None:
-            assert row[6].remark == f"undefined: {test.estimate.reason}"
-            assert [row[4].text, row[7].text] == [DASH] * 2
 
 
 @given(st.sets(st.sampled_from(["decisions", "curves", "beside"])))
@@ -353,42 +304,16 @@ def test_conditions_of_one_kind_share_a_figure_with_their_bound() -> None:
                 assert lanes[DECIDED.titles[d.metric], d.judge] == c.estimate
 
 
-def test_the_figure_of_the_systems_says_that_it_is_judge_minus_annotator() -> None:
-    lowest = Estimate(-0.2, -0.3, -0.1, "bootstrap", 40)
-    of_one = Condition(
-        "systems", "agreement with the others on answers of x, judge minus annotator",
-        State.NOT_MET, lowest, -0.05, True, rival="x",
-    )  # fmt: skip
-    decision = replace(DECIDED.decisions[0], replace=(of_one,), assist=())
+def test_the_figure_of_the_systems_names_none_of_them() -> None:
+    gap = Estimate(-0.2, -0.3, -0.1, "bootstrap", 40)
+    lowest = Condition("systems", "t", State.NOT_MET, gap, -0.05, True, rival="x")
+    decision = replace(DECIDED.decisions[0], replace=(lowest,), assist=())
     part = replace(DECIDED, decisions=(decision,)).part
     (title,) = [f.title for b in part.blocks for f in b.figures if f.key == "condition_systems"]
-    assert title == (
-        "Agreement with the others on answers of the system on which it is lowest, judge minus "
-        "annotator"
-    )
-
-
-def test_figures_have_plain_names_one_for_each_judge_and_signal() -> None:
-    figures = [f for block in DECIDED.part.blocks for f in block.figures]
-    triage = [f.key for f in figures if isinstance(f, Drawing) and f.key != "decisions"]
-    assert len(set(triage)) == len({(c.judge, c.signal) for c in DECIDED.curves}) == 4
-    assert not set("".join(triage)) & set("/\\<>|'\" $&=\n")
+    assert "the system on which it is lowest" in title
 
 
 # --- formats -------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("width", [50, 120, 200])
-def test_a_terminal_shows_every_decision_and_nothing_is_wider(width: int) -> None:
-    out = io.StringIO()
-    print_parts([DECIDED.part], Console(file=out, width=width, color_system=None))
-    text = out.getvalue()
-    assert max(map(len, text.split("\n"))) <= width
-    joined = "".join(text.split())
-    for d in DECIDED.decisions:
-        assert "".join(d.reason.split()) in joined
-    assert "".join(f"! {NOTES[0]}".split()) in joined
-    assert "".join(DECIDED.rule.in_words()[0].split()) in joined
 
 
 @pytest.mark.long

@@ -95,4 +95,3 @@ def test_gpt4_against_experts_on_which_answer_is_better(shared_data: Path) -> No
     assert against.estimate.n == 780  # of 892: a tie of the others is no truth
     assert condition(found, "controls_accuracy").state is State.MET
     assert found.assist == ()
-    print(found)

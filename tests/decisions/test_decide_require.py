@@ -53,12 +53,6 @@ def test_a_demand_is_reached_by_its_outcome_or_a_stronger_one(text: str, reached
     assert (not _unreached(text)) is reached
 
 
-def test_what_was_not_reached_is_told_as_it_was_asked() -> None:
-    assert _unreached("REPLACE:harm:j", "REPLACE:Tone of voice:j", "ASSIST:tone:k") == [
-        "REPLACE:Tone of voice:j", "ASSIST:tone:k",
-    ]  # fmt: skip
-
-
 def test_the_line_on_what_was_not_reached_says_what_came_out_and_why() -> None:
     unknown = replace(MADE[0], advice="Declare it.")
     decisions = replace(DECISIONS, decisions=(unknown, *MADE[1:]), blind="unknown")

@@ -22,17 +22,6 @@ def test_ones_own_file_needs_to_hold_only_what_differs(tmp_path: Path) -> None:
     assert rule.replace.failures == DecisionRule().replace.failures
 
 
-def test_every_problem_is_told_with_its_line(tmp_path: Path) -> None:
-    (tmp_path / "bad.yaml").write_text(
-        "level: 2\nreplace:\n  humans: {margin: -1, measures: [f1]}\nassist: {sends: 0.5}\n"
-    )
-    with pytest.raises(SetupError) as caught:
-        load_rule("bad.yaml", tmp_path)
-    told = "\n".join(str(problem) for problem in caught.value.problems)
-    for part in ("bad.yaml:1", "level", "margin", "measures", "sends"):
-        assert part in told
-
-
 def test_severe_means_the_last_label_unless_the_rule_says_otherwise() -> None:
     assert DecisionRule().severe_index(metric()) == 2
     assert DecisionRule(severe_from={"harm": "b"}).severe_index(metric()) == 1
@@ -43,11 +32,8 @@ def test_severe_from_must_fit_the_rubric() -> None:
     rule = DecisionRule(severe_from={"harm": "z", "none": "a"})
     with pytest.raises(SetupError) as caught:
         rule.check(rubric(), "ours.yaml")
-    told = [str(problem) for problem in caught.value.problems]
-    assert len(told) == 2
-    assert "severe_from.harm" in told[0]
-    assert "allowed" in told[0] or "b, c" in told[0]
-    assert "not a metric" in told[1]
+    fields = [problem.field for problem in caught.value.problems]
+    assert fields == ["severe_from.harm", "severe_from.none"]
     # the least severe label of all would make every answer severe
     with pytest.raises(SetupError):
         DecisionRule(severe_from={"harm": "a"}).check(rubric())

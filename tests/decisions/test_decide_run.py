@@ -34,19 +34,15 @@ def test_a_judge_as_good_as_the_annotators_replaces_them() -> None:
     assert found.outcome is Outcome.REPLACE
     assert all(c.state is State.MET for c in found.replace)
     assert found.more is None
-    assert found.reason.startswith("It agrees")
     gap = round(100 * condition(found, "humans_accuracy").estimate.value)
     assert gap > 1
     assert f"{gap} points more often than they agree with each other" in found.reason
-    assert found.numbers.startswith("agreement gap +0.")
 
 
 def test_a_judge_clearly_worse_than_the_annotators_does_not() -> None:
     found = decided(HUMANS, noisy(TRUE, 0.35, 9))
     assert found.outcome is Outcome.DO_NOT_USE
     assert condition(found, "humans_accuracy").state is State.NOT_MET
-    assert found.reason.startswith("It agrees with the annotators ")
-    assert " points less often than they agree with each other" in found.reason
     assert found.numbers.startswith("agreement gap -0.")
 
 
@@ -57,10 +53,8 @@ def test_a_constant_judge_is_no_better_than_a_control_however_skewed_the_labels(
     assert condition(found, "humans_accuracy").state is State.MET
     control = condition(found, "controls_accuracy")
     assert control.state is State.NOT_MET
-    assert "which labels the items the same" in control.title
+    assert control.rival == "constant"
     assert found.outcome is Outcome.DO_NOT_USE
-    assert "does no better than the baseline constant" in found.reason
-    assert "lead over constant" in found.numbers
 
 
 def test_no_baseline_is_weaker_than_a_constant_of_any_label() -> None:
@@ -71,7 +65,6 @@ def test_no_baseline_is_weaker_than_a_constant_of_any_label() -> None:
     control = condition(found, "controls_accuracy")
     assert (control.state, control.rival) == (State.NOT_MET, "constant")
     assert 'judge minus constant "b", which labels the items the same' in control.title
-    assert "does no better than the baseline constant" in found.reason
 
 
 def test_the_control_that_decides_is_told() -> None:
@@ -110,29 +103,21 @@ def test_worse_than_a_control_that_annotators_beat_is_a_failure_by_itself() -> N
 def test_a_worse_judge_that_filters_well_assists() -> None:
     found = decided(HUMANS, noisy(TRUE, 0.35, 9), curves=[GOOD_FILTER])
     assert found.outcome is Outcome.ASSIST
-    assert (
-        "As a first-pass filter it is expected to send 40 % of new answers to humans and miss "
-        "2 % of the severe ones"
-    ) in found.reason
-    assert "it must not replace annotators: it agrees with the annotators" in found.reason
-    assert found.numbers.startswith(
-        "new answers sent to humans, expected 0.400 [0.350, 0.450], required ≤ 0.500 · "
-        "new severe answers missed, expected 0.020 "
-    )
+    assert "it must not replace annotators" in found.reason
+    assert condition(found, "sent").estimate.value == 0.4
+    assert condition(found, "missed").estimate.value == 0.02
 
 
-def test_a_filter_that_may_miss_too_much_does_not_assist() -> None:
-    wide = curve((0.4, 0.35, 0.45), (0.02, 0.0, 0.2))
-    found = decided(HUMANS, noisy(TRUE, 0.35, 9), curves=[wide])
+@pytest.mark.parametrize(
+    "curves",
+    [
+        [curve((0.4, 0.35, 0.45), (0.02, 0.0, 0.2))],  # may miss too much
+        [curve((0.9, 0.85, 0.95), (0.0, 0.0, 0.05)), GOOD_FILTER],  # the first signal counts
+    ],
+)
+def test_a_filter_that_falls_short_does_not_assist(curves: list[TriageCurve]) -> None:
+    found = decided(HUMANS, noisy(TRUE, 0.35, 9), curves=curves)
     assert found.outcome is Outcome.DO_NOT_USE
-    assert "new severe answers missed, expected 0.020" in found.numbers
-
-
-def test_the_first_signal_counts_and_not_the_luckiest() -> None:
-    bad = curve((0.9, 0.85, 0.95), (0.0, 0.0, 0.05))
-    found = decided(HUMANS, noisy(TRUE, 0.35, 9), curves=[bad, GOOD_FILTER])
-    assert found.outcome is Outcome.DO_NOT_USE
-    assert "new answers sent to humans, expected 0.900" in found.numbers
 
 
 def test_a_cautious_threshold_that_sends_too_much_shows_no_failure_while_another_may_do() -> None:
@@ -142,8 +127,7 @@ def test_a_cautious_threshold_that_sends_too_much_shows_no_failure_while_another
     cautious = TriageCurve("j", "harm", "label", (other,), 400, 40, choice)
     found = decided(HUMANS, noisy(TRUE, 0.35, 9), curves=[cautious])
     assert condition(found, "sent").state is State.UNCLEAR
-    assert "more severe answers would lower" in condition(found, "sent").missing
-    assert "new answers sent to humans, expected 0.900" in found.numbers
+    assert condition(found, "sent").estimate.value == 0.9
 
 
 def test_a_threshold_that_sends_everything_is_no_filter_and_misses_nothing() -> None:
@@ -155,12 +139,8 @@ def test_a_threshold_that_sends_everything_is_no_filter_and_misses_nothing() -> 
     assert found.outcome is Outcome.DO_NOT_USE
     assert [c.key for c in found.assist] == ["sent"]
     sent = condition(found, "sent")
-    assert sent.title == "share of new answers sent to humans, expected"
     assert sent.missing == "to be sure to miss few enough, all answers must go to humans"
-    assert (
-        "new answers sent to humans, expected 1.000 [0.990, 1.000], required ≤ 0.500 "
-        "(to be sure to miss few enough, all answers must go to humans)" in found.numbers
-    )
+    assert sent.missing in found.numbers
 
 
 def test_too_few_severe_answers_leave_it_open_and_say_how_many_are_needed() -> None:
@@ -171,8 +151,6 @@ def test_too_few_severe_answers_leave_it_open_and_say_how_many_are_needed() -> N
     assert found.outcome is Outcome.CANT_TELL
     assert severe.state is State.UNCLEAR
     assert "the data hold 13 severe answers, and 20 are required" in found.reason.lower()
-    assert severe.missing.endswith("more are needed to know the recall within ±0.1")
-    assert found.more is not None
     assert found.more.items
     assert found.more.labels == pytest.approx(3 * found.more.items, abs=3)
     assert found.more.severe
@@ -250,6 +228,7 @@ def _cant_tell(found: Decision, reason: str) -> None:
     assert found.more is None or found.more.reason
 
 
+APART = {"h0": TRUE[:200] + "." * 200, "h1": "." * 200 + TRUE[200:]}
 THREE = {"h0": "a" * 40, "h1": "b" * 40, "h2": "c" * 40}
 
 
@@ -257,6 +236,7 @@ THREE = {"h0": "a" * 40, "h1": "b" * 40, "h2": "c" * 40}
     ("humans", "judge", "reason", "ties"),
     [
         ({"h": TRUE}, TRUE, "No item was labelled by two annotators", "upper"),
+        (APART, TRUE, "No item was labelled by two annotators", "upper"),
         (THREE, "b" * 40, "the others give no reference label on any item.", "none"),
         ({"h0": "a" * 100, "h1": "a" * 100}, "a" * 100, "label is the same on every item", "upper"),
         (HUMANS, "." * 400, "no label on any of 400 labelled items", "upper"),
@@ -285,23 +265,10 @@ def test_one_annotator_is_enough_for_a_filter_where_the_rule_says_so() -> None:
     assert decided(alone, right, curves=[GOOD_FILTER]).outcome is Outcome.CANT_TELL
 
 
-def test_no_overlap() -> None:
-    half = len(TRUE) // 2
-    humans = {"h0": TRUE[:half] + "." * half, "h1": "." * half + TRUE[half:]}
-    found = decided(humans, TRUE)
-    _cant_tell(found, "No item was labelled by two annotators")
-    gap = condition(found, "humans_accuracy").estimate
-    assert gap.reason == "on no item can an annotator be compared with others"
-
-
 def test_too_few_annotators_are_left_without_those_who_make_no_truth() -> None:
     humans = {"ann": TRUE, "bob": noisy(TRUE, 0.05, 1)}
     found = decided(humans, TRUE, annotators=("ann",))
-    _cant_tell(
-        found,
-        "Too few annotators are left to compare with: without bob, no item was labelled by two "
-        "annotators.",
-    )
+    _cant_tell(found, "Too few annotators are left to compare with: without bob, no item")
     crowd = dict.fromkeys(("ann", "bob", "cem", "dan", "eve"), TRUE)
     found = decided(crowd, TRUE, annotators=("ann",))
     _cant_tell(found, "without bob, cem, dan and others, no item")
@@ -354,13 +321,6 @@ def test_no_control_judge() -> None:
     (found,) = decisions(replace(scoped(HUMANS), judges=(judge,)), DecisionRule())
     assert found.outcome is Outcome.CANT_TELL
     assert "There is no baseline" in found.reason
-
-
-def test_ten_questions_are_few_and_nothing_breaks() -> None:
-    humans = {"h0": "ababababab", "h1": "ababababab"}
-    found = decided(humans, "ababababab")
-    assert found.outcome is Outcome.CANT_TELL
-    assert found.reason
 
 
 def test_the_severe_gap_of_two_labels_is_that_of_two_latent_classes() -> None:

@@ -100,7 +100,6 @@ def test_the_severe_label_is_the_threshold_where_it_filters_well() -> None:
 
 
 def chosen(curve: TriageCurve, is_fixed: bool, threshold: float) -> Choice:
-    assert curve.choice is not None
     return curve.choice._replace(fixed=is_fixed, threshold=threshold)
 
 
@@ -226,7 +225,6 @@ def test_a_choice_or_a_reason() -> None:
     constant = judge("constant", "a" * 300, 300)
     found = curves({"harm": "abc" * 100}, [good, constant])
     choice = found["good", "harm", SEVERITY].choice
-    assert choice is not None
     assert (choice.threshold, choice.missed.value) == (4, 0)
     assert choice.sent.value == pytest.approx(1 / 3)
     none = found["constant", "harm", SEVERITY]
@@ -271,6 +269,5 @@ def test_few_severe_answers_do_not_show_that_a_good_filter_is_none() -> None:
     said = np.where(severe, rng.choice([*"abc"], 300, p=[0.05, 0.05, 0.9]), "a")
     truth = "".join("c" if x else "a" for x in severe)
     (curve,) = curves({"harm": truth}, [judge("m", "".join(said), 300)]).values()
-    assert curve.choice is not None
     assert curve.choice.sends_all
     assert within_reach(curve, AssistRule())

@@ -47,9 +47,7 @@ def test_a_careless_annotator_does_not_lower_the_bar_and_is_named() -> None:
     assert only(found).outcome is Outcome.DO_NOT_USE
     assert found.judges == {"m": "judge"}  # and none of the controls
     (bar,) = found.bars
-    assert bar.startswith("Bar: dr-lee and dr-roy; with only two annotators, the judge must")
     assert "; kim is left out of the bar (agrees 4" in bar
-    assert bar.endswith("points less with the others).")
     rows = found.results.select("bar", "gap")
     assert [(r["who"] or r.judge, r["in_bar"]) for r in rows] == [
         ("dr-lee", "yes"), ("dr-roy", "yes"), ("kim", "no"), ("m", ""),
@@ -63,11 +61,17 @@ def test_a_careless_annotator_does_not_lower_the_bar_and_is_named() -> None:
     assert [lane.name for lane in lanes] == ["kim (left out)", "m"]
 
 
-def test_a_random_annotator_beside_three_experts_does_not_lower_it_either() -> None:
-    ratings = crowd([0.14, 0.03, 0.03, 0.03, 0.5])
+@pytest.mark.parametrize(
+    ("errors", "items", "replaces"),  # of the judge, then of the annotators
+    [([0.14, 0.03, 0.03, 0.03, 0.5], 400, False), ([0.0, 0.03, 0.03, 0.45], 800, True)],
+)
+def test_who_is_careless_neither_lowers_the_bar_nor_holds_an_expert_back(
+    errors: list[float], items: int, replaces: bool
+) -> None:
+    ratings = crowd(errors, items)
     found = decided(ratings[:, 1:], ratings[:, 0])
-    assert only(found).outcome is not Outcome.REPLACE
-    assert "ola is left out" in found.bars[0]
+    assert (only(found).outcome is Outcome.REPLACE) is replaces
+    assert "is left out" in found.bars[0]
 
 
 def test_half_of_a_sparse_crowd_does_not_lower_it() -> None:
@@ -77,11 +81,6 @@ def test_half_of_a_sparse_crowd_does_not_lower_it() -> None:
     assert only(found).outcome is Outcome.CANT_TELL
 
 
-def test_an_expert_judge_beside_a_careless_annotator_still_replaces() -> None:
-    ratings = crowd([0.0, 0.03, 0.03, 0.45], 800)
-    assert only(decided(ratings[:, 1:], ratings[:, 0])).outcome is Outcome.REPLACE
-
-
 def test_two_camps_are_told_apart_and_decided_against_each() -> None:
     rng = np.random.default_rng(0)
     true, both = rng.integers(0, 2, 600), rng.random(600) < 0.3
@@ -89,11 +88,7 @@ def test_two_camps_are_told_apart_and_decided_against_each() -> None:
     noisy = [np.where(rng.random(600) < 0.03, 1 - views[c], views[c]) for c in (0, 1, 0, 1, 0)]
     found = only(decided(np.stack(noisy[:4], axis=1), noisy[4]))
     assert found.outcome is Outcome.CANT_TELL
-    assert found.reason == (
-        "The annotators form two subgroups that agree within and differ across (dr-lee and kim; "
-        "dr-roy and ola), so that no single bar exists. Decided by dr-lee and kim alone, REPLACE; "
-        "by dr-roy and ola alone, DO NOT USE."
-    )
+    assert "Decided by dr-lee and kim alone, REPLACE; by dr-roy and ola" in found.reason
     assert [camp.outcome for camp in found.camps] == [Outcome.REPLACE, Outcome.DO_NOT_USE]
     frame = decided(np.stack(noisy[:4], axis=1), noisy[4]).to_frame()
     assert set(frame[frame.analysis == "camp"].who) == {"dr-lee, kim", "dr-roy, ola"}
@@ -103,11 +98,7 @@ def test_a_copy_of_an_annotator_is_flagged_until_it_is_declared() -> None:
     ratings = crowd([0.15] * 3)
     found = only(decided(ratings, ratings[:, 1]))
     assert found.outcome is Outcome.CANT_TELL
-    assert found.reason == (
-        "The judge gives the labels of dr-roy on almost all items where another annotator differs: "
-        "they may be copied or leaked."
-    )
-    assert found.advice.startswith("Check whether these labels were in its prompt")
+    assert found.reason.startswith("The judge gives the labels of dr-roy on almost all items")
     declared = only(decided(ratings, ratings[:, 1], DecisionRule(independent=("m",))))
     assert declared.outcome is not Outcome.CANT_TELL
 
@@ -137,10 +128,9 @@ def test_a_declared_name_must_be_somebody_here() -> None:
     rule = DecisionRule(independent=("gpt", "kim"))
     with pytest.raises(jb.SetupError) as caught:
         decided(ratings, ratings[:, 0], rule)
-    assert str(caught.value) == (
-        "independent: is neither a judge nor an annotator here; found gpt; allowed: dr-lee, "
-        "dr-roy, kim, m"
-    )
+    (problem,) = caught.value.problems
+    assert (problem.field, problem.found) == ("independent", "gpt")
+    assert problem.allowed == "dr-lee, dr-roy, kim, m"
 
 
 def test_answers_that_repeat_under_other_ids_are_one_question_each() -> None:
@@ -182,13 +172,7 @@ def test_one_rare_label_does_not_veto_and_is_named() -> None:
     ratings = np.vstack([crowd([0.08] * 3 + [0.02], 990), np.full((4, 4), 2)])
     found = decided(ratings[:, :3], ratings[:, 3], rubric=rubric)
     assert only(found).outcome is Outcome.REPLACE
-    assert any(
-        note
-        == 'harm: "n/a" is the reference label of 4 of 994 answers, too few to estimate agreement '
-        "on it: it counts in plain and not in balanced agreement. If it is no judgement, list it "
-        "under `abstain` in the rubric."
-        for note in found.notes
-    )
+    assert any('"n/a" is the reference label of 4 of 994 answers' in note for note in found.notes)
     # what a rule may say instead: every label counts, however rare
     kept = {c.key: c for c in only(decided(
         ratings[:, :3], ratings[:, 3], DecisionRule(rare=1), rubric
@@ -213,5 +197,3 @@ def test_a_judge_that_misses_more_severe_answers_than_an_annotator_does_not_repl
     found = only(decided(ratings[:, :3], judged, rule))
     assert found.outcome is Outcome.DO_NOT_USE
     assert "misses severe answers 1" in found.reason
-    assert "points more often than an annotator" in found.reason
-    assert "severe recall gap -0." in found.numbers
