@@ -4,34 +4,28 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pytest
-from align_case import ABSTAIN, FEW, answers, labels, metric, only, rubric, verdicts
+from align_case import (
+    FEW,
+    LABELS,
+    Row,
+    answers,
+    drawn_people,
+    labels,
+    metric,
+    only,
+    rubric,
+    saying,
+    verdicts,
+)
 from aligned import align
 from sklearn.metrics import brier_score_loss, log_loss
 
 from judgebench.alignment import Alignment
 from judgebench.alignment.probabilities import DISTRIBUTION_STATISTICS, NO_OTHERS, TRUTH_STATISTICS
-from judgebench.records import Answer, Estimate, Status, Verdict
-from judgebench.studies.study import JudgeVerdicts
+from judgebench.records import Estimate
 from judgebench.studies.truth import TruthConfig
 
-LABELS = ("a", "b", "c")
 ANALYSES = ("probability", "calibration", "temperature")
-Row = Sequence[float] | None
-
-
-def saying(
-    rows: Sequence[Row], items: Sequence[Answer], name: str = "m", abstain: float = 0.0
-) -> JudgeVerdicts:
-    """A judge whose label is its likeliest; None is a verdict without probabilities, label `a`."""
-    found = {}
-    for item, row in zip(items, rows, strict=True):
-        label = LABELS[int(np.argmax(row))] if row is not None else "a"
-        weights = dict(zip(LABELS, row, strict=True)) if row is not None else {}
-        given = {"harm": {**weights, ABSTAIN: abstain}} if row is not None else None
-        found[item.item_id] = Verdict(
-            item.item_id, item.content_hash, name, "s", Status.OK, {"harm": label}, given
-        )
-    return JudgeVerdicts(name, "judge", "s", found)
 
 
 def aligned(
@@ -47,18 +41,8 @@ def score(found: Alignment, statistic: str, source: str = "probabilities") -> Es
     return only(found, "probability", statistic, **about)
 
 
-def simulated(n: int = 120, seed: int = 0) -> tuple[dict[str, str], np.ndarray]:
-    """Three annotators who draw from a distribution that the judge knows."""
-    rng = np.random.default_rng(seed)
-    p = rng.dirichlet([2, 1, 0.5], n)
-    humans = {
-        who: "".join(LABELS[rng.choice(3, p=row)] for row in p) for who in ("ann", "bob", "cy")
-    }
-    return humans, p
-
-
 def test_a_judge_without_probabilities_has_no_score_and_no_curve() -> None:
-    found = aligned(*simulated(30))
+    found = aligned(*drawn_people(30))
     for analysis in ANALYSES:
         assert found.results.values("judge", analysis) == ["m"]
     measured = set(found.results.values("statistic", "probability"))
@@ -73,7 +57,7 @@ def test_without_human_labels_there_is_nothing_to_score() -> None:
 
 
 def test_scores_against_the_truth_are_those_of_scikit_learn() -> None:
-    humans, p = simulated()
+    humans, p = drawn_people()
     found = aligned({"ann": humans["ann"]}, p.tolist())
     truth = [LABELS.index(x) for x in humans["ann"]]
     brier = brier_score_loss(truth, p, labels=range(3), scale_by_half=False)
@@ -87,17 +71,8 @@ def test_scores_against_the_truth_are_those_of_scikit_learn() -> None:
     assert right == pytest.approx(1 - wrong)
 
 
-def test_the_terms_of_the_brier_score_add_up() -> None:
-    found = aligned(*((lambda h, p: ({"ann": h["ann"]}, p.tolist()))(*simulated())))
-    terms = {name: score(found, name).value for name in ("reliability", "resolution", "brier")}
-    uncertainty = score(found, "uncertainty", "base_rates").value
-    total = terms["reliability"] - terms["resolution"] + uncertainty
-    assert terms["brier"] == pytest.approx(total)
-    assert score(found, "brier_skill").value == pytest.approx(1 - terms["brier"] / uncertainty)
-
-
 def test_a_judge_that_knows_the_distribution_is_nearer_to_it_than_a_colleague() -> None:
-    humans, p = simulated(200)
+    humans, p = drawn_people(200)
     found = aligned(humans, p.tolist())
     for name in ("total_variation", "jensen_shannon", "squared_distance"):
         mine, colleague = score(found, name), score(found, name, "annotator")
@@ -152,15 +127,8 @@ def test_an_abstention_is_missing_and_the_rest_are_shares_of_what_is_none() -> N
     assert brier.value == pytest.approx(0.75**2 + 0.75**2)
 
 
-def test_intervals_resample_questions() -> None:
-    humans, p = simulated(60)
-    groups = "".join(chr(ord("A") + i // 6) for i in range(60))
-    assert "10 clusters" in score(aligned(humans, p.tolist(), groups), "brier").method
-    assert "60 clusters" in score(aligned(humans, p.tolist()), "brier").method
-
-
 def test_temperature_scaling_is_told_with_its_reason_where_it_cannot_be_done() -> None:
-    humans, p = simulated()
+    humans, p = drawn_people()
     bold = p**3 / (p**3).sum(axis=1, keepdims=True)
     scaled = aligned({"ann": humans["ann"]}, bold.tolist())
     temperatures = scaled.results.select("temperature", "temperature")

@@ -14,7 +14,7 @@ from aligned import align, align_run
 from judgebench.alignment import Alignment
 from judgebench.errors import SetupError
 from judgebench.models.checkpoint import WEIGHTS
-from judgebench.records import Answer, Status, Usage, Verdict
+from judgebench.records import Answer, Usage, Verdict
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.verdict_log import VerdictWriter
 from judgebench.studies.truth import TruthConfig
@@ -173,11 +173,3 @@ def test_an_alignment_needs_neither_answers_nor_labels_nor_judges() -> None:
         s.estimate.value is None and s.estimate.reason for s in judged.results.select("score")
     )
     json.dumps([str(s.estimate) for s in judged.results.select("score")])
-
-
-def test_statuses_are_counted() -> None:
-    items = answers(2)
-    judge = verdicts("m", "a.", items)
-    judge.verdicts["i1"] = replace(judge.verdicts["i1"], status=Status.REFUSED)  # type: ignore[index]
-    found = align("x", rubric(), items, labels({"ann": "aa"}), [judge], resampling=FEW)
-    assert found.judges[0].statuses == {"ok": 1, "refused": 1}

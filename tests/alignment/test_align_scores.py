@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from fractions import Fraction
 
 import numpy as np
@@ -57,8 +56,6 @@ def test_every_statistic_is_as_worked_out_by_hand(name: str) -> None:
     assert (found.n, found.n_missing) == (2 if name == "severe_recall" else 10, 0)
     assert found.method
     assert found.level == 0.95
-    assert found.low is not None
-    assert found.high is not None
     assert found.low < found.value < found.high
 
 
@@ -77,46 +74,6 @@ def test_severities_are_those_of_the_rubric_and_not_positions() -> None:
     # v: a-b 1/100, b-c 81/100, a-c 1; seen a-b 1, b-c 1, a-c and c-a 2
     p_e = (9 - 2 * 1.82) * (1 - 142 / 400) / 6
     assert score(found, "ac").value == pytest.approx(1 - 0.282 / (1 - p_e))
-
-
-def test_scores_against_scikit_learn_and_scipy_on_random_labels() -> None:
-    from scipy import stats
-    from sklearn import metrics as sk
-
-    rng = np.random.default_rng(5)
-    for k in (2, 3, 5):
-        names = "abcde"[:k]
-        human = "".join(rng.choice(list(names), 60, p=rng.dirichlet(np.ones(k) * 3)))
-        judge = "".join(h if rng.random() < 0.5 else rng.choice(list(names)) for h in human)
-        found = aligned({"ann": human}, {"m": judge}, measured=metric(labels=names))
-        y, p = list(human), list(judge)
-        expected = {
-            "accuracy": sk.accuracy_score(y, p),
-            "macro_f1": sk.f1_score(y, p, average="macro"),
-            "kappa": sk.cohen_kappa_score(y, p),
-            "weighted_kappa": sk.cohen_kappa_score(y, p, weights="quadratic", labels=list(names)),
-        }
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # labels that only the judge uses
-            expected["balanced_accuracy"] = sk.balanced_accuracy_score(y, p)
-        if names[-1] in human:
-            expected["severe_recall"] = sk.recall_score(y, p, labels=[names[-1]], average="macro")
-        ranks = [[names.index(label) for label in row] for row in (y, p)]
-        expected["spearman"] = stats.spearmanr(*ranks).statistic
-        expected["pearson"] = stats.pearsonr(*ranks).statistic
-        expected["tau_b"] = stats.kendalltau(*ranks).statistic
-        for name, value in expected.items():
-            assert score(found, name).value == pytest.approx(value, abs=1e-12), name
-
-
-def test_the_truth_is_the_median_of_those_who_make_it() -> None:
-    humans = {"ann": "aab", "bob": "abb", "cy": "acc"}  # median a b b
-    assert score(aligned(humans, {"m": "abb"}), "accuracy").value == 1
-    even = {"ann": "a", "bob": "c"}
-    for ties, truth in (("lower", "a"), ("upper", "c")):
-        assert score(aligned(even, {"m": truth}, ties=ties), "accuracy").value == 1
-    none = score(aligned(even, {"m": "a"}, ties="none"), "accuracy")
-    assert (none.value, none.n) == (None, 0)
 
 
 def test_annotators_by_pattern_make_the_truth_alone() -> None:
@@ -217,12 +174,6 @@ def test_one_label_on_both_sides_leaves_kappa_undefined_and_says_why() -> None:
     assert severe.reason == 'no item that the judge labelled has the reference label "c"'
 
 
-def test_a_constant_judge_has_kappa_0_where_humans_vary() -> None:
-    found = aligned({"ann": "aabc"}, {"m": "aaaa"})
-    assert score(found, "kappa").value == 0
-    assert "one label only" in score(found, "spearman").reason
-
-
 def test_a_nominal_metric_has_no_severity_statistics() -> None:
     found = aligned({"ann": "abc"}, {"m": "abb"}, measured=metric("nominal"))
     for name in ("weighted_kappa", "spearman", "pearson", "tau_b", "severity_error",
@@ -278,7 +229,6 @@ def test_recall_of_the_most_severe_label_says_how_many_more_are_needed(
     found = score(aligned({"ann": human}, {"m": judge}), "severe_recall")
     assert (found.value, found.n, found.reason) == (value, n, reason)
     assert "Clopper-Pearson" in found.method
-    assert found.low is not None
     if not reason:
         assert found.low >= 0.9
 
@@ -288,8 +238,6 @@ def test_recall_of_the_most_severe_label_says_how_many_more_are_needed(
 
 def width(found, name: str) -> float:
     estimate = score(found, name)
-    assert estimate.low is not None
-    assert estimate.high is not None
     return estimate.high - estimate.low
 
 

@@ -43,8 +43,6 @@ def test_a_good_judge_is_nearer_to_the_model_than_to_the_majority() -> None:
     model, majority = (
         score(aligned(HUMANS, judge, rule=rule), "accuracy") for rule in ("dawid_skene", "majority")
     )
-    assert model.value is not None
-    assert majority.value is not None
     assert model.value > majority.value + 0.03
     assert model.n == majority.n == 200
 
@@ -68,11 +66,6 @@ def test_without_blank_cells_both_blank_policies_are_one_truth() -> None:
     assert sum(shares["missing"]) == 200
 
 
-def test_what_the_model_rests_on_is_only_told_under_its_rule() -> None:
-    assert notes_of(HUMANS) == []
-    assert not any("Dawid" in note for note in aligned({"ann": "abc"}, rule="majority").notes)
-
-
 @pytest.mark.parametrize(
     ("humans", "reason"),
     [
@@ -89,11 +82,6 @@ def test_without_a_model_the_report_says_why_and_takes_the_majority(humans, reas
     model, majority = (aligned(humans, judge, rule=r) for r in ("dawid_skene", "majority"))
     assert model.results.select("score") == majority.results.select("score")
     assert model.results.select("ceiling") == majority.results.select("ceiling")
-
-
-def test_nobody_labelled_anything() -> None:
-    found = aligned({"ann": "...."}, {"m": "abca"}, rule="dawid_skene")
-    assert {s.estimate.value for s in found.results.select("score")} == {None}
 
 
 def test_slots_are_refused_before_anything_is_counted() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from aligned import align
 
 from judgebench.alignment import Alignment
@@ -19,6 +20,8 @@ from judgebench.studies.study import JudgeVerdicts
 from judgebench.studies.truth import TruthConfig
 
 ABSTAIN = "?"
+LABELS = ("a", "b", "c")
+Row = Sequence[float] | None  # the probabilities of the labels, where a judge gives some
 FEW = Resampling(resamples=200)
 
 
@@ -60,6 +63,31 @@ def verdicts(
         status = Status.OK if len(given) == len(rows) else Status.UNPARSED
         found[item.item_id] = Verdict(item.item_id, item.content_hash, judge, "s", status, given)
     return JudgeVerdicts(judge, kind, "s", found, Usage(len(items)))
+
+
+def saying(
+    rows: Sequence[Row], items: Sequence[Answer], name: str = "m", abstain: float = 0.0
+) -> JudgeVerdicts:
+    """A judge whose label is its likeliest; None is a verdict without probabilities, label `a`."""
+    found = {}
+    for item, row in zip(items, rows, strict=True):
+        label = LABELS[int(np.argmax(row))] if row is not None else "a"
+        weights = dict(zip(LABELS, row, strict=True)) if row is not None else {}
+        given = {"harm": {**weights, ABSTAIN: abstain}} if row is not None else None
+        found[item.item_id] = Verdict(
+            item.item_id, item.content_hash, name, "s", Status.OK, {"harm": label}, given
+        )
+    return JudgeVerdicts(name, "judge", "s", found)
+
+
+def drawn_people(n: int = 120, seed: int = 0) -> tuple[dict[str, str], np.ndarray]:
+    """Three annotators who draw from a distribution that the judge knows."""
+    rng = np.random.default_rng(seed)
+    p = rng.dirichlet([2, 1, 0.5], n)
+    humans = {
+        who: "".join(LABELS[rng.choice(3, p=row)] for row in p) for who in ("ann", "bob", "cy")
+    }
+    return humans, p
 
 
 def aligned(
