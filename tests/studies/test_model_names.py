@@ -34,20 +34,10 @@ def test_people_are_not_taken_for_models(name: str) -> None:
 
 def test_the_warning_names_the_lines_that_fix_it() -> None:
     (found,) = suspicions(["ann", "bob", "crowd#1", "crowd#2", "gpt-4"])
-    assert str(found) == (
-        "'gpt-4' makes the reference labels and is named like a model; if it is no person, leave "
-        "it out with "
-        "`truth: {annotators: [ann, bob, crowd#*]}` or compare it with "
-        "`judges: [{name: gpt-4, verdicts: FILE}]` (`column: COLUMN` where its labels have a "
-        "column of their own)"
-    )
-
-
-def test_where_nobody_else_is_left_the_only_line_is_that_of_a_judge() -> None:
-    (found,) = suspicions(["llm#1", "llm#2"])
-    assert "if it is no person, compare it with `judges: [{name: llm, verdicts: FILE}]`" in str(
-        found
-    )
+    assert "`truth: {annotators: [ann, bob, crowd#*]}`" in str(found)
+    assert "`judges: [{name: gpt-4, verdicts: FILE}]`" in str(found)
+    (alone,) = suspicions(["llm#1", "llm#2"])
+    assert "truth:" not in str(alone)
 
 
 def test_the_name_of_a_judge_is_a_reason_whatever_it_is() -> None:

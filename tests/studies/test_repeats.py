@@ -126,9 +126,7 @@ def test_a_short_text_without_a_question_joins_nothing_and_a_long_one_does() -> 
     short = [Answer(f"i{n}", "yes") for n in range(3)]
     long = [Answer(f"j{n}", "The tea in this pot is warm.") for n in range(2)]
     assert indexed([*short, *long]).clusters.codes.tolist() == [0, 1, 2, 3, 3]
-
-
-def test_a_stock_reply_without_a_question_does_not_join_groups_and_a_whole_text_does() -> None:
+    # A stock reply does not join groups, a whole text does.
     stock = [Answer(f"i{n}", "Sorry, I don't know that one.", group=f"g{n}") for n in range(3)]
     whole = [Answer(f"j{n}", "The tea in this pot is warm. " * 10, group=f"h{n}") for n in range(2)]
     assert indexed([*stock, *whole]).clusters.codes.tolist() == [0, 1, 2, 3, 3]
