@@ -202,9 +202,7 @@ def test_every_format_shows_them(tmp_path: Path) -> None:
     written = jb.report(found, tmp_path / "out")
     page = written["html"].read_text()
     assert "how often each label occurs" in page
-    assert (
-        f"Harm, Unsafe:</b> {in_per_cent(rate(found, 'ppi'))}; from new" in page
-    )  # what was asked
+    assert f"Harm, Unsafe:</b> {in_per_cent(rate(found, 'ppi'))}; from new" in page
     assert r"\begin{tabular}" in (tmp_path / "out/latex/main.tex").read_text()
     assert len(pd.read_csv(tmp_path / "out/rates.csv")) == len(found.to_frame())
 
@@ -251,24 +249,6 @@ def test_nothing_is_said_of_replacing_anybody(tmp_path: Path) -> None:
         shown = CliRunner().invoke(app, ["estimate", *files, *more])
         assert "no label counts as severe, because the order of the labels" in shown.stdout
         assert "REPLACE" not in shown.output
-
-
-def test_of_several_judges_the_heading_names_the_one_that_is_shown() -> None:
-    people, verdicts, _, _ = tables(n=400, labelled=18)  # too few to combine the judges
-    random = np.random.default_rng(5)
-    noise = random.choice(TEXTS, 400)
-    both = pd.concat([verdicts, verdicts.assign(judge="claude", Harm=noise)])
-    assert "Harm: Unsafe, with the verdicts of gpt4 (of 2)" in str(rates(people, both))
-    assert "with the verdicts of" not in str(rates(people, verdicts)).split("Harm:")[1]
-
-
-def test_each_label_is_a_test_of_its_own() -> None:
-    people, verdicts, _, _ = tables()
-    said = " ".join(str(rates(people, verdicts)).split())
-    assert "Harm, Unsafe: old > new (corrected for 1 pair within each of 4 rates)." in said
-    two = [one.assign(Harm=one.Harm.replace("Unsure", "Safe")) for one in (people, verdicts)]
-    said = " ".join(str(jb.estimate(*two, columns={"order": "Safe < Unsafe"})).split())
-    assert "old > new (corrected for 1 pair)." in said
 
 
 def test_a_report_of_verdicts_beyond_the_labels_holds_the_rates() -> None:
