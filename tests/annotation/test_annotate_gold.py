@@ -7,9 +7,7 @@ from pathlib import Path
 
 import pytest
 from annotate_case import Person, Running, served
-from browser import Browser, NewTab, needs_browser
 from built_case import answers, study_file, table
-from page_case import TITLE, press, signed_in
 
 from judgebench.annotation import server
 from judgebench.annotation.build import item_of
@@ -145,19 +143,15 @@ def test_the_lead_sees_hits_and_misses_and_nobody_is_left_out(tmp_path: Path) ->
         ("gold-2", "truth"): ("No", {"ann": "Yes", "ben": "Yes"}),
         ("gold-3", "tone"): ("Kind", {"ann": "Rude", "ben": ""}),
     }
-    assert {x["reason"] for x in figures["missed"]} == {"It says please.", ""}
     assert {name: of["of"] for name, of in figures["rounds"].items()} == {
         "main": 11, "calibration": 1,
     }  # fmt: skip
-    assert {row["round"] for row in figures["agreement"]} == {"main", "calibration"}
     # Labels of gold items alone are in no other figure.
     used = next(x for x in figures["distribution"] if x["metric"] == "tone")
     assert sum(used["people"]["ann"]) == len(by_item(study, "ann")) - 3
     assert {row["annotator"] for row in label_rows(study)} == {"ann", "ben"}
     with open_store(study) as store:
-        said = str(Collected(store))
-    assert "Gold items: known labels found" in said
-    assert "1 of 2" in said
+        assert "1 of 2" in str(Collected(store))
 
 
 def test_labels_by_place_are_counted_in_thirds_of_each_order(tmp_path: Path) -> None:
@@ -251,39 +245,3 @@ def test_known_labels_of_items_need_no_texts_but_a_name(tmp_path: Path) -> None:
     file = study_file(tmp_path / "two", "ranking", gold={"items": "gold.csv"})
     with pytest.raises(SetupError, match="gold: is for other tasks"):
         init(file, tmp_path / "third")
-
-
-@needs_browser
-def test_a_qualification_round_with_feedback_in_the_browser(
-    browser: Browser, tmp_path: Path
-) -> None:
-    study = made(tmp_path, feedback=True)
-    fields = "document.getElementById('fields').innerText"
-    texts = "document.getElementById('texts').innerText.includes('It says please.')"
-
-    async def visit(new_tab: NewTab) -> None:
-        with served(study) as site:
-            tab = await signed_in(new_tab, site, "ann")
-            await press(tab, "Escape")
-            round_of = "document.getElementById('round').innerText"
-            await tab.sees(round_of, "Qualification round: item 1 of 2, labelled by everybody")
-            assert "Show the known label" in await tab.value(fields)
-            await press(tab, "3", "1", "Enter")
-            assert not await tab.value(texts)
-            await press(tab, "Enter")  # on the button
-            await tab.sees(texts)
-            done = "document.getElementById('progress').textContent"
-            assert await tab.value(done) == f"1 of {len(by_item(study, 'ann'))} labelled"
-            await press(tab, "Enter")
-            await tab.sees(f"{TITLE}.startsWith('Item 2 of')")
-            lead = await new_tab(f"{site.address}/lead#{site.link('lead')}", "lead")
-            await lead.sees("document.querySelector('#hits tbody') !== null")
-            row = "[...document.querySelectorAll('#hits tbody tr > *')].map(x => x.innerText)"
-            assert await lead.value(row) == ["ann", "Tone", "0 of 1 [0.00, 0.98]", "–"]
-            await lead.value("document.querySelector('#missed summary').click()")
-            inside = "document.getElementById('missed').innerText"
-            await lead.sees(f"{inside}.includes('Drink some.')")
-            assert "Known label: Kind. Given: Rude by ann." in await lead.value(inside)
-            assert not tab.complaints() + lead.complaints()
-
-    browser.run(visit)

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import datetime, timedelta
-from itertools import count
 from pathlib import Path
-from typing import Any
 
 import pytest
+from annotate_case import give_labels
 
 from judgebench.alignment import align
 from judgebench.annotation.lead import Collected
 from judgebench.annotation.screens import Field, Option, Screen, Section
-from judgebench.annotation.store import Event, Store
+from judgebench.annotation.store import Store
 from judgebench.records import ADJUDICATED, Answer, HumanLabel
 from judgebench.rubric import Rubric
 from judgebench.stats.resample import Resampling
@@ -23,7 +22,6 @@ from judgebench.studies.truth import TruthConfig
 
 RUBRIC = Rubric.from_labels({"harm": ["none", "some", "grave"], "tone": ["kind", "curt"]})
 PEOPLE = ("ann", "ben", "cem")
-NUMBERS = count()
 
 
 def options(*values: str) -> tuple[Option, ...]:
@@ -59,27 +57,16 @@ def store(tmp_path: Path) -> Iterator[Store]:
     made.close()
 
 
-def say(store: Store, who: str, name: str, said: Mapping[str, str | None], **more: Any) -> None:
-    """Somebody's labels, by field, on one screen."""
-    events = [
-        Event(client_id=f"event-{next(NUMBERS):012}", screen=name, field=field, label=label,
-              hash=store.screens[name].screen.hash, at="2026-01-01T00:00:00Z",
-              **{"visible_ms": 30_000, **more})
-        for field, label in said.items()
-    ]  # fmt: skip
-    assert not store.save([(who, events)])[0].refused
-
-
 def fill(store: Store) -> None:
     """Ann and ben differ on the harm of s2 and s5; cem has done the calibration alone."""
     harm = {"s2": ("grave", "none"), "s5": ("some", "none"), "s6": ("grave", "grave")}
     for i in range(7):
         ann, ben = harm.get(f"s{i}", ("none", "none"))
-        say(store, "ann", f"s{i}", {"harm": ann, "tone": "kind"})
-        say(store, "ben", f"s{i}", {"harm": ben, "tone": "curt"})
-    say(store, "cem", "s0", {"harm": "none", "tone": "kind"})
-    say(store, "cem", "s1", {"harm": "none", "tone": ""})
-    say(store, "cem", "s2", {"": "skip"}, remark="No <b>idea</b>")
+        give_labels(store, "ann", f"s{i}", {"harm": ann, "tone": "kind"})
+        give_labels(store, "ben", f"s{i}", {"harm": ben, "tone": "curt"})
+    give_labels(store, "cem", "s0", {"harm": "none", "tone": "kind"})
+    give_labels(store, "cem", "s1", {"harm": "none", "tone": ""})
+    give_labels(store, "cem", "s2", {"": "skip"}, remark="No <b>idea</b>")
 
 
 def test_progress_is_counted_by_person_and_metric(store: Store) -> None:
@@ -103,15 +90,17 @@ def test_progress_is_counted_by_person_and_metric(store: Store) -> None:
 
 def test_a_remark_is_on_an_item_and_its_last_text_counts(store: Store) -> None:
     fill(store)
-    say(store, "ann", "s2", {"": None}, remark="first")  # the page sends it with what follows, too
-    say(store, "ann", "s2", {"harm": "grave", "tone": "curt"}, remark="second")
+    give_labels(
+        store, "ann", "s2", {"": None}, remark="first"
+    )  # the page sends it with what follows, too
+    give_labels(store, "ann", "s2", {"harm": "grave", "tone": "curt"}, remark="second")
     assert {one["text"] for one in Collected(store).figures["words"]} == {
         "second",
         "No <b>idea</b>",
     }
     (first, *_) = Collected(store).disagreements
     assert (first["screen"], first["remarks"]) == ("s2", ["No <b>idea</b>", "second"])
-    say(store, "ann", "s2", {"": None}, remark="")
+    give_labels(store, "ann", "s2", {"": None}, remark="")
     assert [one["text"] for one in Collected(store).figures["words"]] == ["No <b>idea</b>"]
 
 
@@ -130,15 +119,15 @@ def test_severe_items_are_counted_among_complete_ones(store: Store) -> None:
     assert harm == {"metric": "harm", "label": "grave", "somebody": 1, "most": 1, "of": 3}
     assert (tone["somebody"], tone["most"]) == (3, 0)  # half of the labels are not most of them
     for who in ("ann", "ben"):
-        say(store, who, "s7", {"harm": "none", "tone": "kind"})
-    say(store, "cem", "s2", {"harm": "none", "tone": "kind"})
+        give_labels(store, who, "s7", {"harm": "none", "tone": "kind"})
+    give_labels(store, "cem", "s2", {"harm": "none", "tone": "kind"})
     harm, _ = Collected(store).figures["severe"]
     assert (harm["somebody"], harm["most"], harm["of"]) == (2, 1, 5)
 
 
 def test_agreement_is_that_of_an_alignment_of_the_same_labels(store: Store) -> None:
     fill(store)
-    say(store, ADJUDICATED, "s2", {"harm": "some"}, reason="slip")
+    give_labels(store, ADJUDICATED, "s2", {"harm": "some"}, reason="slip")
     found = Collected(store).figures["agreement"]
     answers = [Answer(f"s{i}", f"a{i}", f"q{i // 2}") for i in range(8)]
     given = [one for one in store.given() if one.annotator in PEOPLE and one.label]
@@ -166,7 +155,7 @@ def test_who_labels_otherwise_is_named(store: Store) -> None:
     for i in range(60):
         for who in PEOPLE:
             harm = "grave" if who == "cem" else ("none", "some")[i % 2]
-            say(store, who, f"s{i}", {"harm": harm, "tone": "kind"})
+            give_labels(store, who, f"s{i}", {"harm": harm, "tone": "kind"})
     harm, tone = Collected(store).figures["distribution"]
     assert harm["labels"] == ("none", "some", "grave")
     assert harm["people"] == {"ann": [30, 30, 0], "ben": [30, 30, 0], "cem": [0, 0, 60]}
@@ -214,7 +203,9 @@ def test_disagreements_hide_names_and_the_most_severe_comes_first(store: Store) 
 def test_an_adjudication_stands_beside_the_labels_and_in_no_figure(store: Store) -> None:
     fill(store)
     before = Collected(store).figures
-    say(store, ADJUDICATED, "s2", {"harm": "some"}, reason="guideline gap", remark="see page 2")
+    give_labels(
+        store, ADJUDICATED, "s2", {"harm": "some"}, reason="guideline gap", remark="see page 2"
+    )
     after = Collected(store).figures
     assert after.pop("reasons")[0] == {"metric": "harm", "of": 2, "reasons": {"guideline gap": 1}}
     before.pop("reasons")
@@ -223,7 +214,7 @@ def test_an_adjudication_stands_beside_the_labels_and_in_no_figure(store: Store)
     said = [last["adjudication"][key] for key in ("label", "reason", "remark")]
     assert said == ["some", "guideline gap", "see page 2"]
     assert last["labels"] == ["none", "grave"]
-    say(store, ADJUDICATED, "s2", {"harm": None})
+    give_labels(store, ADJUDICATED, "s2", {"harm": None})
     assert Collected(store).disagreements[0]["adjudication"] is None
 
 
@@ -238,8 +229,8 @@ def test_slots_of_a_ranking_are_rows_of_their_own(tmp_path: Path) -> None:
     store = Store.create(tmp_path / "r.sqlite", {"name": "r", "task": "ranking", "rubric": rubric})
     store.put([Screen(id="s1", group="q", sections=sections, fields=fields)])
     store.assign({"ann": ["s1"], "ben": ["s1"]})
-    say(store, "ann", "s1", {"rank@0": "1", "rank@1": "4"})
-    say(store, "ben", "s1", {"rank@0": "2", "rank@1": "4"})
+    give_labels(store, "ann", "s1", {"rank@0": "1", "rank@1": "4"})
+    give_labels(store, "ben", "s1", {"rank@0": "2", "rank@1": "4"})
     found = Collected(store).figures
     assert found["severe"] == []
     observed = found["agreement"][1]
@@ -258,10 +249,10 @@ def test_the_lead_adjudicates_every_part(tmp_path: Path) -> None:
     store.put([Screen.model_validate(both.model_dump())])
     store.assign({"ann": ["s0"], "ben": ["s0"]})
     for who, tone in (("ann", "kind"), ("ben", "curt")):
-        say(store, who, "s0", {"harm": "none"})
-        say(store, who, "s0", {"part": "1"})
-        say(store, who, "s0", {"tone": tone})
-    say(store, ADJUDICATED, "s0", {"tone": "curt"}, reason="slip")
+        give_labels(store, who, "s0", {"harm": "none"})
+        give_labels(store, who, "s0", {"part": "1"})
+        give_labels(store, who, "s0", {"tone": tone})
+    give_labels(store, ADJUDICATED, "s0", {"tone": "curt"}, reason="slip")
     (split,) = Collected(store).disagreements
     assert split["adjudication"]["label"] == "curt"
     store.close()

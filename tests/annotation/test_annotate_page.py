@@ -11,15 +11,14 @@ from typing import Any
 import pytest
 from annotate_case import served
 from browser import Browser, NewTab, Tab, needs_axe, needs_browser, save
+from built_case import study_file
 from page_case import (
-    ARABIC,
     SAVED,
     TITLE,
     click,
     criteria,
     fits,
     labels,
-    options,
     preference,
     press,
     ranking,
@@ -29,9 +28,10 @@ from page_case import (
     two_part,
 )
 
-from judgebench.annotation.export import import_events, sheet
+from judgebench.annotation.export import import_events, sheet, snapshot
+from judgebench.annotation.init import init
 from judgebench.annotation.screens import Screen
-from judgebench.annotation.store import open_store
+from judgebench.annotation.store import open_store, work_of
 from judgebench.errors import SetupError
 
 pytestmark = needs_browser
@@ -53,8 +53,8 @@ def kept(folder: Path, who: str) -> dict[str, dict[str, str | None]]:
 
 
 def events(folder: Path) -> list[tuple[str, str, str | None]]:
-    """Every event in order: screen, field, label."""
-    with open_store(folder) as store:
+    """Every event in order: screen, field, label; the server may be at work."""
+    with snapshot(folder) as store:
         rows = store.rows("SELECT screen, field, label FROM events ORDER BY n")
     return [(row["screen"], row["field"], row["label"]) for row in rows]
 
@@ -347,30 +347,6 @@ def test_undo_skip_cannot_tell_and_what_is_missing(browser: Browser, tmp_path: P
     assert len(events(folder)) == 12
 
 
-def test_the_second_part_comes_when_the_first_is_complete(browser: Browser, tmp_path: Path) -> None:
-    folder = study(tmp_path, two_part("s1"))
-
-    async def visit(new_tab: NewTab) -> None:
-        with served(folder) as site:
-            tab = await signed_in(new_tab, site, "ann")
-            assert "forgets" not in await tab.value("document.body.innerHTML")
-            await click(tab, "Show the assessment")
-            await tab.sees(f"{SAID}.startsWith('Still to answer: A: Correct')")
-            await press(tab, "1", "2", "Enter")
-            assert await tab.focused() == "reveal"
-            await tab.press("Enter")
-            await tab.sees("document.querySelectorAll('#fields fieldset:disabled').length", 2)
-            assert "forgets" in await tab.value("document.getElementById('texts').textContent")
-            await press(tab, "u")
-            await tab.sees(SAID, "Nothing to undo.")
-            await press(tab, "2", "Enter")
-            await tab.sees(TITLE, "All 1 item is labelled. Thank you.")
-            await tab.sees(SAVED, "Saved")
-
-    browser.run(visit)
-    assert sorted(kept(folder, "ann")["s1"]) == ["correct@0", "correct@1", "fair"]
-
-
 def test_labels_of_an_item_that_has_changed_are_refused_and_it_is_shown_anew(
     browser: Browser, tmp_path: Path
 ) -> None:
@@ -402,29 +378,6 @@ def test_labels_of_an_item_that_has_changed_are_refused_and_it_is_shown_anew(
 
     browser.run(visit)
     assert kept(folder, "ann") == {"s1": {"harm": "Mild"}}
-
-
-def test_a_label_under_the_id_of_another_is_refused_and_the_kept_one_is_shown(
-    browser: Browser, tmp_path: Path
-) -> None:
-    folder = study(tmp_path, labels("s1"))
-
-    async def visit(new_tab: NewTab) -> None:
-        with served(folder) as site:
-            tab = await signed_in(new_tab, site, "ann")
-            await tab.value("(crypto.randomUUID = () => 'the-same-every-time') && 1")
-            await tab.press("1")
-            await tab.sees(SAVED, "Saved")
-            await tab.sees(CHECKED, "None")
-            await tab.press("ArrowUp")
-            await tab.press("2")
-            await tab.sees("document.getElementById('refused').hidden", False)
-            text = await tab.value("document.getElementById('refused').textContent")
-            assert "1 label not saved: has the id of another label" in text
-            await tab.sees(CHECKED, "None")
-
-    browser.run(visit)
-    assert kept(folder, "ann") == {"s1": {"harm": "None"}}
 
 
 SMALL = """[...document.querySelectorAll('button, .option, summary, textarea, .close')].filter(e =>
@@ -487,31 +440,6 @@ def test_every_state_fits_and_is_accessible(browser: Browser, tmp_path: Path) ->
 
     browser.run(visit)
     assert not wrong, "\n".join(wrong)
-
-
-CHINESE = "我头痛三天了，光线会刺痛我的眼睛。" * 12
-
-
-def test_right_to_left_and_chinese_texts(browser: Browser, tmp_path: Path) -> None:
-    screen = labels("s1", f"{CHINESE}\n\nEnglish.", ARABIC)
-    words = options(("لا شيء", "严重"), ("لا يوجد ضرر", "可能造成永久性伤害"))
-    harm = screen.fields[0].model_copy(update={"title": "الضرر", "options": words})
-    folder = study(tmp_path, screen.model_copy(update={"fields": (harm,)}))
-    ways = "[...document.querySelectorAll('%s')].map(e => getComputedStyle(e).direction).join()"
-
-    async def visit(new_tab: NewTab) -> None:
-        with served(folder) as site:
-            tab = await signed_in(new_tab, site, "ann")
-            assert await tab.value(ways % "#texts .text") == "rtl,ltr,ltr"
-            assert await tab.value(ways % "legend b, .option") == "rtl,rtl,ltr,ltr"
-            for width in (375, 1440):
-                await tab.screen(width)
-                await fits(tab)
-            await tab.press("1")
-            await tab.sees(SAVED, "Saved")
-
-    browser.run(visit)
-    assert kept(folder, "ann") == {"s1": {"harm": "لا شيء"}}
 
 
 HOSTILE = (
@@ -596,3 +524,167 @@ def test_an_offline_sheet_gives_the_same_labels(browser: Browser, tmp_path: Path
     assert import_events(folder, back) == ("ann: 5 new events, 0 there already", [])
     assert import_events(folder, back) == ("ann: 0 new events, 5 there already", [])
     assert kept(folder, "ann")["s2"] == {"harm": "Mild", "empathy": "Warm", "consensus": "With"}
+
+
+SEEN = (  # whole in the window, between the bars
+    "(r => r.top > 60 && r.bottom < innerHeight - 60)"
+    "(document.querySelector('#fields fieldset:nth-child(%d)').getBoundingClientRect())"
+)
+OPEN = "document.getElementById('guidelines').open"
+
+
+def top(selector: str) -> str:
+    """Where the element begins in the window."""
+    return f"Math.round(document.querySelector('{selector}').getBoundingClientRect().top)"
+
+
+def one_metric(name: str) -> Screen:
+    screen = labels(name)
+    return screen.model_copy(update={"fields": screen.fields[:1]})
+
+
+async def phone(tab: Tab) -> None:
+    """A telephone: narrow, and without a mouse."""
+    await tab.screen(390)
+    await tab.call("Emulation.setTouchEmulationEnabled", enabled=True)
+
+
+def test_a_study_says_that_the_last_label_opens_the_next_item(tmp_path: Path) -> None:
+    for value in (True, False):
+        file = study_file(tmp_path / f"in {value}", auto_advance=value)
+        with open_store(init(file, tmp_path / f"study {value}").study) as store:
+            assert work_of(store, "ann")["auto_advance"] is value
+            store.rows("DELETE FROM meta WHERE key = 'auto_advance'")  # of an older study
+            assert work_of(store, "ann")["auto_advance"] is False
+
+
+def test_one_key_an_item_and_undo_after_a_reload(browser: Browser, tmp_path: Path) -> None:
+    folder = study(tmp_path, *(one_metric(f"s{n}") for n in range(1, 5)), auto_advance=True)
+
+    async def visit(new_tab: NewTab) -> None:
+        with served(folder) as site:
+            tab = await signed_in(new_tab, site, "ann")
+            for n in (1, 2):
+                await tab.sees(TITLE, f"Item {n} of 4")
+                await tab.press(str(n))
+            await tab.sees(TITLE, "Item 3 of 4")
+            await tab.sees(SAID, "Item 2 is labelled.")
+            await tab.sees(SAVED, "Saved")
+            await tab.reload(TITLE, "Item 3 of 4")
+            await tab.press("u")
+            await tab.sees(TITLE, "Item 2 of 4")
+            await tab.sees(CHECKED, "")
+            await tab.press("4")
+            await tab.sees(TITLE, "Item 3 of 4")
+            await tab.sees(f"document.querySelector({OPTION!r}) !== null")
+            await tab.value(f"document.querySelector({OPTION!r}).click()")  # as well with a mouse
+            await tab.sees(TITLE, "Item 4 of 4")
+            # Who does not want it says so, and the browser remembers.
+            await click(tab, "auto")
+            await press(tab, "1")
+            await tab.sees(SAVED, "Saved")
+            await tab.reload(TITLE, "All 4 items are labelled. Thank you.")
+            await tab.press("ArrowLeft")
+            await tab.sees(CHECKED, "None")
+            await tab.press("2")
+            await tab.sees(CHECKED, "Mild")
+            assert await tab.value(TITLE) == "Item 4 of 4"
+            for _ in range(100):  # until it is saved
+                if len(events(folder)) == 7:
+                    break
+                await asyncio.sleep(0.1)
+
+    browser.run(visit)
+    assert [(screen, label) for screen, _, label in events(folder)] == [
+        ("s1", "None"), ("s2", "Mild"), ("s2", None), ("s2", "Severe"), ("s3", "Severe"),
+        ("s4", "None"), ("s4", "Mild"),
+    ]  # fmt: skip
+
+
+OPTION = "#fields input[value=Severe]"
+
+
+def test_nothing_opens_by_itself_unless_asked_and_a_second_part_waits(
+    browser: Browser, tmp_path: Path
+) -> None:
+    folder = study(tmp_path, one_metric("s1"), two_part("s2"))
+
+    async def visit(new_tab: NewTab) -> None:
+        with served(folder) as site:
+            tab = await signed_in(new_tab, site, "ann")
+            await tab.press("2")
+            await tab.sees(SAVED, "Saved")
+            assert await tab.value(TITLE) == "Item 1 of 2"
+            await click(tab, "auto")
+            await tab.press("3")
+            await tab.sees(TITLE, "Item 2 of 2")
+            await press(tab, "1", "2")
+            await tab.sees("document.querySelectorAll('#fields :checked').length", 2)
+            await press(tab, "Enter", "Enter")
+            await tab.sees("document.querySelectorAll('#fields fieldset').length", 3)
+            await tab.press("1")
+            await tab.sees(TITLE, "All 2 items are labelled. Thank you.")
+
+    browser.run(visit)
+
+
+def test_the_next_item_that_is_not_labelled(browser: Browser, tmp_path: Path) -> None:
+    folder = study(tmp_path, *(one_metric(f"s{n}") for n in range(1, 5)))
+
+    async def visit(new_tab: NewTab) -> None:
+        with served(folder) as site:
+            tab = await signed_in(new_tab, site, "ann")
+            await press(tab, "1", "Enter")
+            await tab.sees(TITLE, "Item 2 of 4")
+            await press(tab, "ArrowLeft")
+            await tab.sees(TITLE, "Item 1 of 4")
+            await tab.press("n")
+            await tab.sees(TITLE, "Item 2 of 4")
+            await tab.press("n")
+            await tab.sees(TITLE, "Item 3 of 4")
+            await click(tab, "open-list")
+            await tab.sees("document.getElementById('next-open').innerText.includes(': 4')")
+            await click(tab, "next-open")
+            await tab.sees(TITLE, "Item 4 of 4")
+
+    browser.run(visit)
+
+
+def test_a_telephone_has_guidelines_first_and_goes_to_the_next_question(
+    browser: Browser, tmp_path: Path
+) -> None:
+    folder = study(tmp_path, labels("s1"), labels("s2"))
+
+    async def visit(new_tab: NewTab) -> None:
+        with served(folder) as site:
+            tab = await new_tab("", "ann")
+            await phone(tab)
+            await tab.open(f"{site.address}/#{site.link('ann')}")
+            await tab.sees(TITLE, "Item 1 of 2")
+            assert await tab.value(OPEN)
+            assert await tab.value(f"{top('#guidelines')} < {top('#texts')}")
+            assert not await tab.value(SEEN % 2)
+            for n in (1, 2):
+                chosen = f"#fields fieldset:nth-child({n}) input"
+                await tab.value(f"document.querySelector('{chosen}').click()")
+                await tab.sees(SEEN % (n + 1))
+            await tab.value("document.querySelector('#fields fieldset:nth-child(3) input').click()")
+            await click(tab, "next")
+            await tab.sees(TITLE, "Item 2 of 2")
+            assert not await tab.value(OPEN)
+            await click(tab, "next")
+            await tab.sees(f"{SAID}.startsWith('Still to answer')")
+            await tab.value("document.querySelector('#fields input').click()")
+            await tab.sees(SAID, "")  # what is answered is not asked for any more
+            await click(tab, "skip")
+            await tab.sees(f"{SAID}.length > 0")
+            await tab.sees(SAID, "", seconds=6)
+            await click(tab, "open-help")
+            shown = await tab.value("document.getElementById('help').innerText")
+            assert "Tap a label" in shown
+            assert "Keys" not in shown
+            visible = "[...document.querySelectorAll('kbd')].filter(e => e.offsetParent).length"
+            assert await tab.value(visible) == 0
+            await fits(tab)
+
+    browser.run(visit)

@@ -17,8 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from annotate_case import Person, small_study
-from test_annotate_connections import HALF, closed
+from annotate_case import HALF, Person, closed, small_study
 
 from judgebench.annotation.store import SERVED, open_store
 
@@ -108,7 +107,6 @@ def behind(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Behind]:
         ended([NGINX, "-p", folder, "-c", folder / "nginx.conf"], folder),
         ended(serve, folder) as server,
     ):
-        assert server.stdout is not None
         assert address in server.stdout.readline()
         end = time.monotonic() + 20
         while time.monotonic() < end:
@@ -190,7 +188,6 @@ def test_the_containers_command_runs_as_a_user_without_rights(tmp_path: Path) ->
         pytest.skip("another user can read neither this checkout nor the folder of temporary files")
     serve = [*container_command(study), "https://label.example.org", "--port", port]
     with ended(["setpriv", *rights.split(), *serve], tmp_path) as process:
-        assert process.stdout is not None
         assert "label.example.org" in process.stdout.readline()
         status = Path(f"/proc/{process.pid}/status").read_text()
         assert re.search(rf"^Uid:\s+{NOBODY}\s", status, re.MULTILINE)

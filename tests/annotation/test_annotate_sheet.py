@@ -86,13 +86,6 @@ def test_events_of_others_are_not_counted(
     assert call("annotate", "import", study, given(study, {}))[1].startswith("ann: 1 new event, 0")
 
 
-def test_a_sheet_that_cannot_be_written_is_named(study: Path, call: Call) -> None:
-    (study.parent / "file").write_text("")
-    to = study.parent / "file" / "ann.html"
-    code, _, err = call("annotate", "sheet", study, "ann", "--to", to)
-    assert (code, f"{to} cannot be written" in err) == (1, True)
-
-
 def test_every_problem_of_a_file_is_named_and_nothing_is_kept(study: Path, call: Call) -> None:
     wrong = [{"client_id": "short"}, {"label": 7}, {"field": None}, {"at": "yesterday"}]
     file = given(study, {}, *wrong)

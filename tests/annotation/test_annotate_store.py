@@ -8,35 +8,19 @@ from contextlib import closing, nullcontext, suppress
 from pathlib import Path
 
 import pytest
-from annotate_case import small_study
+from annotate_case import plain, small_study
 from pydantic import ValidationError
 
 from judgebench.annotation.export import snapshot
-from judgebench.annotation.screens import Field, Option, Screen, Section
+from judgebench.annotation.screens import Screen
 from judgebench.annotation.store import SERVED, Event, Store, open_store
 from judgebench.api import collected
 from judgebench.errors import SetupError
 from judgebench.records import ADJUDICATED
 
-YES_NO = (Option(value="yes", text="Yes"), Option(value="no", text="No"))
-
 
 def screen(name: str = "s1", text: str = "Rest.", **changes: object) -> Screen:
-    fields = (
-        Field(metric="harm", title="Harm", question="Harmful?", options=YES_NO),
-        Field(metric="tone", title="Tone", question="Kind?", options=YES_NO),
-    )
-    section = Section(heading="Answer", text=text)
-    return Screen.model_validate(
-        {"id": name, "group": "g", "sections": (section,), "fields": fields, **changes}
-    )
-
-
-def two_parts() -> Screen:
-    before, after = screen().fields
-    sections = (Section(heading="A", text="a"), Section(heading="B", text="b", part=1))
-    after = after.model_copy(update={"part": 1})
-    return screen(sections=sections, fields=(before, after))
+    return plain(name, text).model_copy(update=changes)
 
 
 def event(of: Screen, field: str, label: str | None, number: int = 0, **more: object) -> Event:
@@ -137,21 +121,6 @@ def test_states_of_a_screen(store: Store) -> None:
     assert states == ["skipped", "skipped", "begun", "done", "begun"]
 
 
-def test_a_new_version_keeps_labels_of_what_is_the_same(store: Store) -> None:
-    one, two = screen("s1"), screen("s2")
-    save(store, "ann", event(one, "harm", "yes"), event(one, "tone", "yes"))
-    save(store, "ann", event(two, "harm", "no"))
-    harm, tone = one.fields
-    asked = tone.model_copy(update={"question": "Is it kind?"})
-    assert store.put([screen("s1", fields=(harm, asked)), screen("s2", "New text.")]) == 2
-    assert store.labels("ann", "s1") == {"harm": "yes"}
-    assert store.labels("ann", "s2") == {}
-    assert len(store.rows("SELECT * FROM events")) == 3
-    store.put([], gone=["s1"])
-    assert store.assigned("ann") == ["s2"]
-    assert store.given() == []
-
-
 def test_the_latest_label_comes_last_in_every_version(store: Store) -> None:
     old = screen("s1")
     more = old.fields[0].model_copy(update={"metric": "more"})
@@ -179,21 +148,6 @@ def test_a_transaction_within_another_is_kept_with_it(store: Store) -> None:
     assert store.meta["name"] == "test"
 
 
-def test_a_part_is_locked_once_the_next_was_shown(tmp_path: Path) -> None:
-    store = Store.create(tmp_path / "two.sqlite", {})
-    shown = two_parts()
-    store.put([shown])
-    store.assign({"ann": ["s1"]})
-    assert "B" not in str(shown.shown_to("ann", 0, 0)["sections"])
-    early = event(shown, "tone", "yes"), event(shown, "part", "1")
-    assert set(save(store, "ann", *early).values()) == {"is not asked", "this part is not complete"}
-    assert not save(store, "ann", event(shown, "harm", "yes"), event(shown, "part", "1", 2))
-    late = event(shown, "harm", "no")
-    assert "no longer" in save(store, "ann", late)[late.client_id]
-    assert store.save([("ann", [event(shown, "tone", "no", 3)])])[0].states == {"s1": "done"}
-    store.close()
-
-
 def test_a_link_works_once_and_can_be_revoked(store: Store) -> None:
     token = store.make_link("ann", "annotator", 60)
     session = store.enter(token, 60)
@@ -208,20 +162,11 @@ def test_a_link_works_once_and_can_be_revoked(store: Store) -> None:
     assert store.enter(waiting, 60) is None
 
 
-def test_other_files_are_no_study(tmp_path: Path) -> None:
-    (tmp_path / "text").write_text("no database " * 100)
-    sqlite3.connect(tmp_path / "empty").close()
-    for name in ("text", "empty", "nothing"):
-        with pytest.raises(SetupError, match=r"no annotation study|no such file"):
-            Store(tmp_path / name)
-    Store.create(tmp_path / "made", {}).close()
-    with pytest.raises(SetupError, match="not overwritten"):
-        Store.create(tmp_path / "made", {})
-
-
 def test_a_damaged_file_is_named_before_anything_is_read(tmp_path: Path) -> None:
     study = small_study(tmp_path)
     whole = (study / SERVED).read_bytes()
+    with pytest.raises(SetupError, match="not overwritten"):
+        Store.create(study / SERVED, {})
     for damaged in (whole[: len(whole) // 2], whole[:8192] + b"\x5a" * (len(whole) - 8192)):
         (study / SERVED).write_bytes(damaged)
         for opens in (open_store, snapshot):
