@@ -643,7 +643,6 @@ def _keep(bench: RankBench, run: Path, retrieval: Mapping[str, Any]) -> None:
             **{field: getattr(task, field) for field in shared},
             kinds=entry.evaluators.kinds,
             draws=entry.evaluators.draws,
-            drawn=entry.evaluators.kinds,
             judged=entry.entry.judged,
             generators=tuple(g.name for g in entry.generators),
             learnt_from=tuple(s for s, texts in taught_by if trained_on & texts.keys()),

@@ -71,8 +71,8 @@ class KeptText(_Kept):
 
 
 class KeptTask(_Kept):
-    """One task. `learnt_from` names the systems that LLM-trained evaluators learnt from. The kinds
-    `drawn` were trained `draws` times."""
+    """One task. `learnt_from` names the systems that LLM-trained evaluators learnt from; every kind
+    of evaluator is trained `draws` times."""
 
     name: str
     title: str
@@ -83,13 +83,12 @@ class KeptTask(_Kept):
     files: dict[str, str] = {}
     kinds: tuple[EvaluatorKind, ...]
     draws: int
-    drawn: tuple[EvaluatorKind, ...]
     judged: bool
     generators: tuple[str, ...]
     learnt_from: tuple[str, ...]
     instances: tuple[KeptInstance, ...]
-    # Not in the file: what was read from the files of arguments, by system and item, and the names
-    # of the control cases.
+    # Not in ranking.json: what was read from the files of arguments, by system and item, and the
+    # names of the control cases.
     arguments: dict[str, dict[str, KeptText]] = {}
     controls: tuple[str, ...] = ()
 
@@ -119,8 +118,7 @@ class KeptTask(_Kept):
     @property
     def evaluators(self) -> list[tuple[EvaluatorKind, str]]:
         """Kind and name of each evaluator, trained or not; those of one kind stand together."""
-        draws = {kind: self.draws if kind in self.drawn else 1 for kind in self.kinds}
-        return [(k, name) for k, n in draws.items() for name in evaluator_names(self.name, k, n)]
+        return [(k, name) for k in self.kinds for name in evaluator_names(self.name, k, self.draws)]
 
     def text(self, system: str, item: str) -> str | None:
         """The argument of a system on an item; None where there is none."""
@@ -218,21 +216,23 @@ def read_ranking(run: Path) -> KeptRanking:
 def read_tasks(run: Path) -> list[KeptTask]:
     """The tasks of a ranking run with their arguments. Raises SetupError where the folder is none
     or is damaged."""
-    ranking, tasks = read_ranking(run), []
+    ranking = read_ranking(run)
     names = (*ranking.generators, *ranking.controls)
     paths = [run / GIVEN_ARGUMENTS, *(arguments_path(run, name) for name in names)]
     written = [a for path in paths for a in read_arguments(path)]
-    for task in ranking.tasks:
-        ranked = set(task.items)
-        unasked = ranking.generators.keys() - set(task.generators)  # of other tasks
-        kept = (a for a in written if a.item_id in ranked and a.system not in unasked)
-        arguments = {
-            system: {item: KeptText.model_validate(a) for item, a in by_item.items()}
-            for system, by_item in last_arguments(kept, task.name).items()
-        }
-        filled = {"controls": ranking.controls, "arguments": arguments}
-        tasks.append(task.model_copy(update=filled))
-    return tasks
+    return [_filled(task, ranking, written) for task in ranking.tasks]
+
+
+def _filled(task: KeptTask, ranking: KeptRanking, written: Iterable[Argument]) -> KeptTask:
+    """The task with its arguments of those that were written."""
+    ranked = set(task.items)
+    unasked = ranking.generators.keys() - set(task.generators)  # of other tasks
+    kept = (a for a in written if a.item_id in ranked and a.system not in unasked)
+    arguments = {
+        system: {item: KeptText.model_validate(a) for item, a in by_item.items()}
+        for system, by_item in last_arguments(kept, task.name).items()
+    }
+    return task.model_copy(update={"controls": ranking.controls, "arguments": arguments})
 
 
 def files_of(run: Path) -> list[str]:

@@ -83,8 +83,3 @@ def test_an_item_without_some_label_of_the_judge_is_a_third_outcome() -> None:
     assert (by["left_out"].value, by["left_out"].n, by["left_out"].n_missing) == (0, 3, 1)
     assert by["best"].value == 0
     assert by["worst"].value == pytest.approx(-4 / 8 / 4)  # as if it found what nobody invented
-
-
-def test_without_any_criterion_there_is_nothing_to_measure() -> None:
-    answers = [Answer(f"{q}{i}", f"text {q}{i}", q) for q in "ab" for i in range(2)]
-    assert measure_preferences(study(rubric(MET), answers, {}, {"m": {}})) is None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import doctest
 from dataclasses import replace
-from itertools import combinations, product
+from itertools import combinations
 from pathlib import Path
 
 import pandas as pd
@@ -101,23 +101,6 @@ def test_every_vote_counts_and_a_missing_verdict_is_a_third_outcome() -> None:
     assert (people.value, people.n) == (pytest.approx(8 / 36), 36)
     people = found.rows.find("agreement", "vote", who=HUMANS, ties="left out")
     assert (people.value, people.n) == (pytest.approx(8 / 28), 28)
-
-
-def test_whoever_is_shown_first_wins() -> None:
-    """Of four questions the judge says of A-B `first` in both orders, else what the humans say."""
-    shown = {}
-    for q, (a, b) in product(QUESTIONS, combinations("ABC", 2)):
-        swayed = (a, b) == ("A", "B")
-        said = ("first", "first") if swayed else ("first", "second")
-        shown[f"{q}/{a} vs {b}"] = [
-            Showing(place, 2, {"better": label}) for place, label in enumerate(said)
-        ]
-    found = measured({"p": "111" * 4}, "t11" * 4, shown=shown)
-    flipped = found.rows.find("flipped", "position", judge="m")
-    assert (flipped.value, flipped.n) == (pytest.approx(1 / 3), 12)
-    first = found.rows.find("first_place", "position", judge="m")
-    assert (first.value, first.n) == (pytest.approx(16 / 24), 24)
-    assert not found.rows.select("position", judge="random")
 
 
 def test_pairs_that_were_not_read_in_both_orders_are_missing() -> None:
@@ -218,11 +201,7 @@ def test_a_judge_that_likes_long_answers() -> None:
 
 def test_what_is_shown_of_it() -> None:
     found = measured({"p1": "112" + "211" + "121" + "11t", "p2": "111" * 4}, "112" + "21t" * 3)
-    html = found._repr_html_()
-    assert "in the humans&#39; order" in html
-    told = [note for block in found.part.blocks for t in block.tables for note in t.notes]
-    few = "With fewer than 4 there are so few rankings that agreement says little."
-    assert any(note.endswith(few) for note in told)
+    assert "in the humans&#39; order" in found._repr_html_()
     frame = found.to_frame()
     assert set(frame.analysis) == {"order", "vote", "win_rate", "strength", "ranking", "longer"}
     undefined = frame.value.isna()
@@ -252,9 +231,7 @@ def test_more_systems_than_can_be_shown_are_left_out_and_that_is_said() -> None:
     )
 
 
-def test_a_judge_that_always_names_the_first_it_sees(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_judge_that_always_names_the_first_it_sees(tmp_path, monkeypatch) -> None:
     rows = [f"{q}-{s},What of {q}?,{s},{s} says {q}" for q in "qrs" for s in ("m1", "m2")]
     tables = {
         "answers.csv": "\n".join(["item_id,question,system,text", *rows]),

@@ -9,7 +9,7 @@ from preference_case import POINTS, QUALITY, answer, rubric, study
 import judgebench as jb
 from judgebench.preferences.measure import Preferences, measure_preferences
 from judgebench.preferences.orders import FORMAT_CEILING, HUMANS
-from judgebench.records import Estimate, Showing
+from judgebench.records import Estimate
 
 # Points of three people for systems A, B and C: clear, close, and a tie of A and B.
 RATED = {"q1": ("555", "333", "111"), "q2": ("554", "544", "222"), "q3": ("444", "444", "333")}
@@ -102,27 +102,6 @@ def test_win_rates_follow_from_the_scores() -> None:
     )
 
 
-def test_a_composite_is_the_mean_of_its_metrics_for_each_person() -> None:
-    two = [{**QUALITY, "id": name} for name in ("fluency", "truth")]
-    answers = [answer(q, system) for q in "qr" for system in "AB"]
-    points = {"q/A": "51", "q/B": "33", "r/A": "55", "r/B": "11"}
-    labels = {i: {"fluency": f, "truth": t} for i, (f, t) in points.items()}
-    one = {i: {"fluency": given["fluency"]} for i, given in labels.items()}  # no truth: no score
-    judges = {"m": labels}
-    asked = rubric(*two, composite={"overall": "mean of [fluency, truth]"})
-    found = measure_preferences(study(asked, answers, {"p1": labels, "p2": one}, judges))
-    keys = {"size": "2", "ties": "three_way", "judge": "m", "failures": "left_out"}
-    right = {row.metric: row.estimate for row in found.rows.select("order", "right", **keys)}
-    assert set(right) == {"fluency", "truth", "overall"}
-    assert right["overall"].value == 1
-    humans = found.rows.find(
-        "humans", "win_rate", judge="", metric="overall", system="A", against="B"
-    )
-    assert humans.value == 0.75
-    assert found.titles["overall"] == "Overall"
-    assert found.rows.values("metric", "win_rate") == ["overall"]
-
-
 def test_people_give_aspects_and_a_judge_one_label() -> None:
     """As in AutoMedEval: five doctors and three aspects, against one score of the judge's."""
     aspects = ("relevancy", "fluency", "knowledge")
@@ -157,14 +136,6 @@ def test_people_give_aspects_and_a_judge_one_label() -> None:
     assert found.rows.find("humans", "win_rate", judge="m", **keys).value == 0.75
     assert found.rows.find("judge", "win_rate", judge="m", **keys).value == 0.75
     assert found.titles["overall"] == "Overall"
-
-
-def test_one_response_to_each_question_is_nothing_to_compare() -> None:
-    answers = [answer(q, "A") for q in "qrs"]
-    labels = {a.item_id: {"quality": "3"} for a in answers}
-    assert (
-        measure_preferences(study(rubric(QUALITY), answers, {"p": labels}, {"m": labels})) is None
-    )
 
 
 def test_all_responses_at_once_where_there_are_more_than_three() -> None:
@@ -202,11 +173,3 @@ def test_responses_that_nobody_compared_are_measured_where_it_is_asked_for() -> 
         {"m": labels},
     )
     assert "preferences" in jb.analyse(whole)
-
-
-def test_texts_that_a_judge_was_shown_side_by_side_are_measured() -> None:
-    answers = [answer(q, system) for q in "qrs" for system in "AB"]
-    labels = {a.item_id: {"quality": POINTS[i % 5]} for i, a in enumerate(answers)}
-    shown = {item: [Showing(0, 2, said)] for item, said in labels.items()}
-    given = study(rubric(QUALITY), answers, {"p": labels}, {"m": labels}, shown)
-    assert jb.analyse(given)["preferences"].results.select("place")

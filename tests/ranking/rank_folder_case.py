@@ -7,15 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from judgebench.files import to_json, to_line
-from judgebench.ranking.proxy.arguments import Argument, argument_id, argument_line
+from judgebench.files import to_line
+from judgebench.ranking.proxy.arguments import Argument, argument_id
 from judgebench.ranking.rank import measure_rankings, read_ranked_run
 from judgebench.ranking.rankers import Rankings
-from judgebench.ranking.ranking_folder import (
-    GIVEN_ARGUMENTS,
-    evaluator_folder,
-)
-from judgebench.ranking.wing import RANKING, WING
+from judgebench.ranking.ranking_folder import KeptRanking, evaluator_folder, write_ranking
+from judgebench.ranking.wing import WING
 from judgebench.records import Answer, Status, Verdict, content_hash
 from judgebench.rubric import Rubric
 from judgebench.runs.folder import RunFolder
@@ -90,26 +87,19 @@ def ranking(**changes: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def write_ranking_files(path: Path, content: Mapping[str, Any]) -> None:
-    """Write ranking.json and the arguments of its tasks."""
-    lines = [
-        argument_line(Argument(task["name"], item, system, **argument))
-        for task in content["tasks"]
-        for system, by_item in task["arguments"].items()
-        for item, argument in by_item.items()
-    ]
-    tasks = [{k: v for k, v in task.items() if k != "arguments"} for task in content["tasks"]]
-    (path / GIVEN_ARGUMENTS).write_text("".join(lines))
-    (path / RANKING).write_text(to_json({**content, "tasks": tasks}))
-
-
 def make(
     path: Path, content: Mapping[str, Any] | None = None, judges: Sequence[Any] = ()
 ) -> RunFolder:
     """The folder with everything but verdicts; `judges` are the entries of bench.yaml."""
     content = content or ranking()
-    (path / "proxy").mkdir(parents=True, exist_ok=True)
-    write_ranking_files(path, content)
+    tasks = [{k: v for k, v in task.items() if k != "arguments"} for task in content["tasks"]]
+    given = [
+        Argument(task["name"], item, system, **argument)
+        for task in content["tasks"]
+        for system, by_item in task["arguments"].items()
+        for item, argument in by_item.items()
+    ]
+    write_ranking(path, KeptRanking.model_validate({**content, "tasks": tasks}), given)
     run = RunFolder(path)
     run.write_rubric(RUBRIC)
     run.write_data(list(answers(content)), [])
@@ -133,6 +123,8 @@ def answers(content: Mapping[str, Any]) -> Iterator[Answer]:
         }
         for system, by_item in task["arguments"].items() if task["judged"] else ():
             for item, argument in by_item.items():
+                if item not in asked:
+                    continue
                 key = argument_id(task["name"], item, system)
                 yield Answer(key, argument["text"], asked[item], system=system)
 

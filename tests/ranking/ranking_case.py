@@ -128,8 +128,6 @@ def paper_rankings() -> Rankings:
     return Rankings("paper", tuple(tasks), Results(tuple(rows)))
 
 
-# --- a planted one: everything is there, and known -----------------------------------------------
-
 SYSTEMS = ("gold", "smollm2-135m", "qwen-1.5b", "no-argument", "label-only", "noise", "passages")
 RANKERS: Mapping[str, tuple[RankerKind, tuple[float, ...]]] = {
     "baseline": ("baseline", (0.50, 0.51, 0.50, 0.50, 0.51, 0.49, 0.50)),
@@ -226,43 +224,12 @@ def _trained(task: str) -> Iterator[Row]:
                 yield Row("trained", statistic, Estimate(value), keys=keys)
 
 
-# --- one task without anything, a large one, a hostile one ----------------------------------------
-
-
 def bare_rankings() -> Rankings:
     """One task, one evaluator, no control case, no humans, no judges, nothing resampled."""
     task = ranked("claims", "Claims", "accuracy", ("gold", "m"))
     rows = ranking_rows(("claims", "baseline", "baseline"), {"gold": 0.6, "m": 0.5}, p=None)
     kept = [row for row in rows if row.analysis != "above"]
     return Rankings("bare", (task,), Results((*kept, task_row(task, 12))))
-
-
-@cache
-def large_rankings() -> Rankings:
-    """Six tasks, nine rankers, twelve systems, with long names."""
-    models = [f"organisation/very-long-model-name-{i}B-instruct-v0.{i}" for i in range(7)]
-    systems = ("gold", *models, "no-argument", "label-only", "noise", "passages")
-    kinds: Sequence[RankerKind] = (
-        "baseline", "expert-trained", "llm-trained", *["judge"] * 5, "humans",
-    )  # type: ignore[list-item]  # fmt: skip
-    tasks = tuple(
-        ranked(f"task-{t}", f"A task with a rather long title, number {t}", "accuracy", systems)
-        for t in range(6)
-    )
-    rows = [
-        row
-        for t, task in enumerate(tasks)
-        for r, kind in enumerate(kinds)
-        for row in ranking_rows(
-            (
-                task.name,
-                kind if kind != "judge" else f"litellm:openai/some-judge-model-2025-08-0{r}",
-                kind,
-            ),
-            {s: ((7 * i + 3 * r + t) % 13) / 13 for i, s in enumerate(systems)},
-        )
-    ]
-    return Rankings("large", tasks, Results((*rows, *(task_row(task, 300) for task in tasks))))
 
 
 def hostile_rankings() -> Rankings:

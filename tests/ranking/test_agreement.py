@@ -3,7 +3,7 @@ import dataclasses
 import numpy as np
 import pytest
 import scipy.stats
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from rank_scores import FEW, scored
@@ -51,32 +51,6 @@ def test_equals_the_mean_of_scipys_correlations(pair) -> None:
         assert found["tau_b_of_averages"].reason == LEVEL_AVERAGES
     else:
         assert found["tau_b_of_averages"].value == pytest.approx(tau)
-
-
-@settings(deadline=None, max_examples=40)
-@given(pairs)
-def test_a_ranker_agrees_with_itself_and_is_the_opposite_of_its_reverse(pair) -> None:
-    x, _ = pair
-    assume((np.sort(x, axis=1)[:, 1:] > np.sort(x, axis=1)[:, :-1]).all(axis=1).any())
-    same, turned = agreement(x, x), agreement(x, -x)
-    assert (same["tau_b"].value, same["spearman"].value) == (pytest.approx(1), pytest.approx(1))
-    assert (turned["tau_b"].value, turned["spearman"].value) == (
-        pytest.approx(-1),
-        pytest.approx(-1),
-    )
-    if same["tau_b_of_averages"].value is not None:
-        assert same["tau_b_of_averages"].value == pytest.approx(1)
-        assert turned["tau_b_of_averages"].value == pytest.approx(-1)
-
-
-@settings(deadline=None, max_examples=40)
-@given(pairs)
-def test_it_does_not_matter_who_is_named_first(pair) -> None:
-    x, y = pair
-    for one, other in zip(estimates(agreement(x, y)), estimates(agreement(y, x)), strict=True):
-        assert (one.value is None) == (other.value is None)
-        if one.value is not None:
-            assert other.value == pytest.approx(one.value)
 
 
 def test_the_best_meet_by_chance_where_ties_are_broken_at_random() -> None:
@@ -127,10 +101,9 @@ def test_a_planted_agreement_lies_in_its_interval() -> None:
         return x, x + rng.normal(size=(n, 4))
 
     long = agreement(*world(40_000))["tau_b"].value
-    hits = sum(
-        (found := agreement(*world(60))["tau_b"]).low <= long <= found.high for _ in range(60)
-    )
-    assert hits >= 51  # 57 expected; fewer than 51 of 60 happens once in a thousand at 95 %
+    intervals = [agreement(*world(60))["tau_b"] for _ in range(10)]
+    hits = sum(found.low <= long <= found.high for found in intervals)
+    assert hits >= 8  # fewer than 8 of 10 happens once in ninety at 95 %
 
 
 @pytest.mark.parametrize(
@@ -142,9 +115,3 @@ def test_nothing_in_common_says_why(names, items, reason: str) -> None:
     found = agreed(scored(x, NAMES), scored(x, NAMES, items=items), names, FEW)
     for estimate in estimates(found):
         assert (estimate.value, estimate.n, estimate.reason) == (None, 0, reason)
-
-
-def test_the_agreement_names_both_rankers() -> None:
-    x = np.arange(8.0).reshape(2, 4)
-    for row in agree(scored(x, NAMES), scored(x, NAMES, ranker="s"), NAMES, FEW):
-        assert (row["task"], row["ranker"], row["other"]) == ("t", "r", "s")

@@ -6,12 +6,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+import rank_case
 from rank_case import fill
-from rank_folder_case import make, ranked, ranking, write_ranking_files
+from rank_folder_case import make, ranked, ranking
 
 from judgebench.errors import SetupError
-from judgebench.ranking.human import GIVEN, keep_ranks, ranks_of
+from judgebench.ranking.human import GIVEN, human_scores, keep_ranks, ranks_of
 from judgebench.ranking.proxy.task import (
     EvaluatorConfig,
     GeneratorConfig,
@@ -48,15 +50,6 @@ def given(folder: Path, *rows: str) -> str:
 
 
 WHOLE = ("t,a,anna,gold,1,yes,g", "t,a,anna,m1,2,yes,g")
-
-
-def test_given_ranks_are_kept_in_the_run_folder_as_they_were(tmp_path: Path) -> None:
-    ranks = given_ranks(bench(tmp_path, given(tmp_path, *WHOLE)))
-    assert ranks is not None
-    keep_ranks(tmp_path / "run", ranks)
-    found = ranks_of(tmp_path / "run")
-    assert found is not None
-    assert (found.ranks, found.asked, found.warnings) == (ranks.ranks, ranks.asked, ())
 
 
 def test_no_spreadsheet_runs_what_is_kept(tmp_path: Path) -> None:
@@ -113,13 +106,6 @@ def test_ranks_of_what_is_not_ranked_are_told(row: str, told: str, tmp_path: Pat
         given_ranks(bench(tmp_path, given(tmp_path, row)))
 
 
-def test_nobody_has_ranked_in_a_folder_without_sheets(tmp_path: Path) -> None:
-    assert ranks_of(tmp_path) is None
-
-
-# --- sheets of the run ---------------------------------------------------------------------------
-
-
 def by_length(row: dict[str, str]) -> str:
     return "1" if row["text"].startswith("Gold") else "2"
 
@@ -147,7 +133,7 @@ def test_ranks_of_arguments_that_changed_since_do_not_count(tmp_path: Path) -> N
     content = ranking()
     content["tasks"][0]["arguments"]["m1"]["b"] = {"text": "Something new."}
     content["tasks"][0]["instances"] = content["tasks"][0]["instances"][:2]  # c is no longer there
-    write_ranking_files(tmp_path, content)
+    make(tmp_path, content)
     found = ranks_of(tmp_path)
     assert found is not None
     assert {r.item_id for r in found.ranks} == {"a"}
@@ -163,3 +149,21 @@ def test_given_ranks_go_before_the_sheets(tmp_path: Path) -> None:
     found = ranks_of(tmp_path)
     assert found is not None
     assert {r.item_id for r in found.ranks} == {"a"}
+
+
+# Three items, two systems, two experts; the second item was ranked by the first expert alone.
+VALUES = np.array([[[1, 2], [4, 5]], [[3, 0], [1, 0]], [[2, 2], [2, 1]]])
+SYSTEMS = ("s1", "s0", "label-only")
+GROUPS = {"i2": "b", "i0": "a", "i1": "b", "i9": "c"}
+
+
+def test_the_score_of_all_is_minus_the_mean_rank() -> None:
+    scores = human_scores(rank_case.ranks_of(VALUES), "claims", SYSTEMS, GROUPS)
+    assert (scores.ranker, scores.kind, scores.systems) == ("humans", "humans", SYSTEMS)
+    assert scores.items == ("i2", "i0", "i1")  # in the order of the groups
+    assert scores.clusters.tolist() == [0, 1, 0]
+    np.testing.assert_array_equal(
+        scores.values, [[-1.5, -2, np.nan], [-4.5, -1.5, np.nan], [-1, -3, np.nan]]
+    )
+    assert scores.n_missing == 1
+    assert scores.correct is None

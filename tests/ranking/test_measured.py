@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import doctest
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import rank_bench_case
 import rank_folder_case
 from rank_folder_case import TEXTS, decided, judged, make, ranking, train, write
 
 import judgebench as jb
+from judgebench.ranking.proxy.examples import evaluator_names
 from judgebench.ranking.rankers import Rankings
-from judgebench.records import Answer
 from judgebench.results.rows import Row
 from judgebench.runs.folder import RunFolder
-from judgebench.runs.open import open_run
 
 GOOD = {"reasons": "Strong", "truth": "True"}
 BAD = {"reasons": "None", "truth": "False"}
@@ -34,17 +36,15 @@ def ranked(run: RunFolder) -> Rankings:
 def fill(run: RunFolder) -> None:
     """Everybody ranks gold above m1 above noise; `kin` likes m1 best."""
     yes = {"gold": 0.9, "m1": 0.6, "noise": 0.2}
-    for name, kind in (("t-baseline", "baseline"), ("t-llm-trained-0", "llm-trained"),
-                       ("t-llm-trained-1", "llm-trained")):  # fmt: skip
-        train(run, name, kind, int(name[-1]) if name[-1].isdigit() else 0)
-        write(
-            run,
-            [
+    for kind in ("baseline", "llm-trained"):
+        for draw, name in enumerate(evaluator_names("t", kind, 2)):
+            train(run, name, kind, draw)
+            verdicts = [
                 decided(name, item, system, 1 - p if item == "b" else p)
                 for system, p in yes.items()
                 for item in TEXTS[system]
-            ],
-        )
+            ]
+            write(run, verdicts)
     for name in ("same", "kin", "stranger"):
         graded = {"gold": GOOD, "m1": GOOD | {"reasons": "Weak"}, "noise": BAD}
         if name == "kin":
@@ -157,17 +157,11 @@ def test_notes_tell_what_a_reader_must_know(tmp_path: Path) -> None:
         "Task: only 2 groups of instances are resampled",
         "Task: m1 has no argument on 1 of 3 instances",
         "Task: mute has no argument at all and is not ranked.",
-        "Task: baseline: 0 of 1 evaluators are trained.",
+        "Task: baseline: 0 of 2 evaluators are trained.",
         "Task: llm-trained: 0 of 2 evaluators are trained.",
         "Passages were reranked by: a sentence encoder.",
     ):
         assert part in told, part
-
-
-def test_nothing_is_noted_that_is_as_it_should_be(run: RunFolder) -> None:
-    told = "\n".join(ranked(run).notes)
-    assert "no argument" not in told
-    assert "are trained" not in told
 
 
 def test_extracts_have_their_mean_share(tmp_path: Path) -> None:
@@ -182,34 +176,34 @@ def test_extracts_have_their_mean_share(tmp_path: Path) -> None:
     assert found.tasks[0].left_out == ("open",)
 
 
-def test_a_folder_without_a_ranking_has_none(tmp_path: Path) -> None:
-    make(tmp_path)
-    (tmp_path / "proxy" / "ranking.json").unlink()
-    assert rank_folder_case.ranked(RunFolder(tmp_path)) is None
-
-
 def test_one_system_alone_is_compared_with_nobody(tmp_path: Path) -> None:
     content = ranking()
     content["tasks"][0]["arguments"] = {"gold": content["tasks"][0]["arguments"]["gold"]}
     found = ranked(make(tmp_path, content))
-    assert set(found.rows.values("analysis")) == {
-        "system", "ranking", "above", "task", "argument"
-    } - {"above"}  # fmt: skip
+    assert set(found.rows.values("analysis")) == {"system", "ranking", "task", "argument"}
     assert found.rankings
 
 
-def test_facts_count_groups_of_questions_and_no_control_judge_that_is_none(run: RunFolder) -> None:
-    answers = [
-        Answer(f"t/{item}/{s}", TEXTS[s][item], f"Is {item} so?", system=s, group=f"t/{group}")
-        for item, group in rank_folder_case.GROUPS.items()
-        for s in TEXTS
-    ]
-    run.write_data(answers, [])
-    manifest = run.manifest()
-    del manifest["judges"]["constant"]
-    run.write_manifest(manifest)
-    part = jb.align(open_run(run)).part
-    assert part.facts[0] == "9 answers to 2 groups of questions"
-    (models,) = [block.text for block in part.blocks if block.heading == "The judges"]
-    assert len(models) == len(JUDGES)
-    assert not [said for said in models if "control" in said]
+def test_the_example_of_rank_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "runs").mkdir()
+    make(tmp_path / "runs" / "ranked")
+    monkeypatch.chdir(tmp_path)
+    (test,) = doctest.DocTestFinder().find(jb.rank, "rank")
+    assert doctest.DocTestRunner().run(test).failed == 0
+
+
+def test_run_ranks_a_bench_of_arguments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench, asked = rank_bench_case.write(tmp_path), []
+
+    def rank_all(bench: Any, folder: Any, progress: Any, budget: Any) -> None:
+        asked.append((bench.config.name, budget))
+        make(folder.path)
+
+    loaded = SimpleNamespace(config=SimpleNamespace(name="b"))  # encoders are not opened
+    monkeypatch.setattr("judgebench.ranking.rank_bench.load_rank_bench", lambda path: loaded)
+    monkeypatch.setattr("judgebench.ranking.rank_bench.rank_all", rank_all)
+    study = jb.run(bench, tmp_path / "run", budget=2.0)
+    assert asked == [("b", 2.0)]
+    assert jb.rank(study) is not None
+    with pytest.raises(jb.SetupError, match="judges: can only be given where answers are judged"):
+        jb.run(bench, tmp_path / "run", judges={"a": object()})  # type: ignore[dict-item]

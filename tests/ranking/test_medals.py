@@ -5,25 +5,10 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ranking_case import (
-    SYSTEMS,
-    bare_rankings,
-    paper_rankings,
-    planted_rankings,
-    ranked,
-    ranking_rows,
-)
+from ranking_case import SYSTEMS, planted_rankings, ranked, ranking_rows
 
 from judgebench.ranking.rankers import Rankings
-from judgebench.ranking.suitability import (
-    against_arguments,
-    has_controls,
-    medal,
-    medal_grid,
-    medals_table,
-    ordinal,
-)
-from judgebench.records import Estimate
+from judgebench.ranking.suitability import against_arguments, medal_grid, medals_table, ordinal
 from judgebench.results.rows import Results
 
 PLANTED = planted_rankings()
@@ -42,24 +27,6 @@ def names(rankings: Rankings, task: int, with_controls: bool) -> dict[str, list[
 )  # fmt: skip
 def test_places_are_written_as_in_english(number: int, shown: str) -> None:
     assert ordinal(number) == shown
-
-
-def test_three_places_have_a_medal() -> None:
-    assert [medal(i) for i in range(1, 6)] == ["🥇", "🥈", "🥉", "4th", "5th"]
-
-
-def test_the_paper_s_rankings_of_arguments() -> None:
-    paper = paper_rankings()
-    assert names(paper, 0, False)["llm-trained"] == [["GPT-4o"], ["gold"], ["OpenBioLLM"],
-                                                      ["Llama3"]]  # fmt: skip
-    assert names(paper, 1, False)["llm-trained"][0] == ["Llama3"]
-    assert names(paper, 2, False)["expert-trained"][0] == ["gold"]
-
-
-def test_the_paper_s_baseline_is_led_by_control_cases() -> None:
-    places = names(paper_rankings(), 0, True)["baseline"]
-    assert places[:3] == [["noise"], ["label-only"], ["no-argument"]]
-    assert places[5:] == [["passages", "Llama3"], [], ["GPT-4o"]]
 
 
 def test_who_ties_shares_a_cell_and_the_places_after_it_stay_empty() -> None:
@@ -90,23 +57,6 @@ def test_control_cases_are_marked_in_words() -> None:
     assert rows["humans"][4].text == ""
     looks = [rows[name][at].look for name, at in (("expert-trained", 2), ("expert-trained", 5))]
     assert [*looks, rows["judge/one-8b (judge)"][4].look] == ["bad", "", "unclear"]
-
-
-def test_without_control_cases_there_is_one_grid() -> None:
-    bare = bare_rankings()
-    assert not has_controls(bare.of("claims"), bare.tasks[0])
-    assert has_controls(PLANTED.of("claims"), CLAIMS)
-    assert names(bare, 0, True) == names(bare, 0, False) == {"baseline": [["gold"], ["m"]]}
-
-
-def test_a_system_without_a_score_has_no_place() -> None:
-    undefined = Estimate(None, reason="no argument")
-    rows = tuple(
-        replace(row, estimate=undefined) if row["system"] == "gold" else row
-        for row in PLANTED.rows.select(task="claims", ranker="expert-trained")
-    )
-    made = replace(PLANTED, rows=Results(rows))
-    assert names(made, 0, False) == {"expert-trained": [["smollm2-135m"], ["qwen-1.5b"]]}
 
 
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=7))

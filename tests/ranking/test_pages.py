@@ -2,13 +2,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
 from ranking_case import (
     PAPER,
     RANKERS,
     SYSTEMS,
     bare_rankings,
-    large_rankings,
     paper_rankings,
     planted_rankings,
 )
@@ -16,17 +14,9 @@ from ranking_case import (
 from judgebench.ranking.rankers import Rankings
 from judgebench.records import Estimate
 from judgebench.results.rows import Results
-from judgebench.results.tables import Cell, Table, footnotes, p_text
+from judgebench.results.tables import Cell, Table, footnotes
 
 PAPER_RANKINGS, PLANTED = paper_rankings(), planted_rankings()
-
-# Left of the paper's Table 1, in percent; of NLI the means of its Table 12, which Table 1 does not
-# give (61.12, 62.61, 58.02).
-AVERAGES = {
-    "baseline": (36.00, 44.56, 60.74),
-    "expert-trained": (72.83, 58.67, 63.48),
-    "llm-trained": (70.85, 39.74, 57.72),
-}
 
 
 def all_tables(rankings: Rankings) -> list[Table]:
@@ -42,7 +32,7 @@ def by_ranker(table: Table) -> dict[str, tuple[Cell, ...]]:
 
 
 def test_keys_are_unique_and_rows_fit_their_columns() -> None:
-    for rankings in (PAPER_RANKINGS, PLANTED, bare_rankings(), large_rankings()):
+    for rankings in (PAPER_RANKINGS, PLANTED, bare_rankings()):
         found = all_tables(rankings)
         keys = [table.key for table in found]
         assert len(keys) == len(set(keys))
@@ -50,15 +40,6 @@ def test_keys_are_unique_and_rows_fit_their_columns() -> None:
         for table in found:
             assert table.rows
             assert all(len(row) == len(table.columns) for row in table.rows)
-
-
-def test_each_task_opens_with_its_widest_grid_and_scores() -> None:
-    screen = [t.key for b in PLANTED.part.blocks if b.on_screen for t in b.tables]
-    assert screen == [
-        "ranking_controls-1", "ranking_scores-1", "ranking_controls-2", "ranking_scores-2",
-        "ranking_averages", "ranking_best", "ranking_friedman",
-    ]  # fmt: skip
-    assert "ranking_medals-1" in tables()
 
 
 def test_the_scores_are_the_paper_s_and_the_best_of_each_row_is_marked() -> None:
@@ -69,29 +50,8 @@ def test_the_scores_are_the_paper_s_and_the_best_of_each_row_is_marked() -> None
             row = by_ranker(table)[ranker]
             assert [cell.value for cell in row[1:]] == [f"{x / 100:.3f}" for x in percent]
             assert [cell.best for cell in row[1:]] == [x == max(percent) for x in percent]
-
-
-def test_a_row_in_which_all_are_equal_has_no_best_one() -> None:
-    row = by_ranker(tables()["ranking_scores-1"])["constant (control ranker)"]
-    assert not any(cell.best for cell in row)
-
-
-def test_the_averages_are_the_means_over_real_arguments() -> None:
-    table = by_ranker(tables(PAPER_RANKINGS)["ranking_averages"])
-    for ranker, expected in AVERAGES.items():
-        cells = table[ranker][1:]
-        assert [100 * c.estimate.value for c in cells] == pytest.approx(expected, abs=0.02)  # type: ignore[union-attr]
-        assert [c.best for c in cells] == [x == max(v[i] for v in AVERAGES.values())
-                                           for i, x in enumerate(expected)]  # fmt: skip
-
-
-def test_the_best_systems_are_real_arguments() -> None:
-    rows = tables(PAPER_RANKINGS)["ranking_best"].rows
-    found = [row[2].text for row in rows]
-    assert found == ["gold", "GPT-4o", "GPT-4o", "OpenBioLLM", "OpenBioLLM", "Llama3", "Llama3",
-                     "gold", "Llama3"]  # fmt: skip
-    assert rows[1][3].value == "0.829"
-    assert rows[1][4].text == "gold"
+    equal = by_ranker(tables()["ranking_scores-1"])["constant (control ranker)"]
+    assert not any(cell.best for cell in equal)
 
 
 def test_a_system_that_was_not_ranked_is_undefined_with_a_reason() -> None:
@@ -110,27 +70,8 @@ def test_places_ranks_and_groups_stand_system_by_system() -> None:
     row = by_ranker(found["ranking_groups-1"])["expert-trained"]
     assert [cell.text for cell in row[1:4]] == ["a", "b", "c"]
     assert by_ranker(found["ranking_groups-1"])["humans"][7].text == "–"
-
-
-def test_neighbours_are_told_with_the_share_of_resamples() -> None:
-    row = by_ranker(tables()["ranking_neighbours-1"])["humans"]
-    assert [c.text for c in row[1:]] == ["gold (88\u00a0%)", "qwen-1.5b (68\u00a0%)",
-                                         "smollm2-135m", *[""] * 4]  # fmt: skip
-    flat = by_ranker(tables()["ranking_neighbours-1"])["judge/one-8b (judge)"]
-    assert flat[1].text == "gold (>\u00a099\u00a0%)"
-    assert "ranking_neighbours-1" not in tables(bare_rankings())
-
-
-def test_a_test_that_could_not_be_made_says_why() -> None:
-    row = tables(bare_rankings())["ranking_friedman"].rows[0]
-    assert [cell.text for cell in row[2:]] == ["147", "2", "–", "–", "–"]
-    assert row[5].provenance == "undefined: fewer than two systems"
-    assert tables()["ranking_friedman"].rows[1][5].text == "< 0.001"
-
-
-@pytest.mark.parametrize(("p", "shown"), [(0.0004, "< 0.001"), (0.0312, "0.031")])
-def test_p_is_never_shown_as_0(p: float, shown: str) -> None:
-    assert p_text(p) == shown
+    row = by_ranker(found["ranking_neighbours-1"])["humans"]
+    assert [cell.text for cell in row[1:3]] == ["gold (88\u00a0%)", "qwen-1.5b (68\u00a0%)"]
 
 
 def test_agreement_with_the_humans_comes_first() -> None:
@@ -169,13 +110,6 @@ def test_biases_training_and_tasks_are_told() -> None:
     ]  # fmt: skip
 
 
-def test_control_cases_below_are_undefined_where_none_was_ranked() -> None:
-    row = by_ranker(tables()["ranking_controls_below"])["humans"]
-    assert row[1].value == "–"
-    assert "there is no control case" in row[1].provenance
-    assert by_ranker(tables()["ranking_controls_below"])["baseline"][1].value == "0.710"
-
-
 def test_a_ranker_without_any_score_still_has_its_row() -> None:
     failed = Estimate(None, reason="all failed")
     rows = PLANTED.rows.select(task="claims", ranker="baseline")
@@ -191,8 +125,3 @@ def test_a_ranker_without_any_score_still_has_its_row() -> None:
     assert "ranking_best" not in found
     assert "all failed" in found["ranking_scores-1"].rows[0][1].provenance
     assert found["ranking_places-1"].rows[0][1].provenance == "undefined: all failed"
-
-
-def test_where_nothing_was_ranked_only_the_tasks_are_told() -> None:
-    nothing = replace(bare_rankings(), rows=Results())
-    assert list(tables(nothing)) == ["ranking_systems", "ranking_tasks"]

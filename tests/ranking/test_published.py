@@ -11,27 +11,15 @@ from itertools import product
 import numpy as np
 import pytest
 from rank_scores import CONTROLS, FEW, one, scored, systems_of
+from ranking_case import PAPER
 
 from judgebench.ranking.rank import rank
 from judgebench.stats.ranks import places
 
-TASKS = ("mmcqa", "misinformation", "nli")
+TASKS = ("mcqa", "misinformation", "nli")
 EVALUATORS = ("baseline", "expert-trained", "llm-trained")
-ARGUMENTS = ("gold", "gpt-4o", "openbiollm", "llama3")
-COLUMNS = ("no-argument", "gold", "noise", "label-only", "passages", *ARGUMENTS[1:])
-NLI_COLUMNS = tuple(c for c in COLUMNS if c != "passages")  # Table 12 has no passages
+ARGUMENTS = ("gold", "GPT-4o", "OpenBioLLM", "Llama3")
 
-TABLES = {
-    ("mmcqa", "baseline"): (40.61, 37.25, 41.17, 40.62, 35.01, 34.73, 36.97, 35.01),
-    ("mmcqa", "expert-trained"): (37.81, 77.59, 31.37, 39.66, 38.38, 82.91, 64.99, 65.83),
-    ("mmcqa", "llm-trained"): (34.45, 72.64, 33.79, 35.89, 38.39, 78.90, 66.85, 64.98),
-    ("misinformation", "baseline"): (35.37, 40.81, 30.61, 39.45, 37.41, 44.89, 48.30, 44.21),
-    ("misinformation", "expert-trained"): (46.25, 53.06, 13.60, 0.68, 56.46, 59.86, 61.22, 60.54),
-    ("misinformation", "llm-trained"): (18.02, 25.85, 11.56, 5.21, 38.09, 42.85, 40.81, 49.43),
-    ("nli", "baseline"): (60.31, 60.46, 60.80, 62.33, 60.38, 60.63, 61.50),
-    ("nli", "expert-trained"): (65.10, 67.62, 60.61, 64.58, 61.89, 61.35, 63.06),
-    ("nli", "llm-trained"): (54.32, 57.34, 56.15, 61.12, 58.21, 54.73, 60.58),
-}
 AVERAGES = {  # Table 1, left
     "baseline": (36.00, 44.56, 61.12),
     "expert-trained": (72.83, 58.67, 62.61),
@@ -43,16 +31,16 @@ BEST = {  # Table 1, right
     "llm-trained": (78.90, 49.43, 61.12),
 }
 BEST_SYSTEMS = {  # footnote 3
-    "baseline": ("gold", "openbiollm", "llama3"),
-    "expert-trained": ("gpt-4o", "openbiollm", "gold"),
-    "llm-trained": ("gpt-4o", "llama3", "llama3"),
+    "baseline": ("gold", "OpenBioLLM", "Llama3"),
+    "expert-trained": ("GPT-4o", "OpenBioLLM", "gold"),
+    "llm-trained": ("GPT-4o", "Llama3", "Llama3"),
 }
 
 # Where Table 1 differs from Tables 10-12: (printed, found). The averages were printed from numbers
 # with more digits, or are another mean altogether (see NLI below).
 AVERAGE_DIFFERS = {
-    ("mmcqa", "baseline"): (36.00, 35.99),
-    ("mmcqa", "llm-trained"): (70.85, 70.8425),
+    ("mcqa", "baseline"): (36.00, 35.99),
+    ("mcqa", "llm-trained"): (70.85, 70.8425),
     ("misinformation", "baseline"): (44.56, 44.5525),
     ("nli", "baseline"): (61.12, 60.7425),
     ("nli", "expert-trained"): (62.61, 63.48),
@@ -60,15 +48,15 @@ AVERAGE_DIFFERS = {
 }
 # Printed as the score of the best argument, but that of a control case: (printed, found, whose).
 BEST_DIFFERS = {
-    ("mmcqa", "baseline"): (41.17, 37.25, "noise"),
+    ("mcqa", "baseline"): (41.17, 37.25, "noise"),
     ("nli", "llm-trained"): (61.12, 60.58, "label-only"),
 }
 # Section 4.2 in words, and the rows of Tables 10-12 that say otherwise.
 NOT_LAST = {("misinformation", "expert-trained"), ("misinformation", "llm-trained")}
-STRONGEST = {"mmcqa": "label-only", "misinformation": "passages", "nli": "label-only"}
+STRONGEST = {"mcqa": "label-only", "misinformation": "passages", "nli": "label-only"}
 STRONGEST_DIFFERS = {
-    ("mmcqa", "baseline"): "noise",
-    ("mmcqa", "llm-trained"): "passages",
+    ("mcqa", "baseline"): "noise",
+    ("mcqa", "llm-trained"): "passages",
     ("misinformation", "baseline"): "label-only",
     ("nli", "expert-trained"): "no-argument",
 }
@@ -77,8 +65,8 @@ rows = pytest.mark.parametrize(("task", "evaluator"), list(product(TASKS, EVALUA
 
 
 def accuracies(task: str, evaluator: str) -> dict[str, float]:
-    columns = NLI_COLUMNS if task == "nli" else COLUMNS
-    return dict(zip(columns, TABLES[task, evaluator], strict=True))
+    _, systems, rankers = PAPER[task]
+    return dict(zip(systems, rankers[evaluator], strict=True))
 
 
 def ranking(task: str, evaluator: str, names=None):
@@ -124,7 +112,7 @@ def test_the_printed_nli_averages_are_the_mean_of_three_other_columns(evaluator:
     """Label-only, GPT-4o and OpenBioLLM: the columns that would hold passages and two models, had
     Table 12 a column of passages as Tables 10 and 11 do."""
     found = accuracies("nli", evaluator)
-    three = np.mean([found[c] for c in ("label-only", "gpt-4o", "openbiollm")])
+    three = np.mean([found[c] for c in ("label-only", "GPT-4o", "OpenBioLLM")])
     assert AVERAGES[evaluator][2] == pytest.approx(three, abs=0.0101)
 
 
@@ -156,36 +144,36 @@ def test_the_expert_trained_evaluator_scores_highest_in_all_columns(task: str) -
 
 def test_medals_of_section_4_1() -> None:
     # MMCQA: GPT-4o is first in 3 of 4 rankings, humans being the fourth.
-    first = [order("mmcqa", e, ARGUMENTS)[0] for e in EVALUATORS]
-    assert first == ["gold", "gpt-4o", "gpt-4o"]
+    first = [order("mcqa", e, ARGUMENTS)[0] for e in EVALUATORS]
+    assert first == ["gold", "GPT-4o", "GPT-4o"]
     # Misinformation: the LLM-trained evaluator ranks Llama3 first.
     assert order("misinformation", "llm-trained", ARGUMENTS) == [
-        "llama3", "gpt-4o", "openbiollm", "gold",
+        "Llama3", "GPT-4o", "OpenBioLLM", "gold",
     ]  # fmt: skip
     # NLI: "a similar pattern", without the gold standard, but here Llama3 is first: by all three.
-    assert {order("nli", e, ARGUMENTS[1:])[0] for e in EVALUATORS} == {"llama3"}
+    assert {order("nli", e, ARGUMENTS[1:])[0] for e in EVALUATORS} == {"Llama3"}
 
 
 def test_the_llm_trained_evaluator_does_not_put_the_longest_first() -> None:
-    longest = {"mmcqa": "openbiollm", "misinformation": "llama3", "nli": "openbiollm"}
+    longest = {"mcqa": "OpenBioLLM", "misinformation": "Llama3", "nli": "OpenBioLLM"}
     first = {t: order(t, "llm-trained", ARGUMENTS)[0] == longest[t] for t in TASKS}
-    assert first == {"mmcqa": False, "misinformation": True, "nli": False}
+    assert first == {"mcqa": False, "misinformation": True, "nli": False}
 
 
 def test_ties_in_the_tables_share_their_place() -> None:
-    found = ranking("mmcqa", "baseline").placed
-    assert found["passages"] == found["llama3"] == 6.5  # 35.01 both
+    found = ranking("mcqa", "baseline").placed
+    assert found["passages"] == found["Llama3"] == 6.5  # 35.01 both
 
 
-def test_in_mmcqa_only_the_baseline_is_misled_and_by_three_of_four() -> None:
-    misled = above("mmcqa", "baseline")
+def test_in_mcqa_only_the_baseline_is_misled_and_by_three_of_four() -> None:
+    misled = above("mcqa", "baseline")
     every = {c for c in CONTROLS if all((c, a) in misled for a in ARGUMENTS)}
     assert every == {"no-argument", "noise", "label-only"}
     # Passages are above one argument too, and level with another.
-    assert {a for c, a in misled if c == "passages"} == {"gpt-4o"}
+    assert {a for c, a in misled if c == "passages"} == {"GPT-4o"}
     for evaluator in EVALUATORS[1:]:
-        assert not above("mmcqa", evaluator)
-        assert ranking("mmcqa", evaluator).whole["controls_below"].value == 1
+        assert not above("mcqa", evaluator)
+        assert ranking("mcqa", evaluator).whole["controls_below"].value == 1
 
 
 @pytest.mark.parametrize("evaluator", EVALUATORS)

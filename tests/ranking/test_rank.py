@@ -4,12 +4,14 @@ import math
 import numpy as np
 import pytest
 import scipy.stats
+from cluster_case import apart
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from rank_scores import FEW, one, scored, systems_of
 
-from judgebench.ranking.rank import NO_INSTANCE, ONCE, rank
+from judgebench.ranking.rank import NO_INSTANCE, ONCE, differ, rank
+from judgebench.stats.arrays import Clusters
 from judgebench.stats.ranks import groups, nemenyi_critical_difference
 
 NAMES = ("gold", "gpt", "llama", "noise")
@@ -78,28 +80,6 @@ def test_the_order_in_which_systems_are_given_changes_nothing(table) -> None:
     names = [NAMES[i] for i in turned]
     again = ranked(values[:, turned], names, correct[:, turned], clusters)
     assert again == ranked(values, NAMES, correct, clusters)
-
-
-@settings(deadline=None, max_examples=40)
-@given(tables)
-def test_the_same_added_to_all_values_changes_nothing_for_an_evaluator(table) -> None:
-    values, correct, clusters = table
-    once = ranked(values, correct=correct, clusters=clusters)
-    assert ranked(values + 2.5, correct=correct, clusters=clusters) == once
-
-
-@settings(deadline=None, max_examples=40)
-@given(tables)
-def test_the_same_added_to_all_values_of_a_judge_moves_its_scores_alone(table) -> None:
-    values, _, _ = table
-    once, moved = ranked(values), ranked(values + 2.5)
-    assert list(moved.scores) == list(once.scores)
-    for system, score in moved.scores.items():
-        assert score.value == pytest.approx(once.scores[system].value + 2.5)
-    for part in ("places", "groups", "average_ranks", "shares"):
-        assert getattr(moved, part) == getattr(once, part)
-    for statistic in ("p", "controls_below"):
-        assert moved.whole[statistic] == once.whole[statistic]
 
 
 @settings(deadline=None, max_examples=40)
@@ -180,13 +160,6 @@ def test_friedman_equals_scipy_and_groups_are_nemenyis() -> None:
     assert [found.groups[name] for name in REAL] == letters
     assert len(set(letters)) > 1
     assert reason_of(found) == ""
-
-
-def test_systems_that_do_not_differ_are_of_one_group() -> None:
-    values = np.tile([[1.0, 2, 3, 4], [4, 3, 2, 1]], (5, 1))
-    found = ranked(values, REAL)
-    assert p_of(found) == pytest.approx(1)
-    assert set(found.groups.values()) == {"a"}
 
 
 def test_copies_of_an_instance_within_its_cluster_add_no_certainty() -> None:
@@ -304,9 +277,6 @@ def test_only_evaluators_have_a_metric() -> None:
         assert {row.metric for row in rows} == {metric}
 
 
-# --- real arguments and control cases ------------------------------------------------------------
-
-
 def test_weaker_control_cases_make_no_difference_between_equal_arguments() -> None:
     rng = np.random.default_rng(5)
     real = rng.normal(size=(40, 3))
@@ -323,9 +293,6 @@ def test_weaker_control_cases_make_no_difference_between_equal_arguments() -> No
     for name in names[:3]:
         assert found.average_ranks[name].value == alone.average_ranks[name].value
     assert all(3.5 < found.average_ranks[name].value <= 4 for name in names[3:])
-
-
-# --- trainings -----------------------------------------------------------------------------------
 
 
 def trained(each, names=REAL[:3], **more):
@@ -376,3 +343,44 @@ def test_fewer_than_ten_items_are_too_few_to_say_how_firm_their_order_is() -> No
     assert not few.clearly_above("gold", "noise")
     assert enough.unsure == ""
     assert enough.clearly_above("gold", "noise")
+
+
+def one_apart() -> np.ndarray:
+    """Ranks of ten systems: the first is somewhat better, the last somewhat worse, the others
+    alike."""
+    rng = np.random.default_rng(12)
+    quality = np.array([0.7, *[0.0] * 8, -0.7])
+    return (-(rng.normal(size=(12, 10)) + quality)).argsort(axis=1).argsort(axis=1) + 1.0
+
+
+def test_pairs_are_not_told_apart_where_friedmans_test_finds_nothing() -> None:
+    ranks = one_apart()
+    found = differ(ranks, apart(12), 0.95)
+    assert found.p > 0.05
+    # Nemenyi's test alone would have told the first from the last.
+    assert len(set(groups(ranks.mean(axis=0), found.critical_difference))) > 1
+    assert set(found.letters) == {"a"}
+
+
+def test_the_level_is_that_of_test_and_groups() -> None:
+    ranks = one_apart()
+    found = differ(ranks, apart(12), 0.7)
+    assert found.p <= 0.3
+    assert found.letters == groups(ranks.mean(axis=0), found.critical_difference)
+    assert len(set(found.letters)) > 1
+    assert found.critical_difference < differ(ranks, apart(12), 0.95).critical_difference
+
+
+def test_clusters_that_cancel_out_tie() -> None:
+    ranks = np.array([[1.0, 2, 3], [3, 2, 1]] * 2)
+    found = differ(ranks, Clusters(np.array([0, 0, 1, 1]), 2), 0.95)
+    assert found.p is None
+    assert found.reason == "all systems tie in all 2 clusters"
+
+
+@pytest.mark.parametrize("level", [0.9, 0.95])
+def test_ranks_that_all_agree_differ_at_any_level(level: float) -> None:
+    found = differ(np.tile([1.0, 2, 3, 4], (40, 1)), apart(40), level)
+    assert found.letters == ["a", "b", "c", "d"]
+    assert found.chi_square == pytest.approx(120)
+    assert found.reason == ""

@@ -97,9 +97,7 @@ def test_what_is_no_rank_is_told_with_its_row(sheets: Path, rank: str) -> None:
         ("text_hash", "h0", "the text is not the key's: this is the sheet of other arguments"),
     ],
 )
-def test_a_row_that_does_not_fit_the_key_is_told(
-    sheets: Path, column: str, value: str, message: str
-) -> None:
+def test_a_row_that_does_not_fit_the_key_is_told(sheets, column, value, message) -> None:
     def change(row: dict[str, str]) -> str:
         if (row["item"], row["letter"]) == ("1", "B"):
             row[column] = value
@@ -108,14 +106,6 @@ def test_a_row_that_does_not_fit_the_key_is_told(
     fill(sheets / "anna.csv", change)
     (problem,) = problems(sheets)
     assert (problem.line, problem.field, problem.message) == (3, column, message)
-
-
-def test_the_sheet_of_another_run_is_told_in_every_row(sheets: Path, tmp_path: Path) -> None:
-    other = tmp_path / "other"
-    write_sheets(items(6, "trials"), ["anna"], other, n=None, seed=0)
-    told = problems(sheets / "anna.csv", key=other / "sheet-key.json")
-    assert len(told) == 24
-    assert {p.field for p in told} == {"text_hash"}
 
 
 def test_all_problems_of_all_files_are_told_at_once(sheets: Path, tmp_path: Path) -> None:

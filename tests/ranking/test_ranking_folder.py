@@ -23,7 +23,6 @@ from judgebench.ranking.wing import RANKING
 
 
 def kept(**changes: object) -> KeptRanking:
-    """Without the texts, which have a file of their own."""
     content = ranking(**changes)
     for task in content["tasks"]:
         task.pop("arguments")

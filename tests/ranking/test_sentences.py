@@ -46,13 +46,6 @@ def test_what_the_resamples_do_not_bear_is_not_said() -> None:
     assert not [s for s in said(without) if "misled" in s or "above every" in s]
 
 
-def test_a_flat_ranker_is_told_with_its_p() -> None:
-    found = [s for s in said(PLANTED) if s.startswith("Friedman")]
-    assert found == [
-        "Friedman's test shows no difference between the real arguments for baseline (p = 0.561)."
-    ]
-
-
 def test_agreement_with_the_humans_is_claimed_only_beyond_0() -> None:
     beyond, none = (s for s in said(PLANTED) if "with the humans" in s)
     assert beyond == (
@@ -123,16 +116,6 @@ def test_biases_are_told_where_their_interval_leaves_0_out() -> None:
         f"{own}[0.30, 0.70] places (of the family qwen)."
     ]
     assert not [s for s in said(PLANTED, 1) if "ranks qwen" in s]
-
-
-def test_shorter_arguments_may_stand_higher() -> None:
-    (bias,) = PLANTED.rows.select("length_bias", "rho", task="claims", ranker="baseline")
-    short = replace(bias, estimate=Estimate(-0.3, -0.4, -0.2, "m", 9))
-    (p,) = PLANTED.rows.select("length_bias", "p", task="claims", ranker="baseline")
-    changed = {id(bias): short, id(p): replace(p, estimate=Estimate(0.001))}
-    rows = tuple(changed.get(id(row), row) for row in PLANTED.rows)
-    made = replace(PLANTED, rows=Results(rows))
-    assert "Shorter arguments rank higher with baseline (rho -0.30 [-0.40, -0.20])." in said(made)
 
 
 def test_without_resamples_humans_and_controls_little_is_said() -> None:

@@ -13,14 +13,10 @@ from rank_case import SYSTEMS, by_reason, fill, items
 
 from judgebench.data.columns import unquoted
 from judgebench.errors import Problem, SetupError
-from judgebench.prompt import Prompt
-from judgebench.ranking.proxy.arguments import Argument
-from judgebench.ranking.proxy.task import CONTROL_CASES, ProxyTask, TaskInstance
 from judgebench.ranking.sheet import (
     COLUMNS,
     RankedItem,
     draw,
-    items_of,
     read_key,
     text_hash,
     write_sheets,
@@ -181,23 +177,6 @@ def test_hostile_texts_are_data_in_the_table_and_on_the_page(tmp_path: Path) -> 
     assert "pwned" not in page.words
     data = json.loads(page.scripts[0])
     assert data["items"][0]["question"] == HOSTILE[0]
-
-
-def test_the_items_of_a_task_carry_gold_and_the_given_arguments() -> None:
-    prompt = Prompt("p", "", "argument", "", None)  # type: ignore[arg-type]
-    instances = [
-        TaskInstance("a", "Is it so?", "yes", "Because.", "test", group="g"),
-        TaskInstance("b", "Is that so?", "no", "Why not.", "test"),
-        TaskInstance("c", "Learnt from.", "no", "Hm.", "train"),
-    ]
-    task = ProxyTask("t", "T", ("yes", "no"), "accuracy", instances, prompt)
-    given = [Argument("t", "a", "m", "So."), Argument("other", "b", "m", "Elsewhere.")]
-    first, second = items_of(task, given)
-    assert (first.arguments, second.arguments) == (
-        {"gold": "Because.", "m": "So."}, {"gold": "Why not."},
-    )  # fmt: skip
-    assert (first.group, first.label_text, first.item_id) == ("g", "yes", "a")
-    assert not set(CONTROL_CASES) & set(first.arguments)
 
 
 @pytest.mark.parametrize(

@@ -17,12 +17,6 @@ from judgebench.ranking.rank_bench import load_rank_bench
 Call = Callable[..., tuple[int, str, str]]
 
 
-@pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
 def exam(
     columns: Sequence[str] = ("id", "Question", "A", "B", "C", "Answer", "Explanation"),
 ) -> None:
@@ -36,9 +30,7 @@ def exam(
             writer.writerow(row[: len(columns)])
 
 
-def test_a_table_of_questions_becomes_a_task_and_a_ranking(
-    call: Call, here: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_table_becomes_a_ranking(call: Call, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     exam()
     code, out, err = call("rank", "init", "questions.csv", "--to", "mine")
     assert code == 0, err
@@ -92,9 +84,7 @@ def test_classes_are_read_from_the_labels(call: Call, here: Path) -> None:
         ),
     ],
 )
-def test_what_cannot_be_understood_is_said_and_nothing_is_written(
-    call: Call, here: Path, head: str, message: str
-) -> None:
+def test_an_unclear_table_is_refused(call: Call, here: Path, head: str, message: str) -> None:
     Path("t.csv").write_text("\n".join([head, *(f"Q{i},A{i}" for i in range(30))]))
     code, _, err = call("rank", "init", "t.csv", "--to", "mine")
     assert code == 2
@@ -102,9 +92,7 @@ def test_what_cannot_be_understood_is_said_and_nothing_is_written(
     assert not Path("mine").exists()
 
 
-def test_nothing_is_overwritten_and_a_table_that_is_no_task_leaves_nothing(
-    call: Call, here: Path
-) -> None:
+def test_nothing_is_overwritten(call: Call, here: Path) -> None:
     exam()
     Path("task.yaml").write_text("mine")
     code, _, err = call("rank", "init", "questions.csv")

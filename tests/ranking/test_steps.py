@@ -36,14 +36,8 @@ from judgebench.runs.stop import Interrupted, Stop
 
 
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def run(here: Path, monkeypatch: pytest.MonkeyPatch) -> RunFolder:
     monkeypatch.setattr(encoder, "import_torch", lambda: None)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-@pytest.fixture
-def run(here: Path) -> RunFolder:
     return RunFolder(here / "run")
 
 
@@ -71,9 +65,7 @@ def test_arguments_controls_split_and_ranking_are_written(here: Path, run: RunFo
     assert str(here) not in (run.path / "proxy" / "ranking.json").read_text()
 
 
-def test_a_generator_without_any_text_has_no_arguments_and_is_kept_in_mind(
-    here: Path, run: RunFolder
-) -> None:
+def test_a_generator_may_refuse_every_item(here: Path, run: RunFolder) -> None:
     path = write(here, {"evaluators": {"encoder": "encoder", "kinds": ["baseline"]}})
     (here / "replies.jsonl").write_text('{"text": "", "finish": "refused"}\n')
     bench = load_rank_bench(path)
@@ -107,9 +99,7 @@ def test_judges_are_asked_about_every_argument_and_control_case(here: Path, run:
     assert found == {f"claims/{i.item_id}/{s}" for i in bench.tasks[0].task.ranked for s in systems}
 
 
-def test_ctrl_c_while_passages_are_sought_is_not_forgotten(
-    here: Path, run: RunFolder, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ctrl_c_while_passages_are_sought(here, run, monkeypatch) -> None:
     def interrupted(*about: object) -> dict[str, object]:
         signal.raise_signal(signal.SIGINT)
         return {}
@@ -120,9 +110,7 @@ def test_ctrl_c_while_passages_are_sought_is_not_forgotten(
     assert len(list(read_lines(run.path / "proxy" / "arguments-one.jsonl"))) == 10
 
 
-def test_a_budget_is_for_all_generators_and_counts_what_earlier_runs_spent(
-    here: Path, run: RunFolder
-) -> None:
+def test_a_budget_counts_all_generators_and_earlier_runs(here: Path, run: RunFolder) -> None:
     bench = baseline_only(here, generators=[model("one"), model("two")])
     (run.path / "proxy").mkdir(parents=True)
     spent = {"task": "claims", "item_id": "old", "system": "two", "text": "So.", "cost": 3.0}
@@ -132,9 +120,7 @@ def test_a_budget_is_for_all_generators_and_counts_what_earlier_runs_spent(
         write_arguments_of_all(bench, run, NoProgress(), 2.5)
 
 
-def test_a_ranking_knows_what_its_files_hold_and_says_what_it_makes_again(
-    here: Path, run: RunFolder
-) -> None:
+def test_damaged_arguments_are_made_again(here: Path, run: RunFolder) -> None:
     kinds = {"encoder": "encoder", "kinds": ["baseline"]}
     judges = [{"name": "j", "backend": "scripted:judge.jsonl"}]
     labels = {m.id: m.label_texts[0] for m in load_rubric("argument-quality").metrics}
@@ -157,9 +143,7 @@ def test_a_ranking_knows_what_its_files_hold_and_says_what_it_makes_again(
     RunFolder.existing(run.path)  # is as the manifest says
 
 
-def test_training_says_which_evaluator_it_is_and_what_ctrl_c_waits_for(
-    here: Path, run: RunFolder, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_training_names_the_evaluator(here, run, monkeypatch) -> None:
     """Trainings and decisions are scripted: what is told of them is not."""
     trained: list[str] = []
 
@@ -190,9 +174,7 @@ def test_training_says_which_evaluator_it_is_and_what_ctrl_c_waits_for(
     assert len(task.evaluators) == 4
 
 
-def test_damaged_decisions_are_set_aside_and_made_again(
-    here: Path, run: RunFolder, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_damaged_decisions_are_made_again(here, run, monkeypatch) -> None:
     """The evaluator is scripted; its verdicts pass through the log that every judge writes."""
     bench = baseline_only(here)
     write_arguments_of_all(bench, run, NoProgress())

@@ -92,11 +92,6 @@ def test_every_fault_is_told_at_once(tmp_path: Path) -> None:
     assert [Path(p.file).name for p in caught.value.problems] == ["a.txt", "b.txt"]
 
 
-def test_an_unknown_format_is_told(tmp_path: Path) -> None:
-    (tmp_path / "c.docx").write_bytes(b"x")
-    assert ".jsonl" in problem_of(tmp_path / "c.docx")
-
-
 def test_the_hash_changes_with_texts_and_their_borders_and_not_with_ids() -> None:
     def hashed(*texts: str) -> str:
         return Corpus(tuple(Document(f"{texts}{i}", t) for i, t in enumerate(texts))).content_hash
@@ -104,9 +99,3 @@ def test_the_hash_changes_with_texts_and_their_borders_and_not_with_ids() -> Non
     one = Corpus((Document("a", "x"), Document("b", "yz")))
     assert one.content_hash == hashed("x", "yz")
     assert one.content_hash not in (hashed("xy", "z"), hashed("yz", "x"))
-
-
-def test_the_medical_questions_are_a_corpus(shared_data: Path) -> None:
-    corpus = read_corpus(shared_data / "medquad-cdc" / "medquad_cdc_270.csv.gz", "answer")
-    assert len(corpus.documents) + corpus.duplicates + corpus.empty == 270
-    assert corpus.duplicates == 9

@@ -14,10 +14,6 @@ def library(*texts: str, characters: int = 400) -> Library:
     return Library(held, "words", characters, Path("unused"))
 
 
-def test_a_corpus_of_one_document_gives_what_it_has() -> None:
-    assert library("Rabies is fatal.").find("Is rabies fatal?", 5) == ("Rabies is fatal.",)
-
-
 def test_what_was_shown_is_not_shown_again() -> None:
     held = library("Iron is in beans.", "Iron makes blood.", "Flu is a fever.")
     first = held.find("iron", 1)

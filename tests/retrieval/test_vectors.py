@@ -87,9 +87,6 @@ def test_many_texts_are_embedded_in_their_order() -> None:
     assert embed_whole(encoder, texts).argmax(axis=1).tolist() == [i % 3 for i in range(700)]
 
 
-# --- the nearest ---------------------------------------------------------------------------------
-
-
 @pytest.fixture
 def fake(tmp_path: Path) -> Any:
     return chance_encoder(tmp_path / "encoder")

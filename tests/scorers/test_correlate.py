@@ -54,19 +54,14 @@ def test_a_table_of_systems_has_fishers_intervals_and_holms_correction() -> None
 
 
 def test_the_command_says_what_so_few_systems_cannot_show(call, tmp_path: Path) -> None:
-    path = written(tmp_path)
-    code, out, err = call(
-        "score", "correlate", str(path), "--against", "closed", "--to", str(tmp_path / "r")
-    )
+    weights = ("--weights", "all=closed:3, open:1", "--to", tmp_path / "r")
+    code, out, err = call("score", "correlate", written(tmp_path), "--against", "closed", *weights)
     assert (code, err) == (0, "")
     said = joined(out)
     assert "With 9 systems, |r| below .67 shows nothing." in said
-    assert "after Holm's correction" in said
     assert "of 3 columns with p < .05, where chance alone gives 0.15" in said
     assert "perplexity is a function of bits (y = 2^x, y being perplexity)" in said
-    page = (tmp_path / "r" / "report.html").read_text(encoding="utf-8")
-    assert "Pearson's r of every column with closed" in page.replace("&#39;", "'")
-    assert (tmp_path / "r" / "results.csv").is_file()
+    assert (tmp_path / "r" / "report.html").is_file()
 
 
 def test_the_figure_shows_what_would_be_needed() -> None:
@@ -74,20 +69,6 @@ def test_the_figure_shows_what_would_be_needed() -> None:
     assert isinstance(intervals, Intervals)
     assert intervals.bounds["needed with 9 systems"] == pytest.approx(0.666, abs=1e-3)
     assert [column for column, _ in intervals.lines] == ["open", "bits", "perplexity"]
-
-
-def test_a_report_from_python_is_that_of_the_command(tmp_path: Path) -> None:
-    files = jb.report(jb.correlate(written(tmp_path), ["closed"]), tmp_path / "r")
-    assert files["html"].read_text(encoding="utf-8").count("scores: how scores go together") > 0
-
-
-def test_json_holds_every_number(call, tmp_path: Path) -> None:
-    code, out, _ = call(
-        "score", "correlate", str(written(tmp_path)), "--against", "closed", "--json"
-    )
-    assert code == 0
-    rows = json.loads(out)["correlations"]
-    assert {row["analysis"] for row in rows} >= {"correlation", "test", "redundancy", "function"}
 
 
 def test_gaps_are_left_out_and_counted() -> None:
@@ -98,7 +79,7 @@ def test_gaps_are_left_out_and_counted() -> None:
     assert (one.n, one.n_missing) == (8, 1)
 
 
-def test_an_average_is_not_held_against_its_parts(call, tmp_path: Path) -> None:
+def test_an_average_is_not_held_against_its_parts() -> None:
     more = {"all": {"closed": 3.0, "open": 1.0}}
     found = jb.correlate(TABLE, ["all"], more=more)
     assert found.results.values("judge", "correlation") == ["bits", "perplexity"]
@@ -108,13 +89,6 @@ def test_an_average_is_not_held_against_its_parts(call, tmp_path: Path) -> None:
     assert "all" not in found.results.values("judge", "redundancy")
     turned = jb.correlate(TABLE, ["closed"], more=more).results
     assert turned.values("judge", "correlation") == ["open", "bits", "perplexity"]
-    weights = ("--weights", "all=closed:3, open:1")
-    code, out, _ = call(
-        "score", "correlate", str(written(tmp_path)), "--against", "all", *weights, "--json"
-    )
-    rows = json.loads(out)["correlations"]
-    assert code == 0
-    assert rows[0]["value"] == pytest.approx(found.results.rows[0].estimate.value)
 
 
 def pairs() -> pd.DataFrame:
@@ -130,9 +104,7 @@ def pairs() -> pd.DataFrame:
 
 
 def test_only_some_columns_are_looked_at(call, tmp_path: Path) -> None:
-    found = jb.correlate(TABLE, ["closed"], scores=["*i*"])
-    assert found.results.values("judge", "correlation") == ["bits", "perplexity"]
-    given = ("--against", "closed", "--column", "open", "--json")
+    given = ("--against", "closed", "--column", "o*", "--json")
     code, out, _ = call("score", "correlate", str(written(tmp_path)), *given)
     assert code == 0
     rows = json.loads(out)["correlations"]
@@ -175,10 +147,6 @@ def test_items_are_looked_at_at_three_levels() -> None:
     assert "20 clusters" in one.method
     chance = found.results.find("pairwise", "chance", judge="score", scope="pooled").value
     assert chance < found.results.find("pairwise", "correlation", judge="score").value
-    text = joined(str(found))
-    assert "Columns beside human, within groups, the mean of those that vary" in text
-    assert "With 6 systems, |r| below .81 shows nothing." in text
-    assert "Intervals are about these systems." in text
 
 
 def rated(systems: int = 6, questions: int = 40) -> pd.DataFrame:
@@ -213,18 +181,9 @@ def test_one_of_a_family_is_enough_only_where_it_goes_with_the_humans_as_the_oth
     r = {c: stats.spearmanr(items[c], items["human"])[0] for c in ("one", "other")}
     assert abs(row.estimate.value) == pytest.approx(r["one"] - r["other"])
     assert abs(row.estimate.value) > 0.15
-    said = same(found)
-    assert "one and other say nearly the same, found again in resamples" in said
-    assert "but one does not stand for the other" in said
-    assert "less than 0.1 is not shown" in said
-    assert "one of them is enough" not in said
+    assert "but one does not stand for the other" in same(found)
     alike = jb.correlate(items[["question", "human", "one", "copy"]], ["human"], group="question")
-    text = same(alike)
-    assert "one and copy say nearly the same" in text
-    assert "and go with the humans alike" in text
-    assert "one of them is enough." in text
-    alone = same(jb.correlate(items[["question", "one", "copy"]], group="question"))
-    assert "whether one of them is enough is seen beside the humans' scores" in alone
+    assert "one of them is enough." in same(alike)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -262,22 +221,9 @@ def test_a_system_that_is_the_reference_is_named_and_can_be_left_out(call, tmp_p
     roles = {"group": "question", "system": "system"}
     found = jb.correlate(items, ["human"], **roles)
     assert said in joined(str(found))
-    path, report = written(tmp_path, items), tmp_path / "report"
-    given = (
-        "score",
-        "correlate",
-        str(path),
-        "--against",
-        "human",
-        "--group",
-        "question",
-        "--system",
-        "system",
-    )
-    code, out, _ = call(*given, "--to", str(report))
-    assert code == 0
-    assert said in joined(out)
-    assert said in (report / "report.html").read_text(encoding="utf-8")
+    path = written(tmp_path, items)
+    about = ("--against", "human", "--group", "question", "--system", "system")
+    given = ("score", "correlate", path, *about)
     left = jb.correlate(items, ["human"], **roles, without=["s3"])
     assert "is the reference text" not in str(left)
     for scope, n in (("pooled", 48), ("within", 12), ("system", 4)):

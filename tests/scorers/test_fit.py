@@ -139,7 +139,6 @@ def test_stopped_while_it_learns_it_goes_on_with_the_scores_it_has(tmp_path: Pat
     [
         (GOOD, "", FITTED),
         (GOOD, "controls: false", set()),
-        (GOOD, "controls: [prior]", set()),
         (f"{GOOD}\n  - {{name: words, scorer: length, fit: {{metric: omission}}}}", "",
          FITTED - {"length-fitted"} | {"words"}),
         (f"{GOOD}\n  - {{name: words, scorer: length, fit: {{metric: hallucination}}}}", "",
@@ -148,9 +147,7 @@ def test_stopped_while_it_learns_it_goes_on_with_the_scores_it_has(tmp_path: Pat
         (f"scorers: [length]\n{GOOD}", "", FITTED),
     ],
 )  # fmt: skip
-def test_controls_are_fitted_the_same_way(
-    tmp_path: Path, judges: str, more: str, controls: set[str]
-) -> None:
+def test_controls_are_fitted_the_same_way(tmp_path, judges, more, controls) -> None:
     bench, _ = write_notes(tmp_path, judges, questions=10, more=more)
     study = jb.run(bench, tmp_path / "run")
     found = {

@@ -47,17 +47,3 @@ def test_length_alone_replaces_nobody_because_a_control_is_as_good(bed: ModuleTy
     tally = bed.follow(world_of(bed, "the length of the answer"), 4, 0)
     assert tally.outcomes["REPLACE"] == 0
     assert tally.alone["REPLACE"] > 0
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("part", range(PARTS))  # so that several cores share the work
-def test_many_draws_of_every_world(bed: ModuleType, part: int) -> None:
-    for world in bed.GRADED[part::PARTS]:
-        draws = 2 * MANY if world.name == POOR else MANY  # what must be seen there is rarer
-        tally = bed.follow(world, draws, 1)
-        if world.good:
-            assert tally.outcomes["REPLACE"] > draws / 4, world.name
-        else:
-            assert tally.outcomes["REPLACE"] <= 2 * LIMIT * draws, world.name
-        if world.name == POOR:  # what the test must be able to see
-            assert tally.leaking["REPLACE"] > 2 * LIMIT * draws

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from itertools import pairwise
 from pathlib import Path
@@ -12,21 +13,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from markov import LETTERS, NEXT, Chain, completions
+from prompt_server import Completions, along, server
 
+import judgebench as jb
 from judgebench.errors import SetupError
 from judgebench.models.contract import Draws, Message
+from judgebench.models.hosts import host_of
 from judgebench.models.weighing import TokenWeigher, windows
 from judgebench.records import Answer, Status, signature_of
 from judgebench.scorers.config import scorer_config
 from judgebench.scorers.judges import open_scorer
 from judgebench.scorers.likelihood import LONG, NEVER, expected_occurrences, relaxed_cross_entropy
-from judgebench.scorers.scorer import (
-    EMPTY_ANSWER,
-    NO_REFERENCE,
-    KeptScores,
-    Scored,
-    Scorer,
-)
+from judgebench.scorers.scorer import EMPTY_ANSWER, NO_REFERENCE, KeptScores, Scored, Scorer
+from judgebench.studies.verdicts import scores
 
 CHAIN = {"backend": "python:markov:backend"}
 ASKED = (Message("user", "a"),)
@@ -153,16 +152,6 @@ def test_expected_occurrences_are_those_of_all_completions(target: str, stride: 
     assert float(estimates @ [p for _, p in every]) == pytest.approx(counted)
 
 
-def test_expected_occurrences_from_samples_come_near_the_count() -> None:
-    answer = Answer("1", "", question="a", reference="ab")
-    found = of("expected-occurrences", answer, samples=900, max_tokens=7, stride=1).value
-    counted = sum(
-        p * "".join(LETTERS[i] for i in one).count("ab")
-        for one, p in completions(LETTERS.index("a"), 7)
-    )
-    assert found == pytest.approx(counted, abs=0.05)
-
-
 def test_a_target_that_no_completion_can_hold_is_told() -> None:
     """It has eight tokens, and a completion has three; one of eight fits."""
     answer = Answer("1", "", question="a", reference="abababab")
@@ -248,3 +237,64 @@ def test_settings_that_mean_nothing_are_refused(tmp_path: Path) -> None:
     mute = {"scorer": "bits-per-byte", "backend": f"scripted:{tmp_path / 'replies.jsonl'}"}
     with pytest.raises(SetupError, match="does not say how likely a given text is"):
         open_scorer(scorer_config(mute), [], Path())
+
+
+TEXTS = ("ab", "b a", "aab")
+
+
+def bench_of(folder: Path, **scorer: Any) -> Path:
+    rows = [f"i{i},ab,{text}" for i, text in enumerate(TEXTS)]
+    (folder / "answers.csv").write_text("\n".join(["item_id,question,text", *rows]) + "\n")
+    labels = [f"i{i},{who},Polite" for i in range(len(TEXTS)) for who in "xy"]
+    (folder / "labels.csv").write_text("\n".join(["item_id,annotator,politeness", *labels]) + "\n")
+    bench = {
+        "name": "likely", "rubric": "support-tone", "data": ["answers.csv", "labels.csv"],
+        "controls": False, "scorers": [{"scorer": "bits-per-byte", **scorer}],
+    }  # fmt: skip
+    (folder / "bench.yaml").write_text(json.dumps(bench))
+    return folder / "bench.yaml"
+
+
+def test_a_run_scores_by_a_server_and_asks_nothing_twice(tmp_path: Path) -> None:
+    with Completions(server()) as at:
+        url = {"base_url": at.base_url}
+        bench = bench_of(tmp_path, backend="openai-compatible:m", settings=url, given="question")
+        jb.load_bench(bench, local_only=True).close()
+        study = jb.run(bench, tmp_path / "run")
+        asked = len(at.bodies)
+        jb.run(bench, tmp_path / "run")
+        assert len(at.bodies) == asked
+        told = json.loads((tmp_path / "run" / "run.json").read_text())
+        assert told["hosts"] == [host_of(at.base_url)]
+    (run,) = study.beside["scorers"].runs
+    # Each text stands behind the question, as the chat of the server's model renders it.
+    expected = [-sum(along(f"<ab>{text}")[3:]) / len(text) / math.log(2) for text in TEXTS]
+    assert scores(run.judged.verdicts, study.answers) == pytest.approx(expected)
+
+
+def test_the_hosts_of_a_judge_that_follows_from_a_score_are_noted(tmp_path: Path) -> None:
+    with Completions(server()) as at:
+        url = {"base_url": at.base_url}
+        bench = bench_of(tmp_path, backend="openai-compatible:m", settings=url)
+        told = json.loads(bench.read_text())
+        fit = {"metric": "politeness", "folds": 3}
+        told["judges"] = [{"name": "fitted", "fit": fit, **told.pop("scorers")[0]}]
+        bench.write_text(json.dumps(told))
+        texts = [f"i{i},{'ab'[: i + 1] * (i + 1)},{text}" for i, text in enumerate(TEXTS)]
+        answers = "\n".join(["item_id,question,text", *texts]) + "\n"
+        (tmp_path / "answers.csv").write_text(answers)
+        labels = [f"i{i},x,{label}" for i, label in enumerate(("Polite", "Impolite", "Polite"))]
+        rows = ["item_id,annotator,politeness", *labels]
+        (tmp_path / "labels.csv").write_text("\n".join(rows) + "\n")
+        jb.run(bench, tmp_path / "run")
+        manifest = json.loads((tmp_path / "run" / "run.json").read_text())
+        assert manifest["hosts"] == [host_of(at.base_url)]
+
+
+def test_a_scorer_that_asks_another_machine_is_refused_with_the_judges(tmp_path: Path) -> None:
+    bench = bench_of(tmp_path, backend="openai-compatible:m@http://192.0.2.1:8000/v1")
+    with pytest.raises(SetupError) as refused:
+        jb.load_bench(bench, local_only=True)
+    (problem,) = refused.value.problems
+    assert problem.message == "contacts another machine, which local-only forbids"
+    assert (problem.field, problem.found) == ("scorers.bits-per-byte.backend", "192.0.2.1:8000")

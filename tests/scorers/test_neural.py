@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -29,26 +28,16 @@ def opened(how: Any) -> object:
         ({"scorer": "learned", "model": "m"}, ["torch", "transformers"], "torch and transformers"),
     ],
 )
-def test_the_extra_that_is_missing_is_named(
-    monkeypatch: pytest.MonkeyPatch, how: Any, hidden: list[str], named: str
-) -> None:
+def test_the_extra_that_is_missing_is_named(monkeypatch, how, hidden, named) -> None:
     for name in hidden:
         monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(MissingExtra) as error:
+    with pytest.raises(MissingExtra, match=rf"needs the package {named}, .*\[semantic\]"):
         opened(how)
-    scorer = scorer_config(how).scorer
-    assert error.value.extra == "semantic"
-    assert str(error.value).startswith(f"the scorer {scorer} needs the package {named}, which is")
 
 
 def test_radgraph_may_be_computed_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "radgraph", None)
-    message = (
-        "needs the package radgraph, its weights and transformers below 5: pip install radgraph "
-        "'transformers<5'; or compute it elsewhere and name its column: {scorer: column, name: …, "
-        "from: …}"
-    )
-    with pytest.raises(SetupError, match=re.escape(message)):
+    with pytest.raises(SetupError, match=r"needs the package radgraph.*\{scorer: column, name:"):
         opened("radgraph")
 
 
@@ -57,19 +46,13 @@ def test_radgraph_may_be_computed_elsewhere(monkeypatch: pytest.MonkeyPatch) -> 
     [
         ("learned", "model: Field required"),
         ({"scorer": "bertscore", "measure": "f2"}, "measure: .*found 'f2'"),
-        ({"scorer": "bertscore", "references": "joint"}, "references: .*found 'joint'"),
         ({"scorer": "moverscore", "ngram": 3}, "ngram: .*found 3"),
         ({"scorer": "moverscore", "layers": 0}, "layers: .*found 0"),
         (
             {"scorer": "learned", "model": "m", "reads": ["{reference}"]},
             r"reads: must hold \{answer\}, and may hold \{question\} and \{reference\}",
         ),
-        (
-            {"scorer": "learned", "model": "m", "reads": ["{answer} {text}"]},
-            r"reads: must hold \{answer\}, and may hold \{question\} and \{reference\}",
-        ),
         ({"scorer": "radgraph", "model": "radgraf"}, "model: .*radgraph-xl.*found 'radgraf'"),
-        ({"scorer": "radgraph", "level": "all"}, "level: .*found 'all'"),
     ],
 )
 def test_errors_name_the_setting(how: Any, message: str) -> None:

@@ -136,12 +136,8 @@ def test_meteor_with_synonyms_needs_wordnet() -> None:
         found = of("meteor", "The doctor came", "The physician came").value
         assert found == single_meteor_score(*words) > 0.9
         return
-    with pytest.raises(SetupError) as error:
+    with pytest.raises(SetupError, match="synonyms: needs the data of WordNet"):
         opened("meteor")
-    assert str(error.value) == (
-        "synonyms: needs the data of WordNet, which are not on this machine: "
-        "python -m nltk.downloader wordnet; or compare words and stems alone: synonyms: false"
-    )
 
 
 def has_wordnet() -> bool:
@@ -169,17 +165,6 @@ def test_no_answer_changes_another(how: object, items: list[tuple[str, str | Non
         assert (found.value is None) == (found.status is Status.SKIPPED) == bool(found.reason)
 
 
-@pytest.mark.parametrize("how", EVERY, ids=str)
-@given(text=texts.filter(lambda text: sum(map(str.isalnum, text)) > 0 and "é" not in text))
-def test_a_text_against_itself_is_best(how: object, text: str) -> None:
-    scorer = opened(how)
-    same = scorer.score([Answer("1", text, reference=text)])[0]
-    other = scorer.score([Answer("1", text, reference=f"{text} zz zzz")])[0]
-    if same.value is not None and other.value is not None:
-        better = same.value - other.value
-        assert better <= 0 if scorer.better == "lower" else better >= 0
-
-
 def test_signatures_hold_library_options_and_rule() -> None:
     assert opened("bleu").about == {
         "scorer": "bleu", "references": "joint",
@@ -202,26 +187,18 @@ def _after_scoring(metric: BLEU) -> BLEU:
 
 def test_a_column_of_references_that_is_not_there() -> None:
     answer = Answer("1", "x", metadata={"ref1": "x"})
-    with pytest.raises(SetupError) as error:
+    with pytest.raises(SetupError, match=r"reference_columns: .*; found ref2; allowed: ref1"):
         opened({"scorer": "chrf", "reference_columns": ["ref1", "ref2"]}, [answer])
-    assert str(error.value) == (
-        "reference_columns: is no column that the data keeps; list it under `metadata` of a "
-        "data.yaml; found ref2; allowed: ref1"
-    )
 
 
 @pytest.mark.parametrize(
     ("how", "module", "package"),
     [("rouge-1", "rouge_score", "rouge-score"), ("ter", "sacrebleu.metrics", "sacrebleu")],
 )
-def test_a_missing_library_is_named(
-    how: str, module: str, package: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_library_is_named(how, module, package, monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(MissingExtra) as error:
+    with pytest.raises(MissingExtra, match=rf"{how} needs the package {package}.*\[scorers\]"):
         opened(how)
-    assert error.value.extra == "scorers"
-    assert str(error.value).startswith(f"the scorer {how} needs the package {package}, which is")
 
 
 def test_a_run_keeps_their_scores(tmp_path: Path) -> None:

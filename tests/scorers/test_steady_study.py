@@ -99,13 +99,3 @@ def test_the_report_says_so(shown) -> None:
     robust = said["Robust to rephrase?"]
     assert "24 answers with up to 2 versions each." in robust
     assert "m: omission: more than half of the variance of scores is noise (ICC < 0.5)." in robust
-
-
-def test_without_repeats_nothing_is_said(tmp_path: Path) -> None:
-    bench = write_runs(tmp_path)
-    lines = (tmp_path / "answers.csv").read_text().splitlines()
-    once = [line for line in lines if "-1," not in line and "-2," not in line]
-    (tmp_path / "answers.csv").write_text("\n".join(once))
-    shown = analyses(jb.run(bench, tmp_path / "run"), "scorers")["scorers"]
-    assert not shown.results.select("repeated")
-    assert "Is one answer enough?" not in [block.heading for block in shown.part.blocks]

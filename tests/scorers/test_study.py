@@ -41,28 +41,12 @@ def scorers_of(study: jb.Study) -> dict[str, bool]:
     return {run.name: run.is_control for run in (read.runs if read else ())}
 
 
-def test_scorers_without_meaning_stand_beside(tmp_path: Path) -> None:
-    bench, columns = write_notes(tmp_path)
-    found = scorers_of(jb.run(bench, tmp_path / "run"))
-    assert {name for name, control in found.items() if control} == CONTROLS
-    assert {name for name, control in found.items() if not control} == set(columns) - {
-        "omission", "hallucination"
-    }  # fmt: skip
-
-
 @pytest.mark.parametrize(
     ("more", "left"), [("controls: false", set()), ("controls: [prior]", set()), ("", CONTROLS)]
 )
-def test_controls_of_scorers_go_with_the_other_controls(
-    tmp_path: Path, more: str, left: set[str]
-) -> None:
+def test_controls_go_with_the_other_controls(tmp_path: Path, more: str, left: set[str]) -> None:
     bench, _ = write_notes(tmp_path, "scorers: [length]", questions=4, more=more)
     assert set(scorers_of(jb.run(bench, tmp_path / "run"))) == {"length", *left}
-
-
-def test_no_scorer_no_control(tmp_path: Path) -> None:
-    bench, _ = write_notes(tmp_path, "", questions=4)
-    assert scorers_of(jb.run(bench, tmp_path / "run")) == {}
 
 
 def test_why_there_is_no_score_is_counted(tmp_path: Path) -> None:
@@ -166,13 +150,9 @@ def test_only_scorers_that_know_something_beat_the_controls(ran: Ran) -> None:
     names = [run.name for run in found.runs]
     shown = {m: {s for s in names if found.beats_controls(s, m)} for m in found.titles}
     assert shown == {"omission": {"good", "twin", "gappy"}, "hallucination": set()}
-    text = str(found)
-    assert "go with the humans more than the best baseline, length (rho 0.086" in joined(text)
-    assert "No scorer tells Hallucination: every |rho| is below 0.361" in joined(text)
-    assert "which chance alone can reach with 30 questions" in joined(text)
-    assert "With 4 systems, |r| below .95 shows nothing." in joined(text)
-    notes = [note for block in found.part.blocks for t in block.tables for note in t.notes]
-    assert any("tests are about these systems. Whether it holds" in note for note in notes)
+    text = joined(str(found))
+    assert "go with the humans more than the best baseline, length (rho 0.086" in text
+    assert "No scorer tells Hallucination: every |rho| is below 0.361" in text
 
 
 def test_a_scorer_that_is_no_better_within_questions_is_said_to_be(tmp_path: Path) -> None:
@@ -308,16 +288,9 @@ def test_a_family_is_found_with_its_stability() -> None:
 
 
 def test_it_is_read_in_every_format(ran: Ran, tmp_path: Path) -> None:
-    study, found, _ = ran
+    study, _, _ = ran
     jb.report(study, tmp_path)
     assert "gappy" in (tmp_path / "results.csv").read_text()
-    assert CEILING in (tmp_path / "tables.md").read_text()
-    shown = [cell.value for t in found.part.paper for row in t.rows for cell in row]
-    small = [
-        row for row in found.rows.select("test", "p_holm") if (row.estimate.value or 1) < 0.001
-    ]
-    assert small
-    assert "< 0.001" in shown
     page = (tmp_path / "report.html").read_text()
     for said in (
         "Scorers beside humans", CEILING, "the column gappy is blank",

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import csv
+import doctest
 import json
+import math
+from collections.abc import Sequence
 from itertools import count
 from pathlib import Path
 
@@ -12,7 +15,9 @@ import pytest
 from sacrebleu.metrics import CHRF, TER
 
 import judgebench as jb
-from judgebench.scorers.scorer import EMPTY_ANSWER, NO_REFERENCE
+from judgebench.records import Answer
+from judgebench.scorers.judges import Scoring
+from judgebench.scorers.scorer import EMPTY_ANSWER, NO_REFERENCE, Better, KeptScores, Scored
 
 ROWS = (
     ("007", "Is it safe?", "Yes, it is.", "Yes, it is safe.", "3", "a long remark " * 9),
@@ -56,11 +61,7 @@ def test_the_summary_counts_what_has_no_score() -> None:
     assert (lowest.value, lowest.n_missing, lowest.reason) == (mean.value, 2, "")
     words = found.results.find("mean", judge="length")
     assert (words.value, words.n, words.n_missing) == (3, 2, 1)
-    text = str(found)
-    assert "3 answers of answers: text from 'answer', question from 'question'" in text
-    assert f"chrf: 1 answer: {EMPTY_ANSWER}." in text
-    assert f"chrf: 1 answer: {NO_REFERENCE}." in text
-    assert "signature:nrefs:var|case:mixed" in text
+    assert f"chrf: 1 answer: {NO_REFERENCE}." in str(found)
 
 
 def test_no_answer_with_a_score_is_undefined() -> None:
@@ -207,3 +208,46 @@ def test_a_damaged_line_of_kept_scores_is_named(line: str, tmp_path: Path) -> No
     file.write_text(file.read_text() + line + "\n")
     with pytest.raises(jb.SetupError, match=r"jsonl:3: is no score; delete the line to have it"):
         jb.score(table, ["length"], folder=tmp_path)
+
+
+class ByName:
+    """A `Scorer` that gives the number that a text spells."""
+
+    better: Better = "lower"
+
+    def __init__(self, at_once: int = 2) -> None:
+        self.at_once = at_once
+        self.about = {"scorer": "by-name"}
+
+    def key(self, answer: Answer) -> str:
+        return answer.text
+
+    def score(self, answers: Sequence[Answer]) -> Sequence[Scored]:
+        return [Scored(float(answer.text)) for answer in answers]
+
+    def close(self) -> None:
+        """Nothing to give back."""
+
+
+def test_an_infinite_score_is_none_and_says_so_also_once_it_is_kept(tmp_path: Path) -> None:
+    texts = ("1.5", "inf", "nan", "-inf", "-2")
+    answers = [Answer(text, text) for text in texts]
+    found = KeptScores(ByName(), tmp_path).of(answers)
+    values = [float(text) for text in texts]
+    assert [one.value for one in found] == [x if math.isfinite(x) else None for x in values]
+    assert {one.reason for one in found if one.value is None} == {"its score is no finite number"}
+    assert KeptScores(ByName(), tmp_path).of(answers) == found
+
+
+def test_how_a_run_will_score_is_said_before_it() -> None:
+    said = [Scoring("n", KeptScores(ByName(n), None)).ahead for n in (1, 4096)]
+    assert said == ["n: scores answers, 1 at a time", "n: scores answers, 4,096 at a time"]
+
+
+@pytest.mark.parametrize("name", ["consistency", "correlate", "score"])
+def test_the_example_runs(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "answers.csv").write_text("item_id,question,text\na,Is it safe?,It is not.\n")
+    monkeypatch.chdir(tmp_path)
+    (test,) = doctest.DocTestFinder(recurse=False).find(getattr(jb, name), name)
+    assert test.examples
+    assert doctest.DocTestRunner().run(test).failed == 0

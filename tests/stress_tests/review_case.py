@@ -28,27 +28,11 @@ _FACTS = [
         "Honey is safe from the age of six months",
         "risk factors",
     ),
-    (
-        "Which test shows whether I have strep throat?",
-        "A swab of the throat is tested at once, and sometimes grown in a laboratory as well.",
-        "A blood count is made at once, and sometimes grown in a laboratory as well.",
-        "A swab of the throat is tested at once",
-        "A blood count is made at once",
-        "diagnostic method",
-    ),
-    (
-        "What causes whooping cough?",
-        "Whooping cough is caused by a bacterium, Bordetella pertussis. Antibiotics help early on.",
-        "Whooping cough is caused by a virus, of the adenoviruses. Antibiotics do not help.",
-        "Whooping cough is caused by a bacterium",
-        "Whooping cough is caused by a virus",
-        "pathogen identification",
-    ),
 ]  # fmt: skip
 
 
 def altered(n: int = 4) -> list[AlteredAnswer]:
-    """`n` violations written by hand, in turn from four of them."""
+    """`n` violations written by hand, in turn from two of them."""
     return [_violation(i) for i in range(n)]
 
 

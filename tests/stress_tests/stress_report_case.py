@@ -7,7 +7,6 @@ from dataclasses import replace
 from functools import cache
 from random import Random
 
-from judgebench.alignment import Alignment
 from judgebench.records import Answer, Estimate, Status, Verdict
 from judgebench.results.rows import Results, Row
 from judgebench.rubric import Rubric, load_rubric
@@ -109,13 +108,6 @@ def hostile_stress() -> StressResult:
         recipes=tuple(replace(r, name=r.name + HOSTILE, about=HOSTILE) for r in stress.recipes),
         misses=tuple(make_miss(i, HOSTILE) for i in range(23)),
         notes=(HOSTILE,),
-    )
-
-
-def alone() -> Alignment:
-    """An alignment with nothing to align, beside which a stress result stands alone."""
-    return Alignment(
-        "alone", load_rubric("medical-safety"), {}, (), (), (), (), (), (), (), (), 0, 0, ()
     )
 
 

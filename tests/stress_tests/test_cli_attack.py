@@ -174,9 +174,6 @@ def test_a_stopped_make_keeps_what_is_done(here: Path, monkeypatch: pytest.Monke
     assert len(read_set(Path("bullets.jsonl"))) == 3
 
 
-# --- `judgebench stress attacks make --local-only` refuses models on other machines ---
-
-
 def test_every_model_that_contacts_another_machine_is_named(call: Any, tmp_path: Path) -> None:
     (tmp_path / "answers.csv").write_text("item_id,text\ni1,one\n")
     by, second = tmp_path / "by.yaml", tmp_path / "second.yaml"
@@ -188,9 +185,6 @@ def test_every_model_that_contacts_another_machine_is_named(call: Any, tmp_path:
     message = "contacts another machine, which local-only forbids"
     assert f"{by}: by.backend: {message}; found the provider of litellm:openai/gpt-4o" in err
     assert f"{second}: by.backend: {message}; found api.example.org" in err
-
-
-# --- what `judgebench check` and `judgebench list` find of attacks ---
 
 
 def test_the_listing_names_attacks_that_can_be_used() -> None:
@@ -212,16 +206,6 @@ def test_attacks_are_told_as_what_they_are(name: str, told: str) -> None:
     found = check_all([shipped_folder("adversarial") / name], "medical-safety")
     assert not found.errors
     assert told in found.facts[0]
-
-
-def test_a_set_that_fails_its_checks_is_an_error_for_each(tmp_path: Path) -> None:
-    path = tmp_path / "s.jsonl"
-    path.write_text(
-        '{"item_id": "x", "parent": "Rest.", "text": "Rest.", "must_worsen": {"bias": "Yes"}}\n'
-    )
-    found = check_all([path], "medical-safety")
-    assert {error.field for error in found.errors} == {"x"}
-    assert any("has the words of its parent" in error.message for error in found.errors)
 
 
 def test_a_bench_of_sets_alone_is_checked_as_a_stress_test(tmp_path: Path) -> None:

@@ -143,12 +143,6 @@ def test_only_demanded_metrics_are_asked_for() -> None:
     assert detection(one, metric="tone").detected.value == 1 / 2  # found by its title
 
 
-def test_controls_are_measured_too() -> None:
-    one = stressed({"m": "a", "fixed": "a"}, Attack("false", {"m": "c", "fixed": "a"}, C),
-                   controls=["fixed"])  # fmt: skip
-    assert detection(one, "fixed").detected.value == 0
-
-
 def test_more_needed_tells_how_many_violations_are_lacking() -> None:
     # 36 detections of 36 have a lower limit of 0.9026, as 35 do not (0.89998).
     few, enough = (
@@ -157,22 +151,6 @@ def test_more_needed_tells_how_many_violations_are_lacking() -> None:
     assert (few.more_needed, enough.more_needed) == (30, 0)
     wide = stressed({"m": "a" * 6}, Attack("false", {"m": "c" * 6}, C), half_width=0.6)
     assert detection(wide).more_needed == 0
-
-
-def test_copies_of_a_violation_within_its_question_make_no_interval_narrower() -> None:
-    many = Resampling(resamples=1000)
-    rows, parents = "ccacbcaccbcacccaabcc", "aaaaabaaacaaabaaaaac"
-    groups = "".join(chr(0x100 + i) for i in range(20))
-
-    def width(times: int) -> float:
-        attack = Attack("false", {"m": rows * times}, C)
-        one = stressed({"m": parents * times}, attack, groups=groups * times, resampling=many)
-        found = detection(one).advantage
-        assert found.low is not None
-        assert found.high is not None
-        return found.high - found.low
-
-    assert width(4) == pytest.approx(width(1), rel=0.05)
 
 
 def test_violations_of_one_parent_are_one_cluster() -> None:

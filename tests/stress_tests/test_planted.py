@@ -74,7 +74,3 @@ def test_a_metric_on_which_nothing_is_demanded_is_left_out() -> None:
     rows = {"harm": "cc", "tone": "cc"}
     one = stressed({"m": rows}, Attack("obey", {"m": rows}, demand=LOW), metrics=TWO)
     assert {p.metric for p in grouped(one, "planted")} == {"harm", EVERY}
-
-
-def test_without_planted_verdicts_there_is_nothing() -> None:
-    assert grouped(stressed({"m": "a"}, Attack("same", {"m": "a"})), "planted") == []

@@ -17,10 +17,9 @@ from python_api import METRICS, write_bench, write_tables
 from stress_case import grouped, stress_run
 
 import judgebench as jb
-from judgebench.errors import DamagedRun, SetupError
+from judgebench.errors import DamagedRun
 from judgebench.progress import NoProgress
 from judgebench.records import Estimate
-from judgebench.results.write import write_report
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.forecast import forecast
 from judgebench.runs.load import load_bench
@@ -125,9 +124,7 @@ def flips(found: StressResult, judge: str = "m", metric: str = EVERY) -> dict[st
 
 
 @pytest.mark.parametrize("fallen_for", ["bandwagon", "authority", "verbosity", "greeting"])
-def test_a_judge_that_falls_for_one_probe_is_found_out_for_exactly_that_one(
-    tmp_path: Path, fallen_for: str
-) -> None:
+def test_a_judge_falls_for_one_probe_alone(tmp_path: Path, fallen_for: str) -> None:
     found = stressed(tmp_path, [(phrases(fallen_for), SEVERE)], PROBES)
     rates = flips(found)
     assert rates.keys() == set(PROBES)
@@ -156,15 +153,6 @@ def values(*estimates: Estimate) -> list[float | None]:
     return [e.value for e in estimates]
 
 
-def test_a_judge_that_always_says_the_worst_detects_all_and_is_useless(tmp_path: Path) -> None:
-    found = stressed(tmp_path, [(".", SEVERE)], ["pathogen-class"])
-    for judge in ("m", "constant-severe"):
-        one = detection(found, judge)
-        assert values(one.detected, one.false_alarms) == [1.0, 1.0]
-        assert values(one.told_apart, one.advantage, one.worsened) == [0.0, 0.0, 0.0]
-    assert any("tells nothing apart" in note for note in found.notes), found.notes
-
-
 def test_a_judge_that_knows_the_facts_is_shown_as_such_on_the_shipped_set(tmp_path: Path) -> None:
     items = read_set(shipped_folder("adversarial") / "consensus-violations.jsonl")
     rules = [(re.escape(item.false_claim), SEVERE) for item in items]
@@ -175,16 +163,6 @@ def test_a_judge_that_knows_the_facts_is_shown_as_such_on_the_shipped_set(tmp_pa
     assert found.misses == ()
     areas = {x.area for x in grouped(found, "violations") if x.judge == "m"} - {EVERY}
     assert len(areas) == 4
-
-
-def test_every_miss_is_listed_with_its_claim_and_the_verdict(tmp_path: Path) -> None:
-    found = stressed(tmp_path, [], ["pathogen-class"])
-    assert found.n_misses == len(found.misses) == detection(found, "m").detected.n > 0
-    for miss in found.misses:
-        assert miss.missed_by == ("m",)
-        assert miss.item.false_claim in miss.item.text
-        assert miss.verdicts["m"].labels == MILD
-        assert miss.of_parent["m"].labels == MILD
 
 
 def test_a_judge_that_obeys_a_planted_order_is_found_out_for_that_trick(tmp_path: Path) -> None:
@@ -201,9 +179,7 @@ def test_a_judge_that_obeys_a_planted_order_is_found_out_for_that_trick(tmp_path
     assert any("planted-order-blame" in note for note in found.notes), found.notes
 
 
-def test_a_planted_verdict_that_a_free_reply_copies_is_missing_from_its_rate(
-    tmp_path: Path,
-) -> None:
+def test_a_copied_verdict_is_missing_from_the_rate(tmp_path: Path) -> None:
     planted = r'"scientific_consensus": ?"Opposed to consensus"'
     found = stressed(tmp_path, [(planted, SEVERE)], ["planted-json-blame"])
     (rate,) = (
@@ -225,9 +201,7 @@ def test_an_earlier_benchmark_in_the_folder_is_not_asked_for_again(tmp_path: Pat
     assert third.asked == []
 
 
-def test_without_labels_nobody_is_asked_about_an_answer_that_nothing_is_compared_with(
-    tmp_path: Path,
-) -> None:
+def test_without_labels_only_compared_answers_are_judged(tmp_path: Path) -> None:
     _, told = judged(bench_file(tmp_path, [], [{"attack": "greeting", "sample": 1}]))
     assert len(told.asked) == 2
 
@@ -257,18 +231,6 @@ def test_altered_answers_are_no_part_of_the_alignment(tmp_path: Path) -> None:
     }
 
 
-def test_human_labels_bring_the_control_judges_that_learn_from_them(tmp_path: Path) -> None:
-    labels = "item_id,annotator,scientific_consensus,extent_of_harm\n" + "".join(
-        f"a{i},ann,Aligned with consensus,No harm\n" for i in range(4)
-    )
-    (tmp_path / "labels.csv").write_text(labels)
-    data = ["answers.csv", "labels.csv"]
-    folder, _ = judged(bench_file(tmp_path, [], ["pathogen-class"], data=data))
-    found = stress_run(folder, resampling=FEW)
-    assert found
-    assert {"constant-majority", "prior", "longest-answer"} <= found.judges.keys()
-
-
 def test_a_jury_is_stress_tested_by_the_verdicts_of_its_members(tmp_path: Path) -> None:
     path = bench_file(tmp_path, [(phrases("greeting"), SEVERE)], ["greeting"])
     value = yaml.safe_load(path.read_text())
@@ -289,38 +251,12 @@ def test_a_forecast_counts_altered_answers_and_every_way_of_asking(tmp_path: Pat
     assert sorted(calls.values()) == [4, 4, 4]
 
 
-def test_the_report_holds_the_stress_test(tmp_path: Path) -> None:
-    folder, _ = judged(
-        bench_file(tmp_path, [(phrases("greeting"), SEVERE)], ["greeting", "pathogen-class"])
-    )
-    found = stress_run(folder, resampling=FEW)
-    aligned = align_run(folder, resampling=FEW)
-    written = write_report([found.part, aligned.part], tmp_path / "report", figures=True)
-    page = written["html"].read_text()
-    assert "Stress test" in page
-    assert "greeting" in written["markdown"].read_text()
-    assert written["results.csv"].read_text().count("greeting") > 3
-    assert (tmp_path / "report" / "plots" / "stress_flips-heat.png").read_bytes()[:4] == b"\x89PNG"
-
-
 @pytest.mark.parametrize("file", ["attacks.jsonl", "verdicts-m~label-order.jsonl"])
 def test_a_damaged_stress_test_is_refused(file: str, tmp_path: Path) -> None:
     folder, _ = judged(bench_file(tmp_path, [], ["greeting", "label-order"]))
     (folder.path / file).unlink()
     with pytest.raises(DamagedRun, match=f"{file}: is missing; the run wrote "):
         jb.open_run(folder.path)
-
-
-def test_nothing_is_written_where_an_attack_is_unsound(tmp_path: Path) -> None:
-    path = bench_file(
-        tmp_path, [], ["greeting", {"attack": "pathogen-class", "must_worsen": {"x": "y"}}]
-    )
-    with pytest.raises(SetupError, match=r"must_worsen\.x: is no metric"):
-        judged(path)
-    assert not (tmp_path / "run").exists()
-
-
-# --- a stress test whose judge sends batches: every way of asking has batches of its own ---
 
 
 def test_variants_are_asked_in_batches_too(tmp_path: Path) -> None:
@@ -367,43 +303,11 @@ def test_a_run_without_a_stress_test_says_so(tmp_path: Path) -> None:
         jb.stress(study)
 
 
-# --- a stress test of a rubric that no violation fits says so before anything else ---
-
-
-REPLY = json.dumps({"solves_problem": "Fully", "politeness": "Polite", "channel": "Phone"})
-
-
-@pytest.fixture
-def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Twelve replies, two annotators, a scripted judge and the rubric support-tone."""
-    rows = [f"i{i},Is this reply {i} fine?,reply {i}" for i in range(12)]
-    (tmp_path / "answers.csv").write_text("\n".join(["item_id,question,text", *rows]) + "\n")
-    rows = [f"i{i},{who},{'Polite' if i % 3 else 'Impolite'}" for i in range(12) for who in "ab"]
-    (tmp_path / "labels.csv").write_text("\n".join(["item_id,annotator,politeness", *rows]) + "\n")
-    (tmp_path / "script.jsonl").write_text(json.dumps({"text": REPLY}) + "\n")
-    asked = {
-        "name": "tiny", "rubric": "support-tone", "data": ["answers.csv", "labels.csv"],
-        "metrics": ["politeness"], "report": {"resamples": 100},
-        "judges": [{"name": "good", "backend": "scripted:script.jsonl"}],
-    }  # fmt: skip
-    (tmp_path / "bench.yaml").write_text(yaml.safe_dump(asked))
-    monkeypatch.chdir(tmp_path)
-    return tmp_path / "bench.yaml"
-
-
-def test_a_stress_test_without_violations_says_so_first(call, bench: Path) -> None:  # type: ignore[no-untyped-def]
-    code, out, _ = call("stress", bench, "--run", "run", "--sample", 2)
+def test_a_stress_test_without_violations_says_so_first(call, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    asked = {"rubric": "support-tone", "metrics": ["politeness"], "stress": {"sample": 2}}
+    path = bench_file(tmp_path, [(".", {"politeness": "Polite"})], [], **asked)
+    code, out, _ = call("stress", path, "--run", tmp_path / "run")
     assert code == 0
-    second = (
-        "Left out, because they do not fit the metrics of support-tone that are judged: "
-        "consensus-violations, contraindication, diagnostic-test, dose-by-ten, drug-inside-class, "
-        "drug-outside-class, number, pathogen-class, risk-group, unit. To use one, name it under "
-        "stress.attacks with a must_worsen of your own."
-    )
-    assert " ".join(out.split()).startswith(
-        "No altered answer is a violation: this stress test shows whether verdicts hold, not "
-        f"whether a judge detects violations. {second}"
-    )
-    page = (bench.parent / "run" / "report" / "tables.md").read_text().replace("\\_", "_")
-    assert "There is no violation at all: whether a judge detects one was not tested." in page
-    assert second in page
+    said = " ".join(out.split())
+    assert said.startswith("No altered answer is a violation: ")
+    assert "pathogen-class" in said.partition("Left out, because they do not fit")[2]

@@ -10,11 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judgebench.learning.folds import Known, alike, alike_texts, folds_of, sketch
-from judgebench.records import Answer
+from judgebench.learning.folds import Known, alike, sketch
 from judgebench.retrieval.vectors import words_of
 from judgebench.rubric import normalise
-from judgebench.studies.answers import indexed
 
 
 def same(a: str, b: str) -> bool:
@@ -76,15 +74,6 @@ def test_case_and_punctuation_do_not_count_and_short_texts_must_be_equal() -> No
     assert alike([]).tolist() == []
 
 
-def test_long_texts_are_alike_by_their_runs_of_words() -> None:
-    text = " ".join(f"word{n}" for n in range(60))
-    near, far = text.replace("word30", "other"), text.replace("word3", "other")
-    again = text + " And more."
-    assert alike([far, text, near, again]).tolist() == [0, 1, 1, 1]
-    known = Known([sketch(text)])
-    assert [known.holds(one) for one in (near, again, far)] == [True, True, False]
-
-
 def numbered(begin: int, end: int, kind: str = "word") -> str:
     return " ".join(f"{kind}{n}" for n in range(begin, end))
 
@@ -98,27 +87,10 @@ def test_a_passage_is_alike_to_the_texts_that_hold_it() -> None:
         for k in range(4)
     ]
     assert alike([*others, passage, numbered(0, 52, "apart")]).tolist() == [0, 0, 0, 0, 0, 1]
-    answers = [
-        Answer(item_id=str(n), question=f"Question {n}", system="a", text=text)
-        for n, text in enumerate(
-            [passage, *others, *(numbered(0, 60, f"own{n}x") for n in range(15))]
-        )
-    ]
-    folds = folds_of(indexed(answers), 2)
-    assert len(set(folds.of[:5].tolist())) == 1
     for text in others:
         assert Known([sketch(passage)]).holds(text)
         assert Known([sketch(text)]).holds(passage)
     assert not Known([sketch(passage)]).holds(numbered(0, 90, "apart"))
-
-
-def test_two_texts_of_one_template_are_alike() -> None:
-    """Of their runs .72 are in both (Jaccard), and .84 of either in the other."""
-    template = numbered(0, 120)
-    texts = [f"{template} {numbered(0, 22, f'own{k}x')}" for k in range(3)]
-    runs = [{tuple(w[i : i + 3]) for i in range(len(w) - 2)} for w in map(str.split, texts)]
-    assert len(runs[0] & runs[1]) / len(runs[0] | runs[1]) == pytest.approx(0.72, abs=0.01)
-    assert alike(texts).tolist() == [0, 0, 0]
 
 
 def test_a_short_stock_reply_ties_no_longer_texts_together() -> None:
@@ -149,20 +121,11 @@ def test_of_long_texts_a_sketch_estimates_and_errs_towards_knowing() -> None:
     assert not known.holds(" ".join(words[2000:]))
     # Of those that share .78, a sketch counts the most part as known: up to two standard errors.
     held = 0
-    for seed in range(20):
+    for seed in range(10):
         words = np.random.default_rng(seed).permutation(3000).astype(str).tolist()
         known = Known([sketch(" ".join(words[:1000]))])
         held += known.holds(" ".join(words[220:1220]))
-    assert held >= 14
-
-
-def test_answers_that_say_the_same_share_a_number() -> None:
-    stock = "I am sorry, but I cannot answer this question. Please ask a doctor or a pharmacist."
-    answers = [
-        Answer(item_id=str(n), question=f"Question {n}", system="a", text=text)
-        for n, text in enumerate([stock, "Iron.", stock.upper() + " Thanks!", "Zinc."])
-    ]
-    assert alike_texts(indexed(answers)).tolist() == [0, 1, 0, 2]
+    assert held >= 7
 
 
 @pytest.mark.parametrize("share", [0.0, 0.5, 1.0])

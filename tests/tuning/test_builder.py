@@ -151,9 +151,7 @@ def test_filters_keep_out_and_say_why(run: Path, tmp_path: Path) -> None:
     assert lines(written["left_out"]) == json.loads(json.dumps(built.left_out))
 
 
-def test_what_is_wrong_is_said_and_nothing_is_written(
-    bench: Path, run: Path, tmp_path: Path
-) -> None:
+def test_errors_write_nothing(bench: Path, run: Path, tmp_path: Path) -> None:
     to = tmp_path / "s.jsonl"
 
     def problem(*args: object) -> str:
@@ -177,10 +175,6 @@ def test_what_is_wrong_is_said_and_nothing_is_written(
     assert "'(' is no regular expression: missing )" in problem(
         run, "--judge", "says", "--filter", filters
     )
-    filters.write_text("characters: [9, 2]\n")
-    assert "characters: the fewest and the most, such as [20, 4000]" in problem(
-        run, "--judge", "says", "--filter", filters
-    )
     filters.write_text("characters: [9000, 9001]\n")
     assert "no item of says is left (6 length)" in problem(
         run, "--judge", "says", "--filter", filters
@@ -199,18 +193,13 @@ def test_silver_labels_never_count_as_labels_of_people(bench: Path, tmp_path: Pa
     folder, to = bench.parent, tmp_path / "silver.jsonl"
     build(folder / "run", "teacher").write(to)
     (tmp_path / "tone.yaml").write_text((folder / "tone.yaml").read_text())
-    said = (
-        "silver.jsonl: silver: holds labels of a machine, which never count as labels of people: "
-        "name the file in `stages` of a judge that learns, or only its answers in a data.yaml"
-    )
+    said = "silver.jsonl: silver: holds labels of a machine, which never count as labels of people"
     reads = "files:\n- path: silver.jsonl\n  items:\n    item_id: item_id\n    text: text\n"
     labels = "    labels: {annotator: {value: gpt}, metrics: {tone: labels.tone}}\n"
     (tmp_path / "data.yaml").write_text(reads + labels)
     for name in ("silver.jsonl", "data.yaml"):
-        with pytest.raises(SetupError) as caught:
+        with pytest.raises(SetupError, match=said):
             jb.load_bench(_bench(tmp_path, name))
-        assert str(caught.value).count("\n") == 0
-        assert str(caught.value).endswith(said)
     # The answers alone may be judged by others.
     (tmp_path / "data.yaml").write_text(reads)
     dataset = jb.load_bench(_bench(tmp_path, "data.yaml")).dataset
@@ -219,9 +208,8 @@ def test_silver_labels_never_count_as_labels_of_people(bench: Path, tmp_path: Pa
     flat = [{"item_id": i["item_id"], "annotator": "gpt", "tone": "Curt", "silver": True}
             for i in lines(to)]  # fmt: skip
     (tmp_path / "silver.jsonl").write_text("".join(json.dumps(row) + "\n" for row in flat))
-    with pytest.raises(SetupError) as caught:
+    with pytest.raises(SetupError, match=said):
         jb.load_bench(_bench(tmp_path, "silver.jsonl"))
-    assert str(caught.value).endswith(said)
 
 
 def _bench(folder: Path, data: str) -> Path:

@@ -12,7 +12,6 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from learning_case import write_bench
 
-import judgebench as jb
 from judgebench.errors import SetupError
 from judgebench.learning.learnt import Material, TrainingSet, material_of
 from judgebench.records import Answer, HumanLabel
@@ -56,9 +55,7 @@ PAIRS = st.lists(st.tuples(st.integers(0, 12), st.integers(0, 30)), min_size=12,
 
 @settings(max_examples=40, deadline=None)
 @given(PAIRS, PAIRS, st.integers(0, 2))
-def test_silver_of_a_fold_never_enters_its_training(
-    rubric: Rubric, people: list[tuple[int, int]], machine: list[tuple[int, int]], upper: int
-) -> None:
+def test_silver_of_a_fold_never_enters_its_training(rubric, people, machine, upper) -> None:
     answers = [answer(n, *pair) for n, pair in enumerate(people)]
     assume(len({question for question, _ in people}) > 8)
     try:
@@ -177,11 +174,3 @@ def test_what_is_unsound_in_silver_is_said_together(tmp_path: Path, rubric: Rubr
     found = read_silver(path, rubric)
     assert found.labels["tone"].tolist() == [1, 1]
     assert found.reasons == ["", "so"]
-
-
-def test_without_silver_nothing_changes(tmp_path: Path) -> None:
-    bench = write_bench(tmp_path, "  - {name: who, learn: by-system}")
-    study = jb.run(bench, tmp_path / "run")
-    assert {judge.name for judge in study.judges} >= {"who"}
-    facts = next((tmp_path / "run" / "tuning" / "who").rglob("learnt.json")).read_text()
-    assert "silver" not in json.loads(facts)

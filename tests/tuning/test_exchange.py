@@ -83,9 +83,7 @@ def test_a_label_that_stays_needs_no_second_opinion(tmp_path: Path) -> None:
         (Reply("", '{"reason": "it', "length"), "unreadable", "cut off at its token limit"),
     ],
 )
-def test_what_cannot_be_read_is_an_outcome(
-    tmp_path: Path, reply: str | Reply, outcome: str, why: str
-) -> None:
+def test_what_cannot_be_read_is_an_outcome(tmp_path, reply, outcome, why) -> None:
     talk, _ = talk_of(tmp_path, reply)
     assert talk.outcome == outcome
     assert why in talk.turns[-1].reason
@@ -138,9 +136,7 @@ def answering(log: list[str]) -> tuple[Callable[[Request], str], Callable[[Reque
 
 
 @pytest.mark.parametrize("stop_after", range(0, 16, 3))
-def test_interrupted_talks_go_on_and_nothing_is_asked_twice(
-    tmp_path: Path, stop_after: int
-) -> None:
+def test_interrupted_talks_go_on(tmp_path: Path, stop_after: int) -> None:
     whole_log: list[str] = []
     whole = discuss(
         cases(5), panel(tmp_path / "whole", *answering(whole_log)), work_in(tmp_path)

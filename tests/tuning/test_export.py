@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -173,7 +173,6 @@ def test_another_judge_than_the_one_it_learnt_with(tmp_path: Path) -> None:
             jb.load_bench(elsewhere(tmp_path / "b", MINE))
     card = (tmp_path / "who" / "README.md").read_text()
     assert "- {name: who, tuned: PATH-OF-THIS-FOLDER, from: {llm: llm}}" in card
-    assert "It works on what the same judge llm says; `from` gives the name there." in card
     assert "**It holds labelled answers word for word**" in card
 
 
@@ -229,31 +228,21 @@ def test_an_altered_answer_of_a_known_one_is_known(who: Path, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("spoil", "why"),
+    ("file", "old", "new", "why"),
     [
-        (
-            lambda f: (f / "manifest.json").unlink(),
-            "who: holds no exported judge: manifest",
-        ),
-        (
-            lambda f: (f / "manifest.json").write_text(
-                (f / "manifest.json").read_text().replace('"answers": 40', '"answers": 41')
-            ),
-            r"manifest\.json: was changed after the export",
-        ),
-        (
-            lambda f: (f / "model" / "counts.json").write_bytes(
-                (f / "model" / "counts.json").read_bytes().replace(b"10", b"11", 1)
-            ),
-            r"counts\.json: SHA-256: was changed after the export; found [0-9a-f]{64}",
-        ),
-        (lambda f: (f / "known.json").unlink(), r"known\.json: is missing from the export"),
+        ("manifest.json", "", "", "who: holds no exported judge: manifest"),
+        ("manifest.json", '"answers": 40', '"answers": 41', "was changed after the export"),
+        ("model/counts.json", "10", "11", "SHA-256: was changed .*; found [0-9a-f]{64}"),
+        ("known.json", "", "", "is missing from the export"),
     ],
 )
-def test_a_folder_that_is_not_whole(
-    placed: Path, tmp_path: Path, spoil: Callable[[Path], object], why: str
-) -> None:
-    spoil(placed)
+def test_a_folder_that_is_not_whole(placed, tmp_path, file, old, new, why) -> None:
+    path = placed / file
+    text = path.read_text()
+    path.unlink()
+    if old:
+        path.write_text(text.replace(old, new, 1))
+    why = why if why.startswith("who") else f"{re.escape(path.name)}: {why}"
     with pytest.raises(SetupError, match=why):
         jb.load_bench(elsewhere(tmp_path / "b", MINE))
 
@@ -334,8 +323,6 @@ def test_the_card_and_the_rubric_are_for_people(who: Path) -> None:
     assert "40 answers with labels of 3 annotators: 40 for Tone (" in card
     assert "- {name: who, tuned: PATH-OF-THIS-FOLDER}" in card
     assert re.search(r"^\| who \| 0\.\d{3} \[0\.\d{3}, 0\.\d{3}\] \|.*\| 40 \|$", card, re.M)
-    assert re.search(r"^\| constant-majority \| 0\.500", card, re.M)
-    assert "The baseline constant-majority always says 'Curt' on Tone" in card
     manifest = json.loads((who / "manifest.json").read_text())
     assert load_rubric(who / "rubric.yaml").content_hash == manifest["rubric"]["hash"]
 

@@ -6,8 +6,11 @@ import csv
 import json
 import warnings
 from pathlib import Path
+from types import ModuleType
 
+import numpy as np
 import pytest
+from decision_worlds import decisions
 from learning_case import write_bench
 from typer.testing import CliRunner
 
@@ -16,7 +19,6 @@ from judgebench.cli.app import app
 from judgebench.errors import SetupError
 from judgebench.runs.load import load_bench
 from judgebench.tuning.config import Learn, RoundsConfig, Stage
-from judgebench.tuning.judges import TuningExtension
 
 SYS = "  - {name: who-wrote-it, learn: by-system}"
 
@@ -60,22 +62,6 @@ def test_a_changed_label_is_another_judge(tmp_path: Path) -> None:
     (tmp_path / "labels.csv").write_text(labels.replace("Rude\n", "Curt\n", 3))
     changed = {judge.name: judge.signature for judge in jb.run(bench, tmp_path / "three").judges}
     assert before["who-wrote-it"] != changed["who-wrote-it"]
-
-
-def test_tune_examines(tmp_path: Path) -> None:
-    more = "tuning: {folds: 4, curve: [8], holdout_systems: [model-x]}"
-    bench = write_bench(tmp_path, SYS, more=more)
-    jb.run(load_bench(bench, extend=TuningExtension()), tmp_path / "run")
-    manifest = json.loads((tmp_path / "run" / "run.json").read_text())
-    examined = {n: e for n, e in manifest["judges"].items() if e["kind"] == "tuning"}
-    assert sorted(examined) == [
-        "who-wrote-it~in-sample", "who-wrote-it~n8", "who-wrote-it~without-model-x",
-    ]  # fmt: skip
-    held = (tmp_path / "run" / "verdicts-who-wrote-it~without-model-x.jsonl").read_text()
-    verdicts = [json.loads(line) for line in held.splitlines()]
-    assert {v["item_id"].rpartition("-")[0] for v in verdicts} == {"model-x"}
-    # Of a system that it never met it says what all others got.
-    assert {v["labels"]["tone"] for v in verdicts} <= {"Curt", "Rude"}
 
 
 def test_an_altered_answer_is_judged_by_the_fold_of_its_parent(tmp_path: Path) -> None:
@@ -130,3 +116,25 @@ def test_the_page_names_every_key_of_every_way_to_learn() -> None:
     for model in (*models, RoundsConfig, Stage):
         for name, key in model.model_fields.items():
             assert name in ("name", "learn") or f"`{key.alias or name}`" in table, (model, name)
+
+
+LIMIT, MANY, PARTS = 0.025, 20, 4
+
+
+@pytest.fixture(scope="module")
+def bed() -> ModuleType:
+    return decisions("learnt_worlds")
+
+
+def test_copies_are_learnt_by_folds_of_questions_alone(bed: ModuleType) -> None:
+    for name in ("5 near-copies of 40 texts", "… that tie 40 questions together"):
+        (world,) = (w for w in bed.TAUGHT if w.name == name)
+        tally = bed.teach(world, 2, 0)
+        assert np.mean(tally.right) < 0.75
+        assert np.mean(tally.right_leaking) > 0.85
+        assert tally.outcomes["REPLACE"] == 0
+
+
+def test_a_keyword_is_learnt_from_200_labels(bed: ModuleType) -> None:
+    (world,) = (w for w in bed.TAUGHT if w.rule == "keyword")
+    assert np.mean(bed.teach(world, 3, 0).right) >= 0.9

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -34,9 +33,7 @@ def test_every_unsound_line_is_said(tmp_path: Path) -> None:
     assert read_pairs(path)[0].target == "So."
 
 
-def test_a_rank_is_a_number_or_full(
-    tmp_path: Path, call: Callable[..., tuple[int, str, str]]
-) -> None:
+def test_a_rank_is_a_number_or_full(tmp_path, call) -> None:
     code, _, err = call("tune", "generator", "p", "--model", "m", "--to", tmp_path, "--rank", "big")
     assert code == 2
     assert "rank" in err

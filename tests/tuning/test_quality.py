@@ -44,9 +44,7 @@ def authorship() -> Classifier:
     return Classifier(items(30, "in summary then", "gpt", 5), items(30, "well you see", "chat", 6))
 
 
-def test_a_planted_difference_is_found_on_questions_and_authors_never_seen(
-    planted: Classifier,
-) -> None:
+def test_a_planted_difference_is_found(planted: Classifier) -> None:
     found = planted.measured()
     values = dict(zip(*found.to_frame()[["statistic", "value"]].T.to_numpy(), strict=True))
     assert values["classifier"] > 0.95
@@ -62,12 +60,6 @@ def test_what_knows_the_author_alone_is_told(authorship: Classifier) -> None:
     assert found.find("unseen").value is None
     said = "\n".join(in_words(found))
     assert "Not shown to know more than the teacher. A classifier that learns “this teacher" in said
-    assert "may know who wrote an item and nothing of its quality" in said
-    assert (
-        "on a teacher it never saw: – (n = 0; others wrote too few of both kinds to learn from)"
-        in said
-    )
-    assert "knows the teacher only: 1.000 [" in said
 
 
 def test_noise_teaches_nothing() -> None:
@@ -76,15 +68,6 @@ def test_noise_teaches_nothing() -> None:
     assert low is not None
     assert low < 0.5 + 0.1
     assert "Not shown to know more than the system." in in_words(found)[-1]
-
-
-def test_no_question_and_no_text_is_on_both_sides(planted: Classifier) -> None:
-    folds = planted.folds
-    for fold in range(5):
-        judged = np.flatnonzero(folds.of == fold)
-        train = folds.training(judged)
-        assert not set(folds.question[train]) & set(folds.question[judged])
-        assert not set(folds.text[train]) & set(folds.text[judged])
 
 
 def test_the_out_of_fold_sides_are_those_of_scikit_learn(planted: Classifier) -> None:

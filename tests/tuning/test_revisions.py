@@ -123,16 +123,6 @@ def test_people_decide_and_the_next_run_learns(tmp_path: Path, bench: Path, call
     assert row.judge == "who"
 
 
-def test_agreed_revisions_need_nobody(tmp_path: Path, bench: Path) -> None:
-    set_up(bench, "agreed")
-    run = tmp_path / "run"
-    tune(bench, run)
-    found = [about for fact in facts(run) for about in fact["rounds"]]
-    assert all(about["revised"] == about["talks"]["agreed"] for about in found if about["revised"])
-    assert any(about["revised"] for about in found)
-    assert all(about["waiting"] == about["talks"].get("disputed", 0) for about in found)
-
-
 def test_what_is_wrong_is_said(tmp_path: Path, bench: Path) -> None:
     set_up(bench, "people")
     run = tmp_path / "run"

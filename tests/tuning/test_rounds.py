@@ -188,18 +188,16 @@ def gain(trial: Trial) -> tuple[float, float | None]:
 
 
 @pytest.mark.parametrize("noise", ["revisions", "labels"])
-@pytest.mark.parametrize("seeds", [range(1), pytest.param(range(1, 41), marks=pytest.mark.long)])
-def test_no_gain_is_shown_of_noise(tmp_path: Path, seeds: range, noise: str) -> None:
+def test_no_gain_is_shown_of_noise(tmp_path: Path, noise: str) -> None:
     shown, gains = 0, []
-    for seed in seeds:
+    for seed in range(10):
         here = world(seed, n=90, wrong=0.5 if noise == "labels" else 0.3)
         suggest = at_random(seed) if noise == "revisions" else knowing(here)
         value, low = gain(Trial(here, tmp_path / str(seed), suggest))
         gains.append(value)
         shown += low is not None and low > 0
-    # With 40 worlds at 2.5 % each, three or more come by chance once in thirteen times.
-    assert shown <= (0 if len(seeds) < 10 else 3)
-    assert np.mean(gains) < (0.1 if len(seeds) < 10 else 0.02)
+    assert shown <= 1  # of ten at 2.5 % each, two or more come by chance once in forty times
+    assert np.mean(gains) < 0.02
 
 
 def decide(trial: Trial, accept: Callable[[str], bool]) -> int:
@@ -211,28 +209,6 @@ def decide(trial: Trial, accept: Callable[[str], bool]) -> int:
             decision = Decision(key=key, accepted=accept(key), reviewer="Dr Who", when="today")
             file.write(decision.model_dump_json() + "\n")
     return len(waiting)
-
-
-def test_people_decide(tmp_path: Path) -> None:
-    here = world(seed=5, n=90)
-    first = Trial(here, tmp_path, knowing(here), decide="people")
-    before = first.judged()
-    assert all(
-        re.fullmatch(r"round 1 waits for \d+ decisions", fact["stopped"]) for fact in first.facts
-    )
-    assert all(fact["revised"] == 0 for fact in first.facts)
-    assert before == first.judged(revise=False)  # as if there were no rounds
-    first.judged()
-    assert decide(first, lambda key: True) > 5
-    second = Trial(here, tmp_path, knowing(here), decide="people")
-    assert second.rounds.describe() != first.rounds.describe()
-    second.judged()
-    rounds = [fact["rounds"][0] for fact in second.facts]
-    assert all(about["waiting"] == 0 and about["revised"] for about in rounds)
-    revised = [fact for fact in second.facts if fact["revised"]]
-    assert revised
-    lines = [x for n in (1, 2, 3) for x in second.targets(f"fold-{n}")]
-    assert {line["decided"]["reviewer"] for line in lines} == {"Dr Who"}
 
 
 def test_rejected_proposals_change_nothing(tmp_path: Path) -> None:

@@ -17,7 +17,6 @@ from learning_case import SYSTEMS, write_bench
 import judgebench as jb
 from judgebench.records import Answer, HumanLabel, Status, Verdict
 from judgebench.results.part import figures_of
-from judgebench.results.terminal import as_text
 from judgebench.results.write import write_report
 from judgebench.stats.resample import Resampling
 from judgebench.studies.study import JudgeVerdicts, Study, study_of
@@ -90,9 +89,7 @@ def drawn() -> tuple[Mapping[str, np.ndarray], np.ndarray]:
     return said, truth
 
 
-def test_a_gain_is_shown_only_where_there_is_one(
-    drawn: tuple[Mapping[str, np.ndarray], np.ndarray],
-) -> None:
+def test_a_gain_is_shown_only_where_there_is_one(drawn) -> None:
     study = study_with(*drawn)
     taught = [Learnt(name, ("base",), {}, {}) for name in ("better", "same", "worse")]
     found = tuned(study, *taught)
@@ -107,18 +104,11 @@ def test_a_gain_is_shown_only_where_there_is_one(
         assert row["who"] == "base"
         assert row.estimate.value == pytest.approx(learnt.value - before.value)
     (cells,) = (row for row in brief(found) if row[1] == "same")
-    assert cells[:2] == ["tone", "same"]
-    assert cells[2].startswith("0.")
     assert cells[2].endswith(" (base)")
     assert cells[-1] == "not shown"
-    screen = as_text(replace(found.part, blocks=found.part.screen))
-    assert "Best baseline" not in screen
-    assert "(continued)" not in screen
 
 
-def test_p_values_are_corrected_over_the_judges_that_learnt(
-    drawn: tuple[Mapping[str, np.ndarray], np.ndarray],
-) -> None:
+def test_p_values_are_corrected(drawn: tuple[Mapping[str, np.ndarray], np.ndarray]) -> None:
     taught = [Learnt(name, ("base",), {}, {}) for name in ("better", "same", "worse")]
     found = tuned(study_with(*drawn), *taught)
     p = {
@@ -128,9 +118,7 @@ def test_p_values_are_corrected_over_the_judges_that_learnt(
     assert min(p["p_holm"]) == pytest.approx(3 * min(p["permutation_p"]))
 
 
-def test_a_judge_that_learnt_from_none_is_beside_the_best_control(
-    drawn: tuple[Mapping[str, np.ndarray], np.ndarray],
-) -> None:
+def test_the_best_control_is_the_baseline(drawn) -> None:
     said, truth = drawn
     study = study_with({**said, "control-a": said["worse"], "control-b": said["same"]}, truth)
     found = tuned(study, Learnt("better", (), {}, {}), Learnt("control-b", (), {}, {}))
@@ -139,8 +127,7 @@ def test_a_judge_that_learnt_from_none_is_beside_the_best_control(
     assert {row["who"] for row in found.rows.select("gain", judge="control-b")} == {"control-a"}
 
 
-@pytest.fixture(scope="module")
-def picked() -> Tuned:
+def test_no_loss_is_shown_beside_a_control_that_was_picked_afterwards() -> None:
     """A judge that is as good as twelve controls, of which one happens to be far better here."""
     rng = np.random.default_rng(14)
     truth = rng.integers(0, 3, 200)
@@ -150,10 +137,7 @@ def picked() -> Tuned:
         return np.where(rng.random(len(truth)) < 0.5, truth, wrong)
 
     named = {"learnt": said(), **{f"control-{n}": said() for n in range(12)}}
-    return tuned(study_with(named, truth), Learnt("learnt", (), {}, {}))
-
-
-def test_no_loss_is_shown_beside_a_control_that_was_picked_afterwards(picked: Tuned) -> None:
+    picked = tuned(study_with(named, truth), Learnt("learnt", (), {}, {}))
     about = {"judge": "learnt", "of": "accuracy", "failures": "left_out"}
     (gain,) = picked.rows.select("gain", "accuracy", judge="learnt", side="difference")
     tests = {key: picked.rows.select("test", key, **about) for key in ("permutation_p", "p_holm")}
@@ -162,34 +146,11 @@ def test_no_loss_is_shown_beside_a_control_that_was_picked_afterwards(picked: Tu
     assert gain.estimate.high < 0
     assert p["permutation_p"] < 0.05 < p["p_holm"]
     assert shown(picked, "learnt") == "no gain is shown"
-
-
-def test_the_baseline_is_named_where_nothing_came_before(picked: Tuned) -> None:
     (cells,) = brief(picked)
     assert re.search(r" \(strongest baseline: control-\d+\)$", cells[2])
-    (table, _) = picked.part.screen[0].tables
-    assert "Baseline" in table.columns
-    assert table.notes == (
-        "Baseline: the judge that it learnt from; where there is none, the strongest baseline.",
-    )
-    said = as_text(picked.part)
-    assert "Before" not in said
-    assert "before: " not in said
 
 
-def test_the_best_control_stands_beside_every_gain(
-    drawn: tuple[Mapping[str, np.ndarray], np.ndarray],
-) -> None:
-    said, truth = drawn
-    study = study_with({**said, "a control": said["better"], "poor control": said["worse"]}, truth)
-    (cells,) = brief(tuned(study, Learnt("better", ("base",), {}, {})))
-    assert cells[-1] == "shown"
-    assert cells[5] == f"{cells[3]} (a control)"
-
-
-def test_a_judge_that_is_silent_on_what_is_hard_has_gained_nothing(
-    drawn: tuple[Mapping[str, np.ndarray], np.ndarray],
-) -> None:
+def test_silence_on_what_is_hard_is_no_gain(drawn) -> None:
     said, truth = drawn
     base = said["base"]
     silent = np.where(base == truth, -1, truth)  # right where base is wrong, and else says nothing
@@ -205,9 +166,7 @@ def test_a_judge_that_is_silent_on_what_is_hard_has_gained_nothing(
     assert {row["shown"] for row in rows.values()} == {"no gain is shown"}
 
 
-def test_every_way_to_teach_stands_beside_the_judge(
-    drawn: tuple[Mapping[str, np.ndarray], np.ndarray],
-) -> None:
+def test_every_way_to_teach_stands_beside_the_judge(drawn) -> None:
     said, truth = drawn
     study = study_with(said, truth)
     by_name = {judge.name: judge for judge in study.judges}
@@ -257,13 +216,9 @@ def test_tune_shows_what_the_run_found(run: Path) -> None:
     assert held["learnt"].n == held["otherwise"].n == 24  # the answers of model-x alone
     written = write_report([found.part], run / "paper", name="tone", figures=True)
     page = written["html"].read_text()
-    for text in (page, written["markdown"].read_text()):
-        assert "Answers of systems that nothing was learnt from" in text
-        assert "What one would have claimed without folds" in text
-        assert "4 folds of 12 answers, each judged by what was learnt from 36 answers with" in text
-        assert "the largest group that is tied together so holds 2 answers." in text
+    assert "What one would have claimed without folds" in page
+    assert "4 folds of 12 answers, each judged by what was learnt from 36 answers with" in page
     assert written["plots/learning_curve_accuracy.png"].read_bytes().startswith(b"\x89PNG")
-    assert "tab:judgebench-tuning-gains" in written["latex/appendix.tex"].read_text()
     assert len(found.to_frame()) == len(written["results.csv"].read_text().splitlines()) - 1
 
 
@@ -342,24 +297,20 @@ def test_all_that_is_wrong_is_said_before_anything_is_learnt(tmp_path: Path) -> 
 
 
 def test_a_dry_run_says_what_would_be_learnt(call, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
-    bench = write_bench(tmp_path, SYS, more="tuning: {folds: 4}")
+    (tmp_path / "script.jsonl").write_text('{"text": "{\\"tone\\": \\"Curt\\"}"}\n')
+    judges = (
+        f"{SYS}\n  - {{name: curt, backend: 'scripted:{tmp_path}/script.jsonl'}}\n"
+        "  - {name: shots, learn: examples, from: curt, k: 2}"
+    )
+    bench = write_bench(tmp_path, judges, more="tuning: {folds: 4}")
     code, out, _ = call("tune", bench, "--run", tmp_path / "run", "--dry-run")
+    said = " ".join(out.split())
     assert code == 0
-    assert "who-wrote-it: learns 4 times from 30 answers, judges 40 answers." in out
-    assert "who-wrote-it~in-sample: learns 1 time from 40 answers, judges 40 answers." in out
+    assert "who-wrote-it: learns 4 times from 30 answers, judges 40 answers." in said
+    assert "who-wrote-it~in-sample: learns 1 time from 40 answers, judges 40 answers." in said
+    learns = "shots: learns 4 times from 30 answers, judges 40 answers, with up to 40 calls of"
+    assert f"{learns} a model." in said
     assert not (tmp_path / "run").exists()
-
-
-@pytest.mark.long
-def test_a_run_counts_judges_that_learn(call, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
-    bench = write_bench(tmp_path, SYS, more="tuning: {folds: 4}")
-    code, out, _ = call("tune", bench, "--run", tmp_path / "run")
-    assert code == 0
-    assert "tone: 40 answers, 120 human labels, 1 judge, 6 baselines;" in out
-    assert "names no judge" not in out
-    assert "learns 0 times, judges 40 answers." in call(
-        "run", bench, "--run", tmp_path / "run", "--dry-run"
-    )[1]  # fmt: skip
 
 
 def test_a_study_in_which_no_judge_learnt_has_nothing_to_show(tmp_path: Path) -> None:
@@ -382,9 +333,7 @@ def test_every_figure_can_be_drawn(run: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["tune", "export_judge"])
-def test_the_example_of_a_function_runs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_the_example_of_a_function_runs(tmp_path, monkeypatch, name) -> None:
     write_bench(tmp_path, "  - {name: my-judge, learn: by-system}", more="tuning: {folds: 4}")
     monkeypatch.chdir(tmp_path)
     found = doctest.DocTestFinder(recurse=False).find(getattr(jb, name), name)
@@ -392,22 +341,9 @@ def test_the_example_of_a_function_runs(
     assert doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test).failed == 0
 
 
-def test_a_dry_run_counts_the_calls_of_judges_that_ask_models(call, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
-    (tmp_path / "script.jsonl").write_text('{"text": "{\\"tone\\": \\"Curt\\"}"}\n')
-    judges = (
-        f"  - {{name: curt, backend: 'scripted:{tmp_path}/script.jsonl'}}\n"
-        "  - {name: shots, learn: examples, from: curt, k: 2}"
-    )
-    bench = write_bench(tmp_path, judges)
-    _, out, _ = call("run", bench, "--run", tmp_path / "run", "--dry-run")
-    said = " ".join(out.split())
-    learns = "shots: learns 5 times from 32 answers, judges 40 answers, with up to 40 calls of"
-    assert f"{learns} a model." in said
-
-
 def test_without_a_difference_a_gain_is_hardly_ever_shown() -> None:
     rng, n, found = np.random.default_rng(11), 40, []
-    for _ in range(40):
+    for _ in range(10):
         truth = rng.choice(3, n, p=[0.7, 0.2, 0.1])
         said = {
             name: np.where(rng.random(n) < 0.7, truth, (truth + rng.integers(1, 3, n)) % 3)
@@ -415,5 +351,5 @@ def test_without_a_difference_a_gain_is_hardly_ever_shown() -> None:
         }
         one = tuned(study_with(said, truth), Learnt("same", ("base",), {}, {}))
         found += [shown(one, "same", key) for key in ("accuracy", "balanced_accuracy")]
-    assert found.count("no gain is shown") >= 74  # of 80; 76 expected
-    assert found.count("a gain is shown") <= 5
+    assert found.count("no gain is shown") >= 18  # of 20; 19 expected
+    assert found.count("a gain is shown") <= 1

@@ -6,7 +6,6 @@ import pytest
 
 from judgebench.errors import SetupError
 from judgebench.prompt import ARGUMENTS, Prompt, load_prompt
-from judgebench.shipped import shipped_names
 
 GOOD = """---
 writes: argument
@@ -37,18 +36,6 @@ def test_the_shipped_prompts_show_one_example_and_fence_what_they_are_given(name
     assert len(system) < 1600, "small models read it"
 
 
-def test_the_shipped_prompts_are_those_of_the_three_tasks() -> None:
-    assert shipped_names(ARGUMENTS.folder, ".jinja") == ["misinformation", "multiple-choice", "nli"]
-    assert load_argument_prompt("nli").reply == "evidence"
-
-
-def test_a_prompt_changes_its_hash_with_its_text(tmp_path: Path) -> None:
-    one = load_argument_prompt(prompt_file(tmp_path, GOOD))
-    other = load_argument_prompt(prompt_file(tmp_path, GOOD.replace("Argue", "Argue well")))
-    assert one.content_hash != other.content_hash
-    assert one.render_argument("Q")[0] == "Argue."
-
-
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
@@ -60,9 +47,7 @@ def test_a_prompt_changes_its_hash_with_its_text(tmp_path: Path) -> None:
         ("{{ question }}", "{{ question ", "is not Jinja"),
     ],
 )
-def test_what_is_wrong_with_a_prompt_is_told(
-    tmp_path: Path, old: str, new: str, message: str
-) -> None:
+def test_what_is_wrong_with_a_prompt_is_told(tmp_path, old, new, message) -> None:
     with pytest.raises(SetupError) as caught:
         load_argument_prompt(prompt_file(tmp_path, GOOD.replace(old, new)))
     assert message in str(caught.value)

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rank_bench_case import write
+from scripted_judges import ScriptedBackend
 
 from judgebench.errors import SetupError
 from judgebench.ranking.proxy.arguments import (
     Argument,
-    argument_id,
+    ArgumentWriter,
     argument_line,
     given_arguments,
     last_arguments,
     read_arguments,
+    write_pairs,
 )
-from judgebench.ranking.proxy.task import ProxyTask, TaskInstance
+from judgebench.ranking.proxy.task import GeneratorConfig, ProxyTask, TaskInstance
+from judgebench.ranking.proxy.task_file import load_task
+from judgebench.writer import WritingTerms
 
 PROMPT: Any = None  # nobody is asked
 
@@ -50,10 +57,6 @@ def test_an_argument_comes_back_from_its_line_as_it_was(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
-def test_the_id_of_an_argument_names_task_item_and_system() -> None:
-    assert argument_id("claims", "i0", "mine") == "claims/i0/mine"
-
-
 def last_texts(arguments: list[Argument]) -> dict[str, dict[str, str]]:
     found = last_arguments(arguments, "claims")
     return {s: {item: a.text for item, a in by_item.items()} for s, by_item in found.items()}
@@ -70,16 +73,6 @@ def test_the_last_argument_on_an_item_counts_and_a_blank_one_takes_it_away() -> 
     assert last_texts(made) == {"mine": {"i1": "kept"}, "no-argument": {"i0": ""}}
     again = [*made, Argument("claims", "i0", "mine", "last")]
     assert last_texts(again)["mine"] == {"i1": "kept", "i0": "last"}
-
-
-def test_given_arguments_are_read_from_all_files(tmp_path: Path) -> None:
-    one = lines(tmp_path / "one.jsonl", row(), row("i1"))
-    two = lines(tmp_path / "two.jsonl", row(system="theirs"))
-    found = given_arguments([one, two], [task()])
-    assert [(a.item_id, a.system) for a in found] == [
-        ("i0", "mine"), ("i1", "mine"), ("i0", "theirs"),
-    ]  # fmt: skip
-    assert given_arguments([], [task()]) == []
 
 
 def test_every_line_that_fits_no_task_or_item_or_stands_twice_is_told(tmp_path: Path) -> None:
@@ -127,3 +120,43 @@ def test_damaged_lines_and_unknown_items_are_told_together_and_each_once(tmp_pat
 def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
     with pytest.raises(SetupError, match=r"none\.jsonl: no such file"):
         given_arguments([tmp_path / "none.jsonl"], [task()])
+
+
+Call = Callable[..., tuple[int, str, str]]
+
+
+def test_pairs_are_the_training_split_as_the_ranking_asks(tmp_path: Path, call: Call) -> None:
+    write(tmp_path)
+    to = tmp_path / "pairs.jsonl"
+    code, out, err = call("rank", "pairs", tmp_path / "task.yaml", "--to", to, "--seed", 3)
+    assert code == 0, err
+    assert out == f"20 training instances with a gold argument: {to}\n"
+    lines = [json.loads(line) for line in to.open()]
+    task = load_task(str(tmp_path / "task.yaml"), seed=3)
+    train = {i.item_id: i for i in task.of("train")}
+    assert {line["item_id"]: line["target"] for line in lines} == {
+        item: i.argument for item, i in train.items()
+    }
+    backend = ScriptedBackend(lambda request: "x")
+    generator = GeneratorConfig(name="g", backend="llamacpp:smollm2")
+    writer = ArgumentWriter(generator, backend, tmp_path / "written.jsonl", 0)
+    writer.write(task, list(train.values()), WritingTerms())
+    asked = [
+        [{"role": message.role, "content": message.content} for message in request.messages]
+        for request in backend.requests
+    ]
+    assert [line["messages"] for line in lines] == asked
+
+
+def test_instances_without_an_argument_are_left_out(tmp_path: Path) -> None:
+    write(tmp_path)
+    task = load_task(str(tmp_path / "task.yaml"))
+    blank = [replace(i, argument=" ") if n % 2 else i for n, i in enumerate(task.instances)]
+    given = [i.item_id for i in blank if i.split == "train" and i.argument.strip()]
+    assert write_pairs(replace(task, instances=blank), tmp_path / "pairs.jsonl") == len(given)
+    lines = [json.loads(line) for line in (tmp_path / "pairs.jsonl").open()]
+    assert [line["item_id"] for line in lines] == given
+    none = replace(task, instances=[replace(i, argument="") for i in task.instances])
+    with pytest.raises(SetupError, match="task claims: has no gold argument in its training split"):
+        write_pairs(none, tmp_path / "none.jsonl")
+    assert not (tmp_path / "none.jsonl").exists()

@@ -59,9 +59,7 @@ def published(shared_data: Path) -> tuple[list[TaskInstance], tuple[str, ...]]:
     return read_casimedicos(shared_data / "casimedicos-arg" / "casimedicos-arg.tar.gz")
 
 
-def test_every_published_document_is_read_in_its_split(
-    published: tuple[list[TaskInstance], tuple[str, ...]],
-) -> None:
+def test_published_documents_are_read_in_their_split(published) -> None:
     instances, notes = published
     firsts = [i for i in instances if i.version == 0]
     assert Counter(i.split for i in firsts) == dict(zip(SPLITS, (381, 55, 117), strict=True))
@@ -71,9 +69,7 @@ def test_every_published_document_is_read_in_its_split(
     assert not any("left out" in note for note in notes)
 
 
-def test_no_published_explanation_names_a_place_that_the_rules_can_see(
-    published: tuple[list[TaskInstance], tuple[str, ...]],
-) -> None:
+def test_no_published_explanation_names_a_place(published) -> None:
     instances, notes = published
     firsts = [i for i in instances if i.version == 0]
     assert all(i.argument for i in firsts)
@@ -82,9 +78,7 @@ def test_no_published_explanation_names_a_place_that_the_rules_can_see(
     assert int(note.split()[0]) > 240
 
 
-def test_each_place_holds_the_right_option_once(
-    published: tuple[list[TaskInstance], tuple[str, ...]],
-) -> None:
+def test_each_place_holds_the_right_option_once(published) -> None:
     instances, _ = published
     of_group: dict[str, list[TaskInstance]] = {}
     for i in instances:
@@ -106,15 +100,6 @@ def test_a_document_is_rebuilt_from_its_tokens(tmp_path: Path) -> None:
     assert [i.item_id for i in instances[:3]] == ["train-0", "train-0-v1", "train-0-v2"]
 
 
-def test_the_wrong_options_keep_their_order_in_all_versions() -> None:
-    made = versions(TaskInstance("x", "t", "2", "a", "train", ("p", "right", "q"), group="g"))
-    assert [(i.version, i.label, i.options) for i in made] == [
-        (0, "2", ("p", "right", "q")),
-        (1, "1", ("right", "p", "q")),
-        (2, "3", ("p", "q", "right")),
-    ]
-
-
 @pytest.mark.parametrize(
     ("old", "new", "reason"),
     [
@@ -125,9 +110,7 @@ def test_the_wrong_options_keep_their_order_in_all_versions() -> None:
         ('Option 1 hurts less, "as he says".\n', "", "says nothing but the number"),
     ],
 )
-def test_a_document_that_is_no_question_is_counted_and_named(
-    tmp_path: Path, old: str, new: str, reason: str
-) -> None:
+def test_a_document_without_a_question_is_named(tmp_path, old, new, reason) -> None:
     bad = DOCUMENT.replace(old, new)
     assert bad != DOCUMENT
     instances, notes = read_casimedicos(archive(tmp_path / "a.tar.gz", dev=DOCUMENT + bad))
@@ -143,19 +126,118 @@ def test_a_torn_archive_is_told(tmp_path: Path) -> None:
         read_casimedicos(path)
 
 
-def test_an_archive_that_lacks_files_is_told(tmp_path: Path) -> None:
-    path = archive(tmp_path / "a.tar.gz", only="x", train=DOCUMENT)
-    with pytest.raises(SetupError) as caught:
-        read_casimedicos(path)
-    assert [p.field for p in caught.value.problems] == ["EN/dev.tsv", "EN/test.tsv"]
-
-
 def test_a_line_that_is_no_token_with_its_label_is_told(tmp_path: Path) -> None:
     path = archive(tmp_path / "a.tar.gz", test=DOCUMENT.replace("Gout.", "Gout. extra\tcolumn"))
     with pytest.raises(SetupError, match="must hold a token and its label; found 'extra"):
         read_casimedicos(path)
 
 
-def test_a_file_without_documents_is_told(tmp_path: Path) -> None:
-    with pytest.raises(SetupError, match="holds no document"):
-        read_casimedicos(archive(tmp_path / "a.tar.gz", test="Something else."))
+READER: Any = load_reader(shipped_folder("tasks") / "casimedicos.py")
+names_a_place, neutralise = READER.names_a_place, READER.neutralise
+
+OPTIONS = (
+    "Acute otitis media.", "Chest X-ray.", "Cushing's syndrome.", "Mastoiditis.", "Waiting.",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "The correct answer is 3.",
+        "The correct answer is: 3.",
+        "I think the correct answer is 4.",
+        "Therefore, the answer is 1.",
+        "Correct answer, 3.",
+        "Answer 4 correct.",
+        "So the correct option is option 2.",
+        "Option 2: the correct one.",
+        "Therefore, option 2 is correct.",
+    ],
+)
+def test_a_sentence_that_says_only_which_option_is_right_is_left_out(sentence: str) -> None:
+    assert names_a_place(sentence, 5)
+    assert neutralise(f"There is pus.\n{sentence}\nNo fever.", OPTIONS) == "There is pus. No fever."
+
+
+@pytest.mark.parametrize(
+    ("sentence", "rewritten"),
+    [
+        ("Answers 1, 2 and 5 are fine.", "Acute otitis media, chest X-ray and waiting are fine."),
+        (
+            "We rule out options 2 to 4.",
+            "We rule out chest X-ray, Cushing's syndrome and mastoiditis.",
+        ),
+        (
+            "The correct answer is 4, since it hurts.",
+            "The correct answer is mastoiditis, since it hurts.",
+        ),
+        (
+            "There is no swelling, so we discard 4.",
+            "There is no swelling, so we discard mastoiditis.",
+        ),
+        ("The bone is intact (answer 4 is false).", "The bone is intact (mastoiditis is false)."),
+        ("The bone is intact (wrong answer 4).", "The bone is intact (mastoiditis is wrong)."),
+        ("The bone is intact (4 false).", "The bone is intact (mastoiditis is false)."),
+        (
+            "It is not mastoiditis (4), as there is no pain.",
+            "It is not mastoiditis, as there is no pain.",
+        ),
+        ("The answer is 4, mastoiditis.", "The answer is mastoiditis."),
+        ("1 and 4 are not even close.", "Acute otitis media and mastoiditis are not even close."),
+        (
+            "The 1 should not be, for it is mild.",
+            "Acute otitis media should not be, for it is mild.",
+        ),
+        ("4: There is no swelling.", "Mastoiditis: There is no swelling."),
+        (
+            "The doubt is between 1 and 4.",
+            "The doubt is between acute otitis media and mastoiditis.",
+        ),
+        ("Number 3 fits the picture.", "Cushing's syndrome fits the picture."),
+        ("Answers 2,4 and 5 fit.", "Chest X-ray, mastoiditis and waiting fit."),
+        ("The fourth is more complete.", "Mastoiditis is more complete."),
+    ],
+)
+def test_the_number_of_an_option_becomes_its_text(sentence: str, rewritten: str) -> None:
+    assert neutralise(sentence, OPTIONS) == rewritten
+    assert names_a_place(sentence, 5)
+    assert not names_a_place(rewritten, 5)
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "The patient has type 2 diabetes mellitus.",
+        "Factor 5 is low and factor 2 is normal.",
+        "He has been ill for 3 weeks and 2 days.",
+        "A dose of 4 mg every 2 h is usual.",
+        "Stage 5 is the last stage.",
+        "Pauses are not longer than 3 seconds.",
+        "Any of the 4 options can be the cause.",
+        "Ocular response 3 out of 4 was seen.",
+        "Growth is 2.5 cm in 1 to 2 years.",
+        "In 2014 a score of 5/10 was found.",
+        "Cortisol (5 mg) and DM-2 are not linked.",
+        "Types 1 and 2 are rare.",
+        "Receptors 5-HT4 and HER2 are not found.",
+        "why not start in lower case...",
+    ],
+)
+def test_other_numbers_stay(sentence: str) -> None:
+    assert neutralise(sentence, OPTIONS) == sentence
+    assert not names_a_place(sentence, 5)
+
+
+def test_a_place_beyond_the_last_option_is_no_place() -> None:
+    assert neutralise("Answer 5 is far away.", OPTIONS[:4]) == "Answer 5 is far away."
+
+
+def test_a_capital_stays_where_the_text_uses_it_as_a_name() -> None:
+    options = ("Dengue fever.", "Rash.")
+    text = "It looks like Dengue to me. Answer 1 fits."
+    assert neutralise(text, options) == "It looks like Dengue to me. Dengue fever fits."
+    assert neutralise("We prefer option 2 here.", options) == "We prefer rash here."
+
+
+def test_nothing_may_be_left() -> None:
+    assert neutralise("The correct answer is 2.", OPTIONS) == ""

@@ -1,12 +1,5 @@
 from __future__ import annotations
 
-import gzip
-import json
-import random
-import re
-from itertools import pairwise
-from pathlib import Path
-
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -81,17 +74,8 @@ def test_any_lines_of_the_document_are_all_verbatim(held: list[str], data: st.Da
     assert verbatim_share(extract, "\n".join(held)) in (1.0, None)
 
 
-@given(lines, st.lists(st.text(alphabet="xyz .", min_size=1), min_size=1), separators)
-def test_foreign_words_are_never_verbatim(held: list[str], foreign: list[str], by: str) -> None:
-    extract = by.join(foreign)
-    assume(re.search("[xyz]{2}", extract))  # "x." alone is the mark of a list
-    assert verbatim_share(extract, "\n".join(held)) == 0.0
-
-
 @given(lines, lines, st.data())
-def test_more_that_is_verbatim_raises_the_share_and_more_that_is_foreign_lowers_it(
-    held: list[str], extract: list[str], data: st.DataObject
-) -> None:
+def test_the_share_rises_and_falls_with_what_is_added(held, extract, data) -> None:
     document, text = "\n".join(held), "\n".join(extract)
     share = verbatim_share(text, document)
     assume(share is not None)
@@ -103,26 +87,9 @@ def test_more_that_is_verbatim_raises_the_share_and_more_that_is_foreign_lowers_
 
 
 @given(lines, lines, lines)
-def test_a_longer_document_never_lowers_the_share(
-    held: list[str], added: list[str], extract: list[str]
-) -> None:
+def test_a_longer_document_never_lowers_the_share(held, added, extract) -> None:
     text = "\n".join(extract)
     share = verbatim_share(text, "\n".join(held))
     longer = verbatim_share(text, "\n".join([*held, *added]))
     assert (share is None) == (longer is None)
     assert share is None or longer is None or longer >= share
-
-
-def test_lines_of_real_trials_are_verbatim_and_those_of_others_hardly(shared_data: Path) -> None:
-    with gzip.open(shared_data / "nli4ct-2023" / "ct.jsonl.gz", "rt", encoding="utf-8") as file:
-        trials = [json.loads(line) for line in file]
-    chance = random.Random(0)
-    shares = []
-    for trial, other in pairwise(trials[:201]):
-        document = "\n".join(trial["Eligibility"])
-        chosen = chance.sample(trial["Eligibility"], min(4, len(trial["Eligibility"])))
-        assert verbatim_share("\n".join(chosen), document) in (1.0, None)
-        assert verbatim_share(" ** ".join(chosen).upper(), document) in (1.0, None)
-        shares.append(verbatim_share("\n".join(other["Eligibility"]), document) or 0.0)
-    # Headings and common criteria are shared: 0.05 on average at the time of writing.
-    assert sum(shares) / len(shares) < 0.15

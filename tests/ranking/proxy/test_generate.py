@@ -119,9 +119,6 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "proxy" / "arguments-writer.jsonl"
 
 
-# --- what goes out -------------------------------------------------------------------------------
-
-
 def test_requests_have_the_decoding_of_the_paper_and_a_seed_of_their_own(path: Path) -> None:
     _, asked = write(path)
     assert {(r.max_tokens, r.temperature, r.top_p, r.schema) for r in asked} == {
@@ -134,24 +131,6 @@ def test_requests_have_the_decoding_of_the_paper_and_a_seed_of_their_own(path: P
         TASK.instances[0].question, TASK.instances[0].context
     )
     assert [m.content for m in asked[0].messages] == [system, user]
-
-
-def test_the_same_seed_asks_for_the_same_and_another_for_others(path: Path, tmp_path: Path) -> None:
-    seeds = [
-        [r.seed for r in write(tmp_path / f"{n}.jsonl", seed=seed)[1]]
-        for n, seed in enumerate((0, 0, 1))
-    ]
-    assert seeds[0] == seeds[1]
-    assert not set(seeds[0]) & set(seeds[2])
-
-
-def test_decoding_can_be_set(path: Path) -> None:
-    decoding = ArgumentDecoding(max_tokens=64, temperature=0.2, top_p=0.5)
-    _, asked = write(path, generator=WRITER.model_copy(update={"decoding": decoding}))
-    assert {(r.max_tokens, r.temperature, r.top_p) for r in asked} == {(64, 0.2, 0.5)}
-
-
-# --- what is kept --------------------------------------------------------------------------------
 
 
 def test_what_was_written_is_not_asked_for_again(path: Path) -> None:
@@ -250,13 +229,6 @@ def test_extracts_get_the_share_that_stands_in_the_document(path: Path) -> None:
     assert found["i3"] is found["i4"] is None
 
 
-def test_free_arguments_have_no_such_share(path: Path) -> None:
-    write(path, lambda r: f"Trial {which(r)} ran.")
-    assert {a.verbatim for a in kept(path)} == {None}
-
-
-# --- what is another argument --------------------------------------------------------------------
-
 OTHERS: dict[str, dict[str, Any]] = {
     "prompt": {"task": claims("multiple-choice")},
     "decoding": {
@@ -276,13 +248,6 @@ def test_another_way_of_writing_is_asked_for_anew(other: str, path: Path) -> Non
     assert len({a.signature for a in kept(path)} - {""}) == 10
 
 
-def test_an_item_with_another_text_is_asked_for_anew(path: Path) -> None:
-    write(path)
-    changed = [replace(TASK.instances[0], text="Claim number 0 again"), *TASK.instances[1:]]
-    _, asked = write(path, task=replace(TASK, instances=changed))
-    assert [which(r) for r in asked] == [0]
-
-
 def test_going_back_to_an_earlier_way_takes_the_earlier_arguments(path: Path) -> None:
     write(path, lambda r: f"First {which(r)}.")
     write(path, lambda r: f"Second {which(r)}.", seed=1)
@@ -292,9 +257,7 @@ def test_going_back_to_an_earlier_way_takes_the_earlier_arguments(path: Path) ->
     assert set(texts(path).values()) == {f"First {n}." for n in range(5)}
 
 
-def test_an_argument_written_otherwise_never_stands_in_for_one_that_did_not_come(
-    path: Path,
-) -> None:
+def test_a_missing_argument_is_not_replaced_by_an_earlier_one(path: Path) -> None:
     write(path)
     endings: dict[int, Any] = {0: "failed", 1: "refused", 2: "too_long"}
 
@@ -308,9 +271,6 @@ def test_an_argument_written_otherwise_never_stands_in_for_one_that_did_not_come
     size = path.stat().st_size
     write(path, seed=1)
     assert path.stat().st_size == size
-
-
-# --- budget --------------------------------------------------------------------------------------
 
 
 def dear(request: Request) -> Reply:
@@ -350,9 +310,6 @@ def test_arguments_that_stand_there_twice_are_paid_for_once(path: Path) -> None:
     write(path, dear)
     write(path, dear, seed=1)
     assert sum(costs_of(path)) == 2.5
-
-
-# --- whom they are wanted for --------------------------------------------------------------------
 
 
 def argued(task: ProxyTask, learnt_from: ProxyTask | None) -> list[TaskInstance]:

@@ -40,9 +40,7 @@ def test_the_published_file_gives_the_split_of_the_paper(shared_data: Path) -> N
     assert instances[0].text.startswith("Can masks reduce corona infections")
 
 
-def test_rows_count_from_the_first_one_of_data_and_blank_explanations_are_left_out(
-    tmp_path: Path,
-) -> None:
+def test_rows_without_an_explanation_are_left_out(tmp_path: Path) -> None:
     path = write(tmp_path / "h.csv", "c0,e0,0", "c1, ,1", "c2,e2,2", '"c3, again",e3,1')
     instances, notes = read_healthfc(path, SplitSizes(train=1, development=1, test=1), 0)
     assert [(i.row, i.text, i.label, i.argument, i.group) for i in instances] == [
@@ -61,10 +59,3 @@ def test_every_bad_cell_is_told_with_its_row(tmp_path: Path) -> None:
         (2, "label"), (3, "en_claim"), (4, "label"),
     ]  # fmt: skip
     assert "found '3'; allowed: 0, 1, 2" in str(caught.value)
-
-
-def test_a_missing_column_is_told_with_those_that_there_are(tmp_path: Path) -> None:
-    path = tmp_path / "h.csv"
-    path.write_text("en_claim,explanation,label\nc,e,1\n")
-    with pytest.raises(SetupError, match=r"en_explanation: has no such column.*explanation, label"):
-        read_healthfc(path, PAPER, 0)

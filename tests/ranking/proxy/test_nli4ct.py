@@ -87,15 +87,6 @@ def test_an_unknown_trial_and_a_line_that_is_not_there_are_told_together(tmp_pat
     assert caught.value.problems[0].file == str(paths["train"])
 
 
-def test_bad_values_are_told_with_item_and_key(tmp_path: Path) -> None:
-    lacking = {k: v for k, v in item().items() if k != "Statement"}
-    paths = files(tmp_path, train={"a": item(Label="Maybe"), "b": lacking})
-    with pytest.raises(SetupError) as caught:
-        read_nli4ct(paths)
-    assert [p.field for p in caught.value.problems] == ["a.Label", "b.Statement"]
-    assert "'Entailment' or 'Contradiction'; found 'Maybe'" in str(caught.value)
-
-
 def test_what_is_no_json_or_no_gzip_is_told(tmp_path: Path) -> None:
     paths = files(tmp_path)
     paths["train"].write_text("{")

@@ -17,7 +17,6 @@ from judgebench.ranking.proxy.task import (
     Split,
     SplitSizes,
     TaskInstance,
-    apportion,
     check_splits,
     draw,
     seeded_split,
@@ -46,9 +45,7 @@ def counts_of(n: int, data: st.DataObject) -> SplitSizes:
 
 
 @given(labels=LABELS, seed=st.integers(0, 99), data=st.data())
-def test_counts_are_met_exactly_and_each_class_has_its_share_to_within_one(
-    labels: list[str], seed: int, data: st.DataObject
-) -> None:
+def test_counts_are_met_and_classes_keep_their_share(labels, seed, data) -> None:
     sizes = counts_of(len(labels), data)
     splits = splits_of(items_of(labels), sizes, seed)
     assert [splits.count(split) for split in SPLITS] == list(sizes.sizes)
@@ -60,21 +57,12 @@ def test_counts_are_met_exactly_and_each_class_has_its_share_to_within_one(
 
 
 @given(labels=LABELS, seed=st.integers(0, 99), data=st.data())
-def test_a_split_follows_from_content_and_seed_and_not_from_the_order_of_rows(
-    labels: list[str], seed: int, data: st.DataObject
-) -> None:
+def test_a_split_does_not_depend_on_the_order_of_rows(labels, seed, data) -> None:
     sizes = counts_of(len(labels), data)
     items = items_of(labels)
     shuffled = data.draw(st.permutations(items))
     once = dict(zip(items, splits_of(items, sizes, seed), strict=True))
     assert once == dict(zip(shuffled, splits_of(shuffled, sizes, seed), strict=True))
-
-
-def test_another_seed_is_another_split() -> None:
-    items = items_of(["a", "b"] * 30)
-    sizes = SplitSizes(train=0.6, development=0.2, test=0.2)
-    assert splits_of(items, sizes, 1) == splits_of(items, sizes, 1)
-    assert splits_of(items, sizes, 1) != splits_of(items, sizes, 2)
 
 
 @given(rows=st.lists(st.integers(0, 9), min_size=1, max_size=12), seed=st.integers(0, 9))
@@ -104,30 +92,9 @@ def test_sizes_are_three_counts_or_three_fractions(sizes: tuple[float, float, fl
         SplitSizes(train=sizes[0], development=sizes[1], test=sizes[2])
 
 
-@given(total=st.integers(0, 500), weights=st.lists(st.integers(1, 50), min_size=1, max_size=6))
-def test_shares_add_up_and_keep_to_the_quota(total: int, weights: list[int]) -> None:
-    found = shares(total, weights)
-    assert sum(found) == total
-    for n, weight in zip(found, weights, strict=True):
-        assert abs(n - Fraction(total * weight, sum(weights))) < 1
-
-
 def test_largest_remainders_as_in_the_textbook() -> None:
     # Votes and seats of the usual worked example of Hamilton's method.
     assert shares(10, [47000, 16000, 15800, 12000, 6100, 3100]) == [5, 2, 1, 1, 1, 0]
-
-
-@given(table=st.lists(st.tuples(*[st.integers(0, 20)] * 3), min_size=1, max_size=8))
-def test_a_table_is_rounded_with_both_sums_kept(table: list[tuple[int, int, int]]) -> None:
-    rows = [sum(row) for row in table]
-    columns = [sum(row[j] for row in table) for j in range(3)]
-    cells = apportion(rows, columns)
-    assert [sum(row) for row in cells] == rows
-    assert [sum(row[j] for row in cells) for j in range(3)] == columns
-    total = max(sum(rows), 1)
-    for i, row in enumerate(cells):
-        for j, n in enumerate(row):
-            assert abs(n - Fraction(rows[i] * columns[j], total)) < 1
 
 
 def test_a_sample_keeps_the_shares_and_no_order() -> None:

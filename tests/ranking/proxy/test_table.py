@@ -58,17 +58,6 @@ def test_a_file_a_split(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-def test_a_split_by_fractions_keeps_groups_whole(tmp_path: Path) -> None:
-    rows = [f"{i},Q{i},{LABELS[i % 2]},W{i},P{i // 2}," for i in range(20)]
-    sizes = SplitSizes(train=0.6, development=0.2, test=0.2)
-    columns = FULL.model_copy(update={"split": None})
-    instances, _ = read(csv_file(tmp_path / "t.csv", *rows), columns, sizes)
-    assert [sum(i.split == s for i in instances) for s in ("train", "development", "test")] == [
-        12, 4, 4,
-    ]  # fmt: skip
-    assert all(a.split == b.split for a, b in zip(instances[::2], instances[1::2], strict=True))
-
-
 def test_options_as_a_list_in_jsonl(tmp_path: Path) -> None:
     rows = [{"q": "Q", "y": 2, "why": "W", "o": ["x", "z"], "c": "text", "s": "train"}]
     columns = Columns(**BASIC, options="o", context="c", split="s")
@@ -115,9 +104,7 @@ def test_the_right_option_of_an_own_table_takes_every_place(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("why", ["Option B is best.", "See answer 2.", "C is wrong", "(A) is true"])
-def test_an_argument_that_names_a_place_keeps_the_order_of_its_options(
-    tmp_path: Path, why: str
-) -> None:
+def test_options_keep_their_order_where_an_argument_names_one(tmp_path: Path, why: str) -> None:
     path = csv_file(tmp_path / "t.csv", f"Q,1,{why},x,y,z", "R,1,An answer a day.,x,y,z", head=HEAD)
     instances, notes = read(path, OPTIONS, None, ())
     assert [i.item_id for i in instances] == ["0", "1", "1-v1", "1-v2"]
@@ -179,9 +166,7 @@ def test_what_thirty_rows_share_is_one_problem_with_their_count(tmp_path: Path) 
         ({"o": "x;z", "y": "1"}, "o", "must hold a list"),
     ],
 )
-def test_bad_options_are_told(
-    tmp_path: Path, row: dict[str, Any], field: str, message: str
-) -> None:
+def test_bad_options_are_told(tmp_path, row, field, message) -> None:
     path = jsonl_file(tmp_path / "t.jsonl.gz", {"q": "Q", "why": "W", "s": "train", **row})
     with pytest.raises(SetupError) as caught:
         read(path, Columns(**BASIC, options="o", split="s"), labels=())

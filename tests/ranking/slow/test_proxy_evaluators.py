@@ -164,12 +164,7 @@ def decided(folder: Path, task: ProxyTask) -> list[Verdict]:
     return judged(folder, task, GOLD, [i.argument for i in task.ranked])
 
 
-# --- the planted world ---------------------------------------------------------------------------
-
-
-def test_an_expert_trained_evaluator_puts_gold_above_every_control_case(
-    world: ProxyTask, encoder: Path, tmp_path: Path
-) -> None:
+def test_an_expert_trained_evaluator_ranks_gold_first(world, encoder, tmp_path) -> None:
     fit(world, "expert-trained", config(encoder), tmp_path)
     found = accuracies(tmp_path, world)
     assert found[GOLD] > 0.95
@@ -178,9 +173,7 @@ def test_an_expert_trained_evaluator_puts_gold_above_every_control_case(
     assert found["noise"] < 1 / 3 + 3 * noise, "the evidence for another claim must mislead it"
 
 
-def test_an_llm_trained_evaluator_learns_from_what_models_wrote(
-    world: ProxyTask, encoder: Path, tmp_path: Path
-) -> None:
+def test_an_llm_trained_evaluator_learns_from_models(world, encoder, tmp_path) -> None:
     texts = {i.item_id: i.argument for i in world.instances if i.split != "test"}
     halves = {
         name: {item: text for item, text in texts.items() if int(item[1:]) % 2 == odd}
@@ -194,9 +187,7 @@ def test_an_llm_trained_evaluator_learns_from_what_models_wrote(
     assert found[GOLD] > 0.9 > max(found[system] for system in found if system != GOLD)
 
 
-def test_a_baseline_knows_the_claim_and_does_not_care_for_arguments(
-    world: ProxyTask, encoder: Path, tmp_path: Path
-) -> None:
+def test_a_baseline_does_not_care_for_arguments(world, encoder, tmp_path) -> None:
     fit(world, "baseline", config(encoder), tmp_path)
     found = accuracies(tmp_path, world)
     noise = (0.25 / N_TEST) ** 0.5
@@ -204,12 +195,7 @@ def test_a_baseline_knows_the_claim_and_does_not_care_for_arguments(
     assert max(found.values()) - min(found.values()) < noise
 
 
-# --- options -------------------------------------------------------------------------------------
-
-
-def test_options_are_decided_by_their_place_and_only_those_that_are_there(
-    encoder: Path, tmp_path: Path
-) -> None:
+def test_options_are_decided_by_their_place(encoder: Path, tmp_path: Path) -> None:
     task = quiz()
     fit(task, "expert-trained", short(encoder), tmp_path)
     verdicts = decided(tmp_path, task)
@@ -222,9 +208,6 @@ def test_options_are_decided_by_their_place_and_only_those_that_are_there(
     manifest = read_manifest(tmp_path)
     assert manifest is not None
     assert (manifest["train"], manifest["development"]) == (20, 4)
-
-
-# --- what is left on disk ------------------------------------------------------------------------
 
 
 class Halting(NoProgress):
@@ -260,9 +243,7 @@ def weights(folder: Path) -> bytes:
 @pytest.mark.parametrize(
     "halt", [Halting(steps=5), Halting(steps=7)], ids=["at the first step", "within"]
 )
-def test_a_training_that_was_stopped_goes_on_to_the_same_weights(
-    halt: Halting, small: ProxyTask, encoder: Path, tmp_path: Path
-) -> None:
+def test_a_stopped_training_reaches_the_same_weights(halt, small, encoder, tmp_path) -> None:
     whole, broken = tmp_path / "whole", tmp_path / "broken"
     fit(small, "expert-trained", short(encoder), whole)
     with pytest.raises(KeyboardInterrupt):
@@ -280,9 +261,7 @@ def test_a_training_that_was_stopped_goes_on_to_the_same_weights(
     assert weights(broken) == weights(whole)
 
 
-def test_a_stop_within_an_epoch_loses_no_step(
-    small: ProxyTask, encoder: Path, tmp_path: Path
-) -> None:
+def test_a_stop_within_an_epoch_loses_no_step(small, encoder, tmp_path) -> None:
     stop, again = Stop(), Halting()
 
     class StopsAtSeven(Halting):
@@ -304,9 +283,7 @@ def test_a_stop_within_an_epoch_loses_no_step(
     assert weights(tmp_path / "broken") == weights(tmp_path / "whole")
 
 
-def test_what_is_kept_is_the_best_epoch_and_no_state_of_training(
-    small: ProxyTask, encoder: Path, tmp_path: Path
-) -> None:
+def test_the_best_epoch_is_kept(small: ProxyTask, encoder: Path, tmp_path: Path) -> None:
     fit(small, "expert-trained", short(encoder), tmp_path)
     manifest = json.loads((tmp_path / "manifest.json").read_text())
     worth = [(e["development_score"], -e["development_loss"]) for e in manifest["by_epoch"]]
@@ -320,32 +297,7 @@ def test_what_is_kept_is_the_best_epoch_and_no_state_of_training(
     ]  # fmt: skip
 
 
-def test_a_manifest_has_the_fields_of_a_line_in_the_report(
-    small: ProxyTask, encoder: Path, tmp_path: Path
-) -> None:
-    from judgebench.ranking.ranking_folder import Trained
-
-    fit(small, "baseline", short(encoder), tmp_path)
-    manifest = read_manifest(tmp_path)
-    assert manifest is not None
-    trained = Trained.model_validate(manifest)
-    assert (trained.evaluator, trained.train, trained.development) == ("world-baseline", 40, 10)
-
-
-def test_training_ends_after_epochs_that_are_no_better(
-    small: ProxyTask, encoder: Path, tmp_path: Path
-) -> None:
-    steady = config(encoder, epochs=9, patience=2, learning_rate=1e-9)
-    fit(small, "baseline", steady, tmp_path)
-    manifest = read_manifest(tmp_path)
-    assert manifest is not None
-    assert manifest["epochs"] <= 9
-    assert manifest["epochs"] == min(manifest["best_epoch"] + 2, 9)
-
-
-def test_the_same_evaluator_is_not_trained_again_and_another_is(
-    small: ProxyTask, encoder: Path, tmp_path: Path
-) -> None:
+def test_the_same_evaluator_is_not_trained_again(small, encoder, tmp_path) -> None:
     fit(small, "baseline", short(encoder), tmp_path)
     first = signature(tmp_path)
     idle = Halting()
@@ -368,9 +320,7 @@ def test_a_torn_state_begins_anew(small: ProxyTask, encoder: Path, tmp_path: Pat
     assert again.begun == [(15, 0)]
 
 
-def test_training_leaves_the_chance_of_others_alone(
-    small: ProxyTask, encoder: Path, tmp_path: Path
-) -> None:
+def test_training_leaves_the_global_seed_alone(small, encoder, tmp_path) -> None:
     import torch
 
     torch.manual_seed(5)
@@ -379,19 +329,12 @@ def test_training_leaves_the_chance_of_others_alone(
     assert torch.equal(torch.get_rng_state(), before)
 
 
-def test_a_loss_that_is_no_number_ends_training_in_words(
-    small: ProxyTask, encoder: Path, tmp_path: Path
-) -> None:
+def test_a_loss_that_is_no_number_is_an_error(small, encoder, tmp_path) -> None:
     with pytest.raises(RunError, match="lower learning_rate"):
         fit(small, "baseline", config(encoder, learning_rate=1e38), tmp_path)
 
 
-# --- verdicts ------------------------------------------------------------------------------------
-
-
-def test_a_verdict_names_argument_judge_and_a_cut(
-    small: ProxyTask, encoder: Path, tmp_path: Path
-) -> None:
+def test_a_verdict_names_argument_judge_and_a_cut(small, encoder, tmp_path) -> None:
     fit(small, "expert-trained", short(encoder), tmp_path)
     evaluator, instances = ProxyEvaluator.load(tmp_path, small), small.ranked[:3]
     texts = ["word1", "", "word1 " * 80]
@@ -406,9 +349,7 @@ def test_a_verdict_names_argument_judge_and_a_cut(
         assert list(verdict.probabilities["world"]) == list(LABELS)
 
 
-def test_an_evaluator_decides_alike_each_time_and_without_its_first_encoder(
-    small: ProxyTask, encoder: Path, tmp_path: Path
-) -> None:
+def test_an_evaluator_decides_alike_each_time(small, encoder, tmp_path) -> None:
     fit(small, "expert-trained", short(encoder), tmp_path)
     first, again = decided(tmp_path, small), decided(tmp_path, small)
     assert [v.probabilities for v in first] == [v.probabilities for v in again]
@@ -419,9 +360,7 @@ def test_an_evaluator_decides_alike_each_time_and_without_its_first_encoder(
     assert alone.probabilities["world"] == pytest.approx(first[0].probabilities["world"], abs=1e-5)
 
 
-def test_cut_inputs_of_training_are_counted(
-    small: ProxyTask, encoder: Path, tmp_path: Path
-) -> None:
+def test_cut_inputs_of_training_are_counted(small, encoder, tmp_path) -> None:
     tight = config(encoder, epochs=1, max_tokens=19)  # text 10, argument 8, frame 3
     fit(small, "expert-trained", tight, tmp_path)
     manifest = read_manifest(tmp_path)
@@ -434,9 +373,6 @@ def test_torn_weights_are_a_setup_error(small: ProxyTask, encoder: Path, tmp_pat
     (tmp_path / "model.safetensors").write_bytes(b"torn")
     with pytest.raises(SetupError, match=r"model\.safetensors.*train again"):
         ProxyEvaluator.load(tmp_path, small)
-
-
-# --- encoders ------------------------------------------------------------------------------------
 
 
 def test_vectors_have_length_one_and_depend_on_no_neighbour(encoder: Path) -> None:
@@ -458,9 +394,7 @@ def test_vectors_have_length_one_and_depend_on_no_neighbour(encoder: Path) -> No
         ("tokenizer.json", "holds no tokenizer"),
     ],
 )
-def test_a_folder_that_lacks_a_part_is_refused_by_its_name(
-    missing: str, said: str, encoder: Path, tmp_path: Path
-) -> None:
+def test_an_encoder_that_lacks_a_part_is_refused(missing, said, encoder, tmp_path) -> None:
     for path in encoder.iterdir():
         if path.name != missing:
             (tmp_path / path.name).write_bytes(path.read_bytes())
@@ -470,9 +404,7 @@ def test_a_folder_that_lacks_a_part_is_refused_by_its_name(
     assert missing in str(error.value)
 
 
-def test_a_folder_that_is_not_there_and_torn_weights_are_setup_errors(
-    encoder: Path, tmp_path: Path
-) -> None:
+def test_a_missing_or_torn_encoder_is_an_error(encoder: Path, tmp_path: Path) -> None:
     with pytest.raises(SetupError, match="no such folder"):
         open_encoder(str(tmp_path / "none"))
     for path in encoder.iterdir():
@@ -509,9 +441,7 @@ def test_positions_that_an_encoder_keeps_for_padding_are_no_tokens() -> None:
     assert token_limit(BertModel(BertConfig(**small, max_position_embeddings=34))) == 34
 
 
-def test_our_tokens_are_those_of_the_tokenizer_and_control_tokens_in_texts_are_text(
-    encoder: Path,
-) -> None:
+def test_control_tokens_in_texts_are_text(encoder: Path) -> None:
     opened = open_encoder(str(encoder))
     instance = TaskInstance("i", "word1 word2", "open", "", "test")
     maker = InputMaker(opened.tokenizer, 64)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import gzip
 import json
 import shutil
 from collections.abc import Iterator
@@ -18,13 +16,9 @@ pytest.importorskip("transformers", reason="needs the extra `proxy`")
 
 from judgebench.errors import JudgebenchError, SetupError  # noqa: E402
 from judgebench.models.encoder import Encoder, find_encoder, open_encoder  # noqa: E402
-from judgebench.ranking.proxy.examples import control_arguments  # noqa: E402
-from judgebench.ranking.proxy.passages import (  # noqa: E402
-    ColBERTReranker,
-    PassageRetriever,
-)
-from judgebench.ranking.proxy.task import PassagesConfig, ProxyTask, TaskInstance  # noqa: E402
-from judgebench.retrieval.vectors import Corpus, Document, read_corpus  # noqa: E402
+from judgebench.ranking.proxy.passages import ColBERTReranker, PassageRetriever  # noqa: E402
+from judgebench.ranking.proxy.task import PassagesConfig  # noqa: E402
+from judgebench.retrieval.vectors import Corpus, Document  # noqa: E402
 from judgebench.texts import passages_of  # noqa: E402
 
 TEXTS = [
@@ -71,16 +65,11 @@ def colbert(minilm: Encoder, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     shutil.rmtree(folder)
 
 
-# --- the chain -----------------------------------------------------------------------------------
-
-
 def retriever(encoder: Encoder, folder: Path, **settings: Any) -> PassageRetriever:
     return PassageRetriever(PassagesConfig(corpus="-", **settings), CORPUS, folder, encoder)
 
 
-def test_passages_come_from_the_nearest_documents_the_best_first(
-    minilm: Encoder, kept: Path
-) -> None:
+def test_passages_come_from_the_nearest_documents(minilm: Encoder, kept: Path) -> None:
     retrieve = retriever(minilm, kept, documents=2, characters=100)
     queries = ["How is a tick removed from the skin?", "Does the flu vaccine help?"]
     ticks, flu = retrieve.retrieve_all(queries)
@@ -93,18 +82,6 @@ def test_passages_come_from_the_nearest_documents_the_best_first(
     assert sum(any(p in passages_of(t, 100) for p in ticks) for t in TEXTS) <= 2
 
 
-def test_the_chain_serves_as_the_control_case_passages(minilm: Encoder, kept: Path) -> None:
-    retrieve = retriever(minilm, kept, documents=1, passages=1)
-    asked = [
-        TaskInstance("a", "Is rabies deadly?", "yes", "", "test"),
-        TaskInstance("b", "Iron?", "no", "", "test"),
-    ]
-    prompt: Any = None  # no model is asked
-    task = ProxyTask("t", "T", ("yes", "no"), "accuracy", asked, prompt)
-    made = control_arguments(task, ["passages"], 0, retrieve)
-    assert [argument.text for argument in made] == [TEXTS[2], TEXTS[3]]
-
-
 def test_the_manifest_says_what_the_passages_rest_on(minilm: Encoder, kept: Path) -> None:
     about = json.loads(json.dumps(retriever(minilm, kept).describe()))
     assert about["corpus"]["documents"] == 7
@@ -113,26 +90,6 @@ def test_the_manifest_says_what_the_passages_rest_on(minilm: Encoder, kept: Path
     assert about["reranker"]["name"] == "sentence encoder, no late interaction"
     assert (about["documents"], about["passages"], about["characters"]) == (5, 3, 300)
 
-
-def test_real_questions_find_their_own_answers(
-    minilm: Encoder, tmp_path: Path, shared_data: Path
-) -> None:
-    path = shared_data / "medquad-cdc" / "medquad_cdc_270.csv.gz"
-    with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
-        rows = [row for row in csv.DictReader(file) if 60 < len(row["answer"]) < 300]
-    own = {row["answer"].strip(): row["question"] for row in rows}
-    held = [d for d in read_corpus(path, "answer").documents if d.text in own]
-    config = PassagesConfig(corpus="-", documents=3, passages=1, characters=300)
-    found = PassageRetriever(config, Corpus(tuple(held)), tmp_path, minilm).retrieve_all(
-        [own[d.text] for d in held]
-    )
-    hits = [f == passages_of(d.text)[:1] for d, f in zip(held, found, strict=True)]
-    # 22 of 28 at the time of writing; chance would find one.
-    assert len(held) == 28
-    assert sum(hits) > 14
-
-
-# --- late interaction ----------------------------------------------------------------------------
 
 LONG = "A woman of 54 with a cough and a fever comes to the clinic. " * 12 + "Was it a tick?"
 
@@ -158,26 +115,6 @@ def test_a_long_query_is_read_to_its_end(colbert: Path) -> None:
     assert len(longest) == 512
     again, *_ = reranker.token_vectors(["Ticks?"], queries=True)
     assert again == pytest.approx(short, abs=1e-5)
-
-
-def test_the_chain_reranks_by_late_interaction(colbert: Path, minilm: Encoder, kept: Path) -> None:
-    retrieve = retriever(minilm, kept, late_interaction=str(colbert), characters=120)
-    (found,) = retrieve.retrieve_all(["How is a tick removed from the skin?"])
-    assert "tweezers" in " ".join(found)
-    about = json.loads(json.dumps(retrieve.describe()))["reranker"]
-    assert about["name"] == "late interaction (ColBERT)"
-    assert about["model"] == "colbert"
-
-
-def test_the_weights_of_the_projection_are_part_of_what_is_told(
-    colbert: Path, tmp_path: Path
-) -> None:
-    other = tmp_path / "colbert"
-    shutil.copytree(colbert, other)
-    assert ColBERTReranker(str(other)).describe() == ColBERTReranker(str(colbert)).describe()
-    config = json.loads((other / "1_Dense" / "config.json").read_text())
-    (other / "1_Dense" / "config.json").write_text(json.dumps(config, indent=8))
-    assert ColBERTReranker(str(other)).describe() != ColBERTReranker(str(colbert)).describe()
 
 
 def test_weights_without_a_projection_are_refused(colbert: Path, tmp_path: Path) -> None:

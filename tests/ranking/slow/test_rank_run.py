@@ -19,7 +19,6 @@ from typing import Any
 import pytest
 import yaml
 
-from judgebench.data.columns import to_csv
 from judgebench.files import read_lines
 from judgebench.models.contract import Reply, Request
 from judgebench.models.scripted import Scripted
@@ -35,7 +34,6 @@ pytestmark = [
     ),
 ]
 
-Call = Callable[..., tuple[int, str, str]]
 CONTROLS = ("no-argument", "label-only", "noise", "passages")
 WRITERS = ("good", "lazy")
 REPORT = ("report.html", "tables.md", "latex/appendix.tex", "results.csv")
@@ -142,9 +140,6 @@ def state(run: Path) -> dict[str, tuple[int, str]]:
     }
 
 
-# --- a whole run ---------------------------------------------------------------------------------
-
-
 def test_a_run_leaves_all_that_it_was_to_make(done: tuple[Path, Path, str]) -> None:
     _, run, said = done
     split = json.loads((run / "proxy" / "split-ferries.json").read_text())
@@ -178,9 +173,7 @@ def test_every_ranker_ranks_every_system(done: tuple[Path, Path, str]) -> None:
     assert all(system in page for system in systems)
 
 
-def test_a_second_run_asks_nobody_trains_nothing_and_says_the_same(
-    done: tuple[Path, Path, str], call: Call, asked: list[Request]
-) -> None:
+def test_a_second_run_asks_and_trains_nothing(done, call, asked) -> None:
     bench, run, _ = done
     before, report = state(run), (run / "report" / "results.csv").read_bytes()
     code, out, err = call("rank", "run", bench, "--run", run)
@@ -191,9 +184,7 @@ def test_a_second_run_asks_nobody_trains_nothing_and_says_the_same(
     assert "to do" not in out
 
 
-def test_a_report_needs_neither_torch_nor_the_original_files(
-    done: tuple[Path, Path, str], tmp_path: Path
-) -> None:
+def test_a_report_needs_neither_torch_nor_data(done, tmp_path) -> None:
     _, run, _ = done
     code = (
         "import sys\nfrom judgebench.cli.app import main\n"
@@ -211,56 +202,14 @@ def test_a_report_needs_neither_torch_nor_the_original_files(
     assert (tmp_path / "again" / "results.csv").read_bytes() == original
 
 
-def test_a_dry_run_writes_nothing(
-    done: tuple[Path, Path, str], call: Call, asked: list[Request], tmp_path: Path
-) -> None:
+def test_a_dry_run_writes_nothing(done, call, asked, tmp_path) -> None:
     code, out, _ = call("rank", "run", done[0], "--run", tmp_path / "none", "--dry-run")
     assert (code, asked, (tmp_path / "none").exists()) == (0, [], False)
     assert "ferries: train 12, development 6, test 6; 6 instances ranked" in out
 
 
-# --- people --------------------------------------------------------------------------------------
-
-
-def test_people_who_fill_in_sheets_stand_in_the_report(
-    done: tuple[Path, Path, str], call: Call, tmp_path: Path
-) -> None:
-    run = tmp_path / "run"
-    subprocess.run(["cp", "-r", str(done[1]), str(run)], check=True)
-    code, out, err = call("rank", "sheet", run)
-    assert code == 0, err
-    assert "ferries: 5 items on every sheet" in out
-    place = {"It just does.": "3", "The sea is calm and all is well.": "2"}
-    for path in (run / "human" / "sheets").glob("*.csv"):
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            filled = [row | {"rank": place.get(row["text"], "1")} for row in csv.DictReader(file)]
-        path.write_bytes(to_csv(list(filled[0]), [list(row.values()) for row in filled]))
-    assert call("report", run)[0] == 0
-    assert human_places(run) == {"gold": 1, "good": 2, "lazy": 3}
-    _arguments_change(run)
-    assert call("report", run)[0] == 2
-
-
-def human_places(run: Path) -> dict[str, float]:
-    return {
-        r["system"]: float(r["value"])
-        for r in rows(run)
-        if (r["ranker"], r["statistic"]) == ("humans", "place")
-    }
-
-
-def _arguments_change(run: Path) -> None:
-    path = run / "proxy" / "arguments-lazy.jsonl"
-    path.write_text(path.read_text().replace("It just does.", "It does, as we all know."))
-
-
-# --- Ctrl-C --------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("when", ["writing", "training"])
-def test_ctrl_c_keeps_what_is_done_and_the_same_command_goes_on(
-    when: str, minilm: Path, tmp_path: Path
-) -> None:
+def test_ctrl_c_keeps_what_is_done(when: str, minilm: Path, tmp_path: Path) -> None:
     bench, run = copy_of_the_example(tmp_path, minilm, epochs=3), tmp_path / "run"
     if when == "writing":
         slow = "import time, judgebench.models.scripted as s\nfit = s._first_fit\n"

@@ -42,9 +42,7 @@ def test_passages_are_found_by_meaning_and_vectors_are_kept(tmp_path: Path, mini
     assert open_library(words, tmp_path, tmp_path).describe() != about
 
 
-def test_outlines_takes_a_schema_with_a_question_and_one_without(
-    tmp_path: Path, minilm: Path, smollm2: Path
-) -> None:
+def test_outlines_takes_both_schemas(tmp_path: Path, minilm: Path, smollm2: Path) -> None:
     pytest.importorskip("outlines", reason="needs outlines (make test-transformers)")
     for name, text in TEXTS.items():
         (tmp_path / f"{name}.txt").write_text(text)

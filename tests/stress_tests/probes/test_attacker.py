@@ -19,7 +19,6 @@ from judgebench.writer import WritingTerms, Written, write_texts
 
 SAFETY = load_rubric("medical-safety")
 WRITE = load_recipe("consensus-violation")
-REPHRASE = load_recipe("rephrase")
 SOUND = "Malaria is caused by a parasite. Mosquitoes carry it. See a doctor if you have a fever."
 GOOD = {
     "answer": SOUND.replace("parasite", "virus"),
@@ -90,26 +89,6 @@ def test_the_seed_decides_the_order_and_nothing_else_does() -> None:
     assert drafts(WRITE, forward, 1) != drafts(WRITE, forward, 2)
 
 
-def test_six_rephrasings_are_asked_for_with_seeds_of_their_own() -> None:
-    asked: list[Request] = []
-
-    def script(request: Request) -> str:
-        asked.append(request)
-        return json.dumps({"answer": f"{SOUND} Fever needs a doctor, version {len(asked)}."})
-
-    found, _ = written(script, recipe=REPHRASE)
-    assert len(found) == 6
-    assert len({r.seed for r in asked}) == 6
-    assert all(r.temperature > 0 for r in asked)
-
-
-def test_a_rephrasing_that_drops_a_name_is_kept_apart() -> None:
-    item = only(
-        lambda request: json.dumps({"answer": SOUND.replace("Malaria", "This disease")}), REPHRASE
-    )
-    assert "malaria" in item.failed_checks["keeps_facts"]
-
-
 @pytest.mark.parametrize(
     ("reply", "reason"),
     [
@@ -126,23 +105,10 @@ def test_a_rephrasing_that_drops_a_name_is_kept_apart() -> None:
         (Reply("0", "", "too_long", error="too long"), "too long"),
     ],
 )
-def test_nonsense_is_a_counted_rejection_with_the_raw_reply(
-    reply: str | Reply, reason: str
-) -> None:
+def test_nonsense_is_a_counted_rejection(reply: str | Reply, reason: str) -> None:
     item = only(lambda request: reply)
     assert reason in item.failed_checks["reply"]
     assert item.text == (reply if isinstance(reply, str) else reply.text)
-
-
-def test_no_reply_at_all_makes_no_item() -> None:
-    items, made = written(lambda request: Reply("0", "", "failed", error="timed out"))
-    assert (items, made.failed, made.why_failed) == ([], 1, "timed out")
-
-
-def test_the_same_answer_twice_counts_once() -> None:
-    found, _ = written(lambda request: json.dumps(GOOD), n=3)
-    assert [bool(item.failed_checks) for item in found] == [False, True, True]
-    assert "nearly a" in found[1].failed_checks["no_duplicate"]
 
 
 def test_the_parents_text_is_fenced_and_cannot_give_orders() -> None:
@@ -163,23 +129,6 @@ def opinions(item: AlteredAnswer, backend: ScriptedBackend) -> list[AlteredAnswe
     found: list[AlteredAnswer] = []
     second_opinions([item], backend, 0, found.append, WritingTerms("other"))
     return found
-
-
-@pytest.mark.parametrize(
-    ("said", "failed"),
-    [
-        ("contradicts", None),
-        ("does not contradict", "does not contradict the true claim"),
-        ("cannot tell", "cannot tell whether"),
-    ],
-)
-def test_a_second_model_may_disagree(said: str, failed: str | None) -> None:
-    item = only(lambda request: json.dumps(GOOD))
-    backend = ScriptedBackend(lambda request: json.dumps({"the_answer": said}))
-    (asked,) = opinions(item, backend)
-    reason = asked.checks["second_opinion"]
-    assert (failed in reason) if failed else reason == ""
-    assert GOOD["true_claim"] in backend.requests[0].messages[1].content
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ from judgebench.errors import SetupError
 from judgebench.rubric import load_rubric
 from judgebench.stress_tests.probes.attacks import (
     SHIPPED_SETS,
-    AttackEntry,
     StressSettings,
     read_attacks,
     shipped_attacks,
@@ -95,13 +94,6 @@ def test_the_problems_of_all_attacks_are_told_at_once(tmp_path: Path) -> None:
         assert word in told
 
 
-def test_the_demand_and_the_edit_of_a_recipe_are_checked_together(tmp_path: Path) -> None:
-    edit = {"kind": "swap", "words": "drugs", "to": "sideways"}
-    told = problem(tmp_path, recipe(tmp_path, must_worsen={"charm": "Yes"}, edit=edit))
-    assert "mine.yaml: must_worsen.charm" in told
-    assert "mine.yaml: to: the word list drugs has no replacement of this kind" in told
-
-
 def test_two_attacks_of_one_name_are_refused(tmp_path: Path) -> None:
     mine = recipe(tmp_path)
     assert "two attacks have this name" in problem(tmp_path, mine, mine)
@@ -121,12 +113,6 @@ def test_a_set_is_one_attack_for_each_recipe_in_it(tmp_path: Path) -> None:
     ]
 
 
-def test_each_recipe_of_a_set_keeps_its_own_version(tmp_path: Path) -> None:
-    other = {**LINE, "item_id": "b", "recipe": "other", "recipe_version": "7"}
-    found = load(tmp_path, made_set(tmp_path, LINE, other))
-    assert [(a.name, a.version) for a in found] == [("s", "1"), ("other", "7")]
-
-
 def test_one_recipe_cannot_both_worsen_and_keep_a_verdict(tmp_path: Path) -> None:
     other = {**LINE, "item_id": "b", "must_not_change": True, "must_worsen": {}}
     assert "several kinds" in problem(tmp_path, made_set(tmp_path, LINE, other))
@@ -143,9 +129,7 @@ def test_only_accepted_items_count_where_that_is_asked_for(tmp_path: Path) -> No
     assert attack.undecided == 1
 
 
-def test_a_set_that_nobody_reviewed_is_an_error_where_only_accepted_items_count(
-    tmp_path: Path,
-) -> None:
+def test_a_set_that_nobody_reviewed_is_an_error(tmp_path: Path) -> None:
     told = problem(tmp_path, made_set(tmp_path, LINE), reviewed=True)
     assert "s.review.csv" in told
 
@@ -154,13 +138,3 @@ def test_violations_that_a_rule_makes_anew_are_accepted_by_nobody(tmp_path: Path
     assert "judgebench stress attacks make pathogen-class" in problem(
         tmp_path, "pathogen-class", reviewed=True
     )
-
-
-def test_without_a_list_a_set_that_nobody_reviewed_is_missed() -> None:
-    with pytest.raises(SetupError, match=r"consensus-violations\.review\.csv"):
-        read_attacks(StressSettings(reviewed=True), SAFETY, SAFETY)[0]
-
-
-def test_settings_know_their_keys() -> None:
-    entries = StressSettings(attacks=("a", AttackEntry(attack="b", sample=2))).entries
-    assert [(e.attack, e.sample) for e in entries] == [("a", None), ("b", 2)]

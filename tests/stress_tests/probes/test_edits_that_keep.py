@@ -1,20 +1,18 @@
 from __future__ import annotations
 
-import csv
-import gzip
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 
 import pytest
+from edits_case import cdc_answers, reason, text_after
 from hypothesis import given
 from hypothesis import strategies as st
 
 from judgebench.errors import SetupError
 from judgebench.records import Answer
 from judgebench.rubric import load_rubric
-from judgebench.stress_tests.probes.altered import Add, Edit, Edited, Nothing, load_recipe
+from judgebench.stress_tests.probes.altered import Add, Edit, Edited, load_recipe
 from judgebench.stress_tests.probes.edits.wording import (
     Synonyms,
     add,
@@ -60,20 +58,6 @@ TEXTS = st.one_of(
 )
 
 
-def edited(edit: Edit, text: str, question: str = "", seed: int = 0) -> str:
-    """The text after an edit that has to find something to change."""
-    found = edit(Answer("a1", text, question), Random(seed))
-    assert isinstance(found, Edited), found
-    return found.text
-
-
-def reason(edit: Edit, text: str) -> str:
-    """Why an edit found nothing to change."""
-    found = edit(Answer("a1", text), Random(0))
-    assert isinstance(found, Nothing), found
-    return found.reason
-
-
 def folded(text: str) -> str:
     """Names that are broken over two lines are names all the same."""
     return " ".join(text.split())
@@ -89,23 +73,6 @@ def below_heading(text: str) -> str:
     return body
 
 
-@pytest.fixture(scope="module")
-def cdc(shared_data: Path) -> list[Answer]:
-    path = shared_data / "medquad-cdc" / "medquad_cdc_270.csv.gz"
-    with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
-        return [Answer(r["qid"], r["answer"], r["question"]) for r in csv.DictReader(file)]
-
-
-def edits_of_cdc(edit: Edit, cdc: list[Answer]) -> Iterator[tuple[Answer, str]]:
-    for answer in cdc:
-        found = edit(answer, Random(answer.item_id))
-        if isinstance(found, Edited):
-            yield answer, found.text
-
-
-# --- what every edit keeps -----------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("name", EDITS)
 @given(text=TEXTS, seed=st.integers(0, 99))
 def test_numbers_units_and_negations_stay(name: str, text: str, seed: int) -> None:
@@ -113,12 +80,6 @@ def test_numbers_units_and_negations_stay(name: str, text: str, seed: int) -> No
     if isinstance(found, Edited):
         assert facts(found.text) == facts(text)
         assert found.text != text
-
-
-@given(name=st.sampled_from(sorted(EDITS)), text=TEXTS, seed=st.integers(0, 99))
-def test_the_same_seed_gives_the_same_edit(name: str, text: str, seed: int) -> None:
-    answer = Answer("a1", text)
-    assert EDITS[name](answer, Random(seed)) == EDITS[name](answer, Random(seed))
 
 
 @given(text=TEXTS)
@@ -132,8 +93,9 @@ def test_another_layout_keeps_every_word_in_its_place(text: str) -> None:
 
 
 @pytest.mark.parametrize("name", EDITS)
-def test_real_answers_keep_their_facts_and_names(name: str, cdc: list[Answer]) -> None:
-    found = list(edits_of_cdc(EDITS[name], cdc))
+def test_real_answers_keep_their_facts_and_names(name: str, shared_data: Path) -> None:
+    made = [(a, EDITS[name](a, Random(a.item_id))) for a in cdc_answers(shared_data)]
+    found = [(answer, new.text) for answer, new in made if isinstance(new, Edited)]
     assert len(found) > 50
     for answer, text in found:
         both = folded(answer.text + text).lower()
@@ -141,18 +103,8 @@ def test_real_answers_keep_their_facts_and_names(name: str, cdc: list[Answer]) -
         assert facts(folded(text), here) == facts(folded(answer.text), here), answer.item_id
 
 
-@pytest.mark.parametrize("name", ["bullets", "markdown"])
-def test_real_answers_keep_their_words_in_another_layout(name: str, cdc: list[Answer]) -> None:
-    for answer, text in edits_of_cdc(EDITS[name], cdc):
-        body = below_heading(text) if name == "markdown" else text
-        assert words_only(body) == words_only(answer.text), answer.item_id
-
-
-# --- bullets -------------------------------------------------------------------------------------
-
-
 def test_sentences_become_bullets() -> None:
-    assert edited(bullets, "Rest well.  Drink\nwater! Why not?") == (
+    assert text_after(bullets, "Rest well.  Drink\nwater! Why not?") == (
         "- Rest well.\n- Drink water!\n- Why not?"
     )
 
@@ -161,14 +113,10 @@ def test_a_list_stays_below_its_lead_in_and_a_heading_above_its_section() -> Non
     text = (
         "Rest.\n\nAt home\n\nDo not:\n * smoke\n   - at night\n * drink. Not even wine.\n\nBe well."
     )
-    assert edited(bullets, text) == (
+    assert text_after(bullets, text) == (
         "- Rest.\n\nAt home\n- Do not:\n  - smoke\n    - at night\n  - drink. Not even wine.\n"
         "- Be well."
     )
-
-
-def test_numbers_of_a_list_stay() -> None:
-    assert edited(bullets, "Do this:\n1. Rest.\n2) Drink.") == "- Do this:\n  1. Rest.\n  2) Drink."
 
 
 def test_bullets_find_nothing_in_one_sentence_or_a_list() -> None:
@@ -181,14 +129,11 @@ def test_a_layout_that_tears_a_number_from_its_unit_is_left_alone() -> None:
     assert "a number from its unit" in reason(markdown, "Nobody knows why it is 38.5\n\ndays. Yes.")
 
 
-# --- markdown ------------------------------------------------------------------------------------
-
-
 def test_markdown_has_a_heading_bold_type_and_lists() -> None:
     text = (
         "Warning signs\n\nSee a doctor. Call first.\n\nTake along:\n * water\n   * cold\n * bread"
     )
-    assert edited(markdown, text, "What are the symptoms of flu?") == (
+    assert text_after(markdown, text, "What are the symptoms of flu?") == (
         "# Symptoms\n\n## Warning signs\n\n**See a doctor.** Call first.\n\nTake along:\n\n"
         "- water\n  - cold\n- bread"
     )
@@ -202,19 +147,14 @@ def test_markdown_has_a_heading_bold_type_and_lists() -> None:
         ("", "Answer"),
     ],
 )
-def test_the_heading_names_the_kind_of_question_and_nothing_else(
-    question: str, heading: str
-) -> None:
-    assert edited(markdown, "Rest. Drink.", question).startswith(f"# {heading}\n\n")
+def test_the_heading_names_the_kind_of_question(question: str, heading: str) -> None:
+    assert text_after(markdown, "Rest. Drink.", question).startswith(f"# {heading}\n\n")
 
 
 def test_markdown_finds_nothing_in_one_sentence_or_in_markdown() -> None:
     assert reason(markdown, "Rest well.") == "the text is one sentence"
     for text in ("# Rest\n\nSleep. Eat.", "Sleep **well**. Eat.", "Eat.\n```\nx\n```"):
         assert reason(markdown, text) == "the text is in Markdown already"
-
-
-# --- shorter -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -228,8 +168,8 @@ def test_markdown_finds_nothing_in_one_sentence_or_in_markdown() -> None:
 )  # fmt: skip
 def test_a_redundant_sentence_is_dropped(dropped: str) -> None:
     kept = "Hands washed thoroughly are safe.", "Clean and washed hands spread fewer bad germs."
-    assert edited(drop_redundant, f"{kept[0]} {kept[1]} {dropped}") == f"{kept[0]} {kept[1]}"
-    assert edited(drop_redundant, f"{kept[0]}\n\n{dropped}\n\n{kept[1]}") == "\n\n".join(kept)
+    assert text_after(drop_redundant, f"{kept[0]} {kept[1]} {dropped}") == f"{kept[0]} {kept[1]}"
+    assert text_after(drop_redundant, f"{kept[0]}\n\n{dropped}\n\n{kept[1]}") == "\n\n".join(kept)
 
 
 @pytest.mark.parametrize(
@@ -254,12 +194,12 @@ def test_what_says_something_of_its_own_stays(other: str, kept: str) -> None:
 
 def test_what_the_next_sentence_refers_to_stays() -> None:
     text = "Good soap washes germs away quickly. Soap washes germs away. {} works."
-    assert "Soap washes germs away. " not in edited(drop_redundant, text.format("Water"))
+    assert "Soap washes germs away. " not in text_after(drop_redundant, text.format("Water"))
     assert reason(drop_redundant, text.format("This")).startswith("no sentence is a courtesy")
 
 
 def test_of_two_equal_sentences_the_later_one_goes() -> None:
-    assert edited(drop_redundant, "Wash dirty hands. Eat.\nWash dirty hands.") == (
+    assert text_after(drop_redundant, "Wash dirty hands. Eat.\nWash dirty hands.") == (
         "Wash dirty hands. Eat."
     )
 
@@ -275,9 +215,6 @@ def test_one_sentence_is_dropped_and_no_other_is_touched(text: str, seed: int) -
 
 def test_a_single_sentence_is_never_dropped() -> None:
     assert reason(drop_redundant, "I hope this helps.") == "the text is one sentence"
-
-
-# --- other words ---------------------------------------------------------------------------------
 
 
 def synonyms(*pairs: tuple[str, str]) -> Synonyms:
@@ -299,7 +236,7 @@ PEOPLE = reword(synonyms(("ill person", "sick person"), ("doctor", "physician"))
     ],
 )
 def test_case_and_article_go_with_the_synonym(old: str, new: str) -> None:
-    assert edited(PEOPLE, old) == new
+    assert text_after(PEOPLE, old) == new
 
 
 @pytest.mark.parametrize(
@@ -316,7 +253,7 @@ def test_names_titles_and_parts_of_words_stay(text: str) -> None:
 
 def test_at_most_six_words_are_replaced_and_the_seed_says_which() -> None:
     text = "Ask a doctor. " * 10
-    found = {edited(PEOPLE, text, seed=seed) for seed in range(9)}
+    found = {text_after(PEOPLE, text, seed=seed) for seed in range(9)}
     assert len(found) > 1
     assert {new.count("physician") for new in found} == {6}
 
@@ -325,7 +262,7 @@ def test_each_pair_of_the_shipped_list_is_put_for_the_other_both_ways() -> None:
     assert len(SYNONYMS.pairs) >= 60
     for a, b in SYNONYMS.pairs:
         for old, new in ((a, b), (b, a)):
-            assert edited(reword(synonyms((a, b))), f"x {old} y") == f"x {new} y"
+            assert text_after(reword(synonyms((a, b))), f"x {old} y") == f"x {new} y"
 
 
 def test_no_pair_of_the_shipped_list_touches_a_name() -> None:
@@ -344,15 +281,10 @@ def test_no_pair_of_the_shipped_list_touches_a_name() -> None:
         ("[]", "at least 1 item"),
     ],
 )
-def test_a_list_that_could_change_a_meaning_is_refused(
-    tmp_path: Path, pairs: str, message: str
-) -> None:
+def test_a_list_that_could_change_a_meaning_is_refused(tmp_path, pairs, message) -> None:
     (tmp_path / "own.yaml").write_text(f"name: own\nversion: '1'\nabout: Mine.\npairs: {pairs}\n")
     with pytest.raises(SetupError, match=message):
         load_synonyms("own.yaml", tmp_path)
-
-
-# --- added text ----------------------------------------------------------------------------------
 
 
 def padding(name: str) -> Add:
@@ -362,11 +294,9 @@ def padding(name: str) -> Add:
 
 
 @given(name=st.sampled_from(PADDINGS), text=TEXTS, seed=st.integers(0, 99))
-def test_the_parent_stands_word_for_word_in_what_is_added_to(
-    name: str, text: str, seed: int
-) -> None:
+def test_the_parent_stays_word_for_word(name: str, text: str, seed: int) -> None:
     spec = padding(name)
-    found = edited(add(spec, {}, SAFETY), text, seed=seed)
+    found = text_after(add(spec, {}, SAFETY), text, seed=seed)
     added = found.removesuffix(text) if spec.where == "before" else found.removeprefix(text)
     assert added.strip() in spec.texts
     assert len(found) == len(added) + len(text)
@@ -375,7 +305,7 @@ def test_the_parent_stands_word_for_word_in_what_is_added_to(
 @pytest.mark.parametrize("name", PADDINGS)
 def test_every_text_of_a_padding_is_drawn(name: str) -> None:
     spec = padding(name)
-    found = {edited(add(spec, {}, SAFETY), "", seed=seed) for seed in range(99)}
+    found = {text_after(add(spec, {}, SAFETY), "", seed=seed) for seed in range(99)}
     assert found == set(spec.texts)
     assert len(spec.texts) >= 4
 
@@ -399,8 +329,6 @@ def test_padding_has_no_fact(name: str) -> None:
         ("after", "Bye.", "", "Bye."),
     ],
 )
-def test_added_text_stands_apart_as_a_sentence_or_a_paragraph(
-    where: str, text: str, parent: str, joined: str
-) -> None:
+def test_added_text_stands_apart(where: str, text: str, parent: str, joined: str) -> None:
     spec = Add.model_validate({"kind": "add", "where": where, "texts": [text]})
-    assert edited(add(spec, {}, SAFETY), parent) == joined
+    assert text_after(add(spec, {}, SAFETY), parent) == joined

@@ -1,29 +1,19 @@
 from __future__ import annotations
 
-import csv
-import gzip
 import re
-from collections.abc import Callable
 from decimal import Decimal
-from functools import cache
 from pathlib import Path
 from random import Random
 
 import pytest
+from edits_case import cdc_answers, edited, reason, text_after
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from judgebench.errors import SetupError
 from judgebench.records import Answer
 from judgebench.rubric import load_rubric
-from judgebench.stress_tests.probes.altered import (
-    AlteredAnswer,
-    Edit,
-    Edited,
-    Nothing,
-    check_demand,
-    load_recipe,
-)
+from judgebench.stress_tests.probes.altered import AlteredAnswer, Edit, Edited, Nothing, load_recipe
 from judgebench.stress_tests.probes.attacks import edit_of
 from judgebench.stress_tests.probes.edits.claims import (
     change_number,
@@ -33,16 +23,7 @@ from judgebench.stress_tests.probes.edits.claims import (
     swap,
 )
 from judgebench.stress_tests.probes.sets import check_violations
-from judgebench.stress_tests.probes.text import (
-    Fact,
-    WordList,
-    asserts,
-    facts,
-    load_words,
-    mentions,
-    negations,
-    word_names,
-)
+from judgebench.stress_tests.probes.text import WordList, asserts, load_words, negations
 
 RUBRIC = load_rubric("medical-safety")
 LISTS = {name: load_words(name) for name in ("pathogens", "drugs", "tests", "risk-groups")}
@@ -50,13 +31,6 @@ RECIPES = (
     "pathogen-class", "drug-inside-class", "drug-outside-class", "dose-by-ten", "contraindication",
     "diagnostic-test", "risk-group", "number", "unit",
 )  # fmt: skip
-SWAPS = {
-    "pathogen-class": ("pathogens", ""),
-    "drug-inside-class": ("drugs", "inside"),
-    "drug-outside-class": ("drugs", "outside"),
-    "diagnostic-test": ("tests", ""),
-    "risk-group": ("risk-groups", ""),
-}
 SEEDS = st.integers(0, 2**32)
 LINK = "See www.example.org/virus for more."
 ASIDES = st.lists(
@@ -68,24 +42,8 @@ ASIDES = st.lists(
 FACTS = st.sampled_from([(words, fact) for words in LISTS.values() for fact in words.facts])
 
 
-def edit_named(name: str) -> Edit:
-    return edit_of(load_recipe(name), RUBRIC)
-
-
-def edited(edit: Edit, text: str, question: str = "", seed: int = 0) -> Edited:
-    found = edit(Answer("i", text, question), Random(seed))
-    assert isinstance(found, Edited), found
-    return found
-
-
 def every_text(edit: Edit, text: str, question: str = "") -> set[str]:
-    return {edited(edit, text, question, seed).text for seed in range(30)}
-
-
-def reason(edit: Edit, text: str, question: str = "") -> str:
-    found = edit(Answer("i", text, question), Random(0))
-    assert isinstance(found, Nothing), found
-    return found.reason
+    return {text_after(edit, text, question, seed) for seed in range(30)}
 
 
 def without_articles(text: str) -> str:
@@ -113,9 +71,7 @@ def is_one_mapping(words: WordList, to: str, parent: str, found: Edited) -> bool
 
 
 @given(FACTS, ASIDES, ASIDES, SEEDS)
-def test_a_swap_breaks_the_fact_that_an_answer_states_and_nothing_else(
-    listed: tuple[WordList, Fact], before: list[str], after: list[str], seed: int
-) -> None:
+def test_a_swap_breaks_one_fact(listed, before, after, seed) -> None:
     words, fact = listed
     # "hepatitis C." may end in an initial: what follows is then the same sentence.
     assume(not (after and re.search(r"\b[A-Z]\.$", fact.fact)))
@@ -168,9 +124,7 @@ def test_a_swap_breaks_the_fact_that_an_answer_states_and_nothing_else(
         ),
     ],
 )  # fmt: skip
-def test_a_swap_keeps_case_number_and_grammar(
-    name: str, question: str, text: str, expected: set[str]
-) -> None:
+def test_a_swap_keeps_case_number_and_grammar(name, question, text, expected) -> None:
     assert every_text(swap(LISTS[name]), text, question) == expected
 
 
@@ -222,9 +176,7 @@ def test_without_a_question_one_sentence_must_name_both_subject_and_term() -> No
         ),
     ],
 )  # fmt: skip
-def test_a_swap_that_would_not_break_the_fact_says_why_not(
-    name: str, question: str, text: str, said: str
-) -> None:
+def test_a_swap_that_breaks_nothing_says_why(name, question, text, said) -> None:
     assert said in reason(swap(LISTS[name]), text, question)
 
 
@@ -243,9 +195,7 @@ DOSES = st.integers(10, 9999).map(str) | st.sampled_from(("1.5", "2.2", "7.5", "
 
 
 @given(DOSES, st.sampled_from(("mg", "mcg", "g", "ml", "IU")), SEEDS)
-def test_a_dose_becomes_ten_times_what_it_was_or_a_tenth_wherever_it_stands(
-    number: str, unit: str, seed: int
-) -> None:
+def test_a_dose_becomes_ten_times_or_a_tenth(number: str, unit: str, seed: int) -> None:
     text = (
         f"Adults take {number} {unit} by mouth twice a day. Children must not swallow 777 pills."
         f" A missed dose of {number} {unit} is made up for within 3 hours."
@@ -266,9 +216,7 @@ def test_a_dose_becomes_ten_times_what_it_was_or_a_tenth_wherever_it_stands(
     st.sampled_from((" to ", "-", "–")),
     SEEDS,
 )
-def test_a_number_changes_by_half_or_more_at_most_threefold_and_leaves_its_range(
-    low: int, width: int, unit: str, join: str, seed: int
-) -> None:
+def test_a_number_changes_by_half_to_threefold(low, width, unit, join, seed) -> None:
     old = f"{low}{join}{low + width}" if width else f"{low}"
     text = (
         f"In 2019 the second outbreak of COVID-19 came back after {old} {unit} or so. Not 1 died."
@@ -339,9 +287,7 @@ def test_doses_are_written_as_people_write_them(text: str, expected: set[str]) -
             "Fevers of 104°C need a doctor soon."}),
     ],
 )  # fmt: skip
-def test_numbers_and_units_agree_with_their_sentence(
-    edit: Edit, text: str, expected: set[str]
-) -> None:
+def test_numbers_and_units_agree_with_their_sentence(edit, text, expected) -> None:
     if expected:
         assert every_text(edit, text) == expected
     else:
@@ -431,49 +377,16 @@ def test_one_warning_of_several_is_turned() -> None:
 
 
 @pytest.mark.parametrize("name", RECIPES)
-def test_the_shipped_recipes_demand_what_the_rubric_can_show(name: str) -> None:
-    recipe = load_recipe(name)
-    assert recipe.name == name
-    wanted = {"scientific_consensus": "Opposed to consensus"}
-    if name in ("dose-by-ten", "contraindication"):
-        wanted["extent_of_harm"] = "Moderate or mild harm"
-    assert check_demand(recipe.must_worsen, RUBRIC) == wanted
-
-
-@pytest.fixture(scope="module")
-def cdc_answers(shared_data: Path) -> list[Answer]:
-    path = shared_data / "medquad-cdc" / "medquad_cdc_270.csv.gz"
-    if not path.is_file():
-        pytest.skip("needs medquad-cdc/medquad_cdc_270.csv.gz in the public data sets")
-    with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
-        return [Answer(r["qid"], r["answer"], r["question"]) for r in csv.DictReader(file)]
-
-
-def on_all(name: str, answers: list[Answer]) -> dict[str, Edited | Nothing]:
-    edit = edit_named(name)
-    return {a.item_id: edit(a, Random(f"1/{a.item_id}")) for a in answers}
-
-
-@pytest.fixture(scope="module")
-def on_cdc(cdc_answers: list[Answer]) -> Callable[[str], dict[str, Edited | Nothing]]:
-    """What an edit makes of all of them, once for all tests."""
-    return cache(lambda name: on_all(name, cdc_answers))
-
-
-@pytest.mark.parametrize("name", RECIPES)
-def test_on_real_answers_every_edit_is_valid_or_says_why_there_is_none(
-    name: str, cdc_answers: list[Answer], on_cdc: Callable[[str], dict[str, Edited | Nothing]]
-) -> None:
-    found = on_cdc(name)
-    some = cdc_answers[::-3]  # in another order, and without the others
-    assert {a.item_id: found[a.item_id] for a in some} == on_all(name, some)
-    recipe = load_recipe(name)
+def test_edits_of_real_answers_are_valid(name: str, shared_data: Path) -> None:
+    recipe, answers = load_recipe(name), cdc_answers(shared_data)
+    edit = edit_of(recipe, RUBRIC)
+    found = {a.item_id: edit(a, Random(f"1/{a.item_id}")) for a in answers}
     items = [
         AlteredAnswer(
             a.item_id, a, new.text, name, "1", "hash", must_worsen=recipe.must_worsen,
             false_claim=new.false_claim, true_claim=new.true_claim,
         )
-        for a in cdc_answers
+        for a in answers
         if isinstance(new := found[a.item_id], Edited)
     ]  # fmt: skip
     assert items
@@ -483,34 +396,3 @@ def test_on_real_answers_every_edit_is_valid_or_says_why_there_is_none(
         failed.pop("no_duplicate", "")  # some parents are copies of each other
         assert not failed, (item.item_id, failed)
         assert item.false_claim in item.text
-
-
-@pytest.mark.parametrize("name", SWAPS)
-def test_on_real_answers_a_swap_changes_one_term_and_no_number(
-    name: str, cdc_answers: list[Answer], on_cdc: Callable[[str], dict[str, Edited | Nothing]]
-) -> None:
-    words, to = LISTS[SWAPS[name][0]], SWAPS[name][1]
-    found = on_cdc(name)
-    for answer in cdc_answers:
-        if isinstance(new := found[answer.item_id], Edited):
-            assert is_one_mapping(words, to, answer.text, new), answer.item_id
-            assert facts(new.text) == facts(answer.text), answer.item_id
-
-
-@pytest.mark.parametrize("name", ["dose-by-ten", "number", "unit", "contraindication"])
-def test_on_real_answers_one_value_or_one_negation_changes_and_no_name(
-    name: str, cdc_answers: list[Answer], on_cdc: Callable[[str], dict[str, Edited | Nothing]]
-) -> None:
-    names = word_names()
-    found = on_cdc(name)
-    for answer in cdc_answers:
-        if not isinstance(new := found[answer.item_id], Edited):
-            continue
-        before, after = facts(answer.text, names), facts(new.text, names)
-        lost, gained = set(before - after), set(after - before)
-        if name == "contraindication":
-            assert lost | gained <= {"(negations)"}, answer.item_id
-        else:
-            assert 1 <= len(lost) <= 2, answer.item_id  # a range is two numbers
-            assert len(gained) <= 2, answer.item_id
-            assert not any(mentions(fact, n) for n in names for fact in lost | gained)

@@ -134,14 +134,6 @@ def test_where_no_attack_finds_anything_that_is_an_error_with_the_reasons() -> N
         plan("pathogen-class", items=[Answer("x", "Wash your hands.")])
 
 
-def test_without_labels_only_answers_that_something_is_compared_with_are_judged() -> None:
-    few = plan("greeting", sample=2)
-    assert {p.item_id for p in few.parents} == {item.parent.item_id for item in few.items}
-    assert len(few.parents) == 2
-    label = HumanLabel("a0", "ann", "bias", "No")
-    assert len(plan("greeting", sample=2, labels=[label]).parents) == 8
-
-
 def test_nothing_to_alter_is_an_error() -> None:
     with pytest.raises(SetupError, match="there is no answer to alter"):
         plan("bullets", items=[])
@@ -157,13 +149,6 @@ def test_every_item_of_the_shipped_set_passes_its_own_checks(path: str) -> None:
         assert item.source.count(",") >= 1
         assert item.true_claim in item.parent.text
         assert item.false_claim in item.text
-
-
-def test_the_shipped_set_holds_the_hard_case_of_unpasteurised_milk() -> None:
-    found = [i for i in plan("consensus-violations", items=[]).items if "milk" in i.false_claim]
-    assert any(
-        "Kyasanur" in item.false_claim and "unpasteurised" in item.false_claim for item in found
-    )
 
 
 def test_every_shipped_set_says_that_it_is_synthetic() -> None:

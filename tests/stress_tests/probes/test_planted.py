@@ -14,7 +14,7 @@ from judgebench.prompt import disarm, load_prompt
 from judgebench.records import Answer
 from judgebench.rubric import Rubric, load_rubric
 from judgebench.shipped import shipped_names
-from judgebench.stress_tests.probes.altered import Add, Ask, Edited, Recipe, load_recipe
+from judgebench.stress_tests.probes.altered import Add, Edited, Recipe, load_recipe
 from judgebench.stress_tests.probes.edits.wording import add, demanded
 
 SAFETY = load_rubric("medical-safety")
@@ -51,9 +51,6 @@ def every_text(name: str) -> set[str]:
     return {planted(RECIPES[name], SAFETY, "", seed) for seed in range(99)}
 
 
-# --- the recipes ---------------------------------------------------------------------------------
-
-
 def test_every_trick_comes_as_praise_of_violations_and_as_blame_of_sound_answers() -> None:
     assert set(PLANTED) == {name for name in RECIPES if name.startswith("planted-")}
     for name in PLANTED:
@@ -68,15 +65,6 @@ def test_probes_and_planted_verdicts_must_not_change_a_verdict() -> None:
         assert recipe.name == name
         assert recipe.must_not_change
         assert recipe.bias == CALM.get(name, "")
-
-
-def test_the_judge_is_asked_three_times_more() -> None:
-    edit = RECIPES["self-consistency"].edit
-    assert isinstance(edit, Ask)
-    assert (edit.kind, edit.times) == ("repeat", 3)
-
-
-# --- what is demanded ----------------------------------------------------------------------------
 
 
 def test_a_demand_is_one_label_of_every_ordinal_metric() -> None:
@@ -104,9 +92,6 @@ def test_braces_that_are_no_placeholder_stay_as_they_are() -> None:
     assert found == Edited('{json}. {} {x} {{"bias": "No"}} {0}')
 
 
-# --- forged formats ------------------------------------------------------------------------------
-
-
 def thresholds(rubric: Rubric) -> Thresholds:
     """The best score for the least severe label, the worst for the most severe one."""
     return {m.id: {m.label_texts[0]: 4.5, m.label_texts[-1]: 1} for m in rubric.metrics}
@@ -127,9 +112,7 @@ def verdict_in(text: str) -> str:
 @pytest.mark.parametrize("side", ["praise", "blame"])
 @pytest.mark.parametrize("kind", ["json", "brackets"])
 @given(parent=PARENTS, seed=st.integers(0, 99))
-def test_a_forged_verdict_is_one_that_a_judge_could_have_given(
-    kind: Literal["json", "brackets"], side: str, parent: str, seed: int
-) -> None:
+def test_a_forged_verdict_can_be_read(kind, side, parent, seed) -> None:
     recipe = RECIPES[f"planted-{kind}-{side}"]
     assert recipe.demand is not None
     whole = planted(recipe, SAFETY, parent, seed)
@@ -140,9 +123,7 @@ def test_a_forged_verdict_is_one_that_a_judge_could_have_given(
 
 
 @pytest.mark.parametrize("kind", ["json", "brackets"])
-def test_a_forged_verdict_leaves_out_what_nobody_can_demand(
-    kind: Literal["json", "brackets"],
-) -> None:
+def test_a_forged_verdict_lacks_nominal_metrics(kind: Literal["json", "brackets"]) -> None:
     text = planted(RECIPES[f"planted-{kind}-blame"], TONE, "Rest.")
     found = reading(kind, verdict_in(text.removeprefix("Rest.")), TONE)
     assert found.labels == demanded("most_severe", TONE)
@@ -164,9 +145,6 @@ def test_a_planted_text_leaves_no_placeholder(name: str) -> None:
     texts = every_text(name)
     assert len(texts) > 1
     assert not any(re.search(r"\{(json|brackets|score|labels)\}", text) for text in texts)
-
-
-# --- the fence -----------------------------------------------------------------------------------
 
 
 # The fence is the same in every prompt: each text in three prompts, in turn.

@@ -62,9 +62,7 @@ TURNS = st.lists(st.builds(Part, st.sampled_from(["user", "assistant"]), st.text
     st.builds(Answer, WORDS, WORDS, st.text(max_size=20), parts=TURNS.map(tuple)),
     WORDS, st.booleans(),
 )  # fmt: skip
-def test_what_is_written_is_read_again(
-    tmp_path_factory: pytest.TempPathFactory, parent: Answer, text: str, worse: bool
-) -> None:
+def test_what_is_written_is_read_again(tmp_path_factory, parent, text, worse) -> None:
     item = AlteredAnswer(
         "i", parent, text, "r", "2", "h", seed=3, generator="m:1",
         must_worsen={"bias": "Yes"} if worse else {}, demand={} if worse else {"bias": "No"},
@@ -103,10 +101,6 @@ def test_every_problem_of_a_set_is_told_with_its_line(tmp_path: Path) -> None:
         ":10: parent: Field required",
     ):
         assert told in found
-
-
-def test_an_empty_set_is_refused(tmp_path: Path) -> None:
-    assert problems_of(written(tmp_path, "")) == [": is an empty set: it holds no altered answer"]
 
 
 def test_a_set_that_is_not_there_is_told(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from judgebench.errors import SetupError
-from judgebench.stress_tests.probes.text import load_words, word_names
+from judgebench.stress_tests.probes.text import load_words
 
 LEAST = {"pathogens": 30, "drugs": 25, "tests": 15, "risk-groups": 20}
 GOOD = """\
@@ -42,11 +42,6 @@ def test_forms_stand_for_their_name_and_alternatives_for_their_kind(tmp_path: Pa
     assert words.kinds == ("fungus", "virus")
 
 
-def test_an_only_form_stands_for_every_form_of_the_term(tmp_path: Path) -> None:
-    words = load_words(write(tmp_path, GOOD.replace("[phage, phages]", "phage")))
-    assert words.alternatives(words.facts[0], "virus")[1] == ("phage", "phage")
-
-
 def test_a_path_is_seen_from_the_file_that_names_it(tmp_path: Path) -> None:
     write(tmp_path, GOOD)
     assert load_words("list.yaml", tmp_path).name == "x"
@@ -75,9 +70,7 @@ def test_every_problem_of_a_list_is_told_with_its_line(tmp_path: Path) -> None:
         ("fungus: [[fungus, fungi]]", "fungus: []", "facts.0.instead.fungus"),
     ],
 )
-def test_a_list_that_lacks_a_part_is_refused(
-    tmp_path: Path, old: str, new: str, field: str
-) -> None:
+def test_a_list_that_lacks_a_part_is_refused(tmp_path, old, new, field) -> None:
     assert old in GOOD
     with pytest.raises(SetupError) as caught:
         load_words(write(tmp_path, GOOD.replace(old, new)))
@@ -107,15 +100,3 @@ def test_no_shipped_swap_leads_to_what_another_fact_says_of_the_same_subject(nam
         }
         wrong = {form.lower() for forms in words.alternatives(fact) for form in forms}
         assert not right & wrong, fact.fact
-
-
-def test_drugs_are_swapped_inside_and_outside_their_class() -> None:
-    facts = load_words("drugs").facts
-    assert sum("inside" in fact.instead for fact in facts) >= 25
-    assert sum("outside" in fact.instead for fact in facts) >= 25
-
-
-def test_the_names_are_those_of_pathogens_drugs_and_tests() -> None:
-    names = word_names()
-    assert {"viruses", "parasitic", "doxycycline", "fluconazole", "A1C test", "stool"} <= names
-    assert not {"older adults", "smokers", "malaria"} & names

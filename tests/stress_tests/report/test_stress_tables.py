@@ -10,12 +10,9 @@ from hypothesis import strategies as st
 from page_reader import Page
 from stress_case import grouped
 from stress_report_case import (
-    DEMANDED,
     HOSTILE,
     JUDGES,
     PROBES,
-    TRICKS,
-    VIOLATIONS,
     changed,
     hostile_stress,
     make_miss,
@@ -25,20 +22,17 @@ from stress_report_case import (
 
 from judgebench.records import Answer, Estimate, Lookup, Part, in_words
 from judgebench.results.html import to_html
-from judgebench.results.part import Card, HeatMap
+from judgebench.results.part import Card
 from judgebench.results.rows import Results, Row
 from judgebench.results.tables import DASH, Table, footnotes
 from judgebench.stress_tests.measure import miss_card
 from judgebench.stress_tests.part import (
-    consistency_table,
     detection_table,
-    failures_table,
     flips_table,
     main_metric,
     missed_table,
     planted_sentences,
     planted_table,
-    probe_tables,
     recipes_table,
     summary_table,
 )
@@ -49,7 +43,6 @@ from judgebench.words import printable
 STRESS = make_stress()
 REAL = [name for name, kind in JUDGES.items() if kind != "control"]
 MEASURED = ("violations", "invariance", "planted", "consistency", "halo")
-EMPTY = replace(STRESS, recipes=(), rows=Results(), misses=(), n_misses=0)
 
 
 def column(table: Table, name: str) -> list[str]:
@@ -84,10 +77,6 @@ def test_every_number_tells_what_it_rests_on() -> None:
             assert cell.interval or e.reason
 
 
-def test_a_stress_test_that_asked_nothing_has_no_table() -> None:
-    assert tables(EMPTY) == []
-
-
 @pytest.mark.parametrize("gone", MEASURED)
 def test_any_part_may_be_missing(gone: str) -> None:
     assert 0 < len(tables(without(STRESS, gone))) < len(tables(STRESS))
@@ -114,38 +103,34 @@ def test_the_summary_names_the_worst_probe_and_its_flip_rate() -> None:
         rates = [i.robustness.value or 0 for i in mine]
         told = row[table.columns.index("Robustness over all probes")].text
         assert told == f"worst {min(rates):.3f}, mean {sum(rates) / len(rates):.3f}"
-
-
-def test_a_judge_that_no_probe_moved_has_no_worst_probe() -> None:
-    table = summary_table(STRESS)
-    assert column(table, "Worst probe")[-2] == "none"
-    assert column(table, "Its flip rate")[-2] == "0.000"
+    assert column(table, "Worst probe")[-2] == "none"  # a control that no probe moved
 
 
 def test_the_summary_counts_the_trick_that_worked_most_often() -> None:
-    table = summary_table(STRESS)
-    for told, judge in zip(column(table, "Planted verdicts: worst trick"), REAL, strict=False):
+    shown = column(summary_table(STRESS), "Planted verdicts: worst trick")
+    for cell, judge, told in zip(shown, REAL, planted_sentences(STRESS), strict=False):
         mine = {
             p.trick: round((p.success.value or 0) * p.success.n)
             for p in grouped(STRESS, "planted")
             if (p.judge, p.metric) == (judge, EVERY) and p.trick != EVERY
         }
         trick = max(mine, key=lambda t: mine[t])
-        assert told == f"{trick}: {mine[trick]} of 30"
-    assert column(table, "Planted verdicts: worst trick")[-1] == "none: 0 of 30"
+        assert cell == f"{trick}: {mine[trick]} of 30"
+        assert f"worst trick {trick}, which got its way in {mine[trick]} of 30" in told
+    assert shown[-1] == "none: 0 of 30"
 
 
-def test_the_summary_has_a_detection_column_for_every_demanded_metric() -> None:
-    table = summary_table(STRESS)
-    titles = [m.title for m in STRESS.rubric.metrics if m.id in DEMANDED]
-    assert list(table.columns[1:4]) == [f"Violations detected: {title}" for title in titles]
-    only = changed(
-        STRESS,
-        lambda row: row if row.analysis != "violations" or row.metric == "extent_of_harm" else None,
-    )
-    assert summary_table(only).columns[1:4] == (
-        "Violations detected", "False alarms on sound parents", "Told apart",
-    )  # fmt: skip
+def test_the_least_consistent_metric_is_shown_unless_all_are_together() -> None:
+    mine = [c.agreement for c in grouped(STRESS, "consistency") if c.judge == REAL[0]]
+    cell = summary_table(STRESS).rows[0][-1]
+    assert cell.estimate == min(mine, key=lambda e: e.value or 0)
+    together = Estimate(0.99, reason="few")
+    rows = [
+        Row("consistency", name, together, REAL[0], EVERY)
+        for name in ("asked", "agreement", "majority_gain")
+    ]
+    added = replace(STRESS, rows=STRESS.rows + Results(tuple(rows)))
+    assert summary_table(added).rows[0][-1].estimate == together
 
 
 def test_the_main_metric_is_the_one_most_violations_must_worsen() -> None:
@@ -184,30 +169,6 @@ def test_probes_stand_worst_first_by_the_real_judges_alone() -> None:
     assert last[2].value == DASH
 
 
-def test_the_bias_stands_beside_its_probe() -> None:
-    table = flips_table(STRESS)
-    told = dict(zip(column(table, "Probe"), column(table, "Bias (CALM)"), strict=True))
-    assert told == {probe: bias or DASH for probe, bias in PROBES.items()}
-
-
-@pytest.mark.parametrize("side", ["recipe", "area"])
-def test_detection_is_told_for_every_recipe_and_area_all_together_first(side: str) -> None:
-    table = detection_table(STRESS, "detected", side)  # type: ignore[arg-type]
-    names = list(dict.fromkeys(row[0].text for row in table.rows))
-    expected = VIOLATIONS if side == "recipe" else dict.fromkeys(VIOLATIONS.values())
-    assert names == [f"All {side}s", *expected]
-    row = next(row for row in table.rows if row[0].text == "dose-times-ten" or side == "area")
-    assert row[1].text == "Scientific Consensus: Opposed to consensus"
-
-
-def test_how_many_more_are_needed_is_told_where_some_are() -> None:
-    table = detection_table(STRESS, "detected", "recipe")
-    remarks = {row[0].text: row[2].remark for row in table.rows}
-    assert remarks["All recipes"] == ""
-    assert remarks["wrong-test"] == "12 more needed"
-    assert detection_table(STRESS, "worsened", "recipe").rows[-1][2].remark == ""
-
-
 def test_a_judge_that_was_not_asked_has_a_dash_with_a_reason() -> None:
     where = (REAL[0], "wrong-test")
     asked = changed(STRESS, lambda row: None if (row.judge, row["recipe"]) == where else row)
@@ -217,12 +178,17 @@ def test_a_judge_that_was_not_asked_has_a_dash_with_a_reason() -> None:
     assert "not measured" in cell.provenance
 
 
-def test_three_ways_are_shown_only_where_they_were_computed() -> None:
-    table = failures_table(STRESS)
-    assert {row[0].text for row in table.rows} == {"smollm2-135m"}
-    assert len(table.rows) == len(DEMANDED)
-    for row in table.rows:
-        assert [cell.value == DASH for cell in row[2:]] == [False] * 3
+def test_how_many_more_are_needed_is_told_where_some_are() -> None:
+    table = detection_table(STRESS, "detected", "recipe")
+    remarks = {row[0].text: row[2].remark for row in table.rows}
+    assert (remarks["All recipes"], remarks["wrong-test"]) == ("", "12 more needed")
+
+
+def test_a_recipe_without_the_main_metric_is_missed_on_its_own() -> None:
+    gone = ("wrong-drug-class", "scientific_consensus")
+    kept = changed(STRESS, lambda row: None if (row["recipe"], row.metric) == gone else row)
+    told = {row[0].text: row[1].text for row in missed_table(kept).rows}
+    assert told["wrong-drug-class"] == "Inappropriate/Incorrect Content"
 
 
 def test_misses_are_what_is_left_of_the_detections() -> None:
@@ -239,44 +205,6 @@ def test_misses_are_what_is_left_of_the_detections() -> None:
             assert (e.low, e.high) == (1 - (found.high or 0), 1 - (found.low or 0))
             assert (e.low or 0) <= (e.value or 0) + 1e-9
             assert (e.value or 0) <= (e.high or 0) + 1e-9
-
-
-def test_a_recipe_without_the_main_metric_is_missed_on_its_own() -> None:
-    gone = ("wrong-drug-class", "scientific_consensus")
-    table = missed_table(
-        changed(STRESS, lambda row: None if (row["recipe"], row.metric) == gone else row)
-    )
-    told = {row[0].text: row[1].text for row in table.rows}
-    assert told["wrong-drug-class"] == "Inappropriate/Incorrect Content"
-    assert set(told) == set(VIOLATIONS)
-
-
-def test_the_opposite_of_an_undefined_share_is_undefined() -> None:
-    undefined = Estimate(None, reason="no item")
-    assert undefined.complement is undefined
-    assert Estimate(0.25).complement == Estimate(0.75)
-
-
-def test_a_long_table_a_judge_holds_every_probe_on_every_metric() -> None:
-    found = list(probe_tables(STRESS))
-    assert len(found) == len(JUDGES)
-    for table in found:
-        assert len(table.rows) == len(PROBES) * (1 + len(STRESS.rubric.metrics))
-    first = found[0]
-    assert [row[0].text for row in first.rows[::9]] == column(flips_table(STRESS), "Probe")
-    assert first.rows[0][1].text == "All metrics"
-    assert column(first, "p")[0] == DASH
-    assert "< 0.001" in column(first, "p")
-
-
-def test_a_sentence_counts_each_judges_worst_trick() -> None:
-    told = list(planted_sentences(STRESS))
-    table = summary_table(STRESS)
-    assert len(told) == len(REAL)
-    for sentence, cell in zip(told, column(table, "Planted verdicts: worst trick"), strict=False):
-        trick, count = cell.split(": ")
-        assert f"worst trick {trick}, which got its way in {count}." in sentence
-    assert sorted(column(planted_table(STRESS), "Trick")) == sorted(TRICKS)
 
 
 def test_no_trick_is_named_where_none_worked() -> None:
@@ -298,41 +226,8 @@ def test_rejected_items_are_told_with_their_checks() -> None:
         assert row[0].remark == recipe.about
 
 
-def test_the_least_consistent_metric_stands_in_the_summary_unless_all_are_together() -> None:
-    cell = summary_table(STRESS).rows[0][-1]
-    mine = [c for c in grouped(STRESS, "consistency") if c.judge == REAL[0]]
-    assert cell.estimate == min(mine, key=lambda c: c.agreement.value or 0).agreement
-    assert "least consistent metric" in cell.remark
-    keys = ("consistency", Estimate(0.99, reason="few"), REAL[0], EVERY)
-    extra = [Row(keys[0], name, *keys[1:]) for name in ("asked", "agreement", "majority_gain")]
-    together = replace(STRESS, rows=STRESS.rows + Results(tuple(extra)))
-    assert summary_table(together).rows[0][-1].estimate == keys[1]
-    assert len(consistency_table(together).rows) == len(grouped(STRESS, "consistency")) + 1
-
-
-# --- what is shown of a stress test, in every format ---
-
-
 def bare(text: str) -> str:
     return "".join(printable(text).split())
-
-
-def test_a_heat_map_for_flips_misses_and_planted_verdicts_with_controls_in_grey() -> None:
-    found = [figure for block in STRESS.part.blocks for figure in block.figures]
-    assert [heat.key for heat in found] == [
-        "stress_flips-heat", "stress_missed-heat", "stress_planted-heat",
-    ]  # fmt: skip
-    for heat in found:
-        assert isinstance(heat, HeatMap)
-        assert heat.scale == "bad"
-        assert len(heat.kinds) == len(heat.table.columns)
-        assert heat.kinds.count("control") == list(JUDGES.values()).count("control")
-        assert heat.kinds[-2:] == ("control", "control")
-
-
-def test_a_stress_test_that_asked_nothing_has_no_figure() -> None:
-    nothing = without(STRESS, "violations", "invariance", "planted")
-    assert not [figure for block in nothing.part.blocks for figure in block.figures]
 
 
 def test_every_miss_is_a_card_with_its_changed_spans_marked() -> None:
@@ -439,10 +334,3 @@ def test_a_milder_demand_is_met_by_a_more_severe_label() -> None:
     milder = replace(miss.item, must_worsen={"scientific_consensus": "No consensus"})
     found = cells(miss_card(replace(miss, item=milder), RUBRIC))
     assert [row[1][1] for row in found.values()] == ["detected", "missed", "no label"]
-
-
-def test_what_is_not_known_is_left_out() -> None:
-    miss = make_miss()
-    item = replace(miss.item, why_plausible="", source="")
-    headings = [heading for heading, _ in miss_card(replace(miss, item=item), RUBRIC).texts]
-    assert headings == ["Question", "Sound parent", "Altered answer", "False claim", "True claim"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -73,18 +72,3 @@ def test_a_run_learns_by_it(minilm: Path, tmp_path: Path) -> None:
         with np.load(path) as held:
             n += len(held["vectors"])
     assert n == 60  # 40 texts and 20 questions, for all five folds together
-
-
-def test_examples_are_found_by_the_same_vectors(minilm: Path, tmp_path: Path) -> None:
-    script = tmp_path / "script.jsonl"
-    script.write_text(json.dumps({"text": json.dumps({"tone": "Curt"})}) + "\n")
-    judges = f"""  - {{name: llm, backend: "scripted:{script}"}}
-  - {{name: shots, learn: examples, from: llm, k: 2, by: {minilm}}}
-"""
-    jb.run(write_bench(tmp_path, judges), tmp_path / "run")
-    (kept,) = (tmp_path / "run" / "tuning" / ".vectors").iterdir()
-    n = 0
-    for path in kept.iterdir():
-        with np.load(path) as held:
-            n += len(held["keys"])
-    assert n == 40
