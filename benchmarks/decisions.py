@@ -495,10 +495,10 @@ def is_good(world: World) -> bool:
         for f in conditions
         if f.key != "severe_items" and not np.isnan(f.found.value[0])
     )
-    return reached and not _gate(found, side)
+    return reached and not gate_of(found, side)
 
 
-def _gate(found: Draw, side: HumanSide) -> str:
+def gate_of(found: Draw, side: HumanSide) -> str:
     """Why nothing is decided: camps, or labels that seem derived."""
     clusters = Clusters(found.clusters, int(found.clusters[-1]) + 1)
     if camps(found.own, clusters, found.k):
@@ -530,7 +530,7 @@ def run_world(world: World, draws: int, seed: int) -> Tally:
     for _ in range(draws):
         found = read(draw(world, world.items, rng), world)
         side, bar = side_of(found)
-        gate = _gate(found, side)
+        gate = gate_of(found, side)
         tally.gates["camps" if gate == "camps" else "derived" if gate else ""] += 1
         choice = None if gate or found.nominal else first_pass(found, side.truth)
         counts = study(found, side, rng)
@@ -768,7 +768,7 @@ def _decided(
     found = Draw(of.true, of.own, judged, every, every, of.answers.clusters.codes, k, k > LEVELS)
     side, _ = side_of(found)
     counts = study(found, side, rng, controls)
-    gate = _gate(found, side)
+    gate = gate_of(found, side)
     choice = None if gate or found.nominal else first_pass(found, side.truth)
     conditions = list(findings(counts, RULE, counts.how_many[None, :]))
     return outcome_of(conditions, gate, choice), found
@@ -956,7 +956,7 @@ def _replaces(found: Draw, levels: Sequence[float], rng: np.random.Generator) ->
     rules = [RULE.model_copy(update={"level": level}) for level in levels]
     one = counts.how_many[None, :]
     met = [all(f.met[0] for f in findings(counts, rule, one)) for rule in rules]
-    return met if any(met) and not _gate(found, side) else [False] * len(levels)
+    return met if any(met) and not gate_of(found, side) else [False] * len(levels)
 
 
 def looks_table(results: Iterable[tuple[World, NDArray[np.bool_]]]) -> Iterator[str]:

@@ -1,77 +1,47 @@
-"""How large is judgebench, how is it tied together, and how many files does one verdict enter?
+"""How large is judgebench, and how many files does one verdict enter?
 
     python benchmarks/house.py [--root CHECKOUT]
 
-Statements are those of `ast`, docstrings and imports among them: lines would reward dense code. A
-type name has several meanings where modules define different classes or aliases of that name. A
-verdict enters a file where a function of it is called: while an endpoint judges an answer, when
-that run is opened, and when it is decided on.
+Sizes are those that tests/test_size.py holds: expression nodes and statements of `ast`, without
+imports and docstrings, by folder of the package and in all. Commands and parameters are those of
+the checkout's command line. A verdict enters a file where a function of it is called: while an
+endpoint judges an answer, when that run is opened, and when it is decided on.
 """
 
 from __future__ import annotations
 
 import argparse
-import ast
 import json
 import sys
 import tempfile
 import threading
-from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 REPO = Path(__file__).resolve().parents[1]
-SMALL = 100  # lines
-QUESTION_WORDS = {
-    "What",
-    "How",
-    "Whether",
-    "That",
-    "Whoever",
-    "Whom",
-    "Who",
-    "Where",
-    "Which",
-    "Why",
-}
-RIDDLES = ("found", "one", "said", "own", "told")
+sys.path.insert(0, str(REPO / "tests" / "cases"))
+
+import house_size  # noqa: E402
 
 
-def size(package: Path) -> Iterator[tuple[str, int]]:
-    """Figures of a package, by name."""
-    texts = {path: path.read_text("utf-8") for path in sorted(package.rglob("*.py"))}
-    trees = {path: ast.parse(text) for path, text in texts.items()}
-    nodes = [node for tree in trees.values() for node in ast.walk(tree)]
-    lines = [text.count("\n") for text in texts.values()]
-    yield "statements", sum(isinstance(node, ast.stmt) for node in nodes)
-    yield "lines", sum(lines)
-    yield "files", len(texts)
-    yield f"files under {SMALL} lines", sum(n < SMALL for n in lines)
-    yield "functions", sum(isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef) for n in nodes)
-    yield "import statements", sum(isinstance(n, ast.Import | ast.ImportFrom) for n in nodes)
-    yield "type names of several meanings", sum(n > 1 for n in type_names(trees).values())
-    documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-    docs = [ast.get_docstring(node) for node in nodes if isinstance(node, documented)]
-    asking = sum(doc.split()[0] in QUESTION_WORDS for doc in docs if doc)
-    yield "docstrings that begin with What, How, …", asking
-    named = Counter(node.id for node in nodes if isinstance(node, ast.Name))
-    for word in RIDDLES:
-        yield f"uses of the name `{word}`", named[word]
-
-
-def type_names(trees: dict[Path, ast.Module]) -> Counter[str]:
-    """In how many modules each class or alias of a type is defined."""
-    return Counter(
-        name
-        for tree in trees.values()
-        for name in {
-            node.name if isinstance(node, ast.ClassDef) else ast.unparse(node.targets[0])
-            for node in tree.body
-            if isinstance(node, ast.ClassDef | ast.Assign)
-        }
-        if name[:1].isupper() and not name.isupper()
-    )
+def sizes(root: Path) -> Iterator[str]:
+    """A line for each folder, largest first, and one for each other count."""
+    nodes, statements = house_size.nodes_by_package(root), house_size.statements_by_package(root)
+    yield f"  {'':16}{'nodes':>9}{'statements':>12}"
+    for name in (*sorted(nodes, key=nodes.__getitem__, reverse=True), "all"):
+        n, m = (of.get(name, sum(of.values())) for of in (nodes, statements))
+        yield f"  {name:16}{n:9,}{m:12,}"
+    commands, parameters = house_size.leaves()
+    counts = {
+        "files": house_size.n_files(root),
+        "commands": commands,
+        "parameters of commands": parameters,
+        "keys of settings": house_size.n_config_keys(root),
+        "lines of tests": house_size.n_test_lines(root),
+        **{f"uses of the name `{name}`": n for name, n in house_size.name_uses(root).items()},
+    }
+    yield from (f"  {name:42}{n:8,}" for name, n in counts.items())
 
 
 def entered(step: Callable[[], Any], package: Path) -> tuple[Any, list[str]]:
@@ -134,13 +104,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--root", type=Path, default=REPO, help="the checkout that is measured")
     parser.add_argument("--files", action="store_true", help="name the files that are entered")
-    parser.add_argument("--quick", action="store_true", help="nothing is run, only read")
+    parser.add_argument("--quick", action="store_true", help="no answer is judged")
     arguments = parser.parse_args()
     root = arguments.root.resolve()
-    package = root / "judgebench"
-    for name, n in size(package):
-        print(f"  {name:42}{n:8,}")
     sys.path.insert(0, str(root))
+    package = root / "judgebench"
+    print(*sizes(root), sep="\n")
     for step, files in () if arguments.quick else ways_of_a_verdict(root, package):
         print(f"  {f'files that a verdict enters when {step}':42}{len(files):8,}")
         if arguments.files:

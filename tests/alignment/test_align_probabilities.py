@@ -98,18 +98,19 @@ def test_a_colleague_is_one_annotator_against_the_others_worked_by_hand() -> Non
 def test_everybody_is_scored_on_the_items_with_probabilities() -> None:
     rows = [[0.6, 0.3, 0.1], None, [0.2, 0.2, 0.6], [0.1, 0.8, 0.1]]
     found = aligned({"x": "abca", "y": "abc.", "z": "...."}, rows)
-    for s in found.results.select("probability"):
+    scores = found.results.select("probability")
+    assert {s.statistic for s in scores} > {*DISTRIBUTION_STATISTICS}
+    for s in scores:
         several = s.statistic in DISTRIBUTION_STATISTICS
         assert (s.estimate.n, s.estimate.n_missing) == ((2, 2) if several else (3, 1)), s
 
 
 def test_with_one_annotator_only_the_truth_can_be_held_against_the_judge() -> None:
     found = aligned({"x": "abca"}, [[0.6, 0.3, 0.1]] * 4)
-    for s in found.results.select("probability"):
-        if s.statistic in DISTRIBUTION_STATISTICS:
-            assert (s.estimate.value, s.estimate.reason) == (None, NO_OTHERS)
-        elif s.statistic not in ("resolution", "reliability"):
-            assert s.estimate.value is not None
+    scores = {s.statistic: s.estimate for s in found.results.select("probability")}
+    assert {scores.pop(name).reason for name in DISTRIBUTION_STATISTICS} == {NO_OTHERS}
+    undefined = {name for name, estimate in scores.items() if estimate.value is None}
+    assert undefined <= {"resolution", "reliability"} < {*scores}
 
 
 def test_under_the_rule_each_every_human_label_is_a_truth_of_its_own() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import math
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
