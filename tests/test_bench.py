@@ -1,7 +1,5 @@
 """bench.yaml is checked whole, with everything it names, before anybody is asked."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The benchmarks' scripts run: no number is judged here, because a test shares its machine."""
 
-from __future__ import annotations
-
 import os
 import re
 import runpy

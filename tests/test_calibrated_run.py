@@ -1,7 +1,5 @@
 """A run with calibrated judges: what is asked, what is written, and how it is scored."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

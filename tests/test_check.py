@@ -1,7 +1,5 @@
 """What `judgebench check` and `judgebench list` find, without the command line."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

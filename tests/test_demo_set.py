@@ -1,7 +1,5 @@
 """The shipped demo set keeps what its README promises."""
 
-from __future__ import annotations
-
 import csv
 import json
 import socket

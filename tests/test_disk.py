@@ -1,7 +1,5 @@
 """A full disk and a folder that cannot be written to: a clear error, and nothing lost."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from collections.abc import Iterator

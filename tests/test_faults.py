@@ -3,8 +3,6 @@
 The ending of every answer is known before the run (tests/fault_server.py), so the account is exact.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter
@@ -29,6 +27,7 @@ from fault_server import FAULTS, HEALTHY, Act, Fault, FaultServer, Line, Wire, e
 from judgebench.records import Status
 from judgebench.rubric import Rubric
 from judgebench.runs.folder import RunFolder
+from judgebench.runs.verdict_log import signed
 
 
 def names(faults: tuple[Fault, ...]) -> set[str]:
@@ -97,19 +96,19 @@ def test_the_account_sees_what_it_is_to_see(tmp_path: Path) -> None:
     with FaultServer(4, (HEALTHY,)) as server:
         judge_all(write_bench(tmp_path, server, 5, "openai-compatible"), folder)
     path = folder.verdict_path(JUDGE)
-    undigested = re.sub(r',"crc":"\w{8}"', "", path.read_text("utf-8"))
+    undigested = re.sub(rb',"crc":"\w{8}"', b"", path.read_bytes())
     lines = undigested.splitlines(keepends=True)
     for damaged, told in (
         (lines[1:], "has no verdict"),
         ([*lines, lines[0]], "not as"),
-        ([lines[0].replace('"ok"', '"unparsed"'), *lines[1:]], "not as"),
-        ([lines[0].replace('"calls":1', '"calls":2'), *lines[1:]], "accounted for"),
+        ([lines[0].replace(b'"ok"', b'"unparsed"'), *lines[1:]], "not as"),
+        ([lines[0].replace(b'"calls":1', b'"calls":2'), *lines[1:]], "accounted for"),
     ):
-        path.write_text("".join(damaged), "utf-8")
+        path.write_bytes(b"".join(map(signed, damaged)))
         (complaint,) = complaints(server, endings(server, folder), 5)
         assert told in complaint
     server.seed += 1  # other labels
-    path.write_text("".join(lines), "utf-8")
+    path.write_bytes(b"".join(map(signed, lines)))
     assert any("labels" in told for told in complaints(server, endings(server, folder), 5))
 
 

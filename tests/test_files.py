@@ -1,7 +1,5 @@
 """Files are whole at any moment; a torn last line goes, and nothing else does."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What an answer says changes neither how a reply is read nor what the prompt asks."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

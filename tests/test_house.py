@@ -1,7 +1,5 @@
 """What must never be imported by what: prohibitions, each with its name."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy

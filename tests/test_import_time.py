@@ -1,7 +1,5 @@
 """What is slow to import is imported by whoever uses it, and not by `import judgebench`."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

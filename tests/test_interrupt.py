@@ -1,7 +1,5 @@
 """Ctrl-C once: answers in flight are kept. Twice: at once, and nothing written is lost."""
 
-from __future__ import annotations
-
 import json
 import re
 import signal

@@ -1,7 +1,5 @@
 """`kill -9` at random moments: every verdict exactly once, and nobody finished is asked again."""
 
-from __future__ import annotations
-
 import multiprocessing
 import random
 from collections import Counter

@@ -1,7 +1,5 @@
 """`--local-only` refuses what would contact another machine; run.json lists who was contacted."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -4,8 +4,6 @@ Every pattern is run, as the code runs it, on repeats of what it is itself made 
 that it cannot match.
 """
 
-from __future__ import annotations
-
 import ast
 import importlib
 import os

@@ -1,7 +1,5 @@
 """The project's English: old phrases that read as if translated stay out of docs and code."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection
 from pathlib import Path

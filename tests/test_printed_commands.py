@@ -1,7 +1,5 @@
 """Every command that the documentation prints exists, and prints what the page shows."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

@@ -1,7 +1,5 @@
 """What a visitor of the project reads first is true, short and says the same everywhere."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from pathlib import Path

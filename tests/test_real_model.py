@@ -1,7 +1,5 @@
 """A real language model judges, in process and behind a real server, through every lane."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

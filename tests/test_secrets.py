@@ -1,7 +1,5 @@
 """A planted key is in nothing that a run writes, logs, prints or raises."""
 
-from __future__ import annotations
-
 import base64
 import gzip
 import html

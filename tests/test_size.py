@@ -3,8 +3,6 @@
 A rebuild lowers what it made smaller. Whoever must raise a budget says in CHANGELOG.md what for.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import house_size

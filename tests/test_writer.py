@@ -1,7 +1,5 @@
 """Texts that a model writes: what is asked for, what is kept, and how a reply is read."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from threading import Thread

@@ -1,7 +1,5 @@
 """Judges held against each other."""
 
-from __future__ import annotations
-
 from itertools import combinations
 from types import SimpleNamespace
 

@@ -1,7 +1,5 @@
 """The humans among themselves: agreement, the ceiling, the distribution of labels."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import krippendorff

@@ -1,7 +1,5 @@
 """What a reader must not overlook."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

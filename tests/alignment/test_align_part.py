@@ -1,7 +1,5 @@
 """What is shown of an alignment: its tables, sentences, figures and items."""
 
-from __future__ import annotations
-
 import re
 import statistics
 from collections import Counter

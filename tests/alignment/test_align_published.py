@@ -5,8 +5,6 @@ of 479 without ties; GPT-4 against human 66 % of 1,343 votes and 85 % of 859 wit
 Abercrombie and Rieser (2022): alpha of the crowd on 861 queries, recomputed from their labels.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pandas as pd

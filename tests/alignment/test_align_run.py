@@ -1,7 +1,5 @@
 """Scoring a run again from its folder alone."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

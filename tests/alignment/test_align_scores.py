@@ -1,7 +1,5 @@
 """Judges against the truth: numbers worked out by hand, scikit-learn, and what must always hold."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The rule `dawid_skene` in an alignment: truth, human ceiling and what is told of them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from align_case import aligned, ceiling, metric, score

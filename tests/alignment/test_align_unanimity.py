@@ -1,7 +1,5 @@
 """Judges scored apart on items that all annotators agree on and on those where they differ."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from align_case import aligned, metric, only

@@ -6,8 +6,6 @@ with served(made) as site:
     ann.save(ann.event("s1", "harm", "yes"))
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import socket

@@ -1,7 +1,5 @@
 """Small studies of every task, with names in them that no annotator may see."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Sequence
 from pathlib import Path

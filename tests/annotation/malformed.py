@@ -3,8 +3,6 @@
 requests = [malformed(n, address, cookie) for n in range(300)]
 """
 
-from __future__ import annotations
-
 import json
 import random
 

@@ -1,7 +1,5 @@
 """Screens of every task as annotators meet them, and tabs that are signed in."""
 
-from __future__ import annotations
-
 import json
 from contextlib import closing
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A sample of agreed items for an expert, and how many of them the expert contradicts."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Items as blind screens, and the key to what is behind them."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Items that are drawn by what judges disagree about, with a known chance."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The assignment: whatever the items and annotators, everybody's share is even."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from itertools import combinations, pairwise

@@ -1,7 +1,5 @@
 """The shipped example from its annotate.yaml to a decision, and every task through its reader."""
 
-from __future__ import annotations
-
 import csv
 import json
 import shutil

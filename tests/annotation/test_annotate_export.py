@@ -1,7 +1,5 @@
 """What comes out of a study: the labels that count, under the names of the data."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

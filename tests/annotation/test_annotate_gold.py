@@ -1,7 +1,5 @@
 """Items with known labels: mixed in, in a qualification round, and on the lead's page."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A study is made, goes on with other items, and loses an annotator."""
 
-from __future__ import annotations
-
 import re
 import sqlite3
 import textwrap

@@ -1,7 +1,5 @@
 """What the study lead sees, against figures counted by hand and against an alignment."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from datetime import datetime, timedelta

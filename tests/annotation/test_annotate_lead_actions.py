@@ -1,7 +1,5 @@
 """The study lead's items, links, files and agreement over time: on the server and in a browser."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """The study lead's page in a real browser: figures, disagreements, hostile texts and names."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

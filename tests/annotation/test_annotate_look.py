@@ -1,7 +1,5 @@
 """Looks at a judge's decision: when one is due, at which level, and what is kept of it."""
 
-from __future__ import annotations
-
 import doctest
 import json
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """Markdown in answers and guidelines: what is rendered, what stays, and what never runs."""
 
-from __future__ import annotations
-
 import json
 import time
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The annotator's page in a real browser, against the real server."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """`judgebench annotate serve` as a process: how it starts, how it ends, and `kill -9`."""
 
-from __future__ import annotations
-
 import multiprocessing
 import random
 import shutil

@@ -1,7 +1,5 @@
 """A real nginx with the configuration of the documentation, and the container's command."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """The server of a study: what annotators are shown, what is kept, and what is refused."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

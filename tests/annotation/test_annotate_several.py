@@ -1,7 +1,5 @@
 """Check boxes: a metric on which several labels may be right, from the page to a decision."""
 
-from __future__ import annotations
-
 from contextlib import closing
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The offline sheet, and files that come back from one."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

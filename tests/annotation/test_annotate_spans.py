@@ -1,7 +1,5 @@
 """Words that are marked as the reason for a label: kept, exported, shown to the lead."""
 
-from __future__ import annotations
-
 import json
 from contextlib import closing
 from pathlib import Path

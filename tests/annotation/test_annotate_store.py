@@ -1,7 +1,5 @@
 """The file of a running study: events, labels that count, and who may come in."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, nullcontext, suppress

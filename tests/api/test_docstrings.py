@@ -1,7 +1,5 @@
 """Every public function has an example in its docstring, and the example runs."""
 
-from __future__ import annotations
-
 import doctest
 import inspect
 from pathlib import Path

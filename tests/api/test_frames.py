@@ -1,7 +1,5 @@
 """What `to_frame()` gives is what stands in the CSV files of a report, row for row."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

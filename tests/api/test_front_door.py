@@ -1,7 +1,5 @@
 """`import judgebench`: what is public, how fast it is there, and that packages never hide it."""
 
-from __future__ import annotations
-
 import pkgutil
 import shutil
 import sys

@@ -1,7 +1,5 @@
 """examples/notebook.ipynb runs from its first cell to its last, and shows what it says it shows."""
 
-from __future__ import annotations
-
 import base64
 import json
 import shutil

@@ -1,7 +1,5 @@
 """The Python in docs/python.md runs, block after block, as a reader would run it."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

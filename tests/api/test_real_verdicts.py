@@ -1,7 +1,5 @@
 """Verdicts that two judges gave elsewhere, as a table: 2,250 replies, 11 verdicts unreadable."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 

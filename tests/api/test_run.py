@@ -1,7 +1,5 @@
 """`jb.run`: a benchmark with judges and backends that are Python objects."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from dataclasses import replace

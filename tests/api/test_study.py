@@ -1,7 +1,5 @@
 """`jb.study`: whatever shape labels and verdicts come in, it is the same study."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

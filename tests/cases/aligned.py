@@ -1,7 +1,5 @@
 """Alignments in one call, from parts or from a run folder."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

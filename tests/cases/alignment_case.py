@@ -1,7 +1,5 @@
 """Alignments to report on, made by the real `align` from simulated labels and verdicts."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from functools import cache
 

@@ -9,8 +9,6 @@ are what the next calls of a kind get, before anything is done or after; the kin
 `create`, `state`, `results` and `list`.
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping

@@ -12,8 +12,6 @@ people who share nothing, the fixture `browser` (in conftest.py) is one browser 
         browser.run(visit)
 """
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import json

@@ -1,7 +1,5 @@
 """An encoder without a model: a text's vector is drawn at random, seeded by its words."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Clusters of the simplest kinds."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from judgebench.stats.arrays import Clusters

@@ -1,7 +1,5 @@
 """Annotators of known skill."""
 
-from __future__ import annotations
-
 import numpy as np
 
 

@@ -1,7 +1,5 @@
 """The worlds of `benchmarks/decisions.py`."""
 
-from __future__ import annotations
-
 import importlib.util
 import sys
 from pathlib import Path

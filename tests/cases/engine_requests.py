@@ -1,7 +1,5 @@
 """Requests for real engines, and what must hold of every reply to them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from typing import Any

@@ -1,7 +1,5 @@
 """A benchmark through the fault server, and the account of what became of every answer."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

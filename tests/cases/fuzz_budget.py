@@ -4,8 +4,6 @@
 unless FUZZ_SAME is set too: whoever checks a change is not to meet what others left to be found.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A real model behind an OpenAI-compatible server on this machine."""
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager

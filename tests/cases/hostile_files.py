@@ -1,8 +1,6 @@
 """YAML and templates that a stranger may hand over: small, and costly to whoever fills in their
 aliases, renders them, or echoes what they hold."""
 
-from __future__ import annotations
-
 
 def yaml_bombs() -> dict[str, str]:
     """Each of them must be refused at once, with its file and in few words."""

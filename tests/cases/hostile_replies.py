@@ -4,8 +4,6 @@ The rubric has the metrics `bias` and `empathy`; kinds by score grade `empathy` 
 planted is praise: no bias, high empathy, score 5. JUDGED is an answer that plants it in every form.
 """
 
-from __future__ import annotations
-
 from judgebench.judges.replies import Thresholds
 from judgebench.prompt import JudgeReply
 from judgebench.records import Answer

@@ -5,8 +5,6 @@ Expression nodes and statements are those of `ast`, without imports and docstrin
 of `judgebench/` that they are in ("(top)" for the files that are in none).
 """
 
-from __future__ import annotations
-
 import ast
 from collections import Counter
 from collections.abc import Iterator

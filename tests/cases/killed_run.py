@@ -1,7 +1,5 @@
 """A benchmark of sixty answers against a loopback server, in a process that can be killed."""
 
-from __future__ import annotations
-
 import csv
 import json
 import os

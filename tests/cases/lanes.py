@@ -1,7 +1,5 @@
 """One small benchmark that a real model judges through any number of lanes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

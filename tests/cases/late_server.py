@@ -5,8 +5,6 @@ same connection, while the next request is on its way, is being answered, or is 
         ...  # server.base_url, server.connections
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import math

@@ -1,7 +1,5 @@
 """The tables of a report in a paper, set by pdflatex."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from collections.abc import Sequence

@@ -8,8 +8,6 @@ The plays of a list are used in turn, the last one again and again; a function o
 call's number chooses freely.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import threading

@@ -1,7 +1,5 @@
 """The votes of MT-bench (Zheng et al., 2023) on first turns, as anybody would read them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pandas as pd

@@ -4,8 +4,6 @@
 temporary copy of its folder.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 import sys

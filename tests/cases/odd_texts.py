@@ -1,7 +1,5 @@
 """Texts that files break on, and verdicts full of them."""
 
-from __future__ import annotations
-
 from hypothesis import strategies as st
 
 from judgebench.records import Lookup, Showing, Status, Usage, Verdict

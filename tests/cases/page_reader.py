@@ -1,7 +1,5 @@
 """Read a page of the report as a browser would, without running its scripts."""
 
-from __future__ import annotations
-
 from html.parser import HTMLParser
 
 VOID = {"meta", "wbr", "input", "br", "img"}

@@ -1,7 +1,5 @@
 """Parts of a report that hold one of everything, plain or hostile."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

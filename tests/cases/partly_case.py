@@ -1,8 +1,6 @@
 """Samples of which some items are labelled, from a table of counts: rows are the truth (another
 label, this one, none known), columns the judge's label (another, this one)."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from judgebench.stats.arrays import Clusters

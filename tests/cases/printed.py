@@ -5,8 +5,6 @@ A block that begins with ```csv title="labels.csv" is a file, a block ```console
 `…` stands for any lines. UPDATE_DOCS=1 writes what is printed now into the page.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """A server on loopback that lists the tokens of a prompt with their probability, each a letter."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from itertools import pairwise

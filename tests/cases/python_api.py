@@ -1,7 +1,5 @@
 """A folder to call the Python API in: tables of labels and verdicts, a benchmark and its run."""
 
-from __future__ import annotations
-
 import csv
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A benchmark in memory with a scripted backend, for tests of logic."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path

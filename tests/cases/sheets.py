@@ -1,7 +1,5 @@
 """Tables of labels and of verdicts as people have them."""
 
-from __future__ import annotations
-
 import csv
 import json
 from collections.abc import Sequence

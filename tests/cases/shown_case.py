@@ -1,7 +1,5 @@
 """A study of pairs, conversations and criteria whose judges give reasons, to be shown."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 
 from aligned import align

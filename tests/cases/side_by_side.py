@@ -1,7 +1,5 @@
 """Answers that are judged side by side, and engines that score what they are shown."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """An encoder of a few thousand random weights, which reads whole words: made in a moment."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 

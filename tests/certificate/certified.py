@@ -1,7 +1,5 @@
 """A synthetic study whose judge earns REPLACE on one metric, and its certificate."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Tables of a decision, its certificate, and tables of later."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A certificate: what stands in it, what is refused, and what is certified at all."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from datetime import timedelta

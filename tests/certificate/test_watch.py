@@ -1,7 +1,5 @@
 """`watch`: a certificate beside new verdicts and labels."""
 
-from __future__ import annotations
-
 import doctest
 import json
 import math

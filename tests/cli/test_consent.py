@@ -1,7 +1,5 @@
 """Before a file outside the current folder sends a key anywhere, the command says so."""
 
-from __future__ import annotations
-
 import json
 import os
 import pty

@@ -1,7 +1,5 @@
 """Every kind of damage to a file of a run folder that numbers depend on is noticed, and named."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import warnings

@@ -1,7 +1,5 @@
 """align, decide and report of files, without a run folder or a bench.yaml."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

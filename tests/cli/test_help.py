@@ -1,7 +1,5 @@
 """The help of every command: plain words, and the same name, word and help for the same thing."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

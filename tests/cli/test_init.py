@@ -1,7 +1,5 @@
 """`judgebench init`: files of a benchmark from the columns of a user's file."""
 
-from __future__ import annotations
-
 import csv
 import json
 from collections.abc import Sequence

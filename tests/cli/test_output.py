@@ -1,7 +1,5 @@
 """How much a command prints: one screen, everything, nothing but errors, or JSON alone."""
 
-from __future__ import annotations
-
 import json
 import random
 import re

@@ -1,7 +1,5 @@
 """What a run leaves behind when part of it fails, is smaller than before, or has no judge."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import socket

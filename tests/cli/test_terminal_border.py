@@ -1,7 +1,5 @@
 """What reaches the terminal: strangers' text commands nothing, and no error is a traceback."""
 
-from __future__ import annotations
-
 import io
 import os
 import re

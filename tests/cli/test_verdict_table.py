@@ -1,7 +1,5 @@
 """`verdicts.csv` of a report: what every judge said of every answer."""
 
-from __future__ import annotations
-
 import csv
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Two studies written as strings: one character an item, as in align_case."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """`judgebench compare` as it is called: run folders in, a screen, files and exit codes out."""
 
-from __future__ import annotations
-
 import csv
 import json
 import re

@@ -1,8 +1,6 @@
 """Which answers, judges, metrics and human labels of two studies are compared, and what is said of
 the others."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any

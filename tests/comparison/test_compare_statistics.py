@@ -1,7 +1,5 @@
 """Differences against what an alignment measures, against scipy, and against themselves swapped."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A small rubric whose labels include texts that readers like to take for missing values."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

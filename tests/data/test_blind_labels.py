@@ -1,7 +1,5 @@
 """Labels say themselves whether they were made without sight of any model's label."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pandas as pd

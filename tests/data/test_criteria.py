@@ -1,7 +1,5 @@
 """Items that bring their own criteria."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

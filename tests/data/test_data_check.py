@@ -1,7 +1,5 @@
 """What `check_files` counts, and how plain files are recognised."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable
 from pathlib import Path

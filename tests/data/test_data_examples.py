@@ -1,7 +1,5 @@
 """The three data.yaml of the medical-safety-crowd example, on the published files as they are."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 from collections import Counter, defaultdict

@@ -1,7 +1,5 @@
 """Each fault in a file is told with the file, the row and the column; all of them at once."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import re

@@ -1,7 +1,5 @@
 """The same rows give the same data set in every format, and every cell stays what it was."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import io

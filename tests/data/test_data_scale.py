@@ -1,7 +1,5 @@
 """Large data sets: held on disk, found by id, kept in a run folder for whoever resumes."""
 
-from __future__ import annotations
-
 import json
 import tracemalloc
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """data.yaml: what it maps, and how its own faults are told."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Empty answers are answers, and where no model is asked items need no texts at all."""
 
-from __future__ import annotations
-
 import csv
 import json
 from collections.abc import Sequence

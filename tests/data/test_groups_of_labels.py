@@ -1,7 +1,5 @@
 """A column `group` or `question` of a table of labels says which items belong together."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pandas as pd

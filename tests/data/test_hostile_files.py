@@ -1,8 +1,6 @@
 """Files that are built to be slow, endless or loud: each is read in time that grows with its size,
 or refused at once, in few words."""
 
-from __future__ import annotations
-
 import gzip
 import os
 import subprocess

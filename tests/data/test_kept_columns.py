@@ -1,7 +1,5 @@
 """Columns that are neither ids nor labels stay with each item, also of those nobody labelled."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,8 +1,6 @@
 """Layouts in which others publish labels: a file for each judge, ids made of parts, labels by
 annotator and item."""
 
-from __future__ import annotations
-
 import json
 import time
 from pathlib import Path

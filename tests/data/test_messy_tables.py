@@ -1,7 +1,5 @@
 """Tables as people leave them: stray quotes, nested values, workbooks, texts in several columns."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """What somebody names is obeyed, or refused with a reason: never another column in its place."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any
@@ -97,7 +95,7 @@ def test_decimals_are_no_verdicts_and_name_the_commands_for_scores(
     scores = pd.DataFrame({"no": people["no"], "LLM score": values})
     tables = [people.merge(scores, on="no")] if beside else [people, scores]
     commands = (
-        "`judgebench correlate TABLE --against 'Stars Maria' --group conversation` or "
+        "`judgebench score correlate TABLE --against 'Stars Maria' --group conversation` or "
         "`judgebench estimate TABLE --score 'Stars Maria=LLM score'`"
     )
     with pytest.raises(SetupError, match=re.escape(commands)):

@@ -1,7 +1,5 @@
 """Pairs of answers, of tables, and the preferences that follow from labels of each response."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import asdict

@@ -1,7 +1,5 @@
 """Shapes in which published data come: two responses in a row, criteria as texts, and so on."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Tables in a format that a wing brings: read as a CSV of the same rows would be."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict

@@ -1,7 +1,5 @@
 """Small decisions written as strings: one character an item, as in align_case."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any

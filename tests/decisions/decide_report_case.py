@@ -1,7 +1,5 @@
 """Decisions to report on, built by hand: the numbers are made up, the states follow from them."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """`judgebench decide` from the command line: outcomes, demands, exit codes, bad input."""
 
-from __future__ import annotations
-
 import csv
 import json
 import re

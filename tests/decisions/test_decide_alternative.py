@@ -1,7 +1,5 @@
 """The Alternative Annotator Test of real judges, and its guard."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from types import SimpleNamespace
 

@@ -1,7 +1,5 @@
 """The figures of triage, drawn from curves as `decide` makes them."""
 
-from __future__ import annotations
-
 import warnings
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """What a study of real people does to a decision: blindness, systems, distance, many candidates."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """What a jury of a run's judges would be worth."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from types import SimpleNamespace
 

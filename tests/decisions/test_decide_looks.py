@@ -1,7 +1,5 @@
 """A look at a study before its end: the level of a look, in every condition."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Which outcome follows from which conditions."""
 
-from __future__ import annotations
-
 import pytest
 
 from judgebench.decisions.result import Condition, Outcome, State, outcome_of

@@ -1,7 +1,5 @@
 """What is shown of the decisions: rows, tables, figures, sentences."""
 
-from __future__ import annotations
-
 import io
 import math
 import re

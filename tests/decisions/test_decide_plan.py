@@ -1,7 +1,5 @@
 """Planning: larger studies are drawn from the one there is."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

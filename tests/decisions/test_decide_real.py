@@ -1,7 +1,5 @@
 """Decisions on real people and a real judge, read as a careful statistician would."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Demands on the decisions, as a pipeline makes them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

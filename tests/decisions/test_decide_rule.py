@@ -1,7 +1,5 @@
 """The rule file: the shipped one, one's own, and what is wrong with it, all at once."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

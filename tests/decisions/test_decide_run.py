@@ -1,7 +1,5 @@
 """Decisions on small planted studies: every outcome, and every way in which data say nothing."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What one screen says of decisions: a table, a sentence for what is not REPLACE, the bars."""
 
-from __future__ import annotations
-
 import io
 import json
 import re

@@ -1,7 +1,5 @@
 """One line for each decision: outcome, the numbers beside it, one reason, one next step."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """What a stress run adds to a decision."""
 
-from __future__ import annotations
-
 import pytest
 from decide_case import HUMANS, TRUE, condition, decided, noisy
 

@@ -1,7 +1,5 @@
 """A study's counts: worked out by hand, and the same whatever the order of the items."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

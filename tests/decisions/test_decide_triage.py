@@ -1,7 +1,5 @@
 """Signals of judges and juries, metric by metric and over all of them."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

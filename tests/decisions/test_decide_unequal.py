@@ -1,7 +1,5 @@
 """Decisions where annotators are unequal: the studies that once ended in a wrong REPLACE."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

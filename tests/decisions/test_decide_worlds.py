@@ -1,7 +1,5 @@
 """Ten studies of a few worlds of `benchmarks/decisions.py`, which draws a thousand of every one."""
 
-from __future__ import annotations
-
 from types import ModuleType
 
 import pytest

@@ -1,7 +1,5 @@
 """Tables with the names, numbers and sheets that people use are read as they are meant."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Sequence
 from pathlib import Path

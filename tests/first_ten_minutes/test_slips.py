@@ -1,7 +1,5 @@
 """Tables that are nearly right: read as they are meant, or an error that says what to change."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Callable

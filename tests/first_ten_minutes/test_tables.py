@@ -1,7 +1,5 @@
 """From tables as people have them to a decision, in at most two commands."""
 
-from __future__ import annotations
-
 import json
 import os
 import shlex

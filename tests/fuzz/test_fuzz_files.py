@@ -1,7 +1,5 @@
 """Whatever a file holds, reading it gives what it is for or an error of ours."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Sequence
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Whatever an answer says, every shipped prompt holds it between tags that it cannot end."""
 
-from __future__ import annotations
-
 import re
 
 from fuzz_budget import PIECES, TEXT, fuzzed

@@ -1,7 +1,5 @@
 """Whatever an engine says: labels that it gave, or none; a reply of ours, or an error of ours."""
 
-from __future__ import annotations
-
 import json
 from typing import Any, get_args
 

@@ -1,7 +1,5 @@
 """A run folder that was damaged anywhere is refused, or its numbers are those of the sound one."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Whenever writing fails, every file is the old one or the new one, and nothing is left over."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress

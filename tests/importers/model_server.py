@@ -1,8 +1,6 @@
 """The model that the tools ask while they write the files of these tests: what it is asked and what
 it replies, always the same. It answers questions, and it grades answers."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from typing import Any

@@ -1,8 +1,6 @@
 """Whatever becomes of another tool's file: it is imported as a benchmark that can be read, or
 refused with an error of ours and nothing written."""
 
-from __future__ import annotations
-
 import json
 import tempfile
 from functools import reduce

@@ -1,7 +1,5 @@
 """`judgebench import`: what it writes, what it refuses, and what can be done with the result."""
 
-from __future__ import annotations
-
 import csv
 import json
 import zipfile

@@ -1,7 +1,5 @@
 """Tasks of a Label Studio project that nobody has labelled yet are answers to label."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """inspect_ai runs for real, and what it writes is imported."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

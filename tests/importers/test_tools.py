@@ -1,7 +1,5 @@
 """What each tool's files become; `files/README.md` says which tools wrote them."""
 
-from __future__ import annotations
-
 import csv
 import json
 from collections.abc import Callable

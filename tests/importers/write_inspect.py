@@ -4,8 +4,6 @@ pip install inspect-ai aiohttp
 PYTHONPATH=tests/cases python tests/importers/write_inspect.py tests/importers/files
 """
 
-from __future__ import annotations
-
 import os
 import sys
 import tempfile

@@ -1,7 +1,5 @@
 """An annotator in the judge's place."""
 
-from __future__ import annotations
-
 import pytest
 from align_case import answers, labels, metric, rubric
 

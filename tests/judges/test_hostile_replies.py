@@ -1,7 +1,5 @@
 """A verdict that a reply quotes is not the judge's own."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import Path

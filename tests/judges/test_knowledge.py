@@ -1,7 +1,5 @@
 """A judge that looks things up: its questions are answered, and it still gives one verdict."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

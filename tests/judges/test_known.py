@@ -1,7 +1,5 @@
 """Baselines that know a column of an answer, and never the answer."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Judges that are asked for all labels that are right: what is asked, and what is read."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

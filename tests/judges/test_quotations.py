@@ -1,7 +1,5 @@
 """What the reader accepts, in whatever spelling, is no verdict where the text judged holds it."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Callable, Mapping

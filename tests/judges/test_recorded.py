@@ -1,7 +1,5 @@
 """Verdicts that somebody has, as a judge of a benchmark: nothing is silently "not asked"."""
 
-from __future__ import annotations
-
 import csv
 import json
 import warnings

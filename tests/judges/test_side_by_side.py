@@ -1,7 +1,5 @@
 """Judges that are shown several texts at once: pairs, lists and criteria."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace

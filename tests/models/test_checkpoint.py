@@ -1,7 +1,5 @@
 """What can be told of a local model without the packages that would run it."""
 
-from __future__ import annotations
-
 import hashlib
 from importlib.util import find_spec
 from pathlib import Path

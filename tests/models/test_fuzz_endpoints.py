@@ -1,7 +1,5 @@
 """Whatever an endpoint sends: a reply whose every number is sound, or an error of ours."""
 
-from __future__ import annotations
-
 import json
 import math
 from typing import Any

@@ -1,7 +1,5 @@
 """A second response to a request, late and over the same connection, is taken for no other's."""
 
-from __future__ import annotations
-
 import pytest
 from late_server import LateServer, Repeats
 

@@ -1,7 +1,5 @@
 """The embedded engine with a real model of 135 million parameters."""
 
-from __future__ import annotations
-
 import json
 import math
 import urllib.error

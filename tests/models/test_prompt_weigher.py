@@ -1,7 +1,5 @@
 """Likelihoods from servers that list the tokens of a prompt, and from those that get it wrong."""
 
-from __future__ import annotations
-
 import pytest
 from loopback import Loopback, raw, status
 from prompt_server import Completions, along, server

@@ -1,7 +1,5 @@
 """`backend: python:module:factory`: objects that somebody wrote."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

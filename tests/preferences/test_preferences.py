@@ -1,7 +1,5 @@
 """Preferences between two responses: votes, triples, positions, and whom a judge favours."""
 
-from __future__ import annotations
-
 import doctest
 from dataclasses import replace
 from itertools import combinations

@@ -1,7 +1,5 @@
 """Pairs and triples of responses that people scored, beside chance and the format's ceiling."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from preference_case import POINTS, QUALITY, answer, rubric, study

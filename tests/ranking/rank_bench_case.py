@@ -1,7 +1,5 @@
 """A sound ranking on disk, for tests that need no encoder: its weights are empty files."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Sheets of arguments, and experts who rank them; synthetic."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Callable, Sequence
 from pathlib import Path

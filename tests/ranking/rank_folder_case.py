@@ -1,7 +1,5 @@
 """A ranking run written by hand, whose scores can be worked out on paper."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Scores of one ranker, written as a table: rows are instances, columns systems."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Rankings to report on: one with the paper's figures, one planted, one large, one hostile."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache

@@ -1,7 +1,5 @@
 """`judgebench rank sheet` and `judgebench rank suitability` as people call them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Ranks of people in a run folder: given with the benchmark, or from its own sheets."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

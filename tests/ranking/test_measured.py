@@ -1,7 +1,5 @@
 """A run folder is ranked again: every ranker, kin, and the sentences that a reader needs."""
 
-from __future__ import annotations
-
 import doctest
 from pathlib import Path
 from types import SimpleNamespace

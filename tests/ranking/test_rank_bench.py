@@ -1,7 +1,5 @@
 """A bench.yaml with `proxy`: what is wrong in it is told whole, before anything is asked."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """From a run folder to scores, against figures worked out on paper."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The part of a run folder that a ranking adds."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

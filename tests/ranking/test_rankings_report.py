@@ -1,7 +1,5 @@
 """The rankings in Markdown, LaTeX, CSV, the terminal and the figures."""
 
-from __future__ import annotations
-
 import io
 import re
 import warnings

@@ -1,7 +1,5 @@
 """The sheet's page in a real browser: what it keeps, what it writes, what runs."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from browser import Tab, browse, needs_browser, save

@@ -1,7 +1,5 @@
 """`judgebench rank init`: from a table of questions to a ranking that can run."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Callable, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The steps of a ranking run, without torch: who writes, what is kept, who may stop it."""
 
-from __future__ import annotations
-
 import json
 import signal
 import sys

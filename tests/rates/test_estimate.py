@@ -1,7 +1,5 @@
 """Rates from few human labels and many verdicts, through the public functions."""
 
-from __future__ import annotations
-
 import doctest
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """How pairs, conversations, criteria and a judge's reasons stand on the page."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import replace

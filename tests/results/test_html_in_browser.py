@@ -1,7 +1,5 @@
 """The page in a real browser: what runs, what is asked of the network, what the list shows."""
 
-from __future__ import annotations
-
 import json
 import warnings
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Declared tables: rows of results become lines and columns."""
 
-from __future__ import annotations
-
 import doctest
 
 import pytest

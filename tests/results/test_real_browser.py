@@ -1,7 +1,5 @@
 """The browser that pages are tested in does what a person's does."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from aiohttp import web

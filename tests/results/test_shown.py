@@ -1,7 +1,5 @@
 """Findings as a table, as a plot and as text, in a notebook too."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from itertools import cycle

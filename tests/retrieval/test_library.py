@@ -1,7 +1,5 @@
 """The passages of a corpus, found for a question."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from judgebench.retrieval.vectors import Corpus, Document, Library

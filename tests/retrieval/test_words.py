@@ -1,7 +1,5 @@
 """Texts found by the words that they share with a question."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

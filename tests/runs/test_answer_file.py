@@ -1,7 +1,5 @@
 """Answers in a file are the answers that were put in, however they are asked for."""
 
-from __future__ import annotations
-
 import gc
 import io
 import json

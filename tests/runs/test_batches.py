@@ -1,7 +1,5 @@
 """Judges that send batches: the verdicts of single calls, paid for once, whatever happens."""
 
-from __future__ import annotations
-
 import json
 import multiprocessing
 import os

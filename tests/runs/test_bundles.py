@@ -1,7 +1,5 @@
 """Runs of judges that are shown several answers at once, or that judge a part of the rows."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

@@ -1,7 +1,5 @@
 """A flipped bit in the verdicts of a killed run: the line is judged again, and the run says so."""
 
-from __future__ import annotations
-
 import json
 import random
 import re

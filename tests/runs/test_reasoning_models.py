@@ -1,7 +1,5 @@
 """A judge whose model thinks, caches prompts and takes no temperature, from end to end."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

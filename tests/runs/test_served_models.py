@@ -1,7 +1,5 @@
 """A judge whose model is replaced during a run, or before it is resumed."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from aligned import align_run

@@ -1,7 +1,5 @@
 """A small exam, synthetic and not clinically reviewed, and a model that opens its questions."""
 
-from __future__ import annotations
-
 import csv
 import json
 from collections.abc import Callable

@@ -3,8 +3,6 @@
 `python:markov:backend` names it. Tokens are letters; one of probability ends a completion.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any

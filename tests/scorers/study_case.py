@@ -1,7 +1,5 @@
 """A benchmark with scorers of known worth, whose humans' severities are at hand as arrays."""
 
-from __future__ import annotations
-
 import csv
 from pathlib import Path
 

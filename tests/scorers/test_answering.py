@@ -1,6 +1,4 @@
-"""Several answers of a model to every question: `judgebench answers`."""
-
-from __future__ import annotations
+"""Several answers of a model to every question: `judgebench score answers`."""
 
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Tables of scores: the command, the function, what is refused, and a published figure."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Judges that follow from a score: out of fold, with controls fitted the same way."""
 
-from __future__ import annotations
-
 import csv
 import json
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Real notes whose omissions and hallucinations somebody counted: chrF tells of the first alone."""
 
-from __future__ import annotations
-
 import csv
 from collections import defaultdict
 from pathlib import Path

@@ -1,8 +1,6 @@
 """Judges that follow from a score, in worlds whose labels are known: `benchmarks/decisions.py
 --scores`."""
 
-from __future__ import annotations
-
 from types import ModuleType
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Likelihoods of a model whose probabilities are all known."""
 
-from __future__ import annotations
-
 import json
 import math
 from itertools import pairwise

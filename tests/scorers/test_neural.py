@@ -1,7 +1,5 @@
 """Scorers by models say what they need where it is not there."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Scorers that count shared words and characters give the numbers of their libraries."""
 
-from __future__ import annotations
-
 import csv
 import sys
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """A study in which systems answered several times, and whose answers were written anew."""
 
-from __future__ import annotations
-
 import csv
 import json
 from pathlib import Path

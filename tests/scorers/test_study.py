@@ -1,7 +1,5 @@
 """What a study finds of its scorers beside the humans."""
 
-from __future__ import annotations
-
 import csv
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`judgebench score` and `jb.score`: any table, no labels."""
 
-from __future__ import annotations
-
 import csv
 import doctest
 import json

@@ -1,7 +1,5 @@
 """Fixtures of the slow lanes (`make test-transformers`, `make test-vllm`)."""
 
-from __future__ import annotations
-
 import os
 import signal
 import socket

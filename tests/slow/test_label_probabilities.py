@@ -1,7 +1,5 @@
 """Label probabilities by a real model of 135 million parameters, held against plain passes."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Likelihoods by real engines, held against each other and lm-evaluation-harness."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A local Ray cluster of two workers, one of which is killed in the middle."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

@@ -3,8 +3,6 @@
 `make test-smoke` runs these, as the gate does; all tests of the engines are `make test-slow`.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """The transformers backend with a real model of 135 million parameters."""
 
-from __future__ import annotations
-
 import json
 import random
 import shutil

@@ -1,7 +1,5 @@
 """The vLLM backend with a real model of 135 million parameters, on a CPU or a GPU."""
 
-from __future__ import annotations
-
 import json
 import math
 import shutil

@@ -1,7 +1,5 @@
 """Judging through a real vLLM server, as most users of large open models do."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from importlib.util import find_spec

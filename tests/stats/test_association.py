@@ -1,7 +1,5 @@
 """Scores beside human severities, against scipy, by hand, and against published numbers."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import warnings

@@ -1,7 +1,5 @@
 """Tests by betting."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

@@ -1,7 +1,5 @@
 """Two latent classes: recall beside annotators without a truth."""
 
-from __future__ import annotations
-
 import json
 import statistics
 from collections import Counter

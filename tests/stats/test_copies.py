@@ -1,7 +1,5 @@
 """Copied labels, camps, and who sets the bar: seen where they are, and not where they are not."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from cluster_case import apart

@@ -1,7 +1,5 @@
 """The examples in the docstrings of the statistics run."""
 
-from __future__ import annotations
-
 import doctest
 from importlib import import_module
 from pkgutil import iter_modules

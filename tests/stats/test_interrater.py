@@ -5,8 +5,6 @@ against human 63 % of 721 pairs of votes, 81 % of 479 without ties; GPT-4 agains
 1,343 votes, 85 % of 859 without ties. The third decimal here is recomputed from their votes.
 """
 
-from __future__ import annotations
-
 import ast
 import csv
 import gzip

@@ -1,7 +1,5 @@
 """Exact intervals of shares, alone or in clusters, of mean differences, and at early looks."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What several judges are worth together."""
 
-from __future__ import annotations
-
 from itertools import combinations
 from math import comb
 

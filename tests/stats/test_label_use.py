@@ -1,7 +1,5 @@
 """Annotators who use the labels as nobody else does: found, and nobody is blamed for noise."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

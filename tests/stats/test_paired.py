@@ -1,7 +1,5 @@
 """Means over items and trainings: by hand, beside other tests, and how often they are wrong."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

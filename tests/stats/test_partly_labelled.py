@@ -1,7 +1,5 @@
 """Samples with weights, strata and clusters, and what their estimates must agree with."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Systems compared in pairs: win rates, Bradley-Terry strengths, rankings."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import json

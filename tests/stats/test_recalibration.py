@@ -1,7 +1,5 @@
 """Cuts on a score, and probabilities that rise with it."""
 
-from __future__ import annotations
-
 import json
 from itertools import combinations_with_replacement
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Which columns of scores say the same."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from cluster_case import apart, together

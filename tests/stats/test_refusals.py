@@ -1,7 +1,5 @@
 """What no statistic can be computed of is refused, and the message names what does not fit."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Scores of responses side by side: against reference libraries and by hand."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import krippendorff

@@ -1,7 +1,5 @@
 """A judge as a first-pass filter: what each threshold sends, catches and misses."""
 
-from __future__ import annotations
-
 import math
 from itertools import pairwise
 

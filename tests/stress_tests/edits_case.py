@@ -1,7 +1,5 @@
 """Edits of answers: what one makes of a text, and public answers that all are tried on."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 from pathlib import Path

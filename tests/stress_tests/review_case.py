@@ -1,7 +1,5 @@
 """Altered answers to review; synthetic, not clinically reviewed."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from odd_texts import HOSTILE

@@ -5,8 +5,6 @@ space an answer that the judge was never asked about. Rows are one string for th
 or a string a metric.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

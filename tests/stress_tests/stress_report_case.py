@@ -1,7 +1,5 @@
 """Stress results to report on, built by hand: the numbers are made up."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache

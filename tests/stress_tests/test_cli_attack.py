@@ -1,6 +1,4 @@
-"""`judgebench attack` and `judgebench stress` as people call them."""
-
-from __future__ import annotations
+"""`judgebench stress attacks` and `judgebench stress` as people call them."""
 
 import csv
 import json

@@ -1,7 +1,5 @@
 """The same question asked again."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from align_case import metric

@@ -1,7 +1,5 @@
 """Violations beside their parents: worked by hand, three ways of failing, and laws."""
 
-from __future__ import annotations
-
 import pytest
 from align_case import metric
 from hypothesis import given, settings

@@ -1,7 +1,5 @@
 """Whatever recipes, word lists and sets hold, reading them gives what they are for or an error."""
 
-from __future__ import annotations
-
 import json
 from contextlib import suppress
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Probes that must not move a verdict, and the same question asked in another way."""
 
-from __future__ import annotations
-
 import pytest
 from align_case import metric
 from hypothesis import given, settings

@@ -1,7 +1,5 @@
 """Altered answers and verdicts in, a whole result out."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Texts planted in an answer that ask for a verdict."""
 
-from __future__ import annotations
-
 import pytest
 from align_case import metric
 from stress_case import Attack, grouped, planted, stressed

@@ -1,7 +1,5 @@
 """A real language model under a stress test, and as an attacker."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

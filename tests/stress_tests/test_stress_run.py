@@ -1,7 +1,5 @@
 """Whole stress tests with scripted judges: what each falls for is found out, and nothing else."""
 
-from __future__ import annotations
-
 import doctest
 import json
 import re

@@ -1,7 +1,5 @@
 """Labels that settle what annotators disagreed on: beside the annotators, never among them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Answers by row and by item id; only a few are looked at again."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 import pytest

@@ -1,7 +1,5 @@
 """Verdicts that stay in their files say the same as verdicts in memory."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path

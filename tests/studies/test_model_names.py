@@ -1,7 +1,5 @@
 """Annotators that are named like models: found, without false alarms on people."""
 
-from __future__ import annotations
-
 import pytest
 
 from judgebench.studies.verdicts import is_like_a_model, suspects, suspicions

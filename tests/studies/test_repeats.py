@@ -1,7 +1,5 @@
 """Answers that repeat another under a different id count as one group, and it is said."""
 
-from __future__ import annotations
-
 import csv
 import json
 from pathlib import Path

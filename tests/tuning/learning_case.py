@@ -1,7 +1,5 @@
 """A benchmark whose answers are easy to learn: files, and how it is run."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A small world in which labels are revised: a cheap learner, and advisers that follow a script."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass

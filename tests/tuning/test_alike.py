@@ -1,7 +1,5 @@
 """Near-duplicates: against brute force, and what a sketch knows again."""
 
-from __future__ import annotations
-
 import json
 import time
 

@@ -1,7 +1,5 @@
 """Items to learn from are what a teacher said, with where it comes from; the rest says why not."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path

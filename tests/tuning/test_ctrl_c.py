@@ -1,7 +1,5 @@
 """One Ctrl-C while something is learnt: the command ends soon, and what was done is kept."""
 
-from __future__ import annotations
-
 import csv
 import json
 import os

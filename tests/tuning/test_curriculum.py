@@ -1,7 +1,5 @@
 """What machines labelled is learnt from in stages, and never of what is then judged."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Labelled cases before the question: the nearest, of the training folds alone."""
 
-from __future__ import annotations
-
 import json
 import re
 import signal

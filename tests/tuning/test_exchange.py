@@ -1,7 +1,5 @@
 """Two models talk about a label: until they agree, at most so often, and each turn only once."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import replace

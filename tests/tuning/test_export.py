@@ -1,7 +1,5 @@
 """A judge that was tuned on one data set judges another, and says what it was trained on."""
 
-from __future__ import annotations
-
 import csv
 import json
 import re

@@ -1,7 +1,5 @@
 """Nobody learns from a question, or from words, that they then judge."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings

@@ -1,7 +1,5 @@
 """Judges that are a regression on words, and the control that is fitted beside what learns."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

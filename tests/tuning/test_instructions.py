@@ -1,7 +1,5 @@
 """A wording that does better on held-back answers is found, kept, paid for and not asked twice."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

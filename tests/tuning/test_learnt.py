@@ -1,7 +1,5 @@
 """A judge that learns is an ordinary judge, out of fold; `judgebench tune` examines it."""
 
-from __future__ import annotations
-
 import csv
 import json
 import warnings

@@ -1,7 +1,5 @@
 """What a generator is tuned on is checked whole before any model is loaded."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

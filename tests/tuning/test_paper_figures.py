@@ -1,11 +1,8 @@
 """The figures of docs/tuning.md that are taken from, or computed of, a paper and public data."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import math
-from itertools import pairwise
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The quality classifier finds what is planted, and says where it may know the author alone."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path

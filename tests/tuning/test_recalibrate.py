@@ -1,7 +1,5 @@
 """From what other judges said to human labels."""
 
-from __future__ import annotations
-
 import csv
 import json
 from collections.abc import Collection

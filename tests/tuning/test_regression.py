@@ -1,7 +1,5 @@
 """Logistic regression on features: scikit-learn where it has an answer, laws where it has none."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """The double check: what people say of items splits them, and the rates add up."""
 
-from __future__ import annotations
-
 import csv
 import json
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Rounds from the command line: a real run, real files, a server on this machine, and people."""
 
-from __future__ import annotations
-
 import csv
 import json
 from collections.abc import Callable, Iterator, Mapping

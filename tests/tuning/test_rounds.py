@@ -1,7 +1,5 @@
 """What a judge gets wrong may be taught otherwise: only its training, and only where that helps."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """What `judgebench tune` shows of judges that learnt."""
 
-from __future__ import annotations
-
 import doctest
 import json
 import re

@@ -1,7 +1,5 @@
 """The shipped example of judges that learn."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """A language model of two layers with weights drawn by seed, which learns in seconds."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Arguments on disk: read back, told apart by system, and checked where a user brings them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import replace

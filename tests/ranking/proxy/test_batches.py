@@ -1,7 +1,5 @@
 """Batches of inputs of like length."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

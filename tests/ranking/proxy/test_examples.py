@@ -1,7 +1,5 @@
 """What each kind of evaluator is trained on."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 

@@ -1,7 +1,5 @@
 """Models are asked for arguments: what goes out, what is kept, what is asked again."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path

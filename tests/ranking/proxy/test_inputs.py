@@ -1,7 +1,5 @@
 """What is cut of an input, and in which order; a tokenizer of one token a word stands in."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

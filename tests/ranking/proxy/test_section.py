@@ -1,7 +1,5 @@
 """What may stand under `proxy:`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -5,8 +5,6 @@ nothing there. The gold argument holds evidence of the right class. Names of cla
 arguments at random, so a name alone says nothing; the noise is the evidence for another claim.
 """
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """The retrieval chain with a real encoder and, where pylate is there, ColBERT."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Iterator

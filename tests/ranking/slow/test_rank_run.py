@@ -1,8 +1,6 @@
 """`judgebench rank run` from end to end: the shipped task, scripted writers and judge, a real
 encoder of 22M parameters, a few instances and epochs."""
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Passages found by their meaning, with a real encoder."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Open answers beside closed ones: two tables are joined and what goes together is found."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

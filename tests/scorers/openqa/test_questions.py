@@ -1,7 +1,5 @@
 """Questions with options are read from any table, and rules say which cannot be asked openly."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pandas as pd

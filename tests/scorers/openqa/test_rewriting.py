@@ -1,7 +1,5 @@
 """A model opens questions: each is kept or left out with a reason, and nothing is asked twice."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

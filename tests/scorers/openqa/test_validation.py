@@ -1,7 +1,5 @@
 """Blinded sheets, and how far people agree on open questions."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

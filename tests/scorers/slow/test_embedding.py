@@ -1,8 +1,6 @@
 """BERTScore is that of its library, MoverScore that of its paper; both by encoders that are small,
 but real."""
 
-from __future__ import annotations
-
 import csv
 import functools
 import string

@@ -1,7 +1,5 @@
 """Classifiers and regressors that somebody trained give the numbers that transformers gives."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 
 from scripted_judges import GOOD, RUBRIC, ScriptedBackend

@@ -1,7 +1,5 @@
 """What a stress test makes of an answer takes a time in proportion to the answer's length."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from random import Random

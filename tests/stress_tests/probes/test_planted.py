@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import re
 from random import Random
 from typing import Literal

@@ -1,7 +1,5 @@
 """The review page in a real browser: what it keeps, what it writes, what runs."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A tuned language model elsewhere: as an adapter, a whole model, and trained by others."""
 
-from __future__ import annotations
-
 from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A generator that is tuned on gold arguments writes in a ranking, beside the untuned one."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from contextlib import closing

@@ -1,7 +1,5 @@
 """A head on the vectors of a real encoder."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A tuned language model is an ordinary judge, and its training can be cut off at any moment."""
 
-from __future__ import annotations
-
 import json
 import random
 import shutil

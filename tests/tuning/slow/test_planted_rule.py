@@ -1,7 +1,5 @@
 """SmolLM2 learns a rule that was planted in the answers, from 100 labels, on a laptop."""
 
-from __future__ import annotations
-
 import csv
 import json
 import random

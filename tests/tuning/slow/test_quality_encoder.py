@@ -1,7 +1,5 @@
 """The quality classifier on the vectors of a real encoder."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
