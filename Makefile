@@ -24,10 +24,15 @@ $(VENV)/$(MARK): $(VENV)/pyvenv.cfg pyproject.toml
 	$(BIN)/python -m pip install --quiet --no-compile --editable '.[embedded]'
 	@touch $@
 
-$(VENV)/$(MARK)-dev: $(VENV)/$(MARK)
+# In one step: pip resolves everything once.
+$(VENV)/$(MARK)-dev: $(VENV)/pyvenv.cfg pyproject.toml
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
 	$(BIN)/python -m pip install --quiet --no-compile --editable '.[embedded,providers,parquet,figures]' --group dev
 	$(BIN)/python -m pip install --quiet --no-deps --group axe
+	@touch $(VENV)/$(MARK) $@
+
+$(VENV)/$(MARK)-long: $(VENV)/$(MARK)-dev
+	$(BIN)/python -m pip install --quiet --no-compile --group long
 	@touch $@
 
 demo: $(VENV)/$(MARK) ## Judge a synthetic set with a small embedded model and print the tables
@@ -93,7 +98,7 @@ $(SLOW)/$(MARK): requirements/slow.lock pyproject.toml
 
 test-long: export OPENBLAS_NUM_THREADS = 1
 test-long: export OMP_NUM_THREADS = 1
-test-long: $(VENV)/$(MARK)-dev browser ## Real models and browsers, failing servers, kill -9 at 200 moments
+test-long: $(VENV)/$(MARK)-long browser ## Real models and browsers, failing servers, kill -9 at 200 moments
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m long
 
 test-slow: test-long test-transformers test-vllm test-ray ## All slow tests: these four, weekly and before a release

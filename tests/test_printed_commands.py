@@ -122,7 +122,12 @@ class Reader:
         os.chdir(name)
 
 
-CONSOLE = [name for name in NAMES if "```console" in (REPO / name).read_text("utf-8")]
+FIRST = ("README.md", "docs/tutorial.md", "docs/certificate.md")  # the others take long
+CONSOLE = [
+    name if name in FIRST else pytest.param(name, marks=pytest.mark.long)
+    for name in NAMES
+    if "```console" in (REPO / name).read_text("utf-8")
+]
 
 
 @pytest.mark.parametrize("name", CONSOLE)

@@ -42,6 +42,7 @@ def test_a_tag_releases_what_was_built_and_tried() -> None:
         {"id-token": "write"},
     )
     assert "permissions" not in build
+    assert build["needs"] == "slow"
     assert (publish["needs"], publish["environment"]) == ("build", "pypi")
     assert [step["uses"].split("@")[0] for step in publish["steps"]] == [
         "actions/download-artifact",
@@ -50,6 +51,15 @@ def test_a_tag_releases_what_was_built_and_tried() -> None:
     tried = "\n".join(step.get("run", "") for step in build["steps"])
     for line in ("twine check", '"$GITHUB_REF_NAME"', "judgebench demo --recorded"):
         assert line in tried
+
+
+def test_what_the_gate_leaves_out_runs_weekly_and_before_a_release() -> None:
+    slow = yaml.safe_load(text(".github/workflows/slow.yml"))
+    assert {"schedule", "workflow_call"} <= slow[True].keys()
+    targets = slow["jobs"]["slow"]["strategy"]["matrix"]["target"]
+    of_make = re.search(r"^test-slow: (.*?) ##", text("Makefile"), re.MULTILINE)
+    assert of_make is not None
+    assert [*of_make[1].split(), "fuzz"] == targets
 
 
 def test_issue_templates_are_forms() -> None:
