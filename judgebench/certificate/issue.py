@@ -24,6 +24,7 @@ from judgebench.certificate.labels import (
 )
 from judgebench.certificate.record import (
     CERTIFIED,
+    FORMAT,
     Certificate,
     CertifiedCondition,
     CertifiedJudge,
@@ -58,7 +59,7 @@ def certify(study: Study, name: str, decisions: Shown, rule: Mapping[str, Any]) 
     metrics = {m.id: _decision(judge, m, decisions, rule) for m in judged}
     n_certified = sum(metric.outcome in CERTIFIED for metric in metrics.values())
     _check(study, judge, metrics, n_certified)
-    samples = {metric.id: judged_labels(study, judge, metric) for metric in judged}
+    samples = {metric.id: judged_labels(study, judge, metric, study.rubric) for metric in judged}
     for metric in judged:
         if metrics[metric.id].outcome in CERTIFIED:
             level = ISSUE_LEVEL / n_certified
@@ -71,6 +72,7 @@ def certify(study: Study, name: str, decisions: Shown, rule: Mapping[str, Any]) 
     verdicts = {a.item_id: judge.verdicts[a.item_id] for a in answers}
     hashes = {a.item_id: likeness(a) for a in answers}
     return Certificate(
+        format=FORMAT,
         study=study.name,
         issued=now,
         until=None if days is None else now + timedelta(days=days),

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from judgebench.certificate.record import CertifiedMetric, LabelTest
 from judgebench.errors import Problem, SetupError
-from judgebench.rubric import Metric
+from judgebench.rubric import Metric, Rubric
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray
 from judgebench.studies.study import JudgeVerdicts, Study
 
@@ -53,15 +53,25 @@ def judge_of(study: Study, name: str) -> JudgeVerdicts:
     if not judges:
         raise SetupError(Problem("give the judge's verdicts too: the tables hold labels alone"))
     if len(judges) != 1:
-        message = "is not a judge of the study" if name else "name one of the judges"
+        message = "is not a judge of the study" if name else "name one of the judges: JUDGE=FILE"
         raise SetupError(Problem(message, "", None, "judge", name, ", ".join(judges)))
     return next(iter(judges.values()))
 
 
-def judged_labels(study: Study, judge: JudgeVerdicts, metric: Metric) -> JudgedLabels:
+def metric_in(study: Study, metric: Metric, certified: Rubric) -> Metric | None:
+    """The certified metric as the study names it; where both have one metric alone, whatever its
+    name, because a lone column of labels is often called by who gave them."""
+    is_only = len(study.rubric.metrics) == len(certified.metrics) == 1
+    only = study.rubric.metrics[0] if is_only else None
+    return study.rubric.find(metric.id) or study.rubric.find(metric.title) or only
+
+
+def judged_labels(
+    study: Study, judge: JudgeVerdicts, metric: Metric, certified: Rubric
+) -> JudgedLabels:
     """The labelled answers of a metric, in whose words labels are read. Raises SetupError where the
     study lacks the metric, or has other labels."""
-    here = study.rubric.find(metric.id) or study.rubric.find(metric.title)
+    here = metric_in(study, metric, certified)
     texts = here.label_texts if here else ()
     if here is None or not {*texts} <= {*metric.label_texts}:
         message = "the labels are not those of the certificate"

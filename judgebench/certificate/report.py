@@ -16,8 +16,8 @@ _NOTES = (
     "New labels revoke the certificate of a judge that stayed as it was with a chance of at most "
     f"{100 * (LEVEL + ISSUE_LEVEL):g} %, all metrics together and however often you compare. "
     "Verdicts on the same answers do so with a chance of at most 2.5 % each time.",
-    "Evidence is the largest capital that a bettor against the judge ever had, as a share of the "
-    "way to an alarm on a logarithmic scale.",
+    "To alarm: what a bettor against the judge ever won at most, on a logarithmic "
+    "scale: 0 % where nothing was won, 100 % where the certificate is revoked.",
     "The certificate speaks of the answers that were labelled. Errors that the judge shares with "
     "annotators do not show.",
 )
@@ -31,14 +31,15 @@ _SHARES = {
 def watch_part(watched: Watched) -> Part:
     """The part of a watched certificate."""
     sentences = tuple(sentence(watched, reason) for reason in watched.reasons)
-    every_table = (_rejudged(watched), _labelled(watched), _plan(watched))
+    is_plan = not watched.checks and watched.state == "valid"
+    every_table = [_plan(watched)] if is_plan else [_rejudged(watched), _labelled(watched)]
     tables = tuple(table for table in every_table if table.rows)
     lines = tuple(dict.fromkeys((_integrity(watched), *sentences, *_remarks(watched))))
     return Part(
         "watch", "does it still hold?", watched.results,
         (Block("Why", lines, lead=True), Block("What was compared", tables=tables)),
         _NOTES, screen=(Block(text=lines), Block(tables=tables)), own_file=True,
-        headline=_headline(watched), answer=(*sentences, lines[0])[0],
+        headline=_headline(watched), answer=_headline(watched),
     )  # fmt: skip
 
 
@@ -119,10 +120,10 @@ def _labelled(watched: Watched) -> Table:
         alarm = -math.log(LEVEL / len(watched.certificate.certified))
         evidence = Cell(f"{100 * min(1.0, check.capital / alarm):.0f} %")
         if check.alarm is not None:
-            evidence = Cell("ALARM", look="bad")
+            evidence = Cell("100 %, revoked", look="bad")
         now = Cell(in_per_cent(check.share, "\n"))
         lines.append((tested, check.questions, now, *issue, evidence))
-    heads = ("Tested", "Questions", "Now", "At issue", "At least", "Evidence")
+    heads = ("Tested", "Questions", "Now", "At issue", "At least", "To alarm")
     return Layout("watch-labels", "New labels", heads).listing(lines)
 
 

@@ -20,6 +20,7 @@ from judgebench.certificate.labels import (
     flags,
     judge_of,
     judged_labels,
+    metric_in,
     shortfall,
 )
 from judgebench.certificate.record import Certificate, CertifiedMetric, LabelTest
@@ -168,7 +169,7 @@ def _check(
     uncovered: dict[str, int],
 ) -> MetricCheck:  # fmt: skip
     about, n_metrics = certificate.certified[metric.id], len(certificate.certified)
-    data = judged_labels(study, judge, metric)
+    data = judged_labels(study, judge, metric, certificate.rubric)
     changed = _changed(certificate, study, judge, metric, known, 2 * _REJUDGED_LEVEL / n_metrics)
     if about.test is None:
         return MetricCheck(metric.id, changed, Estimate(None, reason=_UNTESTED))
@@ -189,7 +190,7 @@ def _changed(
 ) -> Estimate:  # fmt: skip
     """The share of the certified answers that the judge judged again with another label. An answer
     without any reply was not judged again."""
-    here = study.rubric.find(metric.id) or study.rubric.find(metric.title)
+    here = metric_in(study, metric, certificate.rubric)
     assert here is not None
     replies = {item: judge.verdicts[item] for item in known if item in judge.verdicts}
     pairs = [

@@ -72,8 +72,6 @@ def decide(
     decisions = api.decide(study, rule=rule)
     asked = demands(require or (), decisions)
     missed = unreached(asked, decisions)
-    judge, _, file = certificate.rpartition("=")
-    certified = decisions.certificate(judge).write(file) if certificate else None
     beside = {"not_reached": [str(demand) for demand in missed]} if asked else {}
     page = page_of(run)
     show({"decide": decisions}, study.name, output, page, beside)
@@ -83,6 +81,8 @@ def decide(
             f"For a page with every item, call report with the same options: {command}",
             soft_wrap=True,
         )
+    judge, _, file = certificate.rpartition("=")
+    certified = decisions.certificate(judge).write(file) if certificate else None
     if certified and not output.json:
         command = f"judgebench watch {shlex.quote(str(certified))} LABELS VERDICTS"
         output.console().print(f"Certificate: {certified}. Next: {command}", soft_wrap=True)

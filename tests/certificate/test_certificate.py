@@ -58,7 +58,7 @@ def test_only_replace_of_blind_labels_and_assist_are_certified(here: Path) -> No
 
 
 HOSTILE: dict[str, tuple[Callable[[bytes], bytes], str]] = {
-    "edited": (lambda x: x.replace(b'"days": 180', b'"days": 999'), "was changed after"),
+    "edited": (lambda x: x.replace(b'"days": 180', b'"days": 999'), "was edited after"),
     "twice": (lambda x: b'{"hash": "",' + x.split(b"{", 1)[1], "'hash': the key is given twice"),
     "deep": (lambda x: x.replace(b'"items": 600', b'"items": 600, "items": 6'), "given twice"),
     "later": (lambda x: x.replace(b"certificate 1", b"certificate 2"), "is of another format"),

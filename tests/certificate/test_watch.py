@@ -86,6 +86,15 @@ def test_a_system_without_labels_is_named_and_left_out(here: Path) -> None:
     assert "says nothing of these systems: new (45), newest (45)" in str(watched)
 
 
+def test_a_column_named_after_its_annotator_is_the_only_metric(here: Path) -> None:
+    labels, verdicts = replies(8, 2000, 200)
+    sheet = labels[labels["annotator"] == labels["annotator"].iloc[0]]
+    sheet = sheet.drop(columns="annotator").rename(columns={"refused": "ann"})
+    watched = jb.watch("judge.json", sheet, verdicts)
+    assert watched.state == "valid"
+    assert watched.checks[0].questions == len(sheet)
+
+
 def test_other_labels_and_other_judges_are_refused(here: Path) -> None:
     labels, verdicts = replies(9, 2000, 40)
     other = [table.replace({"refused": {"yes": "ja"}}) for table in (labels, verdicts)]
