@@ -216,6 +216,10 @@ def test_jsonl_counts_lines(rubric: Rubric, write: Write) -> None:
     path = write("a.jsonl", '{"item_id":"a","text":"x"}\n\n{"item_id":"b","text":""}\n{"item_id"')
     found = errors(rubric, path)
     assert {(p.kind, p.line) for p in found} == {("empty_text", 3), ("malformed", 4)}
+    (found,) = errors(
+        rubric, write("b.jsonl", b'\x80{"item_id":"a"}\n{"item_id":"b","text":"x"}\n')
+    )
+    assert (found.kind, found.line) == ("malformed", 1)
 
 
 JSON_FAULTS = {
