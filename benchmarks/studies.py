@@ -484,8 +484,9 @@ def lines(only: str, draws: int) -> Iterator[str]:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="2 studies for each line")
+    parser.add_argument("--studies", type=int, default=400, help="for each line; default 400")
     only = ("", *TABLES, "severe_gap", "sizes")
     parser.add_argument("--only", choices=only[1:], default="", help="one table of several")
     arguments = parser.parse_args()
-    for line in lines(arguments.only, 2 if arguments.quick else 400):
+    for line in lines(arguments.only, 2 if arguments.quick else arguments.studies):
         print(line, flush=True)
