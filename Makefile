@@ -64,13 +64,14 @@ browser:
 	  $(AS_ROOT) apt-get install -y -qq --no-install-recommends chromium; } >/dev/null 2>&1 || \
 	echo "Tests in a browser are skipped: Chromium is not installed, and could not be installed here."
 
+# While mypy has one core, the other compiles what the tests import, once for all workers.
 # Each worker has a core: threads of BLAS that wait for work would take it from the others.
 test: export OPENBLAS_NUM_THREADS = 1
 test: export OMP_NUM_THREADS = 1
 test: $(VENV)/$(MARK)-dev browser ## Lint, type-check and all quick tests (about 4 minutes on 2 cores)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
+	$(BIN)/pytest --collect-only >/dev/null 2>&1 & $(BIN)/mypy && wait
 	$(BIN)/pytest -n $(WORKERS) --dist loadscope -m "not long"
 
 $(VENV)/$(MARK)-docs: $(VENV)/$(MARK)-dev
