@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -226,7 +227,7 @@ def _agreement_test(data: JudgedLabels, margin: float, level: float) -> LabelTes
     if not len(several.rows):
         return None
     same = [
-        agreement(JudgedLabels(several.rows, others, column, several.clusters, ()))[column >= 0]
+        agreement(replace(several, labels=others, verdicts=column))[column >= 0]
         for i, column in enumerate(several.labels.T)
         if (others := np.delete(several.labels, i, axis=1)).size
     ]

@@ -22,21 +22,21 @@ SEVERITY, PROBABILITY = "severity of the label", "probability of a severe label"
 class JudgedLabels:
     """Labelled answers of one metric that the judge judged, in their order.
 
-    `rows` (n,) are those of the study, `labels` (n, annotators) and `verdicts` (n,) are places in
-    the certified metric, -1 without a label.
+    `metric` is the certified metric as the study names it; `rows` (n,) are those of the study,
+    `labels` (n, annotators) and `verdicts` (n,) places in the certified metric, -1 without a label.
     """
 
     rows: IntArray
     labels: IntArray
     verdicts: IntArray
     clusters: Clusters  # of these answers
-    annotators: tuple[str, ...]
+    metric: Metric
 
     def at(self, mask: NDArray[np.bool_]) -> JudgedLabels:
         """Only the answers of the mask (n,)."""
         clusters = Clusters.of(self.clusters.codes[mask].tolist())
         return JudgedLabels(
-            self.rows[mask], self.labels[mask], self.verdicts[mask], clusters, self.annotators
+            self.rows[mask], self.labels[mask], self.verdicts[mask], clusters, self.metric
         )
 
     def by_question(self, values: FloatArray) -> FloatArray:
@@ -58,7 +58,7 @@ def judge_of(study: Study, name: str) -> JudgeVerdicts:
     return next(iter(judges.values()))
 
 
-def metric_in(study: Study, metric: Metric, certified: Rubric) -> Metric | None:
+def _metric_in(study: Study, metric: Metric, certified: Rubric) -> Metric | None:
     """The certified metric as the study names it; where both have one metric alone, whatever its
     name, because a lone column of labels is often called by who gave them."""
     is_only = len(study.rubric.metrics) == len(certified.metrics) == 1
@@ -71,7 +71,7 @@ def judged_labels(
 ) -> JudgedLabels:
     """The labelled answers of a metric, in whose words labels are read. Raises SetupError where the
     study lacks the metric, or has other labels."""
-    here = metric_in(study, metric, certified)
+    here = _metric_in(study, metric, certified)
     texts = here.label_texts if here else ()
     if here is None or not {*texts} <= {*metric.label_texts}:
         message = "the labels are not those of the certificate"
@@ -84,7 +84,7 @@ def judged_labels(
     rows = ratings.rows[is_judged]
     return JudgedLabels(
         rows, places[ratings.values[is_judged]], places[study.judged(judge, here)[rows]],
-        Clusters.of(study.clusters.codes[rows].tolist()), ratings.annotators,
+        Clusters.of(study.clusters.codes[rows].tolist()), here,
     )  # fmt: skip
 
 
@@ -99,11 +99,10 @@ def flags(
     if about.signal == SEVERITY:
         signal = np.array([*metric.severities, np.inf])[data.verdicts]
         return np.asarray(signal >= about.threshold)
-    here = study.rubric.find(metric.id) or study.rubric.find(metric.title)
-    p = study.probabilities(judge, here) if here else None
-    if here is None or p is None:
+    p = study.probabilities(judge, data.metric)
+    if p is None:
         return np.ones(len(data.rows), dtype=np.bool_)
-    is_severe = [metric.index(text) >= severe_from for text in here.label_texts]
+    is_severe = [metric.index(text) >= severe_from for text in data.metric.label_texts]
     return np.asarray(~(p[data.rows][:, is_severe].sum(axis=1) < about.threshold))
 
 

@@ -20,7 +20,6 @@ from judgebench.certificate.labels import (
     flags,
     judge_of,
     judged_labels,
-    metric_in,
     shortfall,
 )
 from judgebench.certificate.record import Certificate, CertifiedMetric, LabelTest
@@ -170,7 +169,9 @@ def _check(
 ) -> MetricCheck:  # fmt: skip
     about, n_metrics = certificate.certified[metric.id], len(certificate.certified)
     data = judged_labels(study, judge, metric, certificate.rubric)
-    changed = _changed(certificate, study, judge, metric, known, 2 * _REJUDGED_LEVEL / n_metrics)
+    changed = _changed(
+        certificate, judge, metric, data.metric, known, 2 * _REJUDGED_LEVEL / n_metrics
+    )
     if about.test is None:
         return MetricCheck(metric.id, changed, Estimate(None, reason=_UNTESTED))
     answers = [study.answers[row] for row in data.rows.tolist()]
@@ -185,13 +186,11 @@ def _check(
 
 
 def _changed(
-    certificate: Certificate, study: Study, judge: JudgeVerdicts, metric: Metric, known: set[str],
+    certificate: Certificate, judge: JudgeVerdicts, metric: Metric, here: Metric, known: set[str],
     alpha: float,
 ) -> Estimate:  # fmt: skip
     """The share of the certified answers that the judge judged again with another label. An answer
     without any reply was not judged again."""
-    here = metric_in(study, metric, certificate.rubric)
-    assert here is not None
     replies = {item: judge.verdicts[item] for item in known if item in judge.verdicts}
     pairs = [
         (certificate.verdicts[item].get(metric.id, ""), verdict.labels.get(here.id, ""))

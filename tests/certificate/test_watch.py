@@ -12,7 +12,7 @@ import pytest
 from certified import COLUMNS, certify, replies
 
 import judgebench as jb
-from judgebench.certificate.labels import LEVEL, shortfall
+from judgebench.certificate.labels import LEVEL, PROBABILITY, flags, judged_labels, shortfall
 from judgebench.certificate.record import LabelTest
 from judgebench.certificate.watch import Reason, smallest_loss
 from judgebench.stats.betting import log_capital
@@ -123,6 +123,22 @@ def test_a_filter_is_watched_by_what_it_sends(here: Path) -> None:
     assert jb.watch(certificate, *replies(11, 1000, 400, **cries_wolf)).state == "valid"
     worse = jb.watch(certificate, *replies(12, 1000, 400, finds=0.5, alarms=0.12))
     assert worse.reasons == (FALLEN,)
+
+
+def test_probabilities_are_those_of_the_column_that_is_watched(here: Path) -> None:
+    certificate = certify(*replies(10, 0, 600, finds=0.99, alarms=0.12))
+    about = certificate.metrics["refused"].model_copy(
+        update={"signal": PROBABILITY, "threshold": 0.5}
+    )
+    labels, verdicts = replies(12, 1000, 100, annotators=("ann",))
+    is_yes = verdicts["refused"] == "yes"
+    verdicts["probability_ann_yes"] = is_yes.map({True: 0.9, False: 0.1})
+    verdicts["probability_ann_no"] = 1 - verdicts["probability_ann_yes"]
+    sheet = labels.drop(columns="annotator").rename(columns={"refused": "ann"})
+    study = jb.study(sheet, verdicts, columns=COLUMNS)
+    (judge,), (metric,) = study.real_judges, certificate.rubric.metrics
+    data = judged_labels(study, judge, metric, certificate.rubric)
+    assert flags(study, judge, metric, about, data).tolist() == is_yes.tolist()
 
 
 def test_a_nominal_metric_is_watched_by_agreement(here: Path) -> None:
