@@ -133,7 +133,7 @@ $(BENCH)/$(MARK): pyproject.toml
 # Scripts that name a heavy engine run only where its environment exists: make test-slow installs it.
 # Threads of BLAS that wait for work would count as processor time.
 HEAVY_BENCHMARKS = $(shell grep -lwiE 'torch|transformers|vllm' benchmarks/*.py | sort)
-BENCHMARKS = $(filter-out benchmarks/endpoint.py benchmarks/same_numbers.py benchmarks/record_tables.py $(HEAVY_BENCHMARKS),$(sort $(wildcard benchmarks/*.py)))
+BENCHMARKS = $(filter-out benchmarks/endpoint.py benchmarks/same_numbers.py benchmarks/record_tables.py benchmarks/replay_tables.py $(HEAVY_BENCHMARKS),$(sort $(wildcard benchmarks/*.py)))
 bench: export OPENBLAS_NUM_THREADS = 1
 bench: $(BENCH)/$(MARK) ## Measure speed beside peers and limits; prints tables (see docs/speed.md)
 	@failed=""; \

@@ -7,13 +7,13 @@ prompts side by side. Each repetition times all in turn on the same answers. Loa
 compiling the schema and the first answer, which is checked against plain passes, stand outside the
 clock. Agreement is counted on the labels of all answers that were judged.
 
-With `--data-folder`, where the set medical-safety-crowd lies (see examples/medical-safety-crowd),
-the same model rates how serious medical queries are, beside crowd workers' labels: by written
-JSON, by raw label probabilities, and by probabilities calibrated in both ways. An accuracy no
-better than `constant-majority` says that the judge tells nothing about an answer.
+With `--data-folder`, the tables that examples/medical-safety-crowd/prepare.py wrote, the same model
+rates how serious medical queries are, beside crowd workers' labels: by written JSON, by raw label
+probabilities, and by probabilities calibrated in both ways. An accuracy no better than
+`constant-majority` says that the judge tells nothing about an answer.
 
     pip install 'judgebench-eval[transformers]'
-    python benchmarks/label_probabilities.py --data-folder DATA/medical-safety-crowd
+    python benchmarks/label_probabilities.py --data-folder TABLES
 """
 
 from __future__ import annotations
@@ -214,8 +214,7 @@ def _said(folder: RunFolder, name: str) -> dict[str, str]:
 
 def write_sample(folder: Path, number: int, into: Path) -> None:
     """A seeded sample of the queries, with the labels of crowd and expert, as two CSV files."""
-    spec = shipped_folder("examples") / "medical-safety-crowd" / "queries.data.yaml"
-    data = load_data([spec], load_rubric("medical-query-risk"), folder=folder)
+    data = load_data(folder / "queries.csv", load_rubric("medical-query-risk"))
     drawn = random.Random(0).sample(list(data.answers), min(number, len(data.answers)))
     ids = {answer.item_id for answer in drawn}
     _write(into / "answers.csv", ("item_id", "text", "group"),

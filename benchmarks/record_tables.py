@@ -20,7 +20,10 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -33,8 +36,7 @@ MOST_BYTES, MOST_ROWS = 2_000_000, 5_000
 
 def pytest_configure(config: Any) -> None:
     """Record every call while tests run."""
-    from judgebench.data import understand as module
-
+    module: Any = import_module("judgebench.data.understand")
     understand, folder = module.understand, Path(os.environ[FOLDER])
 
     def recorded(
@@ -58,7 +60,7 @@ def pytest_configure(config: Any) -> None:
         except Exception as error:
             _keep(folder, tables, given, {"error": f"{type(error).__name__}: {error}"})
             raise
-        _keep(folder, tables, given, _read(known))
+        _keep(folder, tables, given, reading_of(known))
         return known
 
     module.understand = recorded
@@ -74,7 +76,8 @@ def _copy(table: Any) -> dict[str, Any] | None:
     return {**about, "bytes": table.path.read_bytes()} if there else None
 
 
-def _read(known: Any) -> dict[str, Any]:
+def reading_of(known: Any) -> dict[str, Any]:
+    """What was understood, as plain data."""
     return {
         "error": None,
         "columns": known.as_spec(),
@@ -106,25 +109,32 @@ def _keep(folder: Path, tables: list[Any], given: dict[str, Any], read: dict[str
         path.write_bytes(pickle.dumps((given, read)))
 
 
-def record(commit: str, tests: str, folder: Path) -> str:
-    """Run the tests of a commit, and say what they left in the folder."""
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "calls").unlink(missing_ok=True)
+@contextmanager
+def worktree(commit: str) -> Iterator[Path]:
+    """A checkout of a commit, for a while."""
     git = ["git", "-C", str(REPO), "worktree"]
     with tempfile.TemporaryDirectory() as name:
         tree = Path(name) / "judgebench"
         subprocess.run([*git, "add", "--quiet", "--detach", str(tree), commit], check=True)
         try:
-            plugin = ["-p", Path(__file__).stem, "-p", "no:cacheprovider"]
-            paths = os.pathsep.join((str(tree), str(Path(__file__).parent)))
-            done = subprocess.run(
-                [sys.executable, "-m", "pytest", tests, "-q", "-m", "not long", *plugin],
-                cwd=tree,
-                env={**os.environ, "PYTHONPATH": paths, FOLDER: str(folder)},
-                check=False,
-            )
+            yield tree
         finally:
             subprocess.run([*git, "remove", "--force", str(tree)], check=True)
+
+
+def record(commit: str, tests: str, folder: Path) -> str:
+    """Run the tests of a commit, and say what they left in the folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "calls").unlink(missing_ok=True)
+    with worktree(commit) as tree:
+        plugin = ["-p", Path(__file__).stem, "-p", "no:cacheprovider"]
+        paths = os.pathsep.join((str(tree), str(Path(__file__).parent)))
+        done = subprocess.run(
+            [sys.executable, "-m", "pytest", tests, "-q", "-m", "not long", *plugin],
+            cwd=tree,
+            env={**os.environ, "PYTHONPATH": paths, FOLDER: str(folder)},
+            check=False,
+        )
     if not (folder / "calls").exists():
         sys.exit(f"The tests ended with {done.returncode}, and understood no table.")
     lines = (folder / "calls").read_text(encoding="utf-8").splitlines()

@@ -1,7 +1,7 @@
 """Decisions in studies that people really run: what goes wrong, and what the rule makes of it.
 
 Each scenario draws studies of 300 to 1,000 answers with three annotators and decides them by the
-rule: with blindness undeclared and each answer a question of its own, but where a column says
+rule: with labels declared blind and each answer a question of its own, but where a column says
 otherwise. `without` is the same rule without the requirement that the scenario is about. Wrong
 scenarios should rarely end in REPLACE, or in ASSIST, right ones should keep it. What turns on a
 declaration goes through tables, as `judgebench decide` reads and decides them.
@@ -56,7 +56,7 @@ def labels(rng: Rng, n: int = 400, severe: float = 0.4) -> IntArray:
 
 
 def replaces(drew: Draw, rng: Rng, *rules: DecisionRule) -> list[bool]:
-    """Whether each rule replaces annotators where nobody says that labels were made in sight. The
+    """Whether each rule replaces annotators where labels are declared to be made blind. The
     severe gap is that of two latent classes where a decision measures it so."""
     side, bar = side_of(drew)
     if gate_of(drew, side):
@@ -111,8 +111,9 @@ def at(level: float) -> DecisionRule:
 # --- scenarios -----------------------------------------------------------------------------------
 
 
+BLIND = {"blind": "yes"}
 QUESTIONS_KNOWN = {"independent_items": True}
-IN_SIGHT = tuple({**QUESTIONS_KNOWN, **blind} for blind in ({}, {"blind": "no"}, {"blind": "yes"}))
+IN_SIGHT = tuple({**QUESTIONS_KNOWN, **blind} for blind in ({}, {"blind": "no"}, BLIND))
 
 
 def in_sight(kept: float, wrong: float, rng: Rng) -> Draw:
@@ -151,7 +152,7 @@ def alone(drew: Draw) -> Draw:
     return replace(drew, clusters=np.arange(len(drew.true)))
 
 
-def undeclared(draw: Callable[[Rng], Draw], rng: Rng) -> Decided:
+def declared_falsely(draw: Callable[[Rng], Draw], rng: Rng) -> Decided:
     return (*replaces(draw(rng), rng, RULE),)
 
 
@@ -161,10 +162,10 @@ def blindness_declared(draw: Callable[[Rng], Draw], rng: Rng) -> Decided:
 
 
 def questions_declared(draw: Callable[[Rng], Draw], rng: Rng) -> Decided:
-    """Not at all; in a column; each answer as a question of its own."""
+    """Not at all; in a column; each answer as a question of its own. Labels are made blind."""
     drew = draw(rng)
-    nothing, falsely = decided_by_tables(drew, ({}, QUESTIONS_KNOWN))
-    return nothing, *decided_by_tables(drew, ({},), drew.clusters), falsely
+    nothing, falsely = decided_by_tables(drew, (BLIND, {**BLIND, **QUESTIONS_KNOWN}))
+    return nothing, *decided_by_tables(drew, (BLIND,), drew.clusters), falsely
 
 
 def questions_in_a_column(draw: Callable[[Rng], Draw], rng: Rng) -> Decided:
@@ -346,7 +347,7 @@ ALONE: Scenarios = (
     ("hard items, calls too much severe", "wrong", partial(hard_items, True)),
     ("thresholds between annotators", "wrong", thresholds),
     ("60 questions, every verdict there", "right", sixty_questions),
-    *((name, "wrong", partial(undeclared, draw)) for name, draw in KEPT),
+    *((name, "wrong", partial(declared_falsely, draw)) for name, draw in KEPT),
 )
 FILTERS: Scenarios = (
     ("the judge misses 5 %", "right", partial(a_filter, 2, 0.05, 1)),

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from judgebench.api import decide as decide
     from judgebench.api import estimate as estimate
     from judgebench.api import export_judge as export_judge
+    from judgebench.api import layout as layout
     from judgebench.api import load_bench as load_bench
     from judgebench.api import open_run as open_run
     from judgebench.api import prefer as prefer
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
     from judgebench.api import study as study
     from judgebench.api import tune as tune
     from judgebench.api import watch as watch
+    from judgebench.data.layout import Layout as Layout
+    from judgebench.data.settings import Unsettled as Unsettled
     from judgebench.decisions.rule import DecisionRule as DecisionRule
     from judgebench.errors import BudgetSpent as BudgetSpent
     from judgebench.errors import DamagedRun as DamagedRun
@@ -89,9 +92,11 @@ _HOMES = {
     "api": (
         "agreed", "align", "analyse", "annotate", "check", "collected", "compare",
         "consistency", "contradicted", "correlate", "decide", "estimate", "export_judge",
-        "load_bench", "open_run", "prefer", "rank", "report", "run", "score",
+        "layout", "load_bench", "open_run", "prefer", "rank", "report", "run", "score",
         "stress", "study", "tune", "watch",
     ),
+    "data.layout": ("Layout",),
+    "data.settings": ("Unsettled",),
     "models.contract": ("Backend", "Message", "Reply", "Request"),
     "decisions.rule": ("DecisionRule",),
     "errors": (

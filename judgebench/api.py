@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeGuard
 
 from judgebench.errors import Problem, SetupError, raise_any, some
 from judgebench.results.rows import Results
@@ -34,8 +34,7 @@ if TYPE_CHECKING:
     from judgebench.certificate.watch import Watched
     from judgebench.checks import Outcome
     from judgebench.comparison.result import Comparison
-    from judgebench.data.guess import ColumnNames
-    from judgebench.data.understand import Understood
+    from judgebench.data.layout import Layout
     from judgebench.decisions.result import Decisions
     from judgebench.decisions.rule import DecisionRule
     from judgebench.judges.control import ControlJudge
@@ -53,53 +52,86 @@ if TYPE_CHECKING:
     from judgebench.scorers.table import Scores
 
 Given: TypeAlias = "pd.DataFrame | str | Path"
-Judged: TypeAlias = "Given | Sequence[Given] | Mapping[str, Given] | None"
-"""Tables of verdicts: one, several, or several by the names of their judges."""
+Tables: TypeAlias = "Given | Sequence[Given] | Mapping[str, Given]"
+"""A table, several, or several by the names of their annotators or judges."""
 Rule: TypeAlias = "DecisionRule | Mapping[str, Any] | str | Path"
 Truth = TruthConfig | Mapping[str, Any] | str
 """How human labels become a truth: a rule's name, some keys of a TruthConfig, or a whole one."""
 
 
-def study(
-    labels: Given | Understood,
-    verdicts: Given | Sequence[Given | Mapping[str, Any]] | Mapping[str, Any] | None = None,
+def layout(
+    labels: Tables,
+    verdicts: Tables | None = None,
     answers: Given | None = None,
     *,
     rubric: Rubric | str | Path | None = None,
-    truth: Truth = TruthConfig(),
+    columns: Mapping[str, Any] = {},
+) -> Layout:
+    """What every column of these tables is; it prints itself, and `init` writes it as YAML.
+
+    A column's role is known by what `columns` says, by a known export, by a published list of names
+    (`judgebench list columns`) or by the labels that columns share. `columns` maps a column to what
+    it is (`{"kim": "label harm by Kim", "reply": "reply by gpt-4"}`), and may hold settings: the
+    `order` of labels (`"no < yes"`), `annotators` (columns, one for each), `item`, `question`,
+    `judge`, `blank`, `failed`, `spell`, `several`, `header`, `skip`, `fill_down`,
+    `repeats`, `only_common`.
+
+    Raises Unsettled where several readings are possible, with `questions` and the entries of
+    `columns` that choose each reading; and SetupError with every problem of the tables.
+
+    >>> import judgebench as jb
+    >>> import pandas as pd
+    >>> labels = pd.DataFrame(
+    ...     {"id": [1, 1, 2], "annotator": ["Ann", "Ben", "Ann"], "tone": ["mild", "mild", "rude"]}
+    ... )
+    >>> layout = jb.layout(labels, columns={"order": "mild < rude"})
+    >>> layout.sheets[0].columns["tone"].role
+    'label'
+    """
+    from judgebench.data.reading import GivenTables, infer_layout, sources_of
+    from judgebench.data.settings import Unsettled, settings_of
+
+    settings = settings_of(columns)
+    people, judged = sources_of(labels, "labels"), sources_of(verdicts, "verdicts")
+    beside = sources_of(answers, "answers")
+    tables = GivenTables(people, judged, beside)
+    if verdicts is None and answers is None and not isinstance(labels, list | tuple | Mapping):
+        tables = GivenTables(unsorted=people)
+    known = load_rubric(str(rubric)) if isinstance(rubric, str | Path) else rubric
+    try:
+        return infer_layout(tables, settings, known)
+    except Unsettled as unsettled:
+        raise Unsettled(unsettled.questions, in_python=True) from None
+
+
+def study(
+    labels: Tables | Layout,
+    verdicts: Tables | None = None,
+    answers: Given | None = None,
+    *,
+    rubric: Rubric | str | Path | None = None,
+    truth: Truth | None = None,
     resampling: Resampling = DEFAULT_RESAMPLING,
     as_judges: AsJudges = (),
-    columns: Mapping[str, ColumnNames] = {},
+    columns: Mapping[str, Any] = {},
+    expected: Literal["items", "rows"] = "items",
 ) -> Study:
     """The study of human labels and judges' verdicts, with baselines fitted.
 
-    Without a rubric the tables are understood by their columns and cells, whatever these are
-    called, and what was understood stands under every result. `columns` names what cannot be
-    guessed: columns of `annotators`, of the `item`, of the `question`, the `judge`, and the `order`
-    of labels: `{"annotators": ["Huber", "Silva"], "order": "Safe < Unsure < Unsafe"}`. An order
-    is also known by a column of ordered categories. Columns to `keep` stay with each answer as its
-    `metadata`, and a baseline knows each.
+    `labels`, `verdicts` and `answers` are DataFrames or paths, or a `layout` or the path of a
+    layout.yaml in place of all. Several tables of labels, by the names of annotators, and of
+    verdicts, by those of judges: `{"gpt-4": frame, "claude": "claude.csv"}`. What each column is
+    follows from `columns`, as in `layout`, and stands under every result.
 
-    With a rubric, labels have the columns `item_id`, `annotator`, `metric` and `label`, or one
-    column per metric instead of the last two; verdicts have `judge` in place of `annotator`, and
-    optionally `status`, `raw` and probabilities (`probability_LABEL`; in wide tables
-    `probability_METRIC_LABEL`). A verdict that is not a label of the metric counts as unreadable or
-    refused; a blank cell and an item without a row count as failed. `answers` (`item_id`, `text`,
-    `question`, …) may be left out; a column `question` or `group` of the labels then says which
-    items belong together, and without it each item is a group of its own.
+    A verdict that is not a label of the metric counts as unreadable or refused where a `rubric` is
+    given, and is asked about otherwise; a blank cell and an item without a row count as failed.
+    `expected="rows"` says that judges were asked about the items with a row alone. What a decision
+    rests on is declared: `columns={"question": …, "order": …}` and `truth={"blind": "yes"}`, or
+    `{"independent_items": True}`.
 
     A column `made_blind` of the labels (`yes` or `no`) says whether they were made without sight of
-    any model's label, unless `truth` does.
-
-    A table with `model_a` and `model_b` holds preferences, one with `criterion` labels of criteria.
-
-    `verdicts` may also be several tables, or without a rubric several by the names of their judges:
-    `{"gpt-4": frame, "claude": "claude.csv"}`; or, with a rubric, entries as in `judges` of a
-    bench.yaml, such as `{"name": "gpt-4", "verdicts": "gpt4.csv", "expected": "rows"}`, in which
-    `verdicts` may be a DataFrame too. `expected: rows` says that the judge was asked about the
-    items with a row alone.
-
-    `as_judges` are annotators who stand among the judges, as in `open_run`.
+    any model's label, unless `truth` does. `as_judges` are annotators who stand among the judges,
+    as in `open_run`.
 
     Raises SetupError with every problem of all tables, and warns of what was left out or repaired.
 
@@ -119,70 +151,92 @@ def study(
     ['my-judge']
     """
     from judgebench.data.findings import REPEATED
-    from judgebench.data.guess import Hints
-    from judgebench.data.load import WHOLE_REPLY, read_given
-    from judgebench.data.understand import Understood, understand_given
+    from judgebench.data.layout import layout_notes
+    from judgebench.data.load import read_study
+    from judgebench.data.rows import WHOLE_REPLY
+    from judgebench.judges.config import RecordedConfig
     from judgebench.judges.control import control_judges, usual_controls
     from judgebench.judges.recorded import (
         annotators_as_judges,
         lacking_labels,
         recorded_judges,
         truth_of_others,
-        verdict_entries,
     )
     from judgebench.results.part import UNDERSTOOD
     from judgebench.runs.judging import tasks_of
     from judgebench.studies.verdicts import suspicions
 
+    known = _layout_of(labels, verdicts, answers, rubric, columns, truth, as_judges)
+    data = read_study(known)
+    whole, used = known.rubric, data.metrics
+    measured = whole.only([m.id for m in whole.metrics if m.id in used or WHOLE_REPLY in used])
+    rows = indexed(data.answers)
+    people = annotators_as_judges(as_judges, measured, rows, data.labels)
+    names = [judge.name for judge in people]
+    config = _truth({**known.truth, **_changes(truth)}, TruthConfig()).with_blindness(data.blind)
+    config = truth_of_others(config, names, data.labels)
+    made = study_of(measured, rows, data.labels, config, resampling)
+    items = dict.fromkeys(made.answers.item_ids())
+    recorded = RecordedConfig(verdicts=known.name, expected=expected)
+    real = list(recorded_judges(data.judges, recorded, known.name, measured, items))
+    usual = [
+        name for name in usual_controls(measured) if data.has_texts or name != "longest-answer"
+    ]
+    controls = control_judges(usual, measured, made.answers, data.labels, resampling.seed, None)
+    _differ([*names, *(judge.name for judge in real), *(judge.name for judge in controls)])
+    owed = {judge.name: judge.owing(made.answers, items) for judge in real}
+    problems = [*data.warnings, *(gap for judge in real for gap in judge.gaps(owed[judge.name]))]
+    problems += map(Problem, lacking_labels(people))
+    makers = suspicions(made.makers, [judge.name for judge in real])
+    if noticed := [str(problem) for problem in (*problems, *makers)]:
+        warnings.warn("\n".join(noticed), stacklevel=2)
+    in_data = (f"In the data: {problem}." for problem in problems if problem.kind != REPEATED)
+    judges = [
+        *people,
+        *(_judged(judge, "judge", judge.judge(tasks_of(made.answers))) for judge in real),
+        *(_judged(judge, "control", judge.verdicts()) for judge in controls),
+    ]
+    by_name = sorted(judges, key=lambda judge: judge.name)  # as in a run folder
+    columns_notes = (f"{UNDERSTOOD}{line}." for line in layout_notes(known))
+    return replace(
+        made, name=whole.name, judges=tuple(by_name),
+        notes=(*columns_notes, *in_data, *made.notes),
+        unconfirmed_question=known.unconfirmed_question,
+    )  # fmt: skip
+
+
+_make_study = study  # where a parameter is called study
+
+
+def _layout_of(
+    labels: Tables | Layout, verdicts: Tables | None, answers: Given | None,
+    rubric: Rubric | str | Path | None, columns: Mapping[str, Any], truth: Truth | None,
+    as_judges: AsJudges,
+) -> Layout:  # fmt: skip
+    """The layout that is given, or that of the tables. Raises SetupError."""
+    from judgebench.data.layout import Layout, is_layout, load_layout
+
     if isinstance(labels, Study) or _is_run(labels):
         message = "holds a study already: give it to jb.decide, jb.align or jb.report as it is"
         what = "a study" if isinstance(labels, Study) else f"the run folder {labels}"
         raise SetupError(Problem(message, field="labels", found=what))
-    known = labels if isinstance(labels, Understood) else None
-    if rubric is None and known is None:
-        known = understand_given(labels, verdicts, answers, Hints.given(columns))
-    tables: tuple[Any, Any, Any] = labels, verdicts, answers
-    if known:
-        tables = known.labels, known.entries, known.answers
-        rubric = known.rubric
-    whole = rubric if isinstance(rubric, Rubric) else load_rubric(str(rubric))
-    entries = verdict_entries(tables[1], tables[0])
-    given = read_given(tables[0], [source for _, source in entries], tables[2], whole)
-    used = {label.metric for label in given.labels}.union(*(v.metrics for v in given.verdicts))
-    measured = whole.only([m.id for m in whole.metrics if m.id in used or WHOLE_REPLY in used])
-    rows = indexed(given.answers)
-    people = annotators_as_judges(as_judges, measured, rows, given.labels)
-    names = [judge.name for judge in people]
-    config = _truth(truth, TruthConfig()).with_blindness(given.blind)
-    config = truth_of_others(config, names, given.labels)
-    found = study_of(measured, rows, given.labels, config, resampling)
-    items = dict.fromkeys(found.answers.item_ids())
-    real = [
-        judge
-        for (entry, _), said in zip(entries, given.verdicts, strict=True)
-        for judge in recorded_judges(entry, said, measured, items)
-    ]
-    usual = [
-        name for name in usual_controls(measured) if given.has_texts or name != "longest-answer"
-    ]
-    controls = control_judges(usual, measured, found.answers, given.labels, resampling.seed, None)
-    _differ([*names, *(judge.name for judge in real), *(judge.name for judge in controls)])
-    owed = {judge.name: judge.owing(found.answers, items) for judge in real}
-    told = [*given.warnings, *(gap for judge in real for gap in judge.gaps(owed[judge.name]))]
-    told += map(Problem, lacking_labels(people))
-    makers = suspicions(found.makers, [judge.name for judge in real])
-    if noticed := [str(problem) for problem in (*told, *makers)]:
-        warnings.warn("\n".join(noticed), stacklevel=2)
-    notes = (f"In the data: {warning}." for warning in told if warning.kind != REPEATED)
-    judges = [
-        *people,
-        *(_judged(judge, "judge", judge.judge(tasks_of(found.answers))) for judge in real),
-        *(_judged(judge, "control", judge.verdicts()) for judge in controls),
-    ]
-    by_name = sorted(judges, key=lambda judge: judge.name)  # as in a run folder
-    guessed = (f"{UNDERSTOOD}{line}." for line in (known.lines if known else ()))
-    name = known.rubric.name if known else found.name
-    return replace(found, name=name, judges=tuple(by_name), notes=(*guessed, *notes, *found.notes))
+    if isinstance(labels, Layout):
+        return labels
+    if isinstance(labels, str | Path) and is_layout(Path(labels)):
+        known = load_rubric(str(rubric)) if isinstance(rubric, str | Path) else rubric
+        return load_layout(Path(labels), known)
+    people = _changes(truth).get("annotators") or ()
+    settings = {**columns, "person": people, "as_judge": [*as_judges]}
+    return layout(labels, verdicts, answers, rubric=rubric, columns=settings)
+
+
+def _changes(truth: Truth | None) -> dict[str, Any]:
+    """The keys of a TruthConfig that are given."""
+    if truth is None:
+        return {}
+    if isinstance(truth, TruthConfig):
+        return truth.model_dump(exclude_defaults=True)
+    return {"rule": truth} if isinstance(truth, str) else dict(truth)
 
 
 def _judged(
@@ -252,12 +306,12 @@ def _truth(given: Truth, usual: TruthConfig) -> TruthConfig:
 
 
 def align(
-    study: Study | Given,
-    verdicts: Judged = None,
+    study: Study | Tables | Layout,
+    verdicts: Tables | None = None,
     *,
     answers: Given | None = None,
     truth: Truth | None = None,
-    columns: Mapping[str, ColumnNames] = {},
+    columns: Mapping[str, Any] = {},
 ) -> Alignment:
     """Measure how every judge agrees with the humans, and the humans with each other: of a study
     or a run folder, or of tables, as in `decide`, which need no verdicts.
@@ -273,32 +327,26 @@ def align(
 
 
 def _study_of(
-    given: Study | Given | Understood, verdicts: Judged, answers: Given | None,
-    truth: Truth | None, columns: Mapping[str, ColumnNames],
+    given: Study | Tables | Layout, verdicts: Tables | None, answers: Given | None,
+    truth: Truth | None, columns: Mapping[str, Any],
 ) -> Study:  # fmt: skip
     """The study that is given or in a run folder, or that of the tables. Raises SetupError for both
     at once."""
     if _is_run(given):
         given, truth = open_run(given, truth=truth), None
     if not isinstance(given, Study):
-        return study(given, verdicts, answers, truth=truth or TruthConfig(), columns=columns)
-    if verdicts is not None or answers is not None:
-        message = "a study holds its verdicts already: give a rule as `rule=`"
-        raise SetupError(Problem(message, field="verdicts"))
-    if truth is not None:
-        message = (
-            "a study has its reference labels already: give `truth` to jb.study or jb.open_run"
-        )
-        raise SetupError(Problem(message, field="truth"))
-    if columns:
-        message = "a study has read its tables already: give `columns` to jb.study"
-        raise SetupError(Problem(message, field="columns"))
+        return study(given, verdicts, answers, truth=truth, columns=columns)
+    settled = {"verdicts": verdicts, "answers": answers, "truth": truth, "columns": columns or None}
+    message = "a study has these already: give them to jb.study (and a rule as `rule=`)"
+    raise_any([Problem(message, field=key) for key, value in settled.items() if value is not None])
     return given
 
 
 def _is_run(given: object) -> TypeGuard[str | Path]:
-    """True for a run folder, as against a table."""
-    return isinstance(given, str | Path) and (Path(given) / "run.json").is_file()
+    """True for a run folder, as against a table, or the text of one."""
+    if not isinstance(given, str | Path) or "\n" in str(given):
+        return False
+    return (Path(given) / "run.json").is_file()
 
 
 def _opened_study(given: Study | str | Path) -> Study:
@@ -314,13 +362,13 @@ def _opened_study(given: Study | str | Path) -> Study:
 
 
 def decide(
-    study: Study | Given,
-    verdicts: Judged = None,
+    study: Study | Tables | Layout,
+    verdicts: Tables | None = None,
     rule: Rule | None = None,
     *,
     answers: Given | None = None,
     truth: Truth | None = None,
-    columns: Mapping[str, ColumnNames] = {},
+    columns: Mapping[str, Any] = {},
     looks: Sequence[float] = (),
 ) -> Decisions:
     """Decide whether each judge can replace the annotators, assist them, or neither, metric by
@@ -354,7 +402,7 @@ def decide(
     study = _study_of(study, verdicts, answers, truth, columns)
     if not study.real_judges:
         message = "no judge to decide on: give a table of verdicts as well, or name its column "
-        message += "with --judge 'COLUMN' (in Python columns={'judge': 'COLUMN'})"
+        message += "with --column 'COLUMN=verdict' (in Python columns={'COLUMN': 'verdict'})"
         raise SetupError(Problem(message, found=f"annotators {some(study.makers)}"))
     chosen = rule_for(rule, study.rubric)
     found = analyses(study, "stress")
@@ -362,8 +410,8 @@ def decide(
 
 
 def estimate(
-    study: Study | Given,
-    verdicts: Judged = None,
+    study: Study | Tables | Layout,
+    verdicts: Tables | None = None,
     answers: Given | None = None,
     *,
     by: str = "",
@@ -372,7 +420,7 @@ def estimate(
     anytime: bool = False,
     scores: Mapping[str, Sequence[str]] = {},
     truth: Truth | None = None,
-    columns: Mapping[str, ColumnNames] = {},
+    columns: Mapping[str, Any] = {},
 ) -> Rates:
     """Estimate how often each label occurs, of all answers and by each value of the column `by`
     (without one, by system): from human labels of a part of the answers and verdicts on all.
@@ -408,9 +456,7 @@ def estimate(
         question = named if isinstance(named, str) else next(iter(named), "")
         return estimate_population(*of_table(study, scores, question), plan)
     if not (isinstance(study, Study) or _is_run(study)):
-        asked = columns.get("keep", ())
-        keep = [*([asked] if isinstance(asked, str) else asked), *kept_columns(by, how)]
-        columns = {**columns, "keep": list(dict.fromkeys(keep))}
+        columns = {**dict.fromkeys(kept_columns(by, how), "kept"), **columns}
     with naming_by(by):
         study = _study_of(study, verdicts, answers, truth, columns)
     return estimate_population(*of_study(study), plan)
@@ -483,12 +529,12 @@ def consistency(
     0.895
     """
     _need("scorers")
-    from judgebench.data.columns import read_columns
+    from judgebench.data.tables import read_table
     from judgebench.scorers.steady import Consistency, table_rows
 
-    columns = read_columns(table, filter(None, [group, system, *scores, *ratio]))
-    rows = table_rows(columns, (group, system), scores, ratio, standard_error, resampling)
-    return Consistency(Path(columns.file).stem, Results(tuple(rows)), len(columns.lines))
+    read = read_table(table, filter(None, [group, system, *scores, *ratio]))
+    rows = table_rows(read, (group, system), scores, ratio, standard_error, resampling)
+    return Consistency(read.stem, Results(tuple(rows)), len(read))
 
 
 def correlate(
@@ -725,11 +771,11 @@ def _found(given: Study | str | Path, wing: str, what: str) -> Shown:
 
 def watch(
     certificate: Certificate | str | Path,
-    study: Study | Given | None = None,
-    verdicts: Judged = None,
+    study: Study | Tables | Layout | None = None,
+    verdicts: Tables | None = None,
     *,
     answers: Given | None = None,
-    columns: Mapping[str, ColumnNames] = {},
+    columns: Mapping[str, Any] = {},
 ) -> Watched:
     """Compare a certificate with all new labels and verdicts, in the order of time: of a study or a
     run folder, or of tables, which are understood as in `decide`. Without any it says whether the
@@ -747,18 +793,18 @@ def watch(
     _need("certificate")
     from judgebench.certificate.record import Certificate, read
     from judgebench.certificate.watch import watch as compare_with
-    from judgebench.data.guess import Hints
-    from judgebench.data.understand import understand_given
 
     if not isinstance(certificate, Certificate):
         certificate = read(Path(certificate))
     if study is None:
         return compare_with(certificate)
     if not (isinstance(study, Study) or _is_run(study)):
-        hints = replace(Hints.given(columns), rubric=certificate.rubric)
-        tables = understand_given(study, verdicts, answers, hints)
-        known = _study_of(replace(tables, expected="rows"), None, None, None, {})
-        return compare_with(certificate, known)
+        known = certificate.rubric
+        study = _make_study(
+            study, verdicts, answers, rubric=known, columns=columns, expected="rows"
+        )
+        verdicts = answers = None
+        columns = {}
     return compare_with(certificate, _study_of(study, verdicts, answers, None, columns))
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
 from pathlib import Path
 
 from judgebench.alignment.caveats import (
@@ -15,14 +15,16 @@ from judgebench.alignment.caveats import (
     odd_uses,
     overlap_lines,
 )
-from judgebench.data.guess import guess
-from judgebench.data.load import check_files, is_yaml
-from judgebench.data.spec import DataSpec, Described
-from judgebench.data.understand import understand_files
+from judgebench.data.layout import Layout, is_layout, layout_lines, load_layout
+from judgebench.data.load import load_data
+from judgebench.data.reading import GivenTables, infer_layout, sources_of
+from judgebench.data.roles import ROLES
+from judgebench.data.settings import NOTHING_SAID, TableSettings
+from judgebench.data.vocabulary import role_words
 from judgebench.errors import Problem, SetupError
 from judgebench.features import Named, wings
 from judgebench.judges.llm import LLMJudge
-from judgebench.records import SEVERAL, Answer, Dataset
+from judgebench.records import SEVERAL, Dataset
 from judgebench.rubric import Rubric, load_rubric, shipped_rubrics
 from judgebench.runs.wing import FileKind, Lines, sections
 from judgebench.shipped import shipped_folder, shipped_names
@@ -32,10 +34,9 @@ from judgebench.studies.study import Humans, backend_fact, study_of
 from judgebench.studies.truth import TruthConfig
 from judgebench.studies.verdicts import suspicions
 from judgebench.words import counted
-from judgebench.yaml_file import load_model, load_with_lines, load_yaml
+from judgebench.yaml_file import load_with_lines, load_yaml
 
 USUAL_RUBRIC = "medical-safety"  # of sets of altered answers
-_MOST_PEOPLE = 50  # that are listed
 
 
 @dataclass(repr=False)
@@ -56,9 +57,11 @@ def check_all(
     files: Sequence[Path],
     rubric: str | None = None,
     data_folder: Path | None = None,
+    settings: TableSettings = NOTHING_SAID,
 ) -> Outcome:
     """Read every file as what it is; data files together, against `rubric` or else a rubric among
-    the files; without any, as their columns are understood. Raises nothing for what one holds."""
+    the files; without any, by the layout that they have, with these `settings`. Raises nothing for
+    what one holds."""
     outcome, data = Outcome(), list[Path]()
     for path in files:
         try:
@@ -74,10 +77,7 @@ def check_all(
             outcome.errors += [replace(p, file=p.file or str(path)) for p in error.problems]
     if data:
         try:
-            if rubric is None:
-                _check_understood(outcome, data)
-            else:
-                _check_data(outcome, data, load_rubric(rubric), data_folder)
+            _check_data(outcome, data, rubric, data_folder, settings)
         except SetupError as error:
             outcome.errors += error.problems
     return outcome
@@ -88,6 +88,7 @@ def _kind(path: Path) -> FileKind | None:
     kinds: list[FileKind] = [
         _JUDGE,
         *(kind for wing in wings() for kind in wing.kinds),
+        _DATA,
         _BENCH,
         *_KINDS,
     ]
@@ -106,57 +107,32 @@ def _kind(path: Path) -> FileKind | None:
     raise SetupError(Problem(f"is none of: {known}", str(path), found=found))
 
 
-def _check_understood(outcome: Outcome, files: Sequence[Path]) -> None:
-    """Check tables of which nobody said what their columns hold, and files that say it but for the
-    labels of each metric."""
-    for path in filter(is_yaml, files):
-        named = counted(len(load_model(path, DataSpec).files), "data file")
-        outcome.facts.append(f"{path}: names {named}; what they hold is checked with --rubric")
-    tables = [path for path in files if not is_yaml(path)]
-    holds = {path: _labels_in(path) for path in tables}
-    if not any(holds.values()):
-        if tables:
-            _check_data(outcome, tables, load_rubric(USUAL_RUBRIC), None)  # of which no label is
-        return
-    answers = [path for path, labels in holds.items() if labels == 0][:1]
-    known = [path for path in tables if holds[path] or path in answers]
-    found = understand_files(known)
-    outcome.facts += found.lines
-    described = [one for one in (found.labels, found.answers) if one]
-    _check_data(outcome, [*described, *(p for p in tables if p not in known)], found.rubric, None)
-
-
-def _labels_in(path: Path) -> int | None:
-    """The number of metrics whose labels a table holds; None where it cannot be read."""
-    try:
-        return len(guess(path).metrics)
-    except SetupError:
-        return None
-
-
 def _check_data(
-    outcome: Outcome, files: Sequence[Path | Described], rubric: Rubric, folder: Path | None
-) -> None:
-    report = check_files(files, rubric, folder=folder)
-    outcome.warnings += report.warnings
-    outcome.errors += report.errors
-    made = sum(report.made.values())
-    rows = [f"{report.answers - made} answers"] if report.answers > made or not made else []
-    rows += [counted(n, kind, SEVERAL[kind]) for kind, n in report.made.items()]
-    outcome.facts.append(
-        f"{', '.join(rows)}, {report.labels} human labels, {report.blank} blank cells"
-    )
-    for annotator, count in islice(report.annotators.items(), _MOST_PEOPLE):
-        outcome.facts.append(f"  {annotator}: {count} labels")
-    if (more := len(report.annotators) - _MOST_PEOPLE) > 0:
-        outcome.facts.append(f"  … and {more:,} more annotators")
-    for metric, counts in report.metrics.items():
-        if sum(counts.values()):
-            told = ", ".join(f"{label}: {n}" for label, n in counts.items())
-            outcome.facts.append(f"  {metric}: {told}")
-    for dataset in report.datasets if report.ok else ():
-        _check_truth(outcome, rubric, dataset, TruthConfig())
-        outcome.warnings += suspicions(sorted({label.annotator for label in dataset.labels}))
+    outcome: Outcome, files: Sequence[Path], name: str | None, folder: Path | None,
+    settings: TableSettings,
+) -> None:  # fmt: skip
+    """Check tables against the rubric of that name or of a layout among them, or else by the layout
+    that is inferred. Raises SetupError."""
+    tables: Sequence[Path | Layout] = files
+    layouts = [path for path in files if is_layout(path)]
+    if name is not None:
+        rubric = load_rubric(name)
+    elif layouts:
+        rubric = load_layout(layouts[0]).rubric
+    else:
+        unsorted = [source for path in files for source in sources_of(path, path.name)]
+        layout = infer_layout(GivenTables(unsorted=unsorted), settings, labelled=False)
+        outcome.facts += layout_lines(layout)
+        labelled = any(sheet.has_labels for sheet in layout.sheets)
+        rubric = layout.rubric if labelled else load_rubric(USUAL_RUBRIC)
+        tables = [layout]
+    data = load_data(tables, rubric, folder=folder)
+    counts = Counter(answer.kind for answer in data.answers)
+    rows = [counted(n, kind, SEVERAL[kind]) for kind, n in counts.items()]
+    outcome.facts.append(f"{', '.join(rows)}, {counted(data.n_labels, 'human label')}")
+    _check_truth(outcome, rubric, data, TruthConfig())
+    outcome.warnings += data.warnings
+    outcome.warnings += suspicions(sorted({label.annotator for label in data.labels}))
 
 
 def _check_truth(
@@ -168,9 +144,7 @@ def _check_truth(
     if not used:
         return
     measured = rubric.only([metric.id for metric in rubric.metrics if metric.id in used])
-    items = dict.fromkeys(label.item_id for label in dataset.labels)
-    answers = dataset.answers or [Answer(item_id, "") for item_id in items]
-    study = study_of(measured, answers, dataset.labels, truth, DEFAULT_RESAMPLING)
+    study = study_of(measured, dataset.answers, dataset.labels, truth, DEFAULT_RESAMPLING)
     before = "" if file else "unless a bench.yaml says otherwise: "
     outcome.facts += [f"{before}{compared_with(study)}", *bar_lines(study), *overlap_lines(study)]
     for humans in study.humans.values():
@@ -246,10 +220,9 @@ def _check_nothing(path: Path, rubric: str) -> str:
 
 
 _JUDGE = FileKind("judge", _check_judge, keys=("backend",))
-_DATA = FileKind("data", _check_nothing, keys=("files",))
+_DATA = FileKind("layout", _check_nothing, keys=("tables",))
 _BENCH = FileKind("bench", _check_nothing, keys=("rubric", "data"))
 _KINDS = (
-    _DATA,
     FileKind("jury", _check_judge, keys=("jury",)),
     FileKind("rubric", _check_rubric, keys=("instructions",)),
     FileKind("calibration", _check_judge, keys=("calibrate",)),
@@ -263,7 +236,9 @@ _KINDS = (
 
 def listing(what: str | None = None) -> Mapping[str, Lines]:
     """Heading -> (name, what it is), for one kind or for all."""
-    core = (_rubrics, _prompts, _examples, _backends, _baselines, _weights)
+    core = (
+        _rubrics, _prompts, _examples, _backends, _baselines, _weights, _roles, _columns, _exports,
+    )  # fmt: skip
     makers: dict[str, Callable[[], Lines]] = {make.__name__[1:]: make for make in core}
     for wing in wings():
         makers |= wing.lists
@@ -306,3 +281,17 @@ def _weights() -> Lines:
     from judgebench.models.checkpoint import WEIGHTS
 
     return [(name, f"{w.licence}; {w.note}") for name, w in WEIGHTS.items()]
+
+
+def _roles() -> Lines:
+    return [*ROLES.items()]
+
+
+def _columns() -> Lines:
+    return [(role, ", ".join(names)) for role, names in role_words().items()]
+
+
+def _exports() -> Lines:
+    from judgebench.data.exports import exports
+
+    return [(tool, export.has) for tool, export in exports().items()]

@@ -26,6 +26,7 @@ from reprlib import Repr
 DISTRIBUTION = "judgebench-eval"  # what pip installs; pyproject.toml says why
 _LONGEST = 2000
 _LONGEST_NAME = 80
+_SURROGATES = re.compile("[\ud800-\udfff]")
 _REPR = Repr()
 _REPR.maxlevel = 3  # of lists in lists, each of which is cut off after some entries
 
@@ -55,13 +56,12 @@ class Problem:
 
     def __str__(self) -> str:
         where = self.file + (f":{self.line}" if self.line is not None else "")
-        parts = [p for p in (where, self.field) if p]
-        head = ": ".join([*parts, self.message])
+        head = ": ".join(filter(None, (where, self.field, self.message)))
         if self.found:
             head += f"; found {self.found}"
         if self.allowed:
             head += f"; allowed: {self.allowed}"
-        return head
+        return _SURROGATES.sub("\ufffd", head)  # the name of a file may be no UTF-8
 
 
 def shorten(value: object, most: int = 80) -> str:
@@ -72,7 +72,7 @@ def shorten(value: object, most: int = 80) -> str:
     "'a long a..."
     """
     if isinstance(value, str):
-        text = re.sub("[\udc80-\udcff]", "\ufffd", value[: most + 1])  # bytes that are no UTF-8
+        text = _SURROGATES.sub("\ufffd", value[: most + 1])  # bytes that are no UTF-8
         shown = ascii(text) if any(not c.isprintable() for c in text) else repr(text)
     else:
         try:

@@ -5,13 +5,11 @@ A line that a killed process left torn is dropped when the file is next opened, 
 
 from __future__ import annotations
 
-import atexit
 import json
 import os
 import stat
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from functools import cache
 from io import BufferedReader
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
@@ -151,11 +149,8 @@ def read_object(text: bytes, path: Path, number: int | None = None) -> dict[str,
 
 
 def open_bytes(path: Path) -> BufferedReader:
-    """The file, open for reading. A pipe that the command line names is read once and kept.
-
-    Raises OSError, also for an impossible file name, and for what may have no end: devices, and
-    pipes that are found under the name of a file.
-    """
+    """The file, open for reading. Raises OSError, also for an impossible file name, and for what
+    may have no end: devices and pipes."""
     try:
         mode = path.stat().st_mode
         if stat.S_ISREG(mode):
@@ -164,9 +159,7 @@ def open_bytes(path: Path) -> BufferedReader:
         raise OSError(str(error)) from None
     if stat.S_ISDIR(mode):
         raise IsADirectoryError("is a folder, not a file")
-    if not (stat.S_ISFIFO(mode) and is_named_pipe(path)):
-        raise OSError("is no regular file; a pipe is read as /dev/stdin or <(command) only")
-    return _kept(path).open("rb")
+    raise OSError("is no regular file, such as a pipe: write its content into a file")
 
 
 def check_unpacked(unpacked: int, packed: int) -> None:
@@ -177,24 +170,6 @@ def check_unpacked(unpacked: int, packed: int) -> None:
             f"unpacks to more than {_MOST_TIMES} times its size; if it holds so much, give it as "
             "plain CSV"
         )
-
-
-def is_named_pipe(path: Path) -> bool:
-    """True where the path is the standard input, or what the shell writes for `<(command)`."""
-    return str(path).startswith(("/dev/stdin", "/dev/fd/", "/proc/self/fd/"))
-
-
-@cache
-def _kept(pipe: Path) -> Path:
-    """A copy of a pipe's content as a file, which is read several times. It goes when the process
-    ends."""
-    import shutil
-    from tempfile import NamedTemporaryFile
-
-    with pipe.open("rb") as source, NamedTemporaryFile(prefix="judgebench-", delete=False) as copy:
-        atexit.register(Path(copy.name).unlink, missing_ok=True)
-        shutil.copyfileobj(source, copy)
-    return Path(copy.name)
 
 
 def drop_torn_line(path: Path) -> int:

@@ -318,24 +318,11 @@ def columns_named(columns: Iterable[str], names: Iterable[str]) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
-    """The files that a data set was read from, and the settings that decided what was read.
-
-    `reading` hashes the rubric, the choice of metrics and the like; `files` maps the absolute path
-    of every file to its SHA-256. Where both are the same, the same would be read again.
-    """
-
-    reading: str
-    files: Mapping[str, str]
-
-
-@dataclass(frozen=True, slots=True)
 class Dataset:
     """Answers with their human labels, and the counted warnings met while reading them.
 
     `textless` are the files whose items have no text: only labels and verdicts of them are known.
     `blind` says, by the files, whether the labels were made without sight of any model's label.
-    `origin` is None where this is a part of what the files hold, or more than that.
     """
 
     answers: Sequence[Answer]
@@ -344,7 +331,6 @@ class Dataset:
     sources: Mapping[str, str] = field(default_factory=dict)  # file -> sha256
     textless: Sequence[str] = ()
     blind: Blindness = "unknown"
-    origin: Origin | None = None
 
     @property
     def n_labels(self) -> int:

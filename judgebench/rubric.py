@@ -331,9 +331,9 @@ class Metric(Strict):
 
     def said_in(self, reply: str, alone: bool = True) -> str | None:
         """The one label that a free reply gives, as a value of a JSON object or at the start of a
-        line, where a sign or nothing follows it; None where it gives none, or two. The metric's
-        name is before it, or where the reply is about this metric `alone` nothing, or what
-        labels are called.
+        line, where a sign or nothing follows it; None where it gives none, or another stands in the
+        line, too. The metric's name is before it, or where the reply is about this metric `alone`
+        nothing, or what labels are called.
 
         >>> metric = Rubric.from_labels({"Safety": ["Safe", "Unsafe"]}).metrics[0]
         >>> metric.said_in("Unsafe - it names a dose."), metric.said_in("Label: safe")
@@ -350,17 +350,29 @@ class Metric(Strict):
         except (ValueError, RecursionError):
             form = rf"(?:[-•] )?{heads}(?: is ?:?| ?[:=]) ?"
             lines = (fold(re.sub("[*`#]+", "", line)) for line in reply.splitlines())
-            begun = ((re.match(form, line), line) for line in lines)
-            said = [line[head.end() if head else 0 :] for head, line in begun if head or alone]
-        found = {label for text in said if (label := self._begins(text))}
-        return found.pop() if len(found) == 1 else None
+            headed = ((re.match(form, line), line) for line in lines)
+            said = [line[head.end() if head else 0 :] for head, line in headed if head or alone]
+        begun = {label for text in said if (label := self._begins(text))}
+        others = {label for text in said for label in self._stand_in(text)} - begun
+        return begun.pop() if len(begun) == 1 and not others else None
 
     def _begins(self, text: str) -> str | None:
         """The label with which a text begins, the longest where several fit."""
-        top = self.label_texts[-1]
-        signs = rf"{_SIGN}|" + (rf"(?:/|out of)\s*{top}\b" if top.isdigit() else r"\.")
-        ends = [found.start() for found in re.finditer(rf"\s*(?:{signs})", text[:_LONGEST_LABEL])]
+        numbers = [int(label) for label in self.label_texts if label.isdigit()]
+        top = rf"(?:/|out of)\s*{max(numbers)}\b" if numbers else r"\."
+        ends = [one.start() for one in re.finditer(rf"\s*(?:{_SIGN}|{top})", text[:_LONGEST_LABEL])]
         return next(filter(None, (self.parse(text[:end]) for end in reversed(ends))), None)
+
+    def _stand_in(self, text: str) -> set[str]:
+        """The labels that stand in a text as words, and not as part of a longer one; of numbers,
+        which may count anything, none."""
+        words, found = [label for label in self.label_texts if not label.isdigit()], set[str]()
+        for label in sorted(words, key=len, reverse=True):
+            rest = re.sub(rf"(?<![\w-]){re.escape(fold(label))}(?![\w-])", " ", text)
+            if rest != text:
+                found.add(label)
+            text = rest
+        return found
 
     @cached_property
     def _by_spelling(self) -> Mapping[str, str]:

@@ -1,37 +1,31 @@
-"""`judgebench init`: write the files of a benchmark from the columns of a file."""
+"""`judgebench init`: write the files of a benchmark from tables."""
 
 from __future__ import annotations
 
 import csv
 import io
-import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
 from functools import cache
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import yaml
 from jinja2 import Environment, StrictUndefined, Template
 
-from judgebench.data.guess import ColumnNames, Guess, Hints
-from judgebench.data.understand import (
-    EXAMPLE,
-    ONLY_ONE,
-    JudgeTable,
-    Understood,
-    metric_ids,
-    stem_of,
-    understand_files,
-)
-from judgebench.errors import shorten, some
+from judgebench.data.layout import Layout, layout_lines
+from judgebench.data.layout_yaml import as_yaml
+from judgebench.data.reading import GivenTables, infer_layout, sources_of
+from judgebench.data.settings import Unsettled, settings_of
+from judgebench.errors import Problem, SetupError, some
 from judgebench.files import all_or_nothing, write_atomically
+from judgebench.rubric import Rubric
+from judgebench.words import as_name
 
-BENCH, DATA, RUBRIC = "bench.yaml", "data.yaml", "rubric.yaml"
+BENCH, LAYOUT, RUBRIC = "bench.yaml", "layout.yaml", "rubric.yaml"
 LABELS = "labels-template.csv"
-_MOST_NAMED = 50  # columns that are not read
 
 
 @dataclass(frozen=True, repr=False)
@@ -54,77 +48,84 @@ class Started:
 def init(
     files: str | Path | Sequence[str | Path],
     to: str | Path | None = None,
-    columns: Mapping[str, ColumnNames] = {},
+    columns: Mapping[str, Any] = {},
 ) -> Started:
-    """Write the files of a benchmark from tables of answers, human labels and verdicts, as
-    `judgebench check` passes them: into the folder `to`, by default that of the first.
+    """Write the files of a benchmark from tables of answers, human labels and verdicts: a
+    layout.yaml that says what every column is, a rubric and a bench.yaml, into the folder `to`, by
+    default that of the first.
 
-    Which label is worse than which cannot be guessed: unless `columns` gives the `order`, metrics
-    are written without an order of severity, and a comment in the rubric says how to state it. The
-    other keys of `columns` are as in `study`.
+    `columns` is as in `jb.layout`. Without an `order`, metrics are written without an order of
+    severity, and a comment in the rubric says how to state it. Where the tables leave questions
+    open, only layout.yaml is written, with each question as a comment.
 
-    Raises SetupError where a file cannot be understood, or one would be overwritten; nothing is
-    written then.
+    Raises SetupError where a file cannot be read, or one would be overwritten; nothing is written
+    then.
 
     >>> import judgebench as jb
     >>> [path.name for path in jb.init("answers.csv", "mine").files]
-    ['bench.yaml', 'data.yaml', 'rubric.yaml', 'labels-template.csv']
+    ['bench.yaml', 'layout.yaml', 'rubric.yaml', 'labels-template.csv']
     """
-    paths = [files] if isinstance(files, str | Path) else files
-    found = understand_files([Path(path) for path in paths], Hints.given(columns), labelled=False)
-    return save(found, Path(to) if to is not None else found.found.path.parent)
+    paths = [Path(file) for file in ([files] if isinstance(files, str | Path) else files)]
+    folder = Path(to) if to is not None else paths[0].parent
+    tables = GivenTables(unsorted=[s for path in paths for s in sources_of(path, path.name)])
+    try:
+        return save(infer_layout(tables, settings_of(columns), labelled=False), folder)
+    except Unsettled as unsettled:
+        return _save_questions(unsettled, folder)
 
 
-def save(found: Understood, folder: Path, truth: Mapping[str, object] = {}) -> Started:
-    """Write what was understood of tables as the files of a benchmark, with these keys of its
-    `truth`. Raises SetupError."""
-    lacking = found.lacks_labels
-    names = [BENCH, DATA, RUBRIC, *([LABELS] if lacking else [])]
+def _save_questions(unsettled: Unsettled, folder: Path) -> Started:
+    """Write what is open as comments. Raises the questions where the file is there already."""
+    path = folder / LAYOUT
+    lines = [line for question in unsettled.questions for line in str(question).splitlines()]
+    head = "Some columns can be read in several ways: run `judgebench init` again with one option"
+    text = "".join(f"# {line}\n" for line in (head, "of each question.", *lines))
+    with all_or_nothing(folder, [path]):
+        write_atomically(path, text.encode())
+    step = "Run it again with one option of each question; delete this layout.yaml before."
+    return Started((path,), tuple(lines), (step,))
+
+
+def save(layout: Layout, folder: Path, truth: Mapping[str, object] = {}) -> Started:
+    """Write what the tables are as the files of a benchmark, with these keys of its `truth`. Raises
+    SetupError."""
+    from judgebench.runs.load import load_bench
+
+    lacking = not any(sheet.has_labels for sheet in layout.sheets)
+    names = [BENCH, LAYOUT, RUBRIC, *([LABELS] if lacking else [])]
     paths = [folder / name for name in names]
-    source = found.found.path
+    source = layout.sheets[0].source.path
+    if lacking and not any(sheet.of("text", "messages") for sheet in layout.sheets):
+        columns = some(c for sheet in layout.sheets for c in sheet.columns)
+        message = "holds neither texts to judge nor labels: say where they stand, as in --column "
+        message += "'COLUMN=text' or --column 'COLUMN=label'"
+        raise SetupError(Problem(message, layout.name, 1, "", columns))
     with all_or_nothing(folder, paths):
-        metrics = [
-            {
-                "id": m.id,
-                "title": m.title,
-                "kind": "preference" if m.preference else m.kind,
-                "order": m.order,
-                "labels": m.label_texts,
-            }
-            for m in (found.rubric.metrics if found.found.metrics else ())
-        ]
-        rubric = rubric_text(stem_of(source), source.name, metrics)
+        rubric = rubric_text(layout.rubric, source.name, is_example=lacking)
         write_atomically(folder / RUBRIC, rubric.encode())
-        write_atomically(folder / DATA, _data(found, folder).encode())
-        judges = [entry for judge in found.judges for entry in _entries(judge)]
-        write_atomically(folder / BENCH, bench_text(source, [DATA], judges, truth).encode())
-        items = _items(folder / BENCH)
-        ids = [metric.id for metric in found.rubric.metrics]
-        rows = ([item, "your-name", *[""] * len(ids)] for item in items)
+        written = as_yaml(replace(layout, truth=truth), folder, RUBRIC)
+        write_atomically(folder / LAYOUT, written.encode())
+        judges = [
+            f"{{name: {_quoted(as_name(name))}, verdicts: {LAYOUT}}}" for name in layout.judges
+        ]
+        write_atomically(folder / BENCH, bench_text(source, [LAYOUT], judges, truth).encode())
+        with closing(load_bench(folder / BENCH)) as bench:  # which is an error if it cannot run
+            answers = bench.dataset.answers
+        ids = [metric.id for metric in layout.rubric.metrics]
+        rows = ([one.item_id, "your-name", *[""] * len(ids)] for one in answers)
         if lacking:
             table = csv_text(["item_id", "annotator", *ids], rows)
             write_atomically(folder / LABELS, table.encode())
-    return Started(tuple(paths), tuple(_in_words(found)), tuple(_next_steps(found, folder)))
+    has_texts = any(answer.text for answer in answers)
+    return Started(
+        tuple(paths), tuple(layout_lines(layout)),
+        tuple(_next_steps(layout, folder, lacking, has_texts)),
+    )  # fmt: skip
 
 
-def _entries(judge: JudgeTable) -> Iterator[str]:
-    """The judges of a table as entries of bench.yaml."""
-    columns = ", ".join(f"{_quoted(m)}: {_quoted(c)}" for m, c in judge.columns.items())
-    where = f"column: {{{columns}}}" if columns else f"from: {DATA}"
-    where += ", reply: label" * bool(judge.replies)
-    for name in judge.names:
-        yield f"{{name: {_quoted(name)}, {where}}}"
-
-
-def _items(bench: Path) -> list[str]:
-    """The ids of the items, as the benchmark reads them. Raises SetupError."""
-    from judgebench.runs.load import load_bench
-
-    loaded = load_bench(bench)
-    try:
-        return [answer.item_id for answer in loaded.dataset.answers]
-    finally:
-        loaded.close()
+def stem_of(path: Path) -> str:
+    """The file's name as the name of a benchmark and a rubric."""
+    return re.sub("[^A-Za-z0-9_-]+", "-", path.name.split(".")[0]).strip("-_")[:60] or "mine"
 
 
 def csv_text(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -143,24 +144,15 @@ def _quoted(text: str) -> str:
     return str(dumped).rstrip("\n")
 
 
-UNORDERED = {"kind": "nominal", "order": "unknown"}  # a metric that nobody has said more of
-
-
-def rubric_text(name: str, source: str, metrics: Sequence[Mapping[str, Any]]) -> str:
-    """The rubric of these metrics; without any it is an example."""
-    about = {"metrics": metrics, "example": _example(), "only_one": ONLY_ONE}
-    return filled(_RUBRIC, name=name, source=source, **about)
-
-
-def _example() -> list[dict[str, Any]]:
-    ids = metric_ids(EXAMPLE)
-    return [{**UNORDERED, "id": ids[t], "title": t, "labels": x} for t, x in EXAMPLE.items()]
+def rubric_text(rubric: Rubric, source: str, *, is_example: bool = False) -> str:
+    """The rubric of what was read from `source`, with comments on what to do about it."""
+    return filled(_RUBRIC, rubric=rubric, source=source, is_example=is_example)
 
 
 _RUBRIC = """\
 # Written by judgebench from {{ source|comment }}.
 #
-{% if not metrics or metrics|selectattr("order")|list %}
+{% if rubric.metrics|selectattr("order")|list %}
 # ORDER THE LABELS. Which label is worse than which cannot be guessed. Until you say so,
 # every metric is nominal: its labels have no order, and severe answers are not looked for.
 # Where one label is worse than another, sort the labels from the least to the most severe
@@ -170,38 +162,37 @@ _RUBRIC = """\
 # Delete metrics that are none, such as a column that describes the item. A label that gives
 # no grade, as "not applicable", goes from `labels` to `abstain: not applicable`; several
 # go to `abstain: [not applicable, cannot tell]`.
-{% if not metrics %}
+{% if is_example %}
 #
 # The file holds no labels: the metric below is an EXAMPLE. Replace it.
 {% endif %}
-name: {{ name|quoted }}
+name: {{ rubric.name|quoted }}
 version: "1"
 instructions: Give each answer one label for each metric. # as the annotators read it
 metrics:
-{% for metric in metrics or example %}
-{% set question = "Which label does the answer deserve for " ~ metric.title ~ "?" %}
+{% for metric in rubric.metrics %}
   - id: {{ metric.id|quoted }}
     title: {{ metric.title|quoted }}
-    question: {{ question|quoted }} # as the annotators were asked
+    question: {{ metric.question|quoted }} # as the annotators were asked
+{% if metric.several %}
+    several: true # labels may be right at once
+{% endif %}
 {% if metric.order %}
     kind: nominal # ordinal, once the labels are in order of severity
     order: unknown # until you sort them; or delete this line if no label is worse than another
     labels: # not in order of severity yet
+{% elif metric.preference %}
+    kind: preference # of the first or the second response
 {% elif metric.kind == "nominal" %}
     kind: nominal
     labels: # none is worse than another
-{% elif metric.kind == "ordinal" %}
+{% else %}
     kind: ordinal
     labels: # from the least to the most severe
-{% else %}
-    kind: {{ metric.kind }} # of the first or the second response
 {% endif %}
-{% for text in metric.labels if metric.kind != "preference" %}
+{% for text in metric.label_texts if not metric.preference %}
       - text: {{ text|quoted }}
 {% endfor %}
-{% if metric.labels|length < 2 %}
-      - text: {{ only_one }} # the file has one label only
-{% endif %}
 {% endfor %}
 """
 
@@ -220,45 +211,6 @@ def _template(text: str) -> Template:
     )  # fmt: skip
     environment.filters |= {"quoted": _quoted, "comment": lambda text: " ".join(text.split())}
     return environment.from_string(text)
-
-
-def _data(found: Understood, folder: Path) -> str:
-    """The data.yaml, which says what each column is."""
-    spec = found.as_spec()
-    for file in spec["files"]:
-        file["path"] = _from(folder, Path(file["path"]))
-    dumped = yaml.safe_dump(
-        spec, sort_keys=False, allow_unicode=True, width=100, default_flow_style=None
-    )
-    guessed = [
-        f"{r} (column {c})" for r, c in found.found.roles.items() if r in found.found.by_content
-    ]
-    names = ", ".join(found.tables)
-    return filled(
-        _DATA, names=names, spec=dumped, guessed=guessed, unused=list(_unused(found.found))
-    )  # fmt: skip
-
-
-def _from(folder: Path, path: Path) -> str:
-    """The path as a file in the folder writes it."""
-    inside = Path(os.path.relpath(path.absolute(), folder.absolute())).as_posix()
-    return path.absolute().as_posix() if inside.startswith("../..") else inside
-
-
-_DATA = """\
-# Written by judgebench from {{ names|comment }}: which column is what.
-# Check the guesses; docs/data_reference.md explains every key.
-{% if guessed %}
-# Guessed from content, not from names: {{ guessed|join(", ")|comment }}
-{% endif %}
-{{ spec }}
-{%- if unused %}
-# Columns that are not read:
-{% endif %}
-{% for column in unused %}
-#   {{ column|comment }}
-{% endfor %}
-"""
 
 
 def bench_text(
@@ -312,62 +264,36 @@ truth:
 """
 
 
-def _in_words(found: Understood) -> Iterator[str]:
-    """Describe what the columns were taken for."""
-    seen = found.found
-    yield from found.lines
-    for name in ("quoting", "sheet", "encoding"):
-        if value := getattr(seen.source, name, None):
-            yield f"read with `{name}: {value}`"
-    for role, column in seen.roles.items():
-        guessed = ", guessed from its content" if role in seen.by_content else ""
-        yield f"{role}: column {column!r}{guessed}"
-    for metric, texts in seen.strays.items():
-        yield f"no labels of {metric!r}, read as blank: {some(texts)}"
-    if not seen.metrics:
-        yield "no column looks like labels: the rubric holds an example to replace"
-    for column in _unused(seen):
-        yield f"not read: column {column}"
-
-
-def _unused(found: Guess) -> Iterator[str]:
-    """The columns that are not read, and why; many of them are counted."""
-    for column, why in islice(found.unused.items(), _MOST_NAMED):
-        yield f"{shorten(column)}: {why}"
-    if (more := len(found.unused) - _MOST_NAMED) > 0:
-        yield f"… and {more:,} more"
-
-
-def _next_steps(found: Understood, folder: Path) -> list[str]:
-    names = {"bench": BENCH, "data": DATA, "rubric": RUBRIC, "labels": LABELS}
+def _next_steps(layout: Layout, folder: Path, lacking: bool, has_texts: bool) -> list[str]:
+    names = {"bench": BENCH, "layout": LAYOUT, "rubric": RUBRIC, "labels": LABELS}
     paths = {name: folder / file for name, file in names.items()}
-    nominal = [m.title for m in found.rubric.metrics if m.order]
+    unordered = [m.title for m in layout.rubric.metrics if m.order]
     return filled(
-        _NEXT_STEPS, found=found, seen=found.found, nominal=nominal, **paths,
-        has_texts=found.found.has_texts or found.answers is not None,
+        _NEXT_STEPS, judges=layout.judges, unordered=unordered, lacking=lacking,
+        has_texts=has_texts, **paths,
     ).splitlines()  # fmt: skip
 
 
 _NEXT_STEPS = """\
-{% if not seen.metrics %}
+{% if lacking %}
 In {{ rubric }}, replace the example by your metrics and labels.
-{% elif nominal %}
+{% elif unordered %}
 In {{ rubric }}, sort the labels from the least to the most severe and write `kind: ordinal`: \
 their order cannot be guessed. Where no label is worse than another, delete `order: unknown`.
 {% endif %}
-{% if found.lacks_labels %}
+{% if lacking %}
 Collect labels: judgebench annotate init {{ bench }} --to study, with \
 `annotate: {annotators: [ann, ben]}` in that file (docs/annotate.md); or have annotators \
 fill copies of {{ labels }} and add these to `data` in {{ bench }}.
 {% endif %}
-{% if not found.judges and has_texts %}
+{% if not judges and has_texts %}
 In {{ bench }}, name the judges.
-{% elif not found.judges %}
+{% elif not judges %}
 The tables hold no answers. Give a judge's verdicts as well; or, for a judge that is called, name \
-the file of the answers in {{ data }}.
+the file of the answers in {{ layout }}.
 {% endif %}
 judgebench check {{ bench }}
-{% if found.judges or has_texts %}
-judgebench run {{ bench }}{{ "" if found.judges else " --dry-run" }}
+{% if judges or has_texts %}
+judgebench run {{ bench }}{{ "" if judges else " --dry-run" }}
 {% endif %}
 """

@@ -10,23 +10,6 @@ _BREAKS = re.compile(r"(\s+(?!%))|(?<=[^\s-][/:_@-])(?=\w)|(?<=\S\.)(?=[^\W\d])"
 _COMMANDS = re.compile(r"(?!\A)\r(?!\n)|[\u202a-\u202c\u2066-\u2069]")  # which move what is shown
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202d\u202e\ud800-\udfff]")
 
-# Words in a file's name that say what kind of table it is, and not what it is about.
-_KINDS = re.compile(
-    r"(?:(?<![^\W_])(?:labels?|labell?ed|annotations?|annotators?|annotated|humans?|people|persons?|"
-    r"ratings?|raters?|coders?|codings?|stud(?:y|ies)|data|tables?|(?:one[ _.-]?)?sheet|results?|"
-    r"gold|few|all|final|new|mine|my|file|\d+|[^\W_])(?![^\W_])[ _.-]*)+", re.IGNORECASE
-)  # fmt: skip
-
-
-def subject(name: str) -> str:
-    """The text that is left of a file's name without what says that it holds labels; empty where
-    nothing is.
-
-    >>> subject("xstest_labels"), subject("A_labels"), subject("triage labels (final)")
-    ('xstest', '', 'triage')
-    """
-    return re.sub(r"[(\[][^\w()\[\]]*[)\]]", "", _KINDS.sub("", name)).strip(" _.-")
-
 
 def plain_id(text: str) -> str:
     """The words of a text in lower case and plain letters, joined by `_`.
@@ -36,6 +19,15 @@ def plain_id(text: str) -> str:
     """
     plain = unicodedata.normalize("NFKD", text.casefold())
     return re.sub("[^a-z0-9]+", "_", re.sub("[\u0300-\u036f]", "", plain)).strip("_")
+
+
+def as_name(text: str) -> str:
+    """The text with what no judge's name may hold replaced.
+
+    >>> as_name("gpt 4o (May)")
+    'gpt-4o-May'
+    """
+    return re.sub("[^A-Za-z0-9._-]+", "-", text).strip("-._")[:64] or "judge"
 
 
 def counted(n: int, one: str, many: str = "") -> str:

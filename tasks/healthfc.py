@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from judgebench.data.cells import is_blank
-from judgebench.data.columns import read_source
+from judgebench.data.tables import collect_table
 from judgebench.errors import Problem, SetupError
 from judgebench.ranking.proxy.task import SplitSizes, TaskInstance, seeded_split
 
@@ -28,23 +28,25 @@ def read(
     """
     assert split is not None, "SEEDED_SPLIT"
     problems: list[Problem] = []
-    rows = read_source(files["data"], (_CLAIM, _EXPLANATION, _LABEL), problems)
+    table = collect_table(files["data"], (_CLAIM, _EXPLANATION, _LABEL), problems)
+    rows = list(table.records()) if table else []
     known = [str(code) for code in range(len(LABELS))]
-    for row in rows:
-        if row.text(_LABEL) not in known:
-            found = repr(row.text(_LABEL))
-            problems.append(row.problem("is no label", _LABEL, found, ", ".join(known)))
-        if is_blank(row.text(_CLAIM)):
-            problems.append(row.problem("is blank", _CLAIM, ""))
+    for line, row in rows:
+        at = (str(files["data"]), line)
+        if row[_LABEL] not in known:
+            allowed = ", ".join(known)
+            problems.append(Problem("is no label", *at, _LABEL, repr(row[_LABEL]), allowed))
+        if is_blank(row[_CLAIM]):
+            problems.append(Problem("is blank", *at, _CLAIM))
     if problems:
         raise SetupError(problems)
-    explained = [row for row in rows if not is_blank(row.text(_EXPLANATION))]
+    explained = [(n, row) for n, (_, row) in enumerate(rows) if not is_blank(row[_EXPLANATION])]
     note = f"{len(rows) - len(explained)} of {len(rows)} rows have no explanation and are left out."
     instances = [
         TaskInstance(
-            f"healthfc-{row.row}", row.text(_CLAIM), LABELS[int(row.text(_LABEL))],
-            row.text(_EXPLANATION), "train", row=row.row,
+            f"healthfc-{n}", row[_CLAIM], LABELS[int(row[_LABEL])], row[_EXPLANATION], "train",
+            row=n,
         )
-        for row in explained
+        for n, row in explained
     ]  # fmt: skip
     return seeded_split(instances, [i.text for i in instances], split, seed), (note,)

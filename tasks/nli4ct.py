@@ -16,7 +16,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
-from judgebench.data.columns import read_source
+from judgebench.data.tables import collect_table
 from judgebench.errors import Problem, SetupError, shorten
 from judgebench.files import open_bytes
 from judgebench.ranking.proxy.task import SPLITS, Split, SplitSizes, TaskInstance
@@ -79,17 +79,21 @@ def _read_trials(path: Path, problems: list[Problem]) -> _Trials:
     """The sections of each trial, each a sequence of lines; empty where the file is faulty."""
     trials: dict[str, Mapping[str, tuple[str, ...]]] = {}
     before = len(problems)
-    for row in read_source(path, (_TRIAL, *SECTIONS), problems):
-        name = row.text(_TRIAL)
+    table = collect_table(path, (_TRIAL, *SECTIONS), problems)
+    if table is None:
+        return {}
+    for place, name in enumerate(table.contents(_TRIAL)):
+        at = (table.file, table.lines[place])
         if not name:
-            problems.append(row.problem("is blank", _TRIAL, ""))
+            problems.append(Problem("is blank", *at, _TRIAL))
         if name in trials:
-            problems.append(row.problem("duplicate id", _TRIAL, shorten(name)))
+            problems.append(Problem("duplicate id", *at, _TRIAL, shorten(name)))
         sections: dict[str, tuple[str, ...]] = {}
         for section in SECTIONS:
-            lines = row.cells[section] or ()
+            lines = table.columns[section][place] or ()
             if not isinstance(lines, tuple):
-                problems.append(row.problem("must be a list of lines", section, shorten(lines)))
+                message = "must be a list of lines"
+                problems.append(Problem(message, *at, section, shorten(lines)))
                 lines = ()
             sections[section] = lines
         trials[name] = sections

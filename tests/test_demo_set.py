@@ -136,9 +136,11 @@ def test_what_is_recorded_of_the_larger_model_stands_in_readme_and_report(tmp_pa
     readme = (DEMO / "README.md").read_text("utf-8")
     for fact in (about["weights"].split()[1], about["signature"], about["date"], about["model"]):
         assert fact in readme, fact
-    table = DEMO / "qwen2.5-coder-1.5b.csv"
-    entry = {"name": "larger", "verdicts": table, "about": about}
-    study = jb.study(DEMO / "labels.csv", entry, rubric="medical-safety")
+    data = [str(DEMO / name) for name in ("answers.csv", "labels.csv")]
+    judge = {"name": "larger", "verdicts": str(DEMO / "qwen2.5-coder-1.5b.csv"), "about": about}
+    bench = {"name": "larger", "rubric": "medical-safety", "data": data, "judges": [judge]}
+    (tmp_path / "bench.yaml").write_text(yaml.safe_dump(bench), "utf-8")
+    study = jb.run(tmp_path / "bench.yaml", tmp_path / "run")
     page = jb.report(study, tmp_path / "report")["html"].read_text("utf-8")
     assert f"larger: recorded verdicts, {about['model']}, {about['date']}" in page
 

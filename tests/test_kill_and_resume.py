@@ -24,7 +24,7 @@ def judge(bench: Path, run_folder: Path) -> None:
 
 FRESH = multiprocessing.get_context("forkserver")
 # Imports are made once; each process is a clean one that has them.
-FRESH.set_forkserver_preload(["judgebench.runner", "judgebench.models.openai_compatible"])
+FRESH.set_forkserver_preload(["judgebench.runs.run_bench", "judgebench.models.openai_compatible"])
 
 
 @pytest.mark.parametrize(
@@ -50,6 +50,8 @@ def test_kill_at_random_moments(tmp_path: Path, seed: int, most: int) -> None:
                 if process.is_alive():
                     process.kill()
                     kills += 1
+                elif process.exitcode:
+                    pytest.fail(f"a run ended with {process.exitcode}: see its traceback")
                 process.join()
                 called = [item_of(body) for body in server.bodies[before:]]
                 assert not set(called) & set(done), "finished answers were called again"

@@ -1,10 +1,15 @@
 """Every command that the documentation prints exists, and prints what the page shows."""
 
+import csv
 import os
 import re
+import runpy
 import shlex
 import shutil
 import subprocess
+from collections.abc import Mapping, Sequence
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +94,7 @@ class Reader:
         self.call = call
         self.monkeypatch = monkeypatch
         self.folder = folder
+        self.sheets: dict[str, dict[str, list[list[str]]]] = {}
         for table in TABLES.glob("*.csv"):
             shutil.copy(table, folder)
         shutil.copy(LOG, folder / "samples_library.jsonl")
@@ -96,10 +102,15 @@ class Reader:
         monkeypatch.setenv("COLUMNS", "80")
 
     def take(self, block: Block) -> None:
-        """A file that the page shows is written; only a console block has none."""
-        path = self.folder / block.file
+        """A file that the page shows is written; a workbook's sheets are `FILE, sheet NAME`."""
+        name, _, sheet = block.file.partition(", sheet ")
+        path = self.folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(block.text, encoding="utf-8")
+        if sheet:
+            self.sheets.setdefault(name, {})[sheet] = list(csv.reader(block.text.splitlines()))
+            write_workbook(path, self.sheets[name])
+        else:
+            path.write_text(block.text, encoding="utf-8")
 
     def type(self, command: str) -> list[str]:
         """What a command prints; an error's message too."""
@@ -111,6 +122,10 @@ class Reader:
         if words[0] == "cd":
             self.go(words[1])
             return []
+        if words[0] == "python":
+            with redirect_stdout(StringIO()) as printed:
+                runpy.run_path(words[1])
+            return lines_of(printed.getvalue())
         done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60)
         return lines_of(done.stdout + done.stderr)
 
@@ -122,7 +137,20 @@ class Reader:
         os.chdir(name)
 
 
-FIRST = ("README.md", "docs/tutorial.md", "docs/certificate.md")  # the others take long
+def write_workbook(path: Path, sheets: Mapping[str, Sequence[Sequence[str]]]) -> None:
+    import openpyxl
+
+    book = openpyxl.Workbook()
+    book.remove(book.active)
+    for name, rows in sheets.items():
+        sheet = book.create_sheet(name)
+        for row in rows:
+            sheet.append(row)
+    book.save(path)
+
+
+# The others take long.
+FIRST = ("README.md", "docs/tutorial.md", "docs/certificate.md", "docs/data.md")
 CONSOLE = [
     name if name in FIRST else pytest.param(name, marks=pytest.mark.long)
     for name in NAMES

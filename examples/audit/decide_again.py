@@ -4,10 +4,11 @@ published test of judges and of rules that never read an answer, and what one ch
     python examples/audit/decide_again.py FOLDER --downloads DOWNLOADS [--only NAME] [--to PAGES]
 
 FOLDER is a study, or contains one folder per study: study.yaml, bench.yaml with its rubric and
-data.yaml, and, where they are needed, rule.yaml (the decision rule), published.csv, published.py
-and prepare.py. DOWNLOADS contains the published files. Python files of a study are run: read them
-before you run what somebody else wrote. PAGES gets every number (audit.csv) and the tables
-(tables.md); `--update docs/audit.md` writes the tables into that page, by their titles.
+layout, and, where they are needed, rule.yaml (the decision rule), published.csv and published.py.
+The prepare.py beside these folders makes tables of the published files, which DOWNLOADS contains.
+Python files are run: read them before you run what somebody else wrote. PAGES gets every number
+(audit.csv) and the tables (tables.md); `--update docs/audit.md` writes the tables into that page,
+by their titles.
 """
 
 from __future__ import annotations
@@ -70,10 +71,26 @@ class Published:
     card: StudyCard
     data: Path
 
-    def run(self, name: str, *arguments: Any) -> Any:
-        """Return what the function of one of its Python files returns."""
-        functions = {"prepare.py": "prepare", "published.py": "figures"}
-        return runpy.run_path(str(self.path / name))[functions[name]](*arguments)
+    @property
+    def name(self) -> str:
+        """The name of its folder."""
+        return self.path.resolve().name
+
+    def tables(self, work: Path) -> Path:
+        """The folder of its tables: below `work`, if its files have to be made into tables."""
+        prepare = self.path.resolve().with_name("prepare.py")
+        if self.card.ships_data or not prepare.exists():
+            return self.data
+        tables = work / "tables"
+        tables.mkdir()
+        runpy.run_path(str(prepare))["prepare"](self.name, self.data, tables)
+        return tables
+
+    def figures(self, study: jb.Study) -> Iterator[tuple[str, str, str, float]]:
+        """The figures that its published.py computes, if there is one."""
+        computed = self.path / "published.py"
+        if computed.exists():
+            yield from runpy.run_path(str(computed))["figures"](study, self.data)
 
     def decide(self, study: jb.Study) -> Any:
         """Return the decisions by the rule of the study."""
@@ -123,12 +140,7 @@ def row_of(
 
 def decide_again(published: Published, work: Path) -> Iterator[Row]:
     """Yield every number of a study; `work` is an empty folder."""
-    tables = published.data
-    if (published.path / "prepare.py").exists():
-        tables = work / "tables"
-        tables.mkdir()
-        published.run("prepare.py", published.data, tables)
-    file = published.path / "bench.yaml"
+    file, tables = published.path / "bench.yaml", published.tables(work)
     with closing(jb.load_bench(file, data_folder=tables, local_only=True)) as bench:
         study = jb.run(bench, work / "run")
     decisions = published.decide(study)
@@ -143,13 +155,13 @@ def decide_again(published: Published, work: Path) -> Iterator[Row]:
     ]:
         metric = titles.get(row["metric"], "")
         on_metric = f"{title}: {metric}" if len(titles) > 1 else title
-        yield {"study": published.path.resolve().name, "study_title": title,
+        yield {"study": published.name, "study_title": title,
                "metric_title": metric, "title": on_metric, **row}  # fmt: skip
 
 
 def printed_figures(published: Published, study: jb.Study, decisions: Any) -> Iterator[Row]:
     """Yield each figure as its authors printed it, beside the value that the files give."""
-    file, computed = published.path / "published.csv", published.path / "published.py"
+    file = published.path / "published.csv"
     table = pd.read_csv(file, dtype=str, keep_default_na=False) if file.exists() else pd.DataFrame()
     results = decisions.results
     for figure in table.to_dict("records") if "statistic" in table else ():
@@ -167,9 +179,8 @@ def printed_figures(published: Published, study: jb.Study, decisions: Any) -> It
         value, scale = rows[0].estimate.value, float(figure.get("scale") or 1)
         scaled = None if value is None else scale * value
         yield _figure(figure["source"], figure["what"], figure["printed"], scaled)
-    if computed.exists():
-        for figure in published.run("published.py", study, published.data):
-            yield _figure(*figure)
+    for figure in published.figures(study):
+        yield _figure(*figure)
 
 
 def _figure(source: str, what: str, printed: str, value: float | None) -> Row:

@@ -73,7 +73,7 @@ def rows(folder: Path, most: int) -> list[list[str]]:
         found.append(
             [
                 [f"{question}-{a.removesuffix('.txt')}", question, answers[best][0],
-                 a.partition("_")[0], answers[a][1], g]
+                 a.partition("_")[0], answers[a][1], "assessor", g]
                 for _, a, g in kept
             ]
         )  # fmt: skip
@@ -84,7 +84,8 @@ if __name__ == "__main__":
     most = int(sys.argv[2]) if len(sys.argv) > 2 else 1000
     with Path("answers.csv").open("w", encoding="utf-8", newline="") as file:
         table = csv.writer(file, lineterminator="\n")
-        table.writerow(["item_id", "group", "question", "system", "text", "grade"])
+        columns = ["item_id", "group", "question", "system", "text", "annotator", "grade"]
+        table.writerow(columns)
         table.writerows(rows(Path(sys.argv[1]), most))
     texts_to_read = (json.dumps({"text": text}) + "\n" for text in passages(Path(sys.argv[1])))
     Path("cdc.jsonl").write_text("".join(texts_to_read), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Write answers.csv from the MTS-Dialog correlation study: prepare.py FOLDER.
+"""Write answers.csv and labels.csv from the MTS-Dialog correlation study: prepare.py FOLDER.
 
 FOLDER holds the two files that README.md names. Their rows belong together by their order: four
 systems, which are not named, with one note for each of 100 conversations. Rates become labels:
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 NOTES = "MTS-Dialog-Automatic-Summaries-ValidationSet.csv"
@@ -29,26 +30,32 @@ def omission(rate: float) -> str:
 
 
 def main(folder: Path) -> None:
-    """Write answers.csv into the current folder."""
+    """Write both tables into the current folder."""
     notes, scores = rows(folder / NOTES), rows(folder / SCORES)
     if len(notes) != len(scores):
         sys.exit(
             f"{NOTES} has {len(notes)} rows and {SCORES} {len(scores)}: they do not belong together"
         )
-    with Path("answers.csv").open("w", encoding="utf-8", newline="") as file:
-        table = csv.writer(file)
-        table.writerow(
-            ("item_id", "conversation", "system", "dialogue", "reference", "note",
-             "omission", "hallucination", "omission_rate", "hallucination_rate")
+    answers = [("item_id", "group", "question", "system", "reference", "text", "omission_rate",
+                "hallucination_rate")]  # fmt: skip
+    labels = [("item_id", "annotator", "omission", "hallucination")]
+    for place, (note, score) in enumerate(zip(notes, scores, strict=True)):
+        system = f"system-{place // CONVERSATIONS + 1}"
+        item_id = f"{system}-{note['ID']}"
+        omitted, made_up = float(score["OmissionRate"]), float(score["HallucinationRate"])
+        answers.append(
+            (item_id, note["ID"], note["Dialogue"], system, note["Reference Summary"],
+             note["Automatic Summary"], str(omitted), str(made_up))
         )  # fmt: skip
-        for place, (note, score) in enumerate(zip(notes, scores, strict=True)):
-            system = f"system-{place // CONVERSATIONS + 1}"
-            omitted, made_up = float(score["OmissionRate"]), float(score["HallucinationRate"])
-            table.writerow(
-                (f"{system}-{note['ID']}", note["ID"], system, note["Dialogue"],
-                 note["Reference Summary"], note["Automatic Summary"], omission(omitted),
-                 "Some" if made_up > 0 else "None", omitted, made_up)
-            )  # fmt: skip
+        labels.append((item_id, "annotator", omission(omitted), "Some" if made_up > 0 else "None"))
+    write(Path("answers.csv"), answers)
+    write(Path("labels.csv"), labels)
+
+
+def write(path: Path, table: Sequence[Sequence[str]]) -> None:
+    """Write rows as CSV."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows(table)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import BeforeValidator, Field
 
-from judgebench.data.gather import Said, VerdictSource
+from judgebench.data.dataset import VerdictCell
 from judgebench.data.load import read_verdicts
 from judgebench.errors import Problem, SetupError
 from judgebench.records import CHANCES, Answer, Dataset, content_hash
@@ -93,7 +93,7 @@ def drawn(found: FloatArray, names: Sequence[str], n: int, seed: int) -> list[in
 
 
 def doubts(
-    by: str, judges: Sequence[Mapping[str, Sequence[tuple[str, Said]]]], names: Sequence[str]
+    by: str, judges: Sequence[Mapping[str, Sequence[tuple[str, VerdictCell]]]], names: Sequence[str]
 ) -> FloatArray:
     """The doubt about each item (N,), 0 to 1: the share of pairs of judges and metrics that differ,
     a missing label differing from any; or how near the probabilities of labels are to all alike."""
@@ -106,7 +106,7 @@ def doubts(
     ])  # fmt: skip
 
 
-def _disagreement(by_metric: Iterable[list[Said | None]]) -> float:
+def _disagreement(by_metric: Iterable[list[VerdictCell | None]]) -> float:
     # The same labels in another order are no disagreement.
     labels = [
         [sorted(((one and one.label) or "").split(BETWEEN)) for one in said] for said in by_metric
@@ -115,7 +115,7 @@ def _disagreement(by_metric: Iterable[list[Said | None]]) -> float:
     return float(np.mean(differ)) if differ else 0.0
 
 
-def _uncertainty(by_metric: Iterable[list[Said | None]]) -> float:
+def _uncertainty(by_metric: Iterable[list[VerdictCell | None]]) -> float:
     """The entropy of the labels, of the most that there can be; 1 where nothing is known."""
     found = []
     for one in (one for said in by_metric for one in said):
@@ -133,11 +133,11 @@ def chosen(config: ChooseConfig, data: Dataset, rubric: Rubric, folder: Path, se
     names = [row.item_id for row in rows]
     doubt = np.zeros(len(rows))
     if config.by != "random":
-        files = [str(folder / name) for name in config.verdicts]
+        files = [folder / name for name in config.verdicts]
         judges = {
             (file, name): said
             for file in files
-            for name, said in read_verdicts(VerdictSource([file]), rubric, rows).judges.items()
+            for name, said in read_verdicts(file, rubric, rows)[0].items()
         }
         least = 2 if config.by == "disagreement" else 1
         if len(judges) < least:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -152,7 +152,6 @@ def look(
     from judgebench import api
     from judgebench.annotation.lead import due_look, keep_look, labels_on
     from judgebench.annotation.store import open_store
-    from judgebench.data.understand import understand_given
     from judgebench.rubric import Rubric
 
     with open_store(study) as store:
@@ -162,14 +161,8 @@ def look(
                 raise SetupError(Problem("name the verdicts of all judges", field="--verdicts"))
             labels = pd.DataFrame(labels_on(store, due.screens))
         asked = Rubric.model_validate(store.meta["rubric"])
-        try:
-            of_labels = api.study(labels, verdicts, answers, rubric=rubric or asked)
-        except SetupError as error:
-            if rubric or not any(one.kind == "unknown_column" for one in error.problems):
-                raise
-            # As `judgebench decide` reads them.
-            found: Any = understand_given(labels, verdicts, answers)
-            of_labels = api.study(labels, found.entries, found.answers, rubric=asked)
+        asked_rubric = rubric or asked
+        of_labels = api.study(labels, verdicts, answers, rubric=asked_rubric)
         decided = api.decide(of_labels, rule=rule, looks=due.shares)
         typer.echo("\n".join(keep_look(store, due, decided)))
 

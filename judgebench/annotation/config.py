@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import Field, field_validator
 
 from judgebench.annotation.choose import ChooseConfig, Paths, chosen
 from judgebench.annotation.gold import Gold, GoldConfig, read_gold
 from judgebench.annotation.store import LEAD, WITHOUT_RUBRIC
-from judgebench.data.load import is_yaml, load_data
-from judgebench.data.pairs import PairsConfig, WantedPairs
-from judgebench.data.spec import DataSpec
-from judgebench.data.understand import understand_files
+from judgebench.data.load import load_data
+from judgebench.data.pairs import PairsConfig
 from judgebench.errors import Problem, SetupError, raise_any
 from judgebench.judges.config import Name
 from judgebench.people.page import check_people
@@ -156,39 +154,9 @@ def _read(
         return None
     pairs = config.pairs.wanted(file, config.seed) if config.pairs else None
     paths, asked = [file.parent / name for name in names], rubric or _ANSWERS
-    try:
-        found = load_data(paths, asked, folder=folder, pairs=pairs)
-    except SetupError as error:
-        unknown = {"unknown_column", "unrecognised_file"}
-        if any(map(is_yaml, paths)) or not unknown & {one.kind for one in error.problems}:
-            raise
-        found = _understood(paths, asked, pairs, error)
+    found = load_data(paths, asked, folder=folder, pairs=pairs)
     raise_any([Problem("its items have no text to label", x) for x in found.textless])
     return found
-
-
-def _understood(
-    paths: Sequence[Path], rubric: Rubric, pairs: WantedPairs | None, error: SetupError
-) -> Dataset:
-    """The answers in tables whose columns have other names; their labels are not read. Raises
-    `error` where no column is understood to hold answers."""
-    try:
-        understood = understand_files(paths, labelled=False)
-    except SetupError:
-        raise error from None
-
-    def unlabelled(entry: Mapping[str, Any]) -> dict[str, Any]:
-        return {key: x for key, x in entry.items() if key not in ("labels", "verdicts")}
-
-    files = [
-        {**unlabelled(file), "items": [*map(unlabelled, items)]}
-        for file in understood.as_spec()["files"]
-        if (items := file.get("items"))
-    ]
-    found = load_data(DataSpec.model_validate({"files": files}), rubric, pairs=pairs)
-    roles = (f"{role} in column {column!r}" for role, column in understood.found.roles.items())
-    told = Problem(f"understood: {', '.join(roles)}", ", ".join(understood.tables))
-    return replace(found, warnings=(*found.warnings, told))
 
 
 def _check_two_parts(config: StudyConfig, rubric: Rubric | None, gather: Gathered) -> None:

@@ -30,8 +30,9 @@ from judgebench.annotation.store import (
     served_file,
     work_of,
 )
-from judgebench.data.columns import quoted, to_csv
-from judgebench.data.load import read_given
+from judgebench.data.delimited import quoted, to_csv
+from judgebench.data.load import read_study
+from judgebench.data.reading import GivenTables, infer_layout, sources_of
 from judgebench.errors import Problem, SetupError
 from judgebench.files import all_or_nothing, disk_errors, to_line, write_atomically
 from judgebench.records import ADJUDICATED
@@ -87,7 +88,8 @@ def contradicted(study: Study, labels: Any, metric: str = "", judge: str = "") -
     found = agreed_labels(study, metric, judge)
     on: Metric = _one({one.id: one for one in study.rubric.metrics}, metric, "metric")
     rows = {study.answers[row].item_id: row for row in found}
-    said = read_given(labels, [], None, study.rubric.only([on.id])).labels
+    tables = GivenTables(labels=sources_of(labels, "labels"))
+    said = read_study(infer_layout(tables, rubric=study.rubric.only([on.id]))).labels
     own = [x for x in said if x.label and on.places(x.label) and x.annotator != ADJUDICATED]
     experts = sorted({one.annotator for one in own})
     if len(experts) > 1:

@@ -9,10 +9,9 @@ from pathlib import Path
 
 from pydantic import Field
 
-from judgebench.data.columns import filled_rows
 from judgebench.data.findings import Findings
 from judgebench.data.load import load_data
-from judgebench.data.open_table import open_table
+from judgebench.data.tables import open_table
 from judgebench.errors import Problem, raise_any
 from judgebench.records import Dataset
 from judgebench.rubric import Metric, Rubric
@@ -80,5 +79,5 @@ def read_gold(
 
 def _reasons(path: Path) -> Iterator[tuple[str, str]]:
     table = open_table(path, Findings())
-    for _, row in filled_rows(table) if table else ():
+    for _, row in table.records() if table else ():
         yield row.get("item_id", ""), row.get("reason", "")

@@ -36,7 +36,7 @@ from judgebench.annotation.store import (
     Store,
     by_screen,
 )
-from judgebench.data.columns import quoted, to_csv
+from judgebench.data.delimited import quoted, to_csv
 from judgebench.errors import Problem, SetupError
 from judgebench.files import to_line
 from judgebench.records import ADJUDICATED, Answer, Estimate, HumanLabel

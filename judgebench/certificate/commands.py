@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -43,7 +44,8 @@ def watch(
     certified = read(certificate)
     study = None
     if tables or files != NO_FILES:
-        study = open_study(tables, files, output=output, rubric=certified.rubric)
+        asked = replace(files, expected="rows")
+        study = open_study(tables, asked, output=output, rubric=certified.rubric)
     watched = api.watch(certified, study)
     written = api.report(watched, to) if to else None
     reasons = [sentence(watched, reason) for reason in watched.reasons]

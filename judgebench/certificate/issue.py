@@ -49,8 +49,7 @@ _CAUGHT = {"REPLACE": "severe_recall", "ASSIST": "missed"}  # the condition on s
 def certify(study: Study, name: str, decisions: Shown, rule: Mapping[str, Any]) -> Certificate:
     """The certificate of the judge of that name; of the only one, where the name is empty.
 
-    Raises SetupError for another name, where no metric has the outcome REPLACE or ASSIST, and for
-    REPLACE on labels that were not made blind.
+    Raises SetupError for another name, and where no metric has the outcome REPLACE or ASSIST.
     """
     judge = judge_of(study, name)
     if name not in ("", judge.name):
@@ -59,7 +58,10 @@ def certify(study: Study, name: str, decisions: Shown, rule: Mapping[str, Any]) 
     judged = [metric for metric in study.rubric.metrics if judge.judges(metric)]
     metrics = {m.id: _decision(judge, m, decisions, rule) for m in judged}
     n_certified = sum(metric.outcome in CERTIFIED for metric in metrics.values())
-    _check(study, judge, metrics, n_certified)
+    if not n_certified:
+        outcomes = "; ".join(f"{m.title}: {m.outcome}. {m.reason}" for m in metrics.values())
+        message = "nothing to certify: no metric is decided REPLACE or ASSIST"
+        raise SetupError(Problem(message, field=judge.name, found=outcomes))
     samples = {metric.id: judged_labels(study, judge, metric, study.rubric) for metric in judged}
     for metric in judged:
         if metrics[metric.id].outcome in CERTIFIED:
@@ -105,19 +107,6 @@ def certify(study: Study, name: str, decisions: Shown, rule: Mapping[str, Any]) 
             for item, verdict in verdicts.items()
         },
     ).sealed()
-
-
-def _check(
-    study: Study, judge: JudgeVerdicts, metrics: Mapping[str, CertifiedMetric], n_certified: int
-) -> None:
-    if not n_certified:
-        outcomes = ", ".join(f"{m.title}: {m.outcome}" for m in metrics.values())
-        message = "nothing to certify: no metric is decided REPLACE or ASSIST"
-        raise SetupError(Problem(message, field=judge.name, found=outcomes))
-    if study.config.blind != "yes" and any(m.outcome == "REPLACE" for m in metrics.values()):
-        message = "REPLACE is certified only of labels made without sight of any model's label"
-        allowed = "--blind yes (in Python truth={'blind': 'yes'}), where they did not"
-        raise SetupError(Problem(message, "", None, "blind", study.config.blind, allowed))
 
 
 def _decision(

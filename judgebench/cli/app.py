@@ -200,14 +200,15 @@ def init(
     ] = None,
     named: Named = NOT_NAMED,
 ) -> None:
-    """Write a bench.yaml, a data.yaml and a rubric from the columns of tables.
+    """Write a bench.yaml, a layout.yaml and a rubric from the columns of tables.
 
-    The files pass `judgebench check` at once. Which label is worse than which cannot be guessed:
-    the rubric says how to state it. Nothing is overwritten.
+    The layout says what every column is; where the tables leave that open, it holds the questions
+    and the options that answer them. Without --order the rubric says how to state the order of
+    labels. Nothing is overwritten.
     """
     from judgebench.starter import init as init_from
 
-    typer.echo(init_from(files, to, named.given))
+    typer.echo(init_from(files, to, named.settings.as_columns()))
 
 
 @app.command(name="import", epilog="Example: judgebench import logs/library.eval --to library")
@@ -216,29 +217,22 @@ def import_(
         Path,
         typer.Argument(
             metavar="FILE",
-            help="A log or export: inspect_ai, lm-evaluation-harness, promptfoo, Label Studio or "
-            "Argilla. What it is follows from its content.",
+            help="A log of inspect_ai, lm-evaluation-harness, promptfoo, DeepEval or Label Studio. "
+            "What it is follows from its content.",
         ),
     ],
     to: Annotated[
         Path | None,
         typer.Option(metavar="FOLDER", help="Where to write. Default: the folder of FILE."),
     ] = None,
-    replies_as_verdicts: Annotated[
-        str | None,
-        typer.Option(
-            metavar="JUDGE",
-            help="The evaluated model is itself a judge, of this name: its replies are verdicts.",
-        ),
-    ] = None,
 ) -> None:
-    """Write the answers, human labels and verdicts of another tool's log as CSV or JSONL.
+    """Write the answers, human labels and verdicts of another tool's log as tables.
 
     Reports what was read, and what was left out and why. Nothing is overwritten.
     """
     from judgebench.importing import import_file
 
-    typer.echo(import_file(file, to, replies_as_verdicts=replies_as_verdicts))
+    typer.echo(import_file(file, to))
 
 
 @app.command(epilog="Example: judgebench check answers.csv labels.csv")
@@ -252,16 +246,17 @@ def check(
     ],
     rubric: StudyRubric = None,
     data_folder: DataFolder = None,
+    named: Named = NOT_NAMED,
 ) -> None:
     """Report every problem in files, with file and row. Calls no model.
 
-    Tables are checked against --rubric, or a rubric among the files; without any, as their columns
-    are understood, which is said.
+    Tables are checked against --rubric, or a rubric among the files; without any, by the
+    layout that they have, which is printed.
     """
     from judgebench.checks import check_all
 
     console = ONE_SCREEN.console()
-    outcome = check_all(files, rubric, data_folder)
+    outcome = check_all(files, rubric, data_folder, named.settings)
     for line in outcome.facts:
         console.print(line, soft_wrap=True)
     show_problems(console, outcome.warnings, "warning")

@@ -17,6 +17,8 @@ from typing import Annotated, Any, ClassVar, Literal, TypeVar, get_type_hints
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from judgebench.data.roles import Column
+from judgebench.data.settings import TableSettings, settings_of
 from judgebench.errors import Problem, raise_any
 
 INTERRUPTED = 130  # exit code after Ctrl-C
@@ -24,7 +26,10 @@ _WIDEST = 120  # characters of a line of help
 _MANY_OPTIONS = 15  # from which on they stand under headings
 _OWN = "Options"  # the heading of those that are of one command
 _SECTIONS: Mapping[str, Sequence[str]] = {
-    "Tables, where a guess is wrong": ("order", "annotators", "judge", "item", "question"),
+    "What tables hold": (
+        "order", "question", "column", "item", "annotators", "judge", "spell", "blank",
+        "failed", "several", "header", "skip", "fill_down", "repeats", "only_common",
+    ),
     "How the labels were made": ("blind", "independent_items"),
     _OWN: (),
     "Output": ("to", "save", "figures", "verbose", "quiet", "json", "help"),
@@ -45,8 +50,8 @@ RunOrTables = Annotated[
     list[Path] | None,
     typer.Argument(
         metavar="RUN|TABLE",
-        help="A run folder, such as runs/demo; or tables: labels.xlsx gpt4.xlsx. Their columns are "
-        "understood, whatever they are called.",
+        help="A run folder, such as runs/demo; or tables: labels.xlsx gpt4.xlsx, or a layout.yaml "
+        "that says what they hold.",
     ),
 ]
 VerdictsOption = Annotated[
@@ -148,7 +153,7 @@ DecisionRuleOption = Annotated[
 
 @dataclass(frozen=True)
 class Named:
-    """The columns of tables that are named, where they are not to be guessed."""
+    """What is said of tables: what columns are, and what texts mean."""
 
     order: Annotated[
         list[str] | None,
@@ -159,21 +164,6 @@ class Named:
             "'METRIC: none': no label is worse than another.",
         ),
     ] = None
-    annotators: Annotated[
-        str | None,
-        typer.Option(metavar="COLUMN,COLUMN", help="The columns of annotators, one for each."),
-    ] = None
-    judge: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN|NAME",
-            help="The column of a judge's verdicts, or the judge's name; of several: gpt4,claude.",
-        ),
-    ] = None
-    item: Annotated[
-        str | None,
-        typer.Option(metavar="COLUMN", help="The column of item ids; or several: id,system."),
-    ] = None
     question: Annotated[
         str | None,
         typer.Option(
@@ -181,22 +171,95 @@ class Named:
             help="The column that says which items answer the same question.",
         ),
     ] = None
-    keep: Annotated[
-        str | None,
+    column: Annotated[
+        list[str] | None,
         typer.Option(
-            metavar="COLUMN,COLUMN",
-            help="Of tables: columns that stay with each answer, such as a category. Baselines "
-            "may go by these columns, and never by the answers.",
+            metavar="COLUMN=ROLE",
+            help="What a column is: item, annotator, label, verdict, reply, kept, ignored, … "
+            "(`judgebench list roles`); also 'kim=label harm by Kim'. Repeatable.",
         ),
     ] = None
+    item: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="The column of item ids; or several: id,system."),
+    ] = None
+    annotators: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN,COLUMN", help="The columns of annotators, one for each."),
+    ] = None
+    judge: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="The judges that count; of the only one, its name."),
+    ] = None
+    spell: Annotated[
+        list[str] | None,
+        typer.Option(metavar="TEXT=LABEL", help="A text that means a label. Repeatable."),
+    ] = None
+    blank: Annotated[
+        list[str] | None,
+        typer.Option(metavar="TEXT", help="A text that means no label, such as NA. Repeatable."),
+    ] = None
+    failed: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="TEXT",
+            help="A text that means that the judge failed, such as ERROR; '*': whatever is no "
+            "label. Repeatable.",
+        ),
+    ] = None
+    several: Annotated[
+        str, typer.Option(metavar="SIGN", help="What stands between several labels in a cell.")
+    ] = ""
+    header: Annotated[
+        list[str] | None,
+        typer.Option(metavar="[FILE:]ROW", help="The row of the columns' names; two: 1,2."),
+    ] = None
+    skip: Annotated[
+        list[str] | None,
+        typer.Option(metavar="[FILE:]ROW,ROW", help="Rows that are no items, such as totals."),
+    ] = None
+    fill_down: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="Blank cells mean the cell above, as merged ones do."),
+    ] = None
+    repeats: Annotated[
+        Literal["first", "last"] | None,
+        typer.Option(
+            metavar="first|last", help="Which of several labels of one person on an item counts."
+        ),
+    ] = None
+    only_common: Annotated[
+        bool,
+        typer.Option("--only-common", help="Leave out items that some table lacks."),
+    ] = False
 
     @property
-    def given(self) -> dict[str, list[str]]:
-        """The columns that are named, as `jb.study` takes them."""
-        names = ("annotators", "judge", "item", "question", "keep")
-        texts = {name: getattr(self, name) for name in names}
-        found = {name: text.split(",") for name, text in texts.items() if text}
-        return {**found, **({"order": self.order} if self.order else {})}
+    def settings(self) -> TableSettings:
+        """What the options say. Raises SetupError."""
+        names = (field.name for field in fields(Named) if field.name != "column")
+        options: dict[str, Any] = {name: value for name in names if (value := getattr(self, name))}
+        for name in ("annotators", "item", "judge"):
+            if name in options:
+                options[name] = options[name].split(",")
+        if self.question:  # a list, as a column may be called like a role
+            options["question"] = [self.question]
+        return settings_of(options).with_more(_columns_said(self.column))
+
+
+def _columns_said(texts: Sequence[str] | None) -> TableSettings:
+    """The roles in texts such as `kim=label harm by Kim`. Raises SetupError."""
+    columns, problems = dict[str, Column](), list[Problem]()
+    for text in texts or ():
+        before, of_probability, after = text.rpartition("=probability ")  # of METRIC=LABEL
+        name, _, role = (
+            (before, "", f"probability {after}") if of_probability else text.rpartition("=")
+        )
+        try:
+            columns[name] = Column.parse(role)
+        except ValueError as error:
+            problems.append(Problem(str(error), field="--column", found=text))
+    raise_any(problems)
+    return TableSettings(columns=columns)
 
 
 @dataclass(frozen=True)
@@ -207,13 +270,18 @@ class Files(Named):
         Path | None,
         typer.Option(
             metavar="FOLDER",
-            help="Also write what was understood as a bench.yaml, data.yaml and rubric.",
+            help="Also write what the columns are, with the answers to all questions, as a "
+            "layout.yaml, bench.yaml and rubric.",
         ),
     ] = None
 
     labels: Annotated[
-        Path | None,
-        typer.Option("--labels", metavar="FILE", help="Human labels, instead of a run folder."),
+        list[Path] | None,
+        typer.Option(
+            "--labels",
+            metavar="FILE",
+            help="A table of human labels; of several, each is that of an annotator. Repeatable.",
+        ),
     ] = None
     verdicts: VerdictsOption = None
     answers: AnswersOption = None
@@ -223,15 +291,15 @@ class Files(Named):
         typer.Option(
             "--expected",
             metavar="items|rows",
-            help="Beside --verdicts or --as-judge: were labels due on all items, or on those with "
-            "a row?",
+            help="Were verdicts due on all items, or on those with a row?",
         ),
     ] = "items"
 
 
 @dataclass(frozen=True)
 class Truth:
-    """The rule by which labels become a truth; None means as the run's own settings say."""
+    """The making of the labels, and the rule by which they become a truth; what is not set is as
+    the run's own settings say."""
 
     truth: Annotated[
         str | None,
@@ -261,22 +329,6 @@ class Truth:
         ),
     ] = False
 
-    @property
-    def given(self) -> dict[str, object]:
-        """The keys of a TruthConfig that are set."""
-        asked = {
-            "rule": self.truth,
-            "ties": self.ties,
-            "annotators": tuple(self.annotator) if self.annotator else None,
-            "adjudicated": self.adjudicated or None,
-        }
-        return {key: value for key, value in asked.items() if value is not None}
-
-
-@dataclass(frozen=True)
-class Design:
-    """The design of the labelling; None and False mean as the run's own settings say."""
-
     blind: Annotated[
         str | None,
         typer.Option(
@@ -295,10 +347,11 @@ class Design:
     ] = False
 
     @property
-    def given(self) -> dict[str, object]:
+    def settings(self) -> dict[str, object]:
         """The keys of a TruthConfig that are set."""
-        asked = {"blind": self.blind, "independent_items": self.independent_items or None}
-        return {key: value for key, value in asked.items() if value is not None}
+        keys = {"truth": "rule", "annotator": "annotators"}
+        options = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {keys.get(name, name): value for name, value in options.items() if value}
 
 
 @dataclass(frozen=True)
@@ -311,7 +364,7 @@ class Extent:
     data_folder: DataFolder = None
 
 
-NO_FILES, AS_IN_THE_RUN, AS_DESIGNED, EVERYTHING = Files(), Truth(), Design(), Extent()
+NO_FILES, AS_IN_THE_RUN, EVERYTHING = Files(), Truth(), Extent()
 NOT_NAMED = Named()
 
 

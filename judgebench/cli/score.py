@@ -2,34 +2,32 @@
 
 from __future__ import annotations
 
-import sys
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from judgebench.cli.options import (
-    AS_DESIGNED,
     AS_IN_THE_RUN,
     NO_FILES,
     AsJudge,
     DecisionRuleOption,
-    Design,
     Every,
     Figures,
     Files,
-    Named,
     RunOrTables,
     Truth,
 )
+from judgebench.cli.questions import ask_open
 from judgebench.cli.show import ONE_SCREEN, Output, echo_each, show
 from judgebench.errors import Problem, SetupError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
-    from judgebench.data.understand import Understood
+    from judgebench.data.layout import Layout
+    from judgebench.data.reading import GivenTables
     from judgebench.results.shown import Shown
     from judgebench.rubric import Rubric
     from judgebench.studies.study import Study
@@ -46,52 +44,27 @@ def open_study(
     rubric: Rubric | None = None,
 ) -> Study:
     """A run as a study, from its folder alone, or a study of tables; `truth` are keys of a
-    TruthConfig. Of tables that are watched the `rubric` is known, and verdicts are due on the items
-    with a row alone.
+    TruthConfig. Raises SetupError where neither or both are given."""
+    from judgebench import api
 
-    Raises SetupError where neither or both are given.
-    """
+    people = dict.fromkeys(as_judges, files.expected)
+    paths = [run] if isinstance(run, Path) else list(run or ())
+    has_tables = replace(files, column=None, expected="items") != NO_FILES
+    if not paths and not files.labels:
+        raise SetupError(Problem("give a run folder, or tables: labels.xlsx gpt4.xlsx"))
+    is_run = len(paths) == 1 and not (paths[0].is_file() or _is_missing_table(paths[0]))
+    if is_run and has_tables:
+        raise SetupError(Problem("give either a run folder or tables", found=str(paths[0])))
     try:
-        return _opened(run, files, truth, as_judges, output, rubric)
+        if is_run:
+            return api.open_run(paths[0], truth=truth, as_judges=people)
+        layout, declared = settled_layout(paths, files, truth, as_judges, output, rubric)
+        return api.study(layout, truth=declared, as_judges=people, expected=files.expected)
     except SetupError as error:
         named = [_by_option(problem) for problem in error.problems]
         if named == [*error.problems]:  # of another kind, such as of a damaged run
             raise
         raise SetupError(named) from None
-
-
-def _opened(
-    run: Sequence[Path] | Path | None, files: Files, truth: Mapping[str, object],
-    as_judges: Sequence[str], output: Output, rubric: Rubric | None,
-) -> Study:  # fmt: skip
-    from judgebench import api
-
-    people = dict.fromkeys(as_judges, files.expected)
-    paths = [run] if isinstance(run, Path) else list(run or ())
-    of_files = replace(files, expected="items") if as_judges else files
-    given = replace(of_files, verdicts=of_files.verdicts or None, keep=None) != NO_FILES
-    if len(paths) == 1 and not (paths[0].is_file() or _is_missing_table(paths[0])):
-        if given:
-            raise SetupError(Problem("give either a run folder or tables", found=str(paths[0])))
-        return api.open_run(paths[0], truth=truth, as_judges=people)
-    if not paths and files.labels is None:
-        raise SetupError(Problem("give a run folder, or tables: labels.xlsx gpt4.xlsx"))
-    if paths and files.labels is not None:
-        raise SetupError(Problem("give tables either as arguments or with --labels"))
-    if rubric is not None:
-        files = replace(files, expected="rows")
-    if files.rubric is None:
-        found = _understood(paths, files, truth, output, rubric)
-        found = replace(found, expected=files.expected)
-        return api.study(found, truth=truth, as_judges=people)
-    labels, *others = [*paths, *([files.labels] if files.labels else [])]
-    verdicts = [
-        {"verdicts": path, "expected": files.expected}
-        for path in (*others, *(files.verdicts or ()))
-    ]
-    return api.study(
-        labels, verdicts, files.answers, rubric=files.rubric, truth=truth, as_judges=people
-    )
 
 
 def _by_option(problem: Problem) -> Problem:
@@ -102,73 +75,48 @@ def _by_option(problem: Problem) -> Problem:
 
 
 def _is_missing_table(path: Path) -> bool:
-    from judgebench.data.open_table import SUFFIXES, TO_EXPORT
-
-    return not path.exists() and path.suffix.lower() in (*SUFFIXES, *TO_EXPORT)
+    return bool(path.suffix) and not path.exists()
 
 
-def _understood(
-    paths: Sequence[Path], files: Files, truth: Mapping[str, object], output: Output,
-    rubric: Rubric | None,
-) -> Understood:  # fmt: skip
-    """The tables as they are understood, which is said first; where a terminal can answer, the
-    order of labels is asked for."""
-    from judgebench.data.guess import Hints
-    from judgebench.data.understand import understand_files, understand_given
+def settled_layout(
+    paths: Sequence[Path], files: Files, truth: Mapping[str, object], as_judges: Sequence[str],
+    output: Output, rubric: Rubric | None = None,
+) -> tuple[Layout, dict[str, object]]:  # fmt: skip
+    """The layout of tables, which is printed, and what is declared of them. Where a terminal can
+    answer, what is open is asked for."""
+    from judgebench.data.layout import is_layout, layout_lines, load_layout
+    from judgebench.data.settings import TableSettings
+    from judgebench.rubric import load_rubric
     from judgebench.starter import save
 
-    def understand(columns: Mapping[str, Sequence[str]]) -> Understood:
-        hints = replace(Hints.given(columns), rubric=rubric)
-        if paths and not (files.verdicts or files.answers):
-            return understand_files(paths, hints)
-        labels, *verdicts = [*paths, *([files.labels] if files.labels else [])]
-        return understand_given(labels, [*verdicts, *(files.verdicts or ())], files.answers, hints)
-
+    rubric = rubric if files.rubric is None else load_rubric(files.rubric)
+    if len(paths) == 1 and is_layout(paths[0]):
+        layout, declared = load_layout(paths[0], rubric), dict(truth)
+    else:
+        people: Any = truth.get("annotators") or ()
+        more = TableSettings(person=tuple(people), as_judge=tuple(as_judges))
+        settings = files.settings.with_more(more)
+        layout, declared = ask_open(_tables(paths, files), settings, rubric, dict(truth))
     console = output.console()
-    try:
-        found = understand(files.given)
-        for line in found.lines:
-            console.print(line, soft_wrap=True, highlight=False)
-        if rubric is None and (orders := list(_asked(found))):
-            found = understand({**files.given, "order": [*(files.order or ()), *orders]})
-        if files.save is not None:
-            for path in save(found, files.save, truth).files:
-                console.print(f"Wrote {path}", soft_wrap=True)
-        console.print()
-    except SetupError as error:
-        raise SetupError([_with_flag(problem) for problem in error.problems]) from None
-    return found
+    for line in layout_lines(layout):
+        console.print(line, soft_wrap=True, highlight=False)
+    if files.save is not None:
+        for path in save(layout, files.save, declared).files:
+            console.print(f"Wrote {path}", soft_wrap=True)
+    console.print()
+    return layout, declared
 
 
-def _with_flag(problem: Problem) -> Problem:
-    """The problem, which names the option that settles it."""
-    known = {field.name for field in fields(Named)}
-    return replace(problem, field=f"--{problem.field}") if problem.field in known else problem
+def _tables(paths: Sequence[Path], files: Files) -> GivenTables:
+    """The tables by what the options say that they hold."""
+    from judgebench.data.reading import GivenTables, sources_of
 
-
-def _asked(found: Understood) -> Iterator[str]:
-    """The order of each metric's labels, where a person at a terminal knows it."""
-    from judgebench.data.understand import NO_ORDER
-
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        return
-    for metric in found.rubric.metrics:
-        if metric.kind != "nominal" or metric.preference:
-            continue
-        listed = "  ".join(f"{i} {text}" for i, text in enumerate(metric.label_texts, start=1))
-        typer.echo(f"{metric.title}: {listed}", err=True)
-        question = (
-            "Numbers from the least to the most severe, such as 1 3 2 (0: no label is worse than "
-            "another; Enter: not known)"
-        )
-        given = str(typer.prompt(question, default="", show_default=False, err=True)).split()
-        places = [int(n) - 1 for n in given if n.isdecimal()]
-        if sorted(places) == list(range(len(metric.labels))):
-            yield f"{metric.title}: " + " < ".join(metric.label_texts[i] for i in places)
-        elif given == ["0"]:
-            yield f"{metric.title}: {NO_ORDER}"
-        elif given:
-            typer.echo("These are not all numbers, each once: taken as no order.", err=True)
+    labels, verdicts, unsorted = (
+        [source for path in given or () for source in sources_of(path, str(path))]
+        for given in (files.labels, files.verdicts, paths)
+    )
+    rest = [source for source in unsorted if source not in (*labels, *verdicts)]
+    return GivenTables(labels, verdicts, sources_of(files.answers, "answers"), rest)
 
 
 def page_of(run: Sequence[Path] | None) -> Mapping[str, Path]:
@@ -187,7 +135,6 @@ def align(
     run: RunOrTables = None,
     files: Files = NO_FILES,
     truth: Truth = AS_IN_THE_RUN,
-    design: Design = AS_DESIGNED,
     as_judge: AsJudge = None,
     rule: DecisionRuleOption = None,
     every: Every = False,
@@ -196,8 +143,7 @@ def align(
     """Compare judges and annotators, from a run folder or from files, and print the tables."""
     from judgebench import api
 
-    given = {**truth.given, **design.given}
-    study = open_study(run, files, given, as_judge or (), output)
+    study = open_study(run, files, truth.settings, as_judge or (), output)
     found = api.analyse(study, rule, every=every, show_progress=_takes_long(study, output))
     show(found, study.name, output, page_of(run), tables=True)
 
@@ -206,7 +152,6 @@ def report(
     run: RunOrTables = None,
     files: Files = NO_FILES,
     truth: Truth = AS_IN_THE_RUN,
-    design: Design = AS_DESIGNED,
     as_judge: AsJudge = None,
     rule: DecisionRuleOption = None,
     every: Every = False,
@@ -223,7 +168,7 @@ def report(
     folder = to or (run[0] / "report" if run and not run[0].is_file() else None)
     if folder is None and (run or files.labels):
         raise SetupError(Problem("say where to write the report of files", field="--to"))
-    study = open_study(run, files, {**truth.given, **design.given}, as_judge or (), output)
+    study = open_study(run, files, truth.settings, as_judge or (), output)
     assert folder
     found = api.analyse(study, rule, every=every, show_progress=_takes_long(study, output))
     _report(study, found, folder, output, figures)

@@ -109,9 +109,6 @@ def judged(answer: Answer, turns: Sequence[Part], how: Judged) -> Iterator[Answe
         )
 
 
-_MOST = 200  # criteria of an item
-
-
 class Criterion(NamedTuple):
     """A criterion that a text is checked by. `points` are a number, `tags` stand between `|`."""
 
@@ -135,65 +132,50 @@ def criteria_of(cell: Cell, item_id: str = "") -> tuple[list[Criterion], list[Fa
     found: dict[str, Criterion] = {}
     faults, repeated = [], []
     for number, one in enumerate(value):
-        where, one = f"[{number}]", {"text": one} if isinstance(one, str) else one
-        if not isinstance(one, dict):
-            faults.append(Fault("is no criterion", where, str(one), "{id, text, points, tags}"))
-            continue
-        named = {"id": str(number + 1), **{k: v for k, v in one.items() if v is not None}}
-        criterion, wrong = _criterion(named)
-        faults += [fault._replace(where=f"{where}.{fault.where}") for fault in wrong]
-        if not wrong and found.setdefault(criterion.id, criterion) is not criterion:
-            repeated.append(
-                Fault(
-                    f"two criteria of {shorten(item_id)} have this id", f"{where}.id", criterion.id
-                )
-            )
-    if len(found) > _MOST:
-        faults.append(Fault(f"{shorten(item_id)} has more than {_MOST} criteria", f"[{_MOST}].id"))
+        criterion = _criterion(one, number)
+        if isinstance(criterion, Fault):
+            faults.append(criterion)
+        elif found.setdefault(criterion.id, criterion) is not criterion:
+            message = f"two criteria of {shorten(item_id)} have this id"
+            repeated.append(Fault(message, f"[{number}].id", criterion.id))
     return list(found.values()), faults + repeated
 
 
-def _criterion(named: dict[str, Any]) -> tuple[Criterion, list[Fault]]:
-    """The criterion of these values, and what is wrong with it. Without points it has one."""
-    faults, texts = [], {}
-    named["text"] = named.get("text", named.get("criterion", ""))
+def _criterion(value: Any, number: int) -> Criterion | Fault:
+    """The criterion of a value, or what is wrong with it first. Without points it has one."""
+    where, value = f"[{number}]", {"text": value} if isinstance(value, str) else value
+    if not isinstance(value, dict):
+        return Fault("is no criterion", where, str(value), "{id, text, points, tags}")
+    stated = {key: one for key, one in value.items() if one not in (None, "")}
+    named = {"id": number + 1, "points": 1, "text": stated.get("criterion", ""), **stated}
+    texts = {}
     for key in ("id", "text", "points"):
         try:
-            texts[key] = scalar_text(named.get(key)).strip()
+            text = texts[key] = scalar_text(named[key]).strip()
         except ValueError as error:
-            faults.append(Fault(str(error), key))
-            texts[key] = "1"
-        if has_forbidden(texts[key]):
-            faults.append(Fault("holds a character that is not allowed in a text", key, texts[key]))
-    for key in ("id", "text"):
-        if is_blank(texts[key]):
-            faults.append(Fault(f"the criterion has no {key}", key))
-    value = number_in(texts["points"] or "1")
-    if not math.isfinite(value) or value == 0:
-        faults.append(
-            Fault(
-                "is no number of points",
-                "points",
-                texts["points"],
-                "a number other than 0, below 0 for what should not be",
-            )
-        )
-    points = str(int(value)) if value.is_integer() else repr(value)
-    tags, wrong = _tags(named.get("tags"))
-    return Criterion(texts["id"], texts["text"], points, tags), [*faults, *wrong]
-
-
-def _tags(value: Any) -> tuple[str, list[Fault]]:
+            return Fault(str(error), f"{where}.{key}")
+        if has_forbidden(text):
+            message = "holds a character that is not allowed in a text"
+            return Fault(message, f"{where}.{key}", text)
+        if is_blank(text):
+            return Fault(f"the criterion has no {key}", f"{where}.{key}")
+    points = number_in(texts["points"])
+    if not math.isfinite(points) or points == 0:
+        allowed = "a number other than 0, below 0 for what should not be"
+        return Fault("is no number of points", f"{where}.points", texts["points"], allowed)
     try:
-        listed = split_list(value) if isinstance(value, str) else value or ()
-        if not isinstance(listed, list | tuple):
-            raise ValueError
-        texts = [scalar_text(one).strip() for one in listed]
+        tags = _tags(stated.get("tags", ()))
     except ValueError:
-        return "", [Fault("is no list of tags", "tags", str(value))]
-    if bad := next((text for text in texts if "|" in text or has_forbidden(text)), None):
-        return "", [Fault("is no tag", "tags", bad, "a text without |")]
-    return "|".join(filter(None, texts)), []
+        return Fault("is no list of tags", f"{where}.tags", str(stated["tags"]))
+    return Criterion(texts["id"], texts["text"], repr(points).removesuffix(".0"), tags)
+
+
+def _tags(value: Any) -> str:
+    """The tags of a list as one text. Raises ValueError where it is none."""
+    listed = split_list(value) if isinstance(value, str) else value
+    if not isinstance(listed, list | tuple):
+        raise ValueError
+    return "|".join(filter(None, (scalar_text(one).strip() for one in listed)))
 
 
 def criterion_row(answer: Answer, one: Criterion) -> Answer:

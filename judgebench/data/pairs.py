@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isqrt
 from pathlib import Path
@@ -49,12 +49,6 @@ def pair_of(a: Answer, b: Answer, item_id: str = "") -> Answer:
     )
 
 
-def ids_of(pair: Answer) -> tuple[str, str, str]:
-    """The item ids of a pair and of its responses."""
-    first, second = pair.responses
-    return pair.item_id, first.item_id, second.item_id
-
-
 # In tables -----------------------------------------------------------------------------------
 
 
@@ -75,7 +69,7 @@ class NamedPair:
 
     def place(self, metric: Metric, text: str) -> str:
         """The label that says who is preferred by name or by column, else the text itself."""
-        text = clean(text)[0]
+        text = clean(text)
         for names in (self.columns, self.names):
             if text in names:
                 return metric.label_texts[names.index(text)]
@@ -86,30 +80,23 @@ class NamedPair:
         return label if self.order[0] == self.names[0] else metric.swapped(label)
 
 
-def pair_of_names(question: str, names: Sequence[str]) -> Answer:
+def pair_of_names(question: str, names: Sequence[str], group: str = "") -> Answer:
     """The pair of the responses of these names, without texts; the same in either order."""
     start = f"{question}: "
     order = [name.removeprefix(start) for name in oriented(start + names[0], start + names[1])]
     parts = tuple(Part("response", "", name) for name in order)
-    return Answer(start + " vs ".join(order), "", group=question, parts=parts)
+    return Answer(start + " vs ".join(order), "", group=group or question, parts=parts)
 
 
-def known_pairs(answers: Iterable[Answer], rubric: Rubric) -> KnownPairs:
+def known_pairs(answers: Iterable[Answer]) -> KnownPairs:
     """The pairs among the answers, by what a table may call them."""
     found: dict[tuple[str, frozenset[str]], tuple[str, list[str]]] = {}
-    for row in answers if "pair" in rubric.kinds else ():
+    for row in answers:
         if responses := row.responses:
             ids, names = [part.item_id for part in responses], [part.name for part in responses]
             found["", frozenset(ids)] = row.item_id, ids
             found[row.group, frozenset(names)] = row.item_id, names
     return found
-
-
-def linked(pair: Answer, find: Callable[[str, str], Answer | None]) -> Answer | None:
-    """The pair with the texts of its responses, which `find` finds by question and name; None
-    where there are not both."""
-    a, b = (find(pair.group, part.name) for part in pair.responses)
-    return pair_of(a, b, pair.item_id) if a and b else None
 
 
 # Of the answers at hand ----------------------------------------------------------------------
@@ -159,10 +146,8 @@ class WantedPairs:
     file: str = ""
 
 
-def chosen(
-    questions: Sequence[Sequence[int]], wanted: int | None, seed: int
-) -> Iterator[tuple[int, int]]:
-    """Pairs of the rows of each question, in the order of the questions: all of them, or `wanted`
+def chosen(questions: Sequence[Sequence[int]], wanted: WantedPairs) -> Iterator[tuple[int, int]]:
+    """Pairs of the rows of each question, in the order of the questions: all of them, or a number
     of them, of each question the same number as far as it has so many.
 
     Raises SetupError where there are none, or more than MOST without a number.
@@ -170,17 +155,17 @@ def chosen(
     most = np.array([len(rows) * (len(rows) - 1) // 2 for rows in questions], dtype=np.int64)
     total = int(most.sum())
     if not total:
-        raise SetupError(Problem("no question has two answers, so there are no pairs"))
-    if wanted is None and total > MOST:
-        raise SetupError(
-            Problem(
-                "are too many pairs to compare all of them",
-                found=f"{total:,}",
-                allowed="a number, as in pairs: 1000",
-            )
+        message = "no question has two answers, so there are no pairs"
+        raise SetupError(Problem(message, wanted.file, field="pairs"))
+    if wanted.source == "all" and total > MOST:
+        message, allowed = (
+            "are too many pairs to compare all of them",
+            "a number, as in pairs: 1000",
         )
-    rng = np.random.default_rng(seed)
-    taken = _spread(most, total if wanted is None else min(wanted, total), rng)
+        raise SetupError(Problem(message, wanted.file, None, "pairs", f"{total:,}", allowed))
+    rng = np.random.default_rng(wanted.seed)
+    number = wanted.source if isinstance(wanted.source, int) else total
+    taken = _spread(most, min(number, total), rng)
     for rows, there, n in zip(questions, most.tolist(), taken.tolist(), strict=True):
         places = (
             range(there) if n == there else sorted(rng.choice(there, n, replace=False).tolist())
@@ -212,43 +197,27 @@ def compared_by(wanted: WantedPairs, rubric: Rubric) -> tuple[Sequence[Metric], 
     """
     on = [metric for metric in rubric.metrics if metric.preference]
     if len(on) != 1:
-        raise SetupError(
-            Problem(
-                f"needs a rubric with one preference; this one has {len(on)}",
-                wanted.file,
-                field="pairs.prefer",
-            )
-        )
-    able = {m.id: (m,) for m in rubric.metrics if m.of == "answer" and m.kind == "ordinal"}
+        message = f"needs a rubric with one preference; this one has {len(on)}"
+        raise SetupError(Problem(message, wanted.file, field="pairs.prefer"))
+    able = {m.id: m for m in rubric.metrics if m.of == "answer" and m.kind == "ordinal"}
     name = wanted.prefer or ""
     found = rubric.find(name)
     own = found.id if found else normalise(name)
-    names = rubric.composite.get(own, (own,) if found else ())
-    if not names or not able.keys() >= set(names):
-        allowed = (
-            ", ".join(dict.fromkeys((*able, *rubric.composite)))
-            or "none, for it has no ordinal metric"
-        )
-        raise SetupError(
-            Problem(
-                "is no ordinal metric of answers and no composite of the rubric",
-                wanted.file,
-                None,
-                "pairs.prefer",
-                name,
-                allowed,
-            )
-        )
-    return [metric for each in names for metric in able[each]], on[0]
+    names = rubric.composite.get(own, (own,))
+    if not able.keys() >= set(names):
+        message = "is no ordinal metric of answers and no composite of the rubric"
+        allowed = ", ".join(dict.fromkeys((*able, *rubric.composite)))
+        raise SetupError(Problem(message, wanted.file, None, "pairs.prefer", name, allowed))
+    return [able[each] for each in names], on[0]
 
 
 def preferences(
-    pairs: Iterable[tuple[str, str, str]],
+    pairs: Iterable[Answer],
     labels: Iterable[HumanLabel],
     by: Sequence[Metric],
     on: Metric,
 ) -> Iterator[HumanLabel]:
-    """Of each pair (its id, and those of its responses) the preference of everybody who labelled
+    """Of each pair the preference of everybody who labelled
     both responses on all of `by`: the one whose severities add up to less, or a tie. Places in a
     list (`crowd#1`) are not people, and have none."""
     metrics = {metric.id: metric for metric in by}
@@ -259,9 +228,11 @@ def preferences(
             continue
         if (place := metric.index(label.label)) >= 0:
             given[label.item_id][label.annotator][label.metric] = metric.severities[place]
-    for item_id, *responses in pairs:
-        first, second = (given.get(response, {}) for response in responses)
+    for pair in pairs:
+        first, second = (given.get(part.item_id, {}) for part in pair.responses)
         for who in (who for who in first if who in second):
             if len(first[who]) == len(second[who]) == len(metrics):
                 a, b = sum(first[who].values()), sum(second[who].values())
-                yield HumanLabel(item_id, who, on.id, on.label_texts[2 if a == b else int(b < a)])
+                yield HumanLabel(
+                    pair.item_id, who, on.id, on.label_texts[2 if a == b else int(b < a)]
+                )

@@ -8,13 +8,11 @@ from typing import Annotated
 import typer
 
 from judgebench.cli.options import (
-    AS_DESIGNED,
     AS_IN_THE_RUN,
     NO_FILES,
     AsJudge,
     Commands,
     DecisionRuleOption,
-    Design,
     Files,
     RunOrTables,
     Truth,
@@ -33,7 +31,6 @@ def decide(
     run: RunOrTables = None,
     files: Files = NO_FILES,
     truth: Truth = AS_IN_THE_RUN,
-    design: Design = AS_DESIGNED,
     as_judge: AsJudge = None,
     rule: DecisionRuleOption = None,
     require: Annotated[
@@ -58,17 +55,17 @@ def decide(
 ) -> None:
     """Decide for each metric whether a judge can replace annotators, assist them, or neither.
 
-    Tables usually need three options: the --order of labels and the column of the --question,
-    without which no judge can get REPLACE, and whether people labelled --blind. In a pipeline
+    Tables usually need three declarations, without which no judge can get REPLACE: the --order of
+    labels, the column of the --question and whether people labelled --blind. In a pipeline
     --require demands an outcome: of several judges it names one; REPLACE also meets a demand for
-    ASSIST, and is itself met only by labels made blind.
+    ASSIST.
     """
     from judgebench import api
     from judgebench.decisions.result import demands, unreached, why_unreached
 
     if to:
         raise SetupError(f"decide writes no page: use `judgebench report … --to {to}`")
-    study = open_study(run, files, {**truth.given, **design.given}, as_judge or (), output)
+    study = open_study(run, files, truth.settings, as_judge or (), output)
     decisions = api.decide(study, rule=rule)
     asked = demands(require or (), decisions)
     missed = unreached(asked, decisions)

@@ -15,15 +15,14 @@ from judgebench.decisions.kinds import KINDS
 from judgebench.decisions.result import (
     NO_FILTER,
     Condition,
+    Decision,
     Decisions,
-    Outcome,
     State,
     TriageCurve,
     why,
 )
 from judgebench.decisions.standing import LOOKS, answer, standings
 from judgebench.decisions.words import (
-    NOT_KNOWN_BLIND,
     STATES,
     bound_text,
     outcomes_sentence,
@@ -33,7 +32,7 @@ from judgebench.decisions.words import (
 from judgebench.records import Estimate
 from judgebench.results.figure import draw_standings
 from judgebench.results.layout import Contents, Layout
-from judgebench.results.part import FEW_OUTCOMES, Block, Drawing, Intervals, Lane, Part
+from judgebench.results.part import Block, Drawing, Intervals, Lane, Part
 from judgebench.results.tables import DASH, NO_REASON, Cell, Look, Table
 from judgebench.words import counted, listed, percent
 
@@ -46,14 +45,13 @@ def screen_blocks(decisions: Decisions) -> Iterator[Block]:
     yield Block(text=(decisions.compared, *special))
     ask = "--blind yes|no, in Python truth={'blind': 'yes'}"
     declare = ask if decisions.blind == "unknown" else "as declared"
-    few = len(lines) <= FEW_OUTCOMES
-    asked = few and any(line.next == NOT_KNOWN_BLIND for line in lines)
-    blind = "" if asked else f"{BLIND[decisions.blind].capitalize()} ({declare})."
+    blind = f"{BLIND[decisions.blind].capitalize()} ({declare})."
     yield Block(text=tuple(filter(None, (_SHARES, severe, blind))), standings=lines)
 
 
-def _cell(outcome: Outcome | None, beside: str = "") -> Cell | None:
-    return Cell(outcome.value + beside, look=LOOKS[outcome]) if outcome else None
+def _outcome_cell(d: Decision) -> Cell:
+    would_be = f" (would be {d.would_be})" if d.would_be else ""
+    return Cell(d.outcome + would_be, look=LOOKS[d.outcome])
 
 
 NO_DECISIONS = "There is no judge with human labels to compare it with: nothing was decided."
@@ -167,13 +165,13 @@ def _metrics(decisions: Decisions) -> list[str]:
 
 def _decision_table(decisions: Decisions) -> Table:
     """Metrics down, judges across."""
-    made = {(d.judge, d.metric): d.outcome for d in decisions.decisions}
+    made = {(d.judge, d.metric): _outcome_cell(d) for d in decisions}
     title = "May the judge replace the annotators?"
     layout = Layout("decide_decisions", title, ("Metric",), (outcomes_sentence(),))
     return layout.crossed(
         [((decisions.titles[metric],), {"metric": metric}) for metric in _metrics(decisions)],
         [(judge, {"judge": judge}) for judge in _judges(decisions)],
-        lambda keys: _cell(made.get((keys["judge"], keys["metric"]))),
+        lambda keys: made.get((keys["judge"], keys["metric"])),
     )
 
 

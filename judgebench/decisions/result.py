@@ -144,7 +144,8 @@ class Decision:
     be known or done before anybody acts on it. `replace` and `assist` are the conditions; either
     may be empty where nothing could be computed, and `reason` then says why. `more` is None where
     the decision is clear. Where annotators fall into `camps`, no single bar exists, and each is
-    decided against apart.
+    decided against apart. Where only declarations are missing, the outcome is CAN'T TELL, and
+    `would_be` is the one that waits for them.
     """
 
     judge: str
@@ -157,6 +158,7 @@ class Decision:
     more: MoreData | None = None
     camps: tuple[InCamp, ...] = ()
     advice: str = ""
+    would_be: Outcome | None = None
 
     def __str__(self) -> str:
         """`my-judge on empathy: CAN'T TELL. Too few answers.`"""
@@ -183,7 +185,7 @@ class Decision:
     def row(self) -> Row:
         """The outcome as a row without a number."""
         reason = " ".join(filter(None, (self.reason, self.advice, self.numbers)))
-        keys = {"outcome": self.outcome.value}
+        keys = {"outcome": self.outcome.value, "would_be": self.would_be or ""}
         return Row("decision", "", Estimate(None, reason=reason), self.judge, self.metric, keys)
 
 
@@ -366,6 +368,7 @@ class Decisions(Shown):
             "judge": d.judge,
             "metric": d.metric,
             "outcome": d.outcome.value,
+            "would_be": d.would_be,
             "reason": why(d),
             "next": shown.next,
             "shares": {
@@ -506,27 +509,21 @@ def demands(texts: Sequence[str], decisions: Decisions) -> list[Demand]:
 
 
 def unreached(required: Sequence[Demand], decisions: Decisions) -> list[Demand]:
-    """The demands that no decision satisfies. REPLACE is satisfied only by labels that are known
-    to be made without sight of any model's label."""
-
-    def reached(demand: Demand) -> bool:
-        return any(
-            demand.is_on(d)
-            and d.outcome in _SATISFIED_BY[demand.outcome]
-            and (decisions.blind == "yes" or demand.outcome is not Outcome.REPLACE)
-            for d in decisions.decisions
+    """The demands that no decision satisfies."""
+    return [
+        demand
+        for demand in required
+        if not any(
+            demand.is_on(d) and d.outcome in _SATISFIED_BY[demand.outcome] for d in decisions
         )
-
-    return [demand for demand in required if not reached(demand)]
+    ]
 
 
 def why_unreached(demand: Demand, decisions: Decisions) -> str:
     """`REPLACE:tone: the outcome is ASSIST. It …`, as it was asked, what came out and why."""
     said = [
-        f"the outcome is {d.outcome}. {d.advice or d.reason or NO_REASON}"
-        if d.outcome is not Outcome.REPLACE
-        else f"REPLACE is demanded only of labels that are known to be made blind. {d.advice}"
-        for d in decisions.decisions
+        f"the outcome is {d.outcome}. {d.reason or NO_REASON} {d.advice}".rstrip()
+        for d in decisions
         if demand.is_on(d)
     ]
     return f"{demand}: {' '.join(said) or 'nothing was decided'}"

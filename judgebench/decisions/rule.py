@@ -144,7 +144,9 @@ class DecisionRule(Strict):
             f"send at most {percent(self.assist.sent)} of them to humans and to miss at most "
             f"{percent(self.assist.missed)} of the severe ones.",
             "DO NOT USE: the judge fails a requirement of REPLACE and is no such filter. CAN'T "
-            "TELL: the data show neither.",
+            "TELL: the data show neither, or what the outcome rests on is not declared: for "
+            "REPLACE the order of the labels, the question of each item and blindness, for DO NOT "
+            "USE the order.",
             f"A requirement is met only if the whole {100 * self.level:g} % interval meets it. An "
             "answer without a label counts as wrong where a requirement is to be met, and as right "
             "where it is to be failed.",

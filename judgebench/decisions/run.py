@@ -46,13 +46,11 @@ from judgebench.decisions.words import (
     AGREE_FIRST,
     DRAWN_BY,
     IN_SIGHT,
-    NO_ORDER,
-    NO_QUESTIONS,
     NO_ROWS,
-    NOT_KNOWN_BLIND,
     OF_ONE,
     camps_sentence,
     reason_for,
+    undeclared,
 )
 from judgebench.errors import Problem, SetupError, raise_any
 from judgebench.judges.recorded import NO_ROW
@@ -63,7 +61,7 @@ from judgebench.stats.arrays import Clusters, FloatArray, IntArray
 from judgebench.stats.copies import Bar, bar_of, signal_left
 from judgebench.stats.intervals import look_levels
 from judgebench.studies.study import JudgeVerdicts, Study
-from judgebench.words import counted, percent
+from judgebench.words import counted, listed, percent
 
 _DRAWN = 20_000  # answers that stand for all, from which studies of two and of three are drawn
 _FEW = 50  # answers; from fewer, studies of another size are not simulated well
@@ -331,7 +329,9 @@ def _notes(study: Study, rule: DecisionRule, stress: Results | None, tried: int)
             "with one. To lose less, choose on one half of the questions and decide on the other."
         )
     if made and not study.knows_questions:
-        yield ". ".join(NO_QUESTIONS)
+        column = study.unconfirmed_question
+        taken = f" (taken from the column {column})" if column else ""
+        yield f"Nobody declared which items share a question{taken}: intervals may be too narrow."
     if made and study.drawn_by:
         yield ". ".join(DRAWN_BY).format(column=study.drawn_by)
     if made > 1 and len(metrics) > 1 and not rule.family:
@@ -411,19 +411,7 @@ def _guard(
         return divided, all(c.outcome is Outcome.DO_NOT_USE for c in camps)
     if bar.copied:
         conditions = [c for c in conditions if not KINDS[c.key].of_agreement]
-    why = bar.copied or bar.derived(judge)
-    if not why and outcome_of(conditions, ()) is Outcome.REPLACE:
-        lacking = [] if study.knows_questions else [Obstacle(*NO_QUESTIONS)]
-        if bar.metric.order:
-            texts = bar.metric.label_texts
-            order = "BEST < … < WORST"
-            if len(texts) < 3:
-                order = "' or '".join(" < ".join(way) for way in (texts, texts[::-1]))
-            lacking.insert(0, Obstacle(NO_ORDER[0], NO_ORDER[1].format(order=order)))
-        if lacking:
-            whys, advice = zip(*lacking, strict=True)
-            why = Obstacle(". ".join(whys), " ".join(advice))
-    return why, _fails(conditions)
+    return bar.copied or bar.derived(judge), _fails(conditions)
 
 
 def _fails(conditions: Sequence[Condition]) -> bool:
@@ -442,25 +430,34 @@ def _decided(
 ) -> Decision:  # fmt: skip
     judge, metric, rule = about
     guarded, fails = guard
-    more, outcome = None, Outcome.DO_NOT_USE if guarded else outcome_of(found.conditions, assist)
-    stop = found.gate or (None if fails else guarded)
-    if found.counts is None and stop:
-        return Decision(judge, metric, Outcome.CANT_TELL, f"{stop.why}.", advice=stop.advice)
-    assert found.counts is not None
-    if stop:
+    counts, conditions, more, would_be = found.counts, found.conditions, None, None
+    if stop := found.gate or (None if fails else guarded):
+        reason, outcome = f"{stop.why}.", Outcome.CANT_TELL
+        if counts is None:
+            return Decision(judge, metric, outcome, reason, advice=stop.advice)
         more = MoreData(reason=f"Nothing to plan from: {stop.why}")
-        reason, numbers, outcome, advice = f"{stop.why}.", "", Outcome.CANT_TELL, stop.advice
-    else:
-        reason, numbers = reason_for(outcome, found.conditions, assist)
-        advice = f"{guarded.why}. {guarded.advice}" if guarded else ""
-        if outcome is Outcome.REPLACE and study.config.blind == "unknown":
-            advice = NOT_KNOWN_BLIND
-        if outcome is Outcome.ASSIST and not found.counts.pairs.any():
-            advice = OF_ONE
-        numbers = f"{numbers} · {found.basis}"
-        if outcome is Outcome.CANT_TELL:
-            more = more_data(found.counts, rule, found.conditions, study.resampling.seed)
-    conditions = found.conditions
+        return Decision(
+            judge, metric, outcome, reason, "", conditions, assist, more, camps, stop.advice
+        )
+    assert counts is not None
+    outcome = Outcome.DO_NOT_USE if guarded else outcome_of(conditions, assist)
+    reason, numbers = reason_for(outcome, conditions, assist)
+    advice = f"{guarded.why}. {guarded.advice}" if guarded else ""
+    if outcome is Outcome.ASSIST and not counts.pairs.any():
+        advice = OF_ONE
+    if outcome is Outcome.CANT_TELL:
+        more = more_data(counts, rule, conditions, study.resampling.seed)
+    if missing := undeclared(study, study.humans[metric].metric, outcome):
+        assumptions, declare = zip(*missing, strict=True)
+        reason = f"It would be {outcome} if {listed(assumptions)}. {reason}"
+        advice = f"Declare what is true: {'; '.join(declare)}. {advice}".rstrip()
+        outcome, would_be = Outcome.CANT_TELL, outcome
+        questions = round(float(counts.how_many @ (counts.asked[:, 0] > 0)))
+        more = MoreData(
+            reason="What is missing is declared, not labelled",
+            answers_now=counts.total_asked, questions_now=questions,
+        )  # fmt: skip
+    numbers = f"{numbers} · {found.basis}"
     return Decision(
-        judge, metric, outcome, reason, numbers, conditions, assist, more, camps, advice
+        judge, metric, outcome, reason, numbers, conditions, assist, more, camps, advice, would_be
     )

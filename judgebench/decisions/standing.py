@@ -21,13 +21,13 @@ from judgebench.decisions.result import (
     State,
 )
 from judgebench.decisions.triage import SEVERITY
-from judgebench.decisions.words import NO_ROWS, NOT_KNOWN_BLIND, threshold_text
+from judgebench.decisions.words import NO_ROWS, threshold_text
 from judgebench.records import SEVERAL
 from judgebench.results.part import MISSES, Standing
 from judgebench.results.tables import NO_REASON, Look
 from judgebench.rubric import Metric
 from judgebench.stats.thresholds import Choice
-from judgebench.words import about, counted, listed, percent
+from judgebench.words import about, listed, percent
 
 LOOKS: Mapping[Outcome, Look] = {
     Outcome.REPLACE: "good",
@@ -45,7 +45,6 @@ _WORDS: Mapping[Outcome, str] = {
 _MOST_NAMED = 4  # decisions in a sentence
 _CHANGE = f"Read its {MISSES}, then change its prompt or model"
 _SHOWN = "humans_accuracy"  # the condition that speaks of the shares of a line
-_IF_BLIND = "Yes, if the labels were made without sight of a judge, which is not known"
 
 
 def standings(decisions: Decisions) -> Iterator[Standing]:
@@ -82,8 +81,7 @@ def _margin(d: Decision) -> float:
 def next_step(decisions: Decisions, d: Decision) -> str:
     """Say in a sentence what to do now."""
     if d.outcome is Outcome.REPLACE:
-        watch = "Let it label answers such as these, and have people label some of them blind."
-        return d.advice or watch
+        return "Let it label answers such as these, and have people label some of them blind."
     if d.outcome is Outcome.ASSIST:
         return _as_filter(decisions, d)
     if d.outcome is Outcome.CANT_TELL:
@@ -96,30 +94,15 @@ def answer(decisions: Decisions) -> str:
     gpt-4 on Tone. No: for 7 of the 8 decisions.`"""
     if not (made := decisions.decisions):
         return ""
-    words = {o: _IF_BLIND if _if_blind(made, o) else word for o, word in _WORDS.items()}
     if len(made) == 1:
-        return f"{words[made[0].outcome]}. {made[0].reason}"
-    found = [(word, [d for d in made if d.outcome is o]) for o, word in words.items()]
-    said = [f"{word}: {_which(decisions, same)}." for word, same in found if same]
-    alone = next((word for word, same in found if len(same) == len(made)), "")
-    judges, metrics = ({getattr(d, about) for d in made} for about in ("judge", "metric"))
-    who = [f"for {_all_of(len(judges))} judges"] * (len(judges) > 1)
-    where = [f"on {_all_of(len(metrics))} metrics"] * (len(metrics) > 1)
-    if not alone:
-        return " ".join(said)
-    same, more = len({d.reason for d in made}) == 1, made[0].more
-    found_on = ""
-    if more and not same:
-        found_on = f", with {counted(decisions.n_answers, more.of, SEVERAL[more.of])}"
-    return f"{alone}: {' '.join((*who, *where))}{found_on}. {made[0].reason * same}".rstrip()
-
-
-def _all_of(n: int) -> str:
-    return "both" if n == 2 else f"all {n}"
-
-
-def _if_blind(made: Sequence[Decision], outcome: Outcome) -> bool:
-    return any(d.outcome is outcome and d.advice == NOT_KNOWN_BLIND for d in made)
+        return f"{_WORDS[made[0].outcome]}. {made[0].reason}"
+    by_word: dict[str, list[Decision]] = {}
+    for d in sorted(made, key=lambda d: [*_WORDS].index(d.outcome)):
+        word = f"{_WORDS[d.outcome]}{f', would be {d.would_be}' if d.would_be else ''}"
+        by_word.setdefault(word, []).append(d)
+    sentences = " ".join(f"{word}: {_which(decisions, same)}." for word, same in by_word.items())
+    reasons = {d.reason for d in made}
+    return f"{sentences} {reasons.pop()}" if len(reasons) == len(by_word) == 1 else sentences
 
 
 def _which(decisions: Decisions, same: Sequence[Decision]) -> str:
@@ -130,12 +113,11 @@ def _which(decisions: Decisions, same: Sequence[Decision]) -> str:
     before = "for" if several[0] else "on"
     if len(same) > _MOST_NAMED:
         what = "decisions" if all(several) else "judges" if several[0] else "metrics"
-        return f"{before} {len(same)} of the {len(made)} {what}"
+        some = f"{len(same)} of the {len(made)}" if len(same) < len(made) else f"all {len(made)}"
+        return f"{before} {some} {what}"
     titles = [decisions.titles[d.metric] for d in same]
     if len(same) > 1 and len({d.judge for d in same}) == 1 and all(several):
-        every = len(titles) == len({d.metric for d in made})
-        on = f"{_all_of(len(titles))} metrics" if every else listed(titles)
-        return f"for {same[0].judge} on {on}"
+        return f"for {same[0].judge} on {listed(titles)}"
     pairs = ((d.judge, title) for d, title in zip(same, titles, strict=True))
     return f"{before} {listed([' on '.join(compress(pair, several)) for pair in pairs])}"
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from shlex import quote
+from typing import NamedTuple
 
 from judgebench.decisions.kinds import BALANCED, KINDS
 from judgebench.decisions.result import (
@@ -15,6 +17,7 @@ from judgebench.decisions.result import (
 )
 from judgebench.decisions.rule import DecisionRule
 from judgebench.rubric import Metric
+from judgebench.studies.study import Study
 from judgebench.words import counted, listed, percent
 
 OUTCOMES: Mapping[Outcome, str] = {
@@ -22,7 +25,7 @@ OUTCOMES: Mapping[Outcome, str] = {
     Outcome.ASSIST: "as a first-pass filter, it may sort out answers that no human needs to read",
     Outcome.DO_NOT_USE: "for single answers, the judge may neither replace annotators nor be a "
     "filter",
-    Outcome.CANT_TELL: "the data show neither",
+    Outcome.CANT_TELL: "the data show neither, or what the outcome rests on is not declared",
 }
 STATES = (
     f"{State.MET.value.capitalize()}: the whole interval lies on the right side of its bound. "
@@ -39,26 +42,8 @@ DRAWN_BY = (
     "right more often, or less often, on them than on all answers",
     "Decide on answers drawn at random. Rates are weighted: `judgebench estimate`.",
 )
-NO_QUESTIONS = (
-    "No column says which items belong to the same question, so that intervals may be too narrow "
-    "for REPLACE",
-    "Add a column `question` or `group`; or, if each item is a question of its own, declare "
-    "`--independent-items` (in a file: `truth: {independent_items: true}`, in "
-    "Python truth={'independent_items': True}).",
-)
-NO_ORDER = (
-    "No label counts as severe, because the order of the labels is not known, so that severe "
-    "answers were not looked for",
-    "Say which label is worse: `--order '{order}'` (in Python columns={{'order': …}}, in a "
-    "rubric `kind: ordinal`). If no label is worse than another, say `--order none` (in a "
-    "rubric, delete `order: unknown`).",
-)
 NO_ROWS = "Its table has no row for"
 AGREE_FIRST = "Agree on how to read the labels, then label again."
-NOT_KNOWN_BLIND = (
-    "If annotators labelled without sight of any model's label, declare it: --blind yes, in Python "
-    "truth={'blind': 'yes'}. If not, agreement shows nothing."
-)
 OF_ONE = (
     "One annotator's labels are taken as the reference labels: what that annotator misses, "
     "nobody knows, and "
@@ -67,6 +52,60 @@ OF_ONE = (
 _MOST_LABELS = 3  # that count as severe, in a sentence
 _MOST_OPEN = 3  # requirements that the data leave open, in a sentence
 _SHARED = "Errors shared with annotators would not show."
+
+
+class Declaration(NamedTuple):
+    """A declaration that is missing: what the numbers take for granted, and how to declare it."""
+
+    assumption: str  # a clause after `It would be REPLACE if`
+    advice: str
+
+
+_BLIND = Declaration(
+    "the labels were made without sight of a model",
+    "`--blind yes`, or `--blind no` where annotators saw a model's label (in Python "
+    "truth={'blind': 'yes'})",
+)
+
+
+def undeclared(study: Study, metric: Metric, outcome: Outcome) -> list[Declaration]:
+    """Return every declaration that the outcome on this metric waits for.
+
+    Severe answers are looked for once the order of the labels is known, so that a judge which fails
+    may still be a filter: DO NOT USE waits for the order, too.
+    """
+    missing = []
+    if metric.order and outcome in (Outcome.REPLACE, Outcome.DO_NOT_USE):
+        missing.append(_order(metric, len(study.rubric.metrics) > 1))
+    if outcome is Outcome.REPLACE and not study.knows_questions:
+        missing.append(_question(study.unconfirmed_question))
+    if outcome is Outcome.REPLACE and study.config.blind == "unknown":
+        missing.append(_BLIND)
+    return missing
+
+
+def _order(metric: Metric, is_named: bool) -> Declaration:
+    title = f"{metric.title}: " if is_named else ""
+    texts = metric.label_texts
+    orders = [texts, texts[::-1]] if len(texts) == 2 else [("BEST", "…", "WORST")]
+    flags = [f"`--order {quote(title + ' < '.join(order))}`" for order in orders]
+    return Declaration(
+        "no label were worse than another",
+        f"{' or '.join(flags)}, or `--order {quote(f'{title}none')}` where no label is worse (in "
+        "Python columns={'order': …}, in a rubric `kind: ordinal` or without `order: unknown`)",
+    )
+
+
+def _question(column: str) -> Declaration:
+    assumption = "each item were a question of its own"
+    if column:
+        assumption = f"items with the same {column} shared a question, and no others did"
+    return Declaration(
+        assumption,
+        f"`--question {quote(column) if column else 'COLUMN'}`, or `--independent-items` where "
+        "each item is a question of its own (in Python columns={'question': …} or "
+        "truth={'independent_items': True})",
+    )
 
 
 def outcomes_sentence() -> str:

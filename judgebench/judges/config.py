@@ -149,31 +149,21 @@ class CalibrationConfig(Strict):
 class RecordedConfig(Strict):
     """Verdicts that somebody has, as a judge; without a `name`, every judge that the file names.
 
-    They stand in the file `verdicts` (a table, or a data.yaml that says how to read it), or beside
-    the labels: in the `column` (of each metric) of the data files, in the `verdicts` entries of the
-    data.yaml that `from` names, or in its columns. `expected` says what the judge was asked about:
-    all items, or those with a row. With `reply`, a kind of reply, whole replies are parsed as they
-    are when a prompt of that kind is used, or, as `label`, for the one label that each gives.
+    `verdicts` is a table, or a layout.yaml that says where they stand. `expected` says what the
+    judge was asked about: all items, or those with a row. Whole replies are parsed for the one
+    label that each gives, or with another kind of `reply` as when a prompt of that kind is used.
     `about` holds facts that the report repeats.
     """
 
     name: Name = ""
-    verdicts: str | None = None
-    column: str | dict[str, str] | None = None
-    source: str | None = Field(default=None, alias="from")
+    verdicts: str
     expected: Literal["items", "rows"] = "items"
-    reply: JudgeReply | Literal["label"] | None = None
+    reply: JudgeReply | Literal["label"] = "label"
     thresholds: dict[str, dict[str, float]] | None = None
     about: dict[str, str] = Field(default_factory=dict)
 
     @model_validator(mode="after")
-    def _one_place(self) -> RecordedConfig:
-        if (self.verdicts is None) == (self.column is None and self.source is None):
-            raise ValueError("give either verdicts (a file) or column, from or both")
-        if self.column is not None and not self.name:
-            raise ValueError("a column names no judge: give its name")
-        if self.column is not None and self.reply is not None:
-            raise ValueError("reply needs a file with a column `raw`: give verdicts, not column")
+    def _thresholds_of_scores(self) -> RecordedConfig:
         if (self.reply in ("likert", "result")) != (self.thresholds is not None):
             raise ValueError(
                 "give thresholds with the replies likert and result, and only with them"
@@ -186,13 +176,13 @@ CORE_ENTRIES = (JudgeConfig, JuryConfig, CalibrationConfig, RecordedConfig)
 _OWN_KEYS: dict[type[JuryConfig | CalibrationConfig | RecordedConfig], set[str]] = {
     JuryConfig: {"jury"},
     CalibrationConfig: {"calibrate"},
-    RecordedConfig: {"verdicts", "column", "from"},
+    RecordedConfig: {"verdicts"},
 }
 
 
 def judge_entry(value: Any, file: str, node: yaml.Node | None) -> JudgeEntry:
     """The judge that stands at `node` of `file`: a jury with a key `jury`, a calibrated judge with
-    a key `calibrate`, recorded verdicts with a key `verdicts`, `column` or `from`.
+    a key `calibrate`, recorded verdicts with a key `verdicts`.
 
     Raises SetupError with every problem.
     """

@@ -8,12 +8,12 @@ label is `unparsed`, a refusal `refused`, a blank cell or an item without a row 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any, Literal
 
+from judgebench.data.dataset import Position, VerdictCell
 from judgebench.data.findings import nearest
-from judgebench.data.gather import Position, Said, VerdictSource
-from judgebench.data.load import WHOLE_REPLY, GivenVerdicts, has_verdicts
+from judgebench.data.load import JudgeRows
+from judgebench.data.rows import WHOLE_REPLY
 from judgebench.errors import Problem, SetupError, raise_any, shorten, some
 from judgebench.judges.config import RecordedConfig, threshold_problems
 from judgebench.judges.judge import Task
@@ -32,9 +32,8 @@ from judgebench.rubric import Rubric
 from judgebench.studies.answers import IndexedAnswers
 from judgebench.studies.study import RECORDED, JudgeVerdicts
 from judgebench.studies.truth import TruthConfig, fits
-from judgebench.yaml_file import validate
 
-Rows = Mapping[str, Sequence[tuple[str, Said]]]  # by item: what is said on each metric
+Rows = Mapping[str, Sequence[tuple[str, VerdictCell]]]  # by item: what is said on each metric
 NO_ROW = "no row"  # the reason of a verdict on an item that has none
 _NEAR_AMONG = 5_000  # items among which one that is spelt alike is looked for
 # Where the metrics of one verdict ended differently, the first of these is its status.
@@ -55,7 +54,8 @@ class RecordedJudge:
     ) -> None:  # fmt: skip
         self.name, self._config, self._rubric, self._rows = config.name, config, rubric, rows
         named = {metric for said in rows.values() for metric, _ in said}
-        self.metrics = [m.id for m in rubric.metrics if config.reply or m.id in named]
+        replies = WHOLE_REPLY in named
+        self.metrics = [m.id for m in rubric.metrics if replies or m.id in named]
         self._beside = frozenset(beside)
         self._not_due = () if any(item in rows for item in beside) else self._beside
         content = [[item, [[m, *one.content] for m, one in said]] for item, said in rows.items()]
@@ -65,7 +65,7 @@ class RecordedJudge:
             "rows": {"n": len(rows), "hash": content_hash(content)},
             "metrics": self.metrics,
             "expected": config.expected,
-            **({"reply": config.reply, "thresholds": config.thresholds} if config.reply else {}),
+            **({"reply": config.reply, "thresholds": config.thresholds} if replies else {}),
             "rubric": {"name": rubric.name, "hash": rubric.content_hash},
             **({"about": dict(config.about)} if config.about else {}),
         }
@@ -122,12 +122,11 @@ class RecordedJudge:
             near = nearest(unknown[0], list(items)[:_NEAR_AMONG]) if missing else ""
             yield Problem(message, found=f"{unknown[0]}{near}")
 
-    def _verdict(self, task: Task, said: Mapping[str, Said]) -> Verdict:
+    def _verdict(self, task: Task, said: Mapping[str, VerdictCell]) -> Verdict:
         whole = said.get(WHOLE_REPLY)
         labels = {metric: one.label for metric, one in said.items() if one.label is not None}
         reading = Reading(labels)
         if whole:
-            assert self._config.reply is not None
             about = (self._rubric, self._config.thresholds, task.answer)
             unread = Reading(problems=("no reply",))
             reading = read_reply(self._config.reply, whole.raw, *about) if whole.raw else unread
@@ -146,14 +145,14 @@ class RecordedJudge:
             rationale="\n".join(dict.fromkeys(x.rationale for x in said.values() if x.rationale)),
         )  # fmt: skip
 
-    def _why(self, metric: str, said: Mapping[str, Said]) -> str:
+    def _why(self, metric: str, said: Mapping[str, VerdictCell]) -> str:
         """Say what stands where a label of the metric should, and which labels are allowed."""
         text = said[metric].text if metric in said else ""
         known = self._rubric.find(metric) if text else None
         allowed = some(known.options, 8) if known else ""
         return str(Problem(f"no label for {metric}", found=text and shorten(text), allowed=allowed))
 
-    def _shown(self, said: Mapping[str, Said]) -> Iterator[Showing]:
+    def _shown(self, said: Mapping[str, VerdictCell]) -> Iterator[Showing]:
         """The response of a pair that stood first, and the labels of the two as they stood."""
         for metric in self._rubric.metrics:
             if (one := said.get(metric.id)) and one.shown_first and one.label:
@@ -161,7 +160,7 @@ class RecordedJudge:
                 label = metric.swapped(one.label) if place else one.label
                 yield Showing(place, 2, {metric.id: label})
 
-    def _ended(self, said: Said | None, reading: Reading) -> Status:
+    def _ended(self, said: VerdictCell | None, reading: Reading) -> Status:
         """The status of a metric without a label."""
         if said is None:
             return Status.FAILED
@@ -174,64 +173,22 @@ class RecordedJudge:
 
 
 def recorded_judges(
-    config: RecordedConfig | None, given: GivenVerdicts, rubric: Rubric, items: Collection[str],
-    beside: Collection[str] = (),
+    rows_by_judge: JudgeRows, settings: RecordedConfig, file: str,
+    rubric: Rubric, items: Collection[str], beside: Collection[str] = (),
 ) -> Iterator[RecordedJudge]:  # fmt: skip
-    """A judge for each that a source names. `items` are those of the study.
+    """A judge for each that a table names. `items` are those of the study.
 
     Raises SetupError where nothing that it says is about any of them, or its settings do not fit.
     """
-    for name, rows in given.judges.items():
-        # A name in a table names no file, and may be any text.
-        own = config or RecordedConfig.model_construct(name=name, verdicts=given.file)
-        own = own.model_copy(update={"name": name})
-        if own.thresholds and (problems := list(threshold_problems(own.thresholds, rubric))):
+    for name, rows in rows_by_judge.items():
+        config = settings.model_copy(update={"name": name})
+        if config.thresholds and (problems := list(threshold_problems(config.thresholds, rubric))):
             raise SetupError(problems)
         if rows and not any(item in rows for item in items):
             allowed = f"ids of the data, such as {next(iter(items), '')!r}"
-            message, found = f"no verdict of {name} is about an item of the data", next(iter(rows))
-            raise SetupError(Problem(message, given.file, None, "item_id", found, allowed))
-        yield RecordedJudge(own, rubric, rows, given.file, beside)
-
-
-def verdict_entries(
-    given: Any, labels: Any = None
-) -> list[tuple[RecordedConfig | None, VerdictSource]]:
-    """The sources of verdicts that are given in Python: a table, an entry as in `judges` of a
-    bench.yaml, or several of them. An entry without a file of its own reads `labels`; one without
-    a name is of every judge that is named there. Without any, a data.yaml of labels is asked for
-    `verdicts` of its own.
-
-    Raises SetupError with every problem of the entries.
-    """
-    if given is None or (isinstance(given, list) and not given):
-        return [_table(labels)] if has_verdicts(labels) else []
-    found: list[tuple[RecordedConfig | None, VerdictSource]] = []
-    problems: list[Problem] = []
-    for one in given if isinstance(given, list | tuple) else [given]:
-        try:
-            found.append(_entry(one, labels) if isinstance(one, Mapping) else _table(one))
-        except SetupError as error:
-            problems += error.problems
-    raise_any(problems)
-    return found
-
-
-def _table(given: Any) -> tuple[None, VerdictSource]:
-    return None, VerdictSource([given])
-
-
-def _entry(given: Mapping[str, Any], labels: Any) -> tuple[RecordedConfig, VerdictSource]:
-    table = given.get("verdicts")
-    named = {"verdicts": str(table) if isinstance(table, str | Path) else "verdicts"}
-    value = {"name": "verdicts", **given, **(named if table is not None else {})}
-    config = validate(value, RecordedConfig, "verdicts")
-    if isinstance(config.column, str):
-        message, allowed = "names no metric", "a mapping of metrics to columns"
-        raise SetupError(Problem(message, "verdicts", None, "column", config.column, allowed))
-    place = table if table is not None else config.source or labels
-    name, columns = given.get("name", ""), config.column or {}
-    return config, VerdictSource([place], name, columns, config.reply is not None)
+            message, first = f"no verdict of {name} is about an item of the data", next(iter(rows))
+            raise SetupError(Problem(message, file, None, "item_id", first, allowed))
+        yield RecordedJudge(config, rubric, rows, file, beside)
 
 
 AsJudges = Collection[str] | Mapping[str, Literal["items", "rows"]]
@@ -239,7 +196,7 @@ AsJudges = Collection[str] | Mapping[str, Literal["items", "rows"]]
 usual, or the `rows` that they have."""
 
 _LABELS = "labels"  # where the verdicts of annotators stand
-_ITEMS = dict[str, list[tuple[str, Said]]]
+_ITEMS = dict[str, list[tuple[str, VerdictCell]]]
 
 
 def annotators_as_judges(
@@ -259,7 +216,7 @@ def annotators_as_judges(
     for label in labels:
         if not label.adjudicated and label.metric in metrics:
             of_item = given.setdefault(label.annotator, {}).setdefault(label.item_id, [])
-            of_item.append((label.metric, Said(Position(_LABELS, 0), label.label)))
+            of_item.append((label.metric, VerdictCell(Position(_LABELS, 0), label.label)))
             if label.label is not None:
                 labelled.setdefault(label.item_id, set()).add(label.annotator)
     judges = []
@@ -298,13 +255,9 @@ def _people(asked: AsJudges, labelled: Collection[str]) -> dict[str, str]:
     expected = asked if isinstance(asked, Mapping) else dict.fromkeys(asked, "items")
     found, problems = dict[str, str](), []
     for name, due in expected.items():
-        fitting = [a for a in labelled if fits(a, name)]
-        persons = [a for a in people if a in fitting]
+        persons = [a for a in people if fits(a, name)]
         found |= dict.fromkeys([name] if name in persons else persons, due)
-        message = "is not an annotator with a label"
-        if fitting:
-            place = f"{min(fitting)} is a place in a list, not a person"
-            message = f"{place}: different people stand there on different items"
+        message = "is not an annotator with a label (places in a list, as crowd#1, are no people)"
         if due not in ("items", "rows"):
             problems.append(Problem("is none of items and rows", "", None, "as_judges", str(due)))
         elif not persons:

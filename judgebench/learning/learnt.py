@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from judgebench.data.columns import to_csv
+from judgebench.data.delimited import to_csv
 from judgebench.errors import Problem, SetupError
 from judgebench.files import to_json, write_atomically
 from judgebench.judges.judge import Task

@@ -22,9 +22,9 @@ import jinja2
 from markupsafe import Markup
 
 from judgebench.data.cells import mark_forbidden
-from judgebench.data.columns import filled_rows, missing_columns, quoted, to_csv
+from judgebench.data.delimited import quoted, to_csv
 from judgebench.data.findings import Findings
-from judgebench.data.open_table import open_table
+from judgebench.data.tables import missing_columns, open_table
 from judgebench.errors import Problem, SetupError, raise_any, shorten
 from judgebench.records import content_hash
 
@@ -170,16 +170,16 @@ def read_filled(
     one that is not among the `known`, a row that cannot be read.
     """
     findings = Findings()
-    table = open_table(path, findings, format="csv")
+    table = open_table(path, findings)
     rows, problems = list[dict[str, str]](), list[Problem]()
     if table is not None:
         message = "is no column of a review: write into remark instead"
-        others = [column for column in table.columns if column and column not in known]
+        others = [column for column in table.columns if column not in known]
         allowed = ", ".join(known)
         problems += missing_columns(table, needed)
         # Writing the table anew would lose them.
         problems += [Problem(message, table.file, 1, x, "", allowed) for x in others if known]
-        for line, row in filled_rows(table) if not problems else ():
+        for line, row in table.records() if not problems else ():
             problems += [replace(x, file=table.file, line=line) for x in check(line, row)]
             rows.append(row)
     problems += [x for x in findings.errors if not (may_be_empty and x.kind == "no_rows")]

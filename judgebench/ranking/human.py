@@ -20,9 +20,10 @@ from pathlib import Path
 
 import numpy as np
 
-from judgebench.data.columns import filled_rows, missing_columns, quoted, to_csv
-from judgebench.data.findings import Findings, counted_once
-from judgebench.data.open_table import DataTable, open_table
+from judgebench.data.delimited import quoted, to_csv
+from judgebench.data.findings import counted_once
+from judgebench.data.table import Table
+from judgebench.data.tables import collect_table, missing_columns
 from judgebench.errors import Problem, SetupError, raise_any, shorten
 from judgebench.files import disk_errors, write_atomically
 from judgebench.ranking.rankers import RankerScores
@@ -135,11 +136,8 @@ def read_ranks(paths: Sequence[Path], key: Path | None = None) -> HumanRanks:
     """
     reading = _RanksRead()
     for path in _files(paths):
-        findings = Findings()
-        table = open_table(path, findings, format="csv")
-        if table is not None:
+        if table := collect_table(path, (), reading.problems):
             _read_table(table, path, key, reading)
-        reading.problems += findings.errors  # those of its rows are known by now
     if reading.problems:
         raise SetupError(counted_once(reading.problems))
     return _whole_items(reading)
@@ -157,14 +155,12 @@ def _files(paths: Sequence[Path]) -> list[Path]:
     return list(dict.fromkeys(found))
 
 
-def _read_table(table: DataTable, path: Path, key: Path | None, reading: _RanksRead) -> None:
+def _read_table(table: Table, path: Path, key: Path | None, reading: _RanksRead) -> None:
     needed = _SHEET if "letter" in table.columns else _PLAIN
     if missing := missing_columns(table, needed):
         reading.problems += missing
         return
-    rows = [
-        (line, {c: text.strip() for c, text in row.items()}) for line, row in filled_rows(table)
-    ]
+    rows = list(table.records())
     if needed is _PLAIN:
         _read_plain(rows, table.file, reading)
     else:

@@ -22,9 +22,10 @@ from typing import Any
 import yaml
 
 import judgebench
-from judgebench.data.columns import Columns, read_columns
 from judgebench.data.findings import nearest
-from judgebench.data.guess import plain_name, roles_by_name
+from judgebench.data.table import Table
+from judgebench.data.tables import read_table
+from judgebench.data.vocabulary import plain_name
 from judgebench.errors import BudgetSpent, MissingExtra, Problem, SetupError, raise_any
 from judgebench.files import all_or_nothing, disk_errors, to_json, write_atomically
 from judgebench.models import open_backend
@@ -127,7 +128,7 @@ def init(file: Path, to: Path | None = None) -> list[str]:
     Raises SetupError where a column is not known by its name, the task cannot be read as it is, or
     a file would be overwritten; nothing is written then.
     """
-    table = read_columns(file)
+    table = read_table(file)
     columns = _columns(table)
     folder = file.parent if to is None else to
     name = re.sub(r"[^a-z0-9]+", "-", file.name.split(".")[0].lower()).strip("-") or "questions"
@@ -137,7 +138,7 @@ def init(file: Path, to: Path | None = None) -> list[str]:
         "columns": columns, "prompt": PROMPT,
     }  # fmt: skip
     if "options" not in columns:
-        task["labels"] = labels = sorted(set(filter(None, table.cells[columns["label"]])))
+        task["labels"] = labels = sorted(set(filter(None, table.contents(columns["label"]))))
         if not 2 <= len(labels) <= _MOST_LABELS:
             message = f"holds {len(labels)} different labels, and there are no columns of options"
             allowed = f"2 to {_MOST_LABELS} labels, or options named option_1, option_2 and so on"
@@ -170,21 +171,24 @@ def init(file: Path, to: Path | None = None) -> list[str]:
     return [*found, *wrote, f"Next: judgebench rank run {folder}"]
 
 
-def _columns(table: Columns) -> dict[str, Any]:
+def _columns(table: Table) -> dict[str, Any]:
     """The columns of a task by role. Raises SetupError without a question or its key."""
-    lists = [c for name in _LISTS for c in table.cells if plain_name(c) == name][:1]
-    options = lists or [c for c in table.cells if _OPTION.fullmatch(plain_name(c))]
-    named = roles_by_name((c for c in table.cells if c not in options), _NAMES)
-    found: dict[str, Any] = {role: named[role] for role in _NAMES if role in named}
+    lists = [c for name in _LISTS for c in table.columns if plain_name(c) == name][:1]
+    options = lists or [c for c in table.columns if _OPTION.fullmatch(plain_name(c))]
+    by_name = {plain_name(c): c for c in table.columns if c not in options}
+    found = {
+        role: by_name[name]
+        for role, names in _NAMES.items()
+        for name in reversed(names)  # the first counts
+        if name in by_name
+    }
     raise_any([
         Problem(f"no column is known to hold the {what}", table.file, 1, role,
-                ", ".join(table.cells), f"one named {', '.join(_NAMES[role])}")
+                ", ".join(table.columns), f"one named {', '.join(_NAMES[role])}")
         for role, what in (("text", "questions"), ("label", "right answers"))
         if role not in found
     ])  # fmt: skip
-    if options:
-        found["options"] = lists[0] if lists else options
-    return found
+    return {**found, "options": lists[0] if lists else options} if options else found
 
 
 def _yaml(content: Mapping[str, Any], file: Path) -> str:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Literal
 
 from judgebench.data.cells import mark_forbidden
-from judgebench.data.columns import quoted, to_csv
+from judgebench.data.delimited import quoted, to_csv
 from judgebench.errors import Problem, SetupError, raise_any
 from judgebench.files import to_json, write_atomically
 from judgebench.people.page import check_people, fill_in_page

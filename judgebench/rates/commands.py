@@ -9,11 +9,9 @@ from typing import Annotated, Any
 import typer
 
 from judgebench.cli.options import (
-    AS_DESIGNED,
     AS_IN_THE_RUN,
     NO_FILES,
     Commands,
-    Design,
     Files,
     RunOrTables,
     Truth,
@@ -30,7 +28,6 @@ def estimate(
     run: RunOrTables = None,
     files: Files = NO_FILES,
     truth: Truth = AS_IN_THE_RUN,
-    design: Design = AS_DESIGNED,
     by: Annotated[
         str,
         typer.Option(metavar="COLUMN", help="Rates by each value of this column. Default: system."),
@@ -79,15 +76,14 @@ def estimate(
     from judgebench.rates.run import drawn_of, kept_columns, naming_by
 
     keep = kept_columns(by, drawn_of(drawn or ()))
-    files = replace(files, keep=",".join(filter(None, [files.keep, *keep])) or None)
-    given = {**truth.given, **design.given}
+    files = replace(files, column=[*(f"{name}=kept" for name in keep), *(files.column or ())])
     if score:
         scores = {k: v.split(",") for k, v in columns_of(score, "--score").items()}
         table: Any = next(iter(run or ()), None)
         columns = {"question": files.question or ""}
     else:
         with naming_by(by):
-            table = open_study(run, files, given, (), output)
+            table = open_study(run, files, truth.settings, (), output)
         scores, columns = {}, {}
     found = api.estimate(
         table, by=by, drawn=drawn or (), width=width, anytime=anytime, scores=scores,

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from judgebench.alignment.caveats import reference_labels
-from judgebench.data.columns import Columns, read_columns
 from judgebench.data.findings import nearest
+from judgebench.data.table import Table
+from judgebench.data.tables import read_table
 from judgebench.errors import Problem, SetupError, raise_any
 from judgebench.rates.result import ALL, MEAN, Drawn
 from judgebench.records import CHANCES, WEIGHTS, columns_named
@@ -79,7 +80,7 @@ class Population:
     """The answers. `table` holds what is known of each; `whose` says whose labels they are."""
 
     name: str
-    table: Columns
+    table: Table
     clusters: Clusters
     whose: str
     level: float = DEFAULT_RESAMPLING.level
@@ -93,12 +94,12 @@ class Population:
 
     def texts(self, column: str) -> NDArray[np.object_]:
         """The cells of a column (items,). Raises SetupError where the answers have none."""
-        cells = self.table.cells.get(column, ())
+        cells = self.table.contents(column) if column in self.table.columns else []
         if not any(cells):
-            known = [c for c, found in self.table.cells.items() if any(found)]
+            known = [c for c in self.table.columns if any(self.table.contents(c))]
             message = f"is no column of the answers{nearest(column, known)}"
             if column == "system":  # a table of labels without it may be beside one with it
-                message += "; if a table of verdicts has it, add --keep system"
+                message += "; if a table of verdicts has it, add --column system=kept"
             raise SetupError(
                 Problem(message, field="column", found=column, allowed=", ".join(known))
             )
@@ -118,13 +119,13 @@ class Population:
 
     def usual_by(self) -> str:
         """The systems, where there are several."""
-        systems = set(self.table.cells.get("system", ()))
+        systems = set(self.table.columns.get("system", ()))
         return "system" if 1 < len(systems) <= MOST_GROUPS else ""
 
     def usual_draw(self) -> Drawn:
         """By a column of weights or probabilities of a usual name, where the answers have one."""
         weight, chance = (
-            next(iter(columns_named(self.table.cells, names)), "") for names in (WEIGHTS, CHANCES)
+            next(iter(columns_named(self.table.columns, names)), "") for names in (WEIGHTS, CHANCES)
         )
         return Drawn(weight, "" if weight else chance)
 
@@ -146,7 +147,7 @@ class Population:
         wrong = np.flatnonzero(labelled & ~((found > 0) & (found <= most)))
         raise_any([
             Problem("must be a positive number" + ", at most 1" * (most == 1), self.table.file,
-                    self.table.lines[row], column, self.table.cells[column][row])
+                    self.table.lines[row], column, self.table.contents(column)[row])
             for row in wrong.tolist()
         ])  # fmt: skip
         return ratio(1.0, found) if drawn.probability else found
@@ -163,7 +164,7 @@ def of_study(study: Study) -> tuple[Population, list[Measure]]:
     cells = {name: [row.get(name, "") for row in rows] for name in names}
     whose = "The rate of a label is how often an annotator gives it, the mean of all of them."
     population = Population(
-        study.name, Columns(study.name, range(1, len(answers) + 1), cells), study.clusters,
+        study.name, Table(study.name, cells, range(1, len(answers) + 1)), study.clusters,
         whose if study.config.rule == "each" else reference_labels(study),
         study.resampling.level, study.notes, study.gaps,
     )  # fmt: skip
@@ -251,12 +252,11 @@ def of_table(
     where nobody gave one, with the columns of numbers that predict it. `question` is the column
     that says which rows belong together. Raises SetupError."""
     needed = [*scores, *(c for columns in scores.values() for c in columns)]
-    read = read_columns(table, [*needed, *([question] if question else [])])
+    read = read_table(table, [*needed, *([question] if question else [])])
     numbers = dict(zip(needed, read.numbers(*needed).T, strict=True))
-    lines = [str(line) for line in read.lines]
-    clusters = Clusters.of(read.filled(question) if question else lines)
+    clusters = Clusters.of(read.filled(question) if question else read.lines)
     population = Population("scores", read, clusters, "Means of scores that people gave.")
-    about, measures = np.ones(len(lines), dtype=np.bool_), []
+    about, measures = np.ones(len(read), dtype=np.bool_), []
     for column, predictors in scores.items():
         target = Target(f"mean {column}", numbers[column], is_rate=False)
         known = {p: numbers[p] for p in predictors}

@@ -118,7 +118,7 @@ def naming_by(by: str) -> Iterator[None]:
         yield
     except SetupError as error:
         raise SetupError([
-            replace(p, field=p.field.replace("keep", "by") if p.found == by else p.field)
+            replace(p, field=p.field.replace("column", "by") if p.found == by else p.field)
             for p in error.problems
         ]) from None  # fmt: skip
 

@@ -40,7 +40,7 @@ from judgebench.results.part import (
 )
 from judgebench.results.strip import key_mark, lane_strip, limits_of, standing_strip
 from judgebench.results.tables import Cell, Table, anchor, footnotes
-from judgebench.words import counted, listed, printable, subject
+from judgebench.words import counted, listed, printable
 
 _HERE = Path(__file__).parent
 _QUESTIONS: Mapping[Asks, str] = {
@@ -156,7 +156,7 @@ def _title(parts: Sequence[Part], name: str, standings: Sequence[Standing]) -> s
     if not judges or parts[0].on_page_alone:
         return report_title(parts, name)
     who = listed(judges).replace(" and ", " or ") if len(judges) <= _MOST_NAMED else ""
-    of = f" of “{about}”" if (about := subject(name)) else ""
+    of = f" of “{name}”" if name else ""
     return f"Can {who or f'any of {len(judges)} judges'} replace the annotators{of}?"
 
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from judgebench.data.columns import is_run, to_csv
+from judgebench.data.delimited import is_run, to_csv
 from judgebench.files import disk_errors, write_atomically
 from judgebench.results.figure import EVERY_FORMAT, drawn
 from judgebench.results.html import to_html

@@ -23,9 +23,7 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from judgebench.data.columns import source_rows
-from judgebench.data.findings import Findings
-from judgebench.data.open_table import SUFFIXES
+from judgebench.data.tables import SUFFIXES, collect_table
 from judgebench.errors import Problem, raise_any
 from judgebench.files import to_json, write_atomically
 from judgebench.models.checkpoint import WEIGHTS, fetch, identify
@@ -193,18 +191,14 @@ def _rows(path: Path, column: str, problems: list[Problem]) -> Iterator[Document
         allowed = f"a folder of .txt files, or a file that ends in {', '.join(SUFFIXES)}"
         problems.append(Problem("no such file or folder", str(path), allowed=f"{allowed} (or .gz)"))
         return
-    findings = Findings()
-    for row in source_rows(path, (column,), findings):
-        cell = row.cells[column]
+    table = collect_table(path, [column], problems)
+    for line, cell in zip(table.lines, table.columns[column], strict=True) if table else ():
         if isinstance(cell, str):
-            yield Document(f"{path.name}:{row.line}", cell.strip())
+            yield Document(f"{path.name}:{line}", cell.strip())
         else:
             found = "a list" if isinstance(cell, tuple) else "a nested value"
             message = f"holds {found}, where one text was expected"
-            findings.add("nested_value", message, (row.file, row.line), column)
-    # The table passes over rows without any text.
-    yield from [Document(path.name, "")] * findings.times("blank_row")
-    problems.extend(findings.errors)
+            problems.append(Problem(message, str(path), line, column))
 
 
 _K1, _B = 1.2, 0.75  # the usual constants

@@ -84,7 +84,7 @@ class BenchConfig(Strict):
         return [file.parent / name for name in names]
 
     def data_home(self, file: Path, given: Path | None) -> Path | None:
-        """The folder where the paths in a data.yaml start: `given`, else as in `file`; None for
+        """The folder where the paths in a layout.yaml start: `given`, else as in `file`; None for
         its own folder."""
         return given or (file.parent / self.data_folder if self.data_folder else None)
 

@@ -5,7 +5,6 @@
     rubric.json           the rubric as used
     answers.jsonl         the answers as judged
     labels.jsonl          the human labels as read
-    answers.index, data.json   of many answers: what a resume need not read anew (`data.kept`)
     verdicts-NAME.jsonl   one line per verdict, append-only, one file per judge
     verdicts-NAME+PART.jsonl   the same while workers of a cluster write; merged at its end
     batches-NAME.json     batches that were submitted and not yet collected (`models.batch`)

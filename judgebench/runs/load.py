@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
@@ -15,10 +15,8 @@ import yaml
 from pydantic import create_model
 
 from judgebench.data.findings import nearest
-from judgebench.data.gather import VerdictSource
 from judgebench.data.load import load_data, read_verdicts
-from judgebench.data.open_table import SUFFIXES
-from judgebench.data.spec import find_metric
+from judgebench.data.tables import SUFFIXES
 from judgebench.errors import Problem, SetupError, raise_any
 from judgebench.judges.config import (
     CORE_ENTRIES,
@@ -127,7 +125,7 @@ def load_bench(
     if whole is not None and rubric is not None:
         dataset = arguments
         if dataset is None:
-            about = (file, node, data_folder, kept_in)
+            about = (file, node, data_folder)
             dataset = gather("data", _load_data, config, whole, *about)
             if dataset:
                 truth = config.truth.with_blindness(dataset.blind)
@@ -153,7 +151,7 @@ def load_bench(
         for spec in (s for s in specs if isinstance(s, RecordedConfig)):
             if every is None:
                 break
-            where = partial(_verdict_source, spec, rubric, config, file, data_folder)
+            where = (file.parent / spec.verdicts, config.data_home(file, data_folder))
             field = f"judges.{spec.name}" if spec.name else "judges"
             recorded += gather(field, _recorded, spec, (rubric, whole), where, every, beside) or []
     juries = tuple(s for s in specs if isinstance(s, JuryConfig))
@@ -332,14 +330,14 @@ def _beside(path: Path) -> list[str]:
 
 def _load_data(
     config: BenchConfig, rubric: Rubric, file: Path, node: yaml.Node | None,
-    data_folder: Path | None, kept_in: Path,
+    data_folder: Path | None,
 ) -> Dataset:  # fmt: skip
     _check_files(config, file, node)
     if not (paths := config.data_paths(file)):
         return Dataset((), ())
     folder, metrics = config.data_home(file, data_folder), config.metrics or None
     pairs = config.pairs.wanted(file, config.seed) if config.pairs else None
-    return load_data(paths, rubric, metrics=metrics, folder=folder, kept_in=kept_in, pairs=pairs)
+    return load_data(paths, rubric, metrics=metrics, folder=folder, pairs=pairs)
 
 
 def _judge_configs(
@@ -445,48 +443,25 @@ def no_texts(why: str, dataset: Dataset) -> Problem:
     return Problem(message, found=", ".join(dataset.textless))
 
 
-def _verdict_source(
-    spec: RecordedConfig, rubric: Rubric, config: BenchConfig, file: Path, data_folder: Path | None
-) -> VerdictSource:
-    """The files and columns of recorded verdicts. Raises SetupError for an unknown metric."""
-    columns = spec.column or {}
-    if isinstance(columns, str):
-        if len(rubric.metrics) > 1:
-            message = f"names one column for {len(rubric.metrics)} metrics"
-            allowed = f"{{{rubric.metrics[0].id}: {columns}, …}}"
-            raise SetupError(Problem(message, "", None, "column", columns, allowed))
-        columns = {rubric.metrics[0].id: columns}
-    metrics = {}
-    for name, column in columns.items():
-        metric = find_metric(name, rubric)
-        if isinstance(metric, str):
-            allowed = ", ".join(m.id for m in rubric.metrics)
-            raise SetupError(Problem(metric, "", None, "column", name, allowed))
-        metrics[metric.id] = column
-    source = spec.verdicts or spec.source
-    paths = [file.parent / source] if source else config.data_paths(file)
-    folder = config.data_home(file, data_folder)
-    return VerdictSource(paths, spec.name, metrics, spec.reply is not None, folder)
-
-
 def _recorded(
-    spec: RecordedConfig, rubrics: tuple[Rubric, Rubric], source: Callable[[], VerdictSource],
+    spec: RecordedConfig, rubrics: tuple[Rubric, Rubric], where: tuple[Path, Path | None],
     dataset: Dataset, beside: Sequence[Answer],
 ) -> list[tuple[RecordedJudge, Sequence[Problem]]]:  # fmt: skip
     """The judge, or every judge that the file names, and the warnings about its verdicts: none
     about the metrics of the whole rubric that the benchmark leaves out. Raises SetupError."""
     rubric, whole = rubrics
     left_out = {name for metric in whole.metrics for name in (metric.id, metric.title)}
-    given = read_verdicts(source(), rubric, dataset.answers)
+    path, folder = where
+    rows, warnings = read_verdicts(path, rubric, dataset.answers, spec.name, folder)
     items = {item_id for item_id, _ in ids_and_groups(dataset.answers)}
-    about = (spec, given, rubric, items, [answer.item_id for answer in beside])
-    judges = list(recorded_judges(*about))
+    ids = [answer.item_id for answer in beside]
+    judges = list(recorded_judges(rows, spec, str(path), rubric, items, ids))
     message, allowed = "is no name of a judge", "letters, digits and . _ -, at most 64"
     names = [judge.name for judge in judges if not re.match(JUDGE_NAME, judge.name)]
-    raise_any([Problem(message, given.file, None, "judge", name, allowed) for name in names])
+    raise_any([Problem(message, str(path), None, "judge", name, allowed) for name in names])
     if not judges:
-        raise SetupError(Problem("names no judge", given.file, field="judge"))
-    told = [p for p in given.warnings if p.kind != "unused_column" or p.field not in left_out]
+        raise SetupError(Problem("names no judge", str(path), field="judge"))
+    told = [p for p in warnings if p.kind != "unused_column" or p.field not in left_out]
     return [(j, (*told, *j.gaps(j.owing(dataset.answers, items)))) for j in judges]
 
 
@@ -523,7 +498,7 @@ def _limited(dataset: Dataset, rubric: Rubric, limit: int | None) -> Dataset:
     labelled = {label.item_id for label in dataset.labels}
     kept = {item_id for item_id, _ in ids_and_groups(answers) if item_id in labelled}
     labels = [label for label in dataset.labels if label.item_id in kept]
-    return replace(dataset, answers=answers, labels=labels, origin=None)
+    return replace(dataset, answers=answers, labels=labels)
 
 
 def _controls(
@@ -552,4 +527,4 @@ def _extended(dataset: Dataset, extension: Extension) -> Dataset:
     twice = ", ".join(sorted(answers.keys() & beside.keys())[:5])
     if twice:
         raise SetupError(Problem("an answer and an altered one have the same id", found=twice))
-    return replace(dataset, answers=(*answers.values(), *beside.values()), origin=None)
+    return replace(dataset, answers=(*answers.values(), *beside.values()))

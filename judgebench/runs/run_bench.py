@@ -15,7 +15,6 @@ from typing import Any, Literal
 
 import judgebench
 from judgebench.data.findings import REPEATED
-from judgebench.data.load import is_kept, keep_data
 from judgebench.errors import (
     BudgetSpent,
     DiskFailed,
@@ -178,16 +177,12 @@ def _begin(bench: Bench, folder: RunFolder, progress: Progress) -> dict[str, Any
     """Write the inputs and the manifest, which is returned."""
     extension, dataset = bench.extension, bench.dataset
     folder.write_rubric(bench.rubric)
-    kept = is_kept(folder.path, dataset)
-    if not kept:
-        folder.write_data(dataset.answers, dataset.labels)
-        with disk_errors(folder.path):
-            keep_data(folder.path, dataset)
+    folder.write_data(dataset.answers, dataset.labels)
     if extension is None and folder.has_beside:
         progress.say("the altered answers in this folder are put aside; make them again to go on")
     lines = (extension.lines, extension.rejected) if extension else ((), ())
     folder.write_beside(*lines)
-    manifest = manifest_of(bench, folder, kept=kept)
+    manifest = manifest_of(bench, folder)
     folder.write_manifest(manifest, "running")
     return manifest
 
@@ -447,7 +442,7 @@ _quoted = json.JSONEncoder(ensure_ascii=False).encode
 MOST_NOTES = 20  # warnings about the data that a report repeats
 
 
-def manifest_of(bench: Bench, folder: RunFolder, *, kept: bool = False) -> dict[str, Any]:
+def manifest_of(bench: Bench, folder: RunFolder) -> dict[str, Any]:
     """The content of run.json at the start; juries and calibrations are added once their judges are
     done. `kept`: the answers are those that the folder's manifest tells of."""
     entries = {judge.name: _entry_of("judge", judge) for judge in (*bench.judges, *bench.others)}
@@ -472,7 +467,7 @@ def manifest_of(bench: Bench, folder: RunFolder, *, kept: bool = False) -> dict[
         "started": before.get("started", now()),
         "seed": bench.config.seed,
         "rubric": {"name": bench.rubric.name, "hash": bench.rubric.content_hash},
-        "answers": (kept and before.get("answers")) or _answers(bench.dataset.answers),
+        "answers": _answers(bench.dataset.answers),
         "labels": bench.dataset.n_labels,
         "sources": dict(bench.dataset.sources),
         "settings": bench.config.model_dump(mode="json"),

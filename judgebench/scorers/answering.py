@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from io import StringIO
 from pathlib import Path
 
-from judgebench.data.columns import Columns
-from judgebench.data.guess import roles_by_name
+from judgebench.data.table import Table
+from judgebench.data.vocabulary import columns_by_role
 from judgebench.errors import Problem, SetupError, raise_any
 from judgebench.files import disk_errors, write_atomically
 from judgebench.judges.config import Decoding
@@ -34,25 +34,23 @@ class AnswerOrder:
     decoding: Decoding
 
 
-def questions_of(columns: Columns) -> list[dict[str, str]]:
+def questions_of(table: Table) -> list[dict[str, str]]:
     """A row for each different question, its id and group first, then whatever else the table holds
     of it but answers. Raises SetupError for a blank question and an id that two questions have."""
-    roles = roles_by_name(columns.cells)
+    roles = columns_by_role(table.columns, ("item", "group", "question", "text", "system"))
     if "question" not in roles:
-        allowed = ", ".join(columns.cells)
+        allowed = ", ".join(table.columns)
         message = "no column is called `question` or alike"
-        raise SetupError(Problem(message, columns.file, 1, "question", allowed=allowed))
-    left_out = {roles.get(role) for role in ("item_id", "group", "question", "text", "system")}
-    beside = [c for c in columns.cells if c not in (*left_out, *_OWN)]
+        raise SetupError(Problem(message, table.file, 1, "question", allowed=allowed))
+    beside = [c for c in table.columns if c not in (*roles.values(), *_OWN)]
     found: dict[str, dict[str, str]] = {}
     problems, ids = [], Counter[str]()
-    for place, line in enumerate(columns.lines):
-        row = {name: cells[place] for name, cells in columns.cells.items()}
-        question, where = row[roles["question"]], (columns.file, line)
+    for line, row in table.records():
+        question, where = row[roles["question"]], (table.file, line)
         if not question:
             problems.append(Problem("is blank", *where, "question"))
         elif question not in found:
-            item = row.get(roles.get("item_id", ""), "") or f"q{line}"
+            item = row.get(roles.get("item", ""), "") or f"q{line}"
             ids[item] += 1
             if ids[item] > 1:
                 problems.append(Problem("two questions have this id", *where, "item_id", item))

@@ -159,7 +159,7 @@ def answers(
 
     The table can be judged and scored. Safe to interrupt; rerun to resume.
     """
-    from judgebench.data.columns import read_columns
+    from judgebench.data.tables import read_table
     from judgebench.scorers.answering import (
         AnswerOrder,
         questions_of,
@@ -168,7 +168,7 @@ def answers(
     )
 
     _check_target(to, questions)
-    rows, replies = questions_of(read_columns(questions))[:limit], replies_path(to)
+    rows, replies = questions_of(read_table(questions))[:limit], replies_path(to)
     model = the_writer(backend, replies, local_only)
     given = {"temperature": temperature, "top_p": top_p, "seed": seed, "max_tokens": max_tokens}
     left_out = model.decoding.left_out  # what the engine takes none of, by its file

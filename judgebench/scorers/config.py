@@ -43,8 +43,8 @@ class ScorerConfig(Strict):
 
 
 class ColumnConfig(ScorerConfig):
-    """Numbers that were computed elsewhere: of the column `from` of the data files, which a
-    data.yaml lists under `metadata`. `better` says in which direction."""
+    """Numbers that were computed elsewhere: of the column `from` of the data files, which is
+    kept with the answers. `better` says in which direction."""
 
     scorer: Literal["column"]
     name: Name

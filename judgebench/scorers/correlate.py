@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from itertools import compress, product
+from itertools import product
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 
 from judgebench.alignment.differences import corrected
-from judgebench.data.columns import Columns, read_columns
-from judgebench.data.guess import roles_by_name
+from judgebench.data.table import Table
+from judgebench.data.tables import read_table
+from judgebench.data.vocabulary import columns_by_role
 from judgebench.errors import Problem, SetupError, raise_any
 from judgebench.results.rows import Results, Row
 from judgebench.results.shown import Shown
@@ -79,13 +80,13 @@ def correlate_table(table: Any, roles: Roles, more: Mapping[str, Weights | Any])
     parts = [column for of in averages.values() for column in of]
     needed = [*(column for column in roles.against if column not in {*averages, *made}), *parts]
     named = [column for column in (roles.group, roles.system) if column]
-    read = _without(read_columns(table, [*named, *needed]), roles)
-    if taken := [name for name in averages if name in ("", *read.cells)]:
+    read = _without(read_table(table, [*named, *needed]), roles)
+    if taken := [name for name in averages if name in ("", *read.columns)]:
         said = "is a column already, or blank: an average has a name of its own"
         raise SetupError(Problem(said, read.file, None, "weights", taken[0]))
     shown = _fitting(roles.scores, read.scores(*named), "column", read.file)
     shown |= {*made, *roles.against}
-    names = [column for column in read.cells if column in {*shown, *needed}]
+    names = [column for column in read.columns if column in {*shown, *needed}]
     numbers = dict(zip(names, read.numbers(*names).T, strict=True))
     systems = _systems(read, roles)
     for name in (name for name in more if name not in averages):
@@ -134,30 +135,31 @@ def parse_weights(texts: Sequence[str]) -> Mapping[str, Weights]:
     return found
 
 
-def _without(read: Columns, roles: Roles) -> Columns:
+def _without(read: Table, roles: Roles) -> Table:
     """The rows of the other systems. Raises SetupError for one that there is not."""
     systems = _systems(read, roles) if roles.without else [""] * len(read.lines)
     gone = _fitting(roles.without, dict.fromkeys(systems), "without", read.file)
-    kept = [system not in gone for system in systems]
-    cells = {column: [*compress(of, kept)] for column, of in read.cells.items()}
-    return Columns(read.file, [*compress(read.lines, kept)], cells)
+    return read.at([row for row, system in enumerate(systems) if system not in gone])
 
 
-def _texts(read: Columns, systems: Sequence[str]) -> Iterator[tuple[str, str, Sequence[str]]]:
+def _texts(read: Table, systems: Sequence[str]) -> Iterator[tuple[str, str, Sequence[str]]]:
     """The system, the text and the reference of every row, where there are any."""
-    found = roles_by_name(read.cells)
-    text, reference = (read.cells.get(found.get(r, ""), ()) for r in ("text", "reference"))
-    if said := read.cells.get(IS_REFERENCE):
-        text, reference = said, ["yes"] * len(said)
+    columns = columns_by_role(read.columns, ("text", "reference"))
+    if IS_REFERENCE in read.columns:
+        text, reference = read.contents(IS_REFERENCE), ["yes"] * len(read)
+    elif len(columns) == 2:
+        text, reference = read.contents(columns["text"]), read.contents(columns["reference"])
+    else:
+        return iter(())
     return zip(systems, text, ([one] for one in reference), strict=False)
 
 
-def _systems(read: Columns, roles: Roles) -> Sequence[str]:
+def _systems(read: Table, roles: Roles) -> Sequence[str]:
     """The system of every row: of the column, else of the first that holds texts."""
     numeric = read.numeric()
-    texts = [c for c in read.cells if c not in numeric and c != roles.group]
+    texts = [c for c in read.columns if c not in numeric and c != roles.group]
     column = roles.system or (texts[0] if texts else "")
-    cells = read.cells[column] if column else [str(line) for line in read.lines]
+    cells = read.contents(column) if column else [str(line) for line in read.lines]
     again = [
         Problem("the system has two rows; --group names the items", read.file, line, column, cell)
         for i, (line, cell) in enumerate(zip(read.lines, cells, strict=True))
@@ -184,8 +186,8 @@ def _fitting(wanted: Sequence[str], names: Collection[str], field: str, file: st
 
 def _ratings(name: str, pairs: Any, systems: Sequence[str]) -> dict[str, FloatArray]:
     """Two columns of a table of pairs: who won, by name, or a tie."""
-    read = read_columns(pairs, _PAIRS, f"the pairs {name!r}")
-    played = list(zip(*(read.cells[column] for column in _PAIRS), strict=True))
+    read = read_table(pairs, _PAIRS, f"the pairs {name!r}")
+    played = list(zip(*map(read.contents, _PAIRS), strict=True))
     problems = [
         Problem("is neither side", read.file, line, "winner", won, f"{a}, {b}, tie")
         for line, (a, b, won) in zip(read.lines, played, strict=True)
@@ -240,13 +242,13 @@ def open_against_closed(
     import pandas as pd
 
     keys = [where.group, where.system]
-    answers = read_columns(opened, [*keys, *scores], "the open answers")
-    chosen = read_columns(closed, [*keys, correct], "the closed answers")
-    said = {correct: [_SAYS.get(cell.lower(), cell) for cell in chosen.cells[correct]]}
-    right = pd.DataFrame({key: chosen.cells[key] for key in keys})
-    right[CLOSED] = replace(chosen, cells=said).numbers(correct)[:, 0]
+    answers = read_table(opened, [*keys, *scores], "the open answers")
+    chosen = read_table(closed, [*keys, correct], "the closed answers")
+    answers_right = [_SAYS.get(cell.lower(), cell) for cell in chosen.contents(correct)]
+    right = pd.DataFrame({key: chosen.contents(key) for key in keys})
+    right[CLOSED] = replace(chosen, columns={correct: answers_right}).numbers(correct)[:, 0]
     names = scores or answers.scores(*keys)
-    table = pd.DataFrame({key: answers.cells[key] for key in keys})
+    table = pd.DataFrame({key: answers.contents(key) for key in keys})
     table[list(names)] = answers.numbers(*names)
     joined = table.merge(right.groupby(keys, as_index=False).mean(), on=keys, how="left")
     if not joined[CLOSED].notna().any():

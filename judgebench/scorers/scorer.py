@@ -141,7 +141,7 @@ def over_references(scores: Sequence[float], rule: str, better: Better) -> float
 def require_columns(answers: Sequence[Answer], columns: Sequence[str], field: str) -> None:
     """Raises SetupError with each of the columns that no answer has."""
     known = sorted({column for answer in answers for column in answer.metadata})
-    message = "is no column that the data keeps; list it under `metadata` of a data.yaml"
+    message = "is no column that the data keeps; give it the role `kept` in a layout.yaml"
     allowed = ", ".join(known)
     lacking = (column for column in columns if column not in known)
     raise_any([Problem(message, "", None, field, name, allowed) for name in lacking])

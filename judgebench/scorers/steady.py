@@ -14,8 +14,8 @@ from functools import partial
 
 import numpy as np
 
-from judgebench.data.columns import Columns
-from judgebench.data.guess import roles_by_name
+from judgebench.data.table import Table
+from judgebench.data.vocabulary import columns_by_role
 from judgebench.errors import Problem, raise_any, some
 from judgebench.records import Estimate
 from judgebench.results.rows import Results, Row
@@ -177,7 +177,7 @@ def _scores(study: Study, runs: Sequence[ScorerRun]) -> Iterator[Scores]:
 
 
 def table_rows(
-    columns: Columns, of: tuple[str, str], chosen: Sequence[str], ratio: Sequence[str],
+    table: Table, of: tuple[str, str], chosen: Sequence[str], ratio: Sequence[str],
     standard_error: float | None, resampling: Resampling,
 ) -> Iterator[Row]:  # fmt: skip
     """Of a table whose rows are one scored answer each, runs in their order: the scores `chosen`,
@@ -186,23 +186,24 @@ def table_rows(
 
     Raises SetupError where columns do not hold what is said, or nothing was scored twice.
     """
-    roles, file = roles_by_name(columns.cells), columns.file
+    roles = columns_by_role(table.columns, ("group", "question", "system"))
+    file = table.file
     group = of[0] or roles.get("group") or roles.get("question") or ""
     system = of[1] or (roles.get("system", "") if roles.get("system") != group else "")
-    names = [*chosen] or columns.scores(group, system, roles.get("question"))
+    names = [*chosen] or table.scores(group, system, roles.get("question"))
     lacking = [] if names else [Problem("no column holds numbers", file)]
     if not group:
         message = "no column is called `group`, `question` or alike"
-        lacking.append(Problem(message, file, 1, "group", allowed=some(columns.cells)))
+        lacking.append(Problem(message, file, 1, "group", allowed=some(table.columns)))
     if standard_error is not None and standard_error <= 0:
         found = str(standard_error)
         lacking.append(Problem("must be above 0", field="standard_error", found=found))
     raise_any(lacking)
     held: dict[Unit, list[int]] = {}
-    systems = columns.cells.get(system, [""] * len(columns.lines))
-    for row, (who, asked) in enumerate(zip(systems, columns.filled(group), strict=True)):
+    systems = table.contents(system) if system in table.columns else [""] * len(table)
+    for row, (who, asked) in enumerate(zip(systems, table.filled(group), strict=True)):
         held.setdefault((who, asked, asked), []).append(row)
-    repeats, x = repeats_of(ANSWERS, held.items()), columns.numbers(*names)
+    repeats, x = repeats_of(ANSWERS, held.items()), table.numbers(*names)
     negative = [c for c, one in zip(names, x.T, strict=True) if c in ratio and (one < 0).any()]
     wrong = [Problem("is below 0 somewhere: no ratio scale", file, None, c) for c in negative]
     if not len(repeats.rows):

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from judgebench.data.columns import Columns, read_columns
-from judgebench.data.guess import roles_by_name
+from judgebench.data.table import Table as AnswerTable
+from judgebench.data.tables import read_table
+from judgebench.data.vocabulary import columns_by_role
 from judgebench.errors import Problem, raise_any, some
 from judgebench.progress import Progress
 from judgebench.records import Answer, Estimate, without_runtime
@@ -50,7 +51,7 @@ class Scores(Shown):
     """The scores of a table's answers by scorer, and what each scorer's numbers depend on. `roles`
     says what the columns were taken for."""
 
-    table: Columns
+    table: AnswerTable
     roles: Mapping[str, str]
     answers: Sequence[Answer]
     scored: Mapping[str, Sequence[Scored]]
@@ -63,7 +64,8 @@ class Scores(Shown):
         import pandas as pd
 
         texts = {self.roles["text"], self.roles.get("reference")}
-        short = {c: x for c, x in self.table.cells.items() if max(map(len, x)) <= _LONGEST}
+        cells = {column: self.table.contents(column) for column in self.table.columns}
+        short = {c: x for c, x in cells.items() if max(map(len, x)) <= _LONGEST}
         beside = {column: cells for column, cells in short.items() if column not in texts}
         frame = pd.DataFrame({"row": self.table.lines, **beside})
         for name in set(self.table.numeric()).intersection(beside):
@@ -121,14 +123,13 @@ def score_table(
     raises.
     """
     configs = scorer_configs(scorers)
-    read = read_columns(table, columns.values(), "answers")
+    read = read_table(table, columns.values(), "answers")
     roles = _roles(read, columns)
     message = "the table has this column already: give the scorer another name"
-    taken = (str(c.name) for c in configs if c.name in read.cells)
+    taken = (str(c.name) for c in configs if c.name in read.columns)
     raise_any([Problem(message, read.file, 1, name) for name in taken])
     answers = []
-    for line, *cells in zip(read.lines, *read.cells.values(), strict=True):
-        row = dict(zip(read.cells, map(str, cells), strict=True))
+    for line, row in read.records():
         texts = {role: row[column] for role, column in roles.items()}
         answers.append(Answer(str(line), metadata=row, **texts))  # type: ignore[arg-type]
     gather, scored, about = Gathered("scorers"), {}, {}
@@ -148,14 +149,15 @@ def score_table(
     return Scores(read, roles, answers, scored, about)
 
 
-def _roles(table: Columns, columns: Mapping[str, str]) -> Mapping[str, str]:
+def _roles(table: AnswerTable, columns: Mapping[str, str]) -> Mapping[str, str]:
     """The role of each column: as given, else by its name. Raises SetupError."""
     allowed = ", ".join(ROLES)
     unknown = [role for role in columns if role not in ROLES]
     problems = [Problem("is no role", field="columns", found=r, allowed=allowed) for r in unknown]
-    found = {**roles_by_name(table.cells), **columns}
+    named = {"reference": "gold"} if "gold" in table.columns else {}
+    found = {**named, **columns_by_role(table.columns, ROLES), **columns}
     if "text" not in found:
         message = "no column is called `text` or alike: say which one holds the answers"
-        problems.append(Problem(message, table.file, 1, "text", allowed=some(table.cells)))
+        problems.append(Problem(message, table.file, 1, "text", allowed=some(table.columns)))
     raise_any(problems)
     return {role: found[role] for role in ROLES if role in found}

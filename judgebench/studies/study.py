@@ -250,7 +250,8 @@ class Study:
     every report repeats. `run` says when the judges ran and with what; it is empty without a run
     folder. `beside` holds, by the name of a wing, what that wing read from the run folder for
     itself. `unfinished` are sentences on what that folder lacks because its run has not ended,
-    `changed` on what was repaired.
+    `changed` on what was repaired. `unconfirmed_question` is the column that items are grouped by,
+    where it was taken for the question by its name alone and nobody declared it.
     """
 
     rubric: Rubric
@@ -266,6 +267,7 @@ class Study:
     beside: Mapping[str, Any] = field(default_factory=dict)
     unfinished: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
+    unconfirmed_question: str = ""
 
     def __repr__(self) -> str:
         people = {a for humans in self.humans.values() for a in humans.ratings.annotators}
@@ -298,9 +300,10 @@ class Study:
 
     @cached_property
     def knows_questions(self) -> bool:
-        """True where a column says which items belong together, or somebody that none do."""
+        """True where a declared column says which items belong together, or somebody that none
+        do."""
         named = (item_id != group for item_id, group in ids_and_groups(self.answers.all))
-        return self.config.independent_items or any(named)
+        return self.config.independent_items or (not self.unconfirmed_question and any(named))
 
     @cached_property
     def systems(self) -> NDArray[np.object_]:
@@ -337,7 +340,7 @@ class Study:
     def n_judged(self) -> int:
         """About how many answers a judge was asked; all answers where there is no judge but
         controls."""
-        asked = [self.asked(judge) for judge in self.judges if judge.kind != "control"]
+        asked = [self.asked(judge) for judge in self.real_judges]
         return int(np.any(asked, axis=0).sum()) if asked else len(self.answers)
 
     def only(self, rows: IntArray) -> Study:
@@ -434,5 +437,6 @@ def _humans(
     makers = tuple(a for a in ratings.annotators if a in chosen)
     truth = np.full(len(answers), -1, dtype=np.int64)
     truth[ratings.rows] = ratings.of(makers).truth(metric, config)
-    clusters = answers.clusters[ratings.rows].occurring()
-    return Humans(metric, config, ratings, makers, truth, clusters)
+    return Humans(
+        metric, config, ratings, makers, truth, answers.clusters[ratings.rows].occurring()
+    )

@@ -81,8 +81,7 @@ class TruthConfig(BaseModel):
 
     def with_blindness(self, blind: Blindness) -> TruthConfig:
         """The same; `blind`, what the data say, counts where it says nothing itself."""
-        known = self.blind != "unknown"
-        return self if known else self.model_copy(update={"blind": blind})
+        return self.model_copy(update={"blind": blind}) if self.blind == "unknown" else self
 
     def ties_of(self, metric: Metric) -> Ties:
         """The rule for ties on `metric`."""

@@ -135,8 +135,7 @@ def suspicions(
         yield Problem(
             f"{name!r} makes the reference labels and {why}; if it is no person, "
             f"{leave_out}compare it with "
-            f"`judges: [{{name: {name}, verdicts: FILE}}]` (`column: COLUMN` where its labels have "
-            "a column of their own)",
+            f"`judges: [{{name: {name}, verdicts: FILE}}]`",
             file,
             kind="model_in_truth",
         )

@@ -12,6 +12,7 @@ import pytest
 import yaml
 from align_case import FEW, agreed, ceiling, score
 from aligned import align
+from crowd_tables import crowd_tables
 from mtbench import METRIC, first_turns
 
 import judgebench as jb
@@ -47,12 +48,9 @@ def test_votes_agree_as_often_as_published(mtbench: tuple[bool, Alignment]) -> N
 
 
 @pytest.mark.parametrize(("kind", "alpha"), [("nominal", 0.345), ("ordinal", 0.516)])
-def test_alpha_of_the_crowd(shared_data: Path, kind: str, alpha: float) -> None:
+def test_alpha_of_the_crowd(shared_data: Path, tmp_path: Path, kind: str, alpha: float) -> None:
     severity = load_rubric("medical-query-risk").only(["query_risk"])
-    dataset = load_data(
-        [REPO / "examples" / "medical-safety-crowd" / "queries.data.yaml"], severity,
-        metrics=("query_risk",), folder=shared_data / "medical-safety-crowd",
-    )  # fmt: skip
+    dataset = load_data(crowd_tables(shared_data, tmp_path) / "queries.csv", severity)
     (asked,) = severity.metrics
     labels = tuple(label.model_copy(update={"severity": None}) for label in asked.labels)
     measured = asked.model_copy(update={"kind": kind, "labels": labels})
@@ -86,7 +84,7 @@ OTHER_ORDER = {"scientific_consensus": (0, 2, 1), "empathy": (2, 1, 0)}  # than 
 def test_table_4_follows_from_the_lines_that_the_rubric_gives(tmp_path: Path) -> None:
     safety = load_rubric("medical-safety")
     text = (REPO / "rubrics" / "medical-safety.yaml").read_text("utf-8")
-    lines = text[text.index("#   if_empty") : text.index("# Read as missing")].splitlines()
+    lines = text[text.index("#   spell") : text.index("# Read as missing")].splitlines()
     given = yaml.safe_load("\n".join(line[4:] for line in lines))
     columns, printed = {}, {}
     for asked in safety.metrics:
@@ -95,13 +93,13 @@ def test_table_4_follows_from_the_lines_that_the_rubric_gives(tmp_path: Path) ->
         texts = [*(asked.label_texts[place] for place in order), ""]
         columns[asked.id] = [t for t, n in zip(texts, counts, strict=True) for _ in range(n)]
         printed |= {(asked.id, t): p for t, p in zip(texts[:-1], shares, strict=True)}
-    frame = pd.DataFrame({"text": [""] * 4 + [f"Answer {i}" for i in range(1076)], **columns})
+    answers = [""] * 4 + [f"Answer {i}" for i in range(1076)]
+    frame = pd.DataFrame({"item_id": range(1080), "text": answers, **columns})
     frame.to_csv(tmp_path / "table.csv", index=False)
-    labels = {"metrics": {name: name for name in columns}, "blank": given.pop("blank")}
-    items = {"item_id": {"row": True}, "text": "text", "labels": labels, **given}
-    spec = {"files": [{"path": "table.csv", "items": items}]}
-    (tmp_path / "data.yaml").write_text(yaml.safe_dump(spec))
-    dataset = load_data([tmp_path / "data.yaml"], safety)
+    roles = {"item_id": "item", "text": "text", **{name: f"label {name}" for name in columns}}
+    layout = {"tables": [{"file": "table.csv", "columns": roles}], **given}
+    (tmp_path / "layout.yaml").write_text(yaml.safe_dump(layout))
+    dataset = load_data(tmp_path / "layout.yaml", safety)
     found = align("t4", safety, dataset.answers, dataset.labels, [], resampling=FEW)
     cells = {
         (row.metric, row["human_label"]): round(100 * row.estimate.value / row.estimate.n, 1)

@@ -250,30 +250,33 @@ def plain(cells, name):
     return pd.DataFrame(rows, columns=["item_id", name, "tone"])
 
 
-def test_two_plain_tables_are_understood_as_sets():
+@pytest.mark.parametrize("as_lists", [False, True])
+def test_several_labels_in_a_cell_are_asked_about(as_lists):
     people = {
         "A": ["calm; warm", "warm; calm", "curt;rude", "calm"] * 6,
         "B": ["calm; warm", "warm", "rude", "calm"] * 6,
         "C": ["calm", "warm", "curt", "warm"] * 6,
     }
     judges = {"one": ["warm", "calm", "rude; curt", "rude"] * 6}
-    made = jb.study(plain(people, "annotator"), plain(judges, "judge"), resampling=FEW)
-    assert any("of which a cell may hold several" in note for note in made.notes)
+    given = plain(people, "annotator"), plain(judges, "judge")
+    for frame in given if as_lists else ():
+        frame["tone"] = [[x.strip() for x in text.split(";")] for text in frame.tone]
+    columns = {"tone": "label"} if as_lists else {}
+    with pytest.raises(jb.Unsettled, match="row 2 of tone holds") as unsettled:
+        jb.study(*given, columns=columns)
+    columns |= next(r.columns for r in unsettled.value.questions[0].readings if "sev" in r.means)
+    made = jb.study(*given, columns=columns, resampling=FEW)
     (metric,) = made.rubric.metrics
     assert (metric.several, sorted(metric.label_texts)) == (True, sorted(LABELS))
     # Response sets: calm, warm; warm, calm; curt, rude (rude and curt by two of three); calm.
     assert found(made, "hit", judge="one", failures="left_out").value == pytest.approx(0.5)
 
 
-@pytest.mark.parametrize(
-    "cells",
-    [
-        ["yes", "no", "yes; with caveats", "no"],  # a part that never stands alone
-        ["1;2;2", "1", "2", "1;1;2"],  # several people's labels in one cell
-        ["a", "b", "a;", "b"],
-    ],
-)
-def test_other_signs_between_words_make_no_sets(cells):
-    made = jb.study(plain({"A": cells * 6, "B": cells * 6}, "annotator"), resampling=FEW)
-    (metric,) = made.rubric.metrics
+@pytest.mark.parametrize("cells", [["yes", "no", "yes; with caveats", "no"], ["1;2;2", "1", "2"]])
+def test_other_signs_between_words_make_no_sets_if_so_said(cells):
+    frame = plain({"A": cells * 6, "B": cells * 6}, "annotator")
+    with pytest.raises(jb.Unsettled) as unsettled:
+        jb.study(frame)
+    columns = next(r.columns for r in unsettled.value.questions[0].readings if r.means == "a label")
+    (metric,) = jb.study(frame, columns=columns, resampling=FEW).rubric.metrics
     assert (metric.several, {*metric.label_texts}) == (False, {*cells})

@@ -24,7 +24,7 @@ _RUBRIC = {
 _MORE = {
     "labels": {"items": ["answers.csv", "labels.csv"]},
     "preference": {"rubric": "preference", "pairs": "all"},
-    "criteria": {"rubric": "criteria", "items": "criteria.data.yaml"},
+    "criteria": {"rubric": "criteria", "items": "criteria.csv"},
     "two-part": {"assessments": "assessments.csv", "assessment_metrics": ["truth"]},
 }
 TASKS = ("labels", "ranking", "preference", "criteria", "two-part", "review")
@@ -54,10 +54,7 @@ def study_file(folder: Path, task: str = "labels", **changes: object) -> Path:
     about = [[f"quartz-v{n}", q, "veryfair", f"A, then B. {n}"] for n, q in enumerate(QUESTIONS)]
     table(folder / "assessments.csv", _ITEMS[:4], about)
     criteria = '[{"id": "quartz-x", "text": "Names a dose"}, {"id": "quartz-y", "text": "Warns"}]'
-    table(folder / "criteria.csv", [*_ITEMS, "wanted"], [[*row, criteria] for row in rows])
-    items = {name: name for name in _ITEMS} | {"criteria": "wanted"}
-    spec = {"files": [{"path": "criteria.csv", "items": items}]}
-    (folder / "criteria.data.yaml").write_text(yaml.safe_dump(spec), "utf-8")
+    table(folder / "criteria.csv", [*_ITEMS, "criteria"], [[*row, criteria] for row in rows])
     (folder / "mine.yaml").write_text(yaml.safe_dump(_RUBRIC, sort_keys=False), "utf-8")
     value = {
         "name": "demo", "task": task, "items": "answers.csv", "annotators": ["ann", "ben", "cem"],

@@ -225,11 +225,11 @@ def test_a_conversation_is_shown_turn_by_turn(tmp_path: Path) -> None:
     chat = '[{"role": "user", "content": "Hi\\u2028"}, {"role": "assistant", "content": "Yes?"}]'
     study_file(tmp_path)
     table(tmp_path / "chats.csv", ["id", "chat"], [["c1", chat]])
-    for judge, headings in {"last": ["User", "Answer"], "whole": ["User", "Assistant"]}.items():
-        items = {"item_id": "id", "messages": "chat", "judge": judge}
-        spec = {"files": [{"path": "chats.csv", "items": items}]}
-        (tmp_path / "chats.data.yaml").write_text(yaml.safe_dump(spec), "utf-8")
-        (one,) = built(tmp_path, items="chats.data.yaml")
+    columns = {"id": "item", "chat": "messages"}
+    for turns, headings in {"last": ["User", "Answer"], "whole": ["User", "Assistant"]}.items():
+        layout = {"tables": [{"file": "chats.csv", "turns": turns, "columns": columns}]}
+        (tmp_path / "chats.yaml").write_text(yaml.safe_dump(layout), "utf-8")
+        (one,) = built(tmp_path, items="chats.yaml")
         assert [heading for heading, _ in texts(one.screen)] == headings
         assert one.screen.sections[0].text == "Hi\u2028"  # texts stay as they are
 

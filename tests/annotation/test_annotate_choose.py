@@ -113,7 +113,8 @@ def test_a_decision_needs_labels_that_were_not_chosen(good: bool) -> None:
     rubric = jb.Rubric.from_labels({"tone": ["Kind", "Rude"]})
     outcomes = {}
     for name, table in (("chosen", labels), ("random", labels.assign(probability=0.3))):
-        (found,) = jb.decide(jb.study(table, verdicts, rubric=rubric)).decisions
+        study = jb.study(table, verdicts, rubric=rubric, columns={"question": "question"})
+        (found,) = jb.decide(study).decisions
         outcomes[name] = found.outcome
         if name == "chosen":
             assert "were chosen" in found.reason

@@ -46,7 +46,7 @@ class Example:
 
     def study(self, labels: pd.DataFrame | Path) -> jb.Study:
         demo = self.folder / "demo"
-        verdicts = {"name": "qwen", "verdicts": demo / "qwen2.5-coder-1.5b.csv"}
+        verdicts = {"qwen": demo / "qwen2.5-coder-1.5b.csv"}
         return jb.study(
             labels, verdicts, demo / "answers.csv", rubric="medical-safety",
             resampling=jb.Resampling(resamples=100),
@@ -167,7 +167,7 @@ def read(folder: Path, items: str, rubric: str, pairs: WantedPairs | None = None
 
 def test_criteria_are_read_as_those_of_the_answers(tmp_path: Path) -> None:
     labelled(tmp_path, "criteria", lambda f, _: "met" if f.title.startswith("Names") else "not met")
-    data = read(tmp_path, "criteria.data.yaml", "criteria")
+    data = read(tmp_path, "criteria.csv", "criteria")
     wanted = {"quartz-x": "met", "quartz-y": "not met"}
     assert len(data.labels) == 2 * len(data.answers) == 48
     for label in data.labels:

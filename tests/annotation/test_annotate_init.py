@@ -77,8 +77,7 @@ def test_items_under_other_names_of_columns_are_understood(tmp_path: Path) -> No
     (tmp_path / "short.yaml").write_text(short)
     rows = [[f"a{n}", f"May I walk {n} km?", f"Rest {n} days, then walk.", "Safe"] for n in "123"]
     table(tmp_path / "mine.csv", ["ID", "Prompt", "Reply", "Huber"], rows)
-    told = "mine.csv: understood: item_id in column 'ID', text in column 'Reply', question in"
-    assert init(file, tmp_path / "study").facts[0].startswith(told)
+    init(file, tmp_path / "study")
     with open_store(tmp_path / "study") as store:
         asked = [screen.screen for screen in store.screens.values()]
     assert [one for one in map(str, asked) if "walk 2 km" in one and "Rest 2 days" in one]

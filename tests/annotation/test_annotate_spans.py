@@ -16,7 +16,7 @@ from judgebench.annotation.export import label_rows
 from judgebench.annotation.init import init
 from judgebench.annotation.screens import spans_in
 from judgebench.annotation.store import Store
-from judgebench.data.load import check_files
+from judgebench.data.load import load_data
 from judgebench.rubric import load_rubric
 
 ANSWER = "Rest 🙂 today. Rest well.\n\nSee a doctor."
@@ -79,10 +79,9 @@ def test_spans_are_saved_checked_and_exported_with_the_label(tmp_path: Path) -> 
         # A table with them is read as any other, and reports no unknown column.
         pd.DataFrame(label_rows(folder)).to_csv(tmp_path / "out.csv", index=False)
         rubric = load_rubric("mine.yaml", relative_to=tmp_path)
-        report = check_files([tmp_path / "answers.csv", tmp_path / "out.csv"], rubric)
-        assert report.ok
-        assert report.labels == 2
-        assert not [x for x in report.warnings if x.field == "spans"]
+        data = load_data([tmp_path / "answers.csv", tmp_path / "out.csv"], rubric)
+        assert data.n_labels == 2
+        assert not [x for x in data.warnings if x.field == "spans"]
         ann.save(ann.event(item, "spans tone", None))
         assert {row["spans"] for row in label_rows(folder)} == {""}
 

@@ -85,7 +85,7 @@ def test_a_run_folder_is_taken_wherever_a_study_is(here: Path, tmp_path: Path) -
         jb.report("runs/small", tmp_path / "out").keys()
         == jb.report(study, tmp_path / "all").keys()
     )
-    with pytest.raises(SetupError, match="a study holds its verdicts already"):
+    with pytest.raises(SetupError, match="a study has these already"):
         jb.decide("runs/small", "verdicts.csv")
     for held in (study, "runs/small"):
         with pytest.raises(SetupError, match=r"holds a study already: give it to jb\.decide"):
@@ -113,7 +113,7 @@ def test_rows_that_are_no_table_are_said_to_make_one() -> None:
     rubric = jb.Rubric.from_labels({"tone": ["Friendly", "Rude"]})
     for given in ([{"item_id": "a", "tone": "Rude"}], {"item_id": ["a"], "tone": ["Rude"]}):
         for known in (None, rubric):
-            with pytest.raises(SetupError, match=r"pd\.DataFrame\(x\) makes one of it"):
+            with pytest.raises(SetupError, match=r"pd\.DataFrame\(x\) makes one of lists"):
                 jb.study(given, rubric=known)  # type: ignore[arg-type]
 
 

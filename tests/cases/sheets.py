@@ -2,12 +2,16 @@
 
 import csv
 import json
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from judgebench.data.guess import Hints
-from judgebench.data.understand import Understood, understand_files
+import pytest
+
+import judgebench as jb
+from judgebench.data.layout import Layout
+from judgebench.data.settings import Question, Unsettled
 
 N = 60
 LABELS = ("Safe", "Unsure", "Unsafe")
@@ -43,13 +47,31 @@ def workbook(path: Path, **sheets: Rows) -> Path:
     return path
 
 
-def read(paths: Sequence[Path], **columns: Any) -> Understood:
-    """What is understood of files, of which some columns are named."""
-    return understand_files(paths, Hints.given(columns))
+def read(paths: Sequence[Path], **columns: Any) -> Layout:
+    """The layout of files, the first of them people's, of which something is said."""
+    labels, *verdicts = paths
+    return jb.layout(labels, verdicts or None, columns=columns)
 
 
-def read_two(folder: Path, people: Rows, judge: Rows, **columns: Any) -> Understood:
-    """What is understood of a table of labels and one of verdicts."""
-    return read(
-        [table(folder / "labels.csv", people), table(folder / "gpt-4.csv", judge)], **columns
-    )
+def read_two(folder: Path, people: Rows, judge: Rows, **columns: Any) -> Layout:
+    """The layout of a table of labels and one of verdicts."""
+    return read(two(folder, people, judge), **columns)
+
+
+def two(folder: Path, people: Rows, judge: Rows) -> list[Path]:
+    """The files of a table of labels and one of verdicts."""
+    folder.mkdir(exist_ok=True)
+    return [table(folder / "labels.csv", people), table(folder / "gpt-4.csv", judge)]
+
+
+def asked(paths: Sequence[Path], **columns: Any) -> Question:
+    """The first question about files."""
+    with pytest.raises(Unsettled) as unsettled:
+        read(paths, **columns)
+    return unsettled.value.questions[0]
+
+
+def printed(screen: str, means: str) -> list[str]:
+    """The options on a screen that choose the reading that means this."""
+    (line,) = (line for line in screen.splitlines() if f"    {means}" in line)
+    return shlex.split(line.rpartition("    ")[0])

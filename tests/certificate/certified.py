@@ -9,7 +9,7 @@ import pandas as pd
 import judgebench as jb
 
 ANNOTATORS = ("ann", "ben", "cem")
-COLUMNS = {"order": "no < yes"}
+COLUMNS = {"order": "no < yes", "question": "question"}
 
 
 def replies(

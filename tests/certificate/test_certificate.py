@@ -39,7 +39,8 @@ def test_it_records_judge_decision_and_labelled_answers(here: Path) -> None:
 
 
 def test_it_is_never_overwritten(here: Path, call: Call) -> None:
-    decide = ("decide", "labels.csv", "verdicts.csv", "--order", "no < yes", "--certificate")
+    declared = ("--order", "no < yes", "--question", "question")
+    decide = ("decide", "labels.csv", "verdicts.csv", *declared, "--certificate")
     code, out, err = call(*decide, "gpt-4=second.json")
     assert (code, "judgebench watch second.json LABELS VERDICTS" in out) == (0, True), err
     with pytest.raises(jb.SetupError, match=r"judge\.json: exists"):
@@ -53,7 +54,7 @@ def test_only_replace_of_blind_labels_and_assist_are_certified(here: Path) -> No
     labels, verdicts = pd.read_csv("labels.csv"), pd.read_csv("verdicts.csv")
     with pytest.raises(jb.SetupError, match=r"nothing to certify.*DO NOT USE"):
         certify(labels, verdicts.assign(refused="no"))
-    with pytest.raises(jb.SetupError, match="without sight of any model's label"):
+    with pytest.raises(jb.SetupError, match=r"would be REPLACE if the labels.*--blind yes"):
         certify(labels.drop(columns="made_blind"), verdicts)
 
 

@@ -107,7 +107,8 @@ def test_other_labels_and_other_judges_are_refused(here: Path) -> None:
 
 
 def test_run_folders_are_certified_and_watched(here: Path, call: Call) -> None:
-    decide = ("decide", "labels.csv", "verdicts.csv", "--order", "no < yes", "--save", "bench")
+    declared = ("--order", "no < yes", "--question", "question")
+    decide = ("decide", "labels.csv", "verdicts.csv", *declared, "--save", "bench")
     assert call(*decide)[0] == 0
     assert call("run", "bench/bench.yaml", "--run", "first", "-q")[0] == 0
     assert call("decide", "first", "--certificate", "run.json", "-q")[0] == 0
@@ -142,7 +143,7 @@ def test_probabilities_are_those_of_the_column_that_is_watched(here: Path) -> No
 
 
 def test_a_nominal_metric_is_watched_by_agreement(here: Path) -> None:
-    columns = {"order": "none"}
+    columns = {**COLUMNS, "order": "none"}
     certificate = certify(*replies(13, 0, 600), columns=columns)
     test = certificate.metrics["refused"].test
     assert (test.kind, test.value > test.bound > 0.8) == ("agreement", True)

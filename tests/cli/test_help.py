@@ -15,11 +15,14 @@ from judgebench.cli.app import app
 from judgebench.features import WINGS
 
 TYPES = re.compile(
-    r"\b(TEXT|PATH|INTEGER|FLOAT|BOOLEAN|FILENAME|DIRECTORY|UUID|DATETIME)\b|<[a-z][^>]*>"
+    r"\b(PATH|INTEGER|FLOAT|BOOLEAN|FILENAME|DIRECTORY|UUID|DATETIME)\b|<[a-z][^>]*>"
     r"|Optional|Annotated|Literal|list\[|None\b|\bstr\b|\bint\b"
 )
 # Options whose value is another thing in one command than in another.
-DIFFERENT = {"--all", "--to", "--sample", "--key", "--metric", "--judge", "--by", "--score"}
+DIFFERENT = {
+    "--all", "--by", "--column", "--judge", "--key", "--metric", "--repeats", "--sample", "--score",
+    "--to",
+}  # fmt: skip
 
 
 def commands(group: Any, name: str = "judgebench") -> Iterator[tuple[str, Any]]:

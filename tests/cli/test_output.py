@@ -45,6 +45,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Path:
     value: dict[str, Any] = {
         "name": "screen", "rubric": "medical-safety", "metrics": METRICS, "judges": judges,
         "data": ["answers.csv", "labels.csv"], "report": {"resamples": 100},
+        "truth": {"blind": True},
     }  # fmt: skip
     (folder / "bench.yaml").write_text(json.dumps(value))
     return folder / "bench.yaml"
@@ -80,7 +81,7 @@ def test_one_screen_has_the_outcomes_the_reasons_and_the_paths(
     assert "REPLACE" in told
     assert re.search(r"DO NOT USE judge \d+ %", told)
     assert "agree with each other" in told
-    assert "whether annotators saw a judge's labels" in told
+    assert "Annotators saw no judge's labels (as declared)." in told
     assert f"Report: {run_folder / 'report' / 'report.html'}" in told
     assert "More with -v: all tables, the numbers behind each reason" in told
     assert "required ≥" not in told

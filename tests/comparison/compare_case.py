@@ -32,13 +32,13 @@ def side(
     ties: str = "upper",
     **changes: Any,
 ) -> Study:
-    """A study with one metric, `harm`."""
+    """A study with one metric, `harm`, and labels made blind."""
     items = answers(len(next(iter(judges.values()))), groups)
     found = study_of(
         rubric(measured or metric()),
         items,
         labels(humans),
-        TruthConfig.model_validate({"ties": ties}),
+        TruthConfig.model_validate({"ties": ties, "blind": "yes"}),
         resampling,
     )
     judged = [verdicts(name, row, items) for name, row in judges.items()]

@@ -5,6 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from judgebench.data.findings import Findings
+from judgebench.data.table import Table
+from judgebench.data.tables import open_table
+from judgebench.errors import Problem
 from judgebench.rubric import Rubric
 
 Write = Callable[[str, str | bytes], Path]
@@ -51,3 +55,26 @@ def write(tmp_path: Path) -> Write:
         return path
 
     return write_file
+
+
+def read(path: Path, sheet: str = "", header: tuple[int, ...] = ()) -> tuple[Table, Findings]:
+    """The table in a file without errors, and what is reported of it."""
+    findings = Findings()
+    table = open_table(path, findings, sheet=sheet, header=header)
+    assert not findings.errors, findings.errors
+    assert table is not None
+    return table, findings
+
+
+def columns(path: Path, sheet: str = "", header: tuple[int, ...] = ()) -> dict[str, list[object]]:
+    """The cells of a file by column."""
+    table, _ = read(path, sheet, header)
+    return {name: list(cells) for name, cells in table.columns.items()}
+
+
+def errors(path: Path, sheet: str = "", header: tuple[int, ...] = ()) -> list[Problem]:
+    """What keeps a file from being read."""
+    findings = Findings()
+    open_table(path, findings, sheet=sheet, header=header)
+    assert findings.errors
+    return list(findings.errors)

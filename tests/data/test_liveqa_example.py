@@ -21,7 +21,7 @@ def test_the_answers_of_the_example_and_the_pairs_of_them(tmp_path: Path) -> Non
     subprocess.run([sys.executable, "prepare.py", str(DATA), "12"], cwd=here, check=True)
     rubric = load_rubric(here / "rubric.yaml")
     pairs = PairsConfig.model_validate({"from": "all", "prefer": "grade"})
-    found = load_data(here / "data.yaml", rubric, pairs=pairs.wanted(here / "bench.yaml", 0))
+    found = load_data(here / "answers.csv", rubric, pairs=pairs.wanted(here / "bench.yaml", 0))
     kinds = [answer.kind for answer in found.answers]
     assert (kinds.count("answer"), kinds.count("pair")) == (48, 72)
     grade = {

@@ -1,8 +1,7 @@
 """Pairs of answers, of tables, and the preferences that follow from labels of each response."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable
-from dataclasses import asdict
+from collections.abc import Iterable
 from itertools import combinations
 from pathlib import Path
 
@@ -12,17 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import judgebench as jb
-from judgebench.data import gather
-from judgebench.data.answer_file import write_answers
-from judgebench.data.load import is_kept, keep_data, load_data
+from judgebench.data.load import load_data
 from judgebench.data.pairs import WantedPairs, chosen, oriented
 from judgebench.errors import SetupError
-from judgebench.files import to_line
 from judgebench.records import Answer, Dataset
 from judgebench.rubric import Rubric, load_rubric
 from judgebench.runs.load import load_bench
-
-Write = Callable[[str, str | bytes], Path]
+from tests.data.conftest import Write
 
 RUBRIC = """
 name: pairs
@@ -66,20 +61,20 @@ def systems(pair: Answer) -> frozenset[str]:
 def preferred(dataset: Dataset, metric: str = "better") -> dict[tuple[str, str], set[str]]:
     """Whom each annotator prefers of which two: nobody of a tie."""
     rows = {row.item_id: row for row in pair_rows(dataset)}
-    found: dict[tuple[str, str], set[str]] = {}
+    preferences: dict[tuple[str, str], set[str]] = {}
     for label in dataset.labels:
         if label.metric == metric and label.label is not None:
             of = rows[label.item_id].responses
             place = {"first": [0], "second": [1], "tie": []}[label.label]
             key = (label.annotator, " ".join(sorted(p.name for p in of)))
-            found[key] = {of[i].name for i in place}
-    return found
+            preferences[key] = {of[i].name for i in place}
+    return preferences
 
 
 def problems(source: Iterable[Path], rubric: Rubric, pairs: WantedPairs | None = None) -> list[str]:
-    with pytest.raises(SetupError) as caught:
+    with pytest.raises(SetupError) as error:
         load_data(list(source), rubric, pairs=pairs)
-    return [str(problem) for problem in caught.value.problems]
+    return [str(problem) for problem in error.value.problems]
 
 
 def test_the_order_of_two_names_says_nothing_of_them() -> None:
@@ -94,11 +89,11 @@ def test_the_order_of_two_names_says_nothing_of_them() -> None:
 
 
 def test_all_answers_to_a_question_are_compared(files: list[Path], both: Rubric) -> None:
-    found = load_data(files, both, pairs=WantedPairs())
-    rows = pair_rows(found)
+    dataset = load_data(files, both, pairs=WantedPairs())
+    rows = pair_rows(dataset)
     assert Counter(row.group for row in rows) == {"question k": 3, "question l": 3}
     assert {systems(row) for row in rows} == {frozenset(two) for two in combinations("abc", 2)}
-    assert [a.item_id for a in found.answers[:6]] == [f"{q}-{s}" for q in "kl" for s in "abc"]
+    assert [a.item_id for a in dataset.answers[:6]] == [f"{q}-{s}" for q in "kl" for s in "abc"]
     for row in rows:
         first, second = row.responses
         assert row.item_id == f"{first.item_id} vs {second.item_id}"
@@ -108,9 +103,9 @@ def test_all_answers_to_a_question_are_compared(files: list[Path], both: Rubric)
 
 
 def test_without_a_metric_of_answers_there_are_pairs_alone(files: list[Path], both: Rubric) -> None:
-    found = load_data(files, both, metrics=["better"], pairs=WantedPairs(prefer="quality"))
-    assert {answer.kind for answer in found.answers} == {"pair"}
-    assert {label.metric for label in found.labels} == {"better"}
+    dataset = load_data(files, both, metrics=["better"], pairs=WantedPairs(prefer="quality"))
+    assert {answer.kind for answer in dataset.answers} == {"pair"}
+    assert {label.metric for label in dataset.labels} == {"better"}
 
 
 def test_a_rubric_of_pairs_needs_some(files: list[Path], both: Rubric) -> None:
@@ -137,10 +132,10 @@ def test_equal_texts_are_compared_and_one_answer_is_not(write: Write, both: Rubr
 def test_a_sample_is_spread_over_the_questions(sizes: list[int], wanted: int, seed: int) -> None:
     ends = [sum(sizes[: i + 1]) for i in range(len(sizes))]
     questions = [list(range(end - n, end)) for n, end in zip(sizes, ends, strict=True)]
-    every = list(chosen(questions, None, seed))
+    every = list(chosen(questions, WantedPairs()))
     assert sorted(every) == sorted(p for rows in questions for p in combinations(rows, 2))
-    sample = list(chosen(questions, wanted, seed))
-    assert sample == list(chosen(questions, wanted, seed))
+    sample = list(chosen(questions, WantedPairs(wanted, seed=seed)))
+    assert sample == list(chosen(questions, WantedPairs(wanted, seed=seed)))
     assert len(sample) == len(set(sample)) == min(wanted, len(every))
     assert set(sample) <= set(every)
     of = {row: q for q, rows in enumerate(questions) for row in rows}
@@ -151,8 +146,8 @@ def test_a_sample_is_spread_over_the_questions(sizes: list[int], wanted: int, se
 
 def test_too_many_pairs_are_refused() -> None:
     with pytest.raises(SetupError, match=r"found 1,124,250; allowed: a number, as in pairs: 1000"):
-        list(chosen([range(1500)], None, 0))
-    assert len(list(chosen([range(1500)], 10, 0))) == 10
+        list(chosen([range(1500)], WantedPairs()))
+    assert len(list(chosen([range(1500)], WantedPairs(10)))) == 10
 
 
 def test_a_file_names_pairs(files: list[Path], both: Rubric, write: Write) -> None:
@@ -164,79 +159,48 @@ def test_a_file_names_pairs(files: list[Path], both: Rubric, write: Write) -> No
 def test_every_fault_of_a_file_of_pairs_is_reported(
     files: list[Path], both: Rubric, write: Write
 ) -> None:
-    path = write("pairs.csv", "one,other\nk-a,k-b\nk-a,k-z\nk-a,l-a\nk-b,k-b\nk-b,k-a\n,x\n")
-    found = [text.removeprefix(f"{path}:") for text in problems(files, both, WantedPairs(path))]
-    assert found == [
+    path = write("pairs.csv", "one,other\nk-a,k-b\nk-a,k-z\nk-a,l-a\nk-b,k-b\n,x\n")
+    messages = [text.removeprefix(f"{path}:") for text in problems(files, both, WantedPairs(path))]
+    assert messages == [
         "3: other: no answer has this id; found 'k-z'",
         "4: other: answers another question; found 'l-a'",
         "5: other: is the same answer; found 'k-b'",
-        "6: other: is the pair of row 2 again; found 'k-a'",
-        "7: one: no answer has this id; found ''",
-        "7: other: no answer has this id; found 'x'",
+        "6: one: no answer has this id; found ''",
+        "6: other: no answer has this id; found 'x'",
     ]
     wide = write("wide.csv", "one,other,more\na,b,c\n")
     (problem,) = problems(files, both, WantedPairs(wide))
     assert "a file of pairs has two columns, of item ids; found 'one, other, more'" in problem
 
 
-def test_a_run_folder_keeps_pairs_until_others_are_wanted(
-    files: list[Path], both: Rubric, write: Write, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(gather, "MOST_IN_MEMORY", 0)  # every answer goes to disk at once
-    path = write("pairs.csv", "one,other\nk-a,k-b\n")
-    folder = files[0].parent / "run"
-    folder.mkdir()
-
-    def read(pairs: WantedPairs) -> Dataset:
-        return load_data(files, both, pairs=pairs, kept_in=folder)
-
-    found = read(WantedPairs(path, prefer="quality"))
-    with (folder / "answers.jsonl").open("wb") as file:
-        write_answers(file, found.answers)
-    (folder / "labels.jsonl").write_text("".join(to_line(asdict(x)) for x in found.labels))
-    keep_data(folder, found)
-    again = read(WantedPairs(path, prefer="quality"))
-    assert is_kept(folder, again)
-    assert (list(again.answers), again.labels) == (list(found.answers), found.labels)
-    others = (WantedPairs(), WantedPairs(path), WantedPairs(3), WantedPairs(3, seed=1))
-    assert not any(is_kept(folder, read(pairs)) for pairs in others)
-    write("pairs.csv", "one,other\nk-a,k-c\n")
-    assert not is_kept(folder, read(WantedPairs(path, prefer="quality")))
-
-
 # Preferences from labels of each response ----------------------------------------------------
 
 
 def test_preferences_follow_from_labels_of_both(files: list[Path], both: Rubric) -> None:
-    found = load_data(files, both, pairs=WantedPairs(prefer="quality"))
-    assert preferred(found) == {
+    dataset = load_data(files, both, pairs=WantedPairs(prefer="quality"))
+    assert preferred(dataset) == {
         ("Ann", "a b"): {"a"},
         ("Ann", "a c"): set(),
         ("Ann", "b c"): {"c"},
         ("Bob", "a b"): {"b"},
     }
-    said = "the preferences of Ann, Bob on better are derived: of two responses they prefer the one"
-    assert said in next(w for w in found.warnings if w.kind == "derived_preference").message
+    note = "the preferences of Ann, Bob on better are derived: of two responses they prefer the one"
+    assert note in next(w for w in dataset.warnings if w.kind == "derived_preference").message
 
 
-def test_a_composite_with_the_name_of_a_metric_is_what_people_prefer_by(
-    files: list[Path], write: Write
-) -> None:
+def test_a_composite_called_like_a_metric_is_preferred_by(files: list[Path], write: Write) -> None:
     overall = '  - {id: overall, title: All in all, question: "?", kind: ordinal, labels: [a, b]}\n'
     rubric = load_rubric(write("named.yaml", RUBRIC.replace("composite:", f"{overall}composite:")))
     for name in ("overall", "All in all"):
-        found = load_data(files, rubric, pairs=WantedPairs(prefer=name))
-        assert preferred(found) == {("Ann", "a b"): {"a"}, ("Bob", "a b"): set()}
+        dataset = load_data(files, rubric, pairs=WantedPairs(prefer=name))
+        assert preferred(dataset) == {("Ann", "a b"): {"a"}, ("Bob", "a b"): set()}
 
 
 def test_places_in_a_list_have_no_preference(write: Write, both: Rubric) -> None:
     answers = write("answers.csv", ANSWERS)
     write("labels.csv", "item_id,quality\nk-a,good|bad\nk-b,bad|good\n")
-    data = write(
-        "data.yaml",
-        "files: [{path: labels.csv, labels: {item_id: item_id, list: true, "
-        "annotator: {value: crowd}, metrics: {quality: quality}}}]",
-    )
+    columns = "{item_id: item, quality: labels quality}"
+    data = write("layout.yaml", f"tables: [{{file: labels.csv, columns: {columns}}}]")
     (problem,) = problems([answers, data], both, WantedPairs(prefer="quality", file="bench.yaml"))
     assert problem == (
         "bench.yaml: pairs.prefer: nobody labelled both responses of a pair, so that no preference "
@@ -261,28 +225,29 @@ k,c,a,Ann,1,tie,none
 k,c,b,Bob,1,c,clear
 k,a,b,Bob,2,model_b,clear
 """
-DATA = """
-files:
-  - path: votes.csv
-    labels: {item_id: q, pair: [model_a, model_b], annotator: who, only: {turn: 1},
-             metrics: {better: winner, margin: by}}
+LAYOUT = """
+tables:
+- file: votes.csv
+  only: {turn: ["1"]}
+  columns: {q: item, model_a: first, model_b: second, who: annotator, turn: ignored,
+            winner: label better, by: label margin}
 """
 
 
 def test_votes_of_a_table_name_responses_in_any_order(write: Write, both: Rubric) -> None:
     write("votes.csv", VOTES)
     rubric = both.only(["better", "margin"])
-    found = load_data(write("data.yaml", DATA), rubric)
-    assert preferred(found) == {
+    dataset = load_data(write("layout.yaml", LAYOUT), rubric)
+    assert preferred(dataset) == {
         ("Ann", "a b"): {"a"},
         ("Bob", "a b"): {"a"},
         ("Ann", "a c"): set(),
         ("Bob", "b c"): {"c"},
     }
-    assert {row.group for row in found.answers} == {"k"}
-    assert all(not row.text and row.item_id.startswith("k: ") for row in found.answers)
-    assert found.textless  # no model can compare them
-    assert sorted(x.label or "" for x in found.labels if x.metric == "margin") == [
+    assert {row.group for row in dataset.answers} == {"k"}
+    assert all(not row.text and row.item_id.startswith("k: ") for row in dataset.answers)
+    assert dataset.textless  # no model can compare them
+    assert sorted(x.label or "" for x in dataset.labels if x.metric == "margin") == [
         "clear", "clear", "none", "slight",
     ]  # fmt: skip
 
@@ -291,12 +256,12 @@ def test_votes_find_the_texts_of_answers(write: Write, both: Rubric) -> None:
     rows = "".join(f"k{s},k,How is it?,{s},text of {s}\n" for s in "abc")
     answers = write("answers.csv", "item_id,group,question,system,text\n" + rows)
     write("votes.csv", VOTES)
-    data = write("data.yaml", DATA)
+    data = write("layout.yaml", LAYOUT)
     rubric = both.only(["better", "margin"])
-    found = load_data([answers, data], rubric)
-    assert not found.textless
-    assert len(found.answers) == 3
-    for row in found.answers:
+    dataset = load_data([answers, data], rubric)
+    assert not dataset.textless
+    assert len(dataset.answers) == 3
+    for row in dataset.answers:
         assert [(p.text, p.item_id) for p in row.responses] == [
             (f"text of {p.name}", f"k{p.name}") for p in row.responses
         ]
@@ -314,10 +279,10 @@ def test_faults_of_votes_name_file_and_row(write: Write, both: Rubric) -> None:
     votes = write(
         "votes.csv", VOTES + "k,a,a,Ann,1,tie,none\nk,a,,Ann,1,tie,none\nk,a,c,Bob,1,b,\n"
     )
-    found = problems([write("data.yaml", DATA)], both.only(["better", "margin"]))
-    assert found == [
+    messages = problems([write("layout.yaml", LAYOUT)], both.only(["better", "margin"]))
+    assert messages == [
         f"{votes}:7: model_b: a response is compared with itself; found 'a'",
-        f"{votes}:8: model_b: the row names no response or criterion",
+        f"{votes}:8: model_b: names no response; found ''",
         f"{votes}:9: winner: is not a label of better; found 'b'; allowed: first, second, tie",
     ]
 
@@ -338,18 +303,18 @@ def test_a_wide_table_may_hold_answers_and_pairs(
     pairs = pair_rows(load_data(files, both, pairs=WantedPairs()))
     rows = "".join(f"{pair.item_id},Cid,,first\n" for pair in pairs)
     wide = write("wide.csv", "item_id,annotator,quality,better\nk-a,Cid,good,\n" + rows)
-    found = load_data([*files, wide], both, pairs=WantedPairs())
-    said = [(x.metric, x.label) for x in found.labels if x.annotator == "Cid"]
-    assert said == [("quality", "good"), *[("better", "first")] * len(pairs)]
+    dataset = load_data([*files, wide], both, pairs=WantedPairs())
+    labels = [(x.metric, x.label) for x in dataset.labels if x.annotator == "Cid"]
+    assert labels == [("quality", "good"), *[("better", "first")] * len(pairs)]
 
 
 def test_two_pairs_of_one_id_are_an_error(write: Write, both: Rubric) -> None:
     ends = [("x", "y vs z"), ("y", "z vs x"), ("z", "x vs y"), ("x vs y", "z"), ("y vs z", "x")]
     rows = "".join(f"k,{a},{b},Ann,1,tie,none\n" for a, b in [*ends, ("z vs x", "y")])
     votes = write("votes.csv", VOTES.splitlines()[0] + "\n" + rows)
-    found = problems([write("data.yaml", DATA)], both.only(["better", "margin"]))
+    messages = problems([write("layout.yaml", LAYOUT)], both.only(["better", "margin"]))
     assert any(
-        f"{votes}:" in text and "names others that have this item id" in text for text in found
+        f"{votes}:" in text and "names others that have this item id" in text for text in messages
     )
 
 
@@ -362,12 +327,12 @@ def test_frames_of_votes_and_verdicts_make_a_study() -> None:
         ],
         columns=["item_id", "model_a", "model_b", "annotator", "winner"],
     )
-    said = votes.assign(
+    verdicts = votes.assign(
         model_a=votes.model_b, model_b=votes.model_a,
         winner=["second", "second", "tie"], judge="gpt-4",
         probability_preference_first=[0.1, 0.2, 0.2], probability_preference_second=[0.8, 0.7, 0.2],
     ).drop(columns="annotator")  # fmt: skip
-    study = jb.study(votes, said, rubric="preference")
+    study = jb.study(votes, verdicts, rubric="preference")
     (judge,) = (judge for judge in study.judges if judge.kind == "judge")
     metric = study.rubric.metrics[0]
     assert (study.judged(judge, metric) == study.humans["preference"].truth).all()
@@ -400,13 +365,13 @@ def test_verdicts_of_a_table_are_on_the_pairs_of_the_answers(
     files: list[Path], write: Write, named: str
 ) -> None:
     names = {s: s if named == "system" else f"k-{s}" for s in "abc"}
-    said = "".join(
+    rows = "".join(
         f"question k,{names[a]},{names[b]},{names[min(a, b)]},0.{7 if a < b else 2},"
         f"0.{2 if a < b else 7}\n"
         for a, b in ("ab", "ca", "bc")
     )
     head = "item_id,model_a,model_b,better,probability_better_first,probability_better_second\n"
-    write("gpt4.csv", head + said)
+    write("gpt4.csv", head + rows)
     path = write(
         "bench.yaml",
         "name: b\nrubric: rubric.yaml\nmetrics: [quality, better]\n"
@@ -415,15 +380,15 @@ def test_verdicts_of_a_table_are_on_the_pairs_of_the_answers(
     )
     study = jb.run(path, files[0].parent / "run")
     (judge,) = (judge for judge in study.judges if judge.name == "gpt-4")
-    found = set()
+    better = set()
     for answer in study.answers:
         verdict = judge.verdicts.get(answer.item_id)
         if answer.kind == "pair" and verdict and verdict.labels:
             places = ["first", "second"]
-            found.add(answer.responses[places.index(verdict.labels["better"])].item_id)
+            better.add(answer.responses[places.index(verdict.labels["better"])].item_id)
             shares = (verdict.probabilities or {})["better"]
             assert max(shares, key=shares.__getitem__) == verdict.labels["better"]
-    assert found == {"k-a", "k-b"}
+    assert better == {"k-a", "k-b"}
     assert study.judged(judge, study.rubric.metrics[1]).tolist().count(-1) == 12 - 3
 
 
@@ -443,9 +408,9 @@ def test_faults_of_pairs_name_their_key(
     files: list[Path], write: Write, key: str, field: str, message: str
 ) -> None:
     path = write("bench.yaml", f"{{name: b, rubric: rubric.yaml, data: answers.csv, pairs: {key}}}")
-    with pytest.raises(SetupError) as caught:
+    with pytest.raises(SetupError) as error:
         load_bench(path)
-    (problem,) = caught.value.problems  # and not that there are no pairs
+    (problem,) = error.value.problems  # and not that there are no pairs
     assert (problem.file, problem.field) == (str(path), field)
     assert message in problem.message
 

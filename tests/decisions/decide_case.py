@@ -31,7 +31,8 @@ HUMANS = {f"h{i}": noisy(TRUE, 0.08, i) for i in range(3)}
 def scoped(
     humans: Mapping[str, str], *, measured: Metric | None = None, groups: str = "", **truth: Any
 ) -> Study:
-    """The study of one metric."""
+    """The study of one metric, of labels made blind unless `truth` says otherwise."""
+    truth = {"blind": "yes", **truth}
     items = answers(max(len(row) for row in humans.values()), groups)
     return study_of(rubric(measured or metric()), items, labels(humans), TruthConfig(**truth), FEW)
 
@@ -48,7 +49,9 @@ def decided(
     stress: Results | None = None,
     **truth: Any,
 ) -> Decision:
-    """The decision on one judge, `j`, beside a control that always says `a`."""
+    """The decision on one judge, `j`, beside a control that always says `a`; labels are made blind
+    unless `truth` says otherwise."""
+    truth = {"blind": "yes", **truth}
     items = answers(len(judge), groups)
     found = [verdicts("j", judge, items)]
     for name, row in (controls or {"constant": "a" * len(judge)}).items():

@@ -36,7 +36,7 @@ def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "name: planted\nrubric: support-tone\nmetrics: [politeness]\n"
         "data: [answers.csv, labels.csv]\n"
         f"judges:\n  - {{name: says-polite, backend: 'scripted:{folder}/script.jsonl'}}\n"
-        "truth: {annotators: [ann, bob, cem]}\nreport: {resamples: 100}\n"
+        "truth: {annotators: [ann, bob, cem], blind: yes}\nreport: {resamples: 100}\n"
     )
     arguments = ["judgebench", "run", str(folder / "bench.yaml"), "--run", str(folder / "run")]
     with pytest.MonkeyPatch.context() as patch:
@@ -74,7 +74,7 @@ def test_the_exit_code_tells_whether_a_demand_was_reached(
     code: int,
 ) -> None:
     asked = ("decide", run_folder, "--as-judge", "expert", "--require", demand)
-    found, out, _ = call(*asked, "--blind", "yes")
+    found, out, _ = call(*asked)
     assert found == code
     assert (f"not reached: {demand}" in out) is (code == 3)
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from decide_case import HUMANS, TRUE, condition, decided, label_table, noisy, verdict_table
+from decide_case import HUMANS, TRUE, condition, decided, label_table, noisy
 
 import judgebench as jb
 from judgebench.decisions.kinds import KINDS
@@ -24,38 +24,11 @@ def test_labels_made_in_sight_of_a_model_show_nothing() -> None:
     assert decided(HUMANS, noisy(TRUE, 0.35, 9), blind="no").outcome is Outcome.DO_NOT_USE
 
 
-def test_where_nobody_says_so_it_is_said_beside_replace() -> None:
-    assert "declare it: --blind yes" in decided(HUMANS, GOOD).advice
-    assert "--blind" not in decided(HUMANS, GOOD, blind="yes").advice
-    assert "--blind" not in decided(HUMANS, noisy(TRUE, 0.35, 9)).advice
-
-
 @pytest.mark.parametrize(
     ("written", "read"), [(True, "yes"), (False, "no"), ("unknown", "unknown")]
 )
 def test_yes_and_no_are_words_of_yaml_too(written: object, read: str) -> None:
     assert jb.TruthConfig(blind=written).blind == read  # type: ignore[arg-type]
-
-
-# --- no question column ----------
-
-
-def test_without_a_question_column_nobody_is_replaced_until_items_are_declared_independent() -> (
-    None
-):
-    rubric = jb.Rubric.from_labels({"harm": ["a", "b", "c"]})
-    labels, verdicts = label_table(HUMANS), verdict_table(GOOD)
-    outcomes = {}
-    for declared in (False, True):
-        truth = {"independent_items": declared}
-        made = jb.decide(jb.study(labels, verdicts, rubric=rubric, truth=truth))
-        (outcomes[declared],) = made.decisions
-        assert any("No column says" in note for note in made.notes) is not declared
-    assert outcomes[True].outcome is Outcome.REPLACE
-    assert outcomes[False].outcome is Outcome.CANT_TELL
-    assert "Add a column `question` or `group`" in outcomes[False].advice
-    grouped = jb.study(labels.assign(question=labels.item_id + "?"), verdicts, rubric=rubric)
-    assert jb.decide(grouped).decisions[0].outcome is Outcome.REPLACE
 
 
 # --- distance ----------

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from align_case import FEW
+from crowd_tables import crowd_tables
 from decide_case import condition
 from mtbench import first_turns
 
@@ -21,8 +22,6 @@ from judgebench.rubric import Metric, Rubric, load_rubric
 from judgebench.studies.answers import indexed
 from judgebench.studies.study import JudgeVerdicts, Study, study_of
 from judgebench.studies.truth import TruthConfig
-
-REPO = Path(__file__).resolve().parents[2]
 
 
 def _controls(study: Study, measured: Metric) -> list[JudgeVerdicts]:
@@ -44,13 +43,13 @@ def _controls(study: Study, measured: Metric) -> list[JudgeVerdicts]:
 
 
 @pytest.fixture(scope="module")
-def crowd(shared_data: Path) -> tuple[Rubric, Study, list[JudgeVerdicts]]:
+def crowd(
+    shared_data: Path, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Rubric, Study, list[JudgeVerdicts]]:
     """The expert in the judge's place, against the median of the crowd."""
     risk = load_rubric("medical-query-risk").only(["query_risk"])
-    dataset = load_data(
-        [REPO / "examples" / "medical-safety-crowd" / "queries.data.yaml"], risk,
-        metrics=("query_risk",), folder=shared_data / "medical-safety-crowd",
-    )  # fmt: skip
+    tables = crowd_tables(shared_data, tmp_path_factory.mktemp("tables"))
+    dataset = load_data(tables / "queries.csv", risk)
     answers = indexed(dataset.answers)
     expert = annotators_as_judges(["expert"], risk, answers, dataset.labels)
     config = TruthConfig(annotators=("crowd#*",))

@@ -19,14 +19,13 @@ from judgebench.errors import SetupError
 RUBRIC = rubric(metric(), metric(id="tone", title="Tone of voice"))
 MADE = (
     Decision("j", "harm", Outcome.REPLACE, "r"),
-    Decision("k", "harm", Outcome.DO_NOT_USE, "r"),
+    Decision("k", "harm", Outcome.DO_NOT_USE, "r", advice="Read its misses."),
     Decision("j", "tone", Outcome.ASSIST, "r"),
     Decision("k", "tone", Outcome.CANT_TELL, "r"),
 )
 DECISIONS = Decisions(
-    "d", RUBRIC, DecisionRule(), MADE, judges={"j": "judge", "k": "judge", "a:b": "judge"},
-    blind="yes",
-)  # fmt: skip
+    "d", RUBRIC, DecisionRule(), MADE, judges={"j": "judge", "k": "judge", "a:b": "judge"}
+)
 
 
 def _unreached(*texts: str) -> list[str]:
@@ -52,22 +51,13 @@ def test_a_demand_is_reached_by_its_outcome_or_a_stronger_one(text: str, reached
 
 
 def test_the_line_on_what_was_not_reached_says_what_came_out_and_why() -> None:
-    unknown = replace(MADE[0], advice="Declare it.")
-    decisions = replace(DECISIONS, decisions=(unknown, *MADE[1:]), blind="unknown")
-    missed = unreached(demands(["REPLACE:Harm:j", "ASSIST:tone:k"], decisions), decisions)
-    assert [why_unreached(demand, decisions) for demand in missed] == [
-        "REPLACE:Harm:j: REPLACE is demanded only of labels that are known to be made blind. "
-        "Declare it.",
+    missed = unreached(demands(["REPLACE:Harm:k", "ASSIST:tone:k"], DECISIONS), DECISIONS)
+    assert [why_unreached(demand, DECISIONS) for demand in missed] == [
+        "REPLACE:Harm:k: the outcome is DO NOT USE. r Read its misses.",
         "ASSIST:tone:k: the outcome is CAN'T TELL. r",
     ]
-    (alone,) = demands(["ASSIST:tone:a:b"], decisions)
-    assert why_unreached(alone, decisions) == "ASSIST:tone:a:b: nothing was decided"
-
-
-def test_labels_that_may_have_been_made_in_sight_of_a_model_satisfy_no_demand_of_replace() -> None:
-    unknown = replace(DECISIONS, blind="no")
-    asked = demands(["REPLACE:harm:j", "ASSIST:harm:j"], unknown)
-    assert unreached(asked, unknown) == asked[:1]
+    (alone,) = demands(["ASSIST:tone:a:b"], DECISIONS)
+    assert why_unreached(alone, DECISIONS) == "ASSIST:tone:a:b: nothing was decided"
 
 
 def test_a_demand_names_its_judge_where_there_are_several() -> None:

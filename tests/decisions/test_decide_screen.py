@@ -12,7 +12,7 @@ from rich.console import Console
 
 from judgebench.decisions.result import Condition, Decision, Decisions, MoreData, Outcome, State
 from judgebench.decisions.rule import DecisionRule
-from judgebench.decisions.words import NOT_KNOWN_BLIND, reason_for, severe_sentence
+from judgebench.decisions.words import reason_for, severe_sentence
 from judgebench.records import Estimate
 from judgebench.results.rows import Results, Row
 from judgebench.results.shown import to_json
@@ -66,13 +66,10 @@ def test_outcome_and_the_numbers_to_read_it_by_stand_in_one_line() -> None:
     assert "9 answers.\n" in text
 
 
-def test_outcomes_come_before_how_to_read_them_and_blindness_is_asked_about_once() -> None:
+def test_outcomes_come_before_how_to_read_them() -> None:
     made = decided([("one", "bias", Outcome.REPLACE, "fine")])
     text = screen(made)
     assert text.index("REPLACE") < text.index("Shares:") < text.index("Not known whether")
-    asked = replace(made.decisions[0], advice=NOT_KNOWN_BLIND)
-    text = screen(replace(made, decisions=(asked,)))
-    assert text.count("--blind") == 1
     assert [one.judge for one in made] == ["one"]
 
 

@@ -108,8 +108,8 @@ def test_a_judge_that_was_asked_only_where_annotators_disagree_is_not_decided() 
          "tone": ["Kind", "Rude", "Rude", "Rude"]}
     )  # fmt: skip
     rows = pd.DataFrame({"item_id": ["a"], "judge": "m", "tone": ["Kind"]})
-    entry = {"name": "m", "verdicts": rows, "expected": "rows"}
     rubric = jb.Rubric.from_labels({"tone": ["Kind", "Rude"]})
-    (found,) = jb.decide(jb.study(labels, entry, rubric=rubric, truth={"ties": "none"})).decisions
+    study = jb.study(labels, rows, rubric=rubric, truth={"ties": "none"}, expected="rows")
+    (found,) = jb.decide(study).decisions
     assert found.outcome is Outcome.CANT_TELL
     assert found.reason.startswith("No item that the judge was asked about has a")

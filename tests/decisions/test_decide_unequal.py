@@ -29,7 +29,7 @@ def decided(
     labels = pd.concat(frames).dropna()
     verdicts = pd.DataFrame({"item_id": items, "judge": "m", "harm": [texts[j] for j in judged]})
     answers = pd.DataFrame({"item_id": items, **extra}) if extra else None
-    truth = {"independent_items": True}
+    truth = {"independent_items": True, "blind": "yes"}
     study = jb.study(labels, verdicts, answers, rubric=rubric, truth=truth)
     return jb.decide(study, rule=rule)
 

@@ -14,9 +14,9 @@ from fuzz_budget import SCALARS, SET, TEXT, VALUES, bytes_like, fuzzed, nested_t
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+import judgebench as jb
 from judgebench.checks import check_all
-from judgebench.data.findings import ERRORS, WARNINGS
-from judgebench.data.load import check_files, load_data
+from judgebench.data.load import load_data
 from judgebench.errors import JudgebenchError
 from judgebench.files import read_lines
 from judgebench.judges.config import judge_entry
@@ -50,28 +50,33 @@ JSONL = (
     '{"item_id": "1", "text": "Because."}\n'
     '{"item_id": "2", "text": "So.", "politeness": "Polite"}\n'
 )
-SPEC = """files:
-  - path: answers.csv
-    items: {item_id: item_id, text: text, question: question, metadata: [system]}
-  - path: labels.csv
-    labels:
-      item_id: item_id
-      annotator: annotator
-      metrics: {politeness: politeness, channel: channel}
-      spellings: {politeness: {nice: Polite, "-": null}}
-      blank: {channel: Shop}
-  - path: x.csv
-    quoting: none
-    items: {item_id: "{item_id}-x", text: "{text}\n{a.b[-1]}", if_empty: keep}
-labels_for_unknown_items: ignore
+LAYOUT = """rubric: support-tone
+tables:
+- file: answers.csv
+  columns: {item_id: item, question: question, text: text, system: kept}
+- file: labels.csv
+  header: [1]
+  skip: [9]
+  fill_down: [annotator]
+  only: {annotator: [ann, bob]}
+  columns: {item_id: item, annotator: annotator, politeness: label politeness,
+            channel: labels channel}
+spell: {politeness: {nice: Polite, "-": null}, channel: {"": Shop}}
+repeats: last
+only_common: true
+several: ";"
+ids: signs
+truth: {blind: "yes"}
 """
-TALKS = """files:
-  - path: answers.csv
-    items: {item_id: item_id, messages: text, judge: whole, criteria: question, only: {system: [a]}}
-  - path: labels.csv
-    labels:
-      - {item_id: item_id, pair: [politeness, channel], metrics: {politeness: politeness}}
-      - {item_id: item_id, criterion: channel, annotator: annotator, metrics: {channel: channel}}
+TALKS = """tables:
+- file: answers.csv
+  turns: whole
+  columns: {item_id: item, text: messages, question: criteria, system: system}
+- file: labels.csv
+  who: ann
+  columns: {item_id: item, annotator: criterion, politeness: label channel, channel: adjudicated}
+- file: x.csv
+  columns: {item_id: item, question: first, text: second, system: label politeness by Ann}
 """
 JUDGE = """name: m
 backend: scripted:replies.jsonl
@@ -148,11 +153,12 @@ def test_benches(room: Path, content: bytes) -> None:
     read(room / "x.yaml", content, lambda path: load_bench(path).close())
 
 
-@given(bytes_like([SPEC, TALKS], is_yaml=True))
+@given(bytes_like([LAYOUT, TALKS], is_yaml=True))
 @fuzzed()
-def test_data_files(room: Path, content: bytes) -> None:
+def test_layouts(room: Path, content: bytes) -> None:
     read(room / "x.yaml", content, lambda path: load_data(path, RUBRIC))
-    check_files([room / "x.yaml"], RESPONSES)
+    read(room / "x.yaml", content, lambda path: jb.study(path))
+    read(room / "x.yaml", content, lambda path: load_data(path, RESPONSES))
 
 
 @given(
@@ -162,9 +168,21 @@ def test_data_files(room: Path, content: bytes) -> None:
 @fuzzed()
 def test_tables(room: Path, content: bytes, suffix: str) -> None:
     read(room / f"x.{suffix}", content, lambda path: load_data(path, RUBRIC))
-    report = check_files([room / f"x.{suffix}", room / "labels.csv"], RUBRIC)
-    assert all(p.kind in ERRORS and p.message for p in report.errors)
-    assert all(p.kind in WARNINGS and p.message for p in report.warnings)
+    outcome = check_all([room / f"x.{suffix}", room / "labels.csv"], "support-tone")
+    assert all(p.message for p in (*outcome.errors, *outcome.warnings))
+
+
+@given(
+    bytes_like([LABELS, LONG_LABELS, ANSWERS.replace("text", "annotator"), JSONL]),
+    bytes_like(["item_id,politeness\n1,Polite\n2,Impolite\n", VERDICT, LABELS]),
+)
+@fuzzed(0.5)
+def test_tables_without_a_layout(room: Path, labels: bytes, verdicts: bytes) -> None:
+    (room / "gpt-4.csv").write_bytes(verdicts)
+    read(room / "labels.csv", labels, lambda path: jb.layout(path, room / "gpt-4.csv"))
+    read(
+        room / "labels.csv", labels, lambda path: jb.study(path, room / "gpt-4.csv", rubric=RUBRIC)
+    )
 
 
 @st.composite
@@ -253,7 +271,7 @@ def test_what_a_run_folder_holds(room: Path, content: bytes) -> None:
 
 
 @given(
-    bytes_like([SPEC, BENCH, JUDGE, JURY, *texts("rubrics", ".yaml")], is_yaml=True)
+    bytes_like([LAYOUT, BENCH, JUDGE, JURY, *texts("rubrics", ".yaml")], is_yaml=True)
     | bytes_like([SET, JSONL, ANSWERS, *texts("prompts", ".jinja")]),
     st.sampled_from(["yaml", "yml", "jsonl", "csv", "jinja", "txt"]),
 )

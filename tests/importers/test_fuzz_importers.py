@@ -1,5 +1,5 @@
-"""Whatever becomes of another tool's file: it is imported as a benchmark that can be read, or
-refused with an error of ours and nothing written."""
+"""Whatever becomes of another tool's file: it is imported, or refused with an error of ours and
+nothing written."""
 
 import json
 import tempfile
@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fuzz_budget import PIECES, TEXT, fuzzed, torn_text
+from fuzz_budget import PIECES, TEXT, fuzzed
 from hypothesis import given
 from hypothesis import strategies as st
 
 import judgebench as jb
 
 FILES = Path(__file__).parent / "files"
-NAMES = sorted(path.name for path in FILES.iterdir() if path.suffix in (".csv", ".json", ".jsonl"))
+NAMES = sorted(path.name for path in FILES.iterdir() if path.suffix in (".json", ".jsonl"))
 UNSEEN = st.sampled_from([" ", "\t", "\r", "\u200b", "\u2028", "\x7f", "\x85", "a\ud800b"])
 NUMBERS = st.integers() | st.floats() | st.sampled_from([10**400, -(10**400), 1e308])
 SCALARS = st.none() | st.booleans() | NUMBERS | TEXT | PIECES | UNSEEN
@@ -64,8 +64,6 @@ def scalars(value: Any) -> list[Any]:
 
 def changed(name: str, draw: st.DataObject) -> bytes:
     text = (FILES / name).read_text()
-    if name.endswith(".csv"):
-        return draw.draw(torn_text([text]))
     lines = name.endswith(".jsonl")
     found = [json.loads(line) for line in text.splitlines()] if lines else json.loads(text)
     for _ in range(draw.draw(st.integers(1, 3))):
@@ -78,12 +76,12 @@ def changed(name: str, draw: st.DataObject) -> bytes:
     return ("\n".join(map(json.dumps, found)) if lined else json.dumps(found)).encode()
 
 
-def is_imported_or_refused(path: Path, judge: str | None = None) -> bool:
-    """Whether it is imported. Then the benchmark can be read; else nothing was written."""
+def is_imported_or_refused(path: Path) -> bool:
+    """Whether it is imported. Then all files are there; else nothing was written."""
     to = path.parent / "to"
     files, refused = (), ""
     try:
-        files = jb.import_file(path, to, replies_as_verdicts=judge).files
+        files = jb.import_file(path, to).files
     except jb.SetupError as error:
         refused = str(error)
     if refused:
@@ -92,58 +90,54 @@ def is_imported_or_refused(path: Path, judge: str | None = None) -> bool:
         return False
     assert files
     assert all(written.exists() for written in files)
-    if to / "bench.yaml" in files:
-        jb.load_bench(to / "bench.yaml").close()
     return True
 
 
 @pytest.mark.parametrize("name", NAMES)
 @fuzzed(0.2)
-@given(draw=st.data(), judge=st.sampled_from([None, "judge"]))
-def test_a_changed_file_is_imported_or_refused(
-    name: str, draw: st.DataObject, judge: str | None
-) -> None:
+@given(draw=st.data())
+def test_a_changed_file_is_imported_or_refused(name: str, draw: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "log")
+        path = Path(folder, "log").with_suffix(Path(name).suffix)
         path.write_bytes(changed(name, draw))
-        is_imported_or_refused(path, judge)
+        is_imported_or_refused(path)
 
 
-def argilla(tmp_path: Path, **of_second: Any) -> Path:
-    """Two records of which the second is changed."""
-    records = [
+def tasks(tmp_path: Path, **of_second: Any) -> Path:
+    """Two annotated tasks of which the second is changed."""
+    values = [
         {
-            "id": f"r{n}", "fields": {"text": f"Answer {n}."}, "metadata": {},
-            "responses": {"tone": [{"value": value, "user_id": f"u{n}"}]}, "suggestions": {},
+            "id": f"r{n}", "data": {"text": f"Answer {n}."},
+            "annotations": [{"completed_by": n, "result": [
+                {"from_name": "tone", "type": "choices", "value": {"choices": [label]}}
+            ]}],
         }
-        for n, value in enumerate(("good", "bad"))
+        for n, label in enumerate(("good", "bad"))
     ]  # fmt: skip
-    records[1] |= of_second
-    path = tmp_path / "records.json"
-    path.write_text(json.dumps(records))
+    values[1] |= of_second
+    path = tmp_path / "tasks.json"
+    path.write_text(json.dumps(values))
     return path
 
 
 @pytest.mark.parametrize(
     ("of_second", "imported"),
     [
-        ({"metadata": {"a\ud800": "x"}}, True),
-        ({"metadata": dict.fromkeys(("a\ud800", "a\ud801"), "x")}, False),
-        ({"metadata": {"size": 10**400}}, True),
-        ({"fields": {"text": "\u200b"}}, True),
-        ({"fields": {"text": "Two.", "\x7f": "x"}}, True),
-        ({"responses": {"metric": [{"value": v, "user_id": v} for v in ("ab", "cd")]}}, True),
-        ({"responses": {"Tone ": [{"value": "bad", "user_id": "u1"}]}}, True),
-        ({"responses": {"\t": [{"value": v, "user_id": v} for v in ("ab", "cd")]}}, True),
-        ({"responses": {"tone": [{"value": "bad", "user_id": "\u200b"}]}}, False),
-        ({"id": " "}, False),
-        ({"metadata": {"deep": reduce(lambda inner, _: {"a": inner}, range(800), 1)}}, False),
+        ({"data": {"a\ud800": "x"}}, True),
+        ({"data": dict.fromkeys(("a\ud800", "a\ud801"), "x")}, True),
+        ({"data": {"size": 10**400}}, True),
+        ({"data": {"text": "\u200b"}}, True),
+        ({"data": {"text": "Two.", "\x7f": "x"}}, True),
+        ({"id": " "}, True),
+        ({"data": None}, False),
+        ({"annotations": [{"result": 5}]}, False),
+        ({"data": {"deep": reduce(lambda inner, _: {"a": inner}, range(800), 1)}}, True),
     ],
 )
-def test_odd_texts_and_numbers_make_a_benchmark_or_one_clear_error(
+def test_odd_texts_and_numbers_are_imported_or_one_clear_error(
     tmp_path: Path, of_second: dict[str, Any], imported: bool
 ) -> None:
-    assert is_imported_or_refused(argilla(tmp_path, **of_second)) is imported
+    assert is_imported_or_refused(tasks(tmp_path, **of_second)) is imported
 
 
 def test_a_list_where_a_name_is_meant_is_its_text(tmp_path: Path) -> None:
@@ -159,18 +153,6 @@ def test_a_number_too_large_to_count_with_is_imported_as_its_text(tmp_path: Path
     first, *rest = text.splitlines()
     row = json.loads(first)
     row["filtered_resps"][0][0] = 10**400
-    row["doc"]["size"] = -(10**400)
     path = tmp_path / "samples.jsonl"
     path.write_text("\n".join([json.dumps(row), *rest]))
     assert is_imported_or_refused(path)
-    assert f"-1{'0' * 400}" in (tmp_path / "to" / "answers.csv").read_text()
-
-
-def test_what_would_be_no_benchmark_is_told_of_the_imported_file(tmp_path: Path) -> None:
-    path = argilla(tmp_path, id="\u200b")
-    with pytest.raises(jb.SetupError) as error:
-        jb.import_file(path, tmp_path / "new" / "to")
-    assert f"{path}: makes no benchmark: in answers.csv, row 3, the row names no item" in str(
-        error.value
-    )
-    assert not (tmp_path / "new").exists()

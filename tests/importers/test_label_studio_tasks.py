@@ -7,15 +7,12 @@ from typing import Any
 import pytest
 
 import judgebench as jb
-from judgebench.data.load import load_data
-from judgebench.rubric import load_rubric
+from judgebench.data.logs import read_log
 
-FILES = Path(__file__).parent / "files"
 DATA = [
     {"question": "Is ibuprofen safe with warfarin?", "answer": "Rarely.", "model": "m", "ward": 3},
     {"question": "لماذا؟", "answer": "<b>=1+1</b>\nلأن", "model": "m", "ward": 4},
 ]
-RUBRIC = load_rubric("support-tone")
 
 
 def bare(number: int, data: Any) -> dict[str, Any]:
@@ -49,43 +46,19 @@ def tasks(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     return path
 
 
-def test_they_become_answers_and_no_rubric(tasks: Path, tmp_path: Path) -> None:
+def test_they_become_answers_to_label(tasks: Path, tmp_path: Path) -> None:
     report = jb.import_file(tasks, tmp_path / "to")
-    assert [path.name for path in report.files] == ["answers.csv"]
-    assert "2 answers of m to 2 questions" in report.found
-    assert report.next_steps[0].startswith("Write a rubric.yaml")
-
-
-def test_they_are_read_as_they_are(tasks: Path, tmp_path: Path) -> None:
-    jb.import_file(tasks, tmp_path / "to")
-    found, same = load_data(tasks, RUBRIC), load_data(tmp_path / "to" / "answers.csv", RUBRIC)
-    assert found.answers == same.answers
-    assert found.labels == found.warnings == ()
-    assert [(a.question, a.text, a.system) for a in found.answers] == [
+    assert [path.name for path in report.files] == ["answers.jsonl"]
+    assert "2 answers" in report.found
+    assert report.next_steps[0].startswith("judgebench init ")
+    rows = [json.loads(line) for line in report.files[0].read_text().splitlines()]
+    assert [(row["question"], row["text"], row["system"]) for row in rows] == [
         (data["question"], data["answer"], data["model"]) for data in DATA
     ]
-    ids = [answer.item_id for answer in found.answers]
-    assert ids in (["1", "2"], ["41", "42"])
-    assert found.answers[0].metadata["ward"] == "3"
-
-
-def test_a_problem_names_the_task(tasks: Path) -> None:
-    values = json.loads(tasks.read_text())
-    values[1]["data"]["answer"] = " "
-    tasks.write_text(json.dumps(values))
-    with pytest.raises(jb.SetupError) as caught:
-        load_data(tasks, RUBRIC)
-    assert [(p.line, p.kind) for p in caught.value.problems] == [(2, "empty_text")]
-
-
-@pytest.mark.parametrize("name", ["label-studio.json", "label-studio-snapshot.json"])
-def test_labelled_tasks_are_imported_first(name: str) -> None:
-    with pytest.raises(jb.SetupError, match="`judgebench import` makes data files of it"):
-        load_data(FILES / name, RUBRIC)
+    assert [row["item_id"] for row in rows] in (["1", "2"], ["41", "42"])
 
 
 def test_a_table_with_a_column_of_that_name_is_a_table(tmp_path: Path) -> None:
     path = tmp_path / "own.json"
-    path.write_text(json.dumps([{"data": "a text", "number": 1}]))
-    with pytest.raises(jb.SetupError, match=r"unrecognised columns \(data, number\)"):
-        load_data(path, RUBRIC)
+    path.write_text(json.dumps([{"data": {"text": "a text"}, "id": 1, "annotator": "ann"}]))
+    assert read_log(path) is None

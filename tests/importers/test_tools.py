@@ -1,6 +1,5 @@
 """What each tool's files become; `files/README.md` says which tools wrote them."""
 
-import csv
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -20,15 +19,14 @@ class Found:
     def __init__(self, folder: Path, imported: jb.Started) -> None:
         self.report = imported
         self.answers, self.labels, self.verdicts = (
-            self._rows(folder / f"{name}.csv") for name in ("answers", "labels", "verdicts")
+            self._rows(folder / f"{name}.jsonl") for name in ("answers", "labels", "verdicts")
         )
 
     @staticmethod
     def _rows(path: Path) -> Rows:
         if not path.exists():
             return []
-        with path.open(newline="") as file:
-            return list(csv.DictReader(file))
+        return [json.loads(line) for line in path.read_text().splitlines()]
 
     def texts(self) -> dict[str, str]:
         return {row["item_id"]: row["text"] for row in self.answers}
@@ -51,9 +49,8 @@ class Found:
 
 @pytest.fixture
 def read(tmp_path: Path) -> Read:
-    def run(name: str, judge: str | None = None) -> Found:
-        imported = jb.import_file(FILES / name, tmp_path / "to", replies_as_verdicts=judge)
-        return Found(tmp_path / "to", imported)
+    def run(name: str) -> Found:
+        return Found(tmp_path / "to", jb.import_file(FILES / name, tmp_path / "to"))
 
     return run
 
@@ -73,8 +70,7 @@ def test_inspect_scorers_are_judges_and_what_they_did_not_grade_is_no_label(read
         "text": 'Four weeks, then "renew", please.',
         "system": "mockllm/small",
         "reference": "For four weeks.",
-        "topic": "loan",
-        "words": "[1, 2]",
+        "group": "",
     }
     assert found.texts()["room"] == ""  # an empty answer is an answer
     assert found.of("model_graded_qa", "correct") == {
@@ -82,20 +78,18 @@ def test_inspect_scorers_are_judges_and_what_they_did_not_grade_is_no_label(read
         "loan": ("C", OK),
         "café": ("C", OK),
         "room": (NONE, "unparsed"),  # the grader wrote no grade
-        "print": (NONE, "failed"),  # the request to the grader was refused
-    }
+    }  # the request to the grader about `print` was refused
     assert found.of("style", "length")["room"] == ("short", OK)
     assert found.of("style", "polite")["loan"] == ("true", OK)
     raw = {r["item_id"]: r["raw"] for r in found.verdicts if r["judge"] == "model_graded_qa"}
     assert raw["room"] == "The answer could be right or wrong, I would rather not say."
     assert raw["loan"] == "It agrees with the rules.\nGRADE: C"
-    assert raw["print"] == "RuntimeError('the prompt was rejected')"
     assert not found.labels
     assert found.report.left_out == {"samples that ended in an error, without an answer": 1}
     assert found.report.found[:3] == (
-        "inspect_ai 0.3.285, task library, model mockllm/small",
-        "5 answers of mockllm/small to 5 questions",
-        "5 verdicts of model_graded_qa: 1 failed, 3 ok, 1 unparsed",
+        "inspect_ai 0.3.285, model mockllm/small",
+        "5 answers",
+        "16 verdicts",
     )
 
 
@@ -143,15 +137,13 @@ def test_an_edited_score_counts_as_the_scorer_gave_it(tmp_path: Path) -> None:
 
     found = changed(tmp_path, "inspect.json", edit)
     assert found.of("model_graded_qa", "correct")["loan"] == ("C", OK)
-    assert found.report.left_out["edits of scores (the scorer's own value was kept)"] == 1
 
 
-def test_an_unfinished_log_says_how_many_samples_were_never_run(tmp_path: Path) -> None:
+def test_an_unfinished_log_says_so(tmp_path: Path) -> None:
     def cut(log: dict[str, object]) -> None:
         log["status"], log["samples"] = "cancelled", log["samples"][:2]  # type: ignore[index]
 
     found = changed(tmp_path, "inspect.json", cut)
-    assert found.report.left_out["samples that were never run"] == 4
     assert "the log is incomplete: its status is 'cancelled'" in found.report.found
 
 
@@ -180,15 +172,6 @@ def test_a_sample_that_was_marked_as_invalid_is_left_out(tmp_path: Path) -> None
     assert len(found.answers) == 4
 
 
-def test_replies_of_a_judge_that_inspect_evaluated_are_verdicts(read: Read) -> None:
-    found = read("inspect.json", judge="small")
-    replies = {row["item_id"]: (row["raw"], row["status"]) for row in found.verdicts}
-    assert replies["loan"] == ('Four weeks, then "renew", please.', "")
-    assert replies["fine"] == ("ValueError('the tool of the agent was missing')", "failed")
-    assert found.texts()["loan"] == "For how long may I keep a book?"
-    assert found.report.left_out == {"values that the tool gave to the judge's replies": 15}
-
-
 # lm-evaluation-harness -------------------------------------------------------------------------
 
 
@@ -207,40 +190,14 @@ def test_filters_of_lm_eval_are_judges_of_the_same_replies(read: Read) -> None:
 def test_the_likeliest_choice_is_the_answer(read: Read) -> None:
     found = read("lm-eval-choices.jsonl")
     by_item = found.of("acc", "correct")
-    for row in found.answers:
-        right = row["text"] == row["metadata.reference"]
-        assert by_item[row["item_id"]] == ("1" if right else "0", OK)
+    assert found.texts()["0"] == "From 10 to 16."
+    assert by_item["0"] == ("1", OK)
     assert {label for label, _ in by_item.values()} == {"0", "1"}
 
 
 def test_of_several_replies_the_one_that_was_scored_is_the_answer(read: Read) -> None:
     found = read("lm-eval-repeats.jsonl")
     assert found.texts()["0"] == "From 10 to 16."  # twice, and once something else
-    reason = "replies that no metric is about (`--replies-as-verdicts` reads all)"
-    assert found.report.left_out == {reason: 12}
-
-
-def test_several_replies_of_a_judge_are_repeats(read: Read) -> None:
-    found = read("lm-eval-judge.jsonl", judge="grader")
-    assert found.texts()["1"] == 'Four weeks, then "renew", please.'  # what was judged
-    grades = [row["raw"].split()[-1] for row in found.verdicts if row["item_id"] == "3"]
-    assert grades == ["C", "I"]
-    assert [row["repeat"] for row in found.verdicts if row["item_id"] == "3"] == ["0", "1"]
-    assert {row["judge"] for row in found.verdicts} == {"grader"}
-    assert "label" not in found.verdicts[0]
-    assert "12 verdicts of grader: 12 to be parsed" in found.report.found
-    assert "reply: json" in found.report.next_steps[-1]
-
-
-def test_what_a_filter_read_from_a_judges_reply_is_its_verdict(read: Read) -> None:
-    found = read("lm-eval-grades.jsonl", judge="grader")
-    assert found.of("grader", "verdict") == {
-        "0": ("C", OK), "1": ("C", OK), "2": ("I", OK), "3": ("C", OK), "4": ("I", OK),
-        "5": (NONE, "unparsed"),  # the filter found no grade
-    }  # fmt: skip
-    assert found.verdicts[5]["raw"].startswith("The answer could be right or wrong")
-    assert found.texts()["2"] == "Nothing, books are free."
-    assert "metric 'verdict': C, I" in found.report.found
 
 
 # promptfoo -------------------------------------------------------------------------------------
@@ -252,9 +209,7 @@ def test_assertions_of_promptfoo_are_judges_and_failed_graders_no_verdicts(read:
     assert texts["test-1@small"] == "From 10 to 16."
     assert "test-5@broken" not in texts  # the provider failed
     first = next(row for row in found.answers if row["item_id"] == "test-2@broken")
-    assert (first["system"], first["reference"], first["topic"]) == (
-        "broken", "For four weeks.", "loan",
-    )  # fmt: skip
+    assert (first["system"], first["reference"]) == ("broken", "For four weeks.")
     correct = found.of("llm-rubric", "Correct")
     assert correct["test-1@small"] == correct["test-1@small again 1"] == ("pass", OK)
     assert correct["test-3@small"] == ("fail", OK)
@@ -265,7 +220,6 @@ def test_assertions_of_promptfoo_are_judges_and_failed_graders_no_verdicts(read:
     raw = {(r["item_id"], r["metric"]): r["raw"] for r in found.verdicts}
     assert raw["test-3@small", "Correct"] == "It does not agree with the rules."
     assert found.report.left_out == {"samples that ended in an error, without an answer": 2}
-    assert "44 verdicts of llm-rubric: 4 failed, 30 ok, 10 unparsed" in found.report.found
 
 
 def test_a_rating_by_hand_in_promptfoo_is_a_human_label(tmp_path: Path) -> None:
@@ -280,22 +234,45 @@ def test_a_rating_by_hand_in_promptfoo_is_a_human_label(tmp_path: Path) -> None:
     found = changed(tmp_path, "promptfoo.json", rate)
     assert found.by("human", "result") == {f"test-{n}@small": "pass" for n in range(1, 7)}
     assert {row["judge"] for row in found.verdicts} == {"llm-rubric", "icontains"}
-    assert found.report.left_out["further labels of one text by the same person"] == 6  # --repeat 2
-    assert any(
-        fact.startswith("ratings by hand are labels of `human`") for fact in found.report.found
-    )
+    assert any("may have seen the graders' results" in fact for fact in found.report.found)
 
 
-def test_a_sample_without_any_grading_has_failed_verdicts(tmp_path: Path) -> None:
-    def lose(value: dict[str, object]) -> None:
-        first = value["results"]["results"][1]  # type: ignore[index]
-        first |= {"gradingResult": None, "error": "grader timed out\nfar away"}
-        first["testCase"] = {"assert": [{"type": "llm-rubric", "metric": "Correct"}]}
-        first["response"]["output"] = "Something else."
+# DeepEval --------------------------------------------------------------------------------------
 
-    found = changed(tmp_path, "promptfoo.json", lose)
-    (row,) = [r for r in found.verdicts if r["raw"] == "grader timed out"]
-    assert (row["judge"], row["metric"], row["status"]) == ("llm-rubric", "Correct", "failed")
+
+def deepeval(**of_second: object) -> dict[str, object]:
+    """A test run whose second verdict is changed; its keys are in deepeval/test_run/api.py."""
+    metric = {"name": "Harm [GEval]", "threshold": 0.5, "success": True, "score": 0.9,
+              "reason": "It is safe.", "evaluationModel": "gpt-4.1", "error": None}  # fmt: skip
+    case = {"input": "Q", "actualOutput": "A", "expectedOutput": "B", "success": True}
+    return {"testCases": [
+        {**case, "name": "a0", "metricsData": [metric]},
+        {**case, "name": "a1", "metricsData": [{**metric, "success": False, **of_second}]},
+        {**case, "name": "a2", "metricsData": None},
+    ], "conversationalTestCases": [], "metricsScores": [{"metric": "Harm [GEval]"}]}  # fmt: skip
+
+
+@pytest.mark.parametrize("key", ["", "testRunData"])
+def test_a_metric_of_deepeval_is_a_success_or_none(tmp_path: Path, key: str) -> None:
+    path = tmp_path / "run.json"
+    path.write_text(json.dumps({key: deepeval()} if key else deepeval()))
+    found = Found(tmp_path / "to", jb.import_file(path, tmp_path / "to"))
+    assert found.of("gpt-4.1", "Harm") == {"a0": ("success", OK), "a1": ("no success", OK)}
+    assert found.answers[0] == {
+        "item_id": "a0", "question": "Q", "text": "A", "reference": "B", "group": "",
+    }  # fmt: skip
+    assert len(found.answers) == 3
+    assert found.verdicts[0]["raw"] == "It is safe."
+
+
+@pytest.mark.parametrize("changed", [{"error": "timeout", "reason": None}, {"score": None}])
+def test_a_metric_of_deepeval_that_failed_is_no_verdict(
+    tmp_path: Path, changed: dict[str, object]
+) -> None:
+    path = tmp_path / "run.json"
+    path.write_text(json.dumps(deepeval(**changed)))
+    found = Found(tmp_path / "to", jb.import_file(path, tmp_path / "to"))
+    assert found.of("gpt-4.1", "Harm")["a1"] == (NONE, "failed")
 
 
 # Label Studio ----------------------------------------------------------------------------------
@@ -315,14 +292,10 @@ def test_a_snapshot_of_label_studio_has_labels_by_person_and_predictions_as_verd
     assert len(found.verdicts) == 6
     assert found.texts()["café"] == "Yes:\n- coffee, tea\n- cards are accepted"
     assert found.report.left_out == {
-        "values of 'problems', where several can be chosen": 3,
         "values of 'comment' (textarea), which are no label of the answer": 3,
         "values of 'spans' (labels), which are no label of the answer": 3,
-        "annotations that were skipped": 1,
-        "annotations without any result": 1,
+        "annotations that were skipped, or have no result": 2,
     }
-    columns = "columns of the answers: item_id from 'item_id', text from 'text', question from "
-    assert f"{columns}'question', reference from 'reference'" in found.report.found
 
 
 def test_the_usual_export_of_label_studio_names_predictions_by_id_alone(read: Read) -> None:
@@ -331,47 +304,3 @@ def test_the_usual_export_of_label_studio_names_predictions_by_id_alone(read: Re
     assert not found.verdicts
     reason = "predictions of which the export has the id alone (a snapshot has all of them)"
     assert found.report.left_out[reason] == 6
-
-
-@pytest.mark.parametrize("name", ["label-studio-min.json", "label-studio.csv"])
-def test_the_small_exports_of_label_studio_say_the_same(read: Read, name: str) -> None:
-    found = read(name)
-    assert found.by("2", "correct") == {
-        "opening": "Right", "loan": "Wrong", "fine": "Right", "café": "Wrong", "print": "Right",
-    }  # fmt: skip
-    assert found.by("3", "tone") == {"opening": "1", "loan": "2", "café": "4"}
-    assert found.texts()["loan"] == 'Four weeks, then "renew", please.'
-    assert found.texts()["room"] == "(no reply)"  # nobody has labelled it
-    assert found.report.left_out["values of 'problems', where several can be chosen"] == 3
-    assert found.report.left_out["annotations without any result"] == 1
-    facts = "\n".join(found.report.found)
-    assert "this export lacks predictions and the annotations that were skipped" in facts
-    assert "this export does not say which are, the JSON export does" in facts
-
-
-# Argilla ---------------------------------------------------------------------------------------
-
-
-def test_responses_of_argilla_are_labels_once_they_are_submitted(read: Read) -> None:
-    found = read("argilla-flat.json")
-    ann, bob = (f"00000000-0000-0000-0000-00000000000{n}" for n in (1, 2))
-    assert found.by(ann, "correct") == {
-        "opening": "yes", "loan": "no", "fine": "yes", "café": "no", "print": "yes",
-    }  # fmt: skip
-    assert found.by(bob, "tone") == {"opening": "1", "café": "4"}
-    assert set(found.of("grader-1", "correct").values()) == {("yes", OK)}
-    assert list(found.of("grader-1", "tone")) == ["opening", "fine", "print"]
-    assert found.texts()["fine"] == "Nothing, books are free."
-    assert found.report.left_out == {
-        "values of 'problems', which are lists": 5,
-        "values of 'why', which are texts": 5,
-        "responses with the status draft": 4,
-        "responses with the status discarded": 2,
-    }
-
-
-def test_the_json_of_argilla_does_not_say_what_was_submitted(read: Read) -> None:
-    found = read("argilla.json")
-    assert len({row["item_id"] for row in found.labels}) == 5
-    assert any(fact.startswith("to_json leaves out which responses") for fact in found.report.found)
-    assert {row["judge"] for row in found.verdicts} == {"grader-1"}

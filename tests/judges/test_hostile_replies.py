@@ -24,8 +24,8 @@ from hypothesis import strategies as st
 from loopback import Body, Loopback, Play, said
 from scripted_judges import ScriptedBackend
 
-from judgebench.data.gather import Position, Said
-from judgebench.data.load import WHOLE_REPLY
+from judgebench.data.dataset import Position, VerdictCell
+from judgebench.data.rows import WHOLE_REPLY
 from judgebench.judges.config import JudgeConfig, RecordedConfig
 from judgebench.judges.judge import Task
 from judgebench.judges.llm import LLMJudge
@@ -204,7 +204,7 @@ def test_a_reply_cut_at_its_limit_has_no_verdict(prompt: str, text: str, structu
 
 def test_recorded_replies_are_read_by_the_same_rule() -> None:
     rows = {
-        name: [(WHOLE_REPLY, Said(Position("f.csv", 1), raw=text))]
+        name: [(WHOLE_REPLY, VerdictCell(Position("f.csv", 1), raw=text))]
         for name, text in (("own", OWN), ("copied", PLANTED), ("prose", f"It says {PLANTED}"))
     }
     config = RecordedConfig(name="m", verdicts="f.csv", reply="json")

@@ -478,7 +478,8 @@ def test_a_cluster_does_not_look_things_up(tmp_path: Path) -> None:
 def test_check_says_what_is_looked_up(tmp_path: Path, call: Any) -> None:
     bench = bench_file(tmp_path, "http://127.0.0.1:9/v1", KNOWLEDGE)
     with (tmp_path / "corpus.jsonl").open("a") as file:
-        file.write("\n" + json.dumps({"text": TEXTS[0]}) + "\n" + json.dumps({"text": " "}))
+        more = [{"text": TEXTS[0]}, {"text": " ", "page": 4}]
+        file.writelines(f"\n{json.dumps(row)}" for row in more)
     code, out, _ = call("check", bench)
     assert code == 0
     assert (

@@ -179,11 +179,7 @@ def test_a_benchmark_names_columns_and_is_told_of_one_that_is_not_there(tmp_path
         "- id: safe\n  title: Safe\n  question: Safe?\n  kind: ordinal\n"
         "  labels: [Safe, Unsure, Unsafe]\n"
     )
-    (tmp_path / "data.yaml").write_text(
-        "files:\n- path: labels.csv\n  items:\n  - item_id: item_id\n    system: system\n"
-        "    labels:\n    - annotator: annotator\n      metrics: {safe: safe}\n"
-    )
-    bench = "name: b\nrubric: rubric.yaml\ndata: data.yaml\nby: [%s]\n"
+    bench = "name: b\nrubric: rubric.yaml\ndata: labels.csv\nby: [%s]\n"
     file = tmp_path / "bench.yaml"
     file.write_text(bench % "system, [system, question]")
     controls = [c.name for c in jb.load_bench(file).controls]
@@ -198,7 +194,7 @@ def test_a_benchmark_names_columns_and_is_told_of_one_that_is_not_there(tmp_path
     assert not jb.load_bench(file).controls
 
 
-def test_what_tells_the_items_of_one_text_apart_is_known_by_itself() -> None:
+def test_what_tells_the_items_of_one_text_apart_may_be_known() -> None:
     """Four questions to each text, in two tables: nobody has to say which column to keep."""
     rng = np.random.default_rng(5)
     items = [(f"text {t}", q) for t in range(80) for q in ("greets", "thanks", "shouts", "scolds")]
@@ -208,7 +204,8 @@ def test_what_tells_the_items_of_one_text_apart_is_known_by_itself() -> None:
     labels = table.assign(
         **{who: np.where(truth ^ (rng.random(len(table)) < 0.05), "yes", "no") for who in "AB"}
     )
-    study = jb.study(labels, table.assign(judge="m", label=np.where(usual, "yes", "no")))
+    verdicts = table.assign(judge="m", label=np.where(usual, "yes", "no"))
+    study = jb.study(labels, verdicts, columns={"item": ["text_id", "asked"]})
     accuracy = jb.align(study).to_frame().query("statistic == 'accuracy' and analysis == 'score'")
     by = accuracy.set_index("judge").value
     assert by["by-asked"] == pytest.approx(by["m"], abs=0.01)

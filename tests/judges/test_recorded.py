@@ -38,8 +38,8 @@ def table(path: Path, columns: Iterable[str], rows: Iterable[Iterable[object]]) 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "rubric.yaml").write_text(yaml.safe_dump(RUBRIC))
-    answers = [[i, f"Question {i}", f"Text {i}", TONES[n % 3]] for n, i in enumerate(ITEMS)]
-    table(tmp_path / "answers.csv", ["item_id", "question", "text", "beside"], answers)
+    answers = [[i, f"Question {i}", f"Text {i}"] for i in ITEMS]
+    table(tmp_path / "answers.csv", ["item_id", "question", "text"], answers)
     labels = [[i, a, TONES[n % 3]] for n, i in enumerate(ITEMS) for a in ("Ann", "Bob")]
     table(tmp_path / "labels.csv", ["item_id", "annotator", "tone"], labels)
     return tmp_path
@@ -129,38 +129,40 @@ def test_long_wide_status_raw_and_probabilities_are_read(folder: Path) -> None:
     assert "calibrated" in named
 
 
-def test_verdicts_beside_the_labels_and_in_a_data_yaml(folder: Path) -> None:
-    item = {"item_id": "item_id", "text": "text"}
-    spec = {
-        "spellings": {"tone": {"nice": "Friendly"}},
-        "files": [{
-            "path": "own.csv", "items": {**item, "verdicts": [
-                {"judge": {"value": "one"}, "metrics": {"tone": "one"}},
-                {"judge": {"value": "two"}, "metrics": {"tone": "two"}},
-            ]},
-        }],
+def test_verdicts_beside_the_labels_stand_in_a_layout(folder: Path) -> None:
+    columns = {
+        "item_id": "item", "text": "text", "Ann": "label by Ann", "one": "verdict by one",
+        "two": "verdict by two", "three": "verdict by three",
     }  # fmt: skip
-    (folder / "own.yaml").write_text(yaml.safe_dump(spec))
-    rows = [[i, "Text", "nice", "Rude", "Curt"] for i in ITEMS]
-    table(folder / "own.csv", ["item_id", "text", "one", "two", "three"], rows)
+    layout = {
+        "tables": [{"file": "own.csv", "columns": columns}],
+        "spell": {"tone": {"nice": "Friendly"}},
+    }
+    (folder / "own.yaml").write_text(yaml.safe_dump(layout))
+    rows = [[i, "Text", "nice", "nice", "Rude", TONES[n % 3]] for n, i in enumerate(ITEMS)]
+    table(folder / "own.csv", columns, rows)
     study = run(
-        folder, {"name": "beside", "column": "beside"}, {"name": "one", "from": "own.yaml"},
-        {"name": "two", "from": "own.yaml"},
-        {"name": "three", "from": "own.yaml", "column": {"tone": "three"}},
-        {"name": "jury", "jury": ["beside", "two", "three"]},
-    )  # fmt: skip
-    said = {j.name: [v.labels["tone"] for v in j.verdicts.values()] for j in study.judges}
-    assert said["beside"] == [*TONES, *TONES]
-    assert said["one"] == ["Friendly"] * 6
-    assert said["two"] == ["Rude"] * 6
-    assert said["three"] == ["Curt"] * 6
-    assert said["jury"] == ["Rude", "Curt", "Rude"] * 2
+        folder,
+        *({"name": name, "verdicts": "own.yaml"} for name in ("one", "two", "three")),
+        {"name": "jury", "jury": ["one", "two", "three"]},
+        data="own.yaml",
+    )
+    verdicts = {j.name: [v.labels["tone"] for v in j.verdicts.values()] for j in study.judges}
+    assert verdicts["one"] == ["Friendly"] * 6
+    assert verdicts["two"] == ["Rude"] * 6
+    assert verdicts["three"] == [*TONES, *TONES]
+    assert verdicts["jury"] == ["Friendly", "Rude", "Rude"] * 2
 
 
 def test_an_entry_without_a_name_is_of_every_judge_of_its_file(folder: Path) -> None:
     rows = [[i, judge, tone] for i in ITEMS for judge, tone in (("a", "Rude"), ("b.1", "Curt"))]
     table(folder / "v.csv", ["item_id", "judge", "tone"], rows)
-    study = run(folder, {"verdicts": "v.csv"}, {"name": "c", "column": "beside"})
+    table(
+        folder / "c.csv",
+        ["item_id", "tone"],
+        [[i, tone] for i, tone in zip(ITEMS, TONES * 2, strict=True)],
+    )
+    study = run(folder, {"verdicts": "v.csv"}, {"name": "c", "verdicts": "c.csv"})
     said = {j.name: {v.labels["tone"] for v in j.verdicts.values()} for j in study.judges}
     assert said["a"] == {"Rude"}
     assert said["b.1"] == {"Curt"}
@@ -168,28 +170,26 @@ def test_an_entry_without_a_name_is_of_every_judge_of_its_file(folder: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("name", "entry", "message"),
+    ("name", "message"),
     [
-        ("c", {}, "judges: two judges have this name, or a baseline has it; found c"),
-        ("longest-answer", {}, "judges: two judges have this name, or a baseline has it"),
-        ("a judge", {}, "v.csv: judge: is no name of a judge; found a judge; allowed: letters"),
-        ("d", {"column": "tone"}, "a column names no judge: give its name"),
+        ("c", "judges: two judges have this name, or a baseline has it; found c"),
+        ("longest-answer", "judges: two judges have this name, or a baseline has it"),
+        ("a judge", "v.csv: judge: is no name of a judge; found a judge; allowed: letters"),
     ],
 )
-def test_a_judge_of_a_file_needs_a_name_of_its_own(
-    folder: Path, name: str, entry: Mapping[str, str], message: str
-) -> None:
+def test_a_judge_of_a_file_needs_a_name_of_its_own(folder: Path, name: str, message: str) -> None:
     rows = [[i, judge, "Rude"] for i in ITEMS for judge in ("a", name)]
     table(folder / "v.csv", ["item_id", "judge", "tone"], rows)
-    read = entry or {"verdicts": "v.csv"}
-    (told,) = problems(folder, read, {"name": "c", "column": "beside"})
+    table(folder / "c.csv", ["item_id", "tone"], [[i, "Rude"] for i in ITEMS])
+    (told,) = problems(folder, {"verdicts": "v.csv"}, {"name": "c", "verdicts": "c.csv"})
     assert message in told
 
 
 def test_a_file_that_names_no_judge_is_an_error(folder: Path) -> None:
-    spec = {"files": [{"path": "answers.csv", "items": {"item_id": "item_id", "text": "text"}}]}
-    (folder / "own.yaml").write_text(yaml.safe_dump(spec))
-    (told,) = problems(folder, {"from": "own.yaml"})
+    columns = {"item_id": "item", "question": "question", "text": "text"}
+    layout = {"tables": [{"file": "answers.csv", "columns": columns}]}
+    (folder / "own.yaml").write_text(yaml.safe_dump(layout))
+    (told,) = problems(folder, {"verdicts": "own.yaml"})
     assert "own.yaml: judge: names no judge" in told
 
 
@@ -238,11 +238,7 @@ def test_a_metric_that_a_judge_does_not_label_has_no_decision(folder: Path) -> N
         columns=["item_id", "annotator", "tone", "topic"],
     )
     both = pd.DataFrame([(i, "Curt", "On") for i in ITEMS], columns=["item_id", "tone", "topic"])
-    study = jb.study(
-        labels,
-        [{"name": "one", "verdicts": both[["item_id", "tone"]]}, {"name": "two", "verdicts": both}],
-        rubric=rubric,
-    )
+    study = jb.study(labels, {"one": both[["item_id", "tone"]], "two": both}, rubric=rubric)
     frame = jb.decide(study).to_frame()
     decided = frame[(frame.analysis == "decision")]
     assert sorted(zip(decided.judge, decided.metric, strict=True)) == [
@@ -266,7 +262,7 @@ def test_what_does_not_fit_is_reported_together(folder: Path) -> None:
     )
     assert problems(folder, {"name": "m", "verdicts": "v.csv"}) == [
         "v.csv:3: label: 'm' said 'Curt' of 'i0' on tone in row 2; found 'Rude'",
-        "v.csv:4: has the status 'failed' and a label; found 'Curt'; allowed: a label or a status",
+        "v.csv:4: has the status failed and a label; found 'Curt'; allowed: a label or a status",
         "v.csv:5: status: is no status of a verdict; found 'timeout'; "
         "allowed: ok, unparsed, refused, failed, skipped",
         *(
@@ -284,25 +280,22 @@ def test_a_source_that_cannot_be_meant_is_refused(folder: Path) -> None:
     table(folder / "x.csv", ["item_id", "tone"], [["z9", "Curt"]])
     told = problems(
         folder, {"name": "c", "verdicts": "v.csv"}, {"name": "x", "verdicts": "x.csv"},
-        {"name": "col", "column": "besides"}, {"name": "cal", "calibrate": "c",
-        "method": "content-free"}, {"name": "gone", "verdicts": "gone.csv"},
+        {"name": "cal", "calibrate": "c", "method": "content-free"},
+        {"name": "gone", "verdicts": "gone.csv"},
     )  # fmt: skip
     text = "\n".join(told)
-    assert "v.csv: judge: no verdict of this judge; found 'c'; allowed: a, b" in text
+    assert "v.csv: judge: no verdict of this judge; found c; allowed: a, b" in text
     assert "x.csv: item_id: no verdict of x is about an item of the data; found z9" in text
-    assert "column: no file of the data has this column; found 'besides'" in text
     assert "gone.csv: no such file" in text
     assert "cannot be asked about content-free texts" in "\n".join(
         problems(folder, {"name": "x", "verdicts": "v.csv"},
                  {"name": "cal", "calibrate": "x", "method": "content-free"})
     )  # fmt: skip
-    (both,) = problems(folder, {"name": "m", "verdicts": "v.csv", "column": "c"})
-    assert "give either verdicts (a file) or column, from or both" in both
 
 
 @given(
     st.lists(
-        st.tuples(st.sampled_from([*ITEMS, "other"]), st.sampled_from([*TONES, "", "Curtish"])),
+        st.tuples(st.sampled_from(ITEMS), st.sampled_from([*TONES, "", "Curtish"])),
         min_size=1, unique_by=lambda row: row[0],
     )
 )  # fmt: skip
@@ -315,17 +308,15 @@ def test_every_item_that_was_due_has_an_ending_and_only_labels_count(
     )
     answers = pd.DataFrame({"item_id": ITEMS, "text": ITEMS})
     verdicts = pd.DataFrame(rows, columns=["item_id", "tone"])
-    if not set(verdicts.item_id) & set(ITEMS):
-        return
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         if {*verdicts.tone} - {""} == {"Curtish"}:
             with pytest.raises(jb.SetupError, match="verdicts of m is a label; found 'Curtish'"):
-                jb.study(labels, {"name": "m", "verdicts": verdicts}, answers, rubric=TONE)
+                jb.study(labels, {"m": verdicts}, answers, rubric=TONE)
             return
-        study = jb.study(labels, {"name": "m", "verdicts": verdicts}, answers, rubric=TONE)
+        study = jb.study(labels, {"m": verdicts}, answers, rubric=TONE)
     counts = Counter(statuses(study, "m").values())
-    said = {item: label for item, label in rows if item in ITEMS}
+    said = dict(rows)
     assert sum(counts.values()) == len(ITEMS)
     assert counts["ok"] == sum(label in TONES for label in said.values())
     assert counts["unparsed"] == sum(label == "Curtish" for label in said.values())
@@ -339,7 +330,7 @@ def test_a_report_shows_a_judge_on_its_own_metrics_alone(tmp_path: Path) -> None
         columns=["item_id", "annotator", "tone", "topic"],
     )
     verdicts = labels[labels.annotator == "Ann"][["item_id", "topic"]]
-    study = jb.study(labels, {"name": "one", "verdicts": verdicts}, rubric=rubric)
+    study = jb.study(labels, {"one": verdicts}, rubric=rubric)
     jb.report(study, tmp_path / "report")
     rows = pd.read_csv(tmp_path / "report" / "results.csv")
     confusion = rows[(rows.analysis == "confusion") & (rows.judge == "one")]
@@ -355,7 +346,7 @@ def test_a_metric_that_nobody_labelled_leaves_nobody_out_of_the_bar() -> None:
         columns=["item_id", "annotator", "tone", "topic"],
     )
     said = pd.DataFrame([(i, "Curt", "On") for i in ITEMS], columns=["item_id", "tone", "topic"])
-    decisions = jb.decide(jb.study(labels, {"name": "m", "verdicts": said}, rubric=rubric))
+    decisions = jb.decide(jb.study(labels, {"m": said}, rubric=rubric))
     assert "nan" not in str(decisions)
     assert "left out of the bar" not in str(decisions)
     assert any("Ann, Bob and Cem" in said for said in decisions.bars)

@@ -74,17 +74,17 @@ def study(
 def mtbench(folder: Path, tables: Path) -> Study:
     """The experts' votes on first turns of MT-bench (Zheng et al., 2023), and GPT-4's verdicts, as
     they were published."""
-    of = (
-        "item_id: question_id, pair: [model_a, model_b], only: {turn: 1}, metrics: {better: winner}"
-    )
-    data = tables / "data.yaml"
-    data.write_text(
-        f"files:\n  - {{path: {folder}/human.jsonl.gz, labels: {{{of}, annotator: judge}}}}\n"
-        f"  - {{path: {folder}/gpt4_pair.jsonl.gz, verdicts: {{{of}, judge: {{value: gpt-4}}}}}}\n"
-        'spellings: {better: {"tie (inconsistent)": tie}}\n'
+    about = "question_id: item, model_a: first, model_b: second, turn: ignored"
+    layout = tables / "layout.yaml"
+    layout.write_text(
+        f"tables:\n  - file: {folder}/human.jsonl.gz\n    only: {{turn: '1'}}\n"
+        f"    columns: {{{about}, judge: annotator, winner: label}}\n"
+        f"  - file: {folder}/gpt4_pair.jsonl.gz\n    only: {{turn: '1'}}\n    who: gpt-4\n"
+        f"    columns: {{{about}, judge: ignored, winner: verdict}}\n"
+        'spell: {better: {"tie (inconsistent)": tie}}\n'
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # other turns and authors are left out
         truth = {"rule": "majority", "annotators": ["expert*"]}
-        found = jb.study(data, data, rubric=rubric(PREFERENCE), truth=truth)
+        found = jb.study(layout, rubric=rubric(PREFERENCE), truth=truth)
     return replace(found, resampling=FEW)

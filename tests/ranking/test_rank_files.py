@@ -154,7 +154,7 @@ def test_a_missing_column_is_told(sheets: Path, tmp_path: Path) -> None:
     (sheets / "ben.csv").write_text(lines)
     (problem,) = problems(sheets)
     assert (problem.line, problem.field, problem.message) == (
-        1, "text_hash", "the column is missing",
+        1, "text_hash", "the column is missing; did you mean 'text'?",
     )  # fmt: skip
     told = problems(plain(tmp_path / "x.csv", "a,b", header="task,rank"))
     assert [p.field for p in told] == ["item_id", "expert", "system"]

@@ -9,7 +9,7 @@ from odd_texts import HOSTILE
 from page_reader import Page
 from rank_case import SYSTEMS, by_reason, fill, items
 
-from judgebench.data.columns import unquoted
+from judgebench.data.delimited import unquoted
 from judgebench.errors import Problem, SetupError
 from judgebench.ranking.sheet import (
     COLUMNS,

@@ -245,7 +245,7 @@ def test_nothing_is_said_of_replacing_anybody(tmp_path: Path) -> None:
     files = [str(tmp_path / "people.csv"), str(tmp_path / "gpt4.csv")]
     for more in ([], ["-v"]):
         shown = CliRunner().invoke(app, ["estimate", *files, *more])
-        assert "no label counts as severe, because the order of the labels" in shown.stdout
+        assert "(no order said)" in shown.stdout
         assert "REPLACE" not in shown.output
 
 
@@ -304,13 +304,10 @@ def test_of_100_xstest_labels_the_rates_of_refusal_are_covered() -> None:
     assert not alone.low <= truth.mean() <= alone.high
 
 
-def test_a_column_of_systems_in_the_verdicts_alone_is_kept_where_it_is_asked_for() -> None:
+def test_a_column_of_systems_in_the_verdicts_alone_is_read() -> None:
     people = pd.DataFrame({"id": range(60), "Harm": ["yes", "no", "no"] * 20})
     judged = pd.DataFrame({
         "id": range(120), "system": ["A", "B"] * 60, "Harm": ["yes", "no", "no"] * 40
     })  # fmt: skip
-    columns = {"order": "no < yes"}
-    with pytest.raises(jb.SetupError, match="if a table of verdicts has it, add --keep system"):
-        jb.estimate(people, judged, columns=columns, by="system")
-    found = jb.estimate(people, judged, columns={**columns, "keep": "system"}, by="system")
+    found = jb.estimate(people, judged, columns={"order": "no < yes"}, by="system")
     assert set(found.to_frame()["group"]) >= {"A", "B"}

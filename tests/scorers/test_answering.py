@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import judgebench as jb
-from judgebench.data.columns import read_columns
+from judgebench.data.tables import read_table
 from judgebench.errors import SetupError
 from judgebench.files import read_lines
 from judgebench.judges.config import Decoding
@@ -27,7 +27,7 @@ QUESTIONS = pd.DataFrame(
 
 
 def questions() -> list[dict[str, str]]:
-    return questions_of(read_columns(QUESTIONS))
+    return questions_of(read_table(QUESTIONS))
 
 
 def write(to: Path, reply, repeats: int = 3, decoding: Decoding = DRAWN, **terms) -> list[str]:  # type: ignore[no-untyped-def]
@@ -122,10 +122,10 @@ def test_an_interruption_and_a_torn_line_lose_no_other_reply(tmp_path) -> None:
 
 def test_what_is_wrong_with_questions() -> None:
     with pytest.raises(SetupError, match="no column is called `question` or alike"):
-        questions_of(read_columns(pd.DataFrame({"x": ["a"]})))
+        questions_of(read_table(pd.DataFrame({"x": ["a"]})))
     both = pd.DataFrame({"item_id": ["a", "a", "b"], "question": ["One?", "Two?", ""]})
     with pytest.raises(SetupError) as error:
-        questions_of(read_columns(both, name="q.csv"))
+        questions_of(read_table(both, name="q.csv"))
     assert [str(problem) for problem in error.value.problems] == [
         "q.csv:3: item_id: two questions have this id; found a", "q.csv:4: question: is blank",
     ]  # fmt: skip

@@ -216,15 +216,13 @@ def _label(cuts: dict, score: float) -> str:
 
 def test_a_column_is_fitted_where_no_text_is_given(tmp_path: Path) -> None:
     bench, _ = write_notes(tmp_path, GOOD, questions=10)
-    (tmp_path / "data.yaml").write_text(
-        "files:\n"
-        "  - path: answers.csv\n"
-        "    items: [{item_id: item_id, question: question, metadata: [good]}]\n"
-        "  - path: labels.csv\n"
-        "    labels: {item_id: item_id, annotator: annotator, metrics: {omission: omission}}\n"
+    (tmp_path / "layout.yaml").write_text(
+        "tables:\n"
+        "  - file: answers.csv\n"
+        "    columns: {item_id: item, question: question, good: kept, system: ignored,\n"
+        "              text: ignored, twin: ignored, noise: ignored, gappy: ignored}\n"
     )
-    text = bench.read_text().replace("[answers.csv, labels.csv]", "data.yaml\nmetrics: [omission]")
-    bench.write_text(text)
+    bench.write_text(bench.read_text().replace("answers.csv", "layout.yaml"))
     found = judges_of(jb.run(bench, tmp_path / "run"))
     assert all(verdict.labels for verdict in found["judge"].verdicts.values())
     assert not FITTED & set(found)  # nothing that they could read
@@ -246,8 +244,8 @@ judges:
     )
     said = [str(problem).removeprefix(f"{bench}: ") for problem in jb.check([bench]).errors]
     assert said == [
-        "judges.c.from: is no column that the data keeps; list it under `metadata` of a data.yaml; "
-        "found grace; allowed: gappy, good, noise, twin",
+        "judges.c.from: is no column that the data keeps; give it the role `kept` in a layout.yaml"
+        "; found grace; allowed: gappy, good, noise, twin",
         "judges.a.fit.metric: is no metric of answers in the rubric; found tone; "
         "allowed: omission, hallucination, kind",
         "judges.b.fit.folds: is more than the 4 groups of questions that share no answer; found 20",
@@ -283,9 +281,14 @@ def test_too_few_labels_are_said_before_anything_is_scored(tmp_path: Path) -> No
 def test_a_column_of_blanks_cannot_be_fitted(tmp_path: Path) -> None:
     bench, _ = write_notes(tmp_path, GOOD.replace("good", "gappy"), questions=6)
     with (tmp_path / "answers.csv").open(newline="") as file:
-        rows = [[*row[:-1], "" if place else row[-1]] for place, row in enumerate(csv.reader(file))]
+        rows = [*csv.reader(file)]
+    blank = [[*row[:-1], ""] for row in rows[1:-1]]
+    last = [*rows[-1][:-1], "0.5"]  # which nobody labelled
     with (tmp_path / "answers.csv").open("w", newline="") as file:
-        csv.writer(file).writerows(rows)
+        csv.writer(file).writerows([rows[0], *blank, last])
+    labels = (tmp_path / "labels.csv").read_text().splitlines(keepends=True)
+    kept = (line for line in labels if not line.startswith(f"{last[0]},"))
+    (tmp_path / "labels.csv").write_text("".join(kept))
     with pytest.raises(
         JudgesStopped, match="omission: no answer to learn from has a score and a hum"
     ):

@@ -202,17 +202,13 @@ def test_a_missing_library_is_named(how, module, package, monkeypatch) -> None:
 def test_a_run_keeps_their_scores(tmp_path: Path) -> None:
     rows = ["item_id,text,reference,tone", "a,Yes.,Yes.,Good", "b,,Yes.,Poor", "c,No.,,Good"]
     (tmp_path / "data.csv").write_text("\n".join(rows) + "\n")
-    (tmp_path / "data.yaml").write_text(
-        "files: [{path: data.csv, items: {item_id: item_id, text: text, reference: reference, "
-        "if_empty: keep, labels: {metrics: {tone: tone}}}}]\n"
-    )
     (tmp_path / "rubric.yaml").write_text(
         "name: r\nversion: '1'\ninstructions: Judge.\nmetrics: [{id: tone, title: Tone, "
         "question: Is it kind, kind: ordinal, labels: [Good, Poor]}]\n"
     )
     bench = tmp_path / "bench.yaml"
     bench.write_text(
-        "name: b\nrubric: rubric.yaml\ndata: data.yaml\nreport: {resamples: 100}\n"
+        "name: b\nrubric: rubric.yaml\ndata: data.csv\nreport: {resamples: 100}\n"
         "scorers: [chrf++, {scorer: ter, name: edits}]\ncontrols: false\n"
     )
     study = jb.run(bench, tmp_path / "run")

@@ -84,21 +84,19 @@ def test_columns_are_named_where_their_names_do_not_say(tmp_path: Path) -> None:
     with pytest.raises(jb.SetupError) as error:
         jb.score(given, ["rouge-1"], columns={"text": "notes"})
     assert str(error.value) == (
-        "answers:1: notes: the column is missing; found note, model note, both"
+        "answers:1: notes: the column is missing; did you mean 'note'?; found note, model note, "
+        "both"
     )
 
 
 def test_lists_of_references_in_jsonl(tmp_path: Path) -> None:
     path = tmp_path / "answers.jsonl"
-    lines = [{"text": "a b", "reference": ["x", "a b"]}, {"text": "a b", "reference": "a 'c"}]
+    references = (["x", "a b"], "a 'c")
+    lines = [{"item_id": n, "text": "a b", "reference": r} for n, r in enumerate(references)]
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     assert jb.score(path, ["rouge-1"]).to_frame()["rouge-1"].to_list() == [1, 0.5]
-    (tmp_path / "data.yaml").write_text(
-        "files: [{path: answers.jsonl, items: {item_id: {row: true}, text: text, "
-        "reference: reference}}]\n"
-    )
     (tmp_path / "bench.yaml").write_text(
-        "name: b\nrubric: medical-safety\ndata: data.yaml\nscorers: [rouge-1]\n"
+        "name: b\nrubric: medical-safety\ndata: answers.jsonl\nscorers: [rouge-1]\n"
     )
     bench = jb.load_bench(tmp_path / "bench.yaml")
     assert [answer.reference for answer in bench.answers] == ['["x", "a b"]', "a 'c"]

@@ -12,6 +12,8 @@ from typer.testing import CliRunner
 
 import judgebench as jb
 from judgebench.cli.app import app
+from judgebench.data.findings import Findings
+from judgebench.data.tables import open_table
 from judgebench.errors import SetupError
 from judgebench.judges.judge import Task
 from judgebench.rubric import load_rubric
@@ -192,15 +194,18 @@ def test_silver_labels_never_count_as_labels_of_people(bench: Path, tmp_path: Pa
     build(folder / "run", "teacher").write(to)
     (tmp_path / "tone.yaml").write_text((folder / "tone.yaml").read_text())
     said = "silver.jsonl: silver: holds labels of a machine, which never count as labels of people"
-    reads = "files:\n- path: silver.jsonl\n  items:\n    item_id: item_id\n    text: text\n"
-    labels = "    labels: {annotator: {value: gpt}, metrics: {tone: labels.tone}}\n"
-    (tmp_path / "data.yaml").write_text(reads + labels)
-    for name in ("silver.jsonl", "data.yaml"):
+    table = open_table(to, Findings())
+    assert table is not None
+    columns = dict.fromkeys(table.columns, "ignored") | {"item_id": "item", "text": "text"}
+    layout = {"tables": [{"file": "silver.jsonl", "columns": columns}]}
+    (tmp_path / "answers.yaml").write_text(json.dumps(layout))
+    columns["labels.tone"] = "label tone by gpt"
+    (tmp_path / "labels.yaml").write_text(json.dumps(layout))
+    for name in ("silver.jsonl", "labels.yaml"):
         with pytest.raises(SetupError, match=said):
             jb.load_bench(_bench(tmp_path, name))
     # The answers alone may be judged by others.
-    (tmp_path / "data.yaml").write_text(reads)
-    dataset = jb.load_bench(_bench(tmp_path, "data.yaml")).dataset
+    dataset = jb.load_bench(_bench(tmp_path, "answers.yaml")).dataset
     assert (len(dataset.answers), dataset.n_labels) == (11, 0)
     # Flattened into a table of labels it is refused too.
     flat = [{"item_id": i["item_id"], "annotator": "gpt", "tone": "Curt", "silver": True}

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from crowd_tables import crowd_tables
 from learning_case import write_bench
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
@@ -25,7 +26,6 @@ from judgebench.studies.study import JudgeVerdicts
 from judgebench.tuning.head import Head, balanced, words
 
 HEAD = "  - {name: head, learn: head, encoder: words}"
-CROWD = Path(__file__).resolve().parents[2] / "examples" / "medical-safety-crowd"
 TONES = ("Friendly", "Curt", "Rude")
 
 
@@ -115,9 +115,10 @@ def test_bag_of_words_needs_scikit_learn(tmp_path: Path, monkeypatch: pytest.Mon
 
 def crowd(metric: str, folder: Path, data: Path) -> jb.Study:
     folder.mkdir(exist_ok=True)
+    crowd_tables(data, folder)
+    table = {"query_risk": "expert-queries.csv", "response_type": "expert-responses.csv"}[metric]
     (folder / "bench.yaml").write_text(
-        f"name: crowd\nrubric: medical-query-risk\nmetrics: [{metric}]\n"
-        f"data: {CROWD / 'expert.data.yaml'}\ndata_folder: {data / 'medical-safety-crowd'}\n"
+        f"name: crowd\nrubric: medical-query-risk\nmetrics: [{metric}]\ndata: {table}\n"
         "judges: [{name: bow, learn: bag-of-words}, {name: who, learn: by-system}]\n"
     )
     return jb.run(folder / "bench.yaml", folder / "run")

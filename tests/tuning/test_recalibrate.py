@@ -184,6 +184,10 @@ def test_labels_and_verdicts_without_texts_suffice(tmp_path: Path) -> None:
         said = right if n % 5 else ("Rude", "Friendly")[n % 2]
         rows += [f"i{n},q{n},{who},{right},{length},{said}" for who in ("Ann", "Bob")]
     (tmp_path / "labels.csv").write_text("\n".join(rows))
+    (tmp_path / "layout.yaml").write_text(
+        "tables: [{file: labels.csv, columns: {item_id: item, group: group, annotator: annotator,\n"
+        "  tone: label tone, length: label length, gpt: verdict tone by gpt}}]\n"
+    )
     (tmp_path / "rubric.yaml").write_text(
         "name: two\nversion: '1'\ninstructions: Judge.\nmetrics:\n"
         "  - {id: tone, title: Tone, question: 'How?', kind: ordinal,\n"
@@ -193,8 +197,8 @@ def test_labels_and_verdicts_without_texts_suffice(tmp_path: Path) -> None:
     )
     more = "  - {name: words, learn: head, encoder: words}\n"
     text = (
-        "name: two\nrubric: rubric.yaml\ndata: labels.csv\njudges:\n"
-        "  - {name: gpt, column: {tone: gpt}}\n"
+        "name: two\nrubric: rubric.yaml\ndata: layout.yaml\njudges:\n"
+        "  - {name: gpt, verdicts: layout.yaml}\n"
         "  - {name: better, learn: recalibrate, from: gpt}\n"
     )
     (tmp_path / "bench.yaml").write_text(text)

@@ -9,6 +9,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from string import ascii_uppercase
@@ -17,9 +18,9 @@ from typing import Protocol, cast
 
 from pydantic import Field, model_validator
 
-from judgebench.data.cells import is_blank
-from judgebench.data.columns import SourceRow, read_source
+from judgebench.data.cells import is_blank, split_list
 from judgebench.data.findings import counted_once, nearest
+from judgebench.data.tables import collect_table
 from judgebench.errors import JudgebenchError, Problem, SetupError, raise_any, shorten
 from judgebench.judges.config import Name
 from judgebench.models.checkpoint import sha256_of
@@ -105,15 +106,19 @@ def read_table_task(
     found: dict[str, TaskInstance] = {}
     without = 0
     for key, path in paths.items():
-        for row in read_source(path, columns.named, problems):
-            if columns.argument and is_blank(row.text(columns.argument)):
+        table = collect_table(path, columns.named, problems)
+        for place, (line, row) in enumerate(table.records() if table else ()):
+            if columns.argument and is_blank(row[columns.argument]):
                 without += 1
                 continue
-            instance = _instance(row, columns, labels, "" if key == "data" else key, problems)
-            if instance.item_id in found:
+            of_row: list[Problem] = []
+            split = "" if key == "data" else key
+            instance = _instance(row, place, columns, labels, split, of_row)
+            if (item := instance.item_id) in found:
                 column = columns.item_id or "item_id"
-                problems.append(row.problem("duplicate id", column, shorten(instance.item_id)))
-            found[instance.item_id] = instance
+                of_row.append(Problem("duplicate id", field=column, found=shorten(item)))
+            found[item] = instance
+            problems += [replace(problem, file=str(path), line=line) for problem in of_row]
     if problems:
         raise SetupError(counted_once(problems))
     notes = [f"{without} rows without an argument are left out."] if without else []
@@ -131,15 +136,17 @@ def read_table_task(
 
 
 def _instance(
-    row: SourceRow, columns: Columns, labels: Sequence[str], split: str, problems: list[Problem]
-) -> TaskInstance:
-    """The instance of a row; its split is any where neither the row nor its file says it."""
+    row: Mapping[str, str], place: int, columns: Columns, labels: Sequence[str], split: str,
+    problems: list[Problem],
+) -> TaskInstance:  # fmt: skip
+    """The instance of a row; its split is any where neither the row nor its file says it. Problems
+    are without file and line."""
     for column in (columns.text, columns.label, columns.item_id):
-        if column is not None and is_blank(row.text(column)):
-            problems.append(row.problem("is blank", column, ""))
+        if column is not None and is_blank(row[column]):
+            problems.append(Problem("is blank", field=column))
     options = _options(row, columns, problems)
     places = tuple(str(i) for i in range(1, len(options) + 1))
-    label = row.text(columns.label)
+    label = row[columns.label]
     if label not in places:  # a letter, or the option itself
         by_name = dict(zip(ascii_uppercase, places, strict=False)) | dict(
             zip(options, places, strict=True)
@@ -149,38 +156,37 @@ def _instance(
     if label and allowed and label not in allowed:  # none are allowed where options are bad
         message = f"is not a label of the task{nearest(label, labels)}"
         message = "is no place of an option" if columns.options else message
-        problems.append(row.problem(message, columns.label, shorten(label), ", ".join(allowed)))
+        shown = shorten(label)
+        problems.append(Problem(message, "", None, columns.label, shown, ", ".join(allowed)))
     if columns.split is not None:
-        named = row.text(columns.split)
+        named = row[columns.split]
         split = _SPELLINGS.get(named.lower(), "")
         if not split:
             allowed = ", ".join(SPLITS)
-            problems.append(row.problem("is no split", columns.split, repr(named), allowed))
+            problems.append(Problem("is no split", "", None, columns.split, repr(named), allowed))
+    item, argument, context, group = (
+        row.get(column or "", "")
+        for column in (columns.item_id, columns.argument, columns.context, columns.group)
+    )
     return TaskInstance(
-        row.text(columns.item_id) or f"{split}-{row.row}".lstrip("-"), row.text(columns.text),
-        label, row.text(columns.argument), _SPELLINGS.get(split, SPLITS[0]), options,
-        row.text(columns.context), row.text(columns.group), row=row.row,
+        item or f"{split}-{place}".lstrip("-"), row[columns.text], label, argument,
+        _SPELLINGS.get(split, SPLITS[0]), options, context, group, row=place,
     )  # fmt: skip
 
 
-def _options(row: SourceRow, columns: Columns, problems: list[Problem]) -> tuple[str, ...]:
+def _options(row: Mapping[str, str], columns: Columns, problems: list[Problem]) -> tuple[str, ...]:
     """The options of a row; blank ones at the end are none, so that rows may differ in number."""
     if columns.options is None:
         return ()
+    options = [row[column] for column in columns.of_options]
     if isinstance(columns.options, str):
-        cell = row.cells[columns.options]
-        if not isinstance(cell, tuple):
-            message = "must hold a list; of a CSV name one column for each option"
-            problems.append(row.problem(message, columns.options, shorten(str(cell))))
-            return ()
-        options = [option.strip() for option in cell]
-    else:
-        options = [row.text(column) for column in columns.options]
+        with suppress(ValueError):  # a text that is no list is too few options
+            options = [option.strip() for option in split_list(options[0])]
     while options and is_blank(options[-1]):
         options.pop()
     if len(options) < _FEWEST_OPTIONS or any(map(is_blank, options)):
         message = "two options or more are needed, none of them blank"
-        problems.append(row.problem(message, ", ".join(columns.of_options), repr(options)))
+        problems.append(Problem(message, field=", ".join(columns.of_options), found=repr(options)))
     return tuple(options)
 
 

@@ -19,7 +19,7 @@ from typing import Any, Literal, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict
 
-from judgebench.data.columns import read_columns
+from judgebench.data.tables import read_table
 from judgebench.errors import Problem, SetupError, raise_any, shorten
 from judgebench.files import to_json, to_line, write_atomically
 from judgebench.judges.config import Decoding
@@ -78,15 +78,13 @@ def read_questions(
         allowed = ", ".join((*_ROLES, "option_1, option_2, …"))
         raise SetupError(Problem("is no role", "", None, "called", ", ".join(unknown), allowed))
     asked, key, item, group = (called.get(role, role) for role in _ROLES)
-    table = read_columns(source, [asked, key, *called.values()], "the questions")
+    table = read_table(source, [asked, key, *called.values()], "the questions")
     options = [c for role, c in called.items() if _OPTION.fullmatch(role)]
-    options = options or [c for c in table.cells if _OPTION.fullmatch(c)]
+    options = options or [c for c in table.columns if _OPTION.fullmatch(c)]
     if len(options) < 2:
-        message, found = "needs two columns of options or more", ", ".join(table.cells)
+        message, found = "needs two columns of options or more", ", ".join(table.columns)
         raise SetupError(Problem(message, table.file, 1, "option_1, option_2", found))
-    rows = [
-        dict(zip(table.cells, row, strict=True)) for row in zip(*table.cells.values(), strict=True)
-    ]
+    rows = [row for _, row in table.records()]
     right = _right([row[key] for row in rows], [[row[o] for o in options] for row in rows], first)
     questions, problems = dict[str, ExamQuestion](), list[Problem]()
     for line, row, gold in zip(table.lines, rows, right, strict=True):

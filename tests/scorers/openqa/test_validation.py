@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scripted_judges import ScriptedBackend
 
-from judgebench.data.columns import to_csv
+from judgebench.data.delimited import to_csv
 from judgebench.errors import SetupError
 from judgebench.judges.config import Decoding
 from judgebench.scorers.openqa.questions import (
