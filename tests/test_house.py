@@ -1,6 +1,9 @@
 """What must never be imported by what: prohibitions, each with its name."""
 
 import ast
+import re
+import sys
+import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import fields, is_dataclass
@@ -26,6 +29,10 @@ HEAVY = [
     "scipy.stats", "sklearn", "krippendorff", "pylate", "safetensors", "peft", "accelerate",
     "rouge_score", "sacrebleu", "nltk", "bert_score", "ot",
 ]  # fmt: skip
+PART_OF = {
+    "yaml": "pyyaml", "markdown_it": "markdown-it-py", "pydantic_core": "pydantic",
+    "markupsafe": "jinja2",
+}  # fmt: skip
 READS_FILES = {"judgebench.runs", "judgebench.files", "judgebench.data"}
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
@@ -186,6 +193,20 @@ def test_heavy_libraries_are_imported_where_they_are_used() -> None:
         for module, line in imports(at_import(deepcopy(tree)), path)
         if any(module == heavy or module.startswith(f"{heavy}.") for heavy in HEAVY)
     ]
+    assert not found
+
+
+def test_what_is_imported_at_once_is_declared() -> None:
+    """What another package happens to bring along is missing on somebody else's machine."""
+    project = tomllib.loads((PACKAGE.parent / "pyproject.toml").read_text("utf-8"))["project"]
+    declared = {re.split(r"[^\w.-]", line)[0] for line in project["dependencies"]}
+    found = {
+        f"{dotted(path)} imports {top}"
+        for path, tree in parsed().items()
+        for module, _ in imports(at_import(deepcopy(tree)), path)
+        if (top := module.partition(".")[0]) not in {"judgebench", *sys.stdlib_module_names}
+        if PART_OF.get(top, top) not in declared
+    }
     assert not found
 
 

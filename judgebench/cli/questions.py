@@ -6,7 +6,6 @@ import sys
 from typing import TYPE_CHECKING
 
 import typer
-from click import IntRange
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -53,7 +52,9 @@ def _answer(question: Question) -> TableSettings:
     """The settings of the reading that somebody chooses, which are printed as options."""
     lines = [f"  {n} {reading.means}" for n, reading in enumerate(question.readings, start=1)]
     typer.echo("\n".join([f"{question.table}: {question.asks}", *lines]), err=True)
-    number: int = typer.prompt("Number", type=IntRange(1, len(question.readings)), err=True)
+    number = 0
+    while not 1 <= number <= len(question.readings):
+        number = typer.prompt(f"Number, 1 to {len(question.readings)}", type=int, err=True)
     chosen = question.readings[number - 1].settings
     typer.echo(f"The same without a question: {chosen.flags()}", err=True)
     return chosen

@@ -287,7 +287,18 @@ def _settle_items(proposal: Proposal) -> None:
     for column in item:
         known = draft.columns[column]
         _set_item(draft, column, known.why if known.role else "its ids are those of the verdicts")
+    _propose_group(draft, item)
     draft.key = item
+
+
+def _propose_group(draft: Draft, item: Sequence[str]) -> None:
+    """What several systems answer is a question, where a column beside the system's says it."""
+    others = [c for c in item if draft.columns[c].metric != "system"]
+    if len(item) == 2 and len(others) == 1 and not draft.of("group", "question"):
+        column = others[0]
+        known = draft.columns[column]
+        if not known.metric and not draft.is_said(column):
+            draft.set(column, "item", "group")
 
 
 def _set_item(draft: Draft, column: str, why: str) -> None:
@@ -1175,8 +1186,10 @@ def _key_in(proposal: Proposal, draft: Draft) -> tuple[str, ...]:
                 )
             same = likely[0]
         key.append(same)
-    for column in key:
+    for item, column in zip(proposal.item, key, strict=True):
         _set_item(draft, column, f"the items of {labels.name}")
+        if labels.columns[item].metric == "group" and not draft.columns[column].metric:
+            draft.set(column, "item", "group")
     _settle_other_ids(draft, key)
     return tuple(key)
 

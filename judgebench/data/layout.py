@@ -6,8 +6,9 @@ else in it can be said by flags or in Python. `infer` proposes one; `rows` reads
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -102,12 +103,16 @@ class Sheet:
     def of(self, *roles: str) -> list[str]:
         """The columns of these roles, in the order of the roles. A column of the item, or of its
         group, may say something else, too: `item system`, `group question`."""
-        return [
-            name
-            for role in roles
-            for name, column in self.columns.items()
-            if column.role == role or (column.role in ("item", "group") and column.metric == role)
-        ]
+        return [name for role in roles for name in self._by_role.get(role, ())]
+
+    @cached_property
+    def _by_role(self) -> Mapping[str, Sequence[str]]:
+        by_role: dict[str, list[str]] = {}
+        for name, column in self.columns.items():
+            also = column.metric if column.role in ("item", "group") else ""
+            for role in dict.fromkeys((column.role, also or column.role)):
+                by_role.setdefault(role, []).append(name)
+        return by_role
 
     def first(self, role: str) -> str:
         """The first column of a role; empty where there is none."""
@@ -181,7 +186,7 @@ def layout_lines(layout: Layout) -> Iterator[str]:
         ]
         widths = [max(len(row[i]) for row in rows) for i in range(3)] if rows else [0] * 3
         for name, role, cells, why in rows:
-            if name == layout.unconfirmed_question:
+            if name == layout.unconfirmed_question and name in sheet.of("group", "question"):
                 why = f"{why}; {NOT_CONFIRMED}: --question {name!r}"
             width = min(widths[0], _LONGEST_NAME)
             start = f"  {name[:_LONGEST_NAME]:{width}}  {role:{widths[1]}}"
