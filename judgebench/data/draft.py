@@ -51,7 +51,7 @@ def are_yes_and_no(labels: Iterable[str]) -> bool:
 
 def is_blank_word(text: str, settings: TableSettings) -> bool:
     """True where a text says that there is no label."""
-    return text.casefold() in words("blank") or text in settings.blank
+    return "".join(text.casefold().split()) in words("blank") or text in settings.blank
 
 
 def is_failure_word(text: str) -> bool:
@@ -63,12 +63,19 @@ def _folded(text: str) -> str:
     return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
 
 
+def _without_zeros(text: str) -> str:
+    return re.sub(r"(?<!\d)0+(?=\d)", "", text)
+
+
 # How ids of two tables are compared where they differ: the first that pairs those of one side all.
 ID_FORMS: Mapping[str, Callable[[str], str]] = {
     "case, spaces and accents": _folded,
     "signs": lambda text: re.sub(r"[\W_]", "", _folded(text)) or text,
     "a final .0": lambda text: re.sub(r"\.0$", "", text.strip()),
-    "leading zeros": lambda text: text.strip().lstrip("0") or "0",
+    "leading zeros": lambda text: _without_zeros(text.strip()),
+    "case, signs and leading zeros": lambda text: (
+        re.sub(r"[\W_]", "", _without_zeros(_folded(text))) or text
+    ),
     "what is no digit": lambda text: (re.sub(r"\D", "", text) or text).lstrip("0") or "0",
 }
 
@@ -109,6 +116,7 @@ class Draft:
     spell: Mapping[str, str] = field(default_factory=dict)  # by a known export
     key: tuple[str, ...] = ()
     tables: Sequence[Draft] = ()  # whose rows these are, one after the other
+    aliases: Mapping[str, str] = field(default_factory=dict)  # own columns by those of the first
     _labels: dict[tuple[str, bool], dict[str, str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -157,12 +165,18 @@ class Draft:
         """Settle what a column is."""
         self.columns[column] = Column(role, metric, who, why or self.columns[column].why)
 
+    def cells(self, column: str) -> Sequence[Cell]:
+        """The cells (rows,) as they are; blank ones where there is no such column."""
+        return self.table.columns[column] if column else [""] * len(self.table)
+
     def texts(self, column: str) -> list[str]:
         """The cells (rows,), with what was said that they mean; blank where they say nothing. Of a
         pair the side that a cell names."""
         spell = {**self.spell, **self.said.spell}
         texts = [
-            spell.get(text, "" if is_blank_word(text, self.said) else text)
+            spell.get(text)
+            or spell.get(plain_label(text))
+            or ("" if is_blank_word(text, self.said) else text)
             for text in self.table.texts(column)
         ]
         pair = self.pair
@@ -261,6 +275,8 @@ class Draft:
 
     def same(self, column: str) -> str:
         """The column of this table that is called like another's; empty where none is."""
+        if column in self.aliases:
+            return self.aliases[column]
         if column in self.columns:
             return column
         plain = plain_name(column)

@@ -106,6 +106,7 @@ def propose(
     proposal = Proposal(labels, verdicts, rubric)
     _settle_names(proposal)
     _check_models(labels)
+    _settle_short_texts(labels)
     who = _annotator_column(labels)
     metric = _metric_column(proposal)
     aside = [c for c in (who, metric, *labels.of("first", "second", "criterion")) if c]
@@ -157,6 +158,14 @@ def _settle_names(proposal: Proposal) -> None:
                 draft.set(column, "criterion", why="the rubric is about criteria")
 
 
+def _settle_short_texts(draft: Draft) -> None:
+    """A column called answer, or response, holds labels where these are few and all there is."""
+    texts = [c for c in draft.of("text") if draft.columns[c].why == BY_NAME]
+    for column in texts if len(draft.table) >= RARE_AMONG else ():
+        if draft.labels(column):
+            draft.set(column, VALUE, why="its cells are labels")
+
+
 # ------------------------------------------------------------------------------- what is an item
 
 
@@ -188,7 +197,9 @@ def _item_columns(
         ]
         if keys and len({draft.parts(key) for key in keys}) == 1:
             _check_pairing(draft, [key for key in keys if {*key} <= {*shared}], others)
-            return min(keys, key=lambda key: _rank(draft, key))
+            key = min(keys, key=lambda key: _rank(draft, key))
+            _check_rows(draft, key, aside, [c for c in shared if c not in aside], others)
+            return key
         if keys:
             raise Ask(
                 draft.name,
@@ -220,9 +231,47 @@ def _check_pairing(draft: Draft, keys: Sequence[tuple[str, ...]], others: Sequen
             )  # fmt: skip
 
 
+def _check_rows(
+    draft: Draft, key: Sequence[str], aside: Sequence[str], shared: Sequence[str],
+    others: Sequence[Draft],
+) -> None:  # fmt: skip
+    """Raise Ask where rows of two tables that have the same key say different things of the item,
+    each of which both tables know: a running number in each is no id."""
+    form = ID_FORMS["case, spaces and accents"]
+    about = [c for c in shared if c in draft.of(*KEY_ROLES[1:]) and c not in key]
+    sure = [c for c in about if draft.columns[c].role != "system"]  # which may be a judge's
+    for column, other in product(sure if {*key} <= {*shared} else (), others):
+        here, there = (
+            [tuple(map(form, row)) for row in d.table.rows(*map(d.same, (*key, column)))]
+            for d in (draft, other)
+        )
+        rows, keys, known = {*here}, {row[:-1] for row in here}, {row[-1] for row in here}
+        both = [row for row in there if row[:-1] in keys and row[-1] in known]
+        wrong = [row for row in both if row not in rows]
+        if len(wrong) * FEW_BLANK <= len(both):
+            continue
+        able = [k for n in range(1, MAX_KEY) for k in combinations(about, n)]
+        able = [k for k in able if draft.tells_apart(k, *aside)]
+        able = [k for k in able if not any({*x} < {*k} for x in able)]
+        raise Ask(
+            draft.name,
+            f"{len(wrong):,} rows of {other.name} have another {column} than the row of this "
+            f"{' and '.join(key)}: by what are items known?",
+            *((f"by {' and '.join(k)}", each_as("item", k)) for k in able[:MAX_READINGS]),
+            (f"by {' and '.join(key)}, whatever {column} says", each_as("item", key)),
+        )
+
+
 def _ask_item(draft: Draft, aside: Sequence[str], shared: Sequence[str]) -> None:
     """Ask by which columns items are known."""
     labels = {*draft.free()} - {*shared}
+    if len(labels) > max(MAX_KEY, len(draft.table)):
+        message = (
+            f"has {len(labels)} columns of labels and {counted(len(draft.table), 'row')}: are "
+        )
+        message += "its columns items, and its rows people? Write a row for each item and person "
+        message += "(in pandas: table.melt), with the columns item, annotator and label"
+        raise SetupError(Problem(message, draft.name, 1, "", some(labels)))
     no_ids = {*aside, *labels, *draft.of("label", "verdict", "ignored")}
     able = [c for c in draft.columns if c not in no_ids]
     able = sorted(able, key=lambda c: -draft.n_different(c))[: 2 * MAX_READINGS]
@@ -288,7 +337,26 @@ def _settle_items(proposal: Proposal) -> None:
         known = draft.columns[column]
         _set_item(draft, column, known.why if known.role else "its ids are those of the verdicts")
     _propose_group(draft, item)
+    _check_questions(draft, item)
     draft.key = item
+
+
+def _check_questions(draft: Draft, item: Sequence[str]) -> None:
+    """Raise Ask where rows lack the question that they share with others, as in merged cells."""
+    for column in draft.of("group"):
+        texts = draft.table.texts(column)
+        blank = [i for i, text in enumerate(texts) if not text]
+        if blank and texts[0] and column not in item:
+            fill = ("as the cell above (merged cells)", TableSettings(fill_down=(column,)))
+            skip = ("these rows do not count", _skip(draft, blank))
+            few = len(blank) <= len(texts) / FEW_BLANK
+            rows = counted(len(blank), "row")
+            raise Ask(
+                draft.name,
+                f"{rows} have a blank cell in {column}, which says what items share: row "
+                f"{draft.table.lines[blank[0]]} is the first",
+                *((skip, fill) if few else (fill,)),
+            )
 
 
 def _propose_group(draft: Draft, item: Sequence[str]) -> None:
@@ -883,11 +951,20 @@ def _settle_adjudicated(proposal: Proposal) -> None:
 
 
 def _check_agreed(proposal: Proposal) -> None:
-    """Raise Ask where a column is always what most of the others say, as labels settled on are."""
+    """Raise Ask where a column is called like labels settled on, or is always what most of the
+    others say, as these are."""
     draft, by_metric = proposal.labels, dict[str, list[str]]()
     for column in draft.of("label"):
         by_metric.setdefault(draft.columns[column].metric, []).append(column)
-    for metric, columns in by_metric.items():
+    for column in draft.of("reference"):
+        right = {*draft.filled(column)}
+        for metric, known in proposal.metrics.items():
+            if right and right <= {*known} and draft.columns[column].why == BY_NAME:
+                _ask_agreed(draft, column, f"holds labels of {metric}, by its name right ones")
+    for columns in by_metric.values():
+        for column in columns if len(columns) > 1 else ():
+            if has_word(column, "agreed") and not draft.is_said(column):
+                _ask_agreed(draft, column, "is called like labels that people settled on")
         for column in columns if len(columns) > 3 else ():
             others = [draft.texts(c) for c in columns if c != column]
             splits = 0
@@ -900,13 +977,18 @@ def _check_agreed(proposal: Proposal) -> None:
                 splits += len(counts) > 1
             else:
                 if splits >= LEAST_SPLITS and not draft.is_said(column):
-                    who = draft.columns[column].who
-                    raise Ask(
-                        draft.name,
-                        f"{column} is what most of the others say, always: an agreed label?",
-                        ("yes, and nobody's own", columns_as({column: f"adjudicated {metric}"})),
-                        ("no, a person's", columns_as({column: f"label {metric} by {who}"})),
-                    )
+                    _ask_agreed(draft, column, "is always what most of the others say")
+
+
+def _ask_agreed(draft: Draft, column: str, why: str) -> None:
+    metric, who = draft.columns[column].metric, draft.columns[column].who
+    raise Ask(
+        draft.name,
+        f"{column} {why}: whose labels are they?",
+        ("gold, or agreed on: nobody's own", columns_as({column: f"adjudicated {metric}".strip()})),
+        *([("one person's", columns_as({column: f"label {metric} by {who}"}))] if who else []),
+        ("nobody's: it is not read", each_as("ignored", [column])),
+    )
 
 
 def _check_labels(proposal: Proposal) -> None:
@@ -1242,7 +1324,8 @@ def _match_ids(proposal: Proposal, draft: Draft) -> None:
     here, there = (
         ", ".join(" · ".join(ids) for ids in sorted(side)[:2]) for side in (more, lacking)
     )
-    others = [c for c in draft.of("") if draft.n_different(c) > RARE_AMONG / 4]
+    parts_of_ids = {x for ids in people for x in ids}
+    others = [c for c in draft.of("") if {*draft.table.texts(c)} & parts_of_ids]
     raise Ask(
         draft.name,
         f"{len(more):,} of its ids are not in {labels.name} ({here}), and {len(lacking):,} of "
@@ -1399,14 +1482,16 @@ def _ask_odd(proposal: Proposal, draft: Draft, column: str, metric: str = "") ->
         return
     (text, n), names = odd.most_common(1)[0], [*labels.values()]
     if len(odd) > RARE_AMONG / 2 and all(map(_is_number, odd)):
-        message = f"holds scores, and people gave the labels {some(names)}: `judgebench score "
-        message += "correlate` compares a scorer with them"
-        found = f"{len(odd)} numbers, such as {text}"
-        raise SetupError(Problem(message, draft.name, None, column, found))
+        raise Ask(
+            draft.name,
+            f"{column} holds {len(odd)} numbers, such as {text}, and people gave the labels "
+            f"{some(names)} (`judgebench score correlate` compares scores with labels)",
+            ("no verdicts: it is not read", each_as("ignored", [column])),
+        )
     row, _ = draft.first_cell(column, plain_label(text))
     more = len(odd) - 1
-    others = f", and {more:,} other texts" if more > 1 else ", and one other" if more else ""
-    cells = f"{counted(n, 'such cell')}{others}"
+    others = [f"{text[:LONGEST_LABEL]!r} ({n})" for text, n in odd.most_common(MAX_LABELS)[1:]]
+    cells = f"{counted(n, 'such cell')}{'; also ' if more else ''}{some(others)}"
     replies = _holds_replies(proposal, draft, column)
     is_other = labels.keys().isdisjoint(draft.filled(column))
     readings = [
@@ -1415,7 +1500,7 @@ def _ask_odd(proposal: Proposal, draft: Draft, column: str, metric: str = "") ->
         *([("whatever is no label counts as failed", TableSettings(failed=("*",)))] * (more > 0)),
         ("the judge failed: it counts as failed", TableSettings(failed=(text,))),
         *((f"another spelling of {label}", TableSettings(spell={text: label}))
-          for label in names[:MAX_READINGS] if len(text) <= LONGEST_LABEL),
+          for label in names[:MAX_LABELS] if len(text) <= LONGEST_LABEL),
         ("a label that people never used", TableSettings(spell={text: text})),
         ("no verdicts: it is not read", each_as("ignored", [column])),
     ]  # fmt: skip
@@ -1494,7 +1579,10 @@ def _check_polarity(proposal: Proposal, draft: Draft, column: str, metric: str) 
     labels, cells = proposal.metrics[metric], {*draft.filled(column)}
     is_yes_no = len(labels) == 2 and are_yes_and_no(labels) and are_yes_and_no(cells)
     means = {kind for kind in ("good", "bad") for c in (metric, column) if has_word(c, kind)}
-    if not is_yes_no or len(means) < 2 or draft.is_said(column):
+    is_coded = {*map(str.isdigit, cells)} != {*map(str.isdigit, labels)}
+    is_same = plain_name(metric) == plain_name(column)
+    is_open = len(means) == 2 or (is_coded and not is_same)
+    if not is_yes_no or not is_open or draft.is_said(column):
         return
     verdict = columns_as({column: f"verdict {metric}"})
     texts = {t: yes_or_no(t) for t in draft.texts(column) if yes_or_no(t)}
@@ -1506,7 +1594,8 @@ def _check_polarity(proposal: Proposal, draft: Draft, column: str, metric: str) 
     ]  # fmt: skip
     raise Ask(
         draft.name,
-        f"by their names {column} and {metric} are opposites: does yes mean the same in both?",
+        f"{column} holds {some(sorted(cells))}, and {metric} {some(labels.values())}: does yes "
+        "mean the same in both?",
         *respelt,
         ("it does", verdict),
         ("something else: it is not read", each_as("ignored", [column])),

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -114,10 +115,13 @@ def infer_layout(
                 questions += [] if ask.question.asks in asked else [ask.question]
                 break
             questions.append(ask.question)
-            first = ask.question.readings[0].settings
-            if first.columns or first.labels:
+            first, *others = [settings.with_more(one.settings) for one in ask.question.readings]
+            decides = ask.question.readings[0].settings
+            if (decides.columns or decides.labels) and not _asked_anyway(
+                given, [first, *others[:1]], rubric, labelled
+            ):
                 break  # of what else there is to ask, this decides
-            settings = settings.with_more(first)
+            settings = first
         except SetupError:
             if not questions:
                 raise
@@ -127,6 +131,23 @@ def infer_layout(
                 return layout
             break
     raise Unsettled(questions)
+
+
+def _asked_anyway(
+    given: GivenTables, ways: Sequence[TableSettings], rubric: Rubric | None, labelled: bool
+) -> bool:
+    """True where the same is asked next, whichever of these settings holds."""
+    asked = set[str]()
+    for settings in ways:
+        try:
+            _inferred(given, settings, rubric, labelled)
+        except Ask as ask:
+            asked.add(ask.question.asks)
+        except SetupError:
+            return False
+        else:
+            return False
+    return len(ways) > 1 and len(asked) == 1
 
 
 def _inferred(
@@ -169,11 +190,22 @@ def _inferred(
     ]
     if rubric is None:
         sheets = [_of_labelled_metrics(sheet, made, proposal) for sheet in sheets]
+    proposal.notes += _unmet(every, settings)
     return Layout(
         tuple(sheets), made, spellings, frozenset(settings.failed), settings.repeats,
         settings.only_common, settings.several, proposal.ids, tuple(judges),
         notes=(*proposal.notes, *(str(w) for w in findings.warnings if w.kind not in USUAL)),
     )  # fmt: skip
+
+
+def _unmet(drafts: Sequence[Draft], settings: TableSettings) -> Iterator[str]:
+    """A sentence for texts that somebody says something of, and no cell holds."""
+    said = {*settings.spell, *settings.blank, *settings.failed} - {"*"}
+    if said:
+        texts = {text for d in drafts for c in d.columns for text in d.table.texts(c)}
+        texts |= {*map(plain_label, texts)}
+        if none := sorted(said - texts):
+            yield f"no cell holds {some(map(repr, none))}, of which something is said"
 
 
 # ------------------------------------------------------------------------------- tables as drafts
@@ -296,7 +328,11 @@ def _sorted_tables(
         unsaid = verdicts[len(by_kind["verdicts"]) :]
         more = [d for d in _of_same_columns(first, unsaid) if _share_no_items([first, d])]
         labels, verdicts = [*labels, *more], [d for d in verdicts if d not in more]
-        _check_alike(first, [d for d in unsaid if d not in more], settings)
+        unsaid = [d for d in unsaid if d not in more]
+        _check_alike(first, unsaid, settings)
+        nobodys = [d for d, kind in zip(rest, kinds, strict=True) if kind == "" and d in unsaid]
+        if len(nobodys) < len(unsaid) and not first.of("annotator", "adjudicated"):
+            _ask_whose(first, nobodys)
     return labels, verdicts, answers
 
 
@@ -355,12 +391,23 @@ def _check_alike(labels: Draft, others: Sequence[Draft], settings: TableSettings
     alike = _of_same_columns(labels, others)
     if not alike or labels.of("annotator") or settings.verdicts or settings.labels:
         return
-    tables = (d.source for d in (labels, *alike))
+    has = "has" if len(alike) == 1 else "have"
+    _ask_whose(
+        labels,
+        alike,
+        f"{some(d.name for d in alike)} {has} the same columns, and no column names annotators",
+    )
+
+
+def _ask_whose(labels: Draft, others: Sequence[Draft], asks: str = "") -> None:
+    """Ask whether tables beside one of labels hold more of these, or verdicts."""
+    if not others:
+        return
+    tables = (d.source for d in (labels, *others))
     files = tuple(dict.fromkeys(str(s.path.with_name(s.name)) for s in tables))
     raise Ask(
         labels.name,
-        f"{some(d.name for d in alike)} {'has' if len(alike) == 1 else 'have'} the same columns, "
-        "and no column names annotators",
+        asks or f"whose labels stand in {some(d.name for d in others)}?",
         ("labels of people, a table each", TableSettings(labels=files)),
         ("verdicts of judges", TableSettings(verdicts=files[1:] or files)),
     )
@@ -380,15 +427,17 @@ def _combined(drafts: Sequence[Draft]) -> Draft:
         return first
     columns = {plain_name(c): c for c in first.columns}
     for draft in others:
-        if {*map(plain_name, draft.columns)} != columns.keys():
+        if {*map(plain_name, draft.columns)} == columns.keys():
+            continue
+        draft.aliases = _aliases(first, draft)
+        if not draft.aliases:
             message = f"has other columns than {first.name}, and both hold labels: write what each "
             message += "holds into a layout.yaml, or make them alike"
             raise SetupError(
                 Problem(message, draft.name, 1, "", some(draft.columns), some(first.columns))
             )
     cells: dict[str, Sequence[Cell]] = {
-        name: [cell for d in drafts for cell in d.table.columns[d.same(name)]]
-        for name in first.columns
+        name: [cell for d in drafts for cell in d.cells(d.same(name))] for name in first.columns
     }
     is_named = first.of("annotator") or any(c.who for c in first.columns.values())
     if not is_named and not _share_no_items(drafts):
@@ -397,6 +446,22 @@ def _combined(drafts: Sequence[Draft]) -> Draft:
     lines = [line for d in drafts for line in d.table.lines]
     return Draft(first.source, replace(first.table, columns=cells, lines=lines), first.said,
                  known=first.known, spell=first.spell, tables=drafts)  # fmt: skip
+
+
+def _aliases(first: Draft, other: Draft) -> dict[str, str]:
+    """The columns in which another person's table holds the items and the labels of the first, by
+    the first's; empty where that is open."""
+    form = ID_FORMS["leading zeros"]
+    ids, own = (
+        {c: {*map(form, d.table.texts(c))} for c in d.columns if not d.repeats(c)}
+        for d in (first, other)
+    )
+    items = [(a, b) for a, b in product(ids, own) if len(ids[a] & own[b]) > len(ids[a]) / 2]
+    labels = [
+        (a, b) for a, b in product(first.free(), other.free())
+        if first.labels(a).keys() & other.labels(b).keys()
+    ]  # fmt: skip
+    return dict(items + labels) if len(items) == len(labels) == 1 else {}
 
 
 def _share_no_items(drafts: Sequence[Draft]) -> bool:
@@ -437,9 +502,10 @@ def _is_long(texts: Sequence[str]) -> bool:
 def _sheet(draft: Draft, whole: Draft, ids: Mapping[str, str]) -> Sheet:
     """The sheet of a draft, whose columns were settled in `whole`; every column gets one role."""
     columns, key = {}, map(draft.same, whole.key)
+    others = {own: name for name, own in draft.aliases.items()}
     for name in dict.fromkeys((*filter(None, key), *draft.table.columns)):  # ids alike everywhere
-        column = whole.columns[name if name in whole.columns else whole.same(name)]
-        columns[name] = _final(column, ids)
+        column = whole.columns.get(others.get(name, name)) or whole.columns.get(whole.same(name))
+        columns[name] = _final(column or Column("", why="not read"), ids)
     source = draft.source
     if "annotator" in whole.columns and "annotator" not in draft.columns and not source.who:
         source = replace(source, who=draft.table.stem)

@@ -57,7 +57,7 @@ def read_label(metric: Metric, text: str, spelling: Spelling) -> CellLabel:
         parts = [spelling.get(part) or part for part in listed_in(text)]
         text = BETWEEN.join(parts)
     label = metric.parse(text) or metric.parse(plain_label(text)) if text else None
-    if label is None and (text == "" or text.casefold() in words("blank")):
+    if label is None and (text == "" or "".join(text.casefold().split()) in words("blank")):
         return _blank()
     if label is not None:
         return CellLabel(label)
@@ -459,6 +459,8 @@ class SheetReader:
         try:
             return Status(text)
         except ValueError:
+            if text in map(str.casefold, self.layout.failed) or is_failure_word(text):
+                return Status.FAILED
             message, allowed = "is no status of a verdict", ", ".join(Status)
             self._note("bad_status", message, row, self.sheet.first("status"), text, allowed)
             return None

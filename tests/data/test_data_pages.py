@@ -31,6 +31,7 @@ CELL_WORDS = (
     "machine",
     "people",
     "titles",
+    "agreed",
     "models",
     "good",
     "bad",

@@ -13,6 +13,7 @@ import pytest
 import judgebench as jb
 from judgebench.data.layout import Layout
 from judgebench.data.load import read_study
+from judgebench.data.reading import GivenTables, infer_layout, sources_of
 from judgebench.data.settings import Question, Unsettled
 from judgebench.errors import SetupError
 
@@ -93,6 +94,9 @@ AGREED = pd.DataFrame({"Nr.": range(N)} | {
     name: [LABELS[(i + (i % 7 == slip)) % 3] for i in range(N)]
     for name, slip in (("Huber", 0), ("Nowak", 1), ("Ott", 2), ("Council", 9))
 })  # fmt: skip
+PROMPTS = [f"Why {i}?" for i in range(N)]
+NUMBERS = {"id": range(N), "prompt": PROMPTS}
+SHUFFLED = GPT.drop(columns="Nr.").assign(id=range(N), prompt=PROMPTS[::-1])
 TWICE = pd.concat([LLAMA, LLAMA.iloc[::-1]]).set_axis(["Nr.", "verdict"], axis=1)
 
 
@@ -128,8 +132,23 @@ ASKED: dict[str, tuple[list[pd.DataFrame], str, list[str]]] = {
     "total": (with_row("Total", "10 serious", "12 serious"), "row 42", ["--skip labels:42"]),
     "two pairings": ([NUMBERED, SORTED], "belong to other rows",
                      ["--column Nr.=item", "--column case_id=item"]),
+    "two running numbers": (
+        [pd.DataFrame(NUMBERS).join(PEOPLE.drop(columns="Nr.")), SHUFFLED], "another prompt",
+        ["--column prompt=item", "--column id=item"]),
+    "codes of yes and no": (
+        [HARM, pd.DataFrame({"id": range(N), "flag": ["1.0", "0.0"] * 20})], "yes mean the same",
+        ["--column 'flag=verdict harmful' --spell 1.0=no --spell 0.0=yes",
+         "--column 'flag=verdict harmful'"]),
+    "gold": ([PEOPLE.assign(**{"Expert gold": PEOPLE["Nowak"]}), GPT], "people settled on",
+             ["--column 'Expert gold=adjudicated Label'"]),
+    "gold beside rows": ([ROWS.assign(gold_answer=PEOPLE["Huber"][0]), GPT], "gold_answer",
+                         ["--column gold_answer=adjudicated"]),
+    "merged questions": ([PEOPLE.assign(group_id=["a", "", "", ""] * 10), GPT],
+                         "30 rows have a blank cell in group_id", ["--fill-down group_id"]),
+    "scores": ([PEOPLE, GPT.assign(**{"GPT-4o (2024-08)": [i / 100 for i in range(N)]})],
+               "holds 40 numbers", ["--column 'GPT-4o (2024-08)=ignored'"]),
     "opposites": ([HARM, pd.DataFrame({"id": range(N), "is_safe": ["True", "False"] * 20})],
-                  "is_safe and harmful are opposites",
+                  "does yes mean the same in both",
                   ["--column 'is_safe=verdict harmful' --spell True=no --spell False=yes"]),
     "a name of people and models": ([PEOPLE.assign(Claude=PEOPLE["Huber"]), GPT], "Claude", [
         "--column Claude=verdict",
@@ -207,6 +226,7 @@ IDS = [f"Case {i}" for i in range(20)]
         ([text.upper() for text in IDS], "case, spaces and accents"),
         ([text.replace(" ", "_") for text in IDS], "signs"),
         ([text.removeprefix("Case ") for text in IDS], "what is no digit"),
+        ([f"case_{i:03}" for i in range(20)], "case, signs and leading zeros"),
     ],
 )
 def test_ids_are_compared_in_the_form_that_pairs_them_all(spelt: list[str], form: str) -> None:
@@ -226,6 +246,21 @@ def test_zeros_and_points_of_ids_make_no_others(digits: tuple[str, str]) -> None
 
 
 # People ------------------------------------------------------------------------------------------
+
+
+def test_tables_of_people_may_call_their_columns_as_they_like(tmp_path: Path) -> None:
+    """Beside a model's, whose they are is asked; then their items and labels are found."""
+    heads = {"ann": ["case", "rating"], "ben": ["Case ID", "My verdict"], "gpt-4": ["n", "verdict"]}
+    for name, columns in heads.items():
+        PEOPLE[["Nr.", "Huber"]].set_axis(columns, axis=1).to_csv(
+            tmp_path / f"{name}.csv", index=False
+        )
+    ann, ben, judge = (str(tmp_path / f"{name}.csv") for name in heads)
+    with pytest.raises(Unsettled, match=r"whose labels stand in ben\.csv") as error:
+        infer_layout(GivenTables(unsorted=sources_of([ann, ben, judge], "tables")))
+    said = error.value.questions[0].readings[0].settings
+    assert said.flags() == f"--labels {ann} --labels {ben}"
+    assert jb.study([ann, ben], judge).makers == ("ann", "ben")
 
 
 def test_ids_of_tables_of_labels_are_compared_alike(tmp_path: Path) -> None:
@@ -351,7 +386,7 @@ def test_a_label_that_somebody_names_is_none_to_ask_about() -> None:
     assert {*spelt.rubric.metrics[0].label_texts} == {*LABELS}
 
 
-@pytest.mark.parametrize("words", [("ja", "nein"), ("1", "0"), ("TRUE", "FALSE"), ("Y", "N")])
+@pytest.mark.parametrize("words", [("ja", "nein"), ("TRUE", "FALSE"), ("Y", "N")])
 def test_yes_and_no_may_be_written_in_other_words(arranged: Any, words: Sequence[str]) -> None:
     people = PEOPLE.assign(Huber=["yes", "no"] * 20, Nowak=["yes", "no", "no", "no"] * 10)
     study = jb.study(*arranged(people, GPT.assign(**{GPT.columns[1]: [*words] * 20})))

@@ -62,7 +62,7 @@ TWO = ["labels.csv", "sonnet.csv"]
         (["labels.csv"], [], "are Huber, Silva people, or questions that one person answered?"),
         (["labels.csv", "replies.csv"], ["--annotators", "Huber,Silva"],
          "no judge to decide on: give a table of verdicts as well, or name its column with --col"),
-        (["labels.csv", "xyz.csv"], [], "row 2 of verdict holds 'X' (14 such cells, and 2 other"),
+        (["labels.csv", "xyz.csv"], [], "row 2 of verdict holds 'X' (14 such cells; also 'Y' (13)"),
         (["labels.csv", "other.csv"], [], "2 of its ids are not in labels.csv (z1, z2)"),
         (TWO, ["--annotators", "Hubr"], "no table has this column; did you mean 'Huber'?"),
         (TWO, ["--column", "Huber=lable"], "--column: is no role of a column"),

@@ -255,7 +255,7 @@ def test_what_does_not_fit_is_reported_together(folder: Path) -> None:
             ["i0", "tone", "Curt", "ok", 0.5],
             ["i0", "tone", "Rude", "ok", 0.5],
             ["i1", "tone", "Curt", "failed", ""],
-            ["i2", "tone", "", "timeout", ""],
+            ["i2", "tone", "", "late", ""],
             ["i3", "tone", "Rude", "", 7],
             ["i4", "tone", "Rude", "", "0_1"],
         ],
@@ -263,7 +263,7 @@ def test_what_does_not_fit_is_reported_together(folder: Path) -> None:
     assert problems(folder, {"name": "m", "verdicts": "v.csv"}) == [
         "v.csv:3: label: 'm' said 'Curt' of 'i0' on tone in row 2; found 'Rude'",
         "v.csv:4: has the status failed and a label; found 'Curt'; allowed: a label or a status",
-        "v.csv:5: status: is no status of a verdict; found 'timeout'; "
+        "v.csv:5: status: is no status of a verdict; found 'late'; "
         "allowed: ok, unparsed, refused, failed, skipped",
         *(
             f"v.csv:{row}: probability_Rude: is no probability; found {text!r}; "
