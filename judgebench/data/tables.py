@@ -122,6 +122,9 @@ def open_table(
     return None
 
 
+_NO_TEXT = (b"\x89PNG", b"\xff\xd8\xff", b"%PDF", b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
+
+
 def _read_format(
     format: str, path: Path, findings: Findings, sheet: str, header: Header
 ) -> Table | None:
@@ -132,6 +135,9 @@ def _read_format(
     if format == "parquet":
         columns, n_rows = read_parquet(content, file)
         return _as_table(flat_table(columns, range(2, n_rows + 2), file), file, findings)
+    if content.startswith(_NO_TEXT):
+        message = "holds no text: an image, a document or a workbook with another name?"
+        raise SetupError(Problem(message, file, None, "", "", ", ".join(SUFFIXES)))
     text = _decode(content, file, findings)
     if format in ("json", "jsonl"):
         raw = read_json(text, file, findings, is_lines=format == "jsonl")

@@ -136,6 +136,7 @@ def test_a_few_packed_bytes_that_unpack_without_end(
         ("folder.csv", "cannot be read: is a folder, not a file"),
         ("a.txt", "unknown file format: rename the file"),
         ("a.ods", "a spreadsheet of this kind is not read: export it as CSV"),
+        ("b.csv", "holds no text: an image, a document or a workbook with another name?"),
     ],
 )  # fmt: skip
 def test_what_is_no_table_says_what_to_do(
@@ -144,6 +145,7 @@ def test_what_is_no_table_says_what_to_do(
     write("labels.csv", "id\n1\n")
     write("a.txt", "id\n1\n")
     write("a.ods", "x")
+    write("b.csv", "%PDF-1.7")
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder.csv").mkdir()
 
