@@ -172,6 +172,7 @@ def test_the_recorded_demo_has_four_outcomes_and_calls_no_model(
 
     code, out, _ = call("demo", "--recorded", "--json")
 
+    assert "is not read" not in out  # of metrics that the demo leaves out
     shown = json.loads(out)
     outcomes = [
         {(row["judge"], row["metric"]): row["outcome"] for row in rows["decisions"]}

@@ -16,6 +16,7 @@ from pydantic import create_model
 
 from judgebench.data.findings import nearest
 from judgebench.data.load import load_data, read_verdicts
+from judgebench.data.named import PROBABILITY
 from judgebench.data.tables import SUFFIXES
 from judgebench.errors import Problem, SetupError, raise_any
 from judgebench.judges.config import (
@@ -450,18 +451,22 @@ def _recorded(
     """The judge, or every judge that the file names, and the warnings about its verdicts: none
     about the metrics of the whole rubric that the benchmark leaves out. Raises SetupError."""
     rubric, whole = rubrics
-    left_out = {name for metric in whole.metrics for name in (metric.id, metric.title)}
+    names = {name for metric in whole.metrics for name in (metric.id, metric.title)}
+    shares = tuple(f"{PROBABILITY}{name}_" for name in names)
     path, folder = where
     rows, warnings = read_verdicts(path, rubric, dataset.answers, spec.name, folder)
     items = {item_id for item_id, _ in ids_and_groups(dataset.answers)}
     ids = [answer.item_id for answer in beside]
     judges = list(recorded_judges(rows, spec, str(path), rubric, items, ids))
     message, allowed = "is no name of a judge", "letters, digits and . _ -, at most 64"
-    names = [judge.name for judge in judges if not re.match(JUDGE_NAME, judge.name)]
-    raise_any([Problem(message, str(path), None, "judge", name, allowed) for name in names])
+    odd = [judge.name for judge in judges if not re.match(JUDGE_NAME, judge.name)]
+    raise_any([Problem(message, str(path), None, "judge", name, allowed) for name in odd])
     if not judges:
         raise SetupError(Problem("names no judge", str(path), field="judge"))
-    told = [p for p in warnings if p.kind != "unused_column" or p.field not in left_out]
+    told = [
+        p for p in warnings
+        if p.kind != "unused_column" or not (p.field in names or p.field.startswith(shares))
+    ]  # fmt: skip
     return [(j, (*told, *j.gaps(j.owing(dataset.answers, items)))) for j in judges]
 
 
