@@ -39,7 +39,7 @@ from judgebench.data.settings import (
 )
 from judgebench.data.vocabulary import has_word, is_model, is_person, plain_name, role_of, words
 from judgebench.errors import Problem, SetupError, some
-from judgebench.records import ADJUDICATED
+from judgebench.records import ADJUDICATED, Status
 from judgebench.rubric import Metric, Rubric, normalise
 from judgebench.studies.verdicts import is_like_a_model
 from judgebench.words import counted
@@ -107,6 +107,9 @@ def propose(
     _settle_names(proposal)
     _check_models(labels)
     _settle_short_texts(labels)
+    for draft in (labels, *verdicts):
+        _settle_statuses(draft)
+        _settle_sides(draft)
     who = _annotator_column(labels)
     metric = _metric_column(proposal)
     aside = [c for c in (who, metric, *labels.of("first", "second", "criterion")) if c]
@@ -156,6 +159,23 @@ def _settle_names(proposal: Proposal) -> None:
                 draft.set(column, VALUE)
             elif of_criteria and plain_name(column) == "criterion":
                 draft.set(column, "criterion", why="the rubric is about criteria")
+
+
+def _settle_statuses(draft: Draft) -> None:
+    """A column called status says how a verdict ended if all its words do."""
+    for column in draft.of("status"):
+        cells = {text.casefold() for text in draft.table.texts(column)} - {""}
+        if draft.columns[column].why == BY_NAME and not cells <= words("failed") | {*Status}:
+            draft.set(column, "ignored", why="its words are no statuses of verdicts")
+
+
+def _settle_sides(draft: Draft) -> None:
+    """Of several columns of a side of a pair, texts and names, that of the fewest names it."""
+    for role in ("first", "second"):
+        columns = sorted(draft.of(role), key=draft.n_different)
+        for column in columns[1:]:
+            if draft.columns[column].why == BY_NAME:
+                draft.set(column, "ignored", why=f"{columns[0]} names the response")
 
 
 def _settle_short_texts(draft: Draft) -> None:
@@ -880,13 +900,20 @@ def _people_or_metrics(proposal: Proposal, columns: Sequence[str]) -> dict[str, 
     if not any(d.n_different(c) > 1 for d, c in judged_in):
         _ask_people_or_metrics(draft, columns, "they share labels")
     for column in columns:
-        generic = draft.columns[column].role == VALUE
+        generic = draft.columns[column].role == VALUE or _is_tools(column, columns)
         if generic or _agrees_with_nobody(draft, column, columns):
             agrees = "" if generic else ": it agrees with nobody more often than by chance"
             people = [c for c in columns if c != column]
             asks = f"is {column} an annotator, as {some(people)} are{agrees}?"
             _ask_whose(draft, asks, column, people)
     return _pairs_of_names(proposal, columns, are_people=True) or as_people
+
+
+def _is_tools(column: str, columns: Sequence[str]) -> bool:
+    """True of a column that is called like the labels of a tool, or alone among others like labels:
+    `Keyword filter`, `Previous label`."""
+    values = [c for c in columns if role_of(plain_name(c).rpartition("_")[2]) == VALUE]
+    return has_word(column, "tools") or values == [column]
 
 
 def _check_counts(draft: Draft, columns: Sequence[str]) -> None:
@@ -1134,6 +1161,10 @@ def _judges_beside(proposal: Proposal) -> list[str]:
     if named := draft.of("verdict", "reply"):
         return named
     heads = [c for c in draft.of("") if _is_models(c) and draft.filled(c)]
+    for column in heads:
+        if (role := role_of(plain_name(column).rpartition("_")[2])) in ("rationale", "ignored"):
+            draft.set(column, role, why="the end of its name")
+    heads = [c for c in heads if draft.columns[c].role == ""]
     _check_first_names(proposal, heads)
     every = {*proposal.every_label}
     fits = [c for c in heads if {*draft.filled(c)} & every or are_yes_and_no({*draft.filled(c)})]
@@ -1152,8 +1183,12 @@ def _judges_beside(proposal: Proposal) -> list[str]:
 def _check_first_names(proposal: Proposal, heads: Sequence[str]) -> None:
     """Raise Ask where a column beside those of people may be a person's, called Claude or Gemma."""
     draft, labels = proposal.labels, {*proposal.every_label}
-    for column in heads if proposal.verdicts and draft.of("label") else ():
-        if plain_name(column) in words("models") and {*draft.filled(column)} <= labels:
+    judged = bool(proposal.verdicts)
+    for column in heads if draft.of("label") else ():
+        name, _, initial = plain_name(column).partition("_")  # as in `Claude M.`
+        is_open = judged if not initial else judged or len(heads) > 1
+        is_name = name in words("models") and (not initial or re.fullmatch("[a-z]", initial))
+        if is_open and is_name and {*draft.filled(column)} <= labels:
             raise Ask(
                 draft.name,
                 f"is {column} a model, or a person?",
@@ -1365,6 +1400,10 @@ def _settle_judge_column(proposal: Proposal, draft: Draft, aside: Sequence[str])
         )  # fmt: skip
     if judge:
         draft.set(judge, "judge")
+    for column in draft.of("system"):
+        alone = draft.n_different(column) == 1 and not proposal.labels.same(column)
+        if alone and draft.columns[column].why == BY_NAME:
+            draft.set(column, "ignored", why="one model, which may be the judge")
     people = {c.who for c in proposal.labels.columns.values() if c.role == "label"}
     if column := proposal.labels.first("annotator"):
         people |= {*proposal.labels.table.texts(column)}
@@ -1449,7 +1488,8 @@ def _ask_verdicts(
     else:
         means = "verdicts stand in {}"
         readings = _each(columns[:6], "verdict", means, draft.of("verdict"))
-    readings += _each(replies[:3], "reply", "whole replies stand in {}")
+    long = [c for c in columns if any(len(t) > LONGEST_LABEL for t in draft.table.texts(c))]
+    readings += _each([*replies, *long][:3], "reply", "whole replies stand in {}")
     raise Ask(draft.name, asks, *readings)
 
 
@@ -1494,10 +1534,12 @@ def _ask_odd(proposal: Proposal, draft: Draft, column: str, metric: str = "") ->
     cells = f"{counted(n, 'such cell')}{'; also ' if more else ''}{some(others)}"
     replies = _holds_replies(proposal, draft, column)
     is_other = labels.keys().isdisjoint(draft.filled(column))
+    spelt = Counter({t: n for t, n in odd.items() if not is_failure_word(t)})
     readings = [
-        *_respelt(odd, names, is_other),
+        *_respelt(spelt, names, is_other),
         *([("whole replies, in which a label stands", each_as("reply", [column]))] * replies),
-        *([("whatever is no label counts as failed", TableSettings(failed=("*",)))] * (more > 0)),
+        *([("whatever is no label counts as failed", TableSettings(failed=("*",)))]
+          * (more > 0 and not is_other)),
         ("the judge failed: it counts as failed", TableSettings(failed=(text,))),
         *((f"another spelling of {label}", TableSettings(spell={text: label}))
           for label in names[:MAX_LABELS] if len(text) <= LONGEST_LABEL),

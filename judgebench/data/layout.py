@@ -167,7 +167,7 @@ class Layout:
             (c, sheet.columns[c])
             for sheet in self.sheets
             for c in sheet.of("group", "question")
-            if sheet.of("item") != [c]
+            if sheet.of("item") != [c] and (sheet.table is None or any(sheet.table.texts(c)))
         ]
         said = any(column.why == SAID for _, column in groups if column.role != "question")
         return "" if said or not groups else groups[0][0]

@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
+from shlex import quote
 from typing import Any, NamedTuple
 
 from judgebench.data.cells import (
@@ -454,7 +455,7 @@ class SheetReader:
 
     def _status(self, row: int) -> Status | None:
         text = self._text(row, "status").casefold()
-        if not text or not self._has_statuses:
+        if not text:
             return None
         try:
             return Status(text)
@@ -462,15 +463,10 @@ class SheetReader:
             if text in map(str.casefold, self.layout.failed) or is_failure_word(text):
                 return Status.FAILED
             message, allowed = "is no status of a verdict", ", ".join(Status)
-            self._note("bad_status", message, row, self.sheet.first("status"), text, allowed)
+            column = self.sheet.first("status")
+            allowed += f" (or --column {quote(f'{column}=ignored')})"
+            self._note("bad_status", message, row, column, text, allowed)
             return None
-
-    @cached_property
-    def _has_statuses(self) -> bool:
-        """True where the statuses are those of verdicts, and not of another tool's run."""
-        column = self.sheet.columns[self.sheet.first("status")]
-        cells = {t.casefold() for t in self.table.texts(self.sheet.first("status"))} - {""}
-        return bool(cells & {*Status}) or not column.why.startswith("its name")
 
     @cached_property
     def _shares(self) -> Mapping[str, Mapping[str, str]]:

@@ -255,7 +255,8 @@ def check_names(settings: TableSettings, known: Sequence[str]) -> TableSettings:
         spelt = by_name.get(name) or by_name.get(name.casefold())
         if spelt is None:
             message = f"no table has this column{nearest(name, known)}"
-            problems.append(Problem(message, "", None, "--column", name, some(known)))
+            option = {"group": "--question", "item": "--item"}.get(column.role, "--column")
+            problems.append(Problem(message, "", None, option, name, some(known)))
         else:
             columns[spelt] = column
     raise_any(problems)

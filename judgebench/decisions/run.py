@@ -443,6 +443,8 @@ def _decided(
     outcome = Outcome.DO_NOT_USE if guarded else outcome_of(conditions, assist)
     reason, numbers = reason_for(outcome, conditions, assist)
     advice = f"{guarded.why}. {guarded.advice}" if guarded else ""
+    if guarded and all(c.state is not State.NOT_MET for c in conditions):
+        reason, advice = f"{guarded.why}.", guarded.advice  # by each subgroup, and not by all
     if outcome is Outcome.ASSIST and not counts.pairs.any():
         advice = OF_ONE
     if outcome is Outcome.CANT_TELL:

@@ -153,6 +153,18 @@ ASKED: dict[str, tuple[list[pd.DataFrame], str, list[str]]] = {
     "a name of people and models": ([PEOPLE.assign(Claude=PEOPLE["Huber"]), GPT], "Claude", [
         "--column Claude=verdict",
         "--column Huber=label --column Nowak=label --column Claude=label"]),
+    "a person's name with an initial": (
+        [PEOPLE.assign(**{"Claude M.": PEOPLE["Huber"], "gpt-4.1": PEOPLE["Nowak"]})], "Claude M.",
+        ["--column 'Claude M.=verdict'",
+         "--column Huber=label --column Nowak=label --column 'Claude M.=label'"]),
+    "a tool's labels": ([PEOPLE.assign(**{"Keyword filter": PEOPLE["Huber"]}), GPT],
+                        "is Keyword filter an annotator", ["--column 'Keyword filter=ignored'"]),
+    "earlier labels": ([PEOPLE.assign(**{"Old label": PEOPLE["Huber"]}), GPT],
+                       "is Old label an annotator", ["--column 'Old label=verdict'"]),
+    "codes of a judge": (
+        [HARM, pd.DataFrame({"id": range(N), "verdict": ["safe", "unsafe", "error", "safe"] * 10})],
+        "also 'unsafe' (10), 'error' (10)",
+        ["--spell safe=yes --spell unsafe=no", "--spell safe=no --spell unsafe=yes"]),
     "an agreed label": ([AGREED, GPT], "what most of the others say", []),
     "decimals": ([PEOPLE.assign(Huber=[*"1234"] * 10, Nowak=["1,0", *"234"] * 10),
                   GPT.assign(**{"GPT-4o (2024-08)": [*"1234"] * 10})], "1,0",
@@ -196,6 +208,29 @@ def test_an_item_is_what_no_row_shares(items: Mapping[str, Any], item: list[str]
     assert sheet.of("item") == item
     others = [c for c in items if c not in item and sheet.columns[c].role != "group"]
     assert all(sheet.columns[column].role == "ignored" for column in others)
+
+
+def test_what_a_judges_table_says_of_the_judge_is_nothing_of_the_answers() -> None:
+    judged = GPT.assign(model="gpt-4o", status=["closed", "open"] * 20, **{"GPT-4o why": "x"})
+    layout = jb.layout(PEOPLE, judged.rename(columns={"GPT-4o why": "GPT-4o rationale"}))
+    assert roles(layout, "model", "status") == ["ignored", "ignored"]
+    assert not any(answer.system for answer in jb.study(layout).answers)
+    beside = PEOPLE.merge(judged.drop(columns="model"), on="Nr.").rename(
+        columns={"GPT-4o why": "GPT-4o rationale"}
+    )
+    assert roles(jb.layout(beside), "GPT-4o rationale", "status") == ["rationale", "ignored"]
+
+
+def test_of_texts_and_names_of_responses_the_names_count() -> None:
+    pairs = pd.DataFrame({
+        "id": range(N), "response_a": [f"text {i}" for i in range(N)],
+        "response_b": [f"other {i}" for i in range(N)], "model_a": ["new", "old"] * 20,
+        "model_b": ["old", "new"] * 20, "Dana": ["A", "B"] * 20, "Eli": ["A", "B", "B", "B"] * 10,
+    })  # fmt: skip
+    judged = pairs[["id", "model_a", "model_b"]].assign(winner=["A", "B"] * 20)
+    layout = jb.layout(pairs, judged, columns={"Dana": "label", "Eli": "label"})
+    assert roles(layout, "response_a", "model_a", "model_b") == ["ignored", "first", "second"]
+    assert statuses(jb.study(layout)) == ["ok"] * N
 
 
 def test_columns_of_an_item_stand_in_one_order_in_all_tables() -> None:

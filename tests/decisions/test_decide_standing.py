@@ -39,6 +39,7 @@ def test_unreadable_replies_count_as_wrong_beside_an_outcome() -> None:
     found = standing(silent)
     assert found.outcome == Outcome.DO_NOT_USE
     assert found.failures == 280
+    assert found.shares.endswith("  280 failed")
     assert f"{found.accuracy:.2f}".startswith("0.30 ")
     assert found.next == "Make its replies readable first: 70 % of the answers have no label."
 

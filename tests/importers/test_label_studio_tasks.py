@@ -58,6 +58,16 @@ def test_they_become_answers_to_label(tasks: Path, tmp_path: Path) -> None:
     assert [row["item_id"] for row in rows] in (["1", "2"], ["41", "42"])
 
 
+def test_the_only_column_of_ids_says_the_item(tmp_path: Path) -> None:
+    """Verdicts name items as whoever made the project does, not by Label Studio's own number."""
+    path = tmp_path / "tasks.json"
+    data = [{**one, "conv_id": f"c{n}"} for n, one in enumerate(DATA)]
+    path.write_text(json.dumps([numbered(n, one) for n, one in enumerate(data)]))
+    (answers,) = jb.import_file(path, tmp_path / "to").files
+    rows = [json.loads(line) for line in answers.read_text().splitlines()]
+    assert [row["item_id"] for row in rows] == ["c0", "c1"]
+
+
 def test_a_table_with_a_column_of_that_name_is_a_table(tmp_path: Path) -> None:
     path = tmp_path / "own.json"
     path.write_text(json.dumps([{"data": {"text": "a text"}, "id": 1, "annotator": "ann"}]))

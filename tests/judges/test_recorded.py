@@ -264,7 +264,7 @@ def test_what_does_not_fit_is_reported_together(folder: Path) -> None:
         "v.csv:3: label: 'm' said 'Curt' of 'i0' on tone in row 2; found 'Rude'",
         "v.csv:4: has the status failed and a label; found 'Curt'; allowed: a label or a status",
         "v.csv:5: status: is no status of a verdict; found 'late'; "
-        "allowed: ok, unparsed, refused, failed, skipped",
+        "allowed: ok, unparsed, refused, failed, skipped (or --column status=ignored)",
         *(
             f"v.csv:{row}: probability_Rude: is no probability; found {text!r}; "
             "allowed: a number from 0 to 1"
