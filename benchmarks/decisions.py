@@ -377,9 +377,8 @@ def read(found: Draw, world: World) -> Draw:
     labels = pd.DataFrame({"item_id": items, "annotator": "someone", "tone": texts[found.true]})
     verdicts = pd.DataFrame({"item_id": items, "tone": texts[found.judged]})[found.row]
     rubric = jb.Rubric.from_labels({"tone": texts[:-1].tolist()})
-    entry = {"name": "judge", "verdicts": verdicts, "expected": world.expected}
     with warnings.catch_warnings(action="ignore"):  # of items without a row, on purpose
-        made = jb.study(labels, entry, rubric=rubric)
+        made = jb.study(labels, {"judge": verdicts}, rubric=rubric, expected=world.expected)
     (judge,) = (judge for judge in made.judges if judge.kind == "judge")
     judged, asked = made.judged(judge, rubric.metrics[0]), made.asked(judge)
     return replace(found, judged=judged, asked=asked)

@@ -389,7 +389,7 @@ def _with_rows_to_come(study: Study, d: Decision, judge: JudgeVerdicts, bar: Hel
     advice = (
         f"{NO_ROWS} {lacking:,} of {len(items):,} labelled {SEVERAL[metric.of]}: have the judge "
         "label these, or, if it was never asked about them, say so with `--expected rows` (in "
-        "Python `{'verdicts': …, 'expected': 'rows'}`)."
+        "Python expected='rows')."
     )
     return replace(d, more=more, advice=f"{advice} {d.advice}".strip() if lacking else d.advice)
 
