@@ -86,6 +86,7 @@ def test_two_reports_are_compared_cell_by_cell_and_word_by_word(tmp_path: Path) 
         ("bootstrap.py", [], r"ratio .* \d+"),
         ("rates.py", [], r"judge 0\.98 n 2000 .*\d\.\d\d"),
         ("house.py", [], r"all +[\d,]+ +[\d,]+\n +files +\d+"),
+        ("decisions.py", ["--world", "imported, 72 %"], r"imported, 72 % blank .*100\.0 %"),
         pytest.param("annotate.py", [], r"at once, together +\d+", marks=pytest.mark.long),
     ],
 )
