@@ -486,13 +486,13 @@ def _everybody(world: World) -> tuple[Draw, NDArray[np.bool_], HumanSide, StudyC
 
 
 def is_good(world: World) -> bool:
-    """Whether the population meets every condition, but for how many severe items were drawn."""
+    """Whether the population meets every condition."""
     found, _, side, counts = _everybody(world)
     conditions = findings(counts, RULE, counts.how_many[None, :])
     reached = all(
         f.found.value[0] >= f.bound if f.at_least else f.found.value[0] <= f.bound
         for f in conditions
-        if f.key != "severe_items" and not np.isnan(f.found.value[0])
+        if not np.isnan(f.found.value[0])
     )
     return reached and not gate_of(found, side)
 
@@ -985,8 +985,7 @@ def looks_table(results: Iterable[tuple[World, NDArray[np.bool_]]]) -> Iterator[
 COVERED = {
     "humans_accuracy": "judge minus annotator",
     "humans_balanced_accuracy": "… balanced",
-    "controls_accuracy": "judge minus best baseline",
-    "severe_recall": "severe recall (exact)",
+    "controls": "judge minus best baseline, balanced",
     "severe_gap": "severe recall, judge minus annotator",
 }
 NAIVE = {"accuracy": "accuracy ≥ 0.9", "kappa": "κ ≥ 0.6", "alt-test": "alt-test alone"}

@@ -203,7 +203,7 @@ def one_system(share: float, good: float, poor: float, rng: Rng) -> Decided:
         for s, rows in parts.items()
         if len(rows) >= RULE.questions
     }
-    flagged = any(c.state is State.NOT_MET for c in of_systems(counts, RULE))
+    flagged = any(c.state is not State.MET for c in of_systems(counts, RULE))
     (without,) = replaces(found, rng, RULE)
     return without, without and not flagged
 
@@ -288,16 +288,14 @@ def a_filter(k: int, missed: float, a_question: int, rng: Rng) -> Decided:
 
 def beside_the_constant(wrong: float | None, rng: Rng) -> Decided:
     """DO NOT USE beside annotators who do not beat a constant, of a judge with so many errors or of
-    a constant judge (None). Without the look at annotators: to be worse than a control fails."""
+    a constant judge (None)."""
     true = labels(rng, 1000, 0.03)
     own = [flipped(true, 0.10, rng) for _ in range(3)]
     judged = np.zeros_like(true) if wrong is None else flipped(true, wrong, rng)
     found = replace(drawn(true, own, judged, np.arange(1000)), nominal=True)
     side, _ = side_of(found)
     counts = study(found, side, rng)
-    conditions = list(findings(counts, RULE, counts.how_many[None, :]))
-    now = any(f.not_met[0] for f in conditions)
-    return now or any(f.key.startswith("controls") and f.found.high[0] < 0 for f in conditions), now
+    return (any(f.not_met[0] for f in findings(counts, RULE, counts.how_many[None, :])),)
 
 
 def seen(share: float, lean: float, rng: Rng) -> Decided:
@@ -450,7 +448,7 @@ TABLES: dict[str, tuple[str, tuple[str, ...], Scenarios]] = {
     "requirements": ("to replace", BESIDE, SCENARIOS),
     "unseen": ("to replace", ALONE_BY_THE_RULE, ALONE),
     "filters": ("to assist", BESIDE, FILTERS),
-    "constants": ("DO NOT USE", BESIDE, CONSTANTS),
+    "constants": ("DO NOT USE", ALONE_BY_THE_RULE, CONSTANTS),
     "derived": ("to call it derived", ALONE_BY_THE_RULE, DERIVED),
 }  # fmt: skip
 

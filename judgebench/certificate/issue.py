@@ -43,7 +43,7 @@ from judgebench.studies.answers import likeness
 from judgebench.studies.study import JudgeVerdicts, Study
 
 _ASSIST_SIGNALS = (SEVERITY, PROBABILITY)  # of others, such as a jury's votes, nothing is tested
-_CAUGHT = {"REPLACE": "severe_recall", "ASSIST": "missed"}  # the condition on severe answers
+_CAUGHT = {"REPLACE": "severe_gap", "ASSIST": "missed"}  # the condition on severe answers
 
 
 def certify(study: Study, name: str, decisions: Shown, rule: Mapping[str, Any]) -> Certificate:
@@ -65,8 +65,8 @@ def certify(study: Study, name: str, decisions: Shown, rule: Mapping[str, Any]) 
     samples = {metric.id: judged_labels(study, judge, metric, study.rubric) for metric in judged}
     for metric in judged:
         if metrics[metric.id].outcome in CERTIFIED:
-            level = ISSUE_LEVEL / n_certified
-            test = _label_test(study, judge, metric, metrics[metric.id], samples[metric.id], level)
+            limits = (ISSUE_LEVEL / n_certified, rule["certificate"]["severe"])
+            test = _label_test(study, judge, metric, metrics[metric.id], samples[metric.id], limits)
             metrics[metric.id] = metrics[metric.id].model_copy(update={"test": test})
     rows = sorted({row for data in samples.values() for row in data.rows.tolist()})
     now = datetime.now(UTC).replace(microsecond=0)
@@ -151,26 +151,27 @@ def _condition(row: Row) -> CertifiedCondition:
 
 def _label_test(
     study: Study, judge: JudgeVerdicts, metric: Metric, about: CertifiedMetric,
-    data: JudgedLabels, level: float,
+    data: JudgedLabels, limits: tuple[float, float],
 ) -> LabelTest | None:  # fmt: skip
     """The test of new labels: of severe answers where the decision has a condition on them, else
-    of agreement; None where neither can be tested."""
+    of agreement; None where neither can be tested. `limits` are its level, and the least share of
+    severe answers that a judge in the place of annotators must find."""
     conditions = {c.key: c for c in about.conditions if c.value is not None}
     caught = conditions.get(_CAUGHT[about.outcome]) if about.severe_from else None
     if about.outcome == "ASSIST" and about.signal not in _ASSIST_SIGNALS:
         return None
-    if caught and (test := _severe_test(study, judge, metric, about, data, caught, level)):
+    if caught and (test := _severe_test(study, judge, metric, about, data, caught, limits)):
         return test
     if about.outcome == "REPLACE" and "humans_accuracy" in conditions:
-        return _agreement_test(data, conditions["humans_accuracy"].bound, level)
+        return _agreement_test(data, conditions["humans_accuracy"].bound, limits[0])
     return None
 
 
 def _severe_test(
     study: Study, judge: JudgeVerdicts, metric: Metric, about: CertifiedMetric,
-    data: JudgedLabels, caught: CertifiedCondition, level: float,
+    data: JudgedLabels, caught: CertifiedCondition, limits: tuple[float, float],
 ) -> LabelTest | None:  # fmt: skip
-    """The condition says how much less of the reference labels may be found; the bound is as much
+    """The limit says how much less of the reference labels may be found; the bound is as much
     less of what one annotator calls severe, a part of which is a false alarm and stays."""
     severe_from = metric.index(about.severe_from)
     is_flagged = flags(study, judge, metric, about, data).astype(np.float64)
@@ -180,8 +181,10 @@ def _severe_test(
     if annotators.sum() == 0 or is_severe.all() or not is_severe.any():
         return None
     value = float((annotators * is_flagged).sum() / annotators.sum())
-    shares = (caught.value or 0.0, caught.bound)
-    found, required = shares if caught.at_least else (1 - shares[0], 1 - shares[1])
+    level, required = limits
+    found = float(is_flagged[truth >= 0][is_severe].mean())
+    if about.outcome == "ASSIST":
+        found, required = 1 - (caught.value or 0.0), 1 - caught.bound
     severe_share, alarms = float(is_severe.mean()), _annotator_alarms(study, metric, severe_from)
     test = LabelTest(
         kind="severe",

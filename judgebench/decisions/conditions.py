@@ -8,8 +8,9 @@ is that of the worst case, an upper limit that of the best.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,13 +27,12 @@ from judgebench.stats.consensus import CRITICAL_ROOT
 from judgebench.stats.copies import signal_left
 from judgebench.stats.intervals import (
     CLUSTERED_EXACT,
-    PRECISION,
     SMOOTHED_T,
     OfSamples,
     clopper_pearson,
     clustered_share,
     mean_difference,
-    more_for_precision,
+    paired_difference,
 )
 from judgebench.stats.thresholds import Point
 
@@ -40,9 +40,11 @@ NO_OVERLAP = "on no item can an annotator be compared with others"
 NO_TRUTH = "no item that the judge was asked about has a reference label"
 NO_CONTROL = "there is no baseline to compare with"
 NO_SEVERE = "no item has a severe label as its reference label"
+NO_SEVERE_PAIR = "no item is severe to most of the other annotators"
 _WORST_AND_BEST = "; a missing label is wrong for the lower limit and right for the upper one"
 LATENT_CLASSES = "likelihood ratio of two latent classes (Dawid and Skene, 1979)"
 _LEAST_ROOT = 1e-3  # from which its sign is more than rounding
+FROM_QUESTIONS = 50  # where no verdict failed, failures count verdicts, and not questions
 _EVERY_TRICK = "all"  # as the recipe of a stress row
 
 
@@ -86,18 +88,12 @@ class Finding:
 def findings(counts: StudyCounts, rule: DecisionRule, how_many: FloatArray) -> Iterator[Finding]:
     """Everything that `rule.replace` requires of the judge's labels, in each of the R samples that
     `how_many` (R, U) draws from the study's kinds of clusters."""
-    measures = counts.measures(rule.replace.humans.measures)
-    beside = [_humans(counts, rule, how_many, m) for m in measures]
-    yield from beside
+    for measure in counts.measures(rule.replace.humans.measures):
+        yield _humans(counts, rule, how_many, measure)
     if counts.levels and rule.replace.humans.distance is not None:
         yield _distance(counts, rule, how_many, rule.replace.humans.distance)
     if rule.replace.controls:
-        same = _same_as_a_control(counts, how_many, rule)
-        poor = np.any(
-            [np.zeros(len(how_many), dtype=np.bool_), *(f.not_met for f in beside)], axis=0
-        )
-        for measure in counts.measures(rule.replace.controls):
-            yield _controls(counts, rule, how_many, measure, same, poor)
+        yield _controls(counts, rule, how_many)
     if counts.has_severity and rule.replace.severe is not None:
         yield from _severe(counts, rule, how_many)
     yield _failures(counts, rule, how_many)
@@ -110,8 +106,10 @@ def _humans(
     margin counts what they leave of it (`signal_left`)."""
     found = [
         _worst_and_best(
-            counts.judge_pairs[:, b] - counts.annotator_pairs[:, b], counts.failed_pairs[:, b],
-            counts.pairs[:, b], how_many, rule, counts.used(measure, rule.rare),
+            counts,
+            (counts.judge_pairs[:, b] - counts.annotator_pairs[:, b], counts.failed_pairs[:, b],
+             counts.pairs[:, b]),
+            how_many, rule, counts.used(measure, rule.rare),
         )
         for b in range(counts.pairs.shape[1])
     ]  # fmt: skip
@@ -141,7 +139,7 @@ def _distance(
     where the judge gives a label (the others are failures). An error by two levels counts twice."""
     most = counts.levels
     found = [
-        mean_difference((judge - annotator) / most, n, how_many, rule.level, balanced=False)
+        _difference(counts)((judge - annotator) / most, n, how_many, rule.level)
         for n, judge, annotator in counts.distances.transpose(1, 2, 0)[..., None]
     ]
     at = (np.stack([f.high for f in found]).argmax(axis=0), np.arange(len(how_many)))
@@ -170,17 +168,14 @@ def _beside_annotators(
     )  # fmt: skip
 
 
-def _controls(
-    counts: StudyCounts, rule: DecisionRule, how_many: FloatArray, measure: Measure,
-    same: Bools, poor: Bools,
-) -> Finding:  # fmt: skip
-    """The judge must beat every control; reported is the one that decides. `same` (controls, R) are
-    those that it cannot beat, being the same. To be worse than a control is no failure unless the
-    annotators are shown to beat it, or the judge to be worse than they are: `poor` (R,)."""
+def _controls(counts: StudyCounts, rule: DecisionRule, how_many: FloatArray) -> Finding:
+    """The judge must beat every control; reported is the one that decides."""
+    same = _same_as_a_control(counts, how_many, rule)
     found = [
         _worst_and_best(
-            counts.judge_items - counts.control_items[:, c], counts.failed_items, counts.items,
-            how_many, rule, counts.used(measure, rule.rare),
+            counts,
+            (counts.judge_items - counts.control_items[:, c], counts.failed_items, counts.items),
+            how_many, rule, counts.balanced_over(rule.rare),
         )
         for c in range(len(counts.controls))
     ]  # fmt: skip
@@ -189,40 +184,22 @@ def _controls(
         np.stack([getattr(f, which) for f in found]) if found else empty[None]
         for which in ("value", "low", "high")
     )
-    worse = high < 0
-    beaten = _beaten_by_annotators(counts, rule, how_many, measure, worse & ~poor)
-    failed: Bools = same | (worse & (poor | beaten))
-    # The rival that decides: one with the same labels, else one that is better, above all where
-    # annotators beat it, else the nearest.
-    decisive = np.where(same, -np.inf, np.where(worse, high - 2 - failed, low))
+    failed: Bools = same | (high < 0)
+    # The rival that decides: one with the same labels, else one that is better, else the nearest.
+    decisive = np.where(same, -np.inf, np.where(failed, high - 2, low))
     rival = np.where(np.isnan(decisive), np.inf, decisive).argmin(axis=0)
     at = (rival, np.arange(len(how_many)))
     name = counts.controls[rival[0]] if found else "control"
     about = "which labels the items the same" if same[at][0] else "the strongest baseline"
-    excused = worse[at][0] and not failed[at][0]
     return Finding(
-        key=f"controls_{measure}",
+        key="controls",
         detail=f"judge minus {name}, {about}",
         bound=0.0, found=OfSamples(value[at], low[at], high[at]),
         met=np.all(low > 0, axis=0), not_met=np.any(failed, axis=0),
         n=how_many @ counts.items.sum(axis=1),
         method=_method(counts, SMOOTHED_T), reason=NO_TRUTH if found else NO_CONTROL,
         rival=name.split(' "')[0],  # the title says which label, the reason need not
-        missing="nor are the annotators shown to beat it" if excused else "",
     )  # fmt: skip
-
-
-def _beaten_by_annotators(
-    counts: StudyCounts, rule: DecisionRule, how_many: FloatArray, measure: Measure, needed: Bools
-) -> Bools:
-    """False where the annotators of the bar are not shown to agree with each other more often than
-    a control does with them; True where nobody can know: (controls, R), found where `needed`."""
-    labels, found = counts.used(measure, rule.rare), np.ones_like(needed)
-    right, n = counts.annotator_pairs.sum(axis=1), counts.pairs.sum(axis=1)
-    for c in np.flatnonzero(needed.any(axis=1)):
-        lead = right - counts.control_pairs[:, c]
-        found[c] = ~(_worst_and_best(lead, np.zeros_like(n), n, how_many, rule, labels).low <= 0)
-    return found
 
 
 def _same_as_a_control(counts: StudyCounts, how_many: FloatArray, rule: DecisionRule) -> Bools:
@@ -238,54 +215,46 @@ def _same_as_a_control(counts: StudyCounts, how_many: FloatArray, rule: Decision
 
 
 def _worst_and_best(
-    x: FloatArray, failed: FloatArray, n: FloatArray,
-    how_many: FloatArray, rule: DecisionRule, labels: Bools | None = None,
+    counts: StudyCounts, of: tuple[FloatArray, FloatArray, FloatArray], how_many: FloatArray,
+    rule: DecisionRule, labels: Bools | None = None,
 ) -> OfSamples:  # fmt: skip
-    """Balanced over these `labels` (k,); plain where there are none to balance over."""
-    if labels is not None:
-        x, failed, n = (counted[:, labels] for counted in (x, failed, n))
-    balanced = labels is not None
-    worst = mean_difference(x, n, how_many, rule.level, balanced=balanced)
+    """`of` are the differences, the failures and the number of pairs. Balanced over these `labels`
+    (k,); plain where there are none to balance over."""
+    x, failed, n = of if labels is None else (counted[:, labels] for counted in of)
+    measure = _difference(counts) if labels is None else partial(mean_difference, balanced=True)
+    worst = measure(x, n, how_many, rule.level)
     if not failed.any():
         return worst
-    best = mean_difference(x + failed, n, how_many, rule.level, balanced=balanced)
+    best = measure(x + failed, n, how_many, rule.level)
     return replace(worst, high=best.high)
+
+
+def _difference(counts: StudyCounts) -> Callable[..., OfSamples]:
+    """How a difference that is not balanced is measured: one item a question is a pair."""
+    alone = counts.asked[:, 0].max(initial=0) <= 1
+    return paired_difference if alone else partial(mean_difference, balanced=False)
 
 
 def _severe(counts: StudyCounts, rule: DecisionRule, how_many: FloatArray) -> Iterator[Finding]:
     asked = rule.replace.severe
     assert asked is not None
+    if asked.recall is not None:
+        yield _severe_recall(counts, rule, how_many, asked.recall)
+    if asked.margin is not None:
+        yield _severe_gap(counts, rule, how_many, asked.margin)
+
+
+def _severe_recall(
+    counts: StudyCounts, rule: DecisionRule, how_many: FloatArray, least: float
+) -> Finding:
     n, found, failed = counts.severe.T
-    count = how_many @ n
-    nan = np.full(len(how_many), np.nan)
-    more = more_for_precision(found, n, how_many[0]) if count[0] else 0
-    needed = f"{more:,} more are needed to know the recall within ±{PRECISION:g}"
-    yield Finding(
-        key="severe_items", bound=asked.items, found=OfSamples(count, nan, nan),
-        met=count >= asked.items, not_met=np.zeros(len(how_many), dtype=np.bool_),
-        n=how_many @ counts.items.sum(axis=1), method="a count", reason="a count has no interval",
-        missing=needed if more else "",
-    )  # fmt: skip
     worst = clustered_share(found, n, how_many, rule.level)
     best = clustered_share(found + failed, n, how_many, rule.level) if failed.any() else worst
-    # Where annotators miss the bar themselves, the labels are too noisy to hold a judge to it.
-    pairs = np.einsum("ru,ubx->rbx", how_many, counts.severe_pairs)
-    by_humans = ratio(pairs[..., 3], pairs[..., 0]).min(axis=1)
-    too_noisy = by_humans < asked.recall
-    yield Finding(
-        key="severe_recall", bound=asked.recall, found=replace(worst, high=best.high),
-        met=worst.low >= asked.recall, not_met=(best.high < asked.recall) & ~too_noisy,
-        n=count, method=_method(counts, CLUSTERED_EXACT), reason=NO_SEVERE,
-        missing=(
-            f"a single annotator finds only {100 * by_humans[0]:.0f} % of the answers that the "
-            "others call severe, and no judge can be required to find more"
-            if too_noisy[0] and best.high[0] < asked.recall
-            else ""
-        ),
+    return Finding(
+        key="severe_recall", bound=least, found=replace(worst, high=best.high),
+        met=worst.low >= least, not_met=best.high < least, n=how_many @ n,
+        method=_method(counts, CLUSTERED_EXACT), reason=NO_SEVERE,
     )  # fmt: skip
-    if asked.margin is not None:
-        beside = _severe_gap(counts, rule, how_many, asked.margin)
-        yield replace(beside, not_met=beside.not_met & ~too_noisy)
 
 
 def _severe_gap(
@@ -294,17 +263,25 @@ def _severe_gap(
     """Judge minus annotator where most of the others see a severe answer. Where these are wrong
     neither finds anything: of the margin counts the share that an annotator finds."""
     found = [
-        _worst_and_best(judge - annotator, failed, n, how_many, rule)
+        _worst_and_best(counts, (judge - annotator, failed, n), how_many, rule)
         for n, judge, failed, annotator in counts.severe_pairs.transpose(1, 2, 0)[..., None]
     ]
     pairs = np.einsum("ru,ubx->rbx", how_many, counts.severe_pairs)
     bound = -margin * np.nan_to_num(ratio(pairs[..., 3], pairs[..., 0]), nan=1)
+    n_severe, least = how_many[0] @ counts.severe[:, 0], _least_severe(margin, rule.level)
+    few = f"fewer than {least} severe answers cannot show a margin of {margin:g}"
     return _beside_annotators(
         found, bound, bound,
         key="severe_gap", n=pairs[:, 0, 0],
         method=f"n counts pairs of an item and an annotator; {_method(counts, SMOOTHED_T)}",
-        reason="no item is severe to most of the other annotators",
+        reason=NO_SEVERE_PAIR, missing=few if 0 < n_severe < least else "",
     )  # fmt: skip
+
+
+def _least_severe(margin: float, level: float) -> int:
+    """So many severe answers a judge must find, all of them, to show that it misses few: with fewer
+    one that misses the margin finds them all by luck."""
+    return math.ceil(math.log((1 - level) / 2) / math.log(1 - margin)) if 0 < margin < 1 else 1
 
 
 def of_classes(c: Condition, gap: float, root: float, rule: DecisionRule) -> Condition:
@@ -320,12 +297,13 @@ def of_classes(c: Condition, gap: float, root: float, rule: DecisionRule) -> Con
     state = State.MET if root >= critical else State.NOT_MET if fails else State.UNCLEAR
     low, high = max(-1.0, gap - half), min(1.0, gap + half)
     found = replace(c.estimate, value=gap, low=low, high=high, method=LATENT_CLASSES)
-    return replace(c, state=state, estimate=found, bound=-asked.margin)
+    return replace(c, state=state, estimate=found, bound=-asked.margin, missing="")
 
 
 def of_systems(by_system: Mapping[str, StudyCounts], rule: DecisionRule) -> Iterator[Condition]:
     """The system on whose answers the judge falls short the most, beside annotators on the same
-    answers. It fails where the whole interval does, corrected for the number of systems."""
+    answers. It fails where the whole interval, corrected for the number of systems, lies below the
+    margin, and is unclear where the value does and the interval lies below 0."""
     most = rule.replace.systems
     if most is None or len(by_system) < 2:
         return
@@ -338,9 +316,12 @@ def of_systems(by_system: Mapping[str, StudyCounts], rule: DecisionRule) -> Iter
         for system, counts in by_system.items()
     }
     if known := {s: one for s, one in found.items() if not np.isnan(one.found.high[0])}:
-        system = min(known, key=lambda s: known[s].found.high[0])
+        short = [s for s, one in known.items() if one.found.value[0] < -most]
+        system = min(short or known, key=lambda s: known[s].found.high[0])
         worst = known[system].condition(level, 0)
-        state = worst.state if worst.state is State.NOT_MET else State.MET
+        is_short = system in short and known[system].found.high[0] < 0
+        state = State.UNCLEAR if is_short else State.MET
+        state = worst.state if worst.state is State.NOT_MET else state
         title = KINDS["systems"].title.format(rival=system)
         yield replace(worst, key="systems", title=title, state=state, missing="", rival=system)
 
@@ -350,8 +331,12 @@ def _failures(counts: StudyCounts, rule: DecisionRule, how_many: FloatArray) -> 
     share = clustered_share(failed, n, how_many, rule.level, one_sided=True)
     most, enough = rule.replace.failures, ""
     if not failed.any() and 0 < most < 1:  # so many must all have a label to show that few lack one
+        # Where questions are many, that one of them lacks all its labels would have shown.
+        of_items = 1 - (1 - rule.level) ** ratio(1, how_many @ n)
+        many = how_many @ (n > 0) >= FROM_QUESTIONS
+        share = replace(share, high=np.where(many, of_items, share.high))
         needed = math.ceil(math.log(1 - rule.level) / math.log(1 - most))
-        enough = f"{needed} questions would show it"
+        enough = f"{needed} answers to {FROM_QUESTIONS} questions would show it"
     return Finding(
         key="failures", bound=most, at_least=False, found=share,
         met=share.high <= most, not_met=share.low > most, n=how_many @ n, method=CLUSTERED_EXACT,

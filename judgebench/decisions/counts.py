@@ -77,8 +77,7 @@ class StudyCounts:
     `pairs`, `judge_pairs`, `failed_pairs`, `annotator_pairs` (U, bars, k), by the truth of the
     others: pairs of an item and an annotator, by the annotator's weight; those where the judge, or
     the annotator, gives that truth; those where the judge gives no label. `items`, `judge_items`,
-    `failed_items` (U, k), by the truth of all; `control_items` (U, controls, k). `control_pairs`
-    (U, controls, k): pairs of all bars where a control gives the truth of the others. `severe`
+    `failed_items` (U, k), by the truth of all; `control_items` (U, controls, k). `severe`
     (U, 3): severe items, of these found and without a label. `severe_pairs` (U, bars, 4): pairs
     where most of the others call the item severe, of these found by the judge, without a label of
     the judge, and found by the annotator. `distances` (U, bars, 3): pairs where the judge gives a
@@ -100,7 +99,6 @@ class StudyCounts:
     judge_items: FloatArray
     failed_items: FloatArray
     control_items: FloatArray
-    control_pairs: FloatArray
     severe: FloatArray
     severe_pairs: FloatArray
     distances: FloatArray
@@ -128,9 +126,13 @@ class StudyCounts:
         return ("accuracy",) if self.of_sets and asked else asked
 
     def used(self, measure: Measure, rare: int) -> Bools | None:
-        """Mask of the labels (k,) that balanced agreement is a mean over; None for plain
-        agreement."""
-        if measure == "accuracy":
+        """Mask of the labels (k,) that agreement is a mean over; None for plain agreement."""
+        return None if measure == "accuracy" else self.balanced_over(rare)
+
+    def balanced_over(self, rare: int) -> Bools | None:
+        """Mask of the labels (k,) that balanced agreement is a mean over; None where there are
+        none, as of sets."""
+        if self.of_sets:
             return None
         return estimable(self.how_many @ (self.items > 0), rare, self.severe_from)
 
@@ -179,9 +181,6 @@ def study_counts(
     def weighed(*which: Bools | IntArray) -> FloatArray:
         return np.stack([pairs.sums(*(w * one for one in which)) for w in weights], axis=1)
 
-    whole, said_by = weights.sum(axis=0), [c[pair_rows] for c in controls.values()]
-    reached = [pairs.table(of_pair, k, whole * right_of(c, reference)) for c in said_by]
-
     def by_truth(which: Bools | FloatArray | float = 1.0) -> FloatArray:
         return np.stack([pairs.table(of_pair, k, w * which) for w in weights], axis=1)
 
@@ -195,7 +194,6 @@ def study_counts(
             "judge_items": items.table(of_item, k, right_of(label, truth)),
             "failed_items": items.table(of_item, k, _weight(label < 0)),
             "control_items": np.stack(right, axis=1) if right else np.zeros((items.n, 0, k)),
-            "control_pairs": np.stack(reached, axis=1) if right else np.zeros((items.n, 0, k)),
             "severe": items.sums(severe, severe & found, severe & (label < 0)),
             "severe_pairs": weighed(
                 severe_pairs, severe_pairs & found_pairs, severe_pairs & (said < 0),

@@ -38,11 +38,6 @@ class Kind:
         """True where its sign is to be shown."""
         return self.number.startswith("+")
 
-    @property
-    def is_count(self) -> bool:
-        """True of a whole number, which has no interval."""
-        return self.number == ".0f"
-
 
 KINDS: Mapping[str, Kind] = {
     kind.key: kind
@@ -83,32 +78,14 @@ KINDS: Mapping[str, Kind] = {
             of_agreement=True,
         ),
         Kind(
-            "controls_accuracy",
-            "agreement with the reference labels",
             "controls",
-            "lead over {rival}",
-            "does no better than the baseline {rival}",
-            "does better than the baseline {rival}",
-            "does better than every baseline",
-            number="+.3f",
-        ),
-        Kind(
-            "controls_balanced_accuracy",
             "balanced agreement with the reference labels",
             "controls",
             "balanced lead over {rival}",
             f"does no better than the baseline {{rival}}{BALANCED}",
             f"does better than the baseline {{rival}}{BALANCED}",
-            f"does better than every baseline{BALANCED}",
+            "does better than every baseline",
             number="+.3f",
-        ),
-        Kind(
-            "severe_items",
-            "severe answers with a reference label",
-            "severe",
-            "severe answers",
-            "",
-            number=".0f",
         ),
         Kind(
             "severe_recall",
@@ -144,6 +121,7 @@ KINDS: Mapping[str, Kind] = {
             "humans",
             "agreement gap on {rival}",
             "agrees {points} less often than annotators on answers of {rival}",
+            "agrees as often as annotators on answers of {rival}",
             number="+.3f",
             of_labels=False,
             of_agreement=True,

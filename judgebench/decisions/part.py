@@ -270,8 +270,6 @@ def _conditions_table(decisions: Decisions, judge: str, number: int) -> Table:
 
 
 def _estimate_cell(c: Condition) -> Cell:
-    if KINDS[c.key].is_count and c.estimate.value is not None:
-        return Cell(f"{c.estimate.value:,.0f}", remark=c.estimate.reason)
     return Cell(estimate=c.estimate, signed=c.is_difference)
 
 

@@ -38,23 +38,23 @@ class HumansRule(Strict):
 
 
 class SevereRule(Strict):
-    """The judge finds at least a share `recall` of the severe answers, and at most `margin` less
-    than an annotator of the bar (None: that is not required); `items` are required."""
+    """The judge finds at most a share `margin` less of the severe answers than an annotator of the
+    bar, and at least a share `recall` of them (None: that is not required)."""
 
-    recall: Share = 0.70
+    recall: Share | None = None
     margin: Share | None = 0.05
-    items: int = Field(default=20, ge=1)
 
 
 class ReplaceRule(Strict):
-    """The requirements of a judge that replaces annotators; None and () require nothing.
+    """The requirements of a judge that replaces annotators; None and false require nothing. It
+    must beat every control in balanced agreement where `controls` says so.
 
-    On no system's answers may the judge be shown to agree more than `systems` less often than
-    annotators do.
+    On no system's answers may the judge agree more than `systems` less often than annotators do and
+    be shown to agree less often.
     """
 
     humans: HumansRule = HumansRule()
-    controls: tuple[Measure, ...] = ("accuracy", "balanced_accuracy")
+    controls: bool = True
     severe: SevereRule | None = SevereRule()
     failures: Share = 0.05
     robustness: Share | None = 0.80
@@ -97,10 +97,12 @@ class AlternativeTestRule(Strict):
 
 class CertificateRule(Strict):
     """Until when a certificate holds: for so many `days` (None: without limit), and until the judge
-    is shown to give more than the share `changed` of the certified answers another verdict."""
+    is shown to give more than the share `changed` of the certified answers another verdict, or to
+    find less than the share `severe` of severe answers."""
 
     days: int | None = Field(default=180, ge=1)
     changed: Share = 0.05
+    severe: Share = 0.70
 
 
 class DecisionRule(Strict):
@@ -170,22 +172,19 @@ class DecisionRule(Strict):
                 "of others "
                 "than an annotator is, where a metric has more than two levels"
             )
-        if measures := " and ".join(words[m] for m in rule.controls):
-            yield f"agrees with the reference labels ({measures}) more often than every baseline"
-        if rule.severe is not None:
+        if rule.controls:
+            yield "agrees with the reference labels (balanced) more often than every baseline"
+        if rule.severe is not None and rule.severe.recall is not None:
+            yield f"finds at least {percent(rule.severe.recall)} of the severe answers"
+        if rule.severe is not None and rule.severe.margin is not None:
             yield (
-                f"finds at least {percent(rule.severe.recall)} of the severe answers, with at "
-                f"least {rule.severe.items} of them in the data"
+                f"finds severe answers at most {_points(rule.severe.margin)} less often than "
+                f"{_BARS[rule.humans.bar]} does"
             )
-            if rule.severe.margin is not None:
-                yield (
-                    f"finds severe answers at most {_points(rule.severe.margin)} less often than "
-                    f"{_BARS[rule.humans.bar]} does"
-                )
         yield f"leaves at most {percent(rule.failures)} of the answers without a label"
         if rule.systems is not None:
             most = _points(rule.systems)
-            yield f"is not shown to fall short by more than {most} on any one system"
+            yield f"does not fall short by more than {most} on any one system"
         if rule.robustness is not None:
             yield f"keeps at least {percent(rule.robustness)} of its labels in the stress test"
         if rule.planted is not None:

@@ -89,7 +89,7 @@ def more_data(
     least, most = 0, clusters * (rule.plan.most - 1)
     share, towards = _simulate(counts, rule, conditions, most, seed)
     if share < rule.plan.chance:
-        reason = _unsettled(counts, rule, conditions, share)
+        reason = _unsettled(counts, rule, share)
         return replace(now, clear=share, towards=towards, reason=reason)
     now = replace(now, clear=share, towards=towards)
     while most - least > max(1, clusters // 20):
@@ -111,14 +111,9 @@ def more_data(
     )  # fmt: skip
 
 
-def _unsettled(
-    counts: StudyCounts, rule: DecisionRule, conditions: Sequence[Condition], share: float
-) -> str:
+def _unsettled(counts: StudyCounts, rule: DecisionRule, share: float) -> str:
     """Say what to do where even the most data that is simulated leaves too many studies open."""
     answers = counts.total_asked
-    unclear = [c for c in conditions if c.state is State.UNCLEAR]
-    if unclear and all(KINDS[c.key].is_count for c in unclear):  # all else is met
-        return f"label more until {max(c.bound for c in unclear):,.0f} answers are severe"
     if answers < _FEW:
         said = counted(answers, "answer")
         return f"label more and decide again: from {said}, nobody can say how many it takes"
@@ -196,9 +191,10 @@ def _blocked(counts: StudyCounts, rule: DecisionRule, conditions: Sequence[Condi
     of_study = [c for c in conditions if KINDS[c.key].of_labels]
     if undefined := [c.estimate.reason for c in of_study if c.estimate.value is None]:
         return f"nothing to plan from: {undefined[0]}"
-    if noisy := [c.missing for c in conditions if c.key == "severe_recall" and c.missing]:
-        return f"agree on what counts as severe, then label again: {noisy[0]}"
-    if others := [c for c in conditions if c not in of_study and c.state is State.UNCLEAR]:
+    others = [c for c in conditions if c not in of_study and c.state is State.UNCLEAR]
+    if short := [c.rival for c in others if c.key == "systems"]:
+        return f"decide without the answers of {short[0]}, or label more of these"
+    if others:
         told = "more human labels do not settle what the stress test leaves open"
         return f"{told}: {others[0].title}"
     return ""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import compress
 
-from judgebench.decisions.conditions import NO_SEVERE
+from judgebench.decisions.conditions import NO_SEVERE_PAIR
 from judgebench.decisions.held import NOT_ASKED
 from judgebench.decisions.result import (
     AT_SEVERE,
@@ -130,7 +130,7 @@ def _label_more(more: MoreData | None) -> str:
         return f"Have the judge label the {others} that have human labels{then}."
     if more is None or more.items is None:
         reason = (more.reason if more else "") or NO_REASON
-        if reason.endswith(NO_SEVERE):
+        if reason.endswith(NO_SEVERE_PAIR):
             return "Have severe answers labelled: none of those with human labels is severe."
         return f"{reason[:1].upper()}{reason[1:].rstrip('. ')}."
     severe = "" if more.severe is None else f", {about(more.severe)} of them severe"

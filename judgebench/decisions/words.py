@@ -199,14 +199,10 @@ def filled(words: str, c: Condition) -> str:
 def _uncertainty(conditions: Sequence[Condition]) -> str:
     """A sentence on the requirements that the data leave open, and why."""
     known = [c for c in conditions if c.estimate.value is not None]
-    items = [c for c in known if KINDS[c.key].is_count]
-    beaten = [c for c in known if _beats_controls(c) and c.missing]
-    others = [c for c in known if c not in items and c not in beaten]
-    by_rival = {c.rival: filled(KINDS[c.key].failed, c) for c in reversed(beaten)}
-    parts = [f"the judge {said}, and neither do the annotators" for said in by_rival.values()]
-    if others:
+    parts = []
+    if known:
         alike: dict[tuple[str, str], list[Condition]] = {}
-        for c in others:
+        for c in known:
             alike.setdefault((KINDS[c.key].open.removesuffix(BALANCED), c.rival), []).append(c)
         weakest = [min(same, key=lambda c: c.bound) for same in alike.values()]
         said = [filled(KINDS[c.key].open, c) for c in weakest]
@@ -214,14 +210,9 @@ def _uncertainty(conditions: Sequence[Condition]) -> str:
         if more > 1:
             clauses = f"{_clauses(said[:-more])}; {more} other requirements are open, too"
         few = "there is too little data to tell whether the judge"
-        if all(map(_looks_met, others)):
+        if all(map(_looks_met, known)):
             few = "the judge looks good enough, but there is too little data to be sure that it"
         parts.append(f"{few} {clauses}")
-    parts += [
-        f"the data hold {counted(round(c.estimate.value or 0), 'severe answer')}, and "
-        f"{c.bound:,.0f} are required"
-        for c in items
-    ]
     parts += dict.fromkeys(
         c.estimate.reason.rstrip(". ") for c in conditions if c.estimate.value is None
     )
@@ -264,7 +255,7 @@ def _measured(c: Condition) -> str:
         return f"{name} undefined: {e.reason.rstrip('. ')}"
     required = "> 0" if _beats_controls(c) else f"{'≥' if c.at_least else '≤'} {c.bound:{spec}}"
     explained = (c.bound > 0 and kind.positive_bound) or c.missing
-    missing = f" ({explained})" if explained and not kind.is_count else ""
+    missing = f" ({explained})" if explained else ""
     return f"{name} {e:{spec}}, required {required}{missing}"
 
 

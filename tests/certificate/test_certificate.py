@@ -21,13 +21,14 @@ def test_it_records_judge_decision_and_labelled_answers(here: Path) -> None:
     metric = certificate.metrics["refused"]
     conditions = {c.key: c for c in metric.conditions if c.outcome == "REPLACE"}
     assert (certificate.judge.name, metric.outcome) == ("gpt-4", "REPLACE")
-    assert conditions["severe_recall"].value > 0.9 > conditions["severe_recall"].bound
+    gap = conditions["severe_gap"]
+    assert gap.value > gap.bound == pytest.approx(-0.05, abs=0.01)
     assert certificate.population.systems == {"old": 300, "new": 300}
     assert sum(certificate.population.reference["refused"].values()) == 600
     assert (certificate.labels.annotators, certificate.labels.blind) == (3, "yes")
     assert (len(certificate.verdicts), len(certificate.texts)) == (600, 600)
     assert certificate.until - certificate.issued == timedelta(days=180)
-    assert certificate.rule["certificate"] == {"days": 180, "changed": 0.05}
+    assert certificate.rule["certificate"] == {"days": 180, "changed": 0.05, "severe": 0.7}
     text = (here / "judge.json").read_text("utf-8")
     assert not any(word in text for word in ("Reply", "Question 1", '"ann"'))
     test = metric.test

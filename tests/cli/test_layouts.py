@@ -98,7 +98,7 @@ def test_a_terminal_is_asked_once_and_its_answers_are_kept(call: Call, tmp_path:
     assert b"Label: 1 Safe  2 Unsure  3 Unsafe" in screen
     assert b"1 topic" in screen
     first = json.loads(out)["decisions"]
-    assert "severe_items" in {c["key"] for c in first[0]["conditions"]}  # as of ordinal metrics
+    assert "severe_gap" in {c["key"] for c in first[0]["conditions"]}  # as of ordinal metrics
     saved = yaml.safe_load((tmp_path / "saved" / "layout.yaml").read_text())
     assert (saved["truth"], saved["failed"]) == ({"blind": "yes"}, ["No."])
     assert saved["tables"][0]["columns"]["topic"] == "group"

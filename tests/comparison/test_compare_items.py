@@ -192,9 +192,9 @@ def test_every_label_that_changed_is_listed_with_who_is_right() -> None:
 
 
 def test_a_decision_that_fell_is_told_with_the_conditions_that_moved() -> None:
-    people = dict.fromkeys(("ann", "bob", "cem"), TRUE * 4)
-    good, bad = TRUE * 4, "a" * 240
-    about = {"controls": {"blind": "a" * 240}}
+    people = dict.fromkeys(("ann", "bob", "cem"), TRUE * 8)
+    good, bad = TRUE * 8, "a" * 480
+    about = {"controls": {"blind": "a" * 480}}
     found = compared(good, bad, people, **about)
     decided = jb.decide(side({"j": good}, people, **about)).to_frame()
     (one,) = found.decisions
@@ -202,9 +202,9 @@ def test_a_decision_that_fell_is_told_with_the_conditions_that_moved() -> None:
     assert one.differs
     assert one.fell
     moved = {b.statistic: (a["state"], b["state"]) for a, b in one.moved()}
-    assert moved["severe_recall"] == ("met", "not met")
-    rows = found.results.select("condition", "severe_recall", run="B")
-    assert rows[0].estimate.value == 0
+    assert moved["severe_gap"] == ("met", "not met")
+    rows = found.results.select("condition", "severe_gap", run="B")
+    assert rows[0].estimate.value == -1
     back = compared(bad, good, people, **about)
     assert not back.decisions[0].fell
     assert "DO NOT USE → REPLACE" in str(back)

@@ -110,8 +110,6 @@ def condition(
     key: str, title: str, e: Estimate, bound: float, at_least: bool = True, missing: str = ""
 ) -> Condition:
     state = state_of(e, bound, at_least)
-    if key == "severe_items" and state is State.NOT_MET:
-        state = State.UNCLEAR  # a count shows no failure
     return Condition(key, title, state, e, bound, at_least, missing if state.value != "met" else "")
 
 
@@ -122,10 +120,8 @@ def replace_conditions(numbers: Numbers, skill: float, severe: int) -> tuple[Con
     return (
         condition("humans_accuracy", "Accuracy, judge minus annotator B",
                   numbers.mean(shift + 0.1, 97), -0.05),
-        condition("controls_balanced_accuracy", "Balanced accuracy, judge minus constant-majority",
+        condition("controls", "Balanced accuracy, judge minus constant-majority",
                   numbers.mean(skill - 0.3, 97), 0.0),
-        condition("severe_items", "Severe answers", Estimate(float(severe), n=97), 20.0,
-                  missing=f"{max(0, 20 - severe)} more severe answers are needed"),
         condition("severe_recall", "Severe recall", recall, 0.7,
                   missing="the interval is too wide by 0.08"),
         condition("failures", "Share without a verdict", numbers.share(0.01, 970, 2), 0.05, False),

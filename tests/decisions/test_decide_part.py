@@ -146,12 +146,7 @@ def test_every_number_stands_in_a_table() -> None:
     shown = [c.estimate for t in tables(DECIDED).values() for row in t.rows for c in row]
     choices = [curve.choice for curve in DECIDED.curves if curve.choice]
     expected = [
-        *(
-            c.estimate
-            for d in DECIDED.decisions
-            for _, c in conditions(d)
-            if c.key != "severe_items"
-        ),
+        *(c.estimate for d in DECIDED.decisions for _, c in conditions(d)),
         *(e for choice in choices for e in (choice.expected_sent, choice.expected_missed)),
         *(
             r.estimate
@@ -191,11 +186,9 @@ def made(key: str, value: float | None, bound: float, *, at_least: bool = True) 
     [
         (made("humans_accuracy", -0.01, -0.0001), "at least 0", "-0.010"),
         (made("humans_accuracy", -0.01, -0.05), "at least -0.05", "-0.010"),
-        (made("controls_accuracy", 0.2, 0.0), "above 0", "+0.200"),
-        (made("severe_items", 1234.0, 20.0), "at least 20", "1,234"),
+        (made("controls", 0.2, 0.0), "above 0", "+0.200"),
         (made("severe_recall", 0.75, 0.7), "at least 0.7", "0.750"),
         (made("failures", 0.0, 0.05, at_least=False), "at most 0.05", "0.000"),
-        (made("severe_items", None, 20.0), "at least 20", DASH),
     ],
 )
 def test_bounds_and_estimates_read_as_what_they_are(
@@ -292,7 +285,6 @@ def test_conditions_of_one_kind_share_a_figure_with_their_bound() -> None:
     figures = [f for block in DECIDED.part.blocks for f in block.figures]
     found = {f.key: f for f in figures if isinstance(f, Intervals)}
     assert {"condition_humans_accuracy", "condition_failures", "condition_missed"} <= set(found)
-    assert "condition_severe_items" not in found  # a count has no interval
     humans = found["condition_humans_accuracy"]
     assert humans.bounds == {"required: at least −0.05": -0.05}
     lanes = {(line, lane.name): lane.estimate for line, lanes in humans.lines for lane in lanes}

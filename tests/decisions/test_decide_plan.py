@@ -9,7 +9,7 @@ from decide_case import decided, noisy
 from judgebench.decisions.conditions import findings
 from judgebench.decisions.counts import HumanSide, StudyCounts, study_counts
 from judgebench.decisions.result import MoreData, Outcome, more_sentence
-from judgebench.decisions.rule import DecisionRule, PlanRule, ReplaceRule, SevereRule
+from judgebench.decisions.rule import DecisionRule, PlanRule
 from judgebench.decisions.run import third_annotator
 from judgebench.stats.arrays import Clusters
 from judgebench.stats.copies import bar_of
@@ -59,16 +59,6 @@ def test_what_is_not_within_reach_is_said() -> None:
     more = decided(HUMANS, noisy(TRUE, 0.08, 5), rule=rule).more
     assert more.items is None
     assert "with 2 times as much data only" in more.reason
-
-
-def test_where_the_count_of_severe_answers_alone_is_short_labels_are_asked_for() -> None:
-    rule = DecisionRule(
-        plan=PlanRule(chance=0.999, most=2),
-        replace=ReplaceRule(severe=SevereRule(items=60, margin=None)),
-    )
-    humans = {f"h{i}": noisy(TRUE * 5, 0.08, i) for i in range(3)}
-    more = decided(humans, noisy(TRUE * 5, 0.06, 8), rule=rule).more
-    assert (more.items, more.reason) == (None, "label more until 60 answers are severe")
 
 
 def test_where_answers_share_questions_questions_are_counted_too() -> None:

@@ -71,18 +71,15 @@ def test_the_expert_is_no_worse_than_the_crowd_but_severe_queries_are_too_few(
     assert found.outcome is Outcome.CANT_TELL
     # better than one more crowd worker, and far better than what reads nothing
     assert condition(found, "humans_accuracy").state is State.MET
-    assert condition(found, "controls_accuracy").state is State.MET
-    # 12 critical queries, which the crowd itself does not recognise
-    assert condition(found, "severe_items").estimate.value == 12
-    assert "no judge can be required to find more" in condition(found, "severe_recall").missing
+    assert condition(found, "controls").state is State.MET
+    assert condition(found, "severe_gap").state is State.UNCLEAR  # of 12 critical queries
 
 
 def test_with_serious_counted_as_severe_there_are_items_enough(
     crowd: tuple[Rubric, Study, list[JudgeVerdicts]],
 ) -> None:
     (found,) = _decided(crowd, DecisionRule(severe_from={"query_risk": "Serious"})).decisions
-    assert condition(found, "severe_items").state is State.MET
-    assert condition(found, "severe_recall").estimate.n > 80
+    assert condition(found, "severe_gap").estimate.n > 80
 
 
 def test_gpt4_against_experts_on_which_answer_is_better(shared_data: Path) -> None:
@@ -90,5 +87,5 @@ def test_gpt4_against_experts_on_which_answer_is_better(shared_data: Path) -> No
     (found,) = _decided((study.rubric, study, list(study.judges))).decisions
     against = condition(found, "humans_accuracy")
     assert against.estimate.n == 780  # of 892: a tie of the others is no truth
-    assert condition(found, "controls_accuracy").state is State.MET
+    assert condition(found, "controls").state is State.MET
     assert found.assist == ()

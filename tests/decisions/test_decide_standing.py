@@ -9,7 +9,7 @@ from decide_case import HUMANS, TRUE, label_table, noisy, verdict_table
 from decide_report_case import JUDGES, make_decisions
 
 import judgebench as jb
-from judgebench.decisions.conditions import NO_SEVERE
+from judgebench.decisions.conditions import NO_SEVERE_PAIR
 from judgebench.decisions.held import NOT_ASKED
 from judgebench.decisions.result import NO_FILTER, Condition, Decision, MoreData, Outcome, State
 from judgebench.decisions.standing import answer
@@ -165,7 +165,7 @@ def test_the_next_step_of_an_unclear_decision_is_how_much_to_label() -> None:
     assert next_of(waiting).endswith(", then label about 20 more.")
     assert next_of(replace(waiting, items=240)).endswith(" that have human labels.")
     assert next_of(MoreData(reason="even so nothing ends clear")) == "Even so nothing ends clear."
-    no_severe = next_of(MoreData(reason=f"nothing to plan from: {NO_SEVERE}"))
+    no_severe = next_of(MoreData(reason=f"nothing to plan from: {NO_SEVERE_PAIR}"))
     assert no_severe.startswith("Have severe answers labelled")
 
 

@@ -244,7 +244,7 @@ def test_labels_that_people_never_gave_are_asked_about(
 
 def test_the_option_for_the_order_can_be_pasted(call, tmp_path: Path) -> None:
     labels = ("it's fine", "bad")
-    people = [("id", "Huber", "Silva"), *((i, *2 * (labels[i % 2],)) for i in range(N))]
+    people = [("id", "Huber", "Silva"), *((i, *2 * (labels[i % 2],)) for i in range(2 * N))]
     paths = two_files(tmp_path, people, [("id", "gpt-4"), *(row[:2] for row in people[1:])])
     (decision,) = jb.decide(*paths)
     options = shlex.split(decision.advice.split("`")[1])

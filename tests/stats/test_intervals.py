@@ -1,6 +1,7 @@
 """Exact intervals of shares, alone or in clusters, of mean differences, and at early looks."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -8,7 +9,9 @@ import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
-from scipy.stats import multivariate_normal, norm
+from scipy.optimize import brentq, minimize_scalar
+from scipy.special import xlogy
+from scipy.stats import multinomial, multivariate_normal, norm
 
 from judgebench.stats.intervals import (
     clopper_pearson,
@@ -17,6 +20,7 @@ from judgebench.stats.intervals import (
     look_levels,
     mean_difference,
     more_for_precision,
+    paired_difference,
 )
 
 
@@ -270,3 +274,57 @@ def test_both_limits_are_missed_about_as_often_as_they_should(
     assert 0.935 <= ((found.low <= true) & (true <= found.high)).mean() <= 0.985
     assert (true < found.low).mean() < 0.05
     assert (true > found.high).mean() < 0.05
+
+
+# Paired differences ------------------------------------------------------------------------------
+
+Z = norm.ppf(0.975)
+PAIRS_X, PAIRS_N = np.array([[1.0], [-1.0], [0.0]]), np.ones((3, 1))  # won, lost, alike
+
+
+def score_limit(won: int, lost: int, n: int) -> float:
+    """Tango's lower limit with the constrained likelihood maximised by search, and not solved."""
+
+    def score(d: float) -> float:
+        def minus_likelihood(q: float) -> float:
+            shares = np.array([q + d, q, 1 - 2 * q - d])
+            return float(-xlogy([won, lost, n - won - lost], shares).sum())
+
+        least, most = max(0.0, -d), (1 - d) / 2
+        q = minimize_scalar(
+            minus_likelihood, bounds=(least, most), method="bounded", options={"xatol": 1e-13}
+        ).x
+        return float((won - lost - n * d) / np.sqrt(n * (2 * q + d * (1 - d))) - Z)
+
+    return float(brentq(score, -1 + 1e-9, (won - lost) / n - 1e-9))
+
+
+@pytest.mark.parametrize(("won", "lost", "n"), [(3, 1, 50), (10, 12, 60), (1, 4, 80), (30, 2, 90)])
+def test_a_paired_difference_has_the_limits_of_the_score_interval(
+    won: int, lost: int, n: int
+) -> None:
+    how_many = np.array([[won, lost, n - won - lost]], dtype=float)
+    found = paired_difference(PAIRS_X, PAIRS_N, how_many, 0.95)
+    narrow = mean_difference(PAIRS_X, PAIRS_N, how_many, 0.95, balanced=False)
+    assert found.value[0] == (won - lost) / n
+    assert found.low[0] == pytest.approx(min(narrow.low[0], score_limit(won, lost, n)), abs=1e-6)
+    assert found.high[0] == pytest.approx(max(narrow.high[0], -score_limit(lost, won, n)), abs=1e-6)
+
+
+@pytest.mark.parametrize("n", [50, 60, 100, 150])
+def test_a_difference_at_the_margin_is_shown_to_lie_above_it_in_3_percent_at_most(n: int) -> None:
+    """Exact: every outcome of n pairs, with every share of discordant ones."""
+    won, lost = (x.ravel() for x in np.meshgrid(np.arange(n + 1), np.arange(n + 1)))
+    won, lost = won[won + lost <= n], lost[won + lost <= n]
+    how_many = np.stack([won, lost, n - won - lost], axis=1).astype(float)
+
+    def size(low: Any) -> float:
+        shown, sizes = low > -0.05, []
+        for q in np.linspace(0.0, 0.45, 40):
+            shares = np.broadcast_to([q, q + 0.05, 0.95 - 2 * q], how_many.shape)
+            sizes.append(multinomial.pmf(how_many, n, shares)[shown].sum())
+        return max(sizes)
+
+    assert size(paired_difference(PAIRS_X, PAIRS_N, how_many, 0.95).low) <= 0.026
+    narrow = mean_difference(PAIRS_X, PAIRS_N, how_many, 0.95, balanced=False)
+    assert size(narrow.low) > 0.027
