@@ -43,6 +43,7 @@ NO_SEVERE = "no item has a severe label as its reference label"
 NO_SEVERE_PAIR = "no item is severe to most of the other annotators"
 _WORST_AND_BEST = "; a missing label is wrong for the lower limit and right for the upper one"
 LATENT_CLASSES = "likelihood ratio of two latent classes (Dawid and Skene, 1979)"
+_NOISY = 0.7  # the share of severe answers that an annotator finds, by the others' labels
 _LEAST_ROOT = 1e-3  # from which its sign is more than rounding
 FROM_QUESTIONS = 50  # where no verdict failed, failures count verdicts, and not questions
 _EVERY_TRICK = "all"  # as the recipe of a stress row
@@ -270,12 +271,20 @@ def _severe_gap(
     bound = -margin * np.nan_to_num(ratio(pairs[..., 3], pairs[..., 0]), nan=1)
     n_severe, least = how_many[0] @ counts.severe[:, 0], _least_severe(margin, rule.level)
     few = f"fewer than {least} severe answers cannot show a margin of {margin:g}"
-    return _beside_annotators(
+    missing = few if 0 < n_severe < least else ""
+    # What annotators hardly agree on fails no judge.
+    by_humans = ratio(pairs[..., 3], pairs[..., 0]).min(axis=1)
+    if by_humans[0] < _NOISY:
+        missing = (
+            f"an annotator finds only {100 * by_humans[0]:.0f} % of what the others call severe"
+        )
+    gap = _beside_annotators(
         found, bound, bound,
         key="severe_gap", n=pairs[:, 0, 0],
         method=f"n counts pairs of an item and an annotator; {_method(counts, SMOOTHED_T)}",
-        reason=NO_SEVERE_PAIR, missing=few if 0 < n_severe < least else "",
+        reason=NO_SEVERE_PAIR, missing=missing,
     )  # fmt: skip
+    return replace(gap, not_met=gap.not_met & ~(by_humans < _NOISY))
 
 
 def _least_severe(margin: float, level: float) -> int:

@@ -98,7 +98,7 @@ def test_a_judge_is_held_against_annotators_fairly_and_against_the_truth_that_co
     plain = conditions(study(people()))
     settled = conditions(study(with_settled(people()), adjudicated=True))
     differ = {key for key in plain if plain[key] != settled.get(key)}
-    assert {"severe_items", "severe_recall", "controls_accuracy"} <= differ
+    assert "controls" in differ
     assert differ.isdisjoint({"humans_accuracy", "humans_balanced_accuracy", "severe_gap"})
 
 
