@@ -185,4 +185,7 @@ def test_sixty_questions_with_a_verdict_each_are_enough_and_fewer_say_how_many()
     assert condition(decided(rows, GOOD[:300], groups=groups), "failures").state is State.MET
     few = {name: row[:200] for name, row in rows.items()}
     short = condition(decided(few, GOOD[:200], groups=groups[:200]), "failures")
-    assert (short.state, short.missing) == (State.UNCLEAR, "59 answers to 50 questions would show it")
+    assert (short.state, short.missing) == (
+        State.UNCLEAR,
+        "59 answers to 50 questions would show it",
+    )
