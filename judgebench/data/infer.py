@@ -1564,7 +1564,7 @@ def _respelt(
     """Readings in which every odd text is another spelling of a label: of the one that stands in
     it, or, of two texts and two labels, either way round."""
     stands = {t: [x for x in labels if _has_word(t, x)] for t in odd if len(t) <= LONGEST_LABEL}
-    if len(odd) <= MAX_LABELS and len(stands) == len(odd) and all(
+    if odd and len(odd) <= MAX_LABELS and len(stands) == len(odd) and all(
         len(fits) == 1 for fits in stands.values()
     ):  # fmt: skip
         spell = {text: fits[0] for text, fits in stands.items()}

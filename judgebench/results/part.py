@@ -130,11 +130,9 @@ class Standing:
 
     @property
     def shares(self) -> str:
-        """`judge 79 %  humans 96 %  best baseline 50 %  3 failed`, a dash for what is undefined."""
+        """`judge 79 %  humans 96 %  best baseline 50 %`; a dash where one is undefined."""
         shown = {"judge": self.accuracy, "humans": self.humans, "best baseline": self.baseline}
-        words = [f"{name} {percent(e.value):<4}" for name, e in shown.items()]
-        words += [f"{self.failures:,} failed"] if self.failures else []
-        return "  ".join(words).rstrip()
+        return "  ".join(f"{name} {percent(e.value):<4}" for name, e in shown.items()).rstrip()
 
 
 def margin_words(standings: Sequence[Standing]) -> str:

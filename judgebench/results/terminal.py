@@ -147,7 +147,12 @@ def _print_numbers(one: Standing, console: Console, start: int) -> None:
         _print_wrapped(name, console, 2)
         name = ""
     numbers = Text(f"  {name}{' ' * (start - 2 - cell_len(name))}") + outcome
+    failed = f"{one.failures:,} failed" if one.failures else ""
+    if failed and len(numbers) + 2 + len(failed) <= console.width:
+        numbers, failed = numbers + Text(f"  {failed}"), ""
     console.print(numbers, no_wrap=len(numbers) <= console.width)
+    if failed:
+        _print_wrapped(failed, console, start)
 
 
 def _print_wrapped(text: str, console: Console, indent: int = 0, style: str = "") -> None:

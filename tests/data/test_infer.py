@@ -41,6 +41,7 @@ def asked(*tables: Any, **columns: Any) -> Question:
         jb.layout(*tables, columns=columns)
     question: Question = error.value.questions[0]
     for reading in question.readings:
+        assert reading.settings.flags()
         assert question_of(*tables, **{**columns, **reading.columns}) != question.asks
     return question
 
@@ -165,6 +166,9 @@ ASKED: dict[str, tuple[list[pd.DataFrame], str, list[str]]] = {
         [HARM, pd.DataFrame({"id": range(N), "verdict": ["safe", "unsafe", "error", "safe"] * 10})],
         "also 'unsafe' (10), 'error' (10)",
         ["--spell safe=yes --spell unsafe=no", "--spell safe=no --spell unsafe=yes"]),
+    "a failure alone": (
+        [PEOPLE, GPT.replace({GPT.columns[1]: {"Not medical": "error"}})], "'error'",
+        ["--failed error"]),
     "an agreed label": ([AGREED, GPT], "what most of the others say", []),
     "decimals": ([PEOPLE.assign(Huber=[*"1234"] * 10, Nowak=["1,0", *"234"] * 10),
                   GPT.assign(**{"GPT-4o (2024-08)": [*"1234"] * 10})], "1,0",

@@ -11,7 +11,15 @@ from decide_report_case import JUDGES, make_decisions
 import judgebench as jb
 from judgebench.decisions.conditions import NO_SEVERE_PAIR
 from judgebench.decisions.held import NOT_ASKED
-from judgebench.decisions.result import NO_FILTER, Condition, Decision, MoreData, Outcome, State
+from judgebench.decisions.result import (
+    NO_FILTER,
+    Condition,
+    Decision,
+    Decisions,
+    MoreData,
+    Outcome,
+    State,
+)
 from judgebench.decisions.standing import answer
 from judgebench.decisions.triage import SEVERITY
 from judgebench.records import Estimate
@@ -23,6 +31,11 @@ RUBRIC = jb.Rubric.from_labels({"harm": ["a", "b", "c"]})
 
 
 def standing(judge: str, humans: dict[str, str] = HUMANS, **truth: object) -> Standing:
+    (found,) = decisions_on(judge, humans, **truth).part.standings
+    return found
+
+
+def decisions_on(judge: str, humans: dict[str, str] = HUMANS, **truth: object) -> Decisions:
     """Of one judge, written as one character an item; a dot is a reply that cannot be read."""
     labels = label_table(humans)
     labels = labels.assign(group=labels.item_id)
@@ -30,8 +43,7 @@ def standing(judge: str, humans: dict[str, str] = HUMANS, **truth: object) -> St
     verdicts["harm"] = verdicts.harm.replace(".", "I would rather not say.")
     with pytest.warns() if "." in judge else pytest.MonkeyPatch.context():
         study = jb.study(labels, verdicts, rubric=RUBRIC, truth={"blind": "yes", **truth})
-    (found,) = jb.decide(study).part.standings
-    return found
+    return jb.decide(study)
 
 
 def test_unreadable_replies_count_as_wrong_beside_an_outcome() -> None:
@@ -39,7 +51,7 @@ def test_unreadable_replies_count_as_wrong_beside_an_outcome() -> None:
     found = standing(silent)
     assert found.outcome == Outcome.DO_NOT_USE
     assert found.failures == 280
-    assert found.shares.endswith("  280 failed")
+    assert any(line.endswith("280 failed") for line in str(decisions_on(silent)).splitlines())
     assert f"{found.accuracy:.2f}".startswith("0.30 ")
     assert found.next == "Make its replies readable first: 70 % of the answers have no label."
 
