@@ -197,7 +197,7 @@ def test_heavy_libraries_are_imported_where_they_are_used() -> None:
 
 
 def test_what_is_imported_at_once_is_declared() -> None:
-    """What another package happens to bring along is missing on somebody else's machine."""
+    """A package that another one happens to bring along is missing on somebody else's machine."""
     project = tomllib.loads((PACKAGE.parent / "pyproject.toml").read_text("utf-8"))["project"]
     declared = {re.split(r"[^\w.-]", line)[0] for line in project["dependencies"]}
     found = {

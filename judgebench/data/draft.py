@@ -49,9 +49,9 @@ def are_yes_and_no(labels: Iterable[str]) -> bool:
     return bool(meanings) and "" not in meanings and len({*meanings}) == len(meanings)
 
 
-def is_blank_word(text: str, settings: TableSettings) -> bool:
-    """True where a text says that there is no label."""
-    return "".join(text.casefold().split()) in words("blank") or text in settings.blank
+def is_blank_word(text: str) -> bool:
+    """True of a word that says that there is no label: `n/a`, `k. A.`"""
+    return "".join(text.casefold().split()) in words("blank")
 
 
 def is_failure_word(text: str) -> bool:
@@ -63,6 +63,10 @@ def _folded(text: str) -> str:
     return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
 
 
+def _without_signs(text: str) -> str:
+    return re.sub(r"[\W_]", "", text)
+
+
 def _without_zeros(text: str) -> str:
     return re.sub(r"(?<!\d)0+(?=\d)", "", text)
 
@@ -70,11 +74,11 @@ def _without_zeros(text: str) -> str:
 # How ids of two tables are compared where they differ: the first that pairs those of one side all.
 ID_FORMS: Mapping[str, Callable[[str], str]] = {
     "case, spaces and accents": _folded,
-    "signs": lambda text: re.sub(r"[\W_]", "", _folded(text)) or text,
+    "signs": lambda text: _without_signs(_folded(text)) or text,
     "a final .0": lambda text: re.sub(r"\.0$", "", text.strip()),
     "leading zeros": lambda text: _without_zeros(text.strip()),
     "case, signs and leading zeros": lambda text: (
-        re.sub(r"[\W_]", "", _without_zeros(_folded(text))) or text
+        _without_signs(_without_zeros(_folded(text))) or text
     ),
     "what is no digit": lambda text: (re.sub(r"\D", "", text) or text).lstrip("0") or "0",
 }
@@ -176,7 +180,7 @@ class Draft:
         texts = [
             spell.get(text)
             or spell.get(plain_label(text))
-            or ("" if is_blank_word(text, self.said) else text)
+            or ("" if text in self.said.blank or is_blank_word(text) else text)
             for text in self.table.texts(column)
         ]
         pair = self.pair

@@ -37,7 +37,15 @@ from judgebench.data.settings import (
     columns_as,
     each_as,
 )
-from judgebench.data.vocabulary import has_word, is_model, is_person, plain_name, role_of, words
+from judgebench.data.vocabulary import (
+    has_word,
+    is_model,
+    is_person,
+    last_word,
+    plain_name,
+    role_of,
+    words,
+)
 from judgebench.errors import Problem, SetupError, some
 from judgebench.records import ADJUDICATED, Status
 from judgebench.rubric import Metric, Rubric, normalise
@@ -380,7 +388,7 @@ def _check_questions(draft: Draft, item: Sequence[str]) -> None:
 
 
 def _propose_group(draft: Draft, item: Sequence[str]) -> None:
-    """What several systems answer is a question, where a column beside the system's says it."""
+    """Propose the column beside the system's as the question that several systems answer."""
     others = [c for c in item if draft.columns[c].metric != "system"]
     if len(item) == 2 and len(others) == 1 and not draft.of("group", "question"):
         column = others[0]
@@ -912,7 +920,7 @@ def _people_or_metrics(proposal: Proposal, columns: Sequence[str]) -> dict[str, 
 def _is_tools(column: str, columns: Sequence[str]) -> bool:
     """True of a column that is called like the labels of a tool, or alone among others like labels:
     `Keyword filter`, `Previous label`."""
-    values = [c for c in columns if role_of(plain_name(c).rpartition("_")[2]) == VALUE]
+    values = [c for c in columns if role_of(last_word(c)) == VALUE]
     return has_word(column, "tools") or values == [column]
 
 
@@ -1162,7 +1170,7 @@ def _judges_beside(proposal: Proposal) -> list[str]:
         return named
     heads = [c for c in draft.of("") if _is_models(c) and draft.filled(c)]
     for column in heads:
-        if (role := role_of(plain_name(column).rpartition("_")[2])) in ("rationale", "ignored"):
+        if (role := role_of(last_word(column))) in ("rationale", "ignored"):
             draft.set(column, role, why="the end of its name")
     heads = [c for c in heads if draft.columns[c].role == ""]
     _check_first_names(proposal, heads)
@@ -1183,10 +1191,9 @@ def _judges_beside(proposal: Proposal) -> list[str]:
 def _check_first_names(proposal: Proposal, heads: Sequence[str]) -> None:
     """Raise Ask where a column beside those of people may be a person's, called Claude or Gemma."""
     draft, labels = proposal.labels, {*proposal.every_label}
-    judged = bool(proposal.verdicts)
     for column in heads if draft.of("label") else ():
         name, _, initial = plain_name(column).partition("_")  # as in `Claude M.`
-        is_open = judged if not initial else judged or len(heads) > 1
+        is_open = proposal.verdicts or (initial and len(heads) > 1)
         is_name = name in words("models") and (not initial or re.fullmatch("[a-z]", initial))
         if is_open and is_name and {*draft.filled(column)} <= labels:
             raise Ask(
@@ -1617,7 +1624,7 @@ def _spell_verdicts(proposal: Proposal, draft: Draft, column: str, metric: str) 
 
 def _check_polarity(proposal: Proposal, draft: Draft, column: str, metric: str) -> None:
     """Raise Ask where yes and no stand in a column whose name says the opposite of the metric's, as
-    `safe` and `harmful` do."""
+    `safe` and `harmful` do, or where one of both has 0 and 1 for them."""
     labels, cells = proposal.metrics[metric], {*draft.filled(column)}
     is_yes_no = len(labels) == 2 and are_yes_and_no(labels) and are_yes_and_no(cells)
     means = {kind for kind in ("good", "bad") for c in (metric, column) if has_word(c, kind)}

@@ -21,7 +21,7 @@ from judgebench.data.cells import Nested, scalar_text
 from judgebench.data.conversation import turns_of
 from judgebench.data.roles import Column
 from judgebench.data.table import Table
-from judgebench.data.vocabulary import columns_by_role, plain_name
+from judgebench.data.vocabulary import columns_by_role, last_word
 from judgebench.errors import MissingExtra, Problem, SetupError
 from judgebench.files import check_unpacked, open_bytes, read_errors
 from judgebench.records import canonical_json, in_words
@@ -415,7 +415,7 @@ def _label_studio(value: Value, log: Log) -> Iterator[Sample]:
     log.tool = "Label Studio, JSON"
     names = dict.fromkeys(name for task in value for name in task["data"])
     named = columns_by_role(names, ("item", "question", "text", "system", "reference"))
-    ids = [name for name in names if plain_name(name).rpartition("_")[2] == "id"]
+    ids = [name for name in names if last_word(name) == "id"]
     item = named.pop("item", ids[0] if ids else "")
     items = {as_text(task["data"].get(item)) for task in value} - {""}
     for number, task in enumerate(value, start=1):

@@ -7,7 +7,6 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
-from shlex import quote
 from typing import Any, NamedTuple
 
 from judgebench.data.cells import (
@@ -23,12 +22,12 @@ from judgebench.data.cells import (
 )
 from judgebench.data.conversation import criteria_of, criterion_row, judged, turns_of
 from judgebench.data.dataset import DatasetBuilder, Key, Position, VerdictCell
-from judgebench.data.draft import is_failure_word, plain_label, side_of
+from judgebench.data.draft import is_blank_word, is_failure_word, plain_label, side_of
 from judgebench.data.findings import ERRORS, nearest
 from judgebench.data.layout import Layout, Sheet, Spelling
 from judgebench.data.pairs import NamedPair, pair_of_names
+from judgebench.data.settings import each_as
 from judgebench.data.table import Table
-from judgebench.data.vocabulary import words
 from judgebench.records import ADJUDICATED, Answer, Part, Status, content_hash, is_slot
 from judgebench.rubric import BETWEEN, Metric, listed_in
 
@@ -58,7 +57,7 @@ def read_label(metric: Metric, text: str, spelling: Spelling) -> CellLabel:
         parts = [spelling.get(part) or part for part in listed_in(text)]
         text = BETWEEN.join(parts)
     label = metric.parse(text) or metric.parse(plain_label(text)) if text else None
-    if label is None and (text == "" or "".join(text.casefold().split()) in words("blank")):
+    if label is None and (text == "" or is_blank_word(text)):
         return _blank()
     if label is not None:
         return CellLabel(label)
@@ -464,7 +463,7 @@ class SheetReader:
                 return Status.FAILED
             message, allowed = "is no status of a verdict", ", ".join(Status)
             column = self.sheet.first("status")
-            allowed += f" (or --column {quote(f'{column}=ignored')})"
+            allowed += f" (or {each_as('ignored', [column]).flags()})"
             self._note("bad_status", message, row, column, text, allowed)
             return None
 

@@ -51,6 +51,15 @@ def plain_name(name: str) -> str:
     return "_".join(re.findall(r"[^\W_]+", letters))
 
 
+def last_word(name: str) -> str:
+    """The last word of a column's name.
+
+    >>> last_word("Previous label"), last_word("convId")
+    ('label', 'id')
+    """
+    return plain_name(name).rpartition("_")[2]
+
+
 def role_of(name: str) -> str:
     """The role that a column's name says, or the end of a path into nested values; empty where it
     says none.

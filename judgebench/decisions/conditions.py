@@ -45,7 +45,7 @@ _WORST_AND_BEST = "; a missing label is wrong for the lower limit and right for 
 LATENT_CLASSES = "likelihood ratio of two latent classes (Dawid and Skene, 1979)"
 _NOISY = 0.7  # the share of severe answers that an annotator finds, by the others' labels
 _LEAST_ROOT = 1e-3  # from which its sign is more than rounding
-FROM_QUESTIONS = 50  # where no verdict failed, failures count verdicts, and not questions
+_FROM_QUESTIONS = 50  # where no verdict failed, failures count verdicts, and not questions
 _EVERY_TRICK = "all"  # as the recipe of a stress row
 
 
@@ -95,8 +95,11 @@ def findings(counts: StudyCounts, rule: DecisionRule, how_many: FloatArray) -> I
         yield _distance(counts, rule, how_many, rule.replace.humans.distance)
     if rule.replace.controls:
         yield _controls(counts, rule, how_many)
-    if counts.has_severity and rule.replace.severe is not None:
-        yield from _severe(counts, rule, how_many)
+    severe = rule.replace.severe if counts.has_severity else None
+    if severe is not None and severe.recall is not None:
+        yield _severe_recall(counts, rule, how_many, severe.recall)
+    if severe is not None and severe.margin is not None:
+        yield _severe_gap(counts, rule, how_many, severe.margin)
     yield _failures(counts, rule, how_many)
 
 
@@ -231,18 +234,9 @@ def _worst_and_best(
 
 
 def _difference(counts: StudyCounts) -> Callable[..., OfSamples]:
-    """How a difference that is not balanced is measured: one item a question is a pair."""
+    """The measure of a difference that is not balanced: items that share no question are pairs."""
     alone = counts.asked[:, 0].max(initial=0) <= 1
     return paired_difference if alone else partial(mean_difference, balanced=False)
-
-
-def _severe(counts: StudyCounts, rule: DecisionRule, how_many: FloatArray) -> Iterator[Finding]:
-    asked = rule.replace.severe
-    assert asked is not None
-    if asked.recall is not None:
-        yield _severe_recall(counts, rule, how_many, asked.recall)
-    if asked.margin is not None:
-        yield _severe_gap(counts, rule, how_many, asked.margin)
 
 
 def _severe_recall(
@@ -274,7 +268,8 @@ def _severe_gap(
     missing = few if 0 < n_severe < least else ""
     # What annotators hardly agree on fails no judge.
     by_humans = ratio(pairs[..., 3], pairs[..., 0]).min(axis=1)
-    if by_humans[0] < _NOISY:
+    is_noisy = by_humans < _NOISY
+    if is_noisy[0]:
         missing = (
             f"an annotator finds only {100 * by_humans[0]:.0f} % of what the others call severe"
         )
@@ -284,7 +279,7 @@ def _severe_gap(
         method=f"n counts pairs of an item and an annotator; {_method(counts, SMOOTHED_T)}",
         reason=NO_SEVERE_PAIR, missing=missing,
     )  # fmt: skip
-    return replace(gap, not_met=gap.not_met & ~(by_humans < _NOISY))
+    return replace(gap, not_met=gap.not_met & ~is_noisy)
 
 
 def _least_severe(margin: float, level: float) -> int:
@@ -325,14 +320,19 @@ def of_systems(by_system: Mapping[str, StudyCounts], rule: DecisionRule) -> Iter
         for system, counts in by_system.items()
     }
     if known := {s: one for s, one in found.items() if not np.isnan(one.found.high[0])}:
-        short = [s for s, one in known.items() if one.found.value[0] < -most]
-        system = min(short or known, key=lambda s: known[s].found.high[0])
-        worst = known[system].condition(level, 0)
-        is_short = system in short and known[system].found.high[0] < 0
-        state = State.UNCLEAR if is_short else State.MET
-        state = worst.state if worst.state is State.NOT_MET else state
+        states = {s: _state_of_system(one, most) for s, one in known.items()}
+        worst_first = (State.NOT_MET, State.UNCLEAR, State.MET)
+        system = min(known, key=lambda s: (worst_first.index(states[s]), known[s].found.high[0]))
+        worst, state = known[system].condition(level, 0), states[system]
         title = KINDS["systems"].title.format(rival=system)
         yield replace(worst, key="systems", title=title, state=state, missing="", rival=system)
+
+
+def _state_of_system(found: Finding, most: float) -> State:
+    if found.not_met[0]:
+        return State.NOT_MET
+    is_short = found.found.value[0] < -most and found.found.high[0] < 0
+    return State.UNCLEAR if is_short else State.MET
 
 
 def _failures(counts: StudyCounts, rule: DecisionRule, how_many: FloatArray) -> Finding:
@@ -342,10 +342,10 @@ def _failures(counts: StudyCounts, rule: DecisionRule, how_many: FloatArray) -> 
     if not failed.any() and 0 < most < 1:  # so many must all have a label to show that few lack one
         # Where questions are many, that one of them lacks all its labels would have shown.
         of_items = 1 - (1 - rule.level) ** ratio(1, how_many @ n)
-        many = how_many @ (n > 0) >= FROM_QUESTIONS
+        many = how_many @ (n > 0) >= _FROM_QUESTIONS
         share = replace(share, high=np.where(many, of_items, share.high))
         needed = math.ceil(math.log(1 - rule.level) / math.log(1 - most))
-        enough = f"{needed} answers to {FROM_QUESTIONS} questions would show it"
+        enough = f"{needed} answers to {_FROM_QUESTIONS} questions would show it"
     return Finding(
         key="failures", bound=most, at_least=False, found=share,
         met=share.high <= most, not_met=share.low > most, n=how_many @ n, method=CLUSTERED_EXACT,

@@ -87,6 +87,14 @@ def test_a_judge_that_fails_on_one_system_does_not_replace_and_the_system_is_nam
     assert "less often than annotators on answers of s9" in found.reason
 
 
+def test_a_judge_that_seems_to_fail_on_one_system_is_unclear() -> None:
+    (found,) = by_system(0.25).decisions
+    systems = condition(found, "systems")
+    assert -0.05 < systems.estimate.high < 0
+    assert (systems.state, systems.rival) == (State.UNCLEAR, "s9")
+    assert found.outcome is not Outcome.REPLACE
+
+
 def test_a_judge_that_is_as_good_everywhere_is_not_flagged() -> None:
     (found,) = by_system(0.005).decisions
     assert condition(found, "systems").state is State.MET

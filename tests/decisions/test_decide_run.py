@@ -172,6 +172,28 @@ def test_the_rule_is_the_users_to_change() -> None:
     assert n_pairs[1] > n_pairs[0]
 
 
+def test_severe_labels_on_which_annotators_hardly_agree_fail_no_judge() -> None:
+    rng = np.random.default_rng(0)
+    true = "a" * 300 + "c" * 60
+
+    def missing(share: float) -> str:
+        return "".join("a" if x == "c" and rng.random() < share else x for x in true)
+
+    humans = {f"h{i}": missing(0.5) for i in range(3)}
+    severe = condition(decided(humans, missing(0.95)), "severe_gap")
+    assert severe.estimate.high < severe.bound
+    assert severe.state is State.UNCLEAR
+    assert "of what the others call severe" in severe.missing
+
+
+def test_where_nothing_failed_the_verdicts_on_fifty_questions_count() -> None:
+    true = "abc" * 100
+    groups = "".join(chr(ord("A") + i // 6) for i in range(300))
+    share = condition(decided({f"h{i}": true for i in range(3)}, true, groups=groups), "failures")
+    assert share.estimate.high == pytest.approx(1 - 0.05 ** (1 / 300))
+    assert share.state is State.MET
+
+
 # --- data that carry no decision -----------------------------------------------------------------
 
 

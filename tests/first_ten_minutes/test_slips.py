@@ -89,7 +89,7 @@ def test_slips_in_a_command_are_one_error_that_settles_them(
     code, out, err = call("decide", *files, *options)
     assert code == 2
     assert expected in out + err
-    assert all(line.startswith(("error:", "      --")) for line in err.splitlines())
+    assert err.count("error:") == (2 if "xyz.csv" in files else 1)  # a question for each text
     assert not Path("bench").exists()
 
 
