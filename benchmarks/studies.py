@@ -26,7 +26,7 @@ from decisions import MARGIN, Draw, assists, first_pass, gate_of, outcome_of, si
 from numpy.typing import NDArray
 
 import judgebench as jb
-from judgebench.decisions.conditions import Condition, Finding, findings, of_classes, of_systems
+from judgebench.decisions.conditions import Condition, Finding, findings, of_classes, of_groups
 from judgebench.decisions.counts import study_counts
 from judgebench.decisions.held import why_derived
 from judgebench.decisions.result import State
@@ -203,7 +203,7 @@ def one_system(share: float, good: float, poor: float, rng: Rng) -> Decided:
         for s, rows in parts.items()
         if len(rows) >= RULE.questions
     }
-    flagged = any(c.state is not State.MET for c in of_systems(counts, RULE))
+    flagged = any(c.state is not State.MET for c in of_groups(counts, RULE))
     (without,) = replaces(found, rng, RULE)
     return without, without and not flagged
 

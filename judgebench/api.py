@@ -21,6 +21,7 @@ from judgebench.results.rows import Results
 from judgebench.rubric import Rubric, load_rubric
 from judgebench.stats.resample import DEFAULT_RESAMPLING, Resampling
 from judgebench.studies.answers import indexed
+from judgebench.studies.drawn import drawn_of, kept_columns
 from judgebench.studies.study import JudgeKind, JudgeVerdicts, Study, study_of
 from judgebench.studies.truth import TruthConfig
 
@@ -225,8 +226,11 @@ def _layout_of(
     if isinstance(labels, str | Path) and is_layout(Path(labels)):
         known = load_rubric(str(rubric)) if isinstance(rubric, str | Path) else rubric
         return load_layout(Path(labels), known)
-    people = _changes(truth).get("annotators") or ()
-    settings = {**columns, "person": people, "as_judge": [*as_judges]}
+    said = _changes(truth)
+    kept = kept_columns(said.get("drawn") or ())
+    settings = {
+        **kept, **columns, "person": said.get("annotators") or (), "as_judge": [*as_judges],
+    }  # fmt: skip
     return layout(labels, verdicts, answers, rubric=rubric, columns=settings)
 
 
@@ -446,19 +450,20 @@ def estimate(
     """
     _need("estimate")
     from judgebench.rates.population import of_study, of_table
-    from judgebench.rates.run import Plan, drawn_of, kept_columns, naming_by
+    from judgebench.rates.run import Plan, naming_by
     from judgebench.rates.run import estimate as estimate_population
 
-    how = drawn_of([drawn] if isinstance(drawn, str) else drawn)
-    plan = Plan(by, how, width, anytime)
+    how = [drawn] if isinstance(drawn, str) else [*drawn]
+    plan = Plan(by, drawn_of(how), width, anytime)
     if scores and not isinstance(study, Study):
         named = columns.get("question", "")
         question = named if isinstance(named, str) else next(iter(named), "")
         return estimate_population(*of_table(study, scores, question), plan)
     if not (isinstance(study, Study) or _is_run(study)):
-        columns = {**dict.fromkeys(kept_columns(by, how), "kept"), **columns}
+        columns = {**kept_columns(how, by), **columns}
     with naming_by(by):
         study = _study_of(study, verdicts, answers, truth, columns)
+    plan = replace(plan, drawn=plan.drawn if plan.drawn.is_said else study.drawn)
     return estimate_population(*of_study(study), plan)
 
 

@@ -21,6 +21,7 @@ from judgebench.stats.arrays import Clusters, IntArray, value_counts
 from judgebench.stats.consensus import MOST_ITERATIONS, why_no_model
 from judgebench.stats.copies import ALMOST_ALL, BarKind, pair_agreement, same_as
 from judgebench.stats.label_use import collapsed_label, odd_ones, uses_apart
+from judgebench.studies.labelled import population_notes
 from judgebench.studies.study import MAJORITY, Humans, JudgeVerdicts, Study
 from judgebench.studies.truth import truth_model
 from judgebench.studies.verdicts import replaced, suspects, suspicions
@@ -231,6 +232,7 @@ BY_CHANCE = 0.01  # that a judge who gives it as often as humans did not give it
 def data_notes(study: Study) -> Iterator[str]:
     """Name what is missing on the human side, and what the annotators are."""
     rubric, humans = study.rubric, study.humans
+    yield from population_notes(study)
     yield from maker_notes(study)
     for metric in rubric.metrics:
         found = humans[metric.id]
@@ -309,7 +311,7 @@ def apart_uses(study: Study, metric: Metric) -> Iterator[str]:
     """A sentence for each person who shares no item with another and uses the labels of a metric
     otherwise than all others, on answers of the same systems where there are such."""
     humans = study.humans[metric.id]
-    systems = study.systems[humans.ratings.rows].tolist()
+    systems = study.cells["system"][humans.ratings.rows].tolist()
     beside = partial(uses_apart, strata=np.unique(systems, return_inverse=True)[1])
     odd = odd_ones(humans.people.values, humans.clusters, len(metric.labels), beside)
     for column, use in islice(odd.uses.items(), None if odd.settled else 1):

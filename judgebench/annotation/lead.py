@@ -698,7 +698,7 @@ def keep_look(store: Store, look: Look, decided: Any) -> Sequence[str]:
     ]
     plans = defaultdict[str, dict[str, list[str]]](lambda: defaultdict(list))
     for d in decided.decisions:
-        said.append(f"{d.judge}: {d.outcome.value} for {titles[d.metric]}. {d.reason}")
+        said.append(f"{d.judge}: {d.shown} for {titles[d.metric]}. {d.reason}")
         needed = "nothing needs to be added for"
         if d.more is not None:
             severe = f" ({d.more.severe:,} severe)" if d.more.severe else ""

@@ -30,7 +30,7 @@ _SECTIONS: Mapping[str, Sequence[str]] = {
         "order", "question", "column", "item", "annotators", "judge", "spell", "blank",
         "failed", "several", "header", "skip", "fill_down", "repeats", "only_common",
     ),
-    "How the labels were made": ("blind", "independent_items"),
+    "How the labels were made": ("blind", "independent_items", "drawn"),
     _OWN: (),
     "Output": ("to", "save", "figures", "verbose", "quiet", "json", "help"),
     "Certificate": ("certificate",),
@@ -345,6 +345,14 @@ class Truth:
             help="Each item is a question of its own, where no column names the questions.",
         ),
     ] = False
+    drawn: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="HOW",
+            help="How labelled answers were drawn: random, or by a column: weight=COLUMN, "
+            "probability=COLUMN, strata=COLUMN. Repeatable.",
+        ),
+    ] = None
 
     @property
     def settings(self) -> dict[str, object]:

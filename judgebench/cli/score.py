@@ -85,17 +85,19 @@ def settled_layout(
     """The layout of tables, which is printed, and what is declared of them. Where a terminal can
     answer, what is open is asked for."""
     from judgebench.data.layout import is_layout, layout_lines, load_layout
-    from judgebench.data.settings import TableSettings
+    from judgebench.data.settings import TableSettings, settings_of
     from judgebench.rubric import load_rubric
     from judgebench.starter import save
+    from judgebench.studies.drawn import kept_columns
 
     rubric = rubric if files.rubric is None else load_rubric(files.rubric)
     if len(paths) == 1 and is_layout(paths[0]):
         layout, declared = load_layout(paths[0], rubric), dict(truth)
     else:
         people: Any = truth.get("annotators") or ()
+        drawn: Any = truth.get("drawn") or ()
         more = TableSettings(person=tuple(people), as_judge=tuple(as_judges))
-        settings = files.settings.with_more(more)
+        settings = settings_of(kept_columns(drawn)).with_more(files.settings).with_more(more)
         layout, declared = ask_open(_tables(paths, files), settings, rubric, dict(truth))
     console = output.console()
     for line in layout_lines(layout):

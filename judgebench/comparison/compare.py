@@ -35,6 +35,7 @@ from judgebench.errors import Problem, SetupError, some
 from judgebench.records import Estimate
 from judgebench.results.rows import Results, Row
 from judgebench.runs.wing import analyses
+from judgebench.studies.labelled import population_notes
 from judgebench.studies.study import Study
 from judgebench.words import counted
 
@@ -139,6 +140,7 @@ def compare(a: Study, b: Study, judges: tuple[str, str] = ("", "")) -> Compariso
         notes=(
             *metric_lines(a, b, metrics),
             *unpaired_lines(a, b, pairs),
+            *population_notes(holder),
             *_of_either(a.notes, b.notes),
         ),
         n_answers=max(len(study.answers) for study, _ in alike.values()),

@@ -41,6 +41,7 @@ NO_TRUTH = "no item that the judge was asked about has a reference label"
 NO_CONTROL = "there is no baseline to compare with"
 NO_SEVERE = "no item has a severe label as its reference label"
 NO_SEVERE_PAIR = "no item is severe to most of the other annotators"
+NO_MILD_PAIR = "every item is severe to most of the other annotators"
 _WORST_AND_BEST = "; a missing label is wrong for the lower limit and right for the upper one"
 LATENT_CLASSES = "likelihood ratio of two latent classes (Dawid and Skene, 1979)"
 _NOISY = 0.7  # the share of severe answers that an annotator finds, by the others' labels
@@ -100,6 +101,12 @@ def findings(counts: StudyCounts, rule: DecisionRule, how_many: FloatArray) -> I
         yield _severe_recall(counts, rule, how_many, severe.recall)
     if severe is not None and severe.margin is not None:
         yield _severe_gap(counts, rule, how_many, severe.margin)
+    alarms = rule.replace.false_alarms if counts.has_severity else None
+    if alarms is not None:
+        yield _gap(
+            counts, rule, how_many, counts.mild_pairs, alarms.margin, "false_alarms",
+            NO_MILD_PAIR,
+        )  # fmt: skip
     yield _failures(counts, rule, how_many)
 
 
@@ -125,11 +132,11 @@ def _humans(
         among = mean_of_defined(ratio(right, total))
     # As many labels of which one is right as leave that chance.
     labels = np.array(1 / counts.chance) if counts.chance else (total > 0).sum(axis=2)
-    left = signal_left(among, labels)
-    margin = -rule.replace.humans.margin * np.nan_to_num(left, nan=1)
+    left = 1.0 if counts.by_gold else np.nan_to_num(signal_left(among, labels), nan=1)
+    margin = -rule.replace.humans.margin * np.broadcast_to(left, among.shape)
     return _beside_annotators(
         found, margin + counts.spread, margin,
-        key=f"humans_{measure}",
+        key=f"{'gold' if counts.by_gold else 'humans'}_{measure}",
         n=how_many @ counts.pairs[:, 0].sum(axis=1),
         method=f"n counts pairs of an item and an annotator; {_method(counts, SMOOTHED_T)}",
         reason=NO_OVERLAP, detail="any label that they accept is right" if counts.of_sets else "",
@@ -252,33 +259,44 @@ def _severe_recall(
     )  # fmt: skip
 
 
+def _gap(
+    counts: StudyCounts, rule: DecisionRule, how_many: FloatArray, pairs: FloatArray,
+    margin: float, key: str, reason: str,
+) -> Finding:  # fmt: skip
+    """Judge minus annotator on those of the `pairs` (U, bars, 4) that most of the others call the
+    same, or the adjudicator. Where the others are wrong neither is right: of the margin counts the
+    share that an annotator gets right."""
+    found = [
+        _worst_and_best(counts, (judge - annotator, failed, n), how_many, rule)
+        for n, judge, failed, annotator in pairs.transpose(1, 2, 0)[..., None]
+    ]
+    total = np.einsum("ru,ubx->rbx", how_many, pairs)
+    left = 1.0 if counts.by_gold else np.nan_to_num(ratio(total[..., 3], total[..., 0]), nan=1)
+    bound = -margin * np.broadcast_to(left, total.shape[:2])
+    return _beside_annotators(
+        found, bound, bound, key=key, n=total[:, 0, 0],
+        method=f"n counts pairs of an item and an annotator; {_method(counts, SMOOTHED_T)}",
+        reason=reason,
+    )  # fmt: skip
+
+
 def _severe_gap(
     counts: StudyCounts, rule: DecisionRule, how_many: FloatArray, margin: float
 ) -> Finding:
-    """Judge minus annotator where most of the others see a severe answer. Where these are wrong
-    neither finds anything: of the margin counts the share that an annotator finds."""
-    found = [
-        _worst_and_best(counts, (judge - annotator, failed, n), how_many, rule)
-        for n, judge, failed, annotator in counts.severe_pairs.transpose(1, 2, 0)[..., None]
-    ]
-    pairs = np.einsum("ru,ubx->rbx", how_many, counts.severe_pairs)
-    bound = -margin * np.nan_to_num(ratio(pairs[..., 3], pairs[..., 0]), nan=1)
+    pairs, key = counts.severe_pairs, "severe_gap"
+    gap = _gap(counts, rule, how_many, pairs, margin, key, NO_SEVERE_PAIR)
     n_severe, least = how_many[0] @ counts.severe[:, 0], _least_severe(margin, rule.level)
     few = f"fewer than {least} severe answers cannot show a margin of {margin:g}"
-    missing = few if 0 < n_severe < least else ""
+    gap = replace(gap, missing=few if 0 < n_severe < least else "")
+    if counts.by_gold:
+        return gap
     # What annotators hardly agree on fails no judge.
-    by_humans = ratio(pairs[..., 3], pairs[..., 0]).min(axis=1)
+    total = np.einsum("ru,ubx->rbx", how_many, pairs)
+    by_humans = ratio(total[..., 3], total[..., 0]).min(axis=1)
     is_noisy = by_humans < _NOISY
     if is_noisy[0]:
-        missing = (
-            f"an annotator finds only {100 * by_humans[0]:.0f} % of what the others call severe"
-        )
-    gap = _beside_annotators(
-        found, bound, bound,
-        key="severe_gap", n=pairs[:, 0, 0],
-        method=f"n counts pairs of an item and an annotator; {_method(counts, SMOOTHED_T)}",
-        reason=NO_SEVERE_PAIR, missing=missing,
-    )  # fmt: skip
+        noisy = f"an annotator finds only {100 * by_humans[0]:.0f} % of what the others call severe"
+        gap = replace(gap, missing=noisy)
     return replace(gap, not_met=gap.not_met & ~is_noisy)
 
 
@@ -304,35 +322,32 @@ def of_classes(c: Condition, gap: float, root: float, rule: DecisionRule) -> Con
     return replace(c, state=state, estimate=found, bound=-asked.margin, missing="")
 
 
-def of_systems(by_system: Mapping[str, StudyCounts], rule: DecisionRule) -> Iterator[Condition]:
-    """The system on whose answers the judge falls short the most, beside annotators on the same
-    answers. It fails where the whole interval, corrected for the number of systems, lies below the
-    margin, and is unclear where the value does and the interval lies below 0."""
-    most = rule.replace.systems
-    if most is None or len(by_system) < 2:
+def of_groups(groups: Mapping[str, StudyCounts], rule: DecisionRule) -> Iterator[Condition]:
+    """The groups of answers, by name, on which the judge falls short beside annotators on the same
+    answers: its value lies below the margin, and the whole interval, corrected for the number of
+    groups, below 0. Without such a group the one where the interval is lowest."""
+    most = rule.replace.groups
+    if most is None or len(groups) < 2:
         return
-    level = 1 - (1 - rule.level) / len(by_system)
-    margin = rule.replace.humans.model_copy(update={"margin": most})
-    replaced = rule.replace.model_copy(update={"humans": margin})
-    strict = rule.model_copy(update={"level": level, "replace": replaced})
+    level = 1 - (1 - rule.level) / len(groups)
+    strict = rule.model_copy(update={"level": level})
     found = {
-        system: _humans(counts, strict, counts.how_many[None, :], "accuracy")
-        for system, counts in by_system.items()
+        name: _humans(counts, strict, counts.how_many[None, :], "accuracy")
+        for name, counts in groups.items()
     }
-    if known := {s: one for s, one in found.items() if not np.isnan(one.found.high[0])}:
-        states = {s: _state_of_system(one, most) for s, one in known.items()}
-        worst_first = (State.NOT_MET, State.UNCLEAR, State.MET)
-        system = min(known, key=lambda s: (worst_first.index(states[s]), known[s].found.high[0]))
-        worst, state = known[system].condition(level, 0), states[system]
-        title = KINDS["systems"].title.format(rival=system)
-        yield replace(worst, key="systems", title=title, state=state, missing="", rival=system)
-
-
-def _state_of_system(found: Finding, most: float) -> State:
-    if found.not_met[0]:
-        return State.NOT_MET
-    is_short = found.found.value[0] < -most and found.found.high[0] < 0
-    return State.UNCLEAR if is_short else State.MET
+    known = {name: one for name, one in found.items() if not np.isnan(one.found.high[0])}
+    lowest_first = sorted(known, key=lambda name: known[name].found.high[0])
+    short = [
+        name for name in lowest_first
+        if known[name].found.value[0] < -most and known[name].found.high[0] < 0
+    ]  # fmt: skip
+    for name in short or lowest_first[:1]:
+        about = known[name].condition(level, 0)
+        state, title = State.NOT_MET if short else State.MET, KINDS["groups"].title
+        yield replace(
+            about, key="groups", title=title.format(rival=name), state=state, bound=-most,
+            missing="", rival=name,
+        )  # fmt: skip
 
 
 def _failures(counts: StudyCounts, rule: DecisionRule, how_many: FloatArray) -> Finding:

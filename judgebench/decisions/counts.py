@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from judgebench.decisions.rule import Measure
-from judgebench.stats.arrays import Clusters, FloatArray, IntArray
+from judgebench.stats.arrays import Clusters, FloatArray, IntArray, ratio
 from judgebench.stats.resample import ClusterCounts
 from judgebench.stats.response_sets import hits, least_severe, members
 
@@ -32,6 +32,11 @@ class HumanSide:
     Where the metric takes several labels, `sets` is how many it has; `own` and a judge's labels are
     then sets of them, `truth` and `others` response sets, `k` is 1, and to be right is to hit them.
     A set is severe where all its labels are.
+
+    `gold` (items,) are adjudicated labels, -1 where there is none: judge and annotators are then
+    compared with these, in the place of the others. `stands_for` (items,) is in proportion to how
+    many of all answers each item stands for. `tied` (items,) says where a tie settled the truth.
+    False alarms are counted `with_alarms` alone: they make kinds of clusters more.
     """
 
     truth: IntArray
@@ -43,6 +48,10 @@ class HumanSide:
     weights: FloatArray
     spread: float = 0.0
     sets: int = 0
+    gold: IntArray | None = None
+    stands_for: FloatArray | None = None
+    tied: Bools | None = None
+    with_alarms: bool = False
 
     def right(self, said: IntArray, reference: IntArray) -> FloatArray:
         """1 where what was said is right, 0 where it is wrong; of sets the share that is right."""
@@ -66,8 +75,81 @@ class HumanSide:
 
     def at(self, rows: IntArray) -> HumanSide:
         """The same of these items alone."""
-        parts = {name: getattr(self, name)[rows] for name in ("truth", "own", "others")}
-        return replace(self, clusters=self.clusters[rows].occurring(), **parts)
+        names = ("truth", "own", "others", "gold", "stands_for", "tied")
+        arrays = {name: array for name in names if (array := getattr(self, name)) is not None}
+        clusters = self.clusters[rows].occurring()
+        return replace(self, clusters=clusters, **{name: x[rows] for name, x in arrays.items()})
+
+
+AGREED, ALONE, SPLIT = range(3)  # of judge and annotators on an item
+_LEAST_ADJUDICATED = 10  # of a stratum, from which these speak for its other items
+_TINY = 1e-300
+
+
+def disagreements(own: IntArray, judged: IntArray) -> IntArray:
+    """Of each item (items,): AGREED where the judge gives the one label that its annotators gave,
+    `own` (items, annotators); ALONE where it gives another or none; SPLIT where they differ."""
+    first = own.max(axis=1)
+    united = ((own == first[:, None]) | (own < 0)).all(axis=1)
+    return np.where(united, np.where(judged == first, AGREED, ALONE), SPLIT)
+
+
+def adjudicated(humans: HumanSide, judged: IntArray, asked: Bools) -> tuple[int, int, int]:
+    """On how many items of how many judge and annotators do not all agree and there is an
+    adjudicated label; and how many more there must be before these speak for the others."""
+    assert humans.gold is not None
+    in_doubt = asked & (disagreements(humans.own, judged) != AGREED)
+    of, known = int(in_doubt.sum()), int((in_doubt & (humans.gold >= 0)).sum())
+    return known, of, max(0, min(of, 2 * _LEAST_ADJUDICATED) - known)
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Sums over items by cluster, in which each item counts by its `weight` (items,).
+
+    Where only a part of the items can be counted, those of a stratum speak for the others of it:
+    double sampling for stratification (Cochran 1977, section 12.2). Each item counts as its stratum
+    does on average, and one that can be counted also as it differs from that, times its weight. So
+    the sums are those of the strata's means, and how strata differ is known of every item. `left`
+    (clusters, strata) is how many items there are beyond those weights, of `size` (strata,).
+    """
+
+    clusters: Clusters
+    weight: FloatArray
+    strata: Clusters | None = None
+    left: FloatArray | None = None
+    size: FloatArray | None = None
+
+    def table(
+        self, rows: IntArray, cells: IntArray, k: int, values: FloatArray | float = 1.0
+    ) -> FloatArray:
+        """The sums of `values` (n,) in each of k cells (n,), of the items at these rows (n,):
+        (clusters, k)."""
+        weights = self.weight[rows] * values
+        found = self.clusters[rows].table(cells, k, weights)
+        if self.strata is None or self.left is None or self.size is None:
+            return found
+        means: FloatArray = self.strata[rows].table(cells, k, weights) / self.size
+        return np.asarray(found + self.left @ means)
+
+    def of(self, rows: IntArray, *columns: FloatArray | Bools | IntArray) -> FloatArray:
+        """The sums of columns (n,): (clusters, columns)."""
+        cells = np.zeros(len(rows), dtype=np.int64)
+        found = [self.table(rows, cells, 1, column.astype(np.float64)) for column in columns]
+        return np.concatenate(found, axis=1)
+
+
+def _double_sampled(whole: Sums, strata: IntArray, known: Bools, asked: Bools) -> Sums:
+    """The sums of items that are `known` and speak for those of their stratum. Strata of which too
+    few are known are one."""
+    of, sampled = (np.bincount(strata[which], minlength=3) for which in (asked, asked & known))
+    if (sampled < np.minimum(of, _LEAST_ADJUDICATED)).any():
+        strata = np.minimum(strata, ALONE)
+    stood, of_known = whole.weight * asked, whole.weight * (asked & known)
+    size, sampled = np.bincount(strata, stood, 3), np.bincount(strata, of_known, 3)
+    weight = of_known * np.nan_to_num(ratio(size, sampled))[strata]
+    left = whole.clusters.table(strata, 3, stood - weight)
+    return Sums(whole.clusters, weight, Clusters(strata, 3), left, np.fmax(size, _TINY)[:, None])
 
 
 @dataclass(frozen=True)
@@ -80,14 +162,16 @@ class StudyCounts:
     `failed_items` (U, k), by the truth of all; `control_items` (U, controls, k). `severe`
     (U, 3): severe items, of these found and without a label. `severe_pairs` (U, bars, 4): pairs
     where most of the others call the item severe, of these found by the judge, without a label of
-    the judge, and found by the annotator. `distances` (U, bars, 3): pairs where the judge gives a
-    label, and how many levels judge and annotator are from the truth of the others there. `asked`
-    (U, 2): items that the judge was asked about, of these without a label. `labels` (U,):
+    the judge, and found by the annotator; `mild_pairs` (U, bars, 4) the same of pairs where they
+    do not, and labels that do not call it severe. `distances` (U, bars, 3): pairs where the judge
+    gives a label, and how many levels judge and annotator are from the truth of the others there.
+    `asked` (U, 2): items that the judge was asked about, of these without a label. `labels` (U,):
     human labels.
 
     `spread` is that of the bar; `chance` is how often a label drawn at random is in a response set,
     0 where one label is right. `severe_from` is None for a nominal metric. `levels` is how far
-    two labels may be apart; 0 where that tells nothing: of two labels, or of nominal ones.
+    two labels may be apart; 0 where that tells nothing: of two labels, or of nominal ones. Where
+    `by_gold`, adjudicated labels stand in the place of the truth of the others.
     """
 
     how_many: FloatArray
@@ -101,6 +185,7 @@ class StudyCounts:
     control_items: FloatArray
     severe: FloatArray
     severe_pairs: FloatArray
+    mild_pairs: FloatArray
     distances: FloatArray
     asked: FloatArray
     labels: FloatArray
@@ -110,6 +195,8 @@ class StudyCounts:
     chance: float
     severe_from: int | None
     levels: int
+    by_gold: bool = False
+    is_weighted: bool = False
 
     @property
     def has_severity(self) -> bool:
@@ -164,25 +251,39 @@ def study_counts(
     `controls` holds each baseline's labels (items,). What the judge was not asked about is
     left out of everything.
     """
-    k, both = humans.k, asked[:, None] & (humans.own >= 0) & (humans.others >= 0)
+    k, whole = humans.k, Sums(humans.clusters, _mean_one(humans.stands_for, asked))
+    others, of_pairs = humans.others, whole
+    if humans.gold is not None:
+        strata = disagreements(humans.own, judged)
+        agreed = np.where(strata == AGREED, judged, -1)  # neither side can be better than the other
+        reference = np.where(humans.gold >= 0, humans.gold, agreed)
+        others = np.repeat(reference[:, None], humans.own.shape[1], axis=1)
+        of_pairs = _double_sampled(whole, strata, reference >= 0, asked)
+    both = asked[:, None] & (humans.own >= 0) & (others >= 0)
     pair_rows, who = np.nonzero(both)
     weights = humans.weights[:, who]
-    mine, reference, said = humans.own[both], humans.others[both], judged[pair_rows]
+    mine, reference, said = humans.own[both], others[both], judged[pair_rows]
     rows = np.flatnonzero(asked & (humans.truth >= 0))
     truth, label = humans.truth[rows], judged[rows]
-    pairs, items = humans.clusters[pair_rows], humans.clusters[rows]
     of_item, of_pair, right_of = humans.classes(truth), humans.classes(reference), humans.right
-    right = [items.table(of_item, k, right_of(c[rows], truth)) for c in controls.values()]
+    right = [whole.table(rows, of_item, k, right_of(c[rows], truth)) for c in controls.values()]
     least = np.iinfo(np.int64).max if humans.severe is None else humans.severe
     severe = humans.grade(truth) >= least
-    severe_pairs = _most_others(humans.grade(humans.own), least)[both]
-    found, found_pairs = humans.grade(label) >= least, humans.grade(said) >= least
+    if humans.tied is not None:
+        severe &= ~humans.tied[rows]
+    called = humans.grade(others) >= least
+    if humans.gold is None:
+        called = _most_others(humans.grade(humans.own), least)
+    severe_pairs, mild_pairs = called[both], ~called[both] & humans.with_alarms
+    found, by_other = humans.grade(said) >= least, humans.grade(mine) >= least
 
-    def weighed(*which: Bools | IntArray) -> FloatArray:
-        return np.stack([pairs.sums(*(w * one for one in which)) for w in weights], axis=1)
+    def weighed(*which: Bools | FloatArray) -> FloatArray:
+        each = [of_pairs.of(pair_rows, *(w * one for one in which)) for w in weights]
+        return np.stack(each, axis=1)
 
     def by_truth(which: Bools | FloatArray | float = 1.0) -> FloatArray:
-        return np.stack([pairs.table(of_pair, k, w * which) for w in weights], axis=1)
+        each = [of_pairs.table(pair_rows, of_pair, k, w * which) for w in weights]
+        return np.stack(each, axis=1)
 
     how_many, blocks = _by_kind(
         {
@@ -190,28 +291,45 @@ def study_counts(
             "judge_pairs": by_truth(right_of(said, reference)),
             "failed_pairs": by_truth(said < 0),
             "annotator_pairs": by_truth(right_of(mine, reference)),
-            "items": items.table(of_item, k),
-            "judge_items": items.table(of_item, k, right_of(label, truth)),
-            "failed_items": items.table(of_item, k, _weight(label < 0)),
-            "control_items": np.stack(right, axis=1) if right else np.zeros((items.n, 0, k)),
-            "severe": items.sums(severe, severe & found, severe & (label < 0)),
+            "items": whole.table(rows, of_item, k),
+            "judge_items": whole.table(rows, of_item, k, right_of(label, truth)),
+            "failed_items": whole.table(rows, of_item, k, _weight(label < 0)),
+            "control_items": (
+                np.stack(right, axis=1) if right else np.zeros((humans.clusters.n, 0, k))
+            ),
+            "severe": whole.of(
+                rows, severe, severe & (humans.grade(label) >= least), severe & (label < 0)
+            ),
             "severe_pairs": weighed(
-                severe_pairs, severe_pairs & found_pairs, severe_pairs & (said < 0),
-                severe_pairs & (humans.grade(mine) >= least),
+                severe_pairs, severe_pairs & found, severe_pairs & (said < 0),
+                severe_pairs & by_other,
+            ),
+            "mild_pairs": weighed(
+                mild_pairs, mild_pairs & (said >= 0) & ~found, mild_pairs & (said < 0),
+                mild_pairs & ~by_other,
             ),
             "distances": weighed(
                 said >= 0, (said >= 0) * np.abs(said - reference),
                 (said >= 0) * np.abs(mine - reference),
             ),
-            "asked": humans.clusters.sums(asked, asked & (judged < 0)),
+            "asked": whole.of(np.arange(len(asked)), asked, asked & (judged < 0)),
             "labels": humans.clusters.sums(asked * (humans.own >= 0).sum(axis=1))[:, 0],
         }
     )  # fmt: skip
     return StudyCounts(
         how_many=how_many, controls=tuple(controls), n_not_asked=int((~asked).sum()),
-        spread=humans.spread, chance=humans.chance(reference), severe_from=humans.severe,
-        levels=k - 1 if humans.severe is not None and k > 2 else 0, **blocks,
+        spread=0.0 if humans.gold is not None else humans.spread,
+        chance=humans.chance(reference), severe_from=humans.severe,
+        levels=k - 1 if humans.severe is not None and k > 2 else 0,
+        by_gold=humans.gold is not None, is_weighted=humans.stands_for is not None, **blocks,
     )  # fmt: skip
+
+
+def _mean_one(stands_for: FloatArray | None, asked: Bools) -> FloatArray:
+    """The weights of items (items,), of those the judge was asked about 1 on average."""
+    if stands_for is None:
+        return np.ones(len(asked))
+    return stands_for / max(float(stands_for[asked].mean()) if asked.any() else 1.0, _TINY)
 
 
 def _most_others(own: IntArray, least: int) -> Bools:

@@ -3,16 +3,23 @@ copied or derived from theirs."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from judgebench.alignment.caveats import why_copied
-from judgebench.decisions.conditions import NO_TRUTH, findings, of_classes, of_systems
-from judgebench.decisions.counts import Bools, HumanSide, StudyCounts, study_counts
+from judgebench.decisions.conditions import NO_TRUTH, findings, of_classes, of_groups
+from judgebench.decisions.counts import (
+    Bools,
+    HumanSide,
+    StudyCounts,
+    adjudicated,
+    study_counts,
+)
 from judgebench.decisions.result import Condition
 from judgebench.decisions.rule import DecisionRule
 from judgebench.records import is_slot
@@ -25,6 +32,7 @@ from judgebench.stats.response_sets import (
     response_sets,
     shares_of_others,
 )
+from judgebench.studies.labelled import MOST_GROUPS, NOT_COMPARED, LabelledPart, labelled_part
 from judgebench.studies.study import Humans, JudgeVerdicts, Study
 from judgebench.studies.truth import Ratings
 from judgebench.words import counted
@@ -63,6 +71,7 @@ _CHECK_PEOPLE = (
     "Check whether one saw the labels of the other, or one file was read under two names."
 )
 NOT_LABELLED = "No item has a human label on this metric"
+_LEAST_OF_GROUP = 30  # answers
 _BY_TWO = "Have two annotators label the same items."
 _OF_ONE = " For how often each label occurs, one annotator is enough: `judgebench estimate`."
 
@@ -79,17 +88,43 @@ _NOBODY_LABELLED = Obstacle(NOT_LABELLED, "Have annotators label it.")
 
 
 @dataclass(frozen=True)
+class Gold:
+    """On `known` of the `of` items where judge and annotators do not all agree there is an
+    adjudicated label; `lacking` more are needed before these speak for the others."""
+
+    known: int
+    of: int
+    lacking: int
+
+    @property
+    def obstacle(self) -> Obstacle:
+        """Too few are adjudicated to decide by them, and to decide without them would be easier for
+        a judge that shares errors with annotators."""
+        return Obstacle(
+            f"Only {self.known:,} of {counted(self.of, 'answer')} on which judge and annotators "
+            "disagree have an adjudicated label",
+            f"Adjudicate at least {self.lacking:,} more, chosen at random (`judgebench annotate "
+            "draw disagreements`), or leave the adjudicated labels out.",
+        )
+
+
+@dataclass(frozen=True)
 class Measured:
     """One judge on one metric: counts and conditions.
 
     `gate` says why nothing can be decided, and is None as a rule. `basis` says how many answers,
-    questions and annotators the conditions rest on.
+    questions and annotators the conditions rest on. `groups` are the groups of answers on which the
+    judge falls short, else the one where it comes nearest to it. `part` are the labelled answers
+    beside all, and `gold` says how many are adjudicated.
     """
 
     counts: StudyCounts | None
     conditions: tuple[Condition, ...]
     gate: Obstacle | None
     basis: str = ""
+    groups: tuple[Condition, ...] = ()
+    part: LabelledPart = NOT_COMPARED
+    gold: Gold | None = None
 
 
 @dataclass(frozen=True)
@@ -116,7 +151,7 @@ class Held:
         others, truth = shares_of_others(sets, k), ratings.shares(k, config)
         return replace(
             self._first, own=sets, others=response_sets(others, by),
-            truth=response_sets(truth, by), k=1, sets=k,
+            truth=response_sets(truth, by), k=1, sets=k, gold=None, tied=None,
         )  # fmt: skip
 
     @cached_property
@@ -128,11 +163,15 @@ class Held:
             bar, makers = humans.bar(kind), humans.trusted(kind)
             weights, spread = bar.weights[:, bar.kept], bar.spread
         others = [humans.truth_without(name, makers)[rated] for name in self.names]
+        gold = humans.ratings.adjudicated[rated]
+        tied = humans.ratings.of(makers).tied(self.metric, self.study.config)[rated]
         return HumanSide(
             truth=humans.truth_of(makers)[self.rows],
             own=self._own[rated], others=np.stack(others, axis=1).astype(np.int64),
             clusters=humans.clusters[rated], k=len(self.metric.labels),
             severe=self.rule.severe_index(self.metric), weights=weights, spread=spread,
+            gold=gold if (gold >= 0).any() else None, tied=tied,
+            with_alarms=self.rule.replace.false_alarms is not None,
         )  # fmt: skip
 
     @cached_property
@@ -169,21 +208,36 @@ class Held:
         asked = self.study.asked(judge, self.metric)
         if not asked[self.rows].any():
             return Measured(None, (), _NOBODY_ASKED if len(self.rows) else _NOBODY_LABELLED)
-        judged = self._judged(judge)
-        counts = study_counts(self.side, judged, asked[self.rows], self._controls)
+        judged, here = self._judged(judge), asked[self.rows]
+        part, side = self._part(judge), self.side
+        if part.weights is not None:
+            side = replace(side, stands_for=part.weights[self.rows])
+        gold = Gold(*adjudicated(side, judged, here)) if side.gold is not None else None
+        if gold and gold.lacking:
+            return Measured(None, (), gold.obstacle, part=part, gold=gold)
+        counts = study_counts(side, judged, here, self._controls)
         found = findings(counts, self.rule, counts.how_many[None, :])
         conditions = [one.condition(self.rule.level, counts.n_not_asked) for one in found]
-        if by_classes := self._gap_of_classes(judge):
+        if by_classes := self._gap_of_classes(judge, counts):
             conditions = [of_classes(c, *by_classes, self.rule) for c in conditions]
-        conditions += of_systems(self._by_system(judged, asked[self.rows]), self.rule)
+        groups = tuple(of_groups(self._by_group(side, judged, here), self.rule))
         gate = self._incomplete(judge, asked) or self._gate(counts, asked)
         # `399 answers to 50 questions, 3 annotators`; each question counts once.
         answers, questions = counts.total_asked, round(float(counts.how_many.sum()))
         to = f" to {questions:,} questions" if questions < answers else ""
         basis = f"{answers:,} answers{to}, {counted(len(self.names), 'annotator')}"
-        return Measured(counts, (*conditions, *stressed), gate, basis)
+        if gold:
+            basis += f", {gold.known:,} of {gold.of:,} disagreements adjudicated"
+        return Measured(counts, (*conditions, *stressed), gate, basis, groups, part, gold)
 
-    def _gap_of_classes(self, judge: JudgeVerdicts) -> tuple[float, float] | None:
+    def _part(self, judge: JudgeVerdicts) -> LabelledPart:
+        labelled = np.zeros(len(self.study.answers), dtype=np.bool_)
+        labelled[self.rows] = True
+        return labelled_part(self.study, judge, self.metric, labelled)
+
+    def _gap_of_classes(
+        self, judge: JudgeVerdicts, counts: StudyCounts
+    ) -> tuple[float, float] | None:
         """`recall_gap` of the judge where its model holds: two labels, every one of them given, by
         three annotators or more, left out of the bar or not, and no two items of one question."""
         severe, kind = self.rule.replace.severe, self.rule.replace.humans.bar
@@ -191,6 +245,8 @@ class Held:
         binary = self.side.severe == 1 and self.side.k == 2
         ours = self.names == self.humans.in_bar(kind) and not self.humans.has_places
         several = len(self.names) > 1 and len(made.annotators) > 2
+        if counts.by_gold or counts.is_weighted:
+            return None
         if severe is None or severe.margin is None or not (binary and ours and several):
             return None
         asked = self.study.asked(judge, self.metric)[made.rows]
@@ -202,17 +258,25 @@ class Held:
         weights = self.humans.bar(kind).weights.mean(axis=0)
         return recall_gap(labels, weights / weights.sum(), severe.margin)
 
-    def _by_system(self, judged: IntArray, asked: Bools) -> dict[str, StudyCounts]:
-        """The counts of each system whose answers belong to enough questions."""
-        systems = self.study.systems[self.rows]
-        names = sorted(set(systems[asked].tolist()) - {""})
-        of = {system: np.flatnonzero(asked & (systems == system)) for system in names}
-        sides = {system: self.side.at(rows) for system, rows in of.items()}
-        return {
-            system: study_counts(side, judged[of[system]], asked[of[system]], {})
-            for system, side in sides.items()
-            if side.clusters.n >= self.rule.questions
+    def _by_group(self, side: HumanSide, judged: IntArray, asked: Bools) -> dict[str, StudyCounts]:
+        """The counts of the answers of each system, and of each value of a kept column, that belong
+        to enough questions, and are enough."""
+        masks = {
+            name: asked & (texts[self.rows] == value)
+            for column, texts in self.study.cells.items()
+            if column not in ("question", "group", *self.study.drawn.columns[:2])
+            for value, name in _values(column, texts[self.rows][asked])
         }
+        found = {}
+        for name, mask in masks.items():
+            rows = np.flatnonzero(mask)
+            of_group, said = side.at(rows), judged[rows]
+            is_all = np.ones(len(rows), dtype=np.bool_)
+            known = side.gold is None or not adjudicated(of_group, said, is_all)[2]
+            enough = len(rows) >= _LEAST_OF_GROUP and of_group.clusters.n >= self.rule.questions
+            if known and enough:
+                found[name] = study_counts(of_group, said, is_all, {})
+        return found
 
     def derived(self, judge: JudgeVerdicts) -> Obstacle | None:
         """Say why a judge's labels cannot be taken for its own judgements; None where they can.
@@ -299,6 +363,13 @@ class Held:
             "With one annotator left out, the others give no reference label on any item",
             "Have a third annotator label the same items.",
         )
+
+
+def _values(column: str, texts: NDArray[np.object_]) -> Iterator[tuple[str, str]]:
+    """The values of a column of few, and what each is called."""
+    values = sorted({*texts.tolist()} - {""})
+    if 1 < len(values) <= MOST_GROUPS:
+        yield from ((v, v if column == "system" else f"{column} = {v}") for v in values)
 
 
 def _labelled_by_two(ratings: Ratings) -> Bools:

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-_EACH_OTHER = "they agree with each other"
+_PEERS = (
+    "humans", "agreement with the other annotators", "agreement", "agrees with the annotators",
+    "less often than they agree with each other", "they agree with each other",
+)  # fmt: skip
+_GOLD = (
+    "gold", "share of adjudicated labels that are given", "accuracy", "gives the adjudicated label",
+    "less often than an annotator", "an annotator",
+)  # fmt: skip
 BALANCED = " (averaged over the labels)"  # after clauses of balanced measures
 _ABOVE = "more than the margin: labels leave open how much better the typical annotator is"
 
@@ -42,29 +49,21 @@ class Kind:
 KINDS: Mapping[str, Kind] = {
     kind.key: kind
     for kind in (
-        Kind(
-            "humans_accuracy",
-            "agreement with the other annotators, judge minus annotator",
-            "humans",
-            "agreement gap",
-            f"agrees with the annotators {{points}} less often than {_EACH_OTHER}",
-            f"agrees with the annotators {{no_less}} {_EACH_OTHER}",
-            f"agrees with the annotators {{found_less}} {_EACH_OTHER}",
-            number="+.3f",
-            positive_bound=_ABOVE,
-            of_agreement=True,
-        ),
-        Kind(
-            "humans_balanced_accuracy",
-            "balanced agreement with the other annotators, judge minus annotator",
-            "humans",
-            "balanced agreement gap",
-            f"agrees with the annotators {{points}} less often than {_EACH_OTHER}{BALANCED}",
-            f"agrees with the annotators {{no_less}} {_EACH_OTHER}{BALANCED}",
-            f"agrees with the annotators {{found_less}} {_EACH_OTHER}{BALANCED}",
-            number="+.3f",
-            positive_bound=_ABOVE,
-            of_agreement=True,
+        *(
+            Kind(
+                f"{key}_{measure}accuracy",
+                f"{before}{title}, judge minus annotator",
+                key,
+                f"{before}{name} gap",
+                f"{does} {{points}} {less}{after}",
+                f"{does} {{no_less}} {less_than}{after}",
+                f"{does} {{found_less}} {less_than}{after}",
+                number="+.3f",
+                positive_bound=_ABOVE,
+                of_agreement=key == "humans",
+            )
+            for key, title, name, does, less, less_than in (_PEERS, _GOLD)
+            for measure, before, after in (("", "", ""), ("balanced_", "balanced ", BALANCED))
         ),
         Kind(
             "humans_distance",
@@ -116,12 +115,21 @@ KINDS: Mapping[str, Kind] = {
             "leaves at most {most} of the answers without a label",
         ),
         Kind(
-            "systems",
+            "false_alarms",
+            "share of other answers not called severe, judge minus annotator",
+            "false alarms",
+            "false alarm gap",
+            "calls other answers severe {points} more often than an annotator",
+            "calls other answers severe {no_more} an annotator",
+            number="+.3f",
+            of_agreement=True,
+        ),
+        Kind(
+            "groups",
             "agreement with the others on answers of {rival}, judge minus annotator",
-            "humans",
+            "groups",
             "agreement gap on {rival}",
             "agrees {points} less often than annotators on answers of {rival}",
-            "agrees as often as annotators on answers of {rival}",
             number="+.3f",
             of_labels=False,
             of_agreement=True,

@@ -50,8 +50,8 @@ def screen_blocks(decisions: Decisions) -> Iterator[Block]:
 
 
 def _outcome_cell(d: Decision) -> Cell:
-    would_be = f" (would be {d.would_be})" if d.would_be else ""
-    return Cell(d.outcome + would_be, look=LOOKS[d.outcome])
+    would_be = f" (would be {d.shown_would_be})" if d.would_be else ""
+    return Cell(d.shown + would_be, look=LOOKS[d.outcome])
 
 
 NO_DECISIONS = "There is no judge with human labels to compare it with: nothing was decided."
@@ -103,7 +103,7 @@ def _opening(decisions: Decisions) -> Iterator[Block]:
     figures = (Drawing("decisions", title, partial(draw_standings, [*standings(decisions)])),)
     yield Block("Decisions", decisions.bars, (table,), figures, lead=True)
     reasons = tuple(
-        f"{d.outcome.value} for {decisions.titles[d.metric]} ({d.judge}). {why(d)}"
+        f"{d.shown} for {decisions.titles[d.metric]} ({d.judge}). {why(d)}"
         + (f"\n  {d.numbers}" if d.numbers else "")
         for d in decisions.decisions
     )
@@ -150,7 +150,7 @@ def _evidence(decisions: Decisions) -> Iterator[Block]:
 
 def _counted_states(decisions: Decisions) -> str:
     """`6 conditions: 3 met, 3 not met`."""
-    states = Counter(c.state.value for d in decisions.decisions for c in (*d.replace, *d.assist))
+    states = Counter(c.state.value for d in decisions.decisions for c in (*d.of_replace, *d.assist))
     said = ", ".join(f"{states[state]} {state.value}" for state in State if states[state])
     return f"{counted(states.total(), 'condition')}: {said}"
 
@@ -181,7 +181,7 @@ def _condition_figures(decisions: Decisions) -> Iterator[Intervals]:
     found: dict[str, dict[str, list[Lane]]] = {}
     kinds: dict[str, list[Condition]] = {}
     for d in decisions.decisions:
-        for c in (*d.replace, *d.assist):
+        for c in (*d.of_replace, *d.assist):
             if c.estimate.low is not None:
                 kinds.setdefault(c.key, []).append(c)
                 lanes = found.setdefault(c.key, {}).setdefault(decisions.titles[d.metric], [])
@@ -202,8 +202,8 @@ def _condition_figures(decisions: Decisions) -> Iterator[Intervals]:
 def _kind_title(c: Condition) -> str:
     """The title of a condition, without the baseline, system or probe of one decision."""
     title = c.title.split(", ")[0] if c.key == "robustness" else c.title
-    if c.key == "systems":
-        title = KINDS[c.key].title.format(rival="the system on which it is lowest")
+    if c.key == "groups":
+        title = KINDS[c.key].title.format(rival="the group on which it is lowest")
     elif c.rival:
         title = f"{title.split(', judge minus')[0]}, judge minus the strongest baseline"
     return title[:1].upper() + title[1:]
@@ -256,7 +256,7 @@ def _conditions_table(decisions: Decisions, judge: str, number: int) -> Table:
         for d in decisions.decisions
         if d.judge == judge
         for outcome, conditions in (
-            ("REPLACE", d.replace), ("ASSIST", d.assist),
+            ("REPLACE", d.of_replace), ("ASSIST", d.assist),
             *((f"REPLACE, by {listed(camp.names)} alone", camp.conditions) for camp in d.camps),
         )
         for c in conditions

@@ -4,7 +4,7 @@ one that a pipeline requires, such as `REPLACE:metric:judge`."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,7 @@ from judgebench.results.shown import Shown
 from judgebench.results.tables import NO_REASON
 from judgebench.rubric import Rubric
 from judgebench.stats.thresholds import Choice, Point
-from judgebench.words import about, percent
+from judgebench.words import about, listed, percent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,7 +35,6 @@ MORE_DATA = (
 AT_SEVERE = "where humans read what the judge labels severe"
 NO_FILTER = "to be sure to miss few enough, all answers must go to humans"
 _NO_CONTROL = Row("score", "accuracy", Estimate(None, reason="there is no baseline"))
-_ALIKE = 0.05  # shares of simulated studies that a small study cannot tell apart
 
 
 class Outcome(StrEnum):
@@ -100,9 +99,7 @@ class MoreData:
     simulated: `reason` says which. `of` says what an item is, and `waiting` how many items with
     human labels the judge was not asked about. `clear` is the share of simulated studies of that
     size that end clear, `towards` the outcome that most of these have. `answers_now` and
-    `questions_now` are those that the decision rests on. Where two annotators set the bar, `by_two`
-    and `by_three` are the shares that end in REPLACE if all `spent` labels, those at hand too, are
-    of so many.
+    `questions_now` are those that the decision rests on.
     """
 
     items: int | None = None
@@ -114,9 +111,6 @@ class MoreData:
     questions: int | None = None
     answers_now: int | None = None
     questions_now: int | None = None
-    spent: int | None = None
-    by_two: float | None = None
-    by_three: float | None = None
     of: Kind = "answer"
     waiting: int = 0
 
@@ -145,7 +139,8 @@ class Decision:
     may be empty where nothing could be computed, and `reason` then says why. `more` is None where
     the decision is clear. Where annotators fall into `camps`, no single bar exists, and each is
     decided against apart. Where only declarations are missing, the outcome is CAN'T TELL, and
-    `would_be` is the one that waits for them.
+    `would_be` is the one that waits for them. `groups` are the groups of answers that REPLACE
+    leaves out, else the one on which the judge comes nearest to falling short.
     """
 
     judge: str
@@ -159,15 +154,40 @@ class Decision:
     camps: tuple[InCamp, ...] = ()
     advice: str = ""
     would_be: Outcome | None = None
+    groups: tuple[Condition, ...] = ()
 
     def __str__(self) -> str:
         """`my-judge on empathy: CAN'T TELL. Too few answers.`"""
-        return f"{self.judge} on {self.metric}: {self.outcome.value}. {self.reason}".strip()
+        return f"{self.judge} on {self.metric}: {self.shown}. {self.reason}".strip()
+
+    @property
+    def of_replace(self) -> tuple[Condition, ...]:
+        """The conditions of REPLACE, and of the groups that it may leave out."""
+        return (*self.replace, *self.groups)
+
+    @property
+    def left_out(self) -> tuple[Condition, ...]:
+        """The groups of answers that REPLACE leaves out, the worst first."""
+        if Outcome.REPLACE not in (self.outcome, self.would_be):
+            return ()
+        return tuple(c for c in self.groups if c.state is State.NOT_MET)
+
+    @property
+    def shown(self) -> str:
+        """The outcome with the groups that it leaves out: `REPLACE, except for language = de`."""
+        if not (names := [c.rival for c in self.left_out]) or self.would_be:
+            return self.outcome.value
+        return f"{self.outcome.value}, except for {listed(names)}"
+
+    @property
+    def shown_would_be(self) -> str:
+        """The outcome that waits for declarations, in the same way; empty where none does."""
+        return replace(self, outcome=self.would_be, would_be=None).shown if self.would_be else ""
 
     def condition_rows(self) -> Iterator[Row]:
         """Every condition, then how much more data is needed."""
         for outcome, conditions in (
-            (Outcome.REPLACE, self.replace), (Outcome.ASSIST, self.assist),
+            (Outcome.REPLACE, self.of_replace), (Outcome.ASSIST, self.assist),
         ):  # fmt: skip
             yield from (c.row(self.judge, self.metric, outcome) for c in conditions)
         for camp in self.camps:
@@ -185,7 +205,7 @@ class Decision:
     def row(self) -> Row:
         """The outcome as a row without a number."""
         reason = " ".join(filter(None, (self.reason, self.advice, self.numbers)))
-        keys = {"outcome": self.outcome.value, "would_be": self.would_be or ""}
+        keys = {"outcome": self.shown, "would_be": self.shown_would_be}
         return Row("decision", "", Estimate(None, reason=reason), self.judge, self.metric, keys)
 
 
@@ -367,8 +387,8 @@ class Decisions(Shown):
         return {
             "judge": d.judge,
             "metric": d.metric,
-            "outcome": d.outcome.value,
-            "would_be": d.would_be,
+            "outcome": d.shown,
+            "would_be": d.shown_would_be or None,
             "reason": why(d),
             "next": shown.next,
             "shares": {
@@ -385,7 +405,7 @@ class Decisions(Shown):
                     **asdict(c.estimate),
                     **{name: x for name, x in asdict(c).items() if name != "estimate"},
                 }
-                for outcome, made in ((Outcome.REPLACE, d.replace), (Outcome.ASSIST, d.assist))
+                for outcome, made in ((Outcome.REPLACE, d.of_replace), (Outcome.ASSIST, d.assist))
                 for c in made
             ],
             "camps": [{"annotators": c.names, "outcome": c.outcome.value} for c in d.camps],
@@ -419,26 +439,11 @@ def more_sentence(decision: Decision) -> str:
             f"{more.answers_now:,} {SEVERAL[more.of]}, but only {more.questions_now:,} questions: "
             f"about {about(total)} are needed. The new ones have about {about(more.items)} {what}"
         )
-    third = _third_annotator(more)
     if more.clear is None:
-        return f"{needed}.{third}"
+        return f"{needed}."
     towards = f", most of them with {more.towards.value}" if more.towards else ""
     clear = f"{percent(more.clear)} of simulated studies of that size reach a decision"
-    return f"{needed}; {clear}{towards}.{third}"
-
-
-def _third_annotator(more: MoreData) -> str:
-    """Say which of two ways to spend the same labels is cheaper; empty where they are much
-    alike."""
-    if more.by_two is None or more.by_three is None or more.spent is None:
-        return ""
-    three = f"{more.spent // 3:,} answers by three end in REPLACE in {percent(more.by_three)} of"
-    two = f"{more.spent // 2:,} by two in {percent(more.by_two)}"
-    third = more.by_three > more.by_two
-    cheaper = "A third annotator is cheaper" if third else "More answers by two are cheaper"
-    if abs(more.by_three - more.by_two) < _ALIKE:
-        return ""
-    return f" {cheaper}: of {more.spent:,} labels in all, {three} simulated studies, {two}."
+    return f"{needed}; {clear}{towards}."
 
 
 # What satisfies a demand: a judge that may replace may also assist.
@@ -514,7 +519,8 @@ def unreached(required: Sequence[Demand], decisions: Decisions) -> list[Demand]:
         demand
         for demand in required
         if not any(
-            demand.is_on(d) and d.outcome in _SATISFIED_BY[demand.outcome] for d in decisions
+            demand.is_on(d) and not d.left_out and d.outcome in _SATISFIED_BY[demand.outcome]
+            for d in decisions
         )
     ]
 
@@ -522,7 +528,7 @@ def unreached(required: Sequence[Demand], decisions: Decisions) -> list[Demand]:
 def why_unreached(demand: Demand, decisions: Decisions) -> str:
     """`REPLACE:tone: the outcome is ASSIST. It …`, as it was asked, what came out and why."""
     said = [
-        f"the outcome is {d.outcome}. {d.reason or NO_REASON} {d.advice}".rstrip()
+        f"the outcome is {d.shown}. {d.reason or NO_REASON} {d.advice}".rstrip()
         for d in decisions
         if demand.is_on(d)
     ]

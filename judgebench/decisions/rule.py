@@ -45,12 +45,19 @@ class SevereRule(Strict):
     margin: Share | None = 0.05
 
 
+class FalseAlarmsRule(Strict):
+    """The judge calls other answers severe at most a share `margin` more often than an annotator of
+    the bar. Good judges of fewer than 450 answers lose by it."""
+
+    margin: Share = 0.05
+
+
 class ReplaceRule(Strict):
     """The requirements of a judge that replaces annotators; None and false require nothing. It
     must beat every control in balanced agreement where `controls` says so.
 
-    On no system's answers may the judge agree more than `systems` less often than annotators do and
-    be shown to agree less often.
+    Groups of answers (of a system, of a value of a kept column) on which the judge agrees more than
+    `groups` less often than annotators, and is shown to agree less often, are left out of REPLACE.
     """
 
     humans: HumansRule = HumansRule()
@@ -59,7 +66,8 @@ class ReplaceRule(Strict):
     failures: Share = 0.05
     robustness: Share | None = 0.80
     planted: Share | None = 0.10
-    systems: Share | None = 0.05
+    groups: Share | None = 0.05
+    false_alarms: FalseAlarmsRule | None = None
 
 
 class AssistRule(Strict):
@@ -182,9 +190,12 @@ class DecisionRule(Strict):
                 f"{_BARS[rule.humans.bar]} does"
             )
         yield f"leaves at most {percent(rule.failures)} of the answers without a label"
-        if rule.systems is not None:
-            most = _points(rule.systems)
-            yield f"does not fall short by more than {most} on any one system"
+        if rule.false_alarms is not None:
+            most = _points(rule.false_alarms.margin)
+            yield f"calls other answers severe at most {most} more often than annotators"
+        if rule.groups is not None:
+            most = _points(rule.groups)
+            yield f"falls short by {most} on no group of answers, else REPLACE is without these"
         if rule.robustness is not None:
             yield f"keeps at least {percent(rule.robustness)} of its labels in the stress test"
         if rule.planted is not None:

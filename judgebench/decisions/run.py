@@ -26,7 +26,7 @@ from judgebench.decisions.beside import (
     rare_labels,
 )
 from judgebench.decisions.conditions import assist_conditions, findings, stress_conditions
-from judgebench.decisions.counts import HumanSide, StudyCounts, study_counts
+from judgebench.decisions.counts import StudyCounts
 from judgebench.decisions.held import Held, Measured, Obstacle
 from judgebench.decisions.kinds import KINDS
 from judgebench.decisions.result import (
@@ -44,28 +44,26 @@ from judgebench.decisions.rule import DecisionRule, rule_for
 from judgebench.decisions.triage import triage_curves
 from judgebench.decisions.words import (
     AGREE_FIRST,
-    DRAWN_BY,
     IN_SIGHT,
     NO_ROWS,
     OF_ONE,
     camps_sentence,
     reason_for,
     undeclared,
+    without_groups,
 )
 from judgebench.errors import Problem, SetupError, raise_any
 from judgebench.judges.recorded import NO_ROW
 from judgebench.records import SEVERAL
 from judgebench.results.rows import Results
 from judgebench.results.shown import Shown
-from judgebench.stats.arrays import Clusters, FloatArray, IntArray
-from judgebench.stats.copies import Bar, bar_of, signal_left
+from judgebench.stats.arrays import FloatArray
 from judgebench.stats.intervals import look_levels
+from judgebench.studies.labelled import population_notes
 from judgebench.studies.study import JudgeVerdicts, Study
 from judgebench.words import counted, listed, percent
 
-_DRAWN = 20_000  # answers that stand for all, from which studies of two and of three are drawn
 _FEW = 50  # answers; from fewer, studies of another size are not simulated well
-_BARS = 4  # that three annotators of equal skill set by chance
 _CELLS = 1 << 22  # of multiplicities drawn at once: 32 MiB
 
 
@@ -102,12 +100,9 @@ def more_data(
     factor = most / clusters
     totals = (counts.how_many @ x for x in (counts.asked[:, 0], counts.labels, counts.severe[:, 0]))
     items, labels, severe = (int(np.ceil(factor * total)) for total in totals)
-    spent = labels + round(float(counts.how_many @ counts.labels))
-    alone = towards is Outcome.REPLACE and not now.few_questions
-    by = third_annotator(counts, rule, spent, seed) if alone else (None, None)
     return replace(
         now, items=items, labels=labels, severe=severe if counts.has_severity else None,
-        questions=int(np.ceil(factor * questions)), spent=spent, by_two=by[0], by_three=by[1],
+        questions=int(np.ceil(factor * questions)),
     )  # fmt: skip
 
 
@@ -129,61 +124,6 @@ def _unsettled(counts: StudyCounts, rule: DecisionRule, share: float) -> str:
     return f"improve the judge{people}: labels alone may not settle it, because even {studies}"
 
 
-def third_annotator(
-    counts: StudyCounts, rule: DecisionRule, labels: int, seed: int
-) -> tuple[float, float] | tuple[None, None]:
-    """The shares of studies that end in REPLACE where so many human labels are of two annotators,
-    and of three; None unless two set the bar.
-
-    Annotators are taken for equals and every error for equally likely, so that agreement gives
-    their accuracy and the judge's (`signal_left`), and each answer for a question of its own.
-    """
-    if counts.pairs.shape[1] != 2 or counts.of_sets:
-        return None, None
-    k, rng = counts.items.shape[1], np.random.default_rng(seed)
-    n, agreeing, said = (
-        np.einsum("u,ubk->k", counts.how_many, x)
-        for x in (counts.pairs, counts.annotator_pairs, counts.judge_pairs)
-    )
-    left = max(0.01, float(signal_left(agreeing.sum() / n.sum(), k)))
-    right = (1 + (k - 1) * left) / k
-    rights = *(right,) * 3, (1 + (k * said.sum() / n.sum() - 1) / left) / k
-    shares = np.clip(n / n.sum() - (1 - right) / (k - 1), 0, None)
-    true = rng.choice(k, size=_DRAWN, p=shares / shares.sum())
-    *own, judged = (
-        np.where(rng.random(_DRAWN) < p, true, (true + rng.integers(1, k, _DRAWN)) % k)
-        for p in rights
-    )
-    _, failing = counts.how_many @ counts.asked / counts.total_asked
-    judged = np.where(rng.random(_DRAWN) < failing, -1, judged)
-
-    def share(people: IntArray) -> float:
-        size, met = labels // people.shape[1], []
-        for _ in range(_BARS if people.shape[1] > 2 else 1):  # two set one bar
-            some = people[rng.integers(0, _DRAWN, size)]
-            bar = bar_of(some, Clusters(np.arange(size), size), k, rule.replace.humans.bar)
-            drawn = _of_equals(people, judged, bar, counts)
-            how_many = rng.multinomial(size, drawn.how_many / _DRAWN, size=rule.plan.studies)
-            found = findings(drawn, rule, how_many.astype(np.float64))
-            met.append(np.all([f.met for f in found], axis=0).mean())
-        return float(np.mean(met))
-
-    return share(np.stack(own[:2], axis=1)), share(np.stack(own, axis=1))
-
-
-def _of_equals(own: IntArray, judged: IntArray, bar: Bar, like: StudyCounts) -> StudyCounts:
-    """The counts of a judge beside two or three annotators (items, annotators)."""
-    n, a = own.shape
-    k = like.items.shape[1]
-    side = HumanSide(
-        np.sort(own, axis=1)[:, a // 2], own,
-        np.stack([np.delete(own, one, axis=1).max(axis=1) for one in range(a)], axis=1),
-        Clusters(np.arange(n), n), k, like.severe_from, bar.weights, bar.spread,
-    )  # fmt: skip
-    constants = {f"constant {label}": np.full(n, label) for label in range(k)}
-    return study_counts(side, judged, np.ones(n, dtype=np.bool_), constants)
-
-
 def _blocked(counts: StudyCounts, rule: DecisionRule, conditions: Sequence[Condition]) -> str:
     """Say why no larger study can be simulated; empty where one can."""
     if counts.how_many.sum() < rule.questions:
@@ -192,8 +132,6 @@ def _blocked(counts: StudyCounts, rule: DecisionRule, conditions: Sequence[Condi
     if undefined := [c.estimate.reason for c in of_study if c.estimate.value is None]:
         return f"nothing to plan from: {undefined[0]}"
     others = [c for c in conditions if c not in of_study and c.state is State.UNCLEAR]
-    if short := [c.rival for c in others if c.key == "systems"]:
-        return f"decide without the answers of {short[0]}, or label more of these"
     if others:
         told = "more human labels do not settle what the stress test leaves open"
         return f"{told}: {others[0].title}"
@@ -314,6 +252,8 @@ def _check_names(study: Study, rule: DecisionRule) -> None:
 
 def _notes(study: Study, rule: DecisionRule, stress: Results | None, tried: int) -> Iterator[str]:
     """The caveats of the decisions."""
+    if study.drawn.is_said:  # else a decision waits for it
+        yield from population_notes(study)
     yield from maker_notes(study)
     yield from constant_note(study)
     metrics = study.rubric.metrics
@@ -328,8 +268,6 @@ def _notes(study: Study, rule: DecisionRule, stress: Results | None, tried: int)
         column = study.unconfirmed_question
         taken = f" (taken from the column {column})" if column else ""
         yield f"Nobody declared which items share a question{taken}: intervals may be too narrow."
-    if made and study.drawn_by:
-        yield ". ".join(DRAWN_BY).format(column=study.drawn_by)
     if made > 1 and len(metrics) > 1 and not rule.family:
         yield (
             f"{len(metrics)} metrics are decided, each with its own risk of a false REPLACE: the "
@@ -366,7 +304,7 @@ def decisions(
             in_camps = tuple(_in_camp(camp, camp.measure(judge, stressed)) for camp in camps)
             guard: tuple[Obstacle | None, bool] = None, False
             if not measured.gate:
-                guard = _guard(study, bar, judge, measured.conditions, in_camps)
+                guard = _guard(study, bar, judge, measured, in_camps)
             decided = _decided(study, about, measured, assist, in_camps, guard)
             yield _with_rows_to_come(study, decided, judge, bar)
 
@@ -391,22 +329,20 @@ def _with_rows_to_come(study: Study, d: Decision, judge: JudgeVerdicts, bar: Hel
 
 
 def _guard(
-    study: Study, bar: Held, judge: JudgeVerdicts, conditions: Sequence[Condition],
-    camps: Sequence[InCamp],
+    study: Study, bar: Held, judge: JudgeVerdicts, measured: Measured, camps: Sequence[InCamp],
 ) -> tuple[Obstacle | None, bool]:  # fmt: skip
     """Say why the judge can neither replace nor assist, whatever its numbers; None where it may.
     And whether it fails all the same: no guard saves it from that. Beside annotators who may be
     copies of each other it fails only by what does not rest on how often these agree: copies seem
     to agree more than people can, overall and on the answers of each system."""
+    conditions = measured.conditions
     if study.config.blind == "no":
         return Obstacle(*IN_SIGHT), _fails(conditions)
-    if column := study.drawn_by:  # such as hard ones: to fail on these says little
-        return Obstacle(DRAWN_BY[0].format(column=column), DRAWN_BY[1]), False
-    if camps:
+    if camps and not measured.gold:
         divided = Obstacle(camps_sentence(camps), AGREE_FIRST)
         return divided, all(c.outcome is Outcome.DO_NOT_USE for c in camps)
     if bar.copied:
-        conditions = [c for c in conditions if not KINDS[c.key].of_agreement]
+        conditions = tuple(c for c in conditions if not KINDS[c.key].of_agreement)
     return bar.copied or bar.derived(judge), _fails(conditions)
 
 
@@ -426,16 +362,16 @@ def _decided(
 ) -> Decision:  # fmt: skip
     judge, metric, rule = about
     guarded, fails = guard
-    counts, conditions, more, would_be = found.counts, found.conditions, None, None
+    counts, conditions = found.counts, found.conditions
+    made = Decision(judge, metric, Outcome.CANT_TELL, "", camps=camps, groups=found.groups)
     if stop := found.gate or (None if fails else guarded):
-        reason, outcome = f"{stop.why}.", Outcome.CANT_TELL
+        made = replace(made, reason=f"{stop.why}.", advice=stop.advice)
         if counts is None:
-            return Decision(judge, metric, outcome, reason, advice=stop.advice)
+            return made
         more = MoreData(reason=f"Nothing to plan from: {stop.why}")
-        return Decision(
-            judge, metric, outcome, reason, "", conditions, assist, more, camps, stop.advice
-        )
+        return replace(made, replace=conditions, assist=assist, more=more)
     assert counts is not None
+    made = replace(made, replace=conditions, assist=assist)
     outcome = Outcome.DO_NOT_USE if guarded else outcome_of(conditions, assist)
     reason, numbers = reason_for(outcome, conditions, assist)
     advice = f"{guarded.why}. {guarded.advice}" if guarded else ""
@@ -443,19 +379,31 @@ def _decided(
         reason, advice = f"{guarded.why}.", guarded.advice  # by each subgroup, and not by all
     if outcome is Outcome.ASSIST and not counts.pairs.any():
         advice = OF_ONE
+    made = replace(made, outcome=outcome, advice=advice, numbers=f"{numbers} · {found.basis}")
+    if made.left_out:
+        reason = f"{reason} {without_groups(made.left_out)}"
     if outcome is Outcome.CANT_TELL:
-        more = more_data(counts, rule, conditions, study.resampling.seed)
-    if missing := undeclared(study, study.humans[metric].metric, outcome):
+        made = replace(made, more=_more(found, counts, rule, study.resampling.seed))
+    if missing := undeclared(study, study.humans[metric].metric, outcome, found.part):
         assumptions, declare = zip(*missing, strict=True)
-        reason = f"It would be {outcome} if {listed(assumptions)}. {reason}"
+        reason = f"It would be {made.shown} if {listed(assumptions)}. {reason}"
         advice = f"Declare what is true: {'; '.join(declare)}. {advice}".rstrip()
-        outcome, would_be = Outcome.CANT_TELL, outcome
         questions = round(float(counts.how_many @ (counts.asked[:, 0] > 0)))
         more = MoreData(
             reason="What is missing is declared, not labelled",
             answers_now=counts.total_asked, questions_now=questions,
         )  # fmt: skip
-    numbers = f"{numbers} · {found.basis}"
-    return Decision(
-        judge, metric, outcome, reason, numbers, conditions, assist, more, camps, advice, would_be
-    )
+        made = replace(made, outcome=Outcome.CANT_TELL, would_be=outcome, advice=advice, more=more)
+    return replace(made, reason=reason)
+
+
+def _more(found: Measured, counts: StudyCounts, rule: DecisionRule, seed: int) -> MoreData:
+    """The further data that would settle it: of adjudicated labels first those of what is at
+    hand."""
+    if found.gold and (left := found.gold.of - found.gold.known):
+        return MoreData(
+            reason=f"Adjudicate the other {left:,} disagreements (`judgebench annotate draw "
+            "disagreements`)",
+            answers_now=counts.total_asked,
+        )  # fmt: skip
+    return more_data(counts, rule, found.conditions, seed)

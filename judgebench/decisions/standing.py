@@ -60,7 +60,7 @@ def standings(decisions: Decisions) -> Iterator[Standing]:
         accuracy = decisions.worst_accuracy if asked else decisions.accuracy
         baseline = decisions.best_control(d.metric)
         yield Standing(
-            judge=d.judge, metric=decisions.titles[d.metric], outcome=d.outcome.value,
+            judge=d.judge, metric=decisions.titles[d.metric], outcome=d.shown,
             look=LOOKS[d.outcome], accuracy=accuracy(d.judge, d.metric),
             failures=decisions.accuracy(d.judge, d.metric).n_missing,
             humans=decisions.ceiling(d.metric), annotators=decisions.annotators(d.metric),
@@ -81,7 +81,8 @@ def _margin(d: Decision) -> float:
 def next_step(decisions: Decisions, d: Decision) -> str:
     """Say in a sentence what to do now."""
     if d.outcome is Outcome.REPLACE:
-        return "Let it label answers such as these, and have people label some of them blind."
+        such = "other answers such as these" if d.left_out else "answers such as these"
+        return f"Let it label {such}, and have people label some of them blind."
     if d.outcome is Outcome.ASSIST:
         return _as_filter(decisions, d)
     if d.outcome is Outcome.CANT_TELL:
@@ -98,7 +99,7 @@ def answer(decisions: Decisions) -> str:
         return f"{_WORDS[made[0].outcome]}. {made[0].reason}"
     by_word: dict[str, list[Decision]] = {}
     for d in sorted(made, key=lambda d: [*_WORDS].index(d.outcome)):
-        word = f"{_WORDS[d.outcome]}{f', would be {d.would_be}' if d.would_be else ''}"
+        word = f"{_WORDS[d.outcome]}{f', would be {d.shown_would_be}' if d.would_be else ''}"
         by_word.setdefault(word, []).append(d)
     sentences = " ".join(f"{word}: {_which(decisions, same)}." for word, same in by_word.items())
     reasons = {d.reason for d in made}

@@ -17,6 +17,7 @@ from judgebench.decisions.result import (
 )
 from judgebench.decisions.rule import DecisionRule
 from judgebench.rubric import Metric
+from judgebench.studies.labelled import LabelledPart, differences
 from judgebench.studies.study import Study
 from judgebench.words import counted, listed, percent
 
@@ -36,11 +37,6 @@ STATES = (
 IN_SIGHT = (
     "Labels were made in sight of a model's label: agreement with them shows nothing",
     "Have items labelled without sight of any model's label.",
-)
-DRAWN_BY = (
-    "The labelled answers were chosen, with the chances in the column {column}: a judge may be "
-    "right more often, or less often, on them than on all answers",
-    "Decide on answers drawn at random. Rates are weighted: `judgebench estimate`.",
 )
 NO_ROWS = "Its table has no row for"
 AGREE_FIRST = "Agree on how to read the labels, then label again."
@@ -68,7 +64,9 @@ _BLIND = Declaration(
 )
 
 
-def undeclared(study: Study, metric: Metric, outcome: Outcome) -> list[Declaration]:
+def undeclared(
+    study: Study, metric: Metric, outcome: Outcome, part: LabelledPart
+) -> list[Declaration]:
     """Return every declaration that the outcome on this metric waits for.
 
     Severe answers are looked for once the order of the labels is known, so that a judge which fails
@@ -81,7 +79,17 @@ def undeclared(study: Study, metric: Metric, outcome: Outcome) -> list[Declarati
         missing.append(_question(study.unconfirmed_question))
     if outcome is Outcome.REPLACE and study.config.blind == "unknown":
         missing.append(_BLIND)
+    if outcome in (Outcome.REPLACE, Outcome.DO_NOT_USE) and part.unlike and not study.drawn.is_said:
+        missing.append(_drawn(part))
     return missing
+
+
+def _drawn(part: LabelledPart) -> Declaration:
+    return Declaration(
+        f"the labelled answers stood for all, but {differences(part.unlike, 'they')}",
+        "`--drawn random`, `weight=COLUMN`, `probability=COLUMN` or `strata=COLUMN` (in Python "
+        "truth={'drawn': […]}), or have answers labelled that were drawn at random from all",
+    )
 
 
 def _order(metric: Metric, is_named: bool) -> Declaration:
@@ -135,7 +143,9 @@ def reason_for(
     failed = [c for c in replace if c.state is State.NOT_MET]
     unclear = [c for c in replace if c.state is State.UNCLEAR]
     if outcome is Outcome.REPLACE:
-        return f"It {_clauses(_successes(replace))}. {_SHARED}", _numbers(replace)
+        by_gold = any(KINDS[c.key].about == "gold" for c in replace)
+        said = f"It {_clauses(_successes(replace))}."
+        return said if by_gold else f"{said} {_SHARED}", _numbers(replace)
     if outcome is Outcome.ASSIST:
         but = f"it must not replace annotators: it {_clauses(_failures(failed))}"
         if not failed:
@@ -218,6 +228,12 @@ def _uncertainty(conditions: Sequence[Condition]) -> str:
     )
     text = "; ".join(parts)
     return f"{text[:1].upper()}{text[1:]}." if text else ""
+
+
+def without_groups(groups: Sequence[Condition]) -> str:
+    """A sentence on the groups of answers that are left out of REPLACE, the worst first."""
+    points = listed([filled(f"{c.rival} ({{points}})", c) for c in groups])
+    return f"It agrees with the annotators less often than they do on answers of {points}."
 
 
 def _looks_met(c: Condition) -> bool:

@@ -32,14 +32,6 @@ def estimate(
         str,
         typer.Option(metavar="COLUMN", help="Rates by each value of this column. Default: system."),
     ] = "",
-    drawn: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="HOW",
-            help="How labelled answers were drawn: random, or by a column: weight=COLUMN, "
-            "probability=COLUMN, strata=COLUMN. Repeatable.",
-        ),
-    ] = None,
     width: Annotated[
         float | None,
         typer.Option(
@@ -73,9 +65,11 @@ def estimate(
     the verdicts alone, which are no valid estimate by themselves.
     """
     from judgebench import api
-    from judgebench.rates.run import drawn_of, kept_columns, naming_by
+    from judgebench.rates.run import naming_by
+    from judgebench.studies.drawn import kept_columns
 
-    keep = kept_columns(by, drawn_of(drawn or ()))
+    drawn = truth.drawn or ()
+    keep = kept_columns(drawn, by)
     files = replace(files, column=[*(f"{name}=kept" for name in keep), *(files.column or ())])
     if score:
         scores = {k: v.split(",") for k, v in columns_of(score, "--score").items()}
@@ -86,7 +80,7 @@ def estimate(
             table = open_study(run, files, truth.settings, (), output)
         scores, columns = {}, {}
     found = api.estimate(
-        table, by=by, drawn=drawn or (), width=width, anytime=anytime, scores=scores,
+        table, by=by, drawn=drawn, width=width, anytime=anytime, scores=scores,
         columns=columns,
     )  # fmt: skip
     written = api.report(found, to) if to else None

@@ -7,28 +7,20 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from judgebench.alignment.caveats import reference_labels
-from judgebench.data.findings import nearest
-from judgebench.data.table import Table
 from judgebench.data.tables import read_table
-from judgebench.errors import Problem, SetupError, raise_any
-from judgebench.rates.result import ALL, MEAN, Drawn
-from judgebench.records import CHANCES, WEIGHTS, columns_named
+from judgebench.errors import Problem, SetupError
+from judgebench.rates.result import ALL, MEAN
 from judgebench.rubric import Metric
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray, ratio
 from judgebench.stats.partly_labelled import Prediction, cross_fitted
 from judgebench.stats.resample import DEFAULT_RESAMPLING
-from judgebench.studies.answers import text_lengths
+from judgebench.studies.drawn import Cells, Mask, texts_of
+from judgebench.studies.labelled import FEWEST, MOST_GROUPS, traits_of
 from judgebench.studies.study import Study
 
-Mask = NDArray[np.bool_]
-MOST_GROUPS = 40  # values of a column that are groups
-FEWEST = 20  # human labels from which judges are combined, and questions that are enough
 COMBINED = "all judges together"
-KINDS = ("weight", "probability", "strata")
-_BUILT_IN = ("system", "question", "group")
 
 
 @dataclass(frozen=True)
@@ -77,10 +69,10 @@ class Measure:
 
 @dataclass(frozen=True)
 class Population:
-    """The answers. `table` holds what is known of each; `whose` says whose labels they are."""
+    """The answers. `cells` holds what is known of each; `whose` says whose labels they are."""
 
     name: str
-    table: Table
+    cells: Cells
     clusters: Clusters
     whose: str
     level: float = DEFAULT_RESAMPLING.level
@@ -92,25 +84,12 @@ class Population:
         """The number of answers."""
         return len(self.clusters)
 
-    def texts(self, column: str) -> NDArray[np.object_]:
-        """The cells of a column (items,). Raises SetupError where the answers have none."""
-        cells = self.table.contents(column) if column in self.table.columns else []
-        if not any(cells):
-            known = [c for c in self.table.columns if any(self.table.contents(c))]
-            message = f"is no column of the answers{nearest(column, known)}"
-            if column == "system":  # a table of labels without it may be beside one with it
-                message += "; if a table of verdicts has it, add --column system=kept"
-            raise SetupError(
-                Problem(message, field="column", found=column, allowed=", ".join(known))
-            )
-        return np.array(cells, dtype=object)
-
     def groups(self, by: str) -> Mapping[str, Mask]:
         """All answers, and those of each value of a column. Raises SetupError for too many."""
         whole = np.ones(self.n, dtype=np.bool_)
         if not by:
             return {ALL: whole}
-        texts = self.texts(by)
+        texts = texts_of(self.cells, by)
         values = sorted(set(texts[texts != ""].tolist()))
         if len(values) > MOST_GROUPS:
             message = f"has {len(values):,} values, and at most {MOST_GROUPS} are groups"
@@ -119,61 +98,23 @@ class Population:
 
     def usual_by(self) -> str:
         """The systems, where there are several."""
-        systems = set(self.table.columns.get("system", ()))
+        systems = {*self.cells.get("system", ())}
         return "system" if 1 < len(systems) <= MOST_GROUPS else ""
-
-    def usual_draw(self) -> Drawn:
-        """By a column of weights or probabilities of a usual name, where the answers have one."""
-        weight, chance = (
-            next(iter(columns_named(self.table.columns, names)), "") for names in (WEIGHTS, CHANCES)
-        )
-        return Drawn(weight, "" if weight else chance)
-
-    def strata(self, drawn: Drawn) -> IntArray | None:
-        """The stratum of each answer."""
-        found = drawn.strata and np.unique(
-            self.texts(drawn.strata).astype(str), return_inverse=True
-        )
-        return found[1] if found else None
-
-    def weights(self, drawn: Drawn, labelled: Mask) -> FloatArray | None:
-        """One over the chance of each labelled answer to be labelled. Raises SetupError with every
-        cell that is none."""
-        column, most = drawn.weight or drawn.probability, 1.0 if drawn.probability else np.inf
-        if not column:
-            return None
-        self.texts(column)
-        found = self.table.numbers(column)[:, 0]
-        wrong = np.flatnonzero(labelled & ~((found > 0) & (found <= most)))
-        raise_any([
-            Problem("must be a positive number" + ", at most 1" * (most == 1), self.table.file,
-                    self.table.lines[row], column, self.table.contents(column)[row])
-            for row in wrong.tolist()
-        ])  # fmt: skip
-        return ratio(1.0, found) if drawn.probability else found
 
 
 def of_study(study: Study) -> tuple[Population, list[Measure]]:
     """The answers of a study, and each metric that somebody labelled."""
-    answers = study.answers
-    # In one pass: the answers may lie in a file.
-    rows = [
-        {**a.metadata, **{n: value for n in _BUILT_IN if (value := getattr(a, n))}} for a in answers
-    ]
-    names = dict.fromkeys((*_BUILT_IN, *(name for row in rows for name in row)))
-    cells = {name: [row.get(name, "") for row in rows] for name in names}
     whose = "The rate of a label is how often an annotator gives it, the mean of all of them."
     population = Population(
-        study.name, Table(study.name, cells, range(1, len(answers) + 1)), study.clusters,
+        study.name, study.cells, study.clusters,
         whose if study.config.rule == "each" else reference_labels(study),
         study.resampling.level, study.notes, study.gaps,
     )  # fmt: skip
     labelled = [m for m in study.rubric.metrics if (study.humans[m.id].truth >= 0).any()]
-    lengths = np.log1p(np.fromiter(text_lengths(answers.all), dtype=np.float64))
-    return population, [_of_metric(study, metric, lengths) for metric in labelled]
+    return population, [_of_metric(study, metric) for metric in labelled]
 
 
-def _of_metric(study: Study, metric: Metric, lengths: FloatArray) -> Measure:
+def _of_metric(study: Study, metric: Metric) -> Measure:
     targets = _targets(study, metric)
     names, k = [target.name for target in targets], len(metric.labels)
     about = study.answers.of_kind(metric, study.rubric)
@@ -187,15 +128,7 @@ def _of_metric(study: Study, metric: Metric, lengths: FloatArray) -> Measure:
     if metric.kind == "nominal":
         rarer = int(np.nanmean(targets[0].y) > np.nanmean(targets[1].y))
         main = names if k > 2 else [names[rarer]]
-    # Verdicts may bring along answers whose texts nobody gave.
-    others = lengths[study.humans[metric.id].truth < 0]
-    known = not len(others) or np.mean(others > 0) >= 1 / 2
-    traits = {"length of the text (logarithm)": lengths} if known else {}
-    for name, labels in judged.items():
-        if due[name][about].all():
-            texts = [*enumerate(metric.label_texts)][1 if k == 2 else 0 :]
-            traits |= {f"{name}: {text}": (labels == i).astype(np.float64) for i, text in texts}
-            traits[f"{name}: no label"] = (labels < 0).astype(np.float64)
+    traits = traits_of(study, metric, study.real_judges)
     columns = [(labels == i).astype(np.float64) for labels in judged.values() for i in range(-1, k)]
     due_to_all = np.logical_and.reduce([about, *due.values()])
     voices += _together(targets, columns, due_to_all, study.clusters) if len(judged) > 1 else []
@@ -255,7 +188,8 @@ def of_table(
     read = read_table(table, [*needed, *([question] if question else [])])
     numbers = dict(zip(needed, read.numbers(*needed).T, strict=True))
     clusters = Clusters.of(read.filled(question) if question else read.lines)
-    population = Population("scores", read, clusters, "Means of scores that people gave.")
+    cells = {c: np.array(read.contents(c), dtype=object) for c in read.columns}
+    population = Population("scores", cells, clusters, "Means of scores that people gave.")
     about, measures = np.ones(len(read), dtype=np.bool_), []
     for column, predictors in scores.items():
         target = Target(f"mean {column}", numbers[column], is_rate=False)

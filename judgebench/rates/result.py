@@ -24,31 +24,6 @@ WAYS = {
 }
 
 
-@dataclass(frozen=True)
-class Drawn:
-    """The way in which labelled answers were drawn: with a chance of their own, which the column
-    `probability` or one over which the column `weight` holds; within the `strata` of a column; else
-    all with the same chance, which is tested unless `random` says so."""
-
-    weight: str = ""
-    probability: str = ""
-    strata: str = ""
-    random: bool = False
-
-    @property
-    def columns(self) -> list[str]:
-        """The columns that it names."""
-        return [c for c in (self.weight, self.probability, self.strata) if c]
-
-    @property
-    def is_said(self) -> bool:
-        """True where somebody says it."""
-        return self.random or bool(self.columns)
-
-
-NOT_SAID = Drawn()
-
-
 @dataclass(frozen=True, repr=False)
 class Rates(Shown):
     """The rate of each label, by system, in four ways.

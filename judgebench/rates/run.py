@@ -9,20 +9,16 @@ from itertools import combinations
 
 import numpy as np
 
-from judgebench.data.findings import nearest
-from judgebench.errors import Problem, SetupError, raise_any
+from judgebench.errors import Problem, SetupError
 from judgebench.rates.population import (
     COMBINED,
-    FEWEST,
-    KINDS,
-    Mask,
     Measure,
     Population,
     Target,
     Voice,
     of_study,
 )
-from judgebench.rates.result import ALL, NOT_SAID, Drawn, Rates
+from judgebench.rates.result import ALL, Rates
 from judgebench.records import Estimate
 from judgebench.results.rows import Results, Row
 from judgebench.stats.arrays import FloatArray
@@ -38,12 +34,13 @@ from judgebench.stats.partly_labelled import (
     rogan_gladen,
     unlike,
 )
+from judgebench.studies.drawn import NOT_SAID, Drawn, Mask
+from judgebench.studies.labelled import FEWEST, differences
 from judgebench.studies.study import Study
 from judgebench.words import counted, listed
 
 _MOST_COMPARED = 10  # groups of which every two are compared
 _MANY = 0.25  # as many more answers as have human labels, for rates in a report of all
-_MOST_DIFFER = 3  # traits that a sentence names
 UNLIKE = "labelled answers do not look like the others"
 _SAY_HOW = (
     "So there is no interval, unless --drawn says how they were drawn: weight=COLUMN, "
@@ -71,7 +68,7 @@ def estimate(population: Population, measures: Sequence[Measure], plan: Plan) ->
         raise SetupError(Problem("no answer has a human label, so no rate can be estimated"))
     if plan.width is not None and plan.width <= 0:
         raise SetupError(Problem("must be more than 0", field="width", found=str(plan.width)))
-    drawn = plan.drawn if plan.drawn.is_said else population.usual_draw()
+    drawn = plan.drawn.or_usual(population.cells)
     plan = replace(plan, by=plan.by or population.usual_by(), drawn=drawn)
     found = [_Measured(population, plan, one) for one in measures]
     labelled = np.any([~np.isnan(one.targets[0].y) for one in measures], axis=0)
@@ -104,13 +101,6 @@ def _nothing_added(measures: Sequence[Measure]) -> Iterator[str]:
         yield f"{of} answer has a human label: verdicts add nothing."
 
 
-def kept_columns(by: str, drawn: Drawn) -> list[str]:
-    """The columns of tables that are kept with each answer for this, beside those that always
-    are."""
-    named = dict.fromkeys((by, *drawn.columns))
-    return [column for column in named if column not in ("", "system", "question")]
-
-
 @contextmanager
 def naming_by(by: str) -> Iterator[None]:
     """Say of a problem with this column that `by` names it, though it is kept for that."""
@@ -121,23 +111,6 @@ def naming_by(by: str) -> Iterator[None]:
             replace(p, field=p.field.replace("column", "by") if p.found == by else p.field)
             for p in error.problems
         ]) from None  # fmt: skip
-
-
-def drawn_of(given: Sequence[str]) -> Drawn:
-    """The way in which labels were drawn, of texts such as `random` or `strata=type`. Raises
-    SetupError."""
-    columns: dict[str, str] = {}
-    problems = []
-    for text in filter(None, given):
-        kind, _, column = text.partition("=")
-        if kind in KINDS and column:
-            columns[kind] = column
-        elif text != "random":
-            allowed = f"random, {', '.join(f'{kind}=COLUMN' for kind in KINDS)}"
-            message = f"is unknown{nearest(kind, (*KINDS, 'random'))}"
-            problems.append(Problem(message, "", None, "drawn", text, allowed))
-    raise_any(problems)
-    return Drawn(**columns, random="random" in given)
 
 
 def measure_rates(study: Study) -> Rates | None:
@@ -158,9 +131,9 @@ class _Measured:
     def __init__(self, population: Population, plan: Plan, measure: Measure) -> None:
         self.population, self.plan, self.measure = population, plan, measure
         self.groups = population.groups(plan.by)
-        labelled = ~np.isnan(measure.targets[0].y)
-        self.weights = population.weights(plan.drawn, labelled)
-        self.strata = population.strata(plan.drawn)
+        self.whole = plan.drawn.sample(
+            measure.targets[0].y, population.clusters, population.cells, population.name
+        )
         self.alarms: list[str] = []
         self.notes: list[str] = []
         self.unlike = {group: self._is_unlike(group) for group in self.groups}
@@ -177,7 +150,7 @@ class _Measured:
             yield from self._differences(target, whole)
 
     def _sample(self, target: Target) -> Sample:
-        return Sample(target.y, self.population.clusters, self.weights, self.strata)
+        return replace(self.whole, y=target.y)
 
     def _asked(self, target: Target, level: float | None = None) -> Asked:
         return Asked(level or self.population.level, target.is_rate, self.plan.anytime)
@@ -262,11 +235,7 @@ class _Measured:
         if not found:
             return False
         where = f" of {group}" if group != ALL else ""
-        said = listed([
-            f"{one.name} ({_shown(one.labelled)} of those labelled, {_shown(one.every)} of all)"
-            for one in found[:_MOST_DIFFER]
-        ])  # fmt: skip
-        note = f"{self.measure.title}: the labelled answers{where} differ from all in {said}."
+        note = f"{self.measure.title}: {differences(found, f'the labelled answers{where}')}."
         if self.plan.drawn.is_said:
             self.notes.append(note)
             return False
@@ -284,16 +253,9 @@ def _at(F: Prediction, rows: Mask) -> Prediction:
     return Prediction(F.every[rows], F.own[rows])
 
 
-def _shown(x: float) -> str:
-    return f"{100 * x:.0f} %" if 0 <= x <= 1 else f"{x:.2f}"
-
-
 def _assumed(population: Population, plan: Plan, labelled: Mask) -> Iterator[str]:
     """The assumptions of the intervals."""
-    if column := plan.drawn.weight or plan.drawn.probability:
-        yield f"Labelled answers are weighted by the column {column}."
-    if plan.drawn.strata:
-        yield f"Labelled answers were drawn at random within each {plan.drawn.strata}."
+    yield from filter(None, [plan.drawn.in_words()])
     if not plan.drawn.columns:
         yield (
             "The labelled answers are taken for a random sample of all: answers picked out because "

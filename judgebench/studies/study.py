@@ -10,24 +10,20 @@ from typing import Any, Literal, TypeVar, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from judgebench.records import (
-    CHANCES,
-    WEIGHTS,
-    Answer,
-    HumanLabel,
-    Status,
-    Usage,
-    Verdict,
-    columns_named,
-    is_slot,
-)
+from judgebench.records import Answer, HumanLabel, Status, Usage, Verdict, is_slot
 from judgebench.rubric import Metric, Rubric
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray
 from judgebench.stats.copies import Bar, BarKind, bar_of, camps
 from judgebench.stats.label_use import Odd, odd_ones
 from judgebench.stats.resample import Resampling
 from judgebench.stats.response_sets import as_sets
-from judgebench.studies.answers import IndexedAnswers, ids_and_groups, indexed
+from judgebench.studies.answers import (
+    IndexedAnswers,
+    ids_and_groups,
+    indexed,
+    text_lengths,
+)
+from judgebench.studies.drawn import Drawn, drawn_of
 from judgebench.studies.truth import Labels, Ratings, TruthConfig, ratings_by_metric, settle
 from judgebench.studies.verdicts import (
     label_indices,
@@ -306,24 +302,26 @@ class Study:
         return self.config.independent_items or (not self.unconfirmed_question and any(named))
 
     @cached_property
-    def systems(self) -> NDArray[np.object_]:
-        """The system of each answer with a human label (items,); empty for the others, which are
-        not read for it."""
-        found = np.full(len(self.answers), "", dtype=object)
-        for row in {row for humans in self.humans.values() for row in humans.ratings.rows.tolist()}:
-            found[row] = self.answers[row].system
-        return found
+    def cells(self) -> Mapping[str, NDArray[np.object_]]:
+        """What is known of each answer beside its text, by column (items,): its system, question
+        and group, and every column that was kept; empty where nothing is."""
+        rows = [
+            {**a.metadata, "system": a.system, "question": a.question, "group": a.group}
+            for a in self.answers
+        ]  # in one pass: the answers may lie in a file
+        names = dict.fromkeys(name for row in rows for name in row)
+        return {name: np.array([row.get(name, "") for row in rows], dtype=object) for name in names}
+
+    @property
+    def drawn(self) -> Drawn:
+        """How the labelled answers were drawn, as declared; else by a column of weights or chances
+        of a usual name. Raises SetupError for another declaration."""
+        return drawn_of(self.config.drawn).or_usual(self.cells)
 
     @cached_property
-    def drawn_by(self) -> str:
-        """The column by which the labelled answers had different chances to be labelled; empty
-        where they all had the same, or nothing says otherwise."""
-        cells: dict[str, set[str]] = {}
-        for row in {row for humans in self.humans.values() for row in humans.ratings.rows.tolist()}:
-            for column, cell in self.answers[row].metadata.items():
-                cells.setdefault(column, set()).add(cell)
-        named = columns_named(cells, (*WEIGHTS, *CHANCES))
-        return next((column for column in named if len(cells[column]) > 1), "")
+    def lengths(self) -> FloatArray:
+        """The logarithm of the length of each answer's text (items,)."""
+        return np.log1p(np.fromiter(text_lengths(self.answers.all), dtype=np.float64))
 
     @property
     def makers(self) -> tuple[str, ...]:

@@ -59,6 +59,8 @@ class TruthConfig(BaseModel):
     `blind` says whether annotators labelled without sight of any model's label (`unknown`: as a
     column `made_blind` of their labels says, if there is one), and
     `independent_items` that each item is a question of its own where no column names questions.
+    `drawn` says how the labelled answers were drawn from all, such as `random`, `weight=COLUMN` or
+    `strata=COLUMN`; where nothing is said, they are compared with the others.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -70,6 +72,7 @@ class TruthConfig(BaseModel):
     accepted_by: Annotated[float, _ANY, Field(ge=0, le=1)] = 0.5
     blind: Annotated[Blindness, _YES_OR_NO] = "unknown"
     independent_items: bool = False
+    drawn: tuple[str, ...] = ()
 
     @model_validator(mode="after")
     def _one_truth(self) -> TruthConfig:

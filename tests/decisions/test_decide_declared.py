@@ -15,6 +15,7 @@ from align_case import FEW
 import judgebench as jb
 from judgebench.decisions.result import Decision, Outcome
 from judgebench.decisions.words import undeclared
+from judgebench.studies.labelled import NOT_COMPARED
 from judgebench.studies.study import Study
 
 FLAGS = {"order": "--order", "question": "--question", "blind": "--blind"}
@@ -93,7 +94,7 @@ def test_do_not_use_waits_for_the_order_alone(facts: tuple[str, ...]) -> None:
 
 def test_assist_waits_for_nothing() -> None:
     study = declared()
-    assert undeclared(study, study.rubric.metrics[0], Outcome.ASSIST) == []
+    assert undeclared(study, study.rubric.metrics[0], Outcome.ASSIST, NOT_COMPARED) == []
 
 
 def test_labels_made_in_sight_forbid_and_nothing_waits() -> None:

@@ -6,7 +6,6 @@ import pytest
 from decide_case import HUMANS, TRUE, condition, decided, label_table, noisy
 
 import judgebench as jb
-from judgebench.decisions.kinds import KINDS
 from judgebench.decisions.result import Decisions, Outcome, State
 from judgebench.decisions.rule import DecisionRule
 
@@ -56,48 +55,6 @@ def _further(judged: str) -> float:
 
 
 # --- one system much worse ----------
-
-
-def by_system(worse: float, systems: int = 10) -> Decisions:
-    """Systems of 60 answers each, labelled by three people; the judge errs so often on the last."""
-    rng = np.random.default_rng(3)
-    rubric = jb.Rubric.from_labels({"harm": ["none", "harm"]})
-    items = [f"i{i}" for i in range(60 * systems)]
-    true = rng.random(len(items)) < 0.4
-    system = np.arange(len(items)) % systems
-
-    def said(wrong: object) -> list[str]:
-        return ["harm" if x else "none" for x in true ^ (rng.random(len(items)) < wrong)]
-
-    people = [
-        pd.DataFrame({"item_id": items, "annotator": f"p{p}", "harm": said(0.04)}) for p in range(3)
-    ]
-    wrong = np.where(system == systems - 1, worse, 0.005)
-    verdicts = pd.DataFrame({"item_id": items, "judge": "m", "harm": said(wrong)})
-    answers = pd.DataFrame(
-        {"item_id": items, "question": items, "text": items, "system": [f"s{s}" for s in system]}
-    )
-    return jb.decide(jb.study(pd.concat(people), verdicts, answers, rubric=rubric))
-
-
-def test_a_judge_that_fails_on_one_system_does_not_replace_and_the_system_is_named() -> None:
-    (found,) = by_system(0.4).decisions
-    assert condition(found, "systems").state is State.NOT_MET
-    assert found.outcome is not Outcome.REPLACE
-    assert "less often than annotators on answers of s9" in found.reason
-
-
-def test_a_judge_that_seems_to_fail_on_one_system_is_unclear() -> None:
-    (found,) = by_system(0.25).decisions
-    systems = condition(found, "systems")
-    assert -0.05 < systems.estimate.high < 0
-    assert (systems.state, systems.rival) == (State.UNCLEAR, "s9")
-    assert found.outcome is not Outcome.REPLACE
-
-
-def test_a_judge_that_is_as_good_everywhere_is_not_flagged() -> None:
-    (found,) = by_system(0.005).decisions
-    assert condition(found, "systems").state is State.MET
 
 
 # --- many candidates, many metrics ----------
@@ -165,7 +122,6 @@ def test_people_who_copy_each_other_do_not_make_an_honest_judge_fail() -> None:
     assert found.outcome is Outcome.CANT_TELL
     assert "h1 and h2 gave the same labels" in found.reason
     assert decided(twins, "a" * len(TRUE)).outcome is Outcome.DO_NOT_USE
-    assert KINDS["systems"].of_agreement  # copies agree on the answers of each system, too
 
 
 def test_two_people_who_never_differ_are_named_wherever_a_bar_is_made() -> None:

@@ -294,13 +294,13 @@ def test_conditions_of_one_kind_share_a_figure_with_their_bound() -> None:
                 assert lanes[DECIDED.titles[d.metric], d.judge] == c.estimate
 
 
-def test_the_figure_of_the_systems_names_none_of_them() -> None:
-    gap = Estimate(-0.2, -0.3, -0.1, "bootstrap", 40)
-    lowest = Condition("systems", "t", State.NOT_MET, gap, -0.05, True, rival="x")
-    decision = replace(DECIDED.decisions[0], replace=(lowest,), assist=())
+def test_the_figure_of_the_groups_names_none_of_them() -> None:
+    gap = Estimate(-0.2, -0.3, -0.1, "t", 40)
+    lowest = Condition("groups", "t", State.NOT_MET, gap, -0.05, True, rival="x")
+    decision = replace(DECIDED.decisions[0], replace=(), groups=(lowest,), assist=())
     part = replace(DECIDED, decisions=(decision,)).part
-    (title,) = [f.title for b in part.blocks for f in b.figures if f.key == "condition_systems"]
-    assert "the system on which it is lowest" in title
+    (title,) = [f.title for b in part.blocks for f in b.figures if f.key == "condition_groups"]
+    assert "the group on which it is lowest" in title
 
 
 # --- formats -------------------------------------------------------------------------------------

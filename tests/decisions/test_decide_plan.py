@@ -1,18 +1,9 @@
 """Planning: larger studies are drawn from the one there is."""
 
-from dataclasses import replace
-
-import numpy as np
-import pytest
 from decide_case import decided, noisy
 
-from judgebench.decisions.conditions import findings
-from judgebench.decisions.counts import HumanSide, StudyCounts, study_counts
-from judgebench.decisions.result import MoreData, Outcome, more_sentence
+from judgebench.decisions.result import Outcome, more_sentence
 from judgebench.decisions.rule import DecisionRule, PlanRule
-from judgebench.decisions.run import third_annotator
-from judgebench.stats.arrays import Clusters
-from judgebench.stats.copies import bar_of
 
 TRUE = "aaaaaabbbc" * 8
 HUMANS = {f"h{i}": noisy(TRUE, 0.06, i) for i in range(3)}
@@ -76,51 +67,3 @@ def test_without_a_severe_answer_nothing_can_be_simulated() -> None:
     more = decided(humans, true).more
     assert more.items is None
     assert "severe" in more.reason
-
-
-def study_by(a: int, n: int, severe: float, noise: float, rng: np.random.Generator) -> StudyCounts:
-    true = (rng.random(n) < severe).astype(np.int64)
-    *own, judged = (np.where(rng.random(n) < noise, 1 - true, true) for _ in range(a + 1))
-    own, of = np.stack(own, axis=1), Clusters(np.arange(n), n)
-    bar = bar_of(own, of, 2)
-    others = np.stack([np.delete(own, i, axis=1).max(axis=1) for i in range(a)], axis=1)
-    truth = (2 * own.sum(axis=1) >= a).astype(np.int64)
-    side = HumanSide(truth, own, others, of, 2, 1, bar.weights, bar.spread)
-    constants = {f"always {label}": np.full(n, label) for label in (0, 1)}
-    return study_counts(side, judged, np.ones(n, dtype=bool), constants)
-
-
-def replaced(a: int, n: int, severe: float, noise: float) -> float:
-    """Of studies that are drawn one by one, from the true numbers."""
-    rng, rule, found = np.random.default_rng(0), DecisionRule(), []
-    for _ in range(60):
-        counts = study_by(a, n, severe, noise, rng)
-        conditions = findings(counts, rule, counts.how_many[None, :])
-        found.append(all(f.met[0] for f in conditions))
-    return float(np.mean(found))
-
-
-@pytest.mark.parametrize(("severe", "noise"), [(0.2, 0.05), (0.5, 0.03)])
-def test_two_and_three_annotators_are_compared_at_the_same_labels(severe, noise) -> None:
-    pilot = study_by(2, 4000, severe, noise, np.random.default_rng(1))
-    by = third_annotator(pilot, DecisionRule(), 1200, 0)
-    real = tuple(replaced(a, 1200 // a, severe, noise) for a in (2, 3))
-    assert (by[1] > by[0]) == (real[1] > real[0])
-    assert by == pytest.approx(real, abs=0.15)
-    three = study_by(3, 400, severe, noise, np.random.default_rng(1))
-    assert third_annotator(three, DecisionRule(), 1200, 0) == (None, None)
-
-
-def test_the_cheaper_of_two_ways_to_spend_labels_is_named() -> None:
-    found = decided({name: HUMANS[name] for name in ("h0", "h1")}, TRUE)
-    assert found.more.spent == found.more.labels + 2 * len(TRUE)
-    assert found.more.by_two is not None
-
-    def told(two: float, three: float) -> str:
-        more = MoreData(10, 30, spent=1200, by_two=two, by_three=three)
-        return more_sentence(replace(found, more=more, reason="")).split("settle it.")[1]
-
-    assert "400 answers by three end in REPLACE in 58 % of" in told(0.49, 0.58)
-    assert told(0.49, 0.58).startswith(" A third annotator is cheaper")
-    assert told(0.80, 0.58).startswith(" More answers by two are cheaper")
-    assert told(0.56, 0.58) == ""

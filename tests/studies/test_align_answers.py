@@ -51,7 +51,7 @@ def test_answers_are_gone_through_and_read_again_only_for_the_list_of_every_item
     items = Counted(answers(6))
     judges = [verdicts("m", "aabbcc", items.items), verdicts("k", "aabbca", items.items)]
     found = align("x", rubric(), items, labels({"ann": "aabbcc"}), judges, resampling=FEW)
-    assert items.passes == 3, "for ids and hashes, for repeats, for groups"
+    assert items.passes == 4, "for ids and hashes, for repeats, for groups, for kept columns"
     assert items.single == 6, "the questions of the first clusters"
     assert found.items is not None
     assert len(list(found.items().texts)) == 6

@@ -1,0 +1,121 @@
+"""Adjudicated labels stand in the place of the other annotators' labels."""
+
+from functools import cache
+
+import numpy as np
+import pandas as pd
+import pytest
+from decide_case import condition
+
+import judgebench as jb
+from judgebench.decisions.counts import AGREED, ALONE, SPLIT, disagreements
+from judgebench.decisions.result import Decision, Outcome
+from judgebench.stats.intervals import paired_difference
+from judgebench.studies.study import Study
+
+TEXTS = np.array(["fine", "harm"])
+RUBRIC = jb.Rubric.from_labels({"harm": [*TEXTS]})
+N = 600
+
+
+@cache
+def labels(shared: float, errors: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """True labels, those of three annotators (items, 3) and of a judge: on a share of the items
+    all of them mostly believe what is wrong, the judge always."""
+    rng = np.random.default_rng(1)
+    true = (rng.random(N) < 0.3).astype(int)
+    hard = rng.random(N) < shared
+    wrong = rng.random((N, 3)) < np.where(hard, 0.6, 0.05)[:, None]
+    judged = true ^ (hard | (rng.random(N) < errors))
+    return true, true[:, None] ^ wrong, judged
+
+
+def study(
+    shared: float = 0.0, errors: float = 0.02, adjudicated: float = 1.0, people: int = 3, **more
+) -> Study:
+    """A study in which a share of the disagreements has the true label as the adjudicated one."""
+    true, own, judged = labels(shared, errors)
+    own, items = own[:, :people], np.array([f"i{i}" for i in range(N)])
+    tables = [
+        pd.DataFrame({"item_id": items, "annotator": f"p{a}", "harm": TEXTS[column]})
+        for a, column in enumerate(own.T)
+    ]
+    doubtful = np.flatnonzero(disagreements(own, judged) != AGREED)
+    kept = np.random.default_rng(2).permutation(doubtful)[: round(adjudicated * len(doubtful))]
+    gold = {"item_id": items[kept], "annotator": "adjudicated", "harm": TEXTS[true[kept]]}
+    tables += [pd.DataFrame(gold)] if len(kept) else []
+    verdicts = pd.DataFrame({"item_id": items, "judge": "j", "harm": TEXTS[judged]})
+    truth = {"blind": "yes", "independent_items": True}
+    return jb.study(pd.concat(tables), verdicts, rubric=RUBRIC, truth=truth, **more)
+
+
+def decide(*given: float, **more: float) -> Decision:
+    return jb.decide(study(*given, **more)).decisions[0]
+
+
+def test_errors_that_annotators_and_judge_share_are_seen_by_adjudicated_labels_alone() -> None:
+    assert decide(0.4, adjudicated=0).outcome is Outcome.REPLACE
+    found = decide(0.4)
+    assert found.outcome is not Outcome.REPLACE
+    assert condition(found, "gold_accuracy").estimate.high < -0.05
+
+
+def test_a_good_judge_replaces_and_the_sentence_speaks_of_adjudicated_labels() -> None:
+    found = decide()
+    assert found.outcome is Outcome.REPLACE
+    assert "gives the adjudicated label" in found.reason
+    assert "Errors shared" not in found.reason
+    assert "disagreements adjudicated" in found.numbers
+
+
+def test_the_gap_is_that_of_true_labels_on_every_item() -> None:
+    """Where all agree neither side can be better than the other, whatever is true."""
+    true, own, judged = labels(0.1, 0.02)
+    apart = (judged == true) - (own == true[:, None]).mean(axis=1)
+    e = condition(decide(0.1), "gold_accuracy").estimate
+    assert e.value == pytest.approx(apart.mean(), abs=1e-12)
+    limits = paired_difference(apart[:, None] * 3, np.full((N, 1), 3.0), np.ones((1, N)), 0.95)
+    assert (e.low, e.high) == pytest.approx((limits.low[0], limits.high[0]), abs=1e-9)
+
+
+@pytest.mark.parametrize("share", [0.3, 0.6])
+def test_a_random_part_of_the_disagreements_speaks_for_all_of_them(share: float) -> None:
+    """Double sampling: the mean of the strata's means, each as large as it is."""
+    true, own, judged = labels(0.1, 0.08)
+    strata = disagreements(own, judged)
+    part = study(0.1, 0.08, share)
+    rows = part.humans["harm"].ratings.rows[part.humans["harm"].ratings.adjudicated >= 0]
+    gold = np.isin(np.arange(N), [int(part.answers[row].item_id[1:]) for row in rows])
+    apart = (judged == true) - (own == true[:, None]).mean(axis=1)
+    expected = sum(
+        (strata == h).mean() * apart[(strata == h) & gold].mean() for h in (ALONE, SPLIT)
+    )
+    e, whole = (
+        condition(jb.decide(one).decisions[0], "gold_accuracy").estimate
+        for one in (part, study(0.1, 0.08))
+    )
+    assert e.value == pytest.approx(expected, abs=1e-12)
+    assert e.high - e.low > whole.high - whole.low
+
+
+def test_too_few_adjudicated_labels_decide_nothing_and_are_not_passed_over() -> None:
+    found = decide(0.3, adjudicated=0.02)
+    assert found.outcome is Outcome.CANT_TELL
+    assert "have an adjudicated label" in found.reason
+    assert "annotate draw disagreements" in found.advice
+
+
+def test_what_is_open_is_settled_by_adjudicating_the_rest() -> None:
+    found = decide(errors=0.06, adjudicated=0.2)
+    assert found.outcome is Outcome.CANT_TELL
+    assert found.more.reason.startswith("Adjudicate the other ")
+
+
+def test_one_annotator_and_adjudicated_labels_are_enough() -> None:
+    assert decide(people=1, adjudicated=0).outcome is not Outcome.REPLACE
+    assert decide(people=1).outcome is Outcome.REPLACE
+
+
+def test_strata_are_of_judge_and_annotators() -> None:
+    own = np.array([[0, 0, -1], [1, 1, 1], [0, 1, 0], [1, 1, 1]])
+    assert disagreements(own, np.array([0, 0, 0, -1])).tolist() == [AGREED, ALONE, SPLIT, ALONE]

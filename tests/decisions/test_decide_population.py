@@ -1,0 +1,158 @@
+"""Labelled answers that are not like all answers, that were drawn with chances, and groups."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import judgebench as jb
+from judgebench.decisions.result import Decision, Decisions, Outcome
+from judgebench.studies.study import Study
+
+TEXTS = np.array(["fine", "harm"])
+RUBRIC = jb.Rubric.from_labels({"harm": [*TEXTS]})
+
+
+def study(
+    n: int = 1200, labelled: np.ndarray | None = None, errors: np.ndarray | float = 0.02,
+    columns: dict[str, np.ndarray] | None = None, severe: float = 0.3, drawn: tuple[str, ...] = (),
+    seed: int = 0,
+) -> Study:  # fmt: skip
+    """Answers of two systems in turn, of which three people labelled a part."""
+    rng = np.random.default_rng(seed)
+    true, items = rng.random(n) < severe, np.array([f"i{i}" for i in range(n)])
+    given = np.ones(n, dtype=bool) if labelled is None else labelled
+    people = [
+        pd.DataFrame({"item_id": items, "annotator": f"p{p}", "harm": TEXTS[said.astype(int)]})[
+            given
+        ]
+        for p in range(3)
+        if (said := true ^ (rng.random(n) < 0.05)).any()
+    ]
+    judged = TEXTS[(true ^ (rng.random(n) < errors)).astype(int)]
+    verdicts = pd.DataFrame({"item_id": items, "judge": "j", "harm": judged})
+    system = np.where(np.arange(n) % 2, "new", "old")
+    answers = pd.DataFrame({"item_id": items, "text": items, "system": system} | (columns or {}))
+    truth = {"blind": "yes", "independent_items": True, "drawn": drawn}
+    kept = dict.fromkeys(columns or (), "kept")
+    return jb.study(pd.concat(people), verdicts, answers, rubric=RUBRIC, truth=truth, columns=kept)
+
+
+def decide(**given: object) -> Decision:
+    return jb.decide(study(**given)).decisions[0]
+
+
+N = 1200
+OLD, NEW = np.arange(N) % 2 == 0, np.arange(N) % 2 == 1
+
+
+def test_a_system_that_nobody_labelled_withholds_replace_and_is_named() -> None:
+    found = decide(labelled=OLD, errors=np.where(NEW, 0.3, 0.02))
+    assert (found.outcome, found.would_be) == (Outcome.CANT_TELL, Outcome.REPLACE)
+    assert "system new (0 % of those labelled, 50 % of all)" in found.reason
+    assert "--drawn" in found.advice
+
+
+def test_neither_does_a_judge_fail_for_all_by_the_labelled_part() -> None:
+    found = decide(labelled=OLD, errors=np.where(OLD, 0.4, 0.02))
+    assert (found.outcome, found.would_be) == (Outcome.CANT_TELL, Outcome.DO_NOT_USE)
+
+
+def test_align_and_compare_say_so_too() -> None:
+    one = study(labelled=OLD)
+    told = "Every number is of the labelled ones."
+    assert any(told in note for note in jb.align(one).notes)
+    assert any(told in note for note in jb.compare(one, one).notes)
+
+
+def test_answers_labelled_at_random_are_decided_on_and_what_is_declared_is_believed() -> None:
+    at_random = np.random.default_rng(1).random(N) < 0.5
+    assert decide(labelled=at_random).outcome is Outcome.REPLACE
+    found = jb.decide(study(labelled=OLD, drawn=("random",)))
+    assert found.decisions[0].outcome is Outcome.REPLACE
+    assert any("system new" in note for note in found.notes)
+
+
+def test_as_many_of_each_system_are_weighed_by_system() -> None:
+    few = NEW & (np.random.default_rng(2).random(N) < 0.4)
+    whole = decide(errors=np.where(NEW, 0.12, 0.01), seed=3)
+    found = decide(labelled=OLD | few, errors=np.where(NEW, 0.12, 0.01), seed=3)
+    gap, every = (
+        next(c.estimate for c in d.replace if c.key == "humans_accuracy") for d in (found, whole)
+    )
+    assert found.would_be is None
+    assert gap.value == pytest.approx(every.value, abs=0.02)
+    alone = decide(labelled=OLD, errors=np.where(NEW, 0.12, 0.01), seed=3)
+    assert alone.replace[0].estimate.value > gap.value + 0.03
+
+
+ENRICHED = {"n": 5000, "severe": 0.06}
+
+
+def enriched(errors: np.ndarray | float, seed: int, weighted: bool = True) -> Decision:
+    """Of the answers that the judge flags 250 are labelled, and of the others 250."""
+    rng = np.random.default_rng(100 + seed)
+    whole = study(**ENRICHED, errors=errors, seed=seed)
+    judged = whole.judged(whole.real_judges[0], whole.rubric.metrics[0])
+    flagged = judged[[whole.answers.row(f"i{i}") for i in range(ENRICHED["n"])]] == 1
+    chance = np.where(flagged, 250 / flagged.sum(), 250 / (~flagged).sum())
+    columns = {"probability": chance.astype(str)} if weighted else {}
+    labelled = rng.random(ENRICHED["n"]) < chance
+    drawn = () if weighted else ("random",)
+    return decide(
+        **ENRICHED, errors=errors, seed=seed, labelled=labelled, columns=columns, drawn=drawn
+    )
+
+
+def test_enriched_samples_are_weighted() -> None:
+    """Of answers that the judge flags, it is wrong on one in five: that says little of all."""
+    weighted, plain = (
+        next(c.estimate for c in d.replace if c.key == "humans_accuracy")
+        for d in (enriched(0.015, 0), enriched(0.015, 0, weighted=False))
+    )
+    lead = 0.05 - 0.015  # in errors, of which the labels of others leave nine tenths
+    assert weighted.low < 0.9 * lead < weighted.high
+    assert plain.high < 0
+
+
+def test_weights_that_are_none_are_named() -> None:
+    with pytest.raises(jb.SetupError, match="must be a positive number, at most 1"):
+        decide(columns={"probability": np.where(NEW, "many", "0.5")})
+    with pytest.raises(jb.SetupError, match="wieght"):
+        decide(drawn=("wieght=w",))
+    with pytest.raises(jb.SetupError, match="no table has this column"):
+        decide(drawn=("strata=arm",))
+
+
+# --- groups ----------
+
+
+def in_language(errors: float, share: float = 0.25) -> Decisions:
+    n = 1600
+    german = np.random.default_rng(5).random(n) < share
+    columns = {"language": np.where(german, "de", "en")}
+    return jb.decide(study(n=n, errors=np.where(german, errors, 0.01), columns=columns))
+
+
+def test_a_kept_column_shows_where_a_judge_falls_short_and_replace_leaves_it_out() -> None:
+    found = in_language(0.18)
+    (decision,) = found.decisions
+    assert decision.outcome is Outcome.REPLACE
+    assert decision.shown == "REPLACE, except for language = de"
+    assert "less often than they do on answers of language = de (" in decision.reason
+    assert found.results.select("decision")[0]["outcome"] == decision.shown
+    assert next(iter(found.part.standings)).outcome == decision.shown
+
+
+def test_a_judge_that_is_as_good_everywhere_leaves_nothing_out() -> None:
+    (decision,) = in_language(0.01).decisions
+    assert decision.shown == "REPLACE"
+    assert [c.state.value for c in decision.groups] == ["met"]
+
+
+def test_an_exception_is_no_replace_where_that_is_demanded_or_certified() -> None:
+    from judgebench.decisions.result import demands, unreached
+
+    found = in_language(0.18)
+    assert unreached(demands(["REPLACE:harm"], found), found)
+    with pytest.raises(jb.SetupError, match="nothing to certify"):
+        found.certificate()
