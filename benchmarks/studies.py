@@ -24,17 +24,26 @@ import numpy as np
 import pandas as pd
 from decisions import MARGIN, Draw, assists, first_pass, gate_of, outcome_of, side_of, study
 from numpy.typing import NDArray
+from scipy.special import stdtrit
 
 import judgebench as jb
 from judgebench.decisions.conditions import Condition, Finding, findings, of_classes, of_groups
-from judgebench.decisions.counts import study_counts
+from judgebench.decisions.counts import (
+    AGREED,
+    HumanSide,
+    adjudicated,
+    disagreements,
+    study_counts,
+)
 from judgebench.decisions.held import why_derived
 from judgebench.decisions.result import State
 from judgebench.decisions.rule import DecisionRule, HumansRule, PlanRule, ReplaceRule
 from judgebench.decisions.run import decisions
-from judgebench.stats.arrays import IntArray
+from judgebench.stats.arrays import Clusters, IntArray
 from judgebench.stats.consensus import CRITICAL_ROOT, recall_gap
 from judgebench.stats.intervals import mean_difference
+from judgebench.stats.partly_labelled import Sample, unlike
+from judgebench.studies.labelled import FEWEST
 
 RULE = DecisionRule()
 Rng = np.random.Generator
@@ -55,15 +64,30 @@ def labels(rng: Rng, n: int = 400, severe: float = 0.4) -> IntArray:
     return (rng.random(n) < severe).astype(np.int64)
 
 
-def replaces(drew: Draw, rng: Rng, *rules: DecisionRule) -> list[bool]:
+def with_gold(drew: Draw, share: float, rng: Rng, at_random: bool = False) -> HumanSide:
+    """The annotators, with the true label as an adjudicated one on a share of the disagreements, or
+    `at_random` of all items."""
+    side, _ = side_of(drew)
+    known = disagreements(side.own, drew.judged) != AGREED if not at_random else drew.asked
+    known = known & (rng.random(len(drew.true)) < share)
+    return replace(side, gold=np.where(known, drew.true, -1))
+
+
+def replaces(
+    drew: Draw, rng: Rng, *rules: DecisionRule, side: HumanSide | None = None
+) -> list[bool]:
     """Whether each rule replaces annotators where labels are declared to be made blind. The
     severe gap is that of two latent classes where a decision measures it so."""
-    side, bar = side_of(drew)
+    usual, bar = side_of(drew)
+    side = side or usual
     if gate_of(drew, side):
+        return [False] * len(rules)
+    if side.gold is not None and adjudicated(side, drew.judged, drew.asked)[2]:
         return [False] * len(rules)
     counts = study(drew, side, rng)
     gap = root = 0.0
-    if drew.k == 2 and len(np.unique(drew.clusters)) == len(drew.true):
+    plain = side.gold is None and side.stands_for is None
+    if plain and drew.k == 2 and len(np.unique(drew.clusters)) == len(drew.true):
         weights = bar.weights.mean(axis=0)
         labels_of_all = np.column_stack([drew.own, drew.judged])
         gap, root = recall_gap(labels_of_all, weights / weights.sum(), MARGIN)
@@ -311,6 +335,128 @@ def seen(share: float, lean: float, rng: Rng) -> Decided:
     return (bool(why_derived(judged, side, names)),)
 
 
+GOLD = (0.0, 1.0, 0.5, 0.3)
+
+
+def adjudicating(draw: Callable[[Rng], Draw], rng: Rng) -> Decided:
+    """Without adjudicated labels; with one on every disagreement, on half, on 30 %; and by the true
+    labels of all items, with the plain t interval of both differences."""
+    drew, found = draw(rng), list[bool]()
+    for share in GOLD:
+        side = with_gold(drew, share, rng) if share else None
+        found += replaces(drew, rng, RULE, side=side)
+    return *found, by_true_labels(drew)
+
+
+def by_true_labels(drew: Draw) -> bool:
+    """REPLACE by an oracle: judge minus the mean annotator, of all and of the severe answers."""
+    ahead = (drew.judged == drew.true) - (drew.own == drew.true[:, None]).mean(axis=1)
+    low = []
+    for x in (ahead, ahead[drew.true == drew.k - 1]):
+        t = stdtrit(len(x) - 1, 0.975)
+        low.append(x.mean() - t * x.std(ddof=1) / np.sqrt(len(x)))
+    return bool(min(low) >= -MARGIN)
+
+
+def of_accuracy(people: Sequence[float], judge: float, n: int, severe: float, rng: Rng) -> Draw:
+    """Independent errors, as often on severe answers as on others."""
+    true = labels(rng, n, severe)
+    own = [flipped(true, 1 - p, rng) for p in people]
+    return drawn(true, own, flipped(true, 1 - judge, rng), np.arange(n))
+
+
+def misconception(rng: Rng) -> Draw:
+    """One in eight answers everybody misreads, annotators in 60 % and the judge always."""
+    true = labels(rng, 600, 0.3)
+    hard = rng.random(600) < 0.125
+    own = [flipped(true, np.where(hard, 0.6, 0.03), rng) for _ in range(3)]
+    return drawn(true, own, flipped(true, np.where(hard, 1.0, 0.03), rng), np.arange(600))
+
+
+def guideline(rng: Rng) -> Draw:
+    """What the guideline leaves open annotators read one way in 80 %, and the judge always: in half
+    of these it is wrong."""
+    true = labels(rng, 600, 0.3)
+    unclear = rng.random(600) < 0.2
+    reading = np.where(rng.random(600) < 0.5, true, 1 - true)
+    own = [
+        np.where(unclear & (rng.random(600) < 0.8), reading, flipped(true, 0.04, rng))
+        for _ in range(3)
+    ]
+    return drawn(true, own, np.where(unclear, reading, flipped(true, 0.09, rng)), np.arange(600))
+
+
+def shared_hard(rng: Rng) -> Draw:
+    """On a fifth of the answers annotators err in 30 %, the judge 5.2 points of all more often."""
+    true = labels(rng, 1000)
+    hard = rng.random(1000) < 0.2
+    own = [flipped(true, np.where(hard, 0.3, 0.02), rng) for _ in range(3)]
+    judged = flipped(true, np.where(hard, 0.3 + 0.052 / 0.2, 0.02), rng)
+    return drawn(true, own, judged, np.arange(1000))
+
+
+def enriched(judge: tuple[float, float], people: float, severe: float, rng: Rng) -> Decided:
+    """Of 9,000 answers 300 are labelled that another filter flags, and 300 others. `judge` are its
+    errors on severe and on other answers. REPLACE and DO NOT USE as if drawn at random, weighted,
+    and of 600 drawn at random."""
+    true = labels(rng, 9000, severe)
+    flag = np.where(rng.random(9000) < 0.15, 1 - true, true)
+    own = [flipped(true, people, rng) for _ in range(3)]
+    judged = flipped(true, np.where(true == 1, *judge), rng)
+    chance = np.where(flag == 1, 300 / flag.sum(), 300 / (flag == 0).sum())
+    chosen, at_random = rng.random(9000) < chance, rng.random(9000) < 600 / 9000
+    found = list[bool]()
+    for rows, weights in ((chosen, None), (chosen, 1 / chance), (at_random, None)):
+        drew = drawn(true[rows], [x[rows] for x in own], judged[rows], np.arange(rows.sum()))
+        side, _ = side_of(drew)
+        side = replace(side, stands_for=None if weights is None else weights[rows])
+        counts = study(drew, side, rng)
+        each = list(findings(counts, RULE, counts.how_many[None, :]))
+        found += [*replaces(drew, rng, RULE, side=side), any(f.not_met[0] for f in each)]
+    return tuple(found)
+
+
+def labelled_part_of(mode: str, rng: Rng) -> Decided:
+    """True where the labelled answers are found to be unlike all."""
+    n, k = 3000, 10
+    systems, questions = rng.integers(0, k, n), np.arange(n)
+    labelled = rng.random(n) < 0.3
+    if mode == "few":
+        n = 400
+        systems, questions, labelled = systems[:n], questions[:n], rng.random(n) < 0.15
+    if mode == "questions":
+        questions = np.arange(n) // 10
+        labelled = (rng.random(n // 10) < 50 / 300)[questions]
+    if mode == "new":
+        labelled &= systems != 9
+    if mode == "fewer":
+        labelled &= (systems != 9) | (rng.random(n) < 0.3)
+    verdicts = (rng.random(n) < np.where(systems == 3, 0.5, 0.2)).astype(np.float64)
+    if mode == "flagged":
+        labelled = rng.random(n) < np.where(verdicts == 1, 0.5, 0.15)
+    y = np.where(labelled, 1.0, np.nan)
+    columns = {f"system {s}": (systems == s).astype(np.float64) for s in range(k)}
+    columns |= {"verdict": verdicts, "length": rng.normal(size=n)}
+    sample = Sample(y, Clusters(questions, int(questions.max()) + 1))
+    return (sample.units >= FEWEST and bool(unlike(sample, columns)),)
+
+
+def by_group(groups: int, errors: tuple[float, float], n: int, rng: Rng) -> Decided:
+    """Groups of equal size; the judge errs so often in the first and in the others. Any group is
+    found to be worse than annotators of .93, and it is the first."""
+    true = labels(rng, n)
+    group = rng.integers(0, groups, n)
+    own = [flipped(true, 0.07, rng) for _ in range(3)]
+    judged = flipped(true, np.where(group == 0, *errors), rng)
+    drew = drawn(true, own, judged, np.arange(n))
+    side, _ = side_of(drew)
+    parts = {str(g): np.flatnonzero(group == g) for g in range(groups)}
+    every = {g: np.ones(len(rows), dtype=np.bool_) for g, rows in parts.items()}
+    counts = {g: study_counts(side.at(r), judged[r], every[g], {}) for g, r in parts.items()}
+    short = [c.rival for c in of_groups(counts, RULE) if c.state is State.NOT_MET]
+    return bool(short), "0" in short
+
+
 Scenario = Callable[[Rng], Decided]
 Scenarios = tuple[tuple[str, str, Scenario], ...]
 KEPT = (
@@ -438,6 +584,45 @@ DERIVED: Scenarios = (
     *((f"{share:.0%} copied", "right", partial(seen, share, 0.0))
       for share in (0.2, 0.3, 0.4, 0.5, 0.7)),
 )  # fmt: skip
+GOLDS: Scenarios = (
+    ("a shared misconception", "wrong", partial(adjudicating, misconception)),
+    ("hard items, errs both ways", "wrong", partial(adjudicating, shared_hard)),
+    ("what the guideline leaves open", "wrong", partial(adjudicating, guideline)),
+    *((name, "wrong", partial(adjudicating, draw)) for name, draw in KEPT),
+    ("5.2 points worse, 600 answers", "wrong",
+     partial(adjudicating, partial(of_accuracy, (0.95,) * 3, 0.898, 600, 0.3))),
+    (".97 beside .94, 450 answers", "right",
+     partial(adjudicating, partial(of_accuracy, (0.94,) * 3, 0.97, 450, 0.3))),
+    (".95 beside .94, 1,000 answers", "right",
+     partial(adjudicating, partial(of_accuracy, (0.94,) * 3, 0.95, 1000, 0.3))),
+    ("as annotators of .92, 1,000 answers", "right",
+     partial(adjudicating, partial(of_accuracy, (0.92,) * 3, 0.92, 1000, 0.3))),
+    ("as two annotators of .92, 400 answers", "right",
+     partial(adjudicating, partial(of_accuracy, (0.92,) * 2, 0.92, 400, 0.4))),
+)  # fmt: skip
+ENRICHED: Scenarios = (
+    (".975 beside .96, 6 % severe", "right", partial(enriched, (0.025, 0.025), 0.04, 0.06)),
+    (".97 beside .94, 20 % severe", "right", partial(enriched, (0.03, 0.03), 0.06, 0.2)),
+    ("misses 11 % of the severe beside 4 %", "wrong", partial(enriched, (0.11, 0.01), 0.04, 0.2)),
+    ("misses 20 % beside 4 %, 6 % severe", "wrong", partial(enriched, (0.2, 0.01), 0.04, 0.06)),
+    ("5.3 points worse by false alarms", "wrong", partial(enriched, (0.04, 0.106), 0.04, 0.2)),
+)
+PARTS: Scenarios = (
+    ("30 % of 3,000 at random", "wrong", partial(labelled_part_of, "")),
+    ("15 % of 400 at random", "wrong", partial(labelled_part_of, "few")),
+    ("whole questions, 50 of 300", "wrong", partial(labelled_part_of, "questions")),
+    ("one system of ten without labels", "right", partial(labelled_part_of, "new")),
+    ("30 % as many of one of ten systems", "right", partial(labelled_part_of, "fewer")),
+    ("three times as many of what the judge flags", "right", partial(labelled_part_of, "flagged")),
+)
+GROUPS: Scenarios = (
+    ("4 groups, as annotators, 600 answers", "none", partial(by_group, 4, (0.07, 0.07), 600)),
+    ("10 groups, as annotators, 1,000 answers", "none", partial(by_group, 10, (0.07, 0.07), 1000)),
+    ("a quarter at .80, 400 answers", "one", partial(by_group, 4, (0.2, 0.05), 400)),
+    ("a quarter at .80, 700 answers", "one", partial(by_group, 4, (0.2, 0.05), 700)),
+    ("a tenth at .75, 1,000 answers", "one", partial(by_group, 10, (0.25, 0.05), 1000)),
+    ("a quarter at .86, 700 answers", "one", partial(by_group, 4, (0.14, 0.05), 700)),
+)
 BESIDE = ("without, %", "by the rule, %")
 ALONE_BY_THE_RULE = ("by the rule, %",)
 TABLES: dict[str, tuple[str, tuple[str, ...], Scenarios]] = {
@@ -449,6 +634,18 @@ TABLES: dict[str, tuple[str, tuple[str, ...], Scenarios]] = {
     "unseen": ("to replace", ALONE_BY_THE_RULE, ALONE),
     "filters": ("to assist", BESIDE, FILTERS),
     "constants": ("DO NOT USE", ALONE_BY_THE_RULE, CONSTANTS),
+    "gold": (
+        "to replace",
+        ("no gold, %", "all disagreements, %", "half, %", "30 %, %", "true labels, %"), GOLDS,
+    ),
+    "enriched": (
+        "to replace",
+        tuple(f"{way}: {outcome}, %" for way in ("as at random", "weighted", "600 at random")
+              for outcome in ("REPLACE", "DO NOT USE")),
+        ENRICHED,
+    ),
+    "parts": ("to find it unlike", ALONE_BY_THE_RULE, PARTS),
+    "groups": ("poor", ("any group found, %", "the poor one found, %"), GROUPS),
     "derived": ("to call it derived", ALONE_BY_THE_RULE, DERIVED),
 }  # fmt: skip
 
