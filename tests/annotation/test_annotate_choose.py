@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import judgebench as jb
-from judgebench.annotation.choose import AT_RANDOM, chances, drawn
 from judgebench.annotation.export import label_rows
 from judgebench.annotation.init import init
+from judgebench.annotation.items import AT_RANDOM, chances, drawn
 from judgebench.annotation.store import open_store
 from judgebench.decisions.result import Outcome
 from judgebench.errors import SetupError

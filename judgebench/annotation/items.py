@@ -1,10 +1,14 @@
-"""The items that are worth a label: drawn by what judges disagree about or are unsure of, each with
-a known chance, so that rates and means stay estimable."""
+"""The items of a study: all of the data, or those drawn that are worth a label; and gold items.
+
+Items are drawn by what judges disagree about or are unsure of, each with a known chance, so that
+rates and means stay estimable.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
 from typing import Annotated, Literal
@@ -13,16 +17,19 @@ import numpy as np
 from pydantic import BeforeValidator, Field
 
 from judgebench.data.dataset import VerdictCell
-from judgebench.data.load import read_verdicts
-from judgebench.errors import Problem, SetupError
-from judgebench.records import CHANCES, Answer, Dataset, content_hash
-from judgebench.rubric import BETWEEN, Rubric
+from judgebench.data.findings import Findings
+from judgebench.data.load import load_data, read_verdicts
+from judgebench.data.tables import open_table
+from judgebench.errors import Problem, SetupError, raise_any
+from judgebench.records import CHANCES, Dataset, content_hash
+from judgebench.rubric import BETWEEN, Metric, Rubric
 from judgebench.stats.arrays import FloatArray
 from judgebench.yaml_file import Strict
 
 Paths = Annotated[
     tuple[str, ...], BeforeValidator(lambda value: (value,) if isinstance(value, str) else value)
 ]
+IN_QUESTION = "labels_in_question"  # a column of items, which is shown to `adjudicated` alone
 AT_RANDOM = 0.1  # of the items are drawn whatever the judges say
 # Judges who agree err together too: an item on which they do counts as if it were so likely wrong.
 LEAST_DOUBT = 0.1
@@ -31,33 +38,11 @@ LEAST_DOUBT = 0.1
 class ChooseConfig(Strict):
     """The key `choose` of annotate.yaml: how many `items` are labelled, and `by` what they are
     drawn: on what several judges disagree, of what one is uncertain by its probabilities of labels,
-    or at random. `verdicts` are files of them. Within each value of the column `strata`, such as
-    `system`, answers are drawn apart: in proportion to their number, and no stratum less than half
-    of an equal share."""
+    or at random. `verdicts` are files of them."""
 
     by: Literal["disagreement", "uncertain", "random"] = "disagreement"
     items: int = Field(ge=1)
     verdicts: Paths = ()
-    strata: str = ""
-
-
-def sizes(strata: Sequence[int], n: int) -> list[int]:
-    """How many of n are drawn from strata of these sizes.
-
-    >>> sizes([900, 90, 10], 50)
-    [32, 10, 8]
-    """
-    least = n // (2 * len(strata))
-    found = [min(size, least) for size in strata]
-    while (left := n - sum(found)) > 0 and (free := sum(strata) - sum(found)) > 0:
-        rest = [size - got for size, got in zip(strata, found, strict=True)]
-        exact = [left * r / free for r in rest]
-        more = [min(r, int(e)) for r, e in zip(rest, exact, strict=True)]
-        if not any(more):  # what is left goes to the largest remainders
-            order = sorted(range(len(rest)), key=lambda i: -exact[i])[:left]
-            more = [int(i in order and rest[i] > 0) for i in range(len(rest))]
-        found = [a + b for a, b in zip(found, more, strict=True)]
-    return found
 
 
 def chances(doubt: FloatArray, n: int) -> FloatArray:
@@ -144,29 +129,77 @@ def chosen(config: ChooseConfig, data: Dataset, rubric: Rubric, folder: Path, se
             message = f"choosing by {config.by} needs verdicts of {least} or more judges"
             raise SetupError(Problem(message, field="verdicts", found=str(len(judges))))
         doubt = doubts(config.by, [*judges.values()], names)
-    strata: dict[str, list[int]] = {}
-    for at, row in enumerate(rows):
-        strata.setdefault(_stratum(row, config.strata), []).append(at)
-    found: dict[int, float] = {}
-    for places, n in zip(
-        strata.values(), sizes([len(one) for one in strata.values()], config.items), strict=True
-    ):
-        share = chances(doubt[places], n) if n else np.zeros(len(places))
-        kept = drawn(share, [names[at] for at in places], n, seed) if n else []
-        found |= {places[i]: float(share[i]) for i in kept}
+    chance = chances(doubt, config.items)
     drawn_rows = [
-        replace(rows[at], metadata={**rows[at].metadata, CHANCES[0]: f"{found[at]:.6g}"})
-        for at in sorted(found)
+        replace(rows[row], metadata={**rows[row].metadata, CHANCES[0]: f"{chance[row]:.6g}"})
+        for row in drawn(chance, names, config.items, seed)
     ]
     return replace(data, answers=drawn_rows)
 
 
-def _stratum(row: Answer, column: str) -> str:
-    """The value of the column. Raises SetupError where the answer has no such column."""
-    if not column:
-        return ""
-    known = {"system": row.system, "group": row.group, "question": row.question, **row.metadata}
-    if column not in known:
-        raise SetupError(Problem("is no column of the answers", "", None, "strata", column,
-                                 ", ".join(known)))  # fmt: skip
-    return known[column]
+# --- gold items: their labels are known, and they stand among the others of everybody -------------
+
+
+class GoldConfig(Strict):
+    """The key `gold` of annotate.yaml: a table of `items` with their known labels, the `first` of
+    which make a qualification round. With `feedback` each of these then shows what is known."""
+
+    items: str
+    first: int = Field(default=0, ge=0)
+    feedback: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Gold:
+    """The known labels of an item by metric, and their reason. `first`: in the qualification round.
+    `own`: one of the study's items as well."""
+
+    labels: Mapping[str, str]
+    reason: str
+    first: bool
+    own: bool
+
+    def told(self, metrics: Sequence[Metric]) -> str:
+        """The known labels and their reason, as text for annotators."""
+        lines = [f"{m.title}: {self.labels[m.id]}" for m in metrics if m.id in self.labels]
+        return "\n\n".join(filter(None, ["\n".join(lines), self.reason]))
+
+
+def read_gold(
+    config: GoldConfig, items: Dataset, rubric: Rubric, folder: Path
+) -> tuple[Dataset, dict[str, Gold]]:
+    """The items of a study and, behind them, the gold items that are not among them; what is known,
+    by item id in the order of the table. Raises SetupError with every problem of the table."""
+    path = folder / config.items
+    found = load_data([path], rubric)
+    labels = defaultdict[str, dict[str, str]](dict)
+    problems = list[Problem]()
+    for one in found.labels:
+        if one.label and labels[one.item_id].setdefault(one.metric, one.label) != one.label:
+            problems.append(Problem("has several known labels", "", None, one.metric, one.item_id))
+    own = {row.item_id for row in items.answers}
+    others = [row for row in found.answers if row.item_id not in own]
+    for row in others if found.textless else ():
+        problems.append(Problem("has no text and is none of the items", found=row.item_id))
+    names = [row.item_id for row in found.answers if labels[row.item_id]]
+    unknown = [row.item_id for row in found.answers if not labels[row.item_id]]
+    problems += [Problem("has no known label", found=name) for name in unknown]
+    if config.first > len(names):
+        allowed = f"0 to {len(names):,}, the items with a known label"
+        problems.append(Problem("cannot be met", "", None, "first", str(config.first), allowed))
+    if config.feedback and not config.first:
+        wrong = "is for the qualification round: say with `first` how many items it has"
+        problems.append(Problem(wrong, field="feedback"))
+    raise_any([replace(problem, file=problem.file or str(path)) for problem in problems])
+    reasons = dict(_reasons(path))
+    gold = {
+        name: Gold(labels[name], reasons.get(name, ""), n < config.first, name in own)
+        for n, name in enumerate(names)
+    }
+    return replace(items, answers=(*items.answers, *others)), gold
+
+
+def _reasons(path: Path) -> Iterator[tuple[str, str]]:
+    table = open_table(path, Findings())
+    for _, row in table.records() if table else ():
+        yield row.get("item_id", ""), row.get("reason", "")
