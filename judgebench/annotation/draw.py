@@ -80,10 +80,7 @@ def draw_items(
 
     Raises SetupError where there is none, or fewer than asked for.
     """
-    judges = _judges(study, judge)
-    if kind == "agreed":
-        judges = [_only({one.name: one for one in judges}, judge, "judge")]
-    labels = _item_labels(study, metric, judges)
+    labels = _item_labels(study, metric, _judges(study, judge, kind == "agreed"))
     candidates = labels.candidates(_known(kind))
     n_drawn = _N_ITEMS.get(kind, len(candidates)) if n_items is None else n_items
     if not 1 <= n_drawn <= len(candidates):
@@ -106,11 +103,10 @@ def count_drawn(study: Study, kind: Kind, table: Any, metric: str, judge: str) -
     if _known(kind) == "disagreements":
         message = "are not counted: their labels are gold, and stand beside the other labels"
         raise SetupError(Problem(message, found=kind, allowed="agreed, again"))
-    judges = {one.name: one for one in _judges(study, judge)}
-    labels = _item_labels(study, metric, [_only(judges, judge, "judge")])
+    labels = _item_labels(study, metric, _judges(study, judge, only=True))
     new = _new_labels(study, labels.metric, table)
     ids = [study.answers[row].item_id for row in labels.rows.tolist()]
-    positions = [i for i in labels.candidates(kind) if ids[i] in new and labels.is_due[i, 0]]
+    positions = [i for i in labels.candidates(kind) if ids[i] in new and labels.judges[i, 0] >= 0]
     if not positions:
         raise SetupError(Problem(f"no label of an item {_ITEMS[kind]}", field="labels"))
     is_match = np.array([new[ids[i]] for i in positions]) == labels.judges[positions, 0]
@@ -172,10 +168,10 @@ def _only(by_name: Mapping[str, Any], name: str, field: str) -> Any:
     raise SetupError(Problem(message, "", None, field, name, ", ".join(by_name)))
 
 
-def _judges(study: Study, name: str) -> list[JudgeVerdicts]:
-    """Return the judge of this name; without one all but baselines. Raises SetupError for none."""
-    by_name = {judge.name: judge for judge in study.real_judges}
-    return [_only(by_name, name, "judge")] if name or not by_name else [*by_name.values()]
+def _judges(study: Study, name: str, only: bool) -> list[JudgeVerdicts]:
+    """Return all judges but baselines, or that of this name, or the only one. Raises SetupError."""
+    judges = {judge.name: judge for judge in study.real_judges}
+    return [_only(judges, name, "judge")] if name or only else [*judges.values()]
 
 
 def _item_labels(study: Study, name: str, judges: Sequence[JudgeVerdicts]) -> _ItemLabels:

@@ -37,10 +37,9 @@ LEAST_DOUBT = 0.1
 
 class ChooseConfig(Strict):
     """The key `choose` of annotate.yaml: how many `items` are labelled, and `by` what they are
-    drawn: on what several judges disagree, of what one is uncertain by its probabilities of labels,
-    or at random. `verdicts` are files of them."""
+    drawn: on what several judges disagree, or at random. `verdicts` are files of them."""
 
-    by: Literal["disagreement", "uncertain", "random"] = "disagreement"
+    by: Literal["disagreement", "random"] = "disagreement"
     items: int = Field(ge=1)
     verdicts: Paths = ()
 
@@ -78,15 +77,14 @@ def drawn(found: FloatArray, names: Sequence[str], n: int, seed: int) -> list[in
 
 
 def doubts(
-    by: str, judges: Sequence[Mapping[str, Sequence[tuple[str, VerdictCell]]]], names: Sequence[str]
+    judges: Sequence[Mapping[str, Sequence[tuple[str, VerdictCell]]]], names: Sequence[str]
 ) -> FloatArray:
     """The doubt about each item (N,), 0 to 1: the share of pairs of judges and metrics that differ,
-    a missing label differing from any; or how near the probabilities of labels are to all alike."""
-    said = [{name: dict(rows) for name, rows in of.items()} for of in judges]
-    metrics = dict.fromkeys(m for of in said for rows in of.values() for m in rows)
-    doubt = _uncertainty if by == "uncertain" else _disagreement
+    a missing label differing from any."""
+    by_judge = [{name: dict(rows) for name, rows in rows_of.items()} for rows_of in judges]
+    metrics = dict.fromkeys(m for by_item in by_judge for rows in by_item.values() for m in rows)
     return np.array([
-        doubt([of.get(name, {}).get(metric) for of in said] for metric in metrics)
+        _disagreement([by_item.get(name, {}).get(m) for by_item in by_judge] for m in metrics)
         for name in names
     ])  # fmt: skip
 
@@ -98,17 +96,6 @@ def _disagreement(by_metric: Iterable[list[VerdictCell | None]]) -> float:
     ]
     differ = [a != b or a == [""] for said in labels for a, b in combinations(said, 2)]
     return float(np.mean(differ)) if differ else 0.0
-
-
-def _uncertainty(by_metric: Iterable[list[VerdictCell | None]]) -> float:
-    """The entropy of the labels, of the most that there can be; 1 where nothing is known."""
-    found = []
-    for one in (one for said in by_metric for one in said):
-        p = np.array([*(one.probabilities or {}).values()]) if one else np.array([])
-        p = p[p > 0] / p.sum() if p.sum() > 0 else p
-        k = len(one.probabilities or ()) if one else 0
-        found.append(float(-(p * np.log(p)).sum() / np.log(k)) if len(p) and k > 1 else 1.0)
-    return float(np.mean(found)) if found else 1.0
 
 
 def chosen(config: ChooseConfig, data: Dataset, rubric: Rubric, folder: Path, seed: int) -> Dataset:
@@ -124,11 +111,10 @@ def chosen(config: ChooseConfig, data: Dataset, rubric: Rubric, folder: Path, se
             for file in files
             for name, said in read_verdicts(file, rubric, rows)[0].items()
         }
-        least = 2 if config.by == "disagreement" else 1
-        if len(judges) < least:
-            message = f"choosing by {config.by} needs verdicts of {least} or more judges"
+        if len(judges) < 2:
+            message = "choosing by disagreement needs verdicts of 2 or more judges"
             raise SetupError(Problem(message, field="verdicts", found=str(len(judges))))
-        doubt = doubts(config.by, [*judges.values()], names)
+        doubt = doubts([*judges.values()], names)
     chance = chances(doubt, config.items)
     drawn_rows = [
         replace(rows[row], metadata={**rows[row].metadata, CHANCES[0]: f"{chance[row]:.6g}"})

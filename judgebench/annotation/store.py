@@ -71,7 +71,7 @@ def work_of(store: Store, name: str) -> dict[str, Any]:
         "auto_advance": bool(meta.get("auto_advance")), "spans": bool(meta.get("spans")),
         "total": len(own), "done": len(done),
         "seconds_per_item":
-            round(median(times[name, key]["ms"] for key in done) / 1000, 1) if done else None,
+            round(median(times[name, key] for key in done) / 1000, 1) if done else None,
         "items": [
             {
                 "id": key, "state": states[key],
@@ -467,16 +467,13 @@ class Store:
         old = Screen.model_validate_json(before)
         return old.field_hash(row["field"]) == now.screen.field_hash(row["field"])
 
-    def times(self, annotator: str = "") -> Mapping[tuple[str, str], sqlite3.Row]:
-        """For how many `ms` each (annotator, screen) was looked at, of one person or of all; the
-        `first` and the `last` time at which something was saved."""
+    def times(self, annotator: str = "") -> Mapping[tuple[str, str], int]:
+        """For how many milliseconds each (annotator, screen) was looked at, of one person or of
+        all."""
         of = "WHERE annotator = ?" * bool(annotator)
-        sql = (
-            "SELECT annotator, screen, sum(visible_ms) AS ms, min(saved_at) AS first,"
-            f" max(saved_at) AS last FROM events {of} GROUP BY 1, 2"
-        )
+        sql = f"SELECT annotator, screen, sum(visible_ms) AS ms FROM events {of} GROUP BY 1, 2"
         rows = self.rows(sql, *[annotator] * bool(annotator))
-        return {(row["annotator"], row["screen"]): row for row in rows}
+        return {(row["annotator"], row["screen"]): row["ms"] for row in rows}
 
     # --- who may come in --------------------------------------------------------------------------
 
