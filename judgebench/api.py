@@ -737,9 +737,11 @@ def draw(
     ['item_id', 'group', 'system', 'question', 'reference', 'text']
     """
     _need("annotate")
+    import pandas as pd
+
     from judgebench.annotation.draw import draw_items
 
-    return draw_items(_opened_study(study), kind, metric, judge, items, seed)
+    return pd.DataFrame(draw_items(_opened_study(study), kind, metric, judge, items, seed))
 
 
 def count_drawn(

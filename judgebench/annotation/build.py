@@ -209,7 +209,7 @@ def _in_question(work: _Work) -> Mapping[str, list[str]]:
     cells = {row.item_id: row.metadata.get(IN_QUESTION) for row in work.rows}
     if not (work.setup.config.makes_gold and any(cells.values())):
         return {}
-    if len(work.metrics) > 1:  # else the other metrics' items would be no disagreements of theirs
+    if len(work.metrics) > 1:  # the others would be adjudicated on items that are no draw of theirs
         names = ", ".join(metric.id for metric in work.metrics)
         work.tell(f"{IN_QUESTION} are those of one metric", names, "its id", "metrics")
     return {item: [", ".join(cell.split(BETWEEN))] for item, cell in cells.items() if cell}
@@ -230,8 +230,11 @@ def _labels(work: _Work) -> Iterator[Built]:
         asked = [_ask(metric, columns, **more) for metric in work.metrics for more in asking]
         known = gold.get(row.item_id) if config and config.feedback else None
         told = [known.told(work.metrics)] if known and known.first else []
-        shown = [_text("Labels in question", text) for text in in_question.get(row.item_id, ())]
-        texts = [*_whole(row), *shown, *(_text("Known label", text, part=1) for text in told)]
+        texts = [
+            *_whole(row),
+            *(_text("Labels in question", text) for text in in_question.get(row.item_id, ())),
+            *(_text("Known label", text, part=1) for text in told),
+        ]
         yield work.built([row], texts, asked)
 
 

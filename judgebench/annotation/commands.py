@@ -170,9 +170,9 @@ def look(
             if not verdicts:
                 raise SetupError(Problem("name the verdicts of all judges", field="--verdicts"))
             labels = pd.DataFrame(labels_on(store, due.screens))
-        asked = Rubric.model_validate(store.meta["rubric"])
-        of_labels = api.study(labels, verdicts, answers, rubric=asked)
-        decided = api.decide(of_labels, rule=rule, looks=due.shares)
+        rubric = Rubric.model_validate(store.meta["rubric"])
+        labelled = api.study(labels, verdicts, answers, rubric=rubric)
+        decided = api.decide(labelled, rule=rule, looks=due.shares)
         typer.echo("\n".join(keep_look(store, due, decided)))
 
 

@@ -18,7 +18,7 @@ from judgebench.annotation.items import (
     chosen,
     read_gold,
 )
-from judgebench.annotation.store import LEAD, WITHOUT_RUBRIC
+from judgebench.annotation.store import GOLD, LEAD, WITHOUT_RUBRIC
 from judgebench.data.load import load_data
 from judgebench.data.pairs import PairsConfig
 from judgebench.errors import Problem, SetupError, raise_any
@@ -64,7 +64,7 @@ class AnnotateConfig(Strict):
     @property
     def makes_gold(self) -> bool:
         """True where `adjudicated` alone labels, in sight of the labels in question."""
-        return self.annotators == (ADJUDICATED,)
+        return self.annotators == GOLD
 
     @field_validator("looks")
     @classmethod
@@ -129,10 +129,10 @@ def load_setup(path: Path) -> Setup:
             known = gather("gold", read_gold, config.gold, found, rubric, file.parent)
             found, gold = known or (found, gold)
     gather("annotators", check_people, config.annotators, "")
-    reserved = {LEAD, ADJUDICATED}.intersection(config.annotators)
-    for name in () if config.makes_gold else reserved:
-        only = f"{ADJUDICATED} alone, whose labels are gold"
-        gather.tell("annotators", Problem("is no name for an annotator", found=name, allowed=only))
+    for name in {LEAD, ADJUDICATED}.intersection(config.annotators):
+        if not config.makes_gold:
+            message = "is no name for an annotator, unless `adjudicated` alone labels"
+            gather.tell("annotators", Problem(message, found=name))
     gather.raise_any()
     assert found is not None
     return Setup(config, file, rubric, found, about, text or "", gold)

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from judgebench.annotation.items import IN_QUESTION
@@ -51,6 +50,8 @@ class _ItemLabels:
 
     def candidates(self, kind: Kind) -> Labels:
         """Return the positions of all items that may be drawn. Raises SetupError for none."""
+        if kind not in _ITEMS:
+            raise SetupError(Problem("is no draw", "", None, "kind", kind, ", ".join(_ITEMS)))
         has_label = self.annotators >= 0
         if kind == "again":
             return np.flatnonzero(has_label.any(axis=1))
@@ -75,24 +76,26 @@ class _ItemLabels:
 
 def draw_items(
     study: Study, kind: Kind, metric: str, judge: str, n_items: int | None, seed: int
-) -> pd.DataFrame:
-    """Return a simple random sample of the items of that kind, in random order.
+) -> list[dict[str, Any]]:
+    """Return a simple random sample of the items of that kind, in random order, as rows of a table.
 
     Raises SetupError where there is none, or fewer than asked for.
     """
     labels = _item_labels(study, metric, _judges(study, judge, kind == "agreed"))
-    candidates = labels.candidates(_known(kind))
+    candidates = labels.candidates(kind)
     n_drawn = _N_ITEMS.get(kind, len(candidates)) if n_items is None else n_items
     if not 1 <= n_drawn <= len(candidates):
-        allowed = f"1 to {len(candidates):,}, {_ITEMS[kind]}"
-        raise SetupError(Problem("cannot be drawn", "", None, "items", str(n_drawn), allowed))
-    positions = np.random.default_rng(seed).permutation(candidates)[:n_drawn]
-    answers = [study.answers[row] for row in labels.rows[positions].tolist()]
-    drawn = pd.DataFrame([[getattr(answer, c) for c in _COLUMNS] for answer in answers])
-    drawn.columns = pd.Index(_COLUMNS)
-    if kind == "disagreements":
-        drawn[IN_QUESTION] = [labels.in_question(position) for position in positions]
-    return drawn
+        limits = f"1 to {len(candidates):,}, {_ITEMS[kind]}"
+        raise SetupError(Problem("cannot be drawn", "", None, "items", str(n_drawn), limits))
+    positions = np.random.default_rng(seed).permutation(candidates)[:n_drawn].tolist()
+    rows = []
+    for position in positions:
+        answer = study.answers[int(labels.rows[position])]
+        row = {column: getattr(answer, column) for column in _COLUMNS}
+        if kind == "disagreements":
+            row[IN_QUESTION] = labels.in_question(position)
+        rows.append(row)
+    return rows
 
 
 def count_drawn(study: Study, kind: Kind, table: Any, metric: str, judge: str) -> str:
@@ -100,7 +103,7 @@ def count_drawn(study: Study, kind: Kind, table: Any, metric: str, judge: str) -
 
     Raises SetupError where there are no such labels, and for disagreements.
     """
-    if _known(kind) == "disagreements":
+    if kind == "disagreements":
         message = "are not counted: their labels are gold, and stand beside the other labels"
         raise SetupError(Problem(message, found=kind, allowed="agreed, again"))
     labels = _item_labels(study, metric, _judges(study, judge, only=True))
@@ -113,8 +116,10 @@ def count_drawn(study: Study, kind: Kind, table: Any, metric: str, judge: str) -
     what = f"{counted(len(positions), 'item')} {_ITEMS[kind]}"
     if kind == "agreed":
         n_wrong = int((~is_match).sum())
-        share = clopper_pearson(n_wrong, len(positions))
-        result = f"the expert contradicts {n_wrong} of {what}: {share:.3f} (exact 95 % interval)"
+        result = (
+            f"the expert contradicts {n_wrong} of {what}: "
+            f"{clopper_pearson(n_wrong, len(positions)):.3f} (exact 95 % interval)"
+        )
     else:
         annotators = labels.annotators[positions]
         n_matches = (annotators == labels.judges[positions]).sum(axis=1)
@@ -126,12 +131,12 @@ def _leak(n_matches: IntArray, n_labels: IntArray, is_match: IntArray) -> str:
     """Return whether labels of record may have been made in sight of the judge, in words."""
     record, new = 100 * (n_matches / n_labels).mean(), 100 * is_match.mean()
     p = p_of_new_labels(n_matches, n_labels, is_match)
-    meaning = "no sign that labels of record were made in sight of the judge"
-    if p <= LEVEL:
-        meaning = (
-            "labels of record may have been made in sight of the judge, or whoever labelled again "
-            "errs more often"
-        )
+    meaning = (
+        "labels of record may have been made in sight of the judge, or whoever labelled again errs "
+        "more often"
+        if p <= LEVEL
+        else "no sign that labels of record were made in sight of the judge"
+    )
     return (
         f"the judge gives {record:.1f} % of the labels of record and {new:.1f} % of the new ones "
         f"(exact, one-sided, p = {p:.2g}; at 1 %): {meaning}"
@@ -154,24 +159,19 @@ def p_of_new_labels(n_matches: IntArray, n_labels: IntArray, is_match: IntArray)
     return float(distribution[: is_match.sum() + 1].sum())
 
 
-def _known(kind: Kind) -> Kind:
-    if kind not in _ITEMS:
-        raise SetupError(Problem("is no draw", "", None, "kind", kind, ", ".join(_ITEMS)))
-    return kind
-
-
 def _only(by_name: Mapping[str, Any], name: str, field: str) -> Any:
     """Return what has this name; without one the only one. Raises SetupError."""
     if name in by_name or (not name and len(by_name) == 1):
         return by_name[name or next(iter(by_name))]
-    message = "is not in the study" if name else "name one"
+    message = "is not in the study" if name or not by_name else "name one"
     raise SetupError(Problem(message, "", None, field, name, ", ".join(by_name)))
 
 
 def _judges(study: Study, name: str, only: bool) -> list[JudgeVerdicts]:
     """Return all judges but baselines, or that of this name, or the only one. Raises SetupError."""
     judges = {judge.name: judge for judge in study.real_judges}
-    return [_only(judges, name, "judge")] if name or only else [*judges.values()]
+    is_one = name or only or not judges
+    return [_only(judges, name, "judge")] if is_one else [*judges.values()]
 
 
 def _item_labels(study: Study, name: str, judges: Sequence[JudgeVerdicts]) -> _ItemLabels:
@@ -180,11 +180,10 @@ def _item_labels(study: Study, name: str, judges: Sequence[JudgeVerdicts]) -> _I
     humans = study.humans[metric.id]
     ratings = humans.ratings.of(humans.in_bar())
     labels_of = study.judged_sets if metric.several else study.judged
-    judged = np.column_stack([labels_of(judge, metric) for judge in judges])
-    is_due = np.column_stack([study.due(judge, metric) for judge in judges])
+    is_due = np.column_stack([study.due(judge, metric) for judge in judges])[ratings.rows]
+    judged = np.column_stack([labels_of(judge, metric) for judge in judges])[ratings.rows]
     annotators = ratings.values if ratings.sets is None else ratings.sets
-    judged = np.where(is_due, judged, -1)
-    return _ItemLabels(metric, ratings.rows, annotators, judged[ratings.rows], is_due[ratings.rows])
+    return _ItemLabels(metric, ratings.rows, annotators, np.where(is_due, judged, -1), is_due)
 
 
 def _new_labels(study: Study, metric: Metric, table: Any) -> Mapping[str, int]:
@@ -194,7 +193,7 @@ def _new_labels(study: Study, metric: Metric, table: Any) -> Mapping[str, int]:
     rows = [row for row in read_study(layout).labels if row.label and metric.places(row.label)]
     names = sorted({row.annotator for row in rows} - {ADJUDICATED})
     if len(names) > 1:
-        message = "give the labels of one annotator"
-        raise SetupError(Problem(message, field="labels", found=", ".join(names)))
+        several = ", ".join(names)
+        raise SetupError(Problem("give the labels of one annotator", "labels", found=several))
     place = metric.set_of if metric.several else metric.index
     return {row.item_id: place(row.label or "") for row in rows if row.annotator in names}

@@ -16,11 +16,13 @@ from typing import Any, Literal
 from judgebench.annotation.build import Key, Target, read_key
 from judgebench.annotation.screens import SPANS, Screen, spans_in
 from judgebench.annotation.store import (
+    GOLD,
     KEY,
     ROUNDS,
     Event,
     Store,
     by_screen,
+    known_person,
     open_store,
     page_of,
     screen_of,
@@ -135,7 +137,7 @@ def rows_of(
     rows: list[Row] = []
     spans = store.meta.get("spans")
     # Whoever adjudicates may have seen a judge's label among those in question.
-    blind = {} if is_gold(store) else {"made_blind": _BLIND.get(key.task, "yes")}
+    blind = {} if store.annotators == GOLD else {"made_blind": _BLIND.get(key.task, "yes")}
     lead = {ADJUDICATED} if adjudicated else {}
     kept = (one for one in store.given() if one.screen in screens or one.annotator in lead)
     given = by_screen(kept)
@@ -155,11 +157,6 @@ def rows_of(
     rows = _in_columns(rows) if key.task in _IN_COLUMNS else rows
     names = _NAMES.get(key.task, {})
     return [{names.get(c, c): text for c, text in row.items() if names.get(c, c)} for row in rows]
-
-
-def is_gold(store: Store) -> bool:
-    """True for a study in which `adjudicated` alone labels."""
-    return store.annotators == (ADJUDICATED,)
 
 
 def _spans(screen: Screen, said: str | None) -> str:
@@ -204,7 +201,7 @@ def export(
         }
         now = {(one.annotator, one.screen, one.field) for one in store.given()}
         sql = "SELECT DISTINCT annotator, screen, field FROM latest WHERE label IS NOT NULL"
-        tables = f"{'LABELS.csv ' * is_gold(store)}{quote(str(study))}"
+        label_table = "LABELS.csv " if store.annotators == GOLD else ""
         ever = {tuple(row) for row in store.rows(f"{sql} AND field NOT IN ('', 'part')")}
     gone = {
         "of the calibration round (--calibration)": left.get("calibration", 0),
@@ -223,8 +220,10 @@ def export(
         write_atomically(file, content)
     if events:
         return [f"{file}: {counted(len(rows), 'event')}"]
-    data = f"Next: judgebench decide {tables} VERDICTS.csv; or name the file under `data` of a "
-    data += "bench.yaml, beside the answers"
+    data = (
+        f"Next: judgebench decide {label_table}{quote(str(study))} VERDICTS.csv; or name the file under "
+        "`data` of a bench.yaml, beside the answers"
+    )
     then = {
         "ranking": f"Next: judgebench rank suitability {file}",
         "review": "Next: keep what is accepted",
@@ -259,7 +258,7 @@ def sheet(store: Store, name: str) -> str:
 
     Raises SetupError for somebody who is no annotator, and where a second part is to be kept back.
     """
-    _check_annotator(store, name)
+    known_person(store, name, also=())
     shown = {key: screen_of(store, name, key) for key in store.assigned(name)}
     if any(one and one["screen"]["parts"] > 1 for one in shown.values()):
         what = "the known labels" if store.meta.get("gold") else "the assessment"
@@ -289,7 +288,7 @@ def import_events(study: Path, file: Path) -> tuple[str, list[str]]:
     with open_store(study) as store:
         if found.study != store.meta["study"]:
             raise SetupError(Problem("is of another study", str(file), None, "study", found.study))
-        _check_annotator(store, found.annotator, str(file))
+        known_person(store, found.annotator, also=())
         sql = "SELECT client_id FROM events WHERE annotator = ?"
         before = {row["client_id"] for row in store.rows(sql, found.annotator)}
         saved = store.save([(found.annotator, found.events)])[0]
@@ -301,9 +300,3 @@ def import_events(study: Path, file: Path) -> tuple[str, list[str]]:
     ]
     known = len(saved.saved) - new
     return f"{found.annotator}: {counted(new, 'new event')}, {known} there already", refused
-
-
-def _check_annotator(store: Store, name: str, file: str = "") -> None:
-    if name not in store.annotators:
-        allowed = ", ".join(store.annotators)
-        raise SetupError(Problem("is no annotator", file, None, "annotator", name, allowed))

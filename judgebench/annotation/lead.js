@@ -111,9 +111,6 @@
         }),
       ])),
     );
-    $("overlaps").replaceChildren(
-      table(["Annotators", "Both done", "Shared"], figures.overlaps.map(({ pair, done, of }) => [pair.join(" and "), done, of])),
-    );
   };
   const showAgreement = () => {
     const find = (metric, statistic) => figures.agreement.filter((one) => one.metric === metric && one.statistic === statistic);

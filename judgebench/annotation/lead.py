@@ -8,7 +8,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, fields
 from datetime import UTC, datetime
 from functools import cached_property
-from itertools import combinations
 from shlex import quote
 from statistics import median
 from typing import Any, NamedTuple, get_args
@@ -95,7 +94,7 @@ class Collected(Shown):
             "metrics": self.titles, "rounds": {name: self._far(name) for name in _ROUNDS},
             "people": [self._person(who) for who in self.assigned],
             "minutes": asdict(self._minutes(self.assigned)),
-            "access": self.access, "overlaps": list(self._overlaps(main)),
+            "access": self.access,
             "agreement": [row.plain() for row in self.agreement],
             "distribution": [_distribution(*one) for one in self._metrics()],
             "by_place": list(self._by_place(main)), "gold": [row.plain() for row in self.gold],
@@ -157,14 +156,6 @@ class Collected(Shown):
         if not done:
             return Estimate(None, reason="no item is done")
         return Estimate(median(done), n=len(done), reason="a median of what was measured")
-
-    def _overlaps(self, screens: set[str]) -> Iterator[dict[str, Any]]:
-        """The number of these items that two people share, and of those with which both are
-        done."""
-        own = {who: screens.intersection(states) for who, states in self.states.items()}
-        done = {who: {s for s in own[who] if self.states[who][s] == "done"} for who in own}
-        for a, b in combinations(own, 2):
-            yield {"pair": [a, b], "done": len(done[a] & done[b]), "of": len(own[a] & own[b])}
 
     # --- what the labels say ----------------------------------------------------------------------
 

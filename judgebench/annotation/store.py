@@ -36,6 +36,7 @@ from judgebench.yaml_file import Strict
 
 KEY, SERVED = Path("key.json"), Path("served/study.sqlite")  # in the folder of a study
 LEAD = "lead"  # the name behind the lead's link
+GOLD = (ADJUDICATED,)  # the annotators of a study whose labels are gold
 WITHOUT_RUBRIC = ("ranking", "review")  # tasks
 WEEK = 7 * 24 * 3600
 # The round of a screen, by the number that the file keeps. All but the first are for everybody; the
@@ -472,7 +473,7 @@ class Store:
         all."""
         of = "WHERE annotator = ?" * bool(annotator)
         sql = f"SELECT annotator, screen, sum(visible_ms) AS ms FROM events {of} GROUP BY 1, 2"
-        rows = self.rows(sql, *[annotator] * bool(annotator))
+        rows = self.rows(sql, *filter(None, [annotator]))
         return {(row["annotator"], row["screen"]): row["ms"] for row in rows}
 
     # --- who may come in --------------------------------------------------------------------------

@@ -37,7 +37,7 @@ def labels_table(people: tuple[str, ...] = PEOPLE) -> pd.DataFrame:
 
 
 def study_of(people: tuple[str, ...] = PEOPLE, judges: tuple[str, ...] = ("j",)) -> jb.Study:
-    verdicts = {j: pd.DataFrame({"item_id": IDS, "tone": GIVEN[j]}) for j in judges}
+    verdicts = {j: pd.DataFrame({"item_id": IDS, "tone": GIVEN[j]}) for j in judges} or None
     answers = pd.DataFrame({"item_id": IDS, "text": IDS})
     rubric = jb.Rubric.from_labels({"tone": [*LABELS]})
     return jb.study(labels_table(people), verdicts, answers, rubric=rubric)
@@ -181,6 +181,8 @@ def test_disagreements_need_two_annotators_and_a_disagreement(
 ) -> None:
     with pytest.raises(jb.SetupError, match="no item has labels of two annotators of the bar"):
         jb.draw(study_of(("ann",)), "disagreements")
+    with pytest.raises(jb.SetupError, match="judge: is not in the study"):
+        jb.draw(study_of(judges=()), "disagreements")
     for name in ("ben", "j"):
         monkeypatch.setitem(GIVEN, name, GIVEN["ann"])
     with pytest.raises(jb.SetupError, match="there is no item on which annotators and judges diff"):
@@ -306,7 +308,7 @@ def test_nobody_else_sees_the_labels_in_question(tmp_path: Path, call: Call) -> 
     assert [section["heading"] for section in shown] == ["Question", "Answer"]
     both = {**config, "annotators": ["ann", "adjudicated"]}
     file.write_text(yaml.safe_dump(both), "utf-8")
-    with pytest.raises(jb.SetupError, match="found adjudicated; allowed: adjudicated alone"):
+    with pytest.raises(jb.SetupError, match="unless `adjudicated` alone labels; found adju"):
         jb.annotate(file, tmp_path / "both")
     rubric = {
         "metrics": [{"id": m, "kind": "nominal", "labels": LABELS.tolist()} for m in ("tone", "x")]

@@ -77,8 +77,6 @@ def test_progress_is_counted_by_person_and_metric(store: Store) -> None:
     assert (cem["minutes"]["value"], cem["minutes"]["n"]) == (1.0, 2)
     assert found["rounds"]["calibration"] == {"of": 2, "complete": 2}
     assert found["rounds"]["main"] == {"of": 6, "complete": 3}  # s2 and s3 wait for cem
-    pairs = {tuple(one["pair"]): (one["done"], one["of"]) for one in found["overlaps"]}
-    assert pairs == {("ann", "ben"): (5, 6), ("ann", "cem"): (0, 2), ("ben", "cem"): (0, 2)}
     assert found["words"] == [
         {"screen": "s2", "title": "", "text": "No <b>idea</b>", "at": "2026-01-01T00:00:00Z"}
     ]
