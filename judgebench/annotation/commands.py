@@ -95,9 +95,10 @@ def draw(
         with all_or_nothing(to.parent, [to]):
             write_atomically(to, drawn.to_csv(index=False).encode())
         name = "adjudicated" if kind == "disagreements" else "NAME"
+        metrics = f"`metrics: [{metric}]`, " if metric else ""
         typer.echo(
             f"{to}: {counted(len(drawn), 'item')}. Next: an annotate.yaml with `items: {to.name}`, "
-            f"`annotators: [{name}]` and `per_item: 1`"
+            f"{metrics}`annotators: [{name}]` and `per_item: 1`"
         )
 
 

@@ -221,8 +221,8 @@ def export(
     if events:
         return [f"{file}: {counted(len(rows), 'event')}"]
     data = (
-        f"Next: judgebench decide {label_table}{quote(str(study))} VERDICTS.csv; or name the file under "
-        "`data` of a bench.yaml, beside the answers"
+        f"Next: judgebench decide {label_table}{quote(str(study))} VERDICTS.csv; or name the file "
+        "under `data` of a bench.yaml, beside the answers"
     )
     then = {
         "ranking": f"Next: judgebench rank suitability {file}",

@@ -312,7 +312,7 @@ class Collected(Shown):
             said = one.label if field and not field.options else ""
             title = field.title if field else ""
             remark = one.remark if self.last.get((one.annotator, one.screen)) is one else ""
-            texts = ((said, title), (remark, "")) if one.annotator != ADJUDICATED else ()
+            texts = ((said, title), (remark, "")) if one.annotator in self.assigned else ()
             about = {"screen": one.screen, "at": one.at}
             yield from ({**about, "title": title, "text": text} for text, title in texts if text)
 

@@ -473,8 +473,10 @@ class Store:
         all."""
         of = "WHERE annotator = ?" * bool(annotator)
         sql = f"SELECT annotator, screen, sum(visible_ms) AS ms FROM events {of} GROUP BY 1, 2"
-        rows = self.rows(sql, *filter(None, [annotator]))
-        return {(row["annotator"], row["screen"]): row["ms"] for row in rows}
+        return {
+            (row["annotator"], row["screen"]): row["ms"]
+            for row in self.rows(sql, *filter(None, [annotator]))
+        }
 
     # --- who may come in --------------------------------------------------------------------------
 

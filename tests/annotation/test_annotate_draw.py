@@ -268,7 +268,9 @@ def test_labels_of_whoever_adjudicates_become_gold(tmp_path: Path, call: Call) -
             assert [option["value"] for option in shown["fields"][0]["options"]] == [*LABELS]
             assert not {"ann", "ben", "cem", "j"} & set(json.dumps(shown).split('"'))
             expected[item_id] = str(LABELS[TRUE[int(item_id[1:])]])
-            assert not person.save(person.event(item["id"], "tone", expected[item_id]))["refused"]
+            event = person.event(item["id"], "tone", expected[item_id], remark="sure")
+            assert not person.save(event)["refused"]
+        assert len(site.enters("lead").gets("/api/lead")["words"]) == 8  # remarks reach the lead
     assert gold_is_used(tmp_path, call) == expected
     assert "8 of 8 items" in call("annotate", "status", folder)[1]
 
