@@ -20,7 +20,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from judgebench.api import agreed as agreed
     from judgebench.api import align as align
     from judgebench.api import analyse as analyse
     from judgebench.api import annotate as annotate
@@ -28,9 +27,10 @@ if TYPE_CHECKING:
     from judgebench.api import collected as collected
     from judgebench.api import compare as compare
     from judgebench.api import consistency as consistency
-    from judgebench.api import contradicted as contradicted
     from judgebench.api import correlate as correlate
+    from judgebench.api import count_drawn as count_drawn
     from judgebench.api import decide as decide
+    from judgebench.api import draw as draw
     from judgebench.api import estimate as estimate
     from judgebench.api import export_judge as export_judge
     from judgebench.api import layout as layout
@@ -90,8 +90,8 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "api": (
-        "agreed", "align", "analyse", "annotate", "check", "collected", "compare",
-        "consistency", "contradicted", "correlate", "decide", "estimate", "export_judge",
+        "align", "analyse", "annotate", "check", "collected", "compare", "consistency",
+        "correlate", "count_drawn", "decide", "draw", "estimate", "export_judge",
         "layout", "load_bench", "open_run", "prefer", "rank", "report", "run", "score",
         "stress", "study", "tune", "watch",
     ),

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from judgebench.alignment import Alignment
+    from judgebench.annotation.draw import Kind as DrawKind
     from judgebench.annotation.init import Made
     from judgebench.annotation.lead import Collected
     from judgebench.certificate.record import Certificate
@@ -718,42 +719,52 @@ def collected(study: str | Path) -> Collected:
         return Collected(store)
 
 
-def agreed(
-    study: Study | str | Path, *, metric: str = "", judge: str = "", items: int = 59, seed: int = 0
+def draw(
+    study: Study | str | Path,
+    kind: DrawKind,
+    *,
+    metric: str = "",
+    judge: str = "",
+    items: int | None = None,
+    seed: int = 0,
 ) -> pd.DataFrame:
-    """A random sample of answers on which all annotators of the bar and the judge agree, without
-    labels: an expert who labels them blind shows errors that these share. `metric` and `judge` may
-    be left out where there is one. Raises SetupError.
+    """Draw items of a study or a run folder that people are to label once more, at random.
+
+    `agreed`: 59 on which all annotators of the bar and the judge agree; an expert who labels them
+    shows errors that these share. `disagreements`: all on which two annotators or more, or one of
+    them and a judge, differ, with these labels in the column `labels_in_question`; labels of the
+    annotator `adjudicated` on them are gold. `again`: 100 that annotators of the bar labelled, for
+    one of them to label again. `metric` and `judge` may be left out where there is one; all judges
+    count for disagreements. Raises SetupError where there are fewer than `items`.
 
     >>> import judgebench as jb
-    >>> list(jb.agreed(study, metric="tone", items=20))  # doctest: +SKIP
+    >>> list(jb.draw(study, "agreed", metric="tone", items=20))  # doctest: +SKIP
     ['item_id', 'group', 'system', 'question', 'reference', 'text']
     """
     _need("annotate")
     import pandas as pd
 
-    from judgebench.annotation.export import agreed_labels, sample
+    from judgebench.annotation.draw import draw_items
 
-    study = _opened_study(study)
-    rows = sample(agreed_labels(study, metric, judge), items, seed)
-    columns = ("item_id", "group", "system", "question", "reference", "text")
-    answers = (study.answers[row] for row in rows)
-    return pd.DataFrame([{name: getattr(one, name) for name in columns} for one in answers])
+    return pd.DataFrame(draw_items(_opened_study(study), kind, metric, judge, items, seed))
 
 
-def contradicted(
-    study: Study | str | Path, labels: Given, *, metric: str = "", judge: str = ""
+def count_drawn(
+    study: Study | str | Path, kind: DrawKind, labels: Given, *, metric: str = "", judge: str = ""
 ) -> str:
-    """A sentence: how many items of `agreed` the expert contradicts, with an exact interval.
+    """Say what the labels of one annotator on drawn items tell. Of `agreed` items: how many the
+    expert contradicts, with an exact interval. Of items labelled `again`: whether the judge gives
+    the labels of record more often than the new ones, as it does where these were made in sight of
+    the judge (exact, one-sided, at 1 %). Raises SetupError for labels of no such item.
 
     >>> import judgebench as jb
-    >>> jb.contradicted(study, "expert/labels.csv", metric="tone")  # doctest: +SKIP
+    >>> jb.count_drawn(study, "agreed", "expert/labels.csv", metric="tone")  # doctest: +SKIP
     'Tone: the expert contradicts 1 of 20 items on which annotators and judge agree: ...'
     """
     _need("annotate")
-    from judgebench.annotation.export import contradicted as counted
+    from judgebench.annotation.draw import count_drawn as count
 
-    return counted(_opened_study(study), labels, metric, judge)
+    return count(_opened_study(study), kind, labels, metric, judge)
 
 
 def _need(wing: str) -> None:

@@ -14,12 +14,13 @@ from typing import Any, Literal
 from pydantic import Field as Limits
 
 from judgebench.annotation.config import Setup, Task
+from judgebench.annotation.items import IN_QUESTION
 from judgebench.annotation.screens import Field, Option, Screen, Section
 from judgebench.data.cells import mark_forbidden
 from judgebench.data.pairs import pair_of_names
 from judgebench.errors import Problem, SetupError, shorten
 from judgebench.records import CHANCES, SEVERAL, Answer, Kind, Part, content_hash
-from judgebench.rubric import Metric, Rubric
+from judgebench.rubric import BETWEEN, Metric, Rubric
 from judgebench.yaml_file import Strict, load_json
 
 
@@ -202,20 +203,38 @@ def _chance(work: _Work, row: Answer) -> dict[str, str]:
     return {CHANCES[0]: chance} if work.setup.config.choose else {}
 
 
+def _in_question(work: _Work) -> Mapping[str, list[str]]:
+    """The labels among which whoever adjudicates chooses, by item, whosever they are; those of
+    `judgebench annotate draw disagreements`. Nobody else sees them."""
+    cells = {row.item_id: row.metadata.get(IN_QUESTION) for row in work.rows}
+    if not (work.setup.config.makes_gold and any(cells.values())):
+        return {}
+    if len(work.metrics) > 1:  # the others would be adjudicated on items that are no draw of theirs
+        names = ", ".join(metric.id for metric in work.metrics)
+        work.tell(f"{IN_QUESTION} are those of one metric", names, "its id", "metrics")
+    return {item: [", ".join(cell.split(BETWEEN))] for item, cell in cells.items() if cell}
+
+
 def _labels(work: _Work) -> Iterator[Built]:
     """A screen for each answer, with all metrics; or with its review and the reason. What is known
     is kept back until the labels are given."""
     config, gold = work.setup.config.gold, work.setup.gold
+    # Labels alone say which items belong together; gold labels are never alone.
+    is_grouped = work.setup.rubric is not None and not work.setup.config.makes_gold
+    in_question = _in_question(work)
     for row in work.rows:
         asking = [_REVIEW, _REASON] if work.setup.rubric is None else [{}]
         columns = {"item_id": row.item_id, **_chance(work, row)}
-        # Labels alone say which items belong together.
-        if work.setup.rubric is not None and row.group != row.item_id:
+        if is_grouped and row.group != row.item_id:
             columns["group"] = row.group
         asked = [_ask(metric, columns, **more) for metric in work.metrics for more in asking]
         known = gold.get(row.item_id) if config and config.feedback else None
         told = [known.told(work.metrics)] if known and known.first else []
-        texts = [*_whole(row), *(_text("Known label", text, part=1) for text in told)]
+        texts = [
+            *_whole(row),
+            *(_text("Labels in question", text) for text in in_question.get(row.item_id, ())),
+            *(_text("Known label", text, part=1) for text in told),
+        ]
         yield work.built([row], texts, asked)
 
 

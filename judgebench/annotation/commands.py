@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -11,7 +11,6 @@ from judgebench.cli.options import (
     AnswersOption,
     Commands,
     DecisionRuleOption,
-    StudyRubric,
     VerdictsOption,
 )
 from judgebench.cli.show import AsJson, Output, echo_each, show
@@ -52,40 +51,54 @@ def init(
     typer.echo(annotate(file, to, new_version=new_version))
 
 
-@app.command(epilog="Example: judgebench annotate agreed runs/demo --metric tone --to items.csv")
-def agreed(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")],
+@app.command(
+    epilog="Example: judgebench annotate draw disagreements runs/demo --metric tone --to items.csv"
+)
+def draw(
+    kind: Annotated[
+        Literal["agreed", "disagreements", "again"],
+        typer.Argument(metavar="agreed|disagreements|again", help="Which items."),
+    ],
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder, or a layout.yaml.")],
     to: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Draw a sample: the CSV file to write.")
+        Path | None, typer.Option(metavar="FILE", help="Draw: the CSV file to write.")
     ] = None,
     count: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Or count: the expert's labels.")
+        Path | None, typer.Option(metavar="FILE", help="Or count: labels of items drawn before.")
     ] = None,
     metric: Annotated[str, typer.Option(metavar="ID", help="Of several metrics, which.")] = "",
-    judge: Annotated[str, typer.Option(metavar="NAME", help="A judge of the run.")] = "",
-    items: Annotated[int, typer.Option(metavar="N", help="How many items to draw.")] = 59,
+    judge: Annotated[str, typer.Option(metavar="NAME", help="Of several judges, which.")] = "",
+    items: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="How many. Default: 59, all disagreements, 100 again."),
+    ] = None,
     seed: Annotated[int, typer.Option(metavar="N", help="The same seed draws the same.")] = 0,
 ) -> None:
-    """Draw items on which annotators and judge agree, for an expert to label blind; then count.
+    """Draw items of a run that people label once more; then count what their labels say.
 
-    Errors that annotators and judge share can be seen in no other way. Name the file under
-    `items` of an annotate.yaml; --count then says how many of them the expert contradicts. Of 59
-    without an error, fewer than 5 % are wrong (95 %).
+    agreed: annotators and judge agree on them. An expert who labels them shows errors that these
+    share, which can be seen in no other way; --count says how many. disagreements: they do not
+    agree. Labels of the annotator `adjudicated` on them are gold for `judgebench decide`. again:
+    any. One annotator labels them blind, and --count says whether the labels of record may have
+    been made in sight of the judge.
     """
     from judgebench import api
     from judgebench.files import all_or_nothing, write_atomically
 
     if (to is None) == (count is None):
         raise SetupError(Problem("give either --to or --count"))
-    study = api.open_run(run)
+    study = api.study(run) if run.is_file() else api.open_run(run)
     if count is not None:
-        typer.echo(api.contradicted(study, count, metric=metric, judge=judge))
+        typer.echo(api.count_drawn(study, kind, count, metric=metric, judge=judge))
     elif to is not None:
-        drawn = api.agreed(study, metric=metric, judge=judge, items=items, seed=seed)
+        drawn = api.draw(study, kind, metric=metric, judge=judge, items=items, seed=seed)
         with all_or_nothing(to.parent, [to]):
             write_atomically(to, drawn.to_csv(index=False).encode())
+        name = "adjudicated" if kind == "disagreements" else "NAME"
+        metrics = f"`metrics: [{metric}]`, " if metric else ""
         typer.echo(
-            f"{to}: {counted(len(drawn), 'item')}. Next: name it under `items` of an annotate.yaml"
+            f"{to}: {counted(len(drawn), 'item')}. Next: an annotate.yaml with `items: {to.name}`, "
+            f"{metrics}`annotators: [{name}]` and `per_item: 1`"
         )
 
 
@@ -138,14 +151,12 @@ def look(
     study: StudyFolder,
     verdicts: VerdictsOption = None,
     answers: AnswersOption = None,
-    rubric: StudyRubric = None,
     rule: DecisionRuleOption = None,
 ) -> None:
     """Decide on judges before all labels are there, at an interim analysis that was declared.
 
     Each declared number of complete items allows one for all judges, with intervals that keep a
-    false REPLACE as rare as a single one at the end would. Without --rubric, the metrics are those
-    that are asked.
+    false REPLACE as rare as a single one at the end would.
     """
     import pandas as pd
 
@@ -160,10 +171,9 @@ def look(
             if not verdicts:
                 raise SetupError(Problem("name the verdicts of all judges", field="--verdicts"))
             labels = pd.DataFrame(labels_on(store, due.screens))
-        asked = Rubric.model_validate(store.meta["rubric"])
-        asked_rubric = rubric or asked
-        of_labels = api.study(labels, verdicts, answers, rubric=asked_rubric)
-        decided = api.decide(of_labels, rule=rule, looks=due.shares)
+        rubric = Rubric.model_validate(store.meta["rubric"])
+        labelled = api.study(labels, verdicts, answers, rubric=rubric)
+        decided = api.decide(labelled, rule=rule, looks=due.shares)
         typer.echo("\n".join(keep_look(store, due, decided)))
 
 

@@ -10,9 +10,15 @@ from typing import Literal
 
 from pydantic import Field, field_validator
 
-from judgebench.annotation.choose import ChooseConfig, Paths, chosen
-from judgebench.annotation.gold import Gold, GoldConfig, read_gold
-from judgebench.annotation.store import LEAD, WITHOUT_RUBRIC
+from judgebench.annotation.items import (
+    ChooseConfig,
+    Gold,
+    GoldConfig,
+    Paths,
+    chosen,
+    read_gold,
+)
+from judgebench.annotation.store import GOLD, LEAD, WITHOUT_RUBRIC
 from judgebench.data.load import load_data
 from judgebench.data.pairs import PairsConfig
 from judgebench.errors import Problem, SetupError, raise_any
@@ -35,7 +41,8 @@ class AnnotateConfig(Strict):
     for everybody. `looks` are the numbers of complete items at which a judge's decision may be
     looked at. Where `auto_advance`, the last label of an item opens the next one. `choose` draws
     the items that are labelled; `gold` adds items whose labels are known. Where `spans`, annotators
-    mark the words that are the reason for a label. `assessments` are texts about the responses to
+    mark the words that are the reason for a label. The only annotator may be `adjudicated`, whose
+    labels are gold. `assessments` are texts about the responses to
     a question, labelled on `assessment_metrics` once the responses are labelled (the task
     `two-part`).
     """
@@ -53,6 +60,11 @@ class AnnotateConfig(Strict):
     gold: GoldConfig | None = None
     spans: bool = False
     seed: int = 0
+
+    @property
+    def makes_gold(self) -> bool:
+        """True where `adjudicated` alone labels, in sight of the labels in question."""
+        return self.annotators == GOLD
 
     @field_validator("looks")
     @classmethod
@@ -118,7 +130,9 @@ def load_setup(path: Path) -> Setup:
             found, gold = known or (found, gold)
     gather("annotators", check_people, config.annotators, "")
     for name in {LEAD, ADJUDICATED}.intersection(config.annotators):
-        gather.tell("annotators", Problem("is no name for an annotator", found=name))
+        if not config.makes_gold:
+            message = "is no name for an annotator, unless `adjudicated` alone labels"
+            gather.tell("annotators", Problem(message, found=name))
     gather.raise_any()
     assert found is not None
     return Setup(config, file, rubric, found, about, text or "", gold)

@@ -1,29 +1,28 @@
-"""Tables that come out of a study (labels, ranks or decisions under the names of the data), the
-check for shared errors on a sample of items on which all agree, and the offline sheet.
-"""
+"""Tables that come out of a study (labels, ranks or decisions under the names of the data), and the
+offline sheet."""
 
 from __future__ import annotations
 
 import json
 import sqlite3
 from codecs import BOM_UTF8
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from shlex import quote
 from typing import Any, Literal
 
-import numpy as np
-
 from judgebench.annotation.build import Key, Target, read_key
 from judgebench.annotation.screens import SPANS, Screen, spans_in
 from judgebench.annotation.store import (
+    GOLD,
     KEY,
     ROUNDS,
     Event,
     Store,
     by_screen,
+    known_person,
     open_store,
     page_of,
     screen_of,
@@ -31,83 +30,12 @@ from judgebench.annotation.store import (
     work_of,
 )
 from judgebench.data.delimited import quoted, to_csv
-from judgebench.data.load import read_study
-from judgebench.data.reading import GivenTables, infer_layout, sources_of
 from judgebench.errors import Problem, SetupError
 from judgebench.files import all_or_nothing, disk_errors, to_line, write_atomically
 from judgebench.records import ADJUDICATED
-from judgebench.rubric import Metric, Rubric
-from judgebench.stats.intervals import clopper_pearson
-from judgebench.studies.study import JudgeVerdicts, Study
+from judgebench.rubric import Rubric
 from judgebench.words import counted
 from judgebench.yaml_file import Strict, load_json
-
-
-def agreed_labels(study: Study, metric: str = "", judge: str = "") -> Mapping[int, int]:
-    """The label on which all annotators of the bar, two at least, and the judge agree, by row; the
-    set of them where several may be right.
-
-    Raises SetupError for a judge or a metric that the study lacks, or has several of."""
-    metrics = {one.id: one for one in study.rubric.metrics}
-    on: Metric = _one(metrics, metric, "metric")
-    judges = {one.name: one for one in study.judges if one.kind != "control"}
-    by: JudgeVerdicts = _one(judges, judge, "judge")
-    humans = study.humans[on.id]
-    ratings = humans.ratings.of(humans.in_bar())
-    said = study.judged_sets(by, on) if on.several else study.judged(by, on)
-    values = ratings.values if ratings.sets is None else ratings.sets
-    labels = np.column_stack([values, said[ratings.rows]])
-    last = labels[:, -1]
-    same = ((labels == last[:, None]) | (labels < 0)).all(axis=1) & (last >= 0)
-    same &= (ratings.values >= 0).sum(axis=1) >= 2
-    return dict(zip(ratings.rows[same].tolist(), last[same].tolist(), strict=True))
-
-
-def _one(found: Mapping[str, Any], name: str, what: str) -> Any:
-    if name in found or (not name and len(found) == 1):
-        return found[name or next(iter(found))]
-    message = "is not in the study" if name else "name one"
-    raise SetupError(Problem(message, field=what, found=name, allowed=", ".join(found)))
-
-
-def sample(found: Mapping[int, int], items: int, seed: int) -> list[int]:
-    """`items` of these rows, a simple random sample. Raises SetupError where there are fewer."""
-    if not 1 <= items <= len(found):
-        allowed = f"1 to {len(found):,}, on which annotators and judge agree"
-        raise SetupError(
-            Problem("cannot be drawn", field="items", found=str(items), allowed=allowed)
-        )
-    drawn = np.random.default_rng(seed).permutation(sorted(found))[:items]
-    return [int(row) for row in drawn]
-
-
-def contradicted(study: Study, labels: Any, metric: str = "", judge: str = "") -> str:
-    """A sentence: how many agreed items the expert of these labels, a table, contradicts.
-
-    Raises SetupError where there are none of one expert on such items."""
-    found = agreed_labels(study, metric, judge)
-    on: Metric = _one({one.id: one for one in study.rubric.metrics}, metric, "metric")
-    rows = {study.answers[row].item_id: row for row in found}
-    tables = GivenTables(labels=sources_of(labels, "labels"))
-    said = read_study(infer_layout(tables, rubric=study.rubric.only([on.id]))).labels
-    own = [x for x in said if x.label and on.places(x.label) and x.annotator != ADJUDICATED]
-    experts = sorted({one.annotator for one in own})
-    if len(experts) > 1:
-        raise SetupError(
-            Problem("give the labels of one expert", "labels", found=", ".join(experts))
-        )
-    if not (kept := [one for one in own if one.item_id in rows]):
-        raise SetupError(
-            Problem("no label of an item on which annotators and judge agree", "labels")
-        )
-    read = on.set_of if on.several else on.index
-    wrong = sum(read(one.label or "") != found[rows[one.item_id]] for one in kept)
-    share = clopper_pearson(wrong, len(kept))
-    return (
-        f"{on.title}: the expert contradicts {wrong} of {counted(len(kept), 'item')} on which "
-        f"annotators and judge agree: {share:.3f} (exact 95 % interval)."
-    )
-
 
 Row = dict[str, str]
 _IN_COLUMNS = ("preference", "criteria", "review")  # a column for each metric
@@ -208,6 +136,8 @@ def rows_of(
     """`label_rows` of these screens; where `adjudicated`, with what the lead said of others."""
     rows: list[Row] = []
     spans = store.meta.get("spans")
+    # Whoever adjudicates may have seen a judge's label among those in question.
+    blind = {} if store.annotators == GOLD else {"made_blind": _BLIND.get(key.task, "yes")}
     lead = {ADJUDICATED} if adjudicated else {}
     kept = (one for one in store.given() if one.screen in screens or one.annotator in lead)
     given = by_screen(kept)
@@ -219,10 +149,11 @@ def rows_of(
             label, target = labels.get(field), key.screens[name].get(field)
             if label is not None and target is not None:
                 said = {"metric": target.metric, "label": target.labels.get(label, label)}
-                about = {"annotator": who, "made_blind": _BLIND.get(key.task, "yes")}
                 if spans:
                     said["spans"] = _spans(store.screens[name].screen, labels.get(SPANS + field))
-                rows.append({**target.columns, **about, **said, "study": key.study})
+                rows.append(
+                    {**target.columns, "annotator": who, **blind, **said, "study": key.study}
+                )
     rows = _in_columns(rows) if key.task in _IN_COLUMNS else rows
     names = _NAMES.get(key.task, {})
     return [{names.get(c, c): text for c, text in row.items() if names.get(c, c)} for row in rows]
@@ -270,6 +201,7 @@ def export(
         }
         now = {(one.annotator, one.screen, one.field) for one in store.given()}
         sql = "SELECT DISTINCT annotator, screen, field FROM latest WHERE label IS NOT NULL"
+        label_table = "LABELS.csv " if store.annotators == GOLD else ""
         ever = {tuple(row) for row in store.rows(f"{sql} AND field NOT IN ('', 'part')")}
     gone = {
         "of the calibration round (--calibration)": left.get("calibration", 0),
@@ -289,9 +221,9 @@ def export(
     if events:
         return [f"{file}: {counted(len(rows), 'event')}"]
     data = (
-        f"Next: judgebench decide {quote(str(study))} VERDICTS.csv; or name the file under `data` "
+        f"Next: judgebench decide {label_table}{quote(str(study))} VERDICTS.csv; or name the file "
+        "under `data` of a bench.yaml, beside the answers"
     )
-    data += "of a bench.yaml, beside the answers"
     then = {
         "ranking": f"Next: judgebench rank suitability {file}",
         "review": "Next: keep what is accepted",
@@ -326,7 +258,7 @@ def sheet(store: Store, name: str) -> str:
 
     Raises SetupError for somebody who is no annotator, and where a second part is to be kept back.
     """
-    _check_annotator(store, name)
+    known_person(store, name, also=())
     shown = {key: screen_of(store, name, key) for key in store.assigned(name)}
     if any(one and one["screen"]["parts"] > 1 for one in shown.values()):
         what = "the known labels" if store.meta.get("gold") else "the assessment"
@@ -356,7 +288,7 @@ def import_events(study: Path, file: Path) -> tuple[str, list[str]]:
     with open_store(study) as store:
         if found.study != store.meta["study"]:
             raise SetupError(Problem("is of another study", str(file), None, "study", found.study))
-        _check_annotator(store, found.annotator, str(file))
+        known_person(store, found.annotator, also=())
         sql = "SELECT client_id FROM events WHERE annotator = ?"
         before = {row["client_id"] for row in store.rows(sql, found.annotator)}
         saved = store.save([(found.annotator, found.events)])[0]
@@ -368,9 +300,3 @@ def import_events(study: Path, file: Path) -> tuple[str, list[str]]:
     ]
     known = len(saved.saved) - new
     return f"{found.annotator}: {counted(new, 'new event')}, {known} there already", refused
-
-
-def _check_annotator(store: Store, name: str, file: str = "") -> None:
-    if name not in store.annotators:
-        allowed = ", ".join(store.annotators)
-        raise SetupError(Problem("is no annotator", file, None, "annotator", name, allowed))

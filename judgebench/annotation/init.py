@@ -15,7 +15,7 @@ from judgebench.annotation import design
 from judgebench.annotation.build import Built, Key, asked_of, build, item_of, secret_of
 from judgebench.annotation.config import Setup, load_setup
 from judgebench.annotation.export import key_of
-from judgebench.annotation.gold import Gold
+from judgebench.annotation.items import Gold
 from judgebench.annotation.store import (
     ALSO_GOLD,
     KEY,

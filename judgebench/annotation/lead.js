@@ -88,13 +88,11 @@
   };
   const showProgress = () => {
     const { main, calibration } = figures.rounds;
-    const day = (date) => new Date(date).toLocaleDateString("en-GB", { day: "numeric", month: "short", year: "numeric" });
     const { value } = figures.minutes;
     $("tiles").replaceChildren(
       tile(`${number(main.complete)} of ${number(main.of)}`, `items complete (${percent(main.complete, main.of)}): all their annotators are done`),
       ...(calibration.of ? [tile(`${number(calibration.complete)} of ${number(calibration.of)}`, "items of the calibration round complete")] : []),
       tile(seconds(value), value === null ? "no item is done yet" : "per item, the median"),
-      figures.end.date ? tile(day(figures.end.date), "all labels, at the pace of the past week") : tile("–", `${figures.end.reason.toLowerCase()}`),
     );
     const states = ["done", "begun", "skipped", "new"];
     const unsure = (one) => Object.values(one.metrics).reduce((sum, of) => sum + (of.cannot_tell || 0), 0);
@@ -112,9 +110,6 @@
           return `${number(labels)} of ${number(of)}${no ? `, ${counted(no, "cannot tell").replace(/s$/, "")}` : ""}`;
         }),
       ])),
-    );
-    $("overlaps").replaceChildren(
-      table(["Annotators", "Both done", "Shared"], figures.overlaps.map(({ pair, done, of }) => [pair.join(" and "), done, of])),
     );
   };
   const showAgreement = () => {
@@ -253,51 +248,6 @@
       line.append(item, ...texts.map((text) => born("p", "text", text)));
       return line;
     }));
-  };
-
-  // --- over time, and the pace -------------------------------------------------------------------
-  // The observed agreement of one group of items after the other, from 0 to 1, each with its interval.
-  const days = (from, to) => [...new Set([from, to].map((at) => at.slice(0, 10)))].join(" to ");
-  const line = (points) => {
-    const x = (i) => 8 + (224 * (i + 0.5)) / points.length;
-    const y = (value) => 72 - 64 * value;
-    const inside = [0, 0.5, 1].map((tick) => drawn("line", { class: "rail", x1: 8, x2: 232, y1: y(tick), y2: y(tick) }));
-    const known = points.map((point, i) => [i, point]).filter(([, { value }]) => value !== null);
-    inside.push(drawn("polyline", { points: known.map(([i, { value }]) => `${x(i)},${y(value)}`).join(" ") }));
-    for (const [i, { value, low, high, n, from, to }] of known) {
-      const tip = drawn("title", {}, `${days(from, to)}: ${places(value)}, n = ${number(n)}`);
-      if (low !== null) inside.push(drawn("line", { class: "whisker", x1: x(i), x2: x(i), y1: y(low), y2: y(high) }));
-      inside.push(drawn("circle", { cx: x(i), cy: y(value), r: 4 }, tip));
-    }
-    const told = points.map(({ value }) => places(value)).join(", ");
-    return drawn("svg", { class: "line", viewBox: "0 0 240 80", role: "img", "aria-label": `Observed agreement, oldest first: ${told}` }, ...inside);
-  };
-  const showOverTime = () => {
-    const found = figures.over_time.filter(({ value }) => value !== null);
-    const metrics = [...new Set(found.map(({ metric }) => metric))];
-    $("batches").textContent = found.length
-      ? "Observed agreement, or hits where several labels may be right (0 at the bottom, 1 at the top), of equal groups of complete items, in the order in which they became complete, with 95 % intervals. Intervals of few items are wide: look for a trend, not at a point."
-      : "Shown once 20 complete items are shared by two annotators.";
-    $("lines").replaceChildren(...metrics.map((metric) => {
-      const box = el("div");
-      const points = figures.over_time.filter((one) => one.metric === metric);
-      box.append(born("h3", "", title(metric)), line(points), el("small", "ends", days(points[0].from, points[points.length - 1].to)));
-      return box;
-    }));
-  };
-  const showPace = () => {
-    const people = figures.people.filter(({ pace }) => pace.length).sort((a, b) => a.name.localeCompare(b.name));
-    $("pace").hidden = !people.length;
-    const most = Math.max(1, ...people.map(({ pace }) => pace[2])) * 1.05;
-    const strip = ([low, middle, high]) => {
-      const x = (seconds) => 8 + (224 * seconds) / most;
-      const bar = drawn("line", { x1: x(low), x2: x(high), y1: 12, y2: 12 });
-      const inside = drawn("g", { class: "main" }, bar, drawn("circle", { cx: x(middle), cy: 12, r: 4 }));
-      return drawn("svg", { class: "interval", viewBox: "0 0 240 24", "aria-hidden": "true" }, drawn("line", { class: "rail", x1: 8, x2: 232, y1: 12, y2: 12 }), inside);
-    };
-    $("paces").replaceChildren(table(["Annotator", `0 to ${places(most, 0)} seconds`, "Median", "Middle half", "Items"], people.map(({ name, pace, done }) => [
-      name, [strip(pace)], places(pace[1], 0), `${places(pace[0], 0)} to ${places(pace[2], 0)}`, done,
-    ])));
   };
 
   // --- item by item ------------------------------------------------------------------------------
@@ -646,7 +596,7 @@
       figures = await ask("api/lead");
       $("study").textContent = figures.study;
       document.title = `${figures.study.slice(0, 60)} · labels so far`;
-      for (const show of [showProgress, showAgreement, showOverTime, showPace, showUse, showByPlace, showGold, showRest]) show();
+      for (const show of [showProgress, showAgreement, showUse, showByPlace, showGold, showRest]) show();
       showAccess(figures.access);
       if (!document.querySelector("#matrix [aria-expanded=true]")) await loadItems();
       if (untouched()) await loadCases();

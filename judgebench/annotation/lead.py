@@ -6,9 +6,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, fields
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from functools import cached_property
-from itertools import combinations
 from shlex import quote
 from statistics import median
 from typing import Any, NamedTuple, get_args
@@ -53,7 +52,6 @@ from judgebench.studies.truth import TruthConfig
 from judgebench.words import counted, listed
 
 MOST_LISTED = 500  # disagreements, and texts that annotators wrote
-_TOGETHER, _MOST_GROUPS = 10, 12  # items in a group whose agreement is shown, and groups
 Place = tuple[str, str]  # a screen and a field on it
 _RANKING = "ranking"  # the task whose last label is no severe one
 _AGREEMENT = [AGREEMENT_STATISTICS[key] for key in ("alpha", "observed")]
@@ -68,20 +66,19 @@ _GOLD = Layout(
 _GOLD_ROUNDS = ("qualification", "main")
 _ROUNDS = ROUNDS[:2]  # gold items are in no figure but their own
 _RESAMPLING = Resampling(resamples=1000)
-_WEEK, _DAY = timedelta(days=7), timedelta(days=1)
 
 
 class Collected(Shown):
     """The contents of an annotation study at one moment."""
 
-    def __init__(self, store: Store, now: datetime | None = None) -> None:
+    def __init__(self, store: Store) -> None:
         with store.reading():
             self.meta, self.looks, self.times = store.meta, store.looks, store.times()
             self.stored, self.given = store.screens, store.given()
             self.assigned = {who: store.assigned(who) for who in store.annotators}
             self.access, file = store.access, store.path
         self.path = file.parents[1] if file.match(str(SERVED)) else file
-        self.now, self.name = now or datetime.now(UTC), str(self.meta.get("name", ""))
+        self.name = str(self.meta.get("name", ""))
         self.screens = {name: one.screen for name, one in self.stored.items()}
         self.labels = by_screen(self.given)
         # The remark on an item goes with every event on it: the last one's is what counts.
@@ -93,12 +90,11 @@ class Collected(Shown):
         system, no id of the data and no verdict of a judge."""
         main = self.in_round(ROUNDS[0])
         return {
-            "study": self.name, "at": self.now.isoformat(timespec="seconds"),
+            "study": self.name, "at": datetime.now(UTC).isoformat(timespec="seconds"),
             "metrics": self.titles, "rounds": {name: self._far(name) for name in _ROUNDS},
             "people": [self._person(who) for who in self.assigned],
-            "minutes": asdict(self._minutes(self.assigned)), "end": self._end(),
-            "access": self.access, "over_time": list(self._over_time(main & self.complete)),
-            "overlaps": list(self._overlaps(main)),
+            "minutes": asdict(self._minutes(self.assigned)),
+            "access": self.access,
             "agreement": [row.plain() for row in self.agreement],
             "distribution": [_distribution(*one) for one in self._metrics()],
             "by_place": list(self._by_place(main)), "gold": [row.plain() for row in self.gold],
@@ -151,48 +147,15 @@ class Collected(Shown):
             **far,
             "minutes": asdict(self._minutes([who])),
             "metrics": counts,
-            "pace": self._pace(who),
         }
-
-    def _pace(self, who: str) -> list[float]:
-        """A quarter, half and three quarters of somebody's items took at most so many seconds."""
-        done = [s for s, state in self.states[who].items() if state == "done"]
-        seconds = [self.times[who, s]["ms"] / 1000 for s in done]
-        return [float(x) for x in np.percentile(seconds, (25, 50, 75))] if seconds else []
 
     def _minutes(self, people: Collection[str]) -> Estimate:
         """The median time for which an item was looked at, of those that are done."""
         every = ((who, s, state) for who in people for s, state in self.states[who].items())
-        done = [self.times[who, s]["ms"] / 60_000 for who, s, state in every if state == "done"]
+        done = [self.times[who, s] / 60_000 for who, s, state in every if state == "done"]
         if not done:
             return Estimate(None, reason="no item is done")
         return Estimate(median(done), n=len(done), reason="a median of what was measured")
-
-    def _end(self) -> dict[str, Any]:
-        """The day on which all are done who go on as in the past week; else why not."""
-        of = {(who, s): state for who, own in self.states.items() for s, state in own.items()}
-        left = sum(state in ("new", "begun") for state in of.values())
-        since = (self.now - _WEEK).isoformat()
-        last = (self.times[place]["last"] for place, state in of.items() if state == "done")
-        first = min((row["first"] for row in self.times.values()), default=self.now.isoformat())
-        past = self.now - datetime.fromisoformat(first)
-        if not left:
-            return {"date": None, "reason": "No item is left to label"}
-        if past < _DAY:  # some minutes are no pace
-            return {"date": None, "reason": "A date is estimated after the first day of labels"}
-        if not (recent := sum(at >= since for at in last)):
-            return {"date": None, "reason": "No item was finished in the past week"}
-        days = left / recent * min(_WEEK, past) / _DAY
-        end = self.now + timedelta(days=min(days, 36_500))
-        return {"date": end.date().isoformat(), "reason": ""}
-
-    def _overlaps(self, screens: set[str]) -> Iterator[dict[str, Any]]:
-        """The number of these items that two people share, and of those with which both are
-        done."""
-        own = {who: screens.intersection(states) for who, states in self.states.items()}
-        done = {who: {s for s in own[who] if self.states[who][s] == "done"} for who in own}
-        for a, b in combinations(own, 2):
-            yield {"pair": [a, b], "done": len(done[a] & done[b]), "of": len(own[a] & own[b])}
 
     # --- what the labels say ----------------------------------------------------------------------
 
@@ -332,21 +295,6 @@ class Collected(Shown):
             if any(map(any, counts)):
                 yield {"metric": metric.id, "labels": metric.label_texts, "thirds": counts}
 
-    def _over_time(self, screens: set[str]) -> Iterator[dict[str, Any]]:
-        """The observed agreement on complete items, in groups of one size or nearly so, in the
-        order in which they became complete."""
-        done = ((s, who) for who, own in self.states.items() for s in screens & own.keys())
-        ended = defaultdict[str, str](str)
-        for screen, who in done:
-            ended[screen] = max(ended[screen], self.times[who, screen]["last"])
-        order, groups = sorted(screens, key=lambda s: (ended[s], s)), len(screens) // _TOGETHER
-        of = np.array_split(np.array(order), min(_MOST_GROUPS, groups)) if groups > 1 else []
-        for group in map(np.ndarray.tolist, of):
-            for metric, study in self._metrics({*group}):
-                found = _agreed(metric, study)
-                at = {"metric": metric.id, "from": ended[group[0]], "to": ended[group[-1]]}
-                yield at | asdict(found["hit" if metric.several else "observed"])
-
     def _severe(self, screens: set[str]) -> Iterator[dict[str, Any]]:
         """On how many of these items somebody, and more than half, gave the most severe label."""
         for metric, study in self._metrics(screens) if self.meta.get("task") != _RANKING else ():
@@ -364,7 +312,7 @@ class Collected(Shown):
             said = one.label if field and not field.options else ""
             title = field.title if field else ""
             remark = one.remark if self.last.get((one.annotator, one.screen)) is one else ""
-            texts = ((said, title), (remark, "")) if one.annotator != ADJUDICATED else ()
+            texts = ((said, title), (remark, "")) if one.annotator in self.assigned else ()
             about = {"screen": one.screen, "at": one.at}
             yield from ({**about, "title": title, "text": text} for text, title in texts if text)
 
@@ -602,11 +550,10 @@ class Collected(Shown):
         return Part("annotate", "labels so far", self.results, blocks, screen=blocks)
 
     def _said(self) -> Iterator[str]:
-        f, end = self.figures, self.figures["end"]
+        f = self.figures
         for name in filter(self.in_round, _ROUNDS):
             done = f["rounds"][name]
             yield f"{done['complete']:,} of {done['of']:,} items of the {name} round are complete."
-        yield f"At this pace, all are by {end['date']}." if end["date"] else f"{end['reason']}."
         yield from (odd for one in f["distribution"] for odd in one["odd"])
         for one in f["reasons"]:
             settled = "".join(f", {n} {reason}" for reason, n in one["reasons"].items())

@@ -36,6 +36,7 @@ from judgebench.yaml_file import Strict
 
 KEY, SERVED = Path("key.json"), Path("served/study.sqlite")  # in the folder of a study
 LEAD = "lead"  # the name behind the lead's link
+GOLD = (ADJUDICATED,)  # the annotators of a study whose labels are gold
 WITHOUT_RUBRIC = ("ranking", "review")  # tasks
 WEEK = 7 * 24 * 3600
 # The round of a screen, by the number that the file keeps. All but the first are for everybody; the
@@ -71,7 +72,7 @@ def work_of(store: Store, name: str) -> dict[str, Any]:
         "auto_advance": bool(meta.get("auto_advance")), "spans": bool(meta.get("spans")),
         "total": len(own), "done": len(done),
         "seconds_per_item":
-            round(median(times[name, key]["ms"] for key in done) / 1000, 1) if done else None,
+            round(median(times[name, key] for key in done) / 1000, 1) if done else None,
         "items": [
             {
                 "id": key, "state": states[key],
@@ -467,16 +468,15 @@ class Store:
         old = Screen.model_validate_json(before)
         return old.field_hash(row["field"]) == now.screen.field_hash(row["field"])
 
-    def times(self, annotator: str = "") -> Mapping[tuple[str, str], sqlite3.Row]:
-        """For how many `ms` each (annotator, screen) was looked at, of one person or of all; the
-        `first` and the `last` time at which something was saved."""
+    def times(self, annotator: str = "") -> Mapping[tuple[str, str], int]:
+        """For how many milliseconds each (annotator, screen) was looked at, of one person or of
+        all."""
         of = "WHERE annotator = ?" * bool(annotator)
-        sql = (
-            "SELECT annotator, screen, sum(visible_ms) AS ms, min(saved_at) AS first,"
-            f" max(saved_at) AS last FROM events {of} GROUP BY 1, 2"
-        )
-        rows = self.rows(sql, *[annotator] * bool(annotator))
-        return {(row["annotator"], row["screen"]): row for row in rows}
+        sql = f"SELECT annotator, screen, sum(visible_ms) AS ms FROM events {of} GROUP BY 1, 2"
+        return {
+            (row["annotator"], row["screen"]): row["ms"]
+            for row in self.rows(sql, *filter(None, [annotator]))
+        }
 
     # --- who may come in --------------------------------------------------------------------------
 

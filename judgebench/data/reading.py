@@ -25,6 +25,7 @@ from judgebench.data.infer import (
 )
 from judgebench.data.layout import Layout, Sheet, Source
 from judgebench.data.logs import log_columns, log_tables, read_log
+from judgebench.data.named import named_sheet
 from judgebench.data.roles import Column
 from judgebench.data.settings import (
     NOTHING_SAID,
@@ -39,6 +40,7 @@ from judgebench.data.table import Table
 from judgebench.data.tables import check_frame, rubric_beside, sheets_of, table_in
 from judgebench.data.vocabulary import has_word, plain_name, role_of
 from judgebench.errors import Problem, SetupError, raise_any, some
+from judgebench.records import ADJUDICATED
 from judgebench.rubric import Metric, Rubric, normalise
 from judgebench.words import plain_id
 from judgebench.yaml_file import validate
@@ -168,6 +170,8 @@ def _inferred(
         draft.settle_said(settings)
     labels, verdicts, answers = _sorted_tables(by_kind, settings)
     _settle_shared_roles(labels, verdicts)
+    gold = [draft for draft in labels if _is_gold(draft)]
+    labels = [draft for draft in labels if draft not in gold] or labels
     whole = _combined(labels)
     known = rubric or _rubric_beside(labels)
     proposal = propose(whole, verdicts, known, labelled=labelled)
@@ -188,6 +192,9 @@ def _inferred(
         *(_sheet(draft, whole, ids) for draft in labels),
         *(_sheet(draft, draft, ids) for draft in (*verdicts, *answers)),
     ]
+    named = [named_sheet(draft.source, made, findings) for draft in gold if draft not in labels]
+    raise_any(findings.errors)
+    sheets += filter(None, named)
     if rubric is None:
         sheets = [_of_labelled_metrics(sheet, made, proposal) for sheet in sheets]
     proposal.notes += _unmet(every, settings)
@@ -446,6 +453,12 @@ def _combined(drafts: Sequence[Draft]) -> Draft:
     lines = [line for d in drafts for line in d.table.lines]
     return Draft(first.source, replace(first.table, columns=cells, lines=lines), first.said,
                  known=first.known, spell=first.spell, tables=drafts)  # fmt: skip
+
+
+def _is_gold(draft: Draft) -> bool:
+    """True of a table of adjudicated labels alone, as `judgebench annotate export` writes it."""
+    column = draft.first("annotator")
+    return {*draft.table.texts(column)} == {ADJUDICATED} if column else False
 
 
 def _aliases(first: Draft, other: Draft) -> dict[str, str]:

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import judgebench as jb
-from judgebench.annotation.choose import AT_RANDOM, chances, drawn
 from judgebench.annotation.export import label_rows
 from judgebench.annotation.init import init
+from judgebench.annotation.items import AT_RANDOM, chances, drawn
 from judgebench.annotation.store import open_store
 from judgebench.errors import SetupError
 
@@ -107,20 +107,3 @@ def test_what_cannot_be_chosen_by_is_an_error(tmp_path: Path, task, choose, said
     with pytest.raises(SetupError, match=said):
         init(file, tmp_path / "study")
     assert not (tmp_path / "study").exists()
-
-
-def test_uncertain_items_are_those_whose_labels_are_equally_likely(tmp_path: Path) -> None:
-    file = study_file(tmp_path, metrics=["tone"])
-    table = pd.DataFrame({
-        "item_id": IDS, "judge": "gpt4", "metric": "tone", "label": "Kind",
-        "probability_Kind": [0.34 if one[7] == "0" else 0.98 for one in IDS],
-        "probability_Curt": [0.33 if one[7] == "0" else 0.01 for one in IDS],
-        "probability_Rude": [0.33 if one[7] == "0" else 0.01 for one in IDS],
-    })  # fmt: skip
-    table.to_csv(tmp_path / "gpt4.csv", index=False)
-    how = {"items": 6, "by": "uncertain", "verdicts": "gpt4.csv"}
-    file = study_file(tmp_path, metrics=["tone"], choose=how)
-    init(file, tmp_path / "study")
-    labels = label_all(tmp_path / "study")
-    chance = labels.groupby("item_id").probability.first().astype(float)
-    assert chance[[one[7] == "0" for one in chance.index]].min() > 1.5 * chance.min()

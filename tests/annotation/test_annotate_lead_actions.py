@@ -136,16 +136,6 @@ def test_files_hold_the_labels_that_count_and_run_nothing(site: Running) -> None
     assert lead.asks("GET", "/api/lead/labels.sqlite").status == 404
 
 
-def test_agreement_is_told_group_by_group_and_the_pace_in_seconds(site: Running) -> None:
-    figures = site.enters("lead").gets("/api/lead")
-    harm = [one for one in figures["over_time"] if one["metric"] == "harm"]
-    assert [one["value"] for one in harm] == [0.9, 1.0]  # of s2 to s11, and of the others
-    assert harm[0]["from"] <= harm[0]["to"] <= harm[1]["from"]
-    assert {one["name"]: one["pace"] for one in figures["people"]} == {
-        "Zoe": [18.0, 18.0, 18.0], "ann": [8.0, 8.0, 8.0], "ben": [],
-    }  # fmt: skip
-
-
 # --- in a browser -----------------------------------------------------------------------------
 
 

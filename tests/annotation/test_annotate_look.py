@@ -137,8 +137,6 @@ def test_the_end_of_the_labels_allows_the_last_look(store: Store) -> None:
     label(store, [23], skip=True)  # nobody can label it: this is the end
     assert due_look(store).shares == [23 / 24]
     assert Collected(store).figures["looks"]["next"].startswith("An interim analysis is due: 23")
-    label(store, [SCREENS])
-    assert Collected(store).figures["end"] == {"date": None, "reason": "No item is left to label"}
 
 
 def test_a_study_without_looks_has_no_interim_analysis(

@@ -497,7 +497,7 @@ def test_an_offline_sheet_gives_the_same_labels(browser: Browser, tmp_path: Path
     folder = study(tmp_path / "study", hostile("s1", HOSTILE[0]), labels("s2"))
     with open_store(folder) as store:
         page = sheet(store, "ann")
-        with pytest.raises(SetupError, match="no annotator"):
+        with pytest.raises(SetupError, match="not among the annotators"):
             sheet(store, "zoe")
     assert "connect-src 'none'" in page
     assert "ben" not in re.findall(r"\w+", page)

@@ -14,7 +14,7 @@ from page_case import SAVED, TITLE
 
 import judgebench as jb
 from judgebench.annotation.build import read_key
-from judgebench.annotation.export import agreed_labels, contradicted, label_rows
+from judgebench.annotation.export import label_rows
 from judgebench.annotation.init import init
 from judgebench.annotation.lead import Collected
 from judgebench.annotation.store import SERVED, Store
@@ -98,13 +98,12 @@ def test_sets_survive_a_kill_and_are_decided_upon(tmp_path: Path) -> None:
         for d in jb.decide(made_study).decisions
     }
     assert gaps["one"] > gaps["all"]
-    rows = agreed_labels(made_study, judge="one")  # as sets: all but the two with several
-    assert len(rows) == 10
-    expert = pd.DataFrame(
-        [(made_study.answers[row].item_id, "eve", "Warm | Calm" if i else "Warm")
-         for i, row in enumerate(rows)], columns=["item_id", "annotator", "tone"],
-    )  # fmt: skip
-    assert "contradicts 9 of 10 items" in contradicted(made_study, expert, judge="one")
+    drawn = jb.draw(made_study, "agreed", judge="one", items=10)  # as sets: all but two
+    expert = pd.DataFrame({
+        "item_id": drawn.item_id, "annotator": "eve", "tone": ["Warm", *["Warm | Calm"] * 9],
+    })  # fmt: skip
+    sentence = jb.count_drawn(made_study, "agreed", expert, judge="one")
+    assert "contradicts 9 of 10 items" in sentence
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,7 @@ def test_a_sheet_is_one_file_about_one_person(study: Path, tmp_path: Path, call:
     assert '"s1"' in page
     assert '"s2"' not in page
     code, _, err = call("annotate", "sheet", str(study), "zoe", "--to", str(tmp_path / "zoe.html"))
-    assert (code, "is no annotator" in err) == (2, True)
+    assert (code, "is not among the annotators" in err) == (2, True)
     assert not (tmp_path / "zoe.html").exists()
     nowhere = tmp_path / "nowhere" / "ann.html"
     code, _, err = call("annotate", "sheet", str(study), "ann", "--to", str(nowhere))
@@ -92,7 +92,7 @@ def test_every_problem_of_a_file_is_named_and_nothing_is_kept(study: Path, call:
     for place in ("events.1.client_id", "events.2.label", "events.3.field", "events.4.at"):
         assert place in err.replace("[", ".").replace("]", ""), err
     for changes, word in [
-        ({"study": "other"}, "another study"), ({"annotator": "zoe"}, "no annotator"),
+        ({"study": "other"}, "another study"), ({"annotator": "zoe"}, "not among the annotators"),
         ({"kind": "other"}, "kind"), ({"events": 1}, "events"),
     ]:  # fmt: skip
         code, _, err = call("annotate", "import", str(study), str(given(study, {}, **changes)))

@@ -10,8 +10,8 @@ import judgebench as jb
 
 # Those of wings are tested with them.
 OF_WINGS = (
-    "agreed", "annotate", "collected", "compare", "consistency", "contradicted",
-    "correlate", "estimate", "export_judge", "prefer", "rank", "score", "stress", "tune", "watch",
+    "annotate", "collected", "compare", "consistency", "correlate", "count_drawn", "draw",
+    "estimate", "export_judge", "prefer", "rank", "score", "stress", "tune", "watch",
 )  # fmt: skip
 FUNCTIONS = sorted(
     name for name in jb.__all__ if inspect.isfunction(getattr(jb, name)) and name not in OF_WINGS
