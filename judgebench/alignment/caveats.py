@@ -98,7 +98,7 @@ def reference_labels(study: Study) -> str:
     if len(study.makers) == 1 and not is_slot(study.makers[0]):
         said = f"Reference labels: those of {'the annotator' if who == 'annotator' else who}."
     if study.n_adjudicated:
-        how = "do not count without --adjudicated or `truth: {adjudicated: true}`"
+        how = "are none without --adjudicated; decisions are made by them"
         count = "are the reference there" if config.adjudicated else how
         said += f" Adjudicated labels, on {counted(study.n_adjudicated, 'item')}, {count}."
     return said

@@ -24,7 +24,7 @@ from judgebench.decisions.result import Condition
 from judgebench.decisions.rule import DecisionRule
 from judgebench.records import is_slot
 from judgebench.rubric import Metric
-from judgebench.stats.arrays import IntArray
+from judgebench.stats.arrays import IntArray, value_counts
 from judgebench.stats.consensus import recall_gap
 from judgebench.stats.copies import leans_on, same_as, same_as_truth
 from judgebench.stats.response_sets import (
@@ -163,7 +163,7 @@ class Held:
             bar, makers = humans.bar(kind), humans.trusted(kind)
             weights, spread = bar.weights[:, bar.kept], bar.spread
         others = [humans.truth_without(name, makers)[rated] for name in self.names]
-        gold = humans.ratings.adjudicated[rated]
+        gold = self._gold[rated]
         tied = humans.ratings.of(makers).tied(self.metric, self.study.config)[rated]
         return HumanSide(
             truth=humans.truth_of(makers)[self.rows],
@@ -173,6 +173,16 @@ class Held:
             gold=gold if (gold >= 0).any() else None, tied=tied,
             with_alarms=self.rule.replace.false_alarms is not None,
         )  # fmt: skip
+
+    @cached_property
+    def _gold(self) -> IntArray:
+        """The adjudicated labels (rated,); none where a table only holds what the annotators' own
+        labels add up to, on every item: such a consensus knows no more than they do."""
+        ratings = self.humans.ratings
+        gold, votes = ratings.adjudicated, value_counts(ratings.values, len(self.metric.labels))
+        clear = 2 * votes.max(axis=1) > votes.sum(axis=1)
+        is_computed = (gold == votes.argmax(axis=1))[clear].all() and (gold >= 0)[clear].all()
+        return np.full_like(gold, -1) if is_computed else gold
 
     @cached_property
     def _own(self) -> IntArray:

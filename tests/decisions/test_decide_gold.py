@@ -111,6 +111,17 @@ def test_what_is_open_is_settled_by_adjudicating_the_rest() -> None:
     assert found.more.reason.startswith("Adjudicate the other ")
 
 
+def test_a_consensus_that_labels_add_up_to_is_no_adjudication() -> None:
+    _, own, judged = labels(0.1, 0.08)
+    majority = TEXTS[(own.sum(axis=1) >= 2).astype(int)]
+    table = pd.DataFrame({"id": [f"i{i}" for i in range(N)], "majority": majority})
+    table = table.assign(**{f"p{a}": TEXTS[own[:, a].astype(int)] for a in range(3)})
+    verdicts = pd.DataFrame({"id": table.id, "judge": "j", "harm": TEXTS[judged.astype(int)]})
+    made = jb.study(table, verdicts, rubric=RUBRIC)
+    assert made.n_adjudicated == N
+    assert next(c.key for c in jb.decide(made).decisions[0].replace) == "humans_accuracy"
+
+
 def test_one_annotator_and_adjudicated_labels_are_enough() -> None:
     assert decide(people=1, adjudicated=0).outcome is not Outcome.REPLACE
     assert decide(people=1).outcome is Outcome.REPLACE
