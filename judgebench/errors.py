@@ -19,6 +19,7 @@ import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from importlib.util import find_spec
 from pathlib import Path
 from reprlib import Repr
@@ -26,6 +27,7 @@ from reprlib import Repr
 DISTRIBUTION = "judgebench-eval"  # what pip installs; pyproject.toml says why
 _LONGEST = 2000
 _LONGEST_NAME = 80
+_NEAR_AMONG, _LONGEST_NEAR = 5_000, 200  # names, and characters of one, that are compared
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _REPR = Repr()
 _REPR.maxlevel = 3  # of lists in lists, each of which is cut off after some entries
@@ -190,3 +192,13 @@ class DiskFailed(RunError):
 
 class RunLocked(RunError):
     """Another process writes to this run folder."""
+
+
+def nearest(name: str, options: Sequence[str], cutoff: float = 0.6) -> str:
+    """`; did you mean 'X'?` for the option spelt most like `name`, else nothing: also where either
+    is too long to be a slip of the pen, or the options are too many to be compared."""
+    if len(name) > _LONGEST_NEAR or len(options) > _NEAR_AMONG:
+        return ""
+    folded = {option.casefold(): option for option in options if len(option) <= _LONGEST_NEAR}
+    near = get_close_matches(name.casefold(), folded, n=1, cutoff=cutoff)
+    return f"; did you mean {folded[near[0]]!r}?" if near else ""

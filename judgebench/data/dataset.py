@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from judgebench.data.cells import clean, is_blank
 from judgebench.data.draft import ID_FORMS
-from judgebench.data.findings import DERIVED, REPEATED, Findings, nearest
+from judgebench.data.findings import DERIVED, REPEATED, Findings
 from judgebench.data.pairs import (
     KnownPairs,
     WantedPairs,
@@ -20,7 +20,7 @@ from judgebench.data.pairs import (
     preferences,
 )
 from judgebench.data.tables import open_table
-from judgebench.errors import SetupError, shorten, some
+from judgebench.errors import SetupError, nearest, shorten, some
 from judgebench.records import SEVERAL, Answer, Blindness, HumanLabel, Kind, Status
 from judgebench.rubric import Rubric, fold
 from judgebench.studies.answers import likeness, repeats_of

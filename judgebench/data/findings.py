@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 
 from judgebench.errors import Problem, shorten
 
@@ -38,8 +37,6 @@ _LOSES_ROWS = frozenset((
 ))  # fmt: skip
 
 _LISTED = 100  # errors of one kind in one file that are listed; the rest is counted
-NEAR_AMONG = 5_000  # names among which the nearest is looked up
-_LONGEST_NAME = 200  # characters
 _FOUND = 3  # things found that one line on many rows names
 _LONGEST_FOUND = 30  # characters of one of them
 _RANGES = 4  # stretches of rows that a warning names
@@ -164,13 +161,3 @@ def counted_once(problems: Iterable[Problem]) -> list[Problem]:
 def _brief(found: str) -> str:
     half = _LONGEST_FOUND // 2
     return found if len(found) <= _LONGEST_FOUND else f"{found[:half]}…{found[1 - half :]}"
-
-
-def nearest(name: str, options: Sequence[str], cutoff: float = 0.6) -> str:
-    """`; did you mean 'X'?` for the option spelt most like `name`, else nothing: also where either
-    is too long to be a slip of the pen, or the options are too many to be compared."""
-    if len(name) > _LONGEST_NAME or len(options) > NEAR_AMONG:
-        return ""
-    folded = {option.casefold(): option for option in options if len(option) <= _LONGEST_NAME}
-    near = get_close_matches(name.casefold(), folded, n=1, cutoff=cutoff)
-    return f"; did you mean {folded[near[0]]!r}?" if near else ""

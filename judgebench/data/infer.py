@@ -28,7 +28,6 @@ from judgebench.data.draft import (
     plain_label,
     yes_or_no,
 )
-from judgebench.data.findings import nearest
 from judgebench.data.named import PROBABILITY, probabilities
 from judgebench.data.roles import Column
 from judgebench.data.settings import (
@@ -46,7 +45,7 @@ from judgebench.data.vocabulary import (
     role_of,
     words,
 )
-from judgebench.errors import Problem, SetupError, some
+from judgebench.errors import Problem, SetupError, nearest, some
 from judgebench.records import ADJUDICATED, Status
 from judgebench.rubric import Metric, Rubric, normalise
 from judgebench.studies.verdicts import is_like_a_model

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from judgebench.data.findings import Findings, nearest
+from judgebench.data.findings import Findings
 from judgebench.data.layout import Sheet, Source
 from judgebench.data.roles import Column
 from judgebench.data.table import Table
 from judgebench.data.vocabulary import plain_name, role_words
-from judgebench.errors import some
+from judgebench.errors import nearest, some
 from judgebench.rubric import Rubric
 
 PROBABILITY = "probability_"

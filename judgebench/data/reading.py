@@ -13,7 +13,7 @@ from typing import Any
 from judgebench.data.cells import Cell
 from judgebench.data.draft import ID_FORMS, VALUE, Draft, plain_label, side_of, yes_or_no
 from judgebench.data.exports import parts, recognise, reshaped, split_kinds
-from judgebench.data.findings import USUAL, Findings, nearest
+from judgebench.data.findings import USUAL, Findings
 from judgebench.data.infer import (
     LABEL,
     Labels,
@@ -39,7 +39,7 @@ from judgebench.data.settings import (
 from judgebench.data.table import Table
 from judgebench.data.tables import check_frame, rubric_beside, sheets_of, table_in
 from judgebench.data.vocabulary import has_word, plain_name, role_of
-from judgebench.errors import Problem, SetupError, raise_any, some
+from judgebench.errors import Problem, SetupError, nearest, raise_any, some
 from judgebench.records import ADJUDICATED
 from judgebench.rubric import Metric, Rubric, normalise
 from judgebench.words import plain_id

@@ -23,11 +23,12 @@ from judgebench.data.cells import (
 from judgebench.data.conversation import criteria_of, criterion_row, judged, turns_of
 from judgebench.data.dataset import DatasetBuilder, Key, Position, VerdictCell
 from judgebench.data.draft import is_blank_word, is_failure_word, plain_label, side_of
-from judgebench.data.findings import ERRORS, nearest
+from judgebench.data.findings import ERRORS
 from judgebench.data.layout import Layout, Sheet, Spelling
 from judgebench.data.pairs import NamedPair, pair_of_names
 from judgebench.data.settings import each_as
 from judgebench.data.table import Table
+from judgebench.errors import nearest
 from judgebench.records import ADJUDICATED, Answer, Part, Status, content_hash, is_slot
 from judgebench.rubric import BETWEEN, Metric, listed_in
 

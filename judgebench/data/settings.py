@@ -7,9 +7,8 @@ from dataclasses import dataclass, field, fields, replace
 from shlex import quote
 from typing import Any, Literal, get_args
 
-from judgebench.data.findings import nearest
 from judgebench.data.roles import ROLES, Column
-from judgebench.errors import Problem, SetupError, raise_any, some
+from judgebench.errors import Problem, SetupError, nearest, raise_any, some
 
 Repeats = Literal["", "first", "last"]
 _SHORT = {"annotators": "label", "item": "item", "question": "group"}

@@ -27,11 +27,11 @@ from judgebench.data.cells import (
     scalar_text,
 )
 from judgebench.data.delimited import read_delimited
-from judgebench.data.findings import Findings, nearest
+from judgebench.data.findings import Findings
 from judgebench.data.json_rows import flat_table, read_json, values_by_key
 from judgebench.data.table import Table
 from judgebench.data.workbooks import arrow_columns, read_parquet, read_sheet, sheet_names
-from judgebench.errors import MissingExtra, Problem, SetupError, raise_any, shorten, some
+from judgebench.errors import MissingExtra, Problem, SetupError, nearest, raise_any, shorten, some
 from judgebench.features import contributed
 from judgebench.files import ReadRows, check_unpacked, is_utf8, open_bytes
 from judgebench.rubric import Rubric

@@ -9,10 +9,9 @@ from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from judgebench.data.findings import nearest
 from judgebench.decisions.kinds import KINDS
 from judgebench.decisions.rule import DecisionRule
-from judgebench.errors import Problem, SetupError, raise_any
+from judgebench.errors import Problem, SetupError, nearest, raise_any
 from judgebench.features import contributed
 from judgebench.records import SEVERAL, Estimate, Kind
 from judgebench.results.part import Standing

@@ -9,8 +9,7 @@ from hashlib import sha256
 
 import numpy as np
 
-from judgebench.data.findings import nearest
-from judgebench.errors import Problem, raise_any
+from judgebench.errors import Problem, nearest, raise_any
 from judgebench.records import CHANCES, WEIGHTS, Answer, columns_named
 from judgebench.stats.arrays import IntArray
 

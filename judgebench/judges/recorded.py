@@ -11,10 +11,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from judgebench.data.dataset import Position, VerdictCell
-from judgebench.data.findings import nearest
 from judgebench.data.load import JudgeRows
 from judgebench.data.rows import WHOLE_REPLY
-from judgebench.errors import Problem, SetupError, raise_any, shorten, some
+from judgebench.errors import Problem, SetupError, nearest, raise_any, shorten, some
 from judgebench.judges.config import RecordedConfig, threshold_problems
 from judgebench.judges.judge import Task
 from judgebench.judges.replies import Reading, looks_like_refusal, read_reply

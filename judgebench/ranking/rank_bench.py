@@ -22,11 +22,10 @@ from typing import Any
 import yaml
 
 import judgebench
-from judgebench.data.findings import nearest
 from judgebench.data.table import Table
 from judgebench.data.tables import read_table
 from judgebench.data.vocabulary import plain_name
-from judgebench.errors import BudgetSpent, MissingExtra, Problem, SetupError, raise_any
+from judgebench.errors import BudgetSpent, MissingExtra, Problem, SetupError, nearest, raise_any
 from judgebench.files import all_or_nothing, disk_errors, to_json, write_atomically
 from judgebench.models import open_backend
 from judgebench.models.contract import drain

@@ -34,11 +34,11 @@ class Target:
     is_rate: bool = True
 
     def said(self, judged: IntArray) -> FloatArray:
-        """The values of the verdicts (items,). A verdict without a label is a label of its own:
-        none of those that are counted, and of a mean as the other verdicts are."""
+        """The values of the verdicts (items,); one without a label is as the others are on
+        average, so that rates add up to 1."""
         assert self.values is not None
         read = judged >= 0
-        failed = 0.0 if self.is_rate or not read.any() else self.values[judged[read]].mean()
+        failed = self.values[judged[read]].mean() if read.any() else 0.0
         return np.where(read, self.values[judged], failed)
 
 
@@ -65,6 +65,13 @@ class Measure:
     voices: Sequence[Voice]
     about: Mask
     traits: Mapping[str, FloatArray]
+
+    @property
+    def labels(self) -> list[Target]:
+        """The targets that are the rate of one label each; of a score none."""
+        return [
+            t for t in self.targets if t.is_rate and t.values is not None and t.values.sum() == 1
+        ]
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,7 @@ from judgebench.stats.partly_labelled import (
     of_labels,
     prediction_powered,
     rogan_gladen,
+    tuning_of,
     unlike,
 )
 from judgebench.studies.drawn import NOT_SAID, Drawn, Mask
@@ -175,7 +176,8 @@ class _Measured:
             yield self._row("rate", "verdicts", alone, target, **keys)
         if sample.n == len(sample.y):
             return  # the human labels are of all these answers
-        powered = prediction_powered(sample, F, asked)
+        tuning = self._tuning(target, voice, self.groups[group] & voice.due)
+        powered = prediction_powered(sample, F, asked, tuning)
         ppi = self._guarded(powered.estimate, group)
         yield self._row("rate", "ppi", ppi, target, **keys)
         if powered.effective is not None:
@@ -213,13 +215,24 @@ class _Measured:
         """The estimate of a group at that level, and the influence of each item on it (items,)."""
         rows, influence = self.groups[group] & voice.due, np.zeros(len(whole.y))
         sample, F = whole.at(rows), _at(voice.predicted[target.name], rows)
-        powered = prediction_powered(sample, F, self._asked(target, level))
+        tuning = self._tuning(target, voice, rows)
+        powered = prediction_powered(sample, F, self._asked(target, level), tuning)
         if powered.linear is not None:
             influence[rows] = powered.linear.influence
         elif not sample.why_none:
             labels = np.where(sample.labelled, sample.y, 0.0)
             influence[rows] = sample.w * (labels - sample.means(labels))
         return self._guarded(powered.estimate, group), influence
+
+    def _tuning(self, target: Target, voice: Voice, rows: Mask) -> float:
+        """One for all targets of labels, so that their rates add up to 1 and that of a label or
+        worse to those of its labels."""
+        if not voice.name:  # the human labels alone
+            return 0.0
+        targets = self.measure.labels or [target]
+        return tuning_of([
+            (self._sample(t).at(rows), _at(voice.predicted[t.name], rows)) for t in targets
+        ])  # fmt: skip
 
     def _guarded(self, e: Estimate, group: str) -> Estimate:
         """Without an interval where the labelled answers are unlike the others."""

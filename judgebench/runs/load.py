@@ -14,11 +14,10 @@ from typing import Any, ParamSpec, TypeVar
 import yaml
 from pydantic import create_model
 
-from judgebench.data.findings import nearest
 from judgebench.data.load import load_data, read_verdicts
 from judgebench.data.named import PROBABILITY
 from judgebench.data.tables import SUFFIXES
-from judgebench.errors import Problem, SetupError, raise_any
+from judgebench.errors import Problem, SetupError, nearest, raise_any
 from judgebench.judges.config import (
     CORE_ENTRIES,
     JUDGE_NAME,

@@ -98,7 +98,7 @@ def clopper_pearson(successes: int, n: int, level: float = 0.95) -> Estimate:
         raise ValueError(f"successes must lie in 0..{n}; found {successes}")
     if n == 0:
         return Estimate(None, method=EXACT, reason="there is no item to count", level=level)
-    low, high = _limits(successes, n, level)
+    low, high = exact_limits(successes, n, level)
     return Estimate(successes / n, low, high, method=EXACT, n=n, level=level)
 
 
@@ -116,7 +116,7 @@ def items_for_half_width(p: float, half_width: float, level: float = 0.95) -> in
         raise ValueError(f"needs 0 <= p <= 1 and half_width > 0; found {p} and {half_width}")
 
     def wide(n: int) -> bool:
-        low, high = _limits(p * n, n, level)
+        low, high = exact_limits(p * n, n, level)
         return max(p - low, high - p) > half_width
 
     if not wide(1):
@@ -130,7 +130,8 @@ def items_for_half_width(p: float, half_width: float, level: float = 0.95) -> in
     return enough
 
 
-def _limits(x: float, n: int, level: float) -> tuple[float, float]:
+def exact_limits(x: float, n: float, level: float) -> tuple[float, float]:
+    """The limits of Clopper and Pearson of x successes among n, whole numbers or not."""
     alpha = 1 - level
     low = scipy.special.betaincinv(x, n - x + 1, alpha / 2) if x > 0 else 0.0
     high = scipy.special.betaincinv(x + 1, n - x, 1 - alpha / 2) if x < n else 1.0

@@ -9,7 +9,7 @@ its variance is that of a sum over clusters of each item's influence on it.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -20,7 +20,7 @@ from scipy.special import ndtri, stdtr, stdtrit
 
 from judgebench.records import Estimate
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray, ratio
-from judgebench.stats.intervals import EXACT, clopper_pearson
+from judgebench.stats.intervals import CLUSTERED_EXACT, EXACT, clopper_pearson, exact_limits
 
 ONE_CLUSTER = "the labels are of one cluster only, and a variance needs several"
 NO_LABEL = "no judged answer has a human label"
@@ -197,8 +197,9 @@ def adjusted(sample: Sample, F: Prediction, tuning: float) -> Linear:
     )
 
 
-def power_tuned(sample: Sample, F: Prediction) -> Linear:
-    """`adjusted` with the lambda that makes it most precise.
+def tuning_of(samples: Sequence[tuple[Sample, Prediction]]) -> float:
+    """The lambda with which `adjusted` is most precise, of one mean; of several on the same items
+    the one that makes the sum of their variances least, so that rates of all labels add up to 1.
 
     Angelopoulos, Duchi and Zrnic (2023), "PPI++: Efficient Prediction-Powered Inference",
     arXiv:2311.01453, section 6. Of a random sample lambda = Cov_n(Y, F) / Var_N(F), their plug-in
@@ -206,7 +207,15 @@ def power_tuned(sample: Sample, F: Prediction) -> Linear:
     square of its weight. It is the optimum of independent items, so with clusters it is right but
     not the best. Without an unlabelled item, or with a constant F, lambda is 0.
     """
-    N, own = len(sample.y), np.where(sample.labelled, F.own, 0.0)
+    sample = samples[0][0]
+    N, others = len(sample.y), len(sample.y) - sample.n
+    together, apart = np.sum([_covariances(*one) for one in samples], axis=0)
+    return min(max(together / apart, 0.0), N / others) if others and apart > 0 else 0.0
+
+
+def _covariances(sample: Sample, F: Prediction) -> tuple[float, float]:
+    """The numerator and the denominator of lambda."""
+    own = np.where(sample.labelled, F.own, 0.0)
     y = np.where(sample.labelled, sample.y, 0.0)
     w2 = sample.w**2
     together = float((w2 * (y - sample.means(y)) * (own - sample.means(own))).sum())
@@ -214,10 +223,7 @@ def power_tuned(sample: Sample, F: Prediction) -> Linear:
     size = np.bincount(codes)
     spread = F.every - ratio(np.bincount(codes, F.every), size)[codes]
     variances = ratio(np.bincount(codes, spread**2), np.maximum(size - 1, 1))
-    apart = float((np.bincount(codes, w2) * variances).sum())
-    others = N - sample.n
-    tuning = min(max(together / apart, 0.0), N / others) if others and apart > 0 else 0.0
-    return adjusted(sample, F, tuning)
+    return together, float((np.bincount(codes, w2) * variances).sum())
 
 
 def cross_fitted(y: FloatArray, X: FloatArray, clusters: Clusters, folds: int = 5) -> Prediction:
@@ -276,9 +282,10 @@ def interval(value: float, V: float, p: float, units: int, asked: Asked) -> Esti
 
 
 def of_labels(sample: Sample, asked: Asked = Asked()) -> Estimate:
-    """The mean of the human labels alone, with its interval: for a rate of which all or none of
-    the labels are, which shows no variance, exact over the clusters, or as many as the weights
-    leave. Undefined, with a reason, without a label."""
+    """The mean of the human labels alone, with its interval. Of a rate it is exact for the
+    effective number of independent labels; of one of which all or none of the labels are, which
+    shows no variance, over the clusters, or as many as the weights leave. Undefined, with a reason,
+    without a label."""
     if reason := sample.why_none:
         return Estimate(None, n=sample.n, reason=reason, level=asked.level)
     nothing = np.zeros(len(sample.y))
@@ -295,6 +302,11 @@ def of_labels(sample: Sample, asked: Asked = Asked()) -> Estimate:
         return Estimate(value, low, high, method, n, level=asked.level)
     if V == 0:
         return Estimate(found.value, n=n, reason=ALL_ALIKE, level=asked.level)
+    if asked.is_rate and not asked.anytime and sample.units > 1:
+        p = found.value
+        n_star = min(float(n), p * (1 - p) / V * n / (n - 1))  # Korn and Graubard (1998)
+        low, high = exact_limits(p * n_star, n_star, asked.level)
+        return Estimate(p, low, high, CLUSTERED_EXACT, n, level=asked.level)
     return replace(interval(found.value, V, found.value, sample.units, asked), n=n)
 
 
@@ -313,10 +325,13 @@ class Powered(NamedTuple):
     V: float = 0.0
 
 
-def prediction_powered(sample: Sample, F: Prediction, asked: Asked = Asked()) -> Powered:
+def prediction_powered(
+    sample: Sample, F: Prediction, asked: Asked = Asked(), tuning: float | None = None
+) -> Powered:
     """The mean by PPI++, a rate clipped to [0, 1], with an interval that holds for few labels.
 
-    The point is that of `power_tuned`. The interval is that of `interval` with
+    The point is `adjusted` by the lambda `tuning`, without one by the best of it. The interval is
+    that of `interval` with
 
         V = Var(theta) + lambda^2 / n^2 of a rate (lambda in the scale of the paper),
 
@@ -334,12 +349,14 @@ def prediction_powered(sample: Sample, F: Prediction, asked: Asked = Asked()) ->
         return Powered(replace(human, n=N, reason=reason), human, float(n))
     nothing = np.zeros(N)
     alone = adjusted(sample, Prediction(nothing, nothing), 0.0)
-    tuned = power_tuned(sample, F)
+    tuned = adjusted(sample, F, tuning_of([(sample, F)]) if tuning is None else tuning)
     one_more = (tuned.tuning * (N - n) / N / n) ** 2 if asked.is_rate else 0.0
     V = sample.variance(tuned.influence) + one_more
     if V == 0:
         return Powered(replace(human, n=N, reason=ALL_ALIKE), human, float(n))
-    found = interval(tuned.value, V, human.value, sample.units, asked)
+    found = human  # of which verdicts that say nothing leave all as it is
+    if tuned.tuning:
+        found = interval(tuned.value, V, human.value, sample.units, asked)
     method = f"PPI++, {_drawn(sample)}; {found.method}".removesuffix("; ")
     effective = n * sample.variance(alone.influence) / V
     return Powered(replace(found, n=N, method=method), human, effective, tuned, V)

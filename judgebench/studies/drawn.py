@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from judgebench.errors import Problem, SetupError, raise_any
+from judgebench.errors import Problem, SetupError, nearest, raise_any
 from judgebench.records import CHANCES, WEIGHTS, columns_named
 from judgebench.stats.arrays import Clusters, FloatArray, ratio
 from judgebench.stats.partly_labelled import Sample
@@ -91,7 +91,8 @@ def drawn_of(given: Sequence[str]) -> Drawn:
             columns[kind] = column
         elif text != "random":
             allowed = f"random, {', '.join(f'{kind}=COLUMN' for kind in _KINDS)}"
-            problems.append(Problem("is unknown", "", None, "drawn", text, allowed))
+            message = f"is unknown{nearest(kind, (*_KINDS, 'random'))}"
+            problems.append(Problem(message, "", None, "drawn", text, allowed))
     raise_any(problems)
     return Drawn(**columns, random="random" in given)
 
@@ -107,7 +108,7 @@ def texts_of(cells: Cells, column: str) -> NDArray[np.object_]:
     """The cells of a column (items,). Raises SetupError where the answers have none."""
     if column not in cells or not any(cells[column]):
         known = [c for c, texts in cells.items() if any(texts)]
-        message = "is no column of the answers"
+        message = f"is no column of the answers{nearest(column, known)}"
         if column == "system":  # a table of labels without it may be beside one with it
             message += "; if a table of verdicts has it, add --column system=kept"
         raise SetupError(Problem(message, field="column", found=column, allowed=", ".join(known)))

@@ -71,13 +71,22 @@ def test_two_tables_give_the_rates_of_each_system_in_four_ways() -> None:
     assert apart.low < apart.value < apart.high < 0
 
 
-def test_failures_of_a_judge_are_a_label_of_their_own_and_no_answer_is_lost() -> None:
+def test_failures_of_a_judge_count_as_its_other_verdicts_do_and_no_answer_is_lost() -> None:
     people, verdicts, truth, _ = tables(failed=0.2)
     with pytest.warns(UserWarning, match="blank cell, counted as failed"):
         found = rates(people, verdicts)
     ppi, alone = rate(found, "ppi"), rate(found, "verdicts")
     assert ppi.n == alone.n == 1600
-    assert alone.value == pytest.approx((verdicts.Harm == "Unsafe").mean())
+    assert alone.value == pytest.approx((verdicts.Harm[verdicts.Harm != ""] == "Unsafe").mean())
+    for way in ("ppi", "verdicts"):
+        every = [
+            found.results.find(way, "rate", of=of, group="all", judge="gpt4").value for of in TEXTS
+        ]
+        assert sum(every) == pytest.approx(1, abs=1e-12)
+        worse = found.results.find(
+            way, "rate", of="Unsure or worse", group="all", judge="gpt4"
+        ).value
+        assert worse == pytest.approx(sum(every[1:]), abs=1e-12)
     assert ppi.low < (truth == 2).mean() < ppi.high
 
 

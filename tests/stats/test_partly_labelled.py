@@ -34,9 +34,9 @@ from judgebench.stats.partly_labelled import (
     interval,
     labels_for_width,
     of_labels,
-    power_tuned,
     prediction_powered,
     rogan_gladen,
+    tuning_of,
     unlike,
 )
 
@@ -53,6 +53,11 @@ def linear(sample: Sample):
     """The mean of the labels alone with its influences."""
     nothing = np.zeros(len(sample.y))
     return adjusted(sample, Prediction(nothing, nothing), 0.0)
+
+
+def power_tuned(sample: Sample, F: Prediction):
+    """The mean by the lambda that is best for it."""
+    return adjusted(sample, F, tuning_of([(sample, F)]))
 
 
 def test_the_cluster_variance_equals_that_of_statsmodels() -> None:
@@ -130,16 +135,13 @@ def test_clusters_that_balance_each_other_out_are_no_better_than_independent_ite
 
 
 @given(st.integers(1, 60), st.integers(1, 60), st.floats(0.8, 0.99))
-def test_the_limits_are_the_rates_that_the_share_is_t_standard_errors_away_from(
-    no: int, yes: int, level: float
-) -> None:
+def test_independent_labels_have_the_exact_interval(no: int, yes: int, level: float) -> None:
     sample, _ = sample_of([[no, 0], [yes, 0], [0, 0]])
     found, n = of_labels(sample, Asked(level)), no + yes
-    t = student.ppf((1 + level) / 2, n - 1)
-    assert found.value == pytest.approx(yes / n)
-    for limit in (found.low, found.high):
-        spread = limit * (1 - limit) / (n - 1)
-        assert (yes / n - limit) ** 2 == pytest.approx(t**2 * spread, rel=1e-6)
+    exact = clopper_pearson(yes, n, level)
+    assert (found.value, found.low, found.high) == pytest.approx(
+        (exact.value, exact.low, exact.high)
+    )
     assert 0 <= found.low < found.value < found.high <= 1
     assert (found.n, found.level) == (n, level)
 

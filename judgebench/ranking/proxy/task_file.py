@@ -19,9 +19,9 @@ from typing import Protocol, cast
 from pydantic import Field, model_validator
 
 from judgebench.data.cells import is_blank, split_list
-from judgebench.data.findings import counted_once, nearest
+from judgebench.data.findings import counted_once
 from judgebench.data.tables import collect_table
-from judgebench.errors import JudgebenchError, Problem, SetupError, raise_any, shorten
+from judgebench.errors import JudgebenchError, Problem, SetupError, nearest, raise_any, shorten
 from judgebench.judges.config import Name
 from judgebench.models.checkpoint import sha256_of
 from judgebench.prompt import ARGUMENTS, load_prompt
