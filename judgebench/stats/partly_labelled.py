@@ -303,8 +303,9 @@ def of_labels(sample: Sample, asked: Asked = Asked()) -> Estimate:
     if V == 0:
         return Estimate(found.value, n=n, reason=ALL_ALIKE, level=asked.level)
     if asked.is_rate and not asked.anytime and sample.units > 1:
-        p = found.value
-        n_star = min(float(n), p * (1 - p) / V * n / (n - 1))  # Korn and Graubard (1998)
+        p = found.value  # the number of labels by Korn and Graubard (1998), section 2
+        few = asked.critical(n) / asked.critical(sample.units)
+        n_star = min(float(n), p * (1 - p) / V * n / (n - 1) * few**2)
         low, high = exact_limits(p * n_star, n_star, asked.level)
         return Estimate(p, low, high, CLUSTERED_EXACT, n, level=asked.level)
     return replace(interval(found.value, V, found.value, sample.units, asked), n=n)
