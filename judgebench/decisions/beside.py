@@ -1,5 +1,4 @@
-"""Tables beside the decisions: who sets the bar, what a jury is worth, and the Alternative
-Annotator Test.
+"""Tables beside the decisions: who sets the bar, and the Alternative Annotator Test.
 
 By itself the test is passed by a judge that always gives the common label: its guard is a paired
 test against every baseline. docs/decide_alternative_test.md shows the trap.
@@ -22,13 +21,11 @@ from judgebench.stats.alternative_test import (
     alternative_annotator_test,
     average_advantage,
 )
-from judgebench.stats.arrays import IntArray, value_counts
+from judgebench.stats.arrays import value_counts
 from judgebench.stats.copies import BarKind, gap
 from judgebench.stats.intervals import SMOOTHED_T
-from judgebench.stats.juries import best_jury, effective_judges, error_correlations
 from judgebench.stats.paired import mcnemar_clustered
 from judgebench.studies.study import Humans, JudgeVerdicts, Study
-from judgebench.studies.truth import TruthConfig, settle
 
 
 def bar_rows(study: Study, kind: BarKind) -> Iterator[Row]:
@@ -96,54 +93,7 @@ def rare_labels(study: Study, metric: Metric, rule: DecisionRule) -> Iterator[st
             )
 
 
-_VOTERS = ("judge", "calibration")  # a jury among them would give its members a second vote
 _Guard = tuple[bool | None, str]  # whether every baseline is beaten, None without any; why not
-_VOTE = TruthConfig(rule="median")  # majority where the metric is nominal
-
-
-def jury_rows(study: Study) -> Iterator[Row]:
-    """The value of a jury of the judges and calibrations on each metric, and the correlation of
-    the errors (phi) of every two of them; nothing where these are fewer than two.
-
-    `correlation` is the mean of the pairs' error correlations r, `effective` the number of
-    independent judges that would be worth as much, m / (1 + (m - 1) r). The key `who` names the
-    subset chosen on all items; `accuracy` is that of subsets chosen on the other folds (held out),
-    `single` that of the best single judge chosen so, `gain` their difference on the same items.
-
-    A vote is the median label, of two the more severe (nominal metrics: the majority's, and a tie
-    is a wrong label). A judge without any label is left out.
-    """
-    voters = [judge for judge in study.judges if judge.kind in _VOTERS]
-    if len(voters) >= 2:
-        for metric in study.rubric.metrics:
-            yield from _value(study, metric, voters)
-
-
-def _value(study: Study, metric: Metric, voters: Sequence[JudgeVerdicts]) -> Iterator[Row]:
-    humans = study.humans[metric.id]
-    rows = humans.ratings.rows
-    columns = np.stack([study.judged(judge, metric)[rows] for judge in voters], axis=1)
-    speaking = np.flatnonzero((columns >= 0).any(axis=0)).tolist()
-    if len(speaking) >= 2:
-        voters, columns = [voters[j] for j in speaking], columns[:, speaking]
-    names = [judge.name for judge in voters]
-
-    def vote(labels: IntArray) -> IntArray:
-        return settle(labels, metric, _VOTE)
-
-    shared = (columns, humans.truth[rows], humans.clusters)
-    correlations = error_correlations(*shared, study.resampling)
-    scores = best_jury(*shared, vote, study.resampling, study.resampling.seed)
-    best = {"who": ", ".join(names[j] for j in scores.best)}
-    for statistic, estimate in (
-        ("correlation", correlations.mean),
-        ("effective", effective_judges(correlations.mean, len(names))),
-        ("accuracy", scores.accuracy), ("single", scores.single), ("gain", scores.gain),
-    ):  # fmt: skip
-        yield Row("jury", statistic, estimate, metric=metric.id, keys=best)
-    for (i, j), estimate in correlations.pairs.items():
-        about = (names[i], metric.id, {"who": names[j]})
-        yield Row("error_correlation", "correlation", estimate, *about)
 
 
 def alternative_tests(study: Study, rule: DecisionRule) -> Iterator[Row]:

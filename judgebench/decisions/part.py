@@ -130,11 +130,6 @@ def _evidence(decisions: Decisions) -> Iterator[Block]:
     yield Block(
         title, tables=curves, figures=drawings, asks="what_if", gist="what people would still read"
     )
-    juries = (_jury_table(decisions), _correlations_table(decisions))
-    yield Block(
-        "What a jury is worth", tables=juries, asks="what_if",
-        gist="whether several judges together do better than the best of them",
-    )  # fmt: skip
     test = _alternative_test_table(decisions)
     ended = decisions.beside.select("alternative_test", "passes", who="published")
     passed = sum(bool(row.estimate.value) for row in ended)
@@ -356,65 +351,6 @@ def _choice_cells(curve: TriageCurve) -> Contents:
     )
     shown = Cell(threshold_text(threshold), remark=NO_FILTER if choice.sends_all else "")
     return (shown, *counts, choice.expected_sent, choice.expected_missed)
-
-
-def _jury_table(decisions: Decisions) -> Table:
-    """The value of a jury of this run's judges on each metric."""
-    found = decisions.beside
-    rows: list[Contents] = []
-    for metric in found.values("metric", "jury"):
-        pairs = found.select("error_correlation", metric=metric)
-        names = dict.fromkeys(name for row in pairs for name in (row.judge, row["who"]))
-        best = found.select("jury", "gain", metric=metric)[0]["who"]
-        cells = {
-            row.statistic: Cell(
-                estimate=row.estimate,
-                signed=row.statistic in ("correlation", "gain"),
-                remark=f"of {len(names)}: {', '.join(names)}" * (row.statistic == "effective"),
-            )
-            for row in found.select("jury", metric=metric)
-        }
-        chosen = Cell(best or DASH, remark="" if best else "undefined: none was found")
-        correlation, effective, *scores = cells.values()
-        rows.append((decisions.titles[metric], correlation, effective, chosen, *scores))
-    return Layout(
-        "decide_jury",
-        "What a jury of these judges is worth",
-        ("Metric",),
-        (
-            "Error correlation: how often two judges err on the same items, mean over the pairs. "
-            "Effective number: of independent judges that would be worth as much. The best jury "
-            "is chosen on all items. Accuracies are of juries and judges chosen on other items "
-            "than they are scored on; the gain is their difference on the same items.",
-        ),
-        (
-            "Mean error correlation",
-            "Effective number of judges",
-            "Best jury",
-            "Its accuracy, held out",
-            "Best single judge, held out",
-            "Gain",
-        ),
-    ).listing(rows)
-
-
-def _correlations_table(decisions: Decisions) -> Table:
-    """The correlation of the errors of each two judges."""
-    rows = (
-        (
-            decisions.titles[row.metric],
-            f"{row.judge} and {row['who']}",
-            Cell(estimate=row.estimate, signed=True),
-        )
-        for row in decisions.beside.select("error_correlation")
-    )
-    return Layout(
-        "decide_error_correlations",
-        "Do two judges err on the same items? Correlation of their errors",
-        ("Metric", "Judges"),
-        ("Pearson's correlation of right and wrong (phi): 1 where they err together.",),
-        ("Error correlation",),
-    ).listing(rows)
 
 
 def _alternative_test_table(decisions: Decisions) -> Table:

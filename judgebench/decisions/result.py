@@ -247,7 +247,7 @@ class TriageCurve:
 class Decisions(Shown):
     """Everything that `judgebench decide` says.
 
-    `beside` are the rows of the bars, accuracies, juries, error correlations and alternative tests.
+    `beside` are the rows of the bars, accuracies and alternative tests.
     `compared` says in a sentence what the judges were compared with, and `bars` whose agreement
     they are held against. `blind` (yes, no, unknown) says whether the labels were made without
     sight of any model's label. `headline` says in a line what was studied, `n_answers` how many
@@ -330,7 +330,7 @@ class Decisions(Shown):
 
     @cached_property
     def results(self) -> Results:
-        """The outcomes, their conditions, what more data is needed, triage, juries, tests."""
+        """The outcomes, their conditions, what more data is needed, triage, tests."""
         return Results(
             (
                 *(decision.row() for decision in self.decisions),

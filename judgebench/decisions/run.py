@@ -22,7 +22,6 @@ from judgebench.alignment.caveats import (
 from judgebench.decisions.beside import (
     alternative_tests,
     bar_rows,
-    jury_rows,
     rare_labels,
 )
 from judgebench.decisions.conditions import assist_conditions, findings, stress_conditions
@@ -173,7 +172,7 @@ def decide(
     stress: Results | None = None,
     looks: Sequence[float] = (),
 ) -> Decisions:
-    """Every decision with its conditions, triage, the value of a jury, the alternative test.
+    """Every decision with its conditions, triage, the alternative test.
 
     `stress` are the rows of a stress test of the same judges. `looks` are the shares of the planned
     items at each look so far, this one last; none: this is the end. Raises SetupError where the
@@ -191,7 +190,7 @@ def decide(
     truths = {m: humans.truth_of(humans.trusted(kind)) for m, humans in study.humans.items()}
     curves = tuple(triage_curves(study, rule, truths.__getitem__))
     tests = alternative_tests(study, rule)
-    beside = Results((*bar_rows(study, kind), *accuracies(study), *jury_rows(study), *tests))
+    beside = Results((*bar_rows(study, kind), *accuracies(study), *tests))
     made = tuple(decisions(study, final, curves, stress, rule.level))
     look_note = [
         f"This is interim analysis {len(looks)}, at {100 * share:.0f} % of the planned answers: "

@@ -67,7 +67,6 @@ def make_decisions() -> Decisions:
     curves = tuple(
         make_curve(numbers, judge, metric) for judge in JUDGES for metric in (*metrics[:3], EVERY)
     )
-    juries = tuple(row for metric in metrics[:4] for row in make_jury(numbers, metric))
     tests = tuple(
         row
         for judge in JUDGES
@@ -75,7 +74,7 @@ def make_decisions() -> Decisions:
         for variant in ("published", "balanced")
         for row in alternative_test(numbers, judge, metric, variant)
     )
-    beside = Results((*juries, *tests))
+    beside = Results(tests)
     return Decisions("decided", rubric, DecisionRule(), decisions, curves, beside, JUDGES, NOTES)
 
 
@@ -158,23 +157,6 @@ def make_curve(numbers: Numbers, judge: str, metric: str) -> TriageCurve:
     )
     reason = "no threshold misses few enough severe answers" if weak else ""
     return TriageCurve(judge, metric, kind, points, 97, 30, None if weak else choice, reason)
-
-
-def make_jury(numbers: Numbers, metric: str) -> Iterator[Row]:
-    names = [name for name, kind in JUDGES.items() if kind == "judge"]
-    best = {"who": ", ".join(names[:2])}
-    for statistic, estimate in {
-        "correlation": numbers.mean(0.4, 97),
-        "effective": Estimate(1.6667, 1.4, 2.1, "cluster bootstrap, percentile", 97),
-        "accuracy": numbers.share(0.9, 97),
-        "single": numbers.share(0.88, 97),
-        "gain": numbers.mean(0.02, 97),
-    }.items():
-        yield Row("jury", statistic, estimate, metric=metric, keys=best)
-    for i, name in enumerate(names):
-        for other in names[i + 1 :]:
-            e = numbers.mean(0.4, 97)
-            yield Row("error_correlation", "correlation", e, name, metric, {"who": other})
 
 
 def alternative_test(numbers: Numbers, judge: str, metric: str, variant: str) -> Iterator[Row]:

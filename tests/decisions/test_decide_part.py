@@ -64,8 +64,6 @@ def test_every_decision_and_every_number_is_one_row() -> None:
         "more_data": 7 * sum(d.more is not None for d in DECIDED.decisions),
         "triage": sum(6 if c.choice else 2 for c in DECIDED.curves),
         "triage_point": 2 * sum(len(c.points) for c in DECIDED.curves),
-        "jury": 5 * 4,
-        "error_correlation": 3 * 4,
         "alternative_test": 6 * 2 * 2 * len(JUDGES),
     }
     assert len(DECIDED.to_frame()) == len(found)
@@ -148,12 +146,6 @@ def test_every_number_stands_in_a_table() -> None:
     expected = [
         *(c.estimate for d in DECIDED.decisions for _, c in conditions(d)),
         *(e for choice in choices for e in (choice.expected_sent, choice.expected_missed)),
-        *(
-            r.estimate
-            for name in ("accuracy", "single", "gain")
-            for r in DECIDED.beside.select("jury", name)
-        ),
-        *(row.estimate for row in DECIDED.beside.select("error_correlation")),
     ]
     assert not [estimate for estimate in expected if estimate not in shown]
     more = tables(DECIDED)["decide_more_data"].rows
