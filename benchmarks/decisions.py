@@ -153,7 +153,9 @@ class World:
     `ambiguous` of the items a camp's right label is its own number, and the judge is of `camp`. A
     share `copied` of the judge's labels is that of annotator 0, or where `of_truth` the median.
     Where `never`, no judge may replace annotators, whatever its skill; `nominal` labels are never
-    severe. Where `margins`, the world is also decided with other margins for severe answers.
+    severe. Where `margins`, the world is also decided with other margins for severe answers. Its
+    true numbers are taken from `population` times as many items as those of other worlds: errors
+    of whole questions need more.
 
     Where `expected`, the judge's labels are read from a table of verdicts: a blank cell where there
     is no label, and a row for a share `rows` of the items. An item that has none has no label
@@ -194,6 +196,7 @@ class World:
     never: bool = False
     nominal: bool = False
     margins: bool = False
+    population: int = 1
 
 
 @dataclass(frozen=True)
@@ -383,7 +386,8 @@ def filters(world: World) -> FloatArray:
 
 def _population(world: World) -> int:
     """Fewer where there are many annotators, for memory."""
-    return _POPULATION // max(1, world.annotators // 4) // world.a_question * world.a_question
+    items = world.population * _POPULATION // max(1, world.annotators // 4)
+    return items // world.a_question * world.a_question
 
 
 @lru_cache
