@@ -1,7 +1,8 @@
 """How often a decision is wrong: judges of known quality, skew, noise and correlated errors.
 
-Every world is a population whose true numbers are known from a large sample. From it many studies
-are drawn, and each is decided by judgebench's rule and by three naive ones:
+Every world is a population whose true numbers are known from a large sample. All worlds are in
+scenarios.yaml, each with who proposed it. From each many studies are drawn, and every study is
+decided by judgebench's rule and by three naive ones:
 
     accuracy >= 0.9 against the truth        kappa >= 0.6 against the truth
     the Alternative Annotator Test alone, epsilon 0.1
@@ -35,15 +36,16 @@ import warnings
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import MISSING, dataclass, field, fields, replace
 from functools import lru_cache, partial
 from itertools import cycle
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import pandas as pd
+import yaml
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
@@ -90,6 +92,40 @@ LEVELS = 5  # of a scale; labels beyond that stand in no order, so that no dista
 MARGIN = 0.05  # that a judge may be worse than the typical competent annotator
 _POPULATION = 300_000  # items that a world's true numbers are taken from
 _STEPS = 12  # of a bisection
+_SCENARIOS = Path(__file__).with_name("scenarios.yaml")
+_AUTHORS = "the authors of the rule"  # a scenario that others proposed is marked in tables
+_MARK = "†"
+Scenario = TypeVar("Scenario")
+
+
+def scenarios(section: str, kind: type[Scenario]) -> tuple[Scenario, ...]:
+    """The scenarios of a section of scenarios.yaml, each as one `kind` of dataclass.
+
+    Raises ValueError where a scenario has a key that is no field of the dataclass, or lacks one
+    that has no default.
+    """
+    return tuple(_scenario(entry, kind, section) for entry in _sections()[section])
+
+
+def _scenario(entry: Mapping[str, Any], kind: type[Scenario], section: str) -> Scenario:
+    where = f"{_SCENARIOS.name}: {section}: {entry.get('name')}"
+    required = {field.name: field.default is MISSING for field in fields(kind)}
+    if unknown := entry.keys() - required:
+        raise ValueError(f"{where}: unknown {sorted(unknown)}, allowed: {sorted(required)}")
+    if missing := {name for name in required if required[name]} - entry.keys():
+        raise ValueError(f"{where}: missing {sorted(missing)}")
+    return kind(**{key: _frozen(value) for key, value in entry.items()})
+
+
+@lru_cache
+def _sections() -> dict[str, list[dict[str, Any]]]:
+    sections: dict[str, list[dict[str, Any]]] = yaml.safe_load(_SCENARIOS.read_text("utf-8"))
+    return sections
+
+
+def _frozen(value: Any) -> Any:
+    """The value with tuples for lists, so that scenarios can be keys of a cache."""
+    return tuple(map(_frozen, value)) if isinstance(value, list) else value
 
 
 Noise = float | tuple[float, ...]  # of any label, or of each
@@ -117,7 +153,9 @@ class World:
     `ambiguous` of the items a camp's right label is its own number, and the judge is of `camp`. A
     share `copied` of the judge's labels is that of annotator 0, or where `of_truth` the median.
     Where `never`, no judge may replace annotators, whatever its skill; `nominal` labels are never
-    severe.
+    severe. Where `margins`, the world is also decided with other margins for severe answers. Its
+    true numbers are taken from `population` times as many items as those of other worlds: errors
+    of whole questions need more.
 
     Where `expected`, the judge's labels are read from a table of verdicts: a blank cell where there
     is no label, and a row for a share `rows` of the items. An item that has none has no label
@@ -125,6 +163,7 @@ class World:
     """
 
     name: str
+    proposed: str
     items: int
     annotators: int
     shares: tuple[float, ...]
@@ -156,134 +195,8 @@ class World:
     of_truth: bool = False
     never: bool = False
     nominal: bool = False
-
-
-def _two(severe: float) -> tuple[float, float]:
-    return (1 - severe, severe)
-
-
-_EQUAL = (
-    World("constant, 1 % severe", 500, 3, _two(0.01), 0.05, 0, constant=True),
-    World("constant, 5 % severe", 200, 3, _two(0.05), 0.05, 0, constant=True),
-    World("constant, 10 % severe", 200, 3, _two(0.10), 0.05, 0, constant=True),
-    World("constant, 2 annotators", 2000, 2, _two(0.05), 0.02, 0, constant=True),
-    World("constant, 50 items", 50, 5, _two(0.10), 0.05, 0, constant=True),
-    World("guesses by the prior", 500, 3, _two(0.20), 0.05, 0, guessing=True),
-    World("at the margin, 50 %", 200, 3, _two(0.50), 0.05, 0.10, at_margin=True),
-    World("at the margin, 30 %", 2000, 3, _two(0.30), 0.10, 0.20, at_margin=True),
-    World("at the margin, 2 annotators", 500, 2, _two(0.50), 0.05, 0.10, at_margin=True),
-    World("at the margin, 4 labels", 1000, 4, (0.4, 0.2, 0.2, 0.2), 0.10, 0.20, at_margin=True),
-    World("at the margin, 5 a question", 1000, 3, _two(0.40), 0.05, 0.1, a_question=5,
-          hard=0.2, hard_noise=0.25, at_margin=True),
-    World("misses 40 % of the severe", 1000, 3, _two(0.10), 0.03, 0.0, blind=0.40),
-    World("misses 32 % of the severe", 2000, 3, _two(0.15), 0.02, 0.0, blind=0.32),
-    World("misses 70 %, 1 % severe", 2000, 5, _two(0.01), 0.02, 0.0, blind=0.70),
-    World("far worse, 50 items", 50, 2, _two(0.50), 0.10, 0.30),
-    World("no label on 8 %", 500, 3, _two(0.30), 0.10, 0.02, failing=0.08),
-    World("errs with the annotators", 1000, 3, _two(0.30), 0.02, 0.12, hard=0.15, shared=True),
-    World("a filter, not a judge", 1000, 3, (0.4, 0.25, 0.2, 0.15), 0.05, 0.20),
-    World("a filter just too leaky", 2000, 3, _two(0.30), 0.01, 0.105),
-    World("good, 50 items", 50, 3, _two(0.50), 0.08, 0.02),
-    World("good, 200 items", 200, 3, _two(0.30), 0.08, 0.02),
-    World("good, 1000 items", 1000, 3, _two(0.10), 0.05, 0.01),
-    World("good, 4 labels", 1000, 4, (0.4, 0.2, 0.2, 0.2), 0.10, 0.03),
-    World("as an annotator, 2000 items", 2000, 3, _two(0.20), 0.05, 0.05),
-)  # fmt: skip
-
-
-_UNEQUAL = (
-    World("two experts, one careless", 400, 3, _two(0.5), 0, 0.15, noises=(0.03, 0.03, 0.45)),
-    World("three experts, one random", 400, 4, _two(0.5), 0, 0.14, noises=(0.03,) * 3 + (0.5,)),
-    World("four experts, one careless", 400, 5, _two(0.3), 0, 0.12, noises=(0.03,) * 4 + (0.4,)),
-    World("one of two is careless", 400, 2, _two(0.5), 0, 0.15, noises=(0.03, 0.40)),
-    World("one of two, never severe", 400, 2, _two(0.5), 0, 0.15, noises=(0.03, 0.40),
-          nominal=True),
-    World("half of a crowd of 40", 400, 40, _two(0.5), 0, 0.16, noises=(0.03,) * 20 + (0.4,) * 20,
-          per_item=3),
-    World("a third of a crowd of 30", 1000, 30, _two(0.3), 0, 0.13,
-          noises=(0.05,) * 20 + (0.35,) * 10, per_item=3),
-    World("one of three is a bit worse", 400, 3, _two(0.5), 0, 0.10, noises=(0.03, 0.03, 0.10)),
-    World("… 2,000 items", 2000, 3, _two(0.5), 0, 0.09, noises=(0.03, 0.03, 0.08)),
-    World("five from good to fair", 1000, 5, _two(0.4), 0, 0.16,
-          noises=(0.04, 0.07, 0.10, 0.13, 0.16)),
-    World("skill differs by label", 600, 3, _two(0.4), 0, (0.05, 0.25),
-          noises=((0.02, 0.10), (0.10, 0.02), (0.05, 0.05))),
-    World("one misses severe answers", 1000, 3, _two(0.2), 0, (0.02, 0.20),
-          noises=((0.03, 0.03), (0.03, 0.03), (0.03, 0.50))),
-    World("misses 6 points more severe", 1000, 3, _two(0.3), 0.05, (0.02, 0.11)),
-    World("misses 8 points more severe", 1000, 3, _two(0.3), 0.05, (0.02, 0.13)),
-    World("6 points worse, true labels", 2000, 3, _two(0.5), 0.10, 0.16),
-    World("two even camps", 400, 4, _two(0.5), 0.03, 0.03, camps=(0, 0, 1, 1), never=True),
-    World("three against two", 400, 5, _two(0.5), 0.03, 0.03, camps=(0, 0, 0, 1, 1), never=True),
-    World("three camps", 600, 6, (0.4, 0.3, 0.3), 0.03, 0.03, camps=(0, 0, 1, 1, 2, 2),
-          ambiguous=0.3, never=True),
-    World("a copy of one annotator", 400, 3, _two(0.5), 0.15, 0.15, copied=1.0, never=True),
-    World("half a copy, else poor", 400, 3, _two(0.5), 0.15, 0.30, copied=0.5),
-    World("… labels never severe", 400, 3, _two(0.5), 0.15, 0.30, copied=0.5, nominal=True),
-    World("a copy of the median", 400, 3, _two(0.5), 0.15, 0.15, copied=1.0, of_truth=True,
-          never=True),
-    World("ten copies of 40 answers", 400, 3, _two(0.5), 0.07, 0.15, a_question=10,
-          by_question=True, repeated=True),
-    World("20 large questions", 400, 3, _two(0.4), 0.05, 0.14, a_question=20, by_question=True),
-    World("errs by question", 400, 3, _two(0.4), 0.05, 0.14, a_question=4, by_question=True),
-    World("labels missing where hard", 600, 4, _two(0.4), 0.04, 0.13, hard=0.3, hard_noise=0.15,
-          absent=0.6),
-    World("five levels, one too lenient", 400, 3, (0.3, 0.2, 0.2, 0.2, 0.1), 0.10, 0.10,
-          lenient=0.20),
-    World("five levels, misses severe", 1000, 3, (0.3, 0.2, 0.2, 0.2, 0.1), 0.05,
-          (0.05, 0.05, 0.05, 0.05, 0.25)),
-    World("a rare label, poor judge", 1000, 3, (0.594, 0.4, 0.006), 0.05, 0.13, nominal=True),
-    World("imported, 7 % unreadable", 600, 3, _two(0.4), 0.08, 0.02, failing=0.07),
-    World("five levels, errs by two or three", 1000, 3, (0.3, 0.2, 0.2, 0.2, 0.1), 0.08, 0.08,
-          far=True),
-    World("five levels, better than annotators", 1000, 3, (0.3, 0.2, 0.2, 0.2, 0.1), 0.10, 0.05),
-    World("as the experts, one careless", 400, 3, _two(0.5), 0, 0.03, noises=(0.03, 0.03, 0.45)),
-    World("as an annotator, 400 items", 400, 3, _two(0.5), 0.03, 0.03),
-    World("as an annotator, noise 5 %", 400, 3, _two(0.5), 0.05, 0.05),
-    World("as an annotator, crowd of 30", 1000, 30, _two(0.3), 0.05, 0.05, per_item=3),
-    World("five levels, as an annotator", 1000, 3, (0.3, 0.2, 0.2, 0.2, 0.1), 0.05, 0.05),
-    World("good, a rare label", 1000, 3, (0.594, 0.4, 0.006), 0.08, 0.02, nominal=True),
-)  # fmt: skip
-
-
-# Failed verdicts: at random, where it hurts most, and as they come in a file of verdicts.
-_FAILING = (
-    World("perfect, no label on 5.1 %", 2000, 3, _two(0.30), 0.05, 0, failing=0.051),
-    World("perfect, no label on 8 %", 1000, 3, _two(0.30), 0.10, 0, failing=0.08),
-    World("perfect, no label on 30 %", 500, 3, _two(0.30), 0.10, 0, failing=0.30),
-    World("perfect, no label on 72 %", 500, 3, _two(0.30), 0.10, 0, failing=0.72),
-    World("perfect, 8 %, 60 items", 60, 3, _two(0.50), 0.10, 0, failing=0.08),
-    World("no label on 2 of 5 severe, 4 %", 2000, 3, _two(0.10), 0.03, 0, failing=(0, 0.4)),
-    World("no label on any severe, 4 %", 2000, 3, _two(0.04), 0.03, 0, failing=(0, 1.0)),
-    World("fails on the severe, 8 %", 1000, 3, _two(0.20), 0.05, 0, failing=(0, 0.4)),
-    World("fails on the severe, 30 %", 1000, 3, _two(0.40), 0.05, 0, failing=(0, 0.75)),
-    World("fails on the severe, 72 %", 1000, 3, _two(0.50), 0.05, 0, failing=(0.44, 1.0)),
-    World("fails on the hard, 8 %", 1000, 3, _two(0.30), 0.05, 0, hard=0.1, failing_hard=0.8),
-    World("fails on the hard, 30 %", 1000, 3, _two(0.30), 0.05, 0, hard=0.4, hard_noise=0.25,
-          failing_hard=0.75),
-    World("fails on the hard, 72 %", 1000, 3, _two(0.30), 0.05, 0, hard=0.8, hard_noise=0.25,
-          failing_hard=0.9),
-    World("fails on whole questions, 8 %", 400, 3, _two(0.40), 0.10, 0, a_question=20,
-          by_question=True, failing=0.08),
-    World("fails on whole questions, 30 %", 400, 3, _two(0.40), 0.10, 0, a_question=20,
-          by_question=True, failing=0.30),
-    World("fails on whole questions, 72 %", 400, 3, _two(0.40), 0.10, 0, a_question=20,
-          by_question=True, failing=0.72),
-    World("five levels, no label on 8 %", 1000, 3, (0.3, 0.2, 0.2, 0.2, 0.1), 0.10, 0,
-          failing=0.08),
-    World("never severe, no label on 8 %", 1000, 3, _two(0.50), 0.10, 0, failing=0.08,
-          nominal=True),
-    World("imported, 8 % blank", 500, 3, _two(0.30), 0.08, 0.02, failing=0.08, expected="items"),
-    World("imported, 72 % blank", 500, 3, _two(0.30), 0.08, 0.02, failing=0.72, expected="items"),
-    World("imported, rows for half", 1000, 3, _two(0.30), 0.08, 0.02, rows=0.5, expected="items"),
-    World("imported, asked half, 8 % blank", 1000, 3, _two(0.30), 0.08, 0.02, failing=0.08,
-          rows=0.5, expected="rows"),
-    World("imported, asked half, poor", 1000, 3, _two(0.30), 0.05, 0.12, rows=0.5, expected="rows"),
-    World("imported, asked half, good", 1000, 3, _two(0.30), 0.08, 0.02, rows=0.5, expected="rows"),
-    World("good, no label on 1 %", 1000, 3, _two(0.30), 0.08, 0.02, failing=0.01),
-    World("imported, good, 1 % blank", 1000, 3, _two(0.30), 0.08, 0.02, failing=0.01,
-          expected="items"),
-)  # fmt: skip
+    margins: bool = False
+    population: int = 1
 
 
 @dataclass(frozen=True)
@@ -412,7 +325,7 @@ def study(
     return study_counts(side, found.judged, found.asked, controls)
 
 
-WORLDS = (*_EQUAL, *_UNEQUAL, *_FAILING)
+WORLDS = scenarios("worlds", World)
 
 
 @lru_cache
@@ -473,7 +386,8 @@ def filters(world: World) -> FloatArray:
 
 def _population(world: World) -> int:
     """Fewer where there are many annotators, for memory."""
-    return _POPULATION // max(1, world.annotators // 4) // world.a_question * world.a_question
+    items = world.population * _POPULATION // max(1, world.annotators // 4)
+    return items // world.a_question * world.a_question
 
 
 @lru_cache
@@ -618,6 +532,7 @@ class Taught:
     """
 
     name: str
+    proposed: str
     rule: Literal["nothing", "text", "system", "keyword"]
     questions: int
     copies: int = 1
@@ -626,16 +541,7 @@ class Taught:
     items: int = 200
 
 
-TAUGHT = (
-    Taught("shuffled labels", "nothing", 200),
-    Taught("shuffled labels, 5 to a question", "nothing", 40),
-    Taught("5 copies of 40 texts", "text", 200, copies=5),
-    Taught("5 near-copies of 40 texts", "text", 200, copies=5, near=True),
-    Taught("… that tie 40 questions together", "text", 40, copies=5, near=True),
-    Taught("the system decides", "system", 50),
-    Taught("… in 9 of 10", "system", 50, follows=0.8),
-    Taught("a keyword", "keyword", 200),
-)
+TAUGHT = scenarios("taught", Taught)
 _RUBRIC = jb.Rubric.from_labels({"tone": ("fine", "severe")})
 _SYSTEMS, _FOLDS, _NOISE = 4, 5, 0.05
 
@@ -809,6 +715,7 @@ class Graded:
     """
 
     name: str
+    proposed: str
     of: Literal["label", "length", "another", "nothing"]
     shares: tuple[float, ...]
     spread: float = 0.0
@@ -819,20 +726,7 @@ class Graded:
     good: bool = False
 
 
-GRADED = (
-    Graded("noise", "nothing", _two(0.5)),
-    Graded("noise, 10 % severe", "nothing", _two(0.1)),
-    Graded("noise, 50 answers", "nothing", _two(0.5), items=50, noise=0.2),
-    Graded("the length of the answer", "length", _two(0.5)),
-    Graded("omissions, asked for hallucinations", "another", _two(0.1), 0.3, items=500),
-    Graded("poor", "label", _two(0.5), 0.5),
-    Graded("poor, noisy annotators", "label", _two(0.5), 0.8, annotators=5, noise=0.2),
-    Graded("just too poor, 14 labels", "label", (*(0.85 / 13,) * 13, 0.15), 0.93, (*range(13), 16),
-           annotators=20, noise=0.4),
-    Graded("good", "label", _two(0.5), 0.2, good=True),
-    Graded("good, 4 labels", "label", (0.4, 0.2, 0.2, 0.2), 0.2, (0, 1, 2, 3), 500, noise=0.1,
-           good=True),
-)  # fmt: skip
+GRADED = scenarios("graded", Graded)
 
 
 def graded(world: Graded, rng: np.random.Generator) -> Answers:
@@ -993,7 +887,7 @@ OUTCOMES = ("REPLACE", "ASSIST", "DO NOT USE", "CAN'T TELL")
 
 
 def decisions_table(results: Sequence[tuple[World, Tally]]) -> Iterator[str]:
-    """How often each rule says what, in Markdown."""
+    """How often each rule says what, in Markdown; below it who proposed the marked worlds."""
     heads = (
         "world", "items", "annotators", "to replace is", "… by the rule", *OUTCOMES,
         *NAIVE.values(),
@@ -1005,8 +899,14 @@ def decisions_table(results: Sequence[tuple[World, Tally]]) -> Iterator[str]:
         rule = "right" if is_good(settled(world)) else "wrong"
         cells = [_share(tally.outcomes[name], tally.draws) for name in OUTCOMES]
         cells += [_share(tally.naive[name], tally.draws) for name in NAIVE]
-        about = (world.name, f"{world.items:,}", str(world.annotators), right, rule)
+        about = (_marked(world), f"{world.items:,}", str(world.annotators), right, rule)
         yield f"| {' | '.join((*about, *cells))} |"
+    others = {world.proposed for world, _ in results} - {_AUTHORS}
+    yield from (f"\n{_MARK} proposed by {other}" for other in sorted(others))
+
+
+def _marked(world: World) -> str:
+    return world.name if world.proposed == _AUTHORS else f"{world.name} {_MARK}"
 
 
 def coverage_table(results: Sequence[tuple[World, Tally]]) -> Iterator[str]:
@@ -1023,11 +923,6 @@ def coverage_table(results: Sequence[tuple[World, Tally]]) -> Iterator[str]:
 
 
 MARGINS = (0.05, 0.075, 0.10, 0.15, None)
-TRADED = (
-    "good, 200 items", "good, 1000 items", "as an annotator, 2000 items",
-    "as an annotator, 400 items", "as an annotator, noise 5 %", "five levels, as an annotator",
-    "misses 6 points more severe", "misses 8 points more severe",
-)  # fmt: skip
 
 
 def margins_of(world: World, draws: int, seed: int) -> list[str]:
@@ -1097,6 +992,7 @@ class Sets:
     one question the judge errs on all or none."""
 
     name: str
+    proposed: str
     items: int
     annotators: int = 3
     noise: float = 0.08
@@ -1111,25 +1007,7 @@ class Sets:
     a_question: int = 1
 
 
-SETS = (
-    Sets("lists, at the margin", 400, at_margin="true"),
-    Sets("lists, 2,000 items, at the margin", 2000, at_margin="true"),
-    Sets("lists, 2,000 items, by the rule", 2000, at_margin="rule"),
-    Sets("one label, at the margin", 400, single=True, at_margin="true"),
-    Sets("one label, 2,000 items, at the margin", 2000, single=True, at_margin="true"),
-    Sets("one label, 2,000 items, by the rule", 2000, single=True, at_margin="rule"),
-    Sets("two annotators, at the margin", 1000, 2, at_margin="true"),
-    Sets("annotators name one in 6 of 10, at the margin", 1000, omit=0.6, at_margin="true"),
-    Sets("noisy annotators, at the margin", 1000, 5, noise=0.2, at_margin="true"),
-    Sets("8 labels, at the margin", 1000, labels=8, at_margin="true"),
-    Sets("5 a question, at the margin", 1000, a_question=5, at_margin="true"),
-    Sets("far worse, 50 items", 50, judge_noise=0.3),
-    Sets("names every label", 400, all=True),
-    Sets("always the same label", 400, constant=True),
-    Sets("lists, good, 200 items", 200, judge_noise=0.02),
-    Sets("one label, good, 200 items", 200, single=True, judge_noise=0.02),
-    Sets("as an annotator, 1,000 items", 1000, judge_noise=0.08),
-)
+SETS = scenarios("sets", Sets)
 
 
 def _sets_said(
@@ -1236,20 +1114,14 @@ class Correlated:
     far as it is `good`, and has a bias of its own for each."""
 
     name: str
+    proposed: str
     systems: int
     questions: int
     spread: float
     good: float = 1.0
 
 
-CORRELATED = (
-    Correlated("8 systems, far apart", 8, 100, 1.0),
-    Correlated("8 systems, 30 questions", 8, 30, 0.5),
-    Correlated("12 systems, 50 questions", 12, 50, 0.35),
-    Correlated("14 systems, near each other", 14, 100, 0.2),
-    Correlated("14 systems, a poor score", 14, 30, 0.5, 0.0),
-    Correlated("20 systems", 20, 100, 0.5),
-)
+CORRELATED = scenarios("correlated", Correlated)
 _MANY = 3000  # questions that the true number is taken from
 _OF: Sequence[tuple[Level, Coefficient]] = (
     ("pooled", "spearman"), ("within", "spearman"), *(("system", one) for one in COEFFICIENTS),
@@ -1367,8 +1239,7 @@ def main() -> None:
     asked = parser.parse_args()
     draws = 50 if asked.quick else asked.draws
     if asked.margins:
-        traded = [world for world in WORLDS if world.name in TRADED]
-        rows = [margins_of(world, draws, asked.seed) for world in traded]
+        rows = [margins_of(world, draws, asked.seed) for world in WORLDS if world.margins]
         print("\n".join(margins_table(rows)))
         if asked.plot:
             draw_margins(rows, asked.plot)
