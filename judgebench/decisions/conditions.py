@@ -242,8 +242,7 @@ def _worst_and_best(
 
 def _difference(counts: StudyCounts) -> Callable[..., OfSamples]:
     """The measure of a difference that is not balanced: items that share no question are pairs."""
-    alone = counts.asked[:, 0].max(initial=0) <= 1
-    return paired_difference if alone else partial(mean_difference, balanced=False)
+    return paired_difference if counts.alone else partial(mean_difference, balanced=False)
 
 
 def _severe_recall(

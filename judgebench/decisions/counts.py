@@ -171,7 +171,8 @@ class StudyCounts:
     `spread` is that of the bar; `chance` is how often a label drawn at random is in a response set,
     0 where one label is right. `severe_from` is None for a nominal metric. `levels` is how far
     two labels may be apart; 0 where that tells nothing: of two labels, or of nominal ones. Where
-    `by_gold`, adjudicated labels stand in the place of the truth of the others.
+    `by_gold`, adjudicated labels stand in the place of the truth of the others. Items are `alone`
+    where no two of them are of one cluster.
     """
 
     how_many: FloatArray
@@ -195,6 +196,7 @@ class StudyCounts:
     chance: float
     severe_from: int | None
     levels: int
+    alone: bool
     by_gold: bool = False
     is_weighted: bool = False
 
@@ -321,6 +323,7 @@ def study_counts(
         spread=0.0 if humans.gold is not None else humans.spread,
         chance=humans.chance(reference), severe_from=humans.severe,
         levels=k - 1 if humans.severe is not None and k > 2 else 0,
+        alone=bool(humans.clusters.sums(asked).max(initial=0) <= 1),
         by_gold=humans.gold is not None, is_weighted=humans.stands_for is not None, **blocks,
     )  # fmt: skip
 

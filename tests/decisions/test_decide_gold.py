@@ -96,6 +96,14 @@ def test_a_random_part_of_the_disagreements_speaks_for_all_of_them(share: float)
     )
     assert e.value == pytest.approx(expected, abs=1e-12)
     assert e.high - e.low > whole.high - whole.low
+    # the same item by item: what the stratum shows, and by how much more the item differs
+    counted = np.zeros(N)
+    for h in (ALONE, SPLIT):
+        known, mean = (strata == h) & gold, apart[(strata == h) & gold].mean()
+        counted[strata == h] = mean
+        counted[known] += (apart[known] - mean) * (strata == h).sum() / known.sum()
+    limits = paired_difference(counted[:, None], np.ones((N, 1)), np.ones((1, N)), 0.95)
+    assert (e.low, e.high) == pytest.approx((limits.low[0], limits.high[0]), abs=1e-9)
 
 
 def test_too_few_adjudicated_labels_decide_nothing_and_are_not_passed_over() -> None:

@@ -6,6 +6,7 @@ import pytest
 
 import judgebench as jb
 from judgebench.decisions.result import Decision, Decisions, Outcome
+from judgebench.stats.intervals import paired_difference
 from judgebench.studies.study import Study
 
 TEXTS = np.array(["fine", "harm"])
@@ -112,6 +113,23 @@ def test_enriched_samples_are_weighted() -> None:
     lead = 0.05 - 0.015  # in errors, of which the labels of others leave nine tenths
     assert weighted.low < 0.9 * lead < weighted.high
     assert plain.high < 0
+
+
+def test_the_gap_is_the_weighted_mean_and_its_interval_that_of_weighted_sums() -> None:
+    at_random = np.random.default_rng(8)
+    weights = at_random.choice([1.0, 2.0, 5.0], 400)
+    one = study(n=400, columns={"weight": weights.astype(str)})
+    humans = one.humans["harm"]
+    own, judged = humans.ratings.values, one.judged(one.real_judges[0], one.rubric.metrics[0])
+    others = np.stack([np.delete(own, a, axis=1) for a in range(3)])
+    settled = np.where(others[..., 0] == others[..., 1], others[..., 0], 1).T  # ties: the worse
+    apart = ((judged[:, None] == settled) * 1.0 - (own == settled)).mean(axis=1)
+    w = np.array([float(one.answers[row].metadata["weight"]) for row in humans.ratings.rows])
+    e = next(c.estimate for c in jb.decide(one).decisions[0].replace)
+    assert e.value == pytest.approx((w * apart).sum() / w.sum(), abs=1e-12)
+    by_item = ((w * apart)[:, None], w[:, None], np.ones((1, 400)))
+    limits = paired_difference(*by_item, 0.95)
+    assert (e.low, e.high) == pytest.approx((limits.low[0], limits.high[0]), abs=1e-9)
 
 
 def test_weights_that_are_none_are_named() -> None:
