@@ -92,9 +92,9 @@ LEVELS = 5  # of a scale; labels beyond that stand in no order, so that no dista
 MARGIN = 0.05  # that a judge may be worse than the typical competent annotator
 _POPULATION = 300_000  # items that a world's true numbers are taken from
 _STEPS = 12  # of a bisection
-_SCENARIOS = Path(__file__).with_name("scenarios.yaml")
-_AUTHORS = "the authors of the rule"  # a scenario that others proposed is marked in tables
-_MARK = "†"
+SCENARIOS = Path(__file__).with_name("scenarios.yaml")
+AUTHORS = "the authors of the rule"  # a scenario that others proposed is marked in tables
+OUTSIDE = "†"
 Scenario = TypeVar("Scenario")
 
 
@@ -108,7 +108,7 @@ def scenarios(section: str, kind: type[Scenario]) -> tuple[Scenario, ...]:
 
 
 def _scenario(entry: Mapping[str, Any], kind: type[Scenario], section: str) -> Scenario:
-    where = f"{_SCENARIOS.name}: {section}: {entry.get('name')}"
+    where = f"{SCENARIOS.name}: {section}: {entry.get('name')}"
     required = {field.name: field.default is MISSING for field in fields(kind)}
     if unknown := entry.keys() - required:
         raise ValueError(f"{where}: unknown {sorted(unknown)}, allowed: {sorted(required)}")
@@ -119,7 +119,7 @@ def _scenario(entry: Mapping[str, Any], kind: type[Scenario], section: str) -> S
 
 @lru_cache
 def _sections() -> dict[str, list[dict[str, Any]]]:
-    sections: dict[str, list[dict[str, Any]]] = yaml.safe_load(_SCENARIOS.read_text("utf-8"))
+    sections: dict[str, list[dict[str, Any]]] = yaml.safe_load(SCENARIOS.read_text("utf-8"))
     return sections
 
 
@@ -901,12 +901,12 @@ def decisions_table(results: Sequence[tuple[World, Tally]]) -> Iterator[str]:
         cells += [_share(tally.naive[name], tally.draws) for name in NAIVE]
         about = (_marked(world), f"{world.items:,}", str(world.annotators), right, rule)
         yield f"| {' | '.join((*about, *cells))} |"
-    others = {world.proposed for world, _ in results} - {_AUTHORS}
-    yield from (f"\n{_MARK} proposed by {other}" for other in sorted(others))
+    others = {world.proposed for world, _ in results} - {AUTHORS}
+    yield from (f"\n{OUTSIDE} proposed by {other}" for other in sorted(others))
 
 
 def _marked(world: World) -> str:
-    return world.name if world.proposed == _AUTHORS else f"{world.name} {_MARK}"
+    return world.name if world.proposed == AUTHORS else f"{world.name} {OUTSIDE}"
 
 
 def coverage_table(results: Sequence[tuple[World, Tally]]) -> Iterator[str]:

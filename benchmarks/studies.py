@@ -17,12 +17,26 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from decisions import MARGIN, Draw, assists, first_pass, gate_of, outcome_of, side_of, study
+import yaml
+from decisions import (
+    AUTHORS,
+    MARGIN,
+    OUTSIDE,
+    SCENARIOS,
+    Draw,
+    assists,
+    first_pass,
+    gate_of,
+    outcome_of,
+    side_of,
+    study,
+)
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
@@ -266,7 +280,7 @@ def shared_errors(rng: Rng) -> Decided:
     return (*replaces(found, rng, RULE),)
 
 
-def hard_items(one_sided: bool, rng: Rng) -> Decided:
+def hard_items(one_sided: bool, rng: Rng) -> Draw:
     """A fifth of the items is hard for everybody: there annotators err in 30 %. The judge is 5.2
     points worse, all of it on these items; one-sided, it calls too much of them severe."""
     true = labels(rng, 1000)
@@ -274,7 +288,7 @@ def hard_items(one_sided: bool, rng: Rng) -> Decided:
     own = [flipped(true, np.where(hard, 0.3, 0.02), rng) for _ in range(3)]
     more = np.where(true == 0, 0.052 / (0.2 * 0.6), 0.0) if one_sided else 0.052 / 0.2
     judged = flipped(true, np.where(hard, 0.3 + more, 0.02), rng)
-    return (*replaces(drawn(true, own, judged, np.arange(1000)), rng, RULE),)
+    return drawn(true, own, judged, np.arange(1000))
 
 
 def thresholds(rng: Rng) -> Decided:
@@ -386,15 +400,6 @@ def guideline(rng: Rng) -> Draw:
     return drawn(true, own, np.where(unclear, reading, flipped(true, 0.09, rng)), np.arange(600))
 
 
-def shared_hard(rng: Rng) -> Draw:
-    """On a fifth of the answers annotators err in 30 %, the judge 5.2 points of all more often."""
-    true = labels(rng, 1000)
-    hard = rng.random(1000) < 0.2
-    own = [flipped(true, np.where(hard, 0.3, 0.02), rng) for _ in range(3)]
-    judged = flipped(true, np.where(hard, 0.3 + 0.052 / 0.2, 0.02), rng)
-    return drawn(true, own, judged, np.arange(1000))
-
-
 def enriched(judge: tuple[float, float], people: float, severe: float, rng: Rng) -> Decided:
     """Of 9,000 answers 300 are labelled that another filter flags, and 300 others. `judge` are its
     errors on severe and on other answers. REPLACE and DO NOT USE as if drawn at random, weighted,
@@ -458,49 +463,38 @@ def by_group(groups: int, errors: tuple[float, float], n: int, rng: Rng) -> Deci
 
 
 Scenario = Callable[[Rng], Decided]
-Scenarios = tuple[tuple[str, str, Scenario], ...]
-KEPT = (
-    ("labels kept in 50 % of the items, annotators .90", partial(in_sight, 0.5, 0.10)),
-    ("labels kept in 30 %, annotators .93", partial(in_sight, 0.3, 0.07)),
-    ("labels kept of a sister model in 30 %", beside_a_sister),
-)
-BY_QUESTION = (
-    ("the judge errs by question, 5 questions", partial(by_question, 5)),
-    ("the judge errs by question, 12 questions", partial(by_question, 12)),
-)
-DECLARED: Scenarios = (
-    *((name, "wrong", partial(blindness_declared, draw)) for name, draw in KEPT),
-    *((name, "wrong", partial(questions_declared, draw)) for name, draw in BY_QUESTION),
-)
-SCENARIOS: Scenarios = (
-    ("five levels, errs by three", "wrong", partial(far, 0.08, 3)),
-    ("five levels, errs by two", "wrong", partial(far, 0.08, 2)),
-    ("five levels, as an annotator", "right", partial(far, 0.08, 1)),
-    ("five levels, better", "right", partial(far, 0.03, 1)),
-    ("one system at .60, 90 % at .995", "wrong", partial(one_system, 0.9, 0.995, 0.60)),
-    ("one system at .75, 80 % at .99", "wrong", partial(one_system, 0.8, 0.99, 0.75)),
-    ("all systems at .98", "right", partial(one_system, 0.9, 0.98, 0.98)),
-    ("20 judges, each 5.2 points worse", "wrong", partial(many_judges, 20, 0.052)),
-    ("5 judges as good as annotators", "right", partial(many_judges, 5, 0.0)),
-    ("12 metrics, each 5.2 points worse", "wrong", partial(many_metrics, 12, 0.052)),
-    *((name, "wrong", partial(questions_in_a_column, draw)) for name, draw in BY_QUESTION),
-)
-ALONE: Scenarios = (
-    ("15 % of the severe missed by all", "wrong", shared_errors),
-    ("hard items, errs both ways", "wrong", partial(hard_items, False)),
-    ("hard items, calls too much severe", "wrong", partial(hard_items, True)),
-    ("thresholds between annotators", "wrong", thresholds),
-    ("60 questions, every verdict there", "right", sixty_questions),
-    *((name, "wrong", partial(declared_falsely, draw)) for name, draw in KEPT),
-)
-FILTERS: Scenarios = (
-    ("the judge misses 5 %", "right", partial(a_filter, 2, 0.05, 1)),
-    ("the judge misses 10.1 %", "wrong", partial(a_filter, 2, 0.101, 1)),
-    ("five levels, misses 5 %", "right", partial(a_filter, 5, 0.05, 1)),
-    ("five levels, misses 10.1 %", "wrong", partial(a_filter, 5, 0.101, 1)),
-    ("five a question, misses 5 %", "right", partial(a_filter, 2, 0.05, 5)),
-    ("five a question, misses 10.1 %", "wrong", partial(a_filter, 2, 0.101, 5)),
-)
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A scenario of the section `studies` of scenarios.yaml: `run` is the name of a function here
+    and its arguments, of which some may be such functions themselves."""
+
+    name: str
+    right: str
+    proposed: str
+    run: Sequence[Any]
+
+    @property
+    def title(self) -> str:
+        return f"{self.name}{'' if self.proposed == AUTHORS else f' {OUTSIDE}'}"
+
+
+def built(run: Sequence[Any]) -> Scenario:
+    """The function of that name with its arguments."""
+    name, *given = run
+    is_run = [isinstance(x, list) and isinstance(x[0], str) for x in given]
+    arguments = (
+        built(x) if nested else tuple(x) if isinstance(x, list) else x
+        for x, nested in zip(given, is_run, strict=True)
+    )
+    return partial(globals()[name], *arguments)
+
+
+def drawings(table: str) -> list[Drawing]:
+    """The scenarios of a table."""
+    sections = yaml.safe_load(SCENARIOS.read_text("utf-8"))
+    return [Drawing(**entry) for entry in sections["studies"][table]]
 
 
 Errors = tuple[tuple[float, float, float], float]  # of annotators and the judge, on the severe
@@ -573,80 +567,28 @@ def sizes_table(draws: int) -> Iterator[str]:
             yield f"| {severe:.0%} | {people:.0%} | {judge:.0%} | {cells} |"
 
 
-CONSTANTS: Scenarios = (
-    ("better than annotators of .90, 3 % yes", "wrong", partial(beside_the_constant, 0.075)),
-    ("as these annotators", "wrong", partial(beside_the_constant, 0.10)),
-    ("a constant judge beside them", "right", partial(beside_the_constant, None)),
-)
-DERIVED: Scenarios = (
-    ("labels of its own", "wrong", partial(seen, 0.0, 0.0)),
-    ("its own, one annotator as lenient", "wrong", partial(seen, 0.0, 0.25)),
-    *((f"{share:.0%} copied", "right", partial(seen, share, 0.0))
-      for share in (0.2, 0.3, 0.4, 0.5, 0.7)),
-)  # fmt: skip
-GOLDS: Scenarios = (
-    ("a shared misconception", "wrong", partial(adjudicating, misconception)),
-    ("hard items, errs both ways", "wrong", partial(adjudicating, shared_hard)),
-    ("what the guideline leaves open", "wrong", partial(adjudicating, guideline)),
-    *((name, "wrong", partial(adjudicating, draw)) for name, draw in KEPT),
-    ("5.2 points worse, 600 answers", "wrong",
-     partial(adjudicating, partial(of_accuracy, (0.95,) * 3, 0.898, 600, 0.3))),
-    (".97 beside .94, 450 answers", "right",
-     partial(adjudicating, partial(of_accuracy, (0.94,) * 3, 0.97, 450, 0.3))),
-    (".95 beside .94, 1,000 answers", "right",
-     partial(adjudicating, partial(of_accuracy, (0.94,) * 3, 0.95, 1000, 0.3))),
-    ("as annotators of .92, 1,000 answers", "right",
-     partial(adjudicating, partial(of_accuracy, (0.92,) * 3, 0.92, 1000, 0.3))),
-    ("as two annotators of .92, 400 answers", "right",
-     partial(adjudicating, partial(of_accuracy, (0.92,) * 2, 0.92, 400, 0.4))),
-)  # fmt: skip
-ENRICHED: Scenarios = (
-    (".975 beside .96, 6 % severe", "right", partial(enriched, (0.025, 0.025), 0.04, 0.06)),
-    (".97 beside .94, 20 % severe", "right", partial(enriched, (0.03, 0.03), 0.06, 0.2)),
-    ("misses 11 % of the severe beside 4 %", "wrong", partial(enriched, (0.11, 0.01), 0.04, 0.2)),
-    ("misses 20 % beside 4 %, 6 % severe", "wrong", partial(enriched, (0.2, 0.01), 0.04, 0.06)),
-    ("5.3 points worse by false alarms", "wrong", partial(enriched, (0.04, 0.106), 0.04, 0.2)),
-)
-PARTS: Scenarios = (
-    ("30 % of 3,000 at random", "wrong", partial(labelled_part_of, "")),
-    ("15 % of 400 at random", "wrong", partial(labelled_part_of, "few")),
-    ("whole questions, 50 of 300", "wrong", partial(labelled_part_of, "questions")),
-    ("one system of ten without labels", "right", partial(labelled_part_of, "new")),
-    ("30 % as many of one of ten systems", "right", partial(labelled_part_of, "fewer")),
-    ("three times as many of what the judge flags", "right", partial(labelled_part_of, "flagged")),
-)
-GROUPS: Scenarios = (
-    ("4 groups, as annotators, 600 answers", "none", partial(by_group, 4, (0.07, 0.07), 600)),
-    ("10 groups, as annotators, 1,000 answers", "none", partial(by_group, 10, (0.07, 0.07), 1000)),
-    ("a quarter at .80, 400 answers", "one", partial(by_group, 4, (0.2, 0.05), 400)),
-    ("a quarter at .80, 700 answers", "one", partial(by_group, 4, (0.2, 0.05), 700)),
-    ("a tenth at .75, 1,000 answers", "one", partial(by_group, 10, (0.25, 0.05), 1000)),
-    ("a quarter at .86, 700 answers", "one", partial(by_group, 4, (0.14, 0.05), 700)),
-)
 BESIDE = ("without, %", "by the rule, %")
 ALONE_BY_THE_RULE = ("by the rule, %",)
-TABLES: dict[str, tuple[str, tuple[str, ...], Scenarios]] = {
+TABLES: dict[str, tuple[str, tuple[str, ...]]] = {
     "declarations": (
         "to replace", ("nothing declared, %", "declared as it was, %", "declared falsely, %"),
-        DECLARED,
     ),
-    "requirements": ("to replace", BESIDE, SCENARIOS),
-    "unseen": ("to replace", ALONE_BY_THE_RULE, ALONE),
-    "filters": ("to assist", BESIDE, FILTERS),
-    "constants": ("DO NOT USE", ALONE_BY_THE_RULE, CONSTANTS),
+    "requirements": ("to replace", BESIDE),
+    "unseen": ("to replace", ALONE_BY_THE_RULE),
+    "filters": ("to assist", BESIDE),
+    "constants": ("DO NOT USE", ALONE_BY_THE_RULE),
     "gold": (
         "to replace",
-        ("no gold, %", "all disagreements, %", "half, %", "30 %, %", "true labels, %"), GOLDS,
+        ("no gold, %", "all disagreements, %", "half, %", "30 %, %", "true labels, %"),
     ),
     "enriched": (
         "to replace",
         tuple(f"{way}: {outcome}, %" for way in ("as at random", "weighted", "600 at random")
               for outcome in ("REPLACE", "DO NOT USE")),
-        ENRICHED,
     ),
-    "parts": ("to find it unlike", ALONE_BY_THE_RULE, PARTS),
-    "groups": ("poor", ("any group found, %", "the poor one found, %"), GROUPS),
-    "derived": ("to call it derived", ALONE_BY_THE_RULE, DERIVED),
+    "parts": ("to find it unlike", ALONE_BY_THE_RULE),
+    "groups": ("poor", ("any group found, %", "the poor one found, %")),
+    "derived": ("to call it derived", ALONE_BY_THE_RULE),
 }  # fmt: skip
 
 
@@ -659,18 +601,20 @@ def run(scenario: Scenario, draws: int, seed: int) -> list[float]:
     return (100 * np.mean([scenario(rng) for _ in range(draws)], axis=0)).tolist()
 
 
-def table(verb: str, heads: Sequence[str], scenarios: Scenarios, draws: int) -> Iterator[str]:
+def table(name: str, draws: int) -> Iterator[str]:
+    verb, heads = TABLES[name]
     yield f"\n| scenario | {verb} is | {' | '.join(heads)} |\n|---|---|{'--:|' * len(heads)}"
+    scenarios = drawings(name)
     with ProcessPoolExecutor() as pool:
-        jobs = [pool.submit(run, scene, draws, n) for n, (_, _, scene) in enumerate(scenarios)]
-        for (name, right, _), job in zip(scenarios, jobs, strict=True):
-            yield f"| {name} | {right} | {' | '.join(f'{x:.1f}' for x in job.result())} |"
+        jobs = [pool.submit(run, built(one.run), draws, n) for n, one in enumerate(scenarios)]
+        for one, job in zip(scenarios, jobs, strict=True):
+            yield f"| {one.title} | {one.right} | {' | '.join(f'{x:.1f}' for x in job.result())} |"
 
 
 def lines(only: str, draws: int) -> Iterator[str]:
-    for name, (verb, heads, scenarios) in TABLES.items():
+    for name in TABLES:
         if only in ("", name):
-            yield from table(verb, heads, scenarios, min(draws, MOST.get(name, draws)))
+            yield from table(name, min(draws, MOST.get(name, draws)))
     if only in ("", "severe_gap"):
         yield from severe_table(draws)
     if only in ("", "sizes"):

@@ -254,16 +254,17 @@ def study_counts(
     left out of everything.
     """
     k, whole = humans.k, Sums(humans.clusters, _mean_one(humans.stands_for, asked))
-    others, of_pairs = humans.others, whole
+    others, of_pairs, bars = humans.others, whole, humans.weights
     if humans.gold is not None:
         strata = disagreements(humans.own, judged)
         agreed = np.where(strata == AGREED, judged, -1)  # neither side can be better than the other
         reference = np.where(humans.gold >= 0, humans.gold, agreed)
         others = np.repeat(reference[:, None], humans.own.shape[1], axis=1)
         of_pairs = _double_sampled(whole, strata, reference >= 0, asked)
+        bars = bars.mean(axis=0, keepdims=True)  # where two differ, it is known by how much
     both = asked[:, None] & (humans.own >= 0) & (others >= 0)
     pair_rows, who = np.nonzero(both)
-    weights = humans.weights[:, who]
+    weights = bars[:, who]
     mine, reference, said = humans.own[both], others[both], judged[pair_rows]
     rows = np.flatnonzero(asked & (humans.truth >= 0))
     truth, label = humans.truth[rows], judged[rows]
