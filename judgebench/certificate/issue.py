@@ -162,8 +162,9 @@ def _label_test(
         return None
     if caught and (test := _severe_test(study, judge, metric, about, data, caught, limits)):
         return test
-    if about.outcome == "REPLACE" and "humans_accuracy" in conditions:
-        return _agreement_test(data, conditions["humans_accuracy"].bound, limits[0])
+    gap = conditions.get("humans_accuracy", conditions.get("gold_accuracy"))
+    if about.outcome == "REPLACE" and gap:
+        return _agreement_test(data, gap.bound, limits[0])
     return None
 
 

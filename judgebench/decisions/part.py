@@ -46,7 +46,9 @@ def screen_blocks(decisions: Decisions) -> Iterator[Block]:
     ask = "--blind yes|no, in Python truth={'blind': 'yes'}"
     declare = ask if decisions.blind == "unknown" else "as declared"
     blind = f"{BLIND[decisions.blind].capitalize()} ({declare})."
-    yield Block(text=tuple(filter(None, (_SHARES, severe, blind))), standings=lines)
+    gold = any(KINDS[c.key].about == "gold" for d in decisions for c in d.replace)
+    said = filter(None, (_SHARES, _BY_GOLD if gold else "", severe, blind))
+    yield Block(text=tuple(said), standings=lines)
 
 
 def _outcome_cell(d: Decision) -> Cell:
@@ -63,6 +65,7 @@ _SHARES = (
     "out. Points: how often judge and annotator agree with the label of the other annotators, in "
     "percentage points."
 )
+_BY_GOLD = "Decided by adjudicated labels, which the shares leave out."
 _MOST_LANES = 12  # in a band of a figure
 _YES_OR_NO = {1.0: "yes", 0.0: "no"}
 
