@@ -109,7 +109,7 @@ def scenarios(section: str, kind: type[Scenario]) -> tuple[Scenario, ...]:
 
 def _scenario(entry: Mapping[str, Any], kind: type[Scenario], section: str) -> Scenario:
     where = f"{SCENARIOS.name}: {section}: {entry.get('name')}"
-    required = {field.name: field.default is MISSING for field in fields(kind)}
+    required = {key.name: key.default is MISSING for key in fields(kind)}
     if unknown := entry.keys() - required:
         raise ValueError(f"{where}: unknown {sorted(unknown)}, allowed: {sorted(required)}")
     if missing := {name for name in required if required[name]} - entry.keys():

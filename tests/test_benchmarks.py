@@ -87,11 +87,20 @@ def test_two_reports_are_compared_cell_by_cell_and_word_by_word(tmp_path: Path) 
         ("rates.py", [], r"judge 0\.98 n 2000 .*\d\.\d\d"),
         ("house.py", [], r"all +[\d,]+ +[\d,]+\n +files +\d+"),
         ("decisions.py", ["--world", "imported, 72 %"], r"imported, 72 % blank .*100\.0 %"),
+        ("decisions.py", ["--world", "of 85 %"], r"judge 97 % † .*\n\n† proposed by an out"),
         pytest.param("annotate.py", [], r"at once, together +\d+", marks=pytest.mark.long),
     ],
 )
 def test_a_quick_run_prints_its_ratios(script: str, arguments: list[str], row: str) -> None:
     assert re.search(row, told(script, *arguments, "--quick"))
+
+
+def test_a_scenario_with_a_wrong_key_is_named(tmp_path: Path) -> None:
+    for name in ("decisions.py", "scenarios.yaml"):
+        text = (BENCHMARKS / name).read_text("utf-8")
+        (tmp_path / name).write_text(text.replace("of: label,", "from: label,", 1), "utf-8")
+    error = run(str(tmp_path / "decisions.py"), "--quick").stderr
+    assert "scenarios.yaml: graded: poor: unknown ['from'], allowed: ['annotators'" in error
 
 
 def test_a_benchmark_without_its_peer_names_the_package() -> None:

@@ -3,14 +3,14 @@
 from types import ModuleType
 
 import pytest
-from decision_worlds import decisions
+from benchmark_scripts import benchmark
 
 DRAWS = 10
 
 
 @pytest.fixture(scope="module")
 def bed() -> ModuleType:
-    module = decisions("decisions_benchmark")
+    module = benchmark("decisions", "decisions_benchmark")
     module._POPULATION = 20_000  # enough for a few draws, and much quicker
     return module
 

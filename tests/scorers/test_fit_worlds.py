@@ -5,17 +5,16 @@ from types import ModuleType
 
 import numpy as np
 import pytest
-from decision_worlds import decisions
+from benchmark_scripts import benchmark
 
 from judgebench.stats.recalibration import best_cuts
 
-LIMIT, MANY, PARTS = 0.025, 20, 6
 POOR = "just too poor, 14 labels"
 
 
 @pytest.fixture(scope="module")
 def bed() -> ModuleType:
-    return decisions("graded_worlds")
+    return benchmark("decisions", "graded_worlds")
 
 
 def world_of(bed: ModuleType, name: str) -> object:

@@ -8,7 +8,7 @@ from types import ModuleType
 
 import numpy as np
 import pytest
-from decision_worlds import decisions
+from benchmark_scripts import benchmark
 from learning_case import write_bench
 from typer.testing import CliRunner
 
@@ -116,12 +116,9 @@ def test_the_page_names_every_key_of_every_way_to_learn() -> None:
             assert name in ("name", "learn") or f"`{key.alias or name}`" in table, (model, name)
 
 
-LIMIT, MANY, PARTS = 0.025, 20, 4
-
-
 @pytest.fixture(scope="module")
 def bed() -> ModuleType:
-    return decisions("learnt_worlds")
+    return benchmark("decisions", "learnt_worlds")
 
 
 def test_copies_are_learnt_by_folds_of_questions_alone(bed: ModuleType) -> None:
