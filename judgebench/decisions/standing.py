@@ -81,8 +81,8 @@ def _margin(d: Decision) -> float:
 def next_step(decisions: Decisions, d: Decision) -> str:
     """Say in a sentence what to do now."""
     if d.outcome is Outcome.REPLACE:
-        such = "other answers such as these" if d.left_out else "answers such as these"
-        return f"Let it label {such}, and have people label some of them blind."
+        but = f", but not those of {listed([c.rival for c in d.left_out])}" if d.left_out else ""
+        return f"Let it label answers such as these{but}, and have people label some of them blind."
     if d.outcome is Outcome.ASSIST:
         return _as_filter(decisions, d)
     if d.outcome is Outcome.CANT_TELL:
@@ -96,14 +96,20 @@ def answer(decisions: Decisions) -> str:
     if not (made := decisions.decisions):
         return ""
     if len(made) == 1:
-        return f"{_WORDS[made[0].outcome]}. {made[0].reason}"
+        return f"{_word(made[0])}. {made[0].reason}"
     by_word: dict[str, list[Decision]] = {}
     for d in sorted(made, key=lambda d: [*_WORDS].index(d.outcome)):
-        word = f"{_WORDS[d.outcome]}{f', would be {d.shown_would_be}' if d.would_be else ''}"
-        by_word.setdefault(word, []).append(d)
+        by_word.setdefault(_word(d), []).append(d)
     sentences = " ".join(f"{word}: {_which(decisions, same)}." for word, same in by_word.items())
     reasons = {d.reason for d in made}
     return f"{sentences} {reasons.pop()}" if len(reasons) == len(by_word) == 1 else sentences
+
+
+def _word(d: Decision) -> str:
+    """`Yes`, `Yes, except for language = de`, `Not known yet, would be REPLACE`."""
+    if d.would_be:
+        return f"{_WORDS[d.outcome]}, would be {d.shown_would_be}"
+    return f"{_WORDS[d.outcome]}{d.shown.removeprefix(d.outcome)}"
 
 
 def _which(decisions: Decisions, same: Sequence[Decision]) -> str:

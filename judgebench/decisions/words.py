@@ -233,7 +233,7 @@ def _uncertainty(conditions: Sequence[Condition]) -> str:
 def without_groups(groups: Sequence[Condition]) -> str:
     """A sentence on the groups of answers that are left out of REPLACE, the worst first."""
     points = listed([filled(f"{c.rival} ({{points}})", c) for c in groups])
-    return f"It agrees with the annotators less often than they do on answers of {points}."
+    return f"On answers of {points} it agrees with the annotators less often than they do."
 
 
 def _looks_met(c: Condition) -> bool:

@@ -156,7 +156,8 @@ def test_a_kept_column_shows_where_a_judge_falls_short_and_replace_leaves_it_out
     (decision,) = found.decisions
     assert decision.outcome is Outcome.REPLACE
     assert decision.shown == "REPLACE, except for language = de"
-    assert "less often than they do on answers of language = de (" in decision.reason
+    assert "On answers of language = de (" in decision.reason
+    assert found.part.answer.startswith("Yes, except for language = de. ")
     assert found.results.select("decision")[0]["outcome"] == decision.shown
     assert next(iter(found.part.standings)).outcome == decision.shown
 
