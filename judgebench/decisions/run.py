@@ -298,8 +298,9 @@ def decisions(
             about = (judge.name, metric.id, rule)
             stressed = tuple(stress_conditions(stress, *about))
             sorts = metric.kind == "ordinal" and not metric.several
-            assist = assist_conditions(curves, *about) if sorts else ()
             measured = bar.measure(judge, stressed)
+            weighted = measured.counts is not None and measured.counts.is_weighted
+            assist = assist_conditions(curves, *about, weighted) if sorts else ()
             in_camps = tuple(_in_camp(camp, camp.measure(judge, stressed)) for camp in camps)
             guard: tuple[Obstacle | None, bool] = None, False
             if not measured.gate:

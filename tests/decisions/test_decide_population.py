@@ -113,6 +113,8 @@ def test_enriched_samples_are_weighted() -> None:
     lead = 0.05 - 0.015  # in errors, of which the labels of others leave nine tenths
     assert weighted.low < 0.9 * lead < weighted.high
     assert plain.high < 0
+    found = enriched(0.2, 0)  # as a filter it is not weighed, so that nothing is said of it
+    assert "a filter is not weighed" in found.numbers
 
 
 def test_the_gap_is_the_weighted_mean_and_its_interval_that_of_weighted_sums() -> None:
