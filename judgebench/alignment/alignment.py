@@ -18,6 +18,7 @@ from judgebench.alignment.caveats import (
     collapsed,
     compared_with,
     data_notes,
+    few_questions,
     judge_notes,
     model_notes,
     size_in_words,
@@ -194,7 +195,7 @@ class Alignment(Shown):
 def align(study: Study, progress: Progress = SILENT) -> Alignment:
     """Compare every judge with the humans, and the humans with each other, metric by metric.
 
-    Intervals resample whole groups of answers (`Answer.group`).
+    Intervals take whole groups of answers (`Answer.group`) as what was sampled.
     """
     rubric = study.rubric
     judges = tuple(_summary(judge, study) for judge in study.judges)
@@ -210,6 +211,7 @@ def align(study: Study, progress: Progress = SILENT) -> Alignment:
         n_answers=len(study.answers),
         n_labels=study.n_labels,
         notes=(
+            *few_questions(study),
             *judge_notes(study, found),
             *study.notes,
             *((*data_notes(study), *model_notes(study)) if labelled else ()),

@@ -15,6 +15,7 @@ from judgebench.results.rows import Results, Row
 from judgebench.results.tables import NO_REASON
 from judgebench.rubric import Metric
 from judgebench.stats.arrays import Clusters
+from judgebench.stats.jackknife import ClusterCounts, clustered_estimate
 from judgebench.stats.paired import (
     ACCURACY_DIFFERENCE,
     discordance_by_cluster,
@@ -24,7 +25,6 @@ from judgebench.stats.paired import (
     mcnemar_mid_p,
 )
 from judgebench.stats.ranks import friedman, groups, nemenyi_critical_difference
-from judgebench.stats.resample import ClusterCounts, cluster_bootstrap
 from judgebench.studies.study import JudgeVerdicts, Study
 
 EVERY_METRIC = "all"  # as the metric of a ranking
@@ -95,11 +95,11 @@ def _comparison(
     """The difference, and the p values of one pair."""
     counts, missing = right.pair(first, second), right.n_missing(first, second)
     n = len(right.clusters) - missing
-    difference = cluster_bootstrap(
-        counts, ACCURACY_DIFFERENCE, study.resampling, n=n, n_missing=missing
+    difference = clustered_estimate(
+        counts, ACCURACY_DIFFERENCE, study.level, n=n, n_missing=missing
     )
     mcnemar = mcnemar_mid_p(*discordant(counts.total))
-    permutation = mcnemar_clustered(counts, seed=study.resampling.seed)
+    permutation = mcnemar_clustered(counts)
     return difference, {"mcnemar_p": mcnemar, "permutation_p": permutation}
 
 
@@ -110,7 +110,7 @@ def rankings(study: Study, scored: Results) -> Iterator[Row]:
     `who` do not differ by Nemenyi's critical difference; where Friedman's test finds no difference
     at 1 - `level`, all share one.
     """
-    names, level = [judge.name for judge in study.judges], study.resampling.level
+    names, level = [judge.name for judge in study.judges], study.level
     table = [
         [scored.find("accuracy", "score", judge=name, metric=m.id).value for name in names]
         for m in study.rubric.metrics

@@ -32,7 +32,6 @@ from judgebench.stats.calibration_error import (
     total_variation,
 )
 from judgebench.stats.recalibration import temperature_scaling
-from judgebench.stats.resample import Resampling
 from judgebench.studies.study import JudgeVerdicts, Study
 from judgebench.studies.truth import Labels
 
@@ -118,7 +117,7 @@ def probability_results(study: Study, judge: JudgeVerdicts, metric: Metric) -> I
     judged = study.judged(judge, metric)
     rows, truth, clusters = truths(study, metric)
     known = truth >= 0
-    rows, truth, shared = rows[known], truth[known], (clusters[known], study.resampling)
+    rows, truth, shared = rows[known], truth[known], (clusters[known], study.level)
 
     def row(analysis: str, statistic: str, who: str, estimate: Estimate) -> Row:
         return Row(analysis, statistic, estimate, judge.name, metric.id, {"who": who})
@@ -127,7 +126,7 @@ def probability_results(study: Study, judge: JudgeVerdicts, metric: Metric) -> I
         yield row("probability", *one)
     for one in _against_annotators(study, judged, metric, p):
         yield row("probability", *one)
-    curve = calibration_curve(p[rows], truth, study.resampling.level)
+    curve = calibration_curve(p[rows], truth, study.level)
     for place, point in enumerate(curve, start=1):
         confidence = Estimate(point.confidence, n=point.right.n)
         yield row("calibration", "confidence", f"bin {place}", confidence)
@@ -140,10 +139,10 @@ def probability_results(study: Study, judge: JudgeVerdicts, metric: Metric) -> I
 
 
 def _against_truth(
-    p: FloatArray, judged: Labels, truth: IntArray, clusters: Clusters, r: Resampling
+    p: FloatArray, judged: Labels, truth: IntArray, clusters: Clusters, level: float
 ) -> Iterator[tuple[str, Source, Estimate]]:
     """Against one label per item: the Brier score and its parts, log loss, calibration error."""
-    shared, k = (clusters, r), p.shape[1]
+    shared, k = (clusters, level), p.shape[1]
     q = one_hot(truth, k)
     parts = brier_decomposition(p, q, *shared)
     yield "brier", "probabilities", parts.brier
@@ -174,7 +173,7 @@ def _against_annotators(
     rates = same_items * base_rates(n_uc)
 
     def mean(scores: FloatArray) -> Estimate:
-        found = mean_score(scores, clusters, study.resampling)
+        found = mean_score(scores, clusters, study.level)
         return found if found.n else replace(found, reason=NO_OTHERS)
 
     for declared in DISTRIBUTION_STATISTICS.values():

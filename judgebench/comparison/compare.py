@@ -13,6 +13,7 @@ import numpy as np
 
 from judgebench.alignment.alignment import ALIGNED
 from judgebench.alignment.alignment_part import flat
+from judgebench.alignment.caveats import few_questions
 from judgebench.alignment.differences import corrected
 from judgebench.comparison.differences import (
     SIDES,
@@ -137,6 +138,7 @@ def compare(a: Study, b: Study, judges: tuple[str, str] = ("", "")) -> Compariso
         decisions=tuple(decided),
         compared=tuple(compared),
         notes=(
+            *few_questions(base),
             *metric_lines(a, b, metrics),
             *unpaired_lines(a, b, pairs),
             *_of_either(a.notes, b.notes),

@@ -70,7 +70,7 @@ _CELLS = 1 << 22  # of multiplicities drawn at once: 32 MiB
 
 
 def more_data(
-    counts: StudyCounts, rule: DecisionRule, conditions: Sequence[Condition], seed: int
+    counts: StudyCounts, rule: DecisionRule, conditions: Sequence[Condition], seed: int = 0
 ) -> MoreData:
     """The least number of further items with which a share `rule.plan.chance` of simulated studies
     ends clear: every condition met, or one failed.
@@ -444,7 +444,7 @@ def _decided(
     if outcome is Outcome.ASSIST and not counts.pairs.any():
         advice = OF_ONE
     if outcome is Outcome.CANT_TELL:
-        more = more_data(counts, rule, conditions, study.resampling.seed)
+        more = more_data(counts, rule, conditions)
     if missing := undeclared(study, study.humans[metric].metric, outcome):
         assumptions, declare = zip(*missing, strict=True)
         reason = f"It would be {outcome} if {listed(assumptions)}. {reason}"

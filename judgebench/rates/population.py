@@ -18,8 +18,8 @@ from judgebench.rates.result import ALL, MEAN, Drawn
 from judgebench.records import CHANCES, WEIGHTS, columns_named
 from judgebench.rubric import Metric
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray, ratio
+from judgebench.stats.jackknife import LEVEL
 from judgebench.stats.partly_labelled import Prediction, cross_fitted
-from judgebench.stats.resample import DEFAULT_RESAMPLING
 from judgebench.studies.answers import text_lengths
 from judgebench.studies.study import Study
 
@@ -83,7 +83,7 @@ class Population:
     table: Table
     clusters: Clusters
     whose: str
-    level: float = DEFAULT_RESAMPLING.level
+    level: float = LEVEL
     notes: tuple[str, ...] = ()
     gaps: tuple[str, ...] = ()
 
@@ -166,7 +166,7 @@ def of_study(study: Study) -> tuple[Population, list[Measure]]:
     population = Population(
         study.name, Table(study.name, cells, range(1, len(answers) + 1)), study.clusters,
         whose if study.config.rule == "each" else reference_labels(study),
-        study.resampling.level, study.notes, study.gaps,
+        study.level, study.notes, study.gaps,
     )  # fmt: skip
     labelled = [m for m in study.rubric.metrics if (study.humans[m.id].truth >= 0).any()]
     lengths = np.log1p(np.fromiter(text_lengths(answers.all), dtype=np.float64))

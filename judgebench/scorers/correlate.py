@@ -29,7 +29,6 @@ from judgebench.scorers.scorer import IS_REFERENCE, reference_systems
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray
 from judgebench.stats.association import COEFFICIENTS, Rated, associations, between_columns
 from judgebench.stats.ranks import bradley_terry, elo, wins_by_cluster
-from judgebench.stats.resample import DEFAULT_RESAMPLING
 
 Weights = Mapping[str, float]
 Numbers = Mapping[str, FloatArray]  # by column
@@ -115,7 +114,7 @@ def correlate_table(table: Any, roles: Roles, more: Mapping[str, Weights | Any])
     rows = [*(_over_items(sides, pairs) if ranked else _over_systems(numbers, pairs))]
     x = np.stack([numbers[name] for name in own], axis=1)
     beside = {one: {c: of[c] for c in own if c != one} for one, of in sides.items()}
-    rows += redundancy_rows(own, x, clusters, DEFAULT_RESAMPLING, beside, ranked=ranked)
+    rows += redundancy_rows(own, x, clusters, beside=beside, ranked=ranked)
     copies = tuple(reference_systems(_texts(read, systems)))
     return Correlations(Path(read.file).stem, Results(tuple(rows)), len(systems), copies)
 

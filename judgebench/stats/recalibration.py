@@ -33,8 +33,8 @@ from judgebench.stats.calibration_error import (
     mean_score,
     one_hot,
 )
+from judgebench.stats.jackknife import LEVEL
 from judgebench.stats.ranks import item_ranks, pearson
-from judgebench.stats.resample import DEFAULT_RESAMPLING, Resampling
 
 
 def rises(score: FloatArray, label: IntArray) -> float:
@@ -183,22 +183,22 @@ def fitted_temperature(p: FloatArray, truth: IntArray) -> float:
 
 
 def temperature_scaling(
-    p: FloatArray, truth: IntArray, clusters: Clusters, resampling: Resampling = DEFAULT_RESAMPLING
+    p: FloatArray, truth: IntArray, clusters: Clusters, level: float = LEVEL
 ) -> TemperatureScaling:
-    """Fit on one half of the clusters, drawn by the seed, and score on the other; both ways.
+    """Fit on one half of the clusters, drawn at random, and score on the other; both ways.
 
     Everything is undefined, with the reason, where a half holds too few items, one label only, or
     no probability but 0 and 1. The intervals take both temperatures as given.
     """
     check_codes(truth, p.shape[1], "truth")
     usable = np.flatnonzero(~np.isnan(p).any(axis=1) & (truth >= 0))
-    rng = np.random.default_rng(resampling.seed)
+    rng = np.random.default_rng(0)
     occurring, code = np.unique(clusters.codes[usable], return_inverse=True)
     side = rng.permutation(len(occurring))[code] % 2
     halves = usable[side == 0], usable[side == 1]
     for rows in halves:
         if reason := _cannot_fit(p[rows], truth[rows]):
-            n, missing, level = len(usable), len(p) - len(usable), resampling.level
+            n, missing = len(usable), len(p) - len(usable)
             nothing = Estimate(None, n=n, n_missing=missing, reason=reason, level=level)
             return TemperatureScaling((nothing, nothing), *[nothing] * 5)
     first, second = (
@@ -210,7 +210,7 @@ def temperature_scaling(
     after[halves[1]] = at_temperature(p[halves[1]], first)
     temperatures = _told(first, len(halves[0])), _told(second, len(halves[1]))
     q = one_hot(truth, p.shape[1])
-    shared = (clusters, resampling)
+    shared = (clusters, level)
     before_loss, after_loss = cross_entropy(p, q), cross_entropy(after, q)
     return TemperatureScaling(
         temperatures,

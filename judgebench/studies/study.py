@@ -24,8 +24,8 @@ from judgebench.records import (
 from judgebench.rubric import Metric, Rubric
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray
 from judgebench.stats.copies import Bar, BarKind, bar_of, camps
+from judgebench.stats.jackknife import LEVEL
 from judgebench.stats.label_use import Odd, odd_ones
-from judgebench.stats.resample import Resampling
 from judgebench.stats.response_sets import as_sets
 from judgebench.studies.answers import IndexedAnswers, ids_and_groups, indexed
 from judgebench.studies.truth import Labels, Ratings, TruthConfig, ratings_by_metric, settle
@@ -259,7 +259,7 @@ class Study:
     humans: Mapping[str, Humans]  # by metric id
     n_labels: int  # of any item, blank cells left out
     config: TruthConfig
-    resampling: Resampling
+    level: float  # of all intervals
     name: str = "study"
     judges: tuple[JudgeVerdicts, ...] = ()
     notes: tuple[str, ...] = ()
@@ -408,7 +408,7 @@ def study_of(
     answers: Sequence[Answer],
     labels: Iterable[HumanLabel],
     config: TruthConfig,
-    resampling: Resampling,
+    level: float = LEVEL,
 ) -> Study:
     """Reads answers and labels once. Raises SetupError where `config.annotators` fits
     no annotator or a label is not in the rubric."""
@@ -428,7 +428,7 @@ def study_of(
     humans = {m.id: _humans(m, ratings[m.id], chosen, config, found) for m in rubric.metrics}
     notes = [f"{note}." for note in [found.repeats.note()] if note]
     notes += [_FIRST_NAMED.format(title=m.title) for m in rubric.metrics if m.several]
-    return Study(rubric, found, humans, n_labels, config, resampling, notes=tuple(notes))
+    return Study(rubric, found, humans, n_labels, config, level, notes=tuple(notes))
 
 
 def _humans(

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cache
 
 import pytest
-from align_case import FEW, aligned, answers, drawn_people, labels, rubric, saying
+from align_case import aligned, answers, drawn_people, labels, rubric, saying
 from aligned import align
 
 from judgebench.alignment import Alignment
@@ -286,7 +286,7 @@ def weighing(n: int = 150) -> Alignment:
     humans, p = drawn_people(n)
     items, bold = answers(n), p**3 / (p**3).sum(axis=1, keepdims=True)
     judges = [saying(bold, items, "bold"), saying(p, items, "honest <b>")]
-    return align("p", rubric(), items, labels(humans), judges, resampling=FEW)
+    return align("p", rubric(), items, labels(humans), judges)
 
 
 def test_every_score_of_probabilities_stands_in_a_table(realistic: Alignment) -> None:

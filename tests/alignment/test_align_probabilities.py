@@ -3,7 +3,6 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pytest
 from align_case import (
-    FEW,
     LABELS,
     Row,
     answers,
@@ -31,7 +30,7 @@ def aligned(
 ) -> Alignment:
     items = answers(len(rows), groups)
     judges = [saying(rows, items), verdicts("silent", "a" * len(rows), items)]
-    return align("p", rubric(), items, labels(humans), judges, TruthConfig(**truth), FEW)
+    return align("p", rubric(), items, labels(humans), judges, TruthConfig(**truth))
 
 
 def score(found: Alignment, statistic: str, source: str = "probabilities") -> Estimate:
@@ -120,7 +119,7 @@ def test_under_the_rule_each_every_human_label_is_a_truth_of_its_own() -> None:
 def test_an_abstention_is_missing_and_the_rest_are_shares_of_what_is_none() -> None:
     items = answers(2)
     hesitant = saying([[0.3, 0.1, 0], [0.6, 0.2, 0]], items, abstain=0.31)
-    found = align("p", rubric(), items, labels({"x": "ab"}), [hesitant], resampling=FEW)
+    found = align("p", rubric(), items, labels({"x": "ab"}), [hesitant])
     brier = score(found, "brier")
     assert (brier.n, brier.n_missing) == (1, 1)
     assert brier.value == pytest.approx(0.75**2 + 0.75**2)
@@ -144,5 +143,5 @@ def test_a_metric_without_probabilities_is_left_out_beside_one_that_has_some() -
     items = answers(2)
     human = labels({"x": "ab"}) + labels({"x": "xy"}, "tone")
     judge = saying([[0.6, 0.3, 0.1]] * 2, items)
-    found = align("p", two, items, human, [judge], resampling=FEW)
+    found = align("p", two, items, human, [judge])
     assert {s.metric for s in found.results.select("probability")} == {"harm"}

@@ -52,7 +52,7 @@ def write_runs(folder: Path) -> Path:
     (folder / "notes.yaml").write_text(RUBRIC)
     bench = folder / "bench.yaml"
     bench.write_text(
-        "name: notes\nrubric: notes.yaml\ndata: answers.csv\nreport: {resamples: 100}\n"
+        "name: notes\nrubric: notes.yaml\ndata: answers.csv\n"
         "scorers: [length]\ncontrols: false\n"
         f"judges: [{{name: m, backend: 'scripted:{folder}/replies.jsonl'}}]\n"
         f"stress: {{attacks: [{folder}/set.jsonl, bullets]}}\n"

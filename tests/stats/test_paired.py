@@ -21,6 +21,7 @@ from judgebench.stats.confusion import (
     overestimated,
     underestimated,
 )
+from judgebench.stats.jackknife import ClusterCounts
 from judgebench.stats.paired import (
     ACCURACY_DIFFERENCE,
     FLIPPED,
@@ -42,12 +43,10 @@ from judgebench.stats.paired import (
     p_of_differences,
     p_of_mean,
     permutation_test,
-    resampled_trainings,
     sign_test,
     swap_test,
     with_trainings,
 )
-from judgebench.stats.resample import ClusterCounts
 
 K, G = 4, 3
 labels = st.lists(
@@ -370,11 +369,3 @@ def test_an_interval_is_widened_on_both_sides() -> None:
     assert (wild.low, wild.high) == (0, 1)
     for same in (items, Estimate(None, reason="none")):
         assert with_trainings(same, means[:1]) is same
-
-
-def test_resampled_trainings_vary_as_their_mean_does() -> None:
-    means = np.random.default_rng(4).normal(size=(3, 2))
-    away = resampled_trainings(means, 100_000, 0)
-    assert away.mean(axis=0) == pytest.approx([0, 0], abs=0.01)
-    assert away.std(axis=0) == pytest.approx(scipy.stats.sem(means), rel=0.02)
-    assert not resampled_trainings(means[:1], 10, 0).any()

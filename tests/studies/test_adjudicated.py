@@ -11,12 +11,10 @@ import pytest
 import judgebench as jb
 from judgebench.features import WINGS
 from judgebench.learning.learnt import material_of
-from judgebench.stats.resample import Resampling
 from judgebench.studies.study import Study
 
 LABELS = ["Safe", "Doubtful", "Harmful"]
 RUBRIC = jb.Rubric.from_labels({"safety": LABELS})
-FEW = Resampling(100)
 PEOPLE = ["ann", "ben", "cem"]
 SETTLED = {"i0": "Harmful", "i1": "Safe", "i2": "Harmful", "i3": "Doubtful"}
 
@@ -44,7 +42,7 @@ def study(labels: pd.DataFrame, **truth: Any) -> Study:
     of_ben = labels[labels.annotator == "ben"]
     verdicts = of_ben.assign(judge="judge").drop(columns=["annotator", "question"])
     verdicts.loc[verdicts.index[:2], "safety"] = ["Harmful", "Doubtful"]
-    return jb.study(labels, verdicts, rubric=RUBRIC, truth=truth, resampling=FEW)
+    return jb.study(labels, verdicts, rubric=RUBRIC, truth=truth)
 
 
 def rows_of(found: Any, *analyses: str) -> pd.DataFrame:
