@@ -74,7 +74,7 @@ class Alignment(Shown):
       or "all"; of metrics on which several labels may be right
     - unanimity: `who`, the part of the items (unanimous, split, single), `failures`
     - probability: `who`, what was scored (probabilities, label, annotator, base_rates, gain)
-    - calibration: `who`, the bin; temperature: `who`, the half it was fitted on
+    - calibration: `who`, the bin
     - comparison: `who`, the second judge; ranking: `who`, the letters of the group
     - distribution: `human_label`, `blanks` (how blank cells were read)
     - annotator_labels: `who`, `human_label` (of a count)
@@ -258,7 +258,7 @@ def _rows(study: Study, judges: Sequence[JudgeSummary], progress: Progress) -> I
     yield from (row for m in metrics for row in ceiling(study, m))
     yield from (row for m in metrics for row in several(study, m))
     yield from (row for m in metrics for row in by_unanimity(study, m))
-    for analysis in ("probability", "calibration", "temperature"):
+    for analysis in ("probability", "calibration"):
         yield from (row for row in of_probabilities if row.analysis == analysis)
     yield from (row for m in metrics for row in comparisons(study, m))
     yield from rankings(study, Results(tuple(scored)))

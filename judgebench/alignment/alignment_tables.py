@@ -14,7 +14,6 @@ from judgebench.alignment.annotators import AGREEMENT_STATISTICS
 from judgebench.alignment.comparisons import ALL_TIE
 from judgebench.alignment.probabilities import (
     DISTRIBUTION_STATISTICS,
-    TEMPERATURE_SCORES,
     TRUTH_STATISTICS,
 )
 from judgebench.alignment.several import EVERYBODY
@@ -539,7 +538,7 @@ def probability_tables(a: Alignment) -> Iterator[Table]:
     lines = [((r.judge, a.title(r.metric)), {"judge": r.judge, "metric": r.metric}) for r in rows]
 
     def cell(keys: Keys) -> Content:
-        signed = keys["statistic"] in ("brier_skill", "resolution") or keys["who"] == "gain"
+        signed = keys["statistic"] == "brier_skill" or keys["who"] == "gain"
         return Cell(estimate=a.results.find(analysis="probability", **keys), signed=signed)
 
     def table(key: str, title: str, columns: Sequence[tuple[str, str, str]], *notes: str) -> Table:
@@ -547,17 +546,13 @@ def probability_tables(a: Alignment) -> Iterator[Table]:
         across = [(heading, {"statistic": key, "who": who}) for heading, key, who in columns]
         return Layout(key, title, _JUDGED, notes).crossed(lines, across, cell)
 
-    measured = [
-        (d.heading, key, "base_rates" if key == "uncertainty" else "probabilities")
-        for key, d in TRUTH_STATISTICS.items()
-    ]
+    measured = [(d.heading, key, "probabilities") for key, d in TRUTH_STATISTICS.items()]
     measured.insert(1, ("Brier, label alone", "brier", "label"))
     yield table(
         "probabilities", "Label probabilities against the reference labels", measured,
         "Brier, label alone: of the judge's label taken as a certainty. A judge that says the "
         "base rates of every answer has skill 0.",
-        "Brier score = reliability - resolution + uncertainty. Chance lifts reliability, "
-        "resolution and ECE; their intervals are without that.",
+        "Chance lifts ECE; its interval is without that.",
         *map(_meaning, TRUTH_STATISTICS.values()),
     )  # fmt: skip
     others = (
@@ -585,19 +580,6 @@ def probability_tables(a: Alignment) -> Iterator[Table]:
         [(f"{d.heading}{words}", d.key, source) for d in entropies for words, source in sources],
         *(f"{d.heading}: {d.meaning}; 0 is best." for d in entropies), proper, others,
     )  # fmt: skip
-    across: list[tuple[str, Keys]] = [
-        ("Temperature, one half", {"statistic": "temperature", "who": "half 1"}),
-        ("Other half", {"statistic": "temperature", "who": "half 2"}),
-    ]
-    across += [(h, {"statistic": key, "who": ""}) for key, h in TEMPERATURE_SCORES.items()]
-    note = (
-        "Temperature: fitted on one half of the questions and scored on the other, both ways. "
-        "Above 1 the judge is bolder than it is right. The intervals take the temperatures as "
-        "given."
-    )
-    title = "Would one temperature make the probabilities honest?"
-    layout = Layout("temperature", title, _JUDGED, (note,))
-    yield layout.crossed(lines, across, _finder(a, "temperature", "change"))
     yield from _curve_tables(a)
 
 

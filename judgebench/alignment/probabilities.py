@@ -18,7 +18,7 @@ from judgebench.stats.calibration_error import (
     LEAST_PROBABILITY,
     annotator_against_others,
     base_rates,
-    brier_decomposition,
+    brier_skill,
     calibration_curve,
     cross_entropy,
     expected_calibration_error,
@@ -31,7 +31,6 @@ from judgebench.stats.calibration_error import (
     squared_distance,
     total_variation,
 )
-from judgebench.stats.recalibration import temperature_scaling
 from judgebench.studies.study import JudgeVerdicts, Study
 from judgebench.studies.truth import Labels
 
@@ -51,18 +50,7 @@ TRUTH_STATISTICS = by_key(
     ),
     Declared(
         "brier_skill", "Skill",
-        "1 - Brier score / uncertainty: 0 for a judge that says the base rates",
-    ),
-    Declared(
-        "reliability", "Reliability", "part of the Brier score that calibration would take off",
-        best="lower",
-    ),
-    Declared(
-        "resolution", "Resolution", "part that telling items apart took off; more is better"
-    ),
-    Declared(
-        "uncertainty", "Uncertainty", "Brier score of the labels' base rates, said of every item",
-        best="lower",
+        "1 - Brier score / that of the labels' base rates, said of every item",
     ),
     Declared(
         "log_loss", "Log loss",
@@ -100,16 +88,12 @@ DISTRIBUTION_STATISTICS = by_key(
         shown=frozenset({"logarithmic"}),
     ),
 )  # fmt: skip
-TEMPERATURE_SCORES = {
-    "log_loss_before": "Log loss before", "log_loss_after": "After", "change": "Change",
-    "ece_before": "ECE (debiased) before", "ece_after": "ECE after",
-}  # fmt: skip
 _CLIPPED = f"probabilities below {LEAST_PROBABILITY:.1e} count as that"
 
 
 def probability_results(study: Study, judge: JudgeVerdicts, metric: Metric) -> Iterator[Row]:
-    """All that is said of one judge's probabilities on one metric: scores, a reliability diagram,
-    temperature scaling. Nothing where the judge gave no probability on this metric, or no human
+    """All that is said of one judge's probabilities on one metric: scores, a reliability
+    diagram. Nothing where the judge gave no probability on this metric, or no human
     gave a label."""
     p = study.probabilities(judge, metric) if len(study.humans[metric.id].made.rows) else None
     if p is None:
@@ -131,11 +115,6 @@ def probability_results(study: Study, judge: JudgeVerdicts, metric: Metric) -> I
         confidence = Estimate(point.confidence, n=point.right.n)
         yield row("calibration", "confidence", f"bin {place}", confidence)
         yield row("calibration", "share_right", f"bin {place}", point.right)
-    scaling = temperature_scaling(p[rows], truth, *shared)
-    for half, estimate in enumerate(scaling.temperatures, start=1):
-        yield row("temperature", "temperature", f"half {half}", estimate)
-    for name in TEMPERATURE_SCORES:
-        yield row("temperature", name, "", getattr(scaling, name))
 
 
 def _against_truth(
@@ -144,14 +123,10 @@ def _against_truth(
     """Against one label per item: the Brier score and its parts, log loss, calibration error."""
     shared, k = (clusters, level), p.shape[1]
     q = one_hot(truth, k)
-    parts = brier_decomposition(p, q, *shared)
-    yield "brier", "probabilities", parts.brier
+    yield "brier", "probabilities", mean_score(squared_distance(p, q), *shared, (0.0, 2.0))
     certain = np.where(np.isnan(p), np.nan, one_hot(judged, k))
     yield "brier", "label", mean_score(squared_distance(certain, q), *shared)
-    yield "brier_skill", "probabilities", parts.skill
-    yield "reliability", "probabilities", parts.reliability
-    yield "resolution", "probabilities", parts.resolution
-    yield "uncertainty", "base_rates", parts.uncertainty
+    yield "brier_skill", "probabilities", brier_skill(p, q, *shared)
     yield "log_loss", "probabilities", _clipped(mean_score(cross_entropy(p, q), *shared))
     errors = expected_calibration_error(p, q, *shared)
     yield "ece", "probabilities", errors.plug_in

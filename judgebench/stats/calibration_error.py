@@ -8,8 +8,6 @@ as bins of equal width are mostly nearly empty (Nguyen and O'Connor 2015, "Poste
 exploratory analysis for natural language processing models", section 4). They are made once, and
 no interval moves them. Cells are counts (..., bins, 6): n_b, the sum S_b of the gaps and, of each
 cluster's n and S, S^2, S n, n^2 and 1 where it has any. d_b = S_b / n_b is the mean gap of bin b.
-For the Brier score a cluster's counts are items, their squared distances, the sums of q squared
-and of each q_j, then the cells of every label's bins.
 
 Scores of label probabilities against a label or against a distribution of labels, item by item.
 
@@ -28,8 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy  # whose parts load when they are first used
@@ -45,9 +42,9 @@ from judgebench.stats.jackknife import (
     Bounds,
     ClusterCounts,
     Formula,
-    Reason,
     Statistic,
     clustered_estimate,
+    explained,
     random_groups,
     where_empty,
 )
@@ -195,8 +192,6 @@ def base_rates(n_uc: IntArray) -> FloatArray:
 _undefined = where_empty(NO_ITEM)
 MOST_BINS = 10
 LEAST_IN_BIN = 20  # with fewer items a bin's gap is mostly chance
-COLUMNS = 6
-Power = Literal[1, 2]
 
 
 def bins_for(n: int) -> int:
@@ -228,14 +223,13 @@ def cells_by_cluster(code: IntArray, gap: FloatArray, clusters: Clusters, bins: 
     return np.stack([n, S, S * S, S * n, n * n, n > 0], axis=-1)
 
 
-def total_gap(cells: FloatArray, power: Power) -> FloatArray:
-    """sum_b n_b |d_b|^power."""
-    return np.asarray((cells[..., 0] * np.abs(_mean_gap(cells)) ** power).sum(axis=-1))
+def total_gap(cells: FloatArray) -> FloatArray:
+    """sum_b n_b |d_b|."""
+    return np.asarray((cells[..., 0] * np.abs(_mean_gap(cells))).sum(axis=-1))
 
 
-def debiased_gap(cells: FloatArray, power: Power) -> FloatArray:
-    """sum_b n_b (2 |d_b|^power - E|x_b|^power), x_b ~ N(d_b, s_b^2): `total_gap` without what
-    chance adds to it.
+def debiased_gap(cells: FloatArray) -> FloatArray:
+    """sum_b n_b (2 |d_b| - E|x_b|), x_b ~ N(d_b, s_b^2): `total_gap` without what chance adds.
 
     Kumar, Liang and Ma (2019), "Verified uncertainty calibration", section 4 and appendix; the
     mean of |x_b| is that of the folded normal distribution. s_b^2 is the variance of a ratio with
@@ -245,8 +239,6 @@ def debiased_gap(cells: FloatArray, power: Power) -> FloatArray:
     d = _mean_gap(cells)
     scatter = np.maximum(SS - 2 * d * Sn + d**2 * nn, 0) * clusters / np.maximum(clusters - 1, 1)
     s = np.sqrt(scatter) / np.maximum(n, 1)
-    if power == 2:
-        return np.asarray((n * (d**2 - s**2)).sum(axis=-1))
     z = np.minimum(np.abs(d) / np.maximum(s, 1e-300), 40)  # nothing is folded so far from 0
     folded = s * np.sqrt(2 / np.pi) * np.exp(-(z**2) / 2) + np.abs(d) * (
         1 - 2 * scipy.special.ndtr(-z)
@@ -373,8 +365,8 @@ def calibration_error_difference(
 def _mean_gaps() -> tuple[Formula, Formula]:
     """The mean gap of cells (..., bins, 6), as it is and debiased."""
 
-    def mean(gap: Callable[[FloatArray, Power], FloatArray]) -> Formula:
-        return lambda cells: ratio(gap(cells, 1), cells[..., 0].sum(axis=-1))
+    def mean(gap: Formula) -> Formula:
+        return lambda cells: ratio(gap(cells), cells[..., 0].sum(axis=-1))
 
     return mean(total_gap), mean(debiased_gap)
 
@@ -397,94 +389,24 @@ ONE_TRUTH = (
 )
 
 
-class BrierDecomposition(NamedTuple):
-    """`brier` = `reliability` - `resolution` + `uncertainty`, `skill` = 1 - `brier`/`uncertainty`.
+def brier_skill(p: FloatArray, q: FloatArray, clusters: Clusters, level: float = LEVEL) -> Estimate:
+    """1 - BS / UNC, with UNC = sum_j q_j (1 - q_j) the Brier score of the labels' base rates q_j,
+    said of every item (of soft labels the variance of q_j): 0 for these and 1 at best.
 
-    `uncertainty` is what the labels' base rates, said of every item, would score; `skill` is 0 for
-    these and 1 at best.
-    """
-
-    brier: Estimate
-    reliability: Estimate
-    resolution: Estimate
-    uncertainty: Estimate
-    skill: Estimate
-
-
-def brier_decomposition(
-    p: FloatArray, q: FloatArray, clusters: Clusters, level: float = LEVEL
-) -> BrierDecomposition:
-    """BS = REL - RES + UNC: Murphy (1973), "A new vector partition of the probability score".
-
-    It is made of each label's probabilities apart, in bins b of equal mass, and summed over labels:
-    REL = sum_j sum_b n_b / N (mean q - mean p)^2, UNC = sum_j q_j (1 - q_j) with q_j the label's
-    share (for soft labels the variance of q_j), and RES is what makes the sum exact: Murphy's where
-    the forecasts in a bin are equal, else the generalised resolution of Stephenson, Coelho and
-    Jolliffe (2008), "Two extra components in the Brier score decomposition". Chance lifts REL and
-    RES alike; their intervals are without that.
+    Murphy (1973), "A new vector partition of the probability score".
     """
     there = ~np.isnan(p + q).any(axis=1)
     p, q, n_missing = p[there], q[there], int((~there).sum())
-    bins, read = bins_for(len(p)), _Reading(p.shape[1])
-    groups = random_groups(clusters)[there]
-    sample = ClusterCounts(_counts(p, q, groups, bins))
-
-    def plain(formula: Formula, undefined: Reason = _undefined) -> Estimate:
-        chosen = Statistic(formula, undefined)
-        return clustered_estimate(sample, chosen, level, n=len(p), n_missing=n_missing)
-
-    def lifted(least: float, plug_in: Formula, debiased: Formula) -> Estimate:
-        binned = BinnedSample(sample, f"{bins_in_words(bins)} per label", len(p), n_missing)
-        return bias_corrected(binned, (plug_in, debiased), level, least).plug_in
-
-    reliability, debiased = (read.gaps(partial(gap, power=2)) for gap in (total_gap, debiased_gap))
-    return BrierDecomposition(
-        brier=plain(read.brier),
-        reliability=lifted(0.0, reliability, debiased),
-        resolution=lifted(-np.inf, *map(read.resolution, (reliability, debiased))),
-        uncertainty=plain(read.uncertainty),
-        skill=plain(read.skill, read.no_skill),
-    )
-
-
-def _counts(p: FloatArray, q: FloatArray, clusters: Clusters, bins: int) -> FloatArray:
-    """Counts (clusters, 3 + k + k bins 6), as the head of this module says."""
     columns = [np.ones(len(p)), squared_distance(p, q), np.square(q).sum(axis=1), *q.T]
-    cells = [
-        cells_by_cluster(equal_mass_bins(said, bins), is_so - said, clusters, bins)
-        for said, is_so in zip(p.T, q.T, strict=True)
-    ]
-    return np.concatenate(
-        [clusters.sums(*columns), *(c.reshape(clusters.n, -1) for c in cells)], axis=1
-    )
 
-
-class _Reading(NamedTuple):
-    """The terms, of counts C (..., 3 + k + k bins 6)."""
-
-    k: int
-
-    def gaps(self, gap: Formula) -> Formula:
-        """The value of `gap` of the cells, per item."""
-        return lambda C: ratio(gap(self.cells(C)), C[..., 0])
-
-    def cells(self, C: FloatArray) -> FloatArray:
-        cells = C[..., 3 + self.k :]
-        return cells.reshape(*C.shape[:-1], cells.shape[-1] // COLUMNS, COLUMNS)
-
-    def brier(self, C: FloatArray) -> FloatArray:
-        return ratio(C[..., 1], C[..., 0])
-
-    def uncertainty(self, C: FloatArray) -> FloatArray:
-        shares = ratio(C[..., 3 : 3 + self.k], C[..., :1])
+    def uncertainty(C: FloatArray) -> FloatArray:
+        shares = ratio(C[..., 3:], C[..., :1])
         return np.asarray(ratio(C[..., 2], C[..., 0]) - np.square(shares).sum(axis=-1))
 
-    def resolution(self, reliability: Formula) -> Formula:
-        return lambda C: reliability(C) + self.uncertainty(C) - self.brier(C)
+    def skill(C: FloatArray) -> FloatArray:
+        unc = uncertainty(C)
+        return 1 - ratio(ratio(C[..., 1], C[..., 0]), np.where(unc > NO_WIDTH, unc, 0))
 
-    def skill(self, C: FloatArray) -> FloatArray:
-        uncertainty = self.uncertainty(C)
-        return 1 - ratio(self.brier(C), np.where(uncertainty > NO_WIDTH, uncertainty, 0))
-
-    def no_skill(self, C: FloatArray) -> str:
-        return _undefined(C) or ("" if self.uncertainty(C) > NO_WIDTH else ONE_TRUTH)
+    statistic = explained(skill, lambda C: ONE_TRUTH if C.any() else NO_ITEM, (-np.inf, 1.0))
+    counts = clusters[there].sums(*columns)
+    return clustered_estimate(counts, statistic, level, n=len(p), n_missing=n_missing)

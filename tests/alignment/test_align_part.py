@@ -293,9 +293,8 @@ def test_every_score_of_probabilities_stands_in_a_table(realistic: Alignment) ->
     found = weighing()
     shown = [c for t in tables.probability_tables(found) for r in t.rows for c in r]
     estimates = [cell.estimate for cell in shown if cell.estimate]
-    for analysis in ("probability", "temperature"):
-        for row in found.results.select(analysis):
-            assert row.estimate in estimates, row
+    for row in found.results.select("probability"):
+        assert row.estimate in estimates, row
     texts = [cell.text for cell in shown]
     for row in found.results.select("calibration", "confidence"):
         assert f"{row.estimate.value:.3f}" in texts
