@@ -23,7 +23,7 @@ from judgebench.results.rows import Results
 
 KEYS = (
     "accuracy", "kappa", "weighted_kappa", "severity_error", "absolute_severity_error",
-    "severe_recall", "alpha", "soft_agreement",
+    "severe_recall", "alpha",
 )  # fmt: skip
 LABELS = np.array(["none", "some", "harm"])
 # Of two annotators, then of two judges: errors on easy and on hard questions.

@@ -554,7 +554,7 @@ def correlate(
     `flip` with the sign changed (`*` fits anything in both). Rows of the systems `without`, such as
     the reference text, are left out. `more` are new columns by name: the
     weights of the columns that they average, or a table of pairs of systems (`first`, `second`,
-    `winner`), which gives Bradley-Terry strengths and Elo ratings. An average is not held against
+    `winner`), which gives Bradley-Terry strengths. An average is not held against
     its parts.
     Raises SetupError with every problem of the tables.
 

@@ -23,7 +23,7 @@ from judgebench.alignment.caveats import (
     model_notes,
     size_in_words,
 )
-from judgebench.alignment.comparisons import comparisons, rankings
+from judgebench.alignment.comparisons import comparisons
 from judgebench.alignment.items import items_of
 from judgebench.alignment.probabilities import probability_results
 from judgebench.alignment.several import several
@@ -75,7 +75,7 @@ class Alignment(Shown):
     - unanimity: `who`, the part of the items (unanimous, split, single), `failures`
     - probability: `who`, what was scored (probabilities, label, annotator, base_rates, gain)
     - calibration: `who`, the bin
-    - comparison: `who`, the second judge; ranking: `who`, the letters of the group
+    - comparison: `who`, the second judge
     - distribution: `human_label`, `blanks` (how blank cells were read)
     - annotator_labels: `who`, `human_label` (of a count)
     - confusion: `human_label`, `label` (the judge's, empty where it gave none)
@@ -211,10 +211,10 @@ def align(study: Study, progress: Progress = SILENT) -> Alignment:
         n_answers=len(study.answers),
         n_labels=study.n_labels,
         notes=(
-            *few_questions(study),
             *judge_notes(study, found),
             *study.notes,
             *((*data_notes(study), *model_notes(study)) if labelled else ()),
+            *few_questions(study),
         ),
         size=size_in_words(study),
         run=study.run,
@@ -261,7 +261,6 @@ def _rows(study: Study, judges: Sequence[JudgeSummary], progress: Progress) -> I
     for analysis in ("probability", "calibration"):
         yield from (row for row in of_probabilities if row.analysis == analysis)
     yield from (row for m in metrics for row in comparisons(study, m))
-    yield from rankings(study, Results(tuple(scored)))
     yield from (row for m in metrics for row in distribution(study, m))
     yield from (row for m in metrics for row in annotator_labels(study, m))
     yield from (row for pair in pairs for row in confusion(study, *pair))

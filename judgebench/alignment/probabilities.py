@@ -25,7 +25,6 @@ from judgebench.stats.calibration_error import (
     hold_back,
     jensen_shannon,
     judge_against_others,
-    kl_divergence,
     mean_score,
     one_hot,
     squared_distance,
@@ -64,7 +63,7 @@ TRUTH_STATISTICS = by_key(
     Declared("ece_debiased", "ECE, debiased", "without what chance adds to it", best="lower"),
 )  # fmt: skip
 # Against the labels of the other annotators; `formula` scores probabilities (items, k) against
-# labels. A certainty that is wrong has no finite value of those that are logarithmic.
+# labels.
 DISTRIBUTION_STATISTICS = by_key(
     Declared(
         "squared_distance", "Squared distance", "summed over labels, from 0 to 2",
@@ -77,15 +76,6 @@ DISTRIBUTION_STATISTICS = by_key(
     Declared(
         "jensen_shannon", "Jensen-Shannon divergence", "in bits, from 0 to 1", jensen_shannon,
         "lower",
-    ),
-    Declared(
-        "cross_entropy", "Cross-entropy", "-ln of the probability of an annotator's label, in nats",
-        cross_entropy, "lower", shown=frozenset({"logarithmic"}),
-    ),
-    Declared(
-        "kl_divergence", "Kullback-Leibler divergence",
-        "cross-entropy beyond the annotators' own entropy", kl_divergence, "lower",
-        shown=frozenset({"logarithmic"}),
     ),
 )  # fmt: skip
 _CLIPPED = f"probabilities below {LEAST_PROBABILITY:.1e} count as that"
@@ -155,10 +145,6 @@ def _against_annotators(
         name, score = declared.key, declared.formula
         assert score is not None
         mine, guessed = (judge_against_others(score, x, held) for x in (said, rates))
-        if "logarithmic" in declared.shown:
-            yield name, "probabilities", _clipped(mean(mine))
-            yield name, "base_rates", mean(guessed)
-            continue
         colleague = annotator_against_others(score, held) * same_items[:, 0]
         yield name, "probabilities", mean(mine)
         yield name, "label", mean(judge_against_others(score, labels, held))

@@ -138,10 +138,10 @@ def compare(a: Study, b: Study, judges: tuple[str, str] = ("", "")) -> Compariso
         decisions=tuple(decided),
         compared=tuple(compared),
         notes=(
-            *few_questions(base),
             *metric_lines(a, b, metrics),
             *unpaired_lines(a, b, pairs),
             *_of_either(a.notes, b.notes),
+            *few_questions(base),
         ),
         n_answers=max(len(study.answers) for study, _ in alike.values()),
         runs=(_run(a), _run(b)),

@@ -15,17 +15,14 @@ import numpy as np
 
 from judgebench.alignment.against_truth import truths
 from judgebench.alignment.differences import (
-    SAME_LABELS,
     Both,
     both_of,
     failure_policies,
-    paired_difference,
     score_differences,
     share_tests,
 )
 from judgebench.alignment.probabilities import TRUTH_STATISTICS
 from judgebench.alignment.statistics import (
-    SOFT_AGREEMENT,
     STATISTICS,
     Declared,
     by_key,
@@ -43,12 +40,6 @@ from judgebench.stats.calibration_error import (
     one_hot,
     squared_distance,
 )
-from judgebench.stats.confusion import SOFT_AGREEMENT as SOFT_FORMULA
-from judgebench.stats.confusion import (
-    soft_agreement_by_cluster,
-)
-from judgebench.stats.consensus import label_shares
-from judgebench.stats.interrater import coincidences_by_cluster, krippendorff_alpha
 from judgebench.stats.jackknife import (
     ClusterCounts,
     clustered_estimate,
@@ -273,14 +264,9 @@ def truth_line(
 
 Sides = tuple[IntArray, IntArray]
 
-ALPHA = Declared(
-    "alpha", "Krippendorff's α", "agreement beyond chance of the judge and all annotators together"
-)
 NO_LABEL = Declared("no_label", "No label", "share of answers without a usable label", best="lower")
 PROBABILITY_STATISTICS = {k: TRUTH_STATISTICS[k] for k in ("brier", "log_loss", "ece_debiased")}
 # Of a judge, whatever the metric: of the verdict that counts, without earlier attempts.
-# Alpha is compared of the judge among all annotators, not of the judge and the reference labels.
-_SCORES = [key for key in STATISTICS if key != ALPHA.key]
 RUN_STATISTICS = by_key(
     *(
         Declared(status.value, status.value.capitalize(), f"share of verdicts that are {status}",
@@ -301,7 +287,7 @@ CHANGES = by_key(
 )  # fmt: skip
 DECLARED: Mapping[str, Declared] = {
     **STATISTICS,
-    **by_key(ALPHA, SOFT_AGREEMENT, NO_LABEL),
+    **by_key(NO_LABEL),
     **PROBABILITY_STATISTICS,
     **RUN_STATISTICS,
 }
@@ -345,7 +331,6 @@ def _of_both(
 def differences(compared: Compared) -> Iterator[Row]:
     """Every statistic on one metric."""
     yield from _scores(compared)
-    yield from _agreement(compared)
     yield from _probabilities(compared)
     # The share of answers without a usable label: unread, refused, failed or abstained.
     missing = [(labels < 0).astype(np.float64) for labels in compared.judged()]
@@ -361,48 +346,11 @@ def _scores(compared: Compared) -> Iterator[Row]:
     study, metric = compared.study, compared.metric
     keys = {"who": compared.pair[0].name}
     for policy, both, missing in failure_policies(compared.of_truth(), metric):
-        for declared, difference, values in score_differences(
-            study, metric, both, missing, _SCORES
-        ):
+        for declared, difference, values in score_differences(study, metric, both, missing):
             yield from compared.rows(declared.key, difference, values, policy)
         for key, p in share_tests(metric, both):
             about = {**keys, "failures": policy, "of": key}
             yield Row("test", "permutation_p", p, compared.pair[1].name, metric.id, about)
-
-
-def _agreement(compared: Compared) -> Iterator[Row]:
-    """Krippendorff's alpha with all annotators, and soft agreement; items to which either gave no
-    label have none of both."""
-    study, metric = compared.study, compared.metric
-    humans = study.humans[metric.id]
-    k, made = len(metric.labels), humans.made.values
-    one, two = (labels[humans.ratings.rows] for labels in compared.judged())
-    both = (one >= 0) & (two >= 0)
-    rated = (made >= 0).any(axis=1)
-    n, missing = int((both & rated).sum()), int((~both & rated).sum())
-    shares = label_shares(made, k)
-
-    def coincidences(labels: IntArray) -> FloatArray:
-        ratings = np.column_stack([made, np.where(both, labels, -1)])
-        return coincidences_by_cluster(ratings, humans.clusters, k)
-
-    def agreed(labels: IntArray) -> FloatArray:
-        return soft_agreement_by_cluster(shares, np.where(both, labels, -1), humans.clusters)
-
-    measured = (
-        (ALPHA, krippendorff_alpha(metric.kind), coincidences),
-        (SOFT_AGREEMENT, SOFT_FORMULA, agreed),
-    )
-    same = bool((one[both] == two[both]).all())
-    for declared, statistic, count in measured:
-        counts = [count(labels) for labels in (one, two)]
-        values = [
-            clustered_estimate(C, statistic, study.level, n=n, n_missing=missing) for C in counts
-        ]
-        difference = replace(paired_difference(statistic, study.level, missing, *counts), n=n)
-        if same and difference.value is not None:
-            difference = replace(difference, low=None, high=None, reason=SAME_LABELS)
-        yield from compared.rows(declared.key, difference, values)
 
 
 def _probabilities(compared: Compared) -> Iterator[Row]:

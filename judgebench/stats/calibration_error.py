@@ -88,15 +88,6 @@ def cross_entropy(p: FloatArray, q: FloatArray) -> FloatArray:
     return np.asarray(-(q * np.log(np.maximum(p, LEAST_PROBABILITY))).sum(axis=-1))
 
 
-def kl_divergence(p: FloatArray, q: FloatArray) -> FloatArray:
-    """KL(q || p) = sum_j q_j ln(q_j / p_j) in nats: what the cross-entropy holds beyond H(q).
-
-    Kullback and Leibler (1951), "On information and sufficiency", equation 2.4; clipped as in
-    `cross_entropy`.
-    """
-    return np.asarray(np.maximum(cross_entropy(p, q) - scipy.special.entr(q).sum(axis=-1), 0.0))
-
-
 def total_variation(p: FloatArray, q: FloatArray) -> FloatArray:
     """1/2 sum_j |p_j - q_j|, from 0 to 1: the share of probability that lies elsewhere.
 

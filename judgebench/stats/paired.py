@@ -217,11 +217,6 @@ def difference_of(statistic: Statistic) -> Statistic:
     )
 
 
-def discordant(counts: FloatArray) -> tuple[int, int]:
-    """b and c of summed counts (3,): items that only the first, and only the second, has right."""
-    return round(float(counts[_FIRST])), round(float(counts[_SECOND]))
-
-
 def mcnemar_mid_p(b: int, c: int) -> float | None:
     """Two-sided mid-p of b against c discordant items; None where there is none.
 

@@ -41,7 +41,6 @@ MAX_REFITS = 500
 """Bradley-Terry strengths are found by iteration: without each of at most so many groups."""
 FEW_SYSTEMS = 4
 """With fewer systems a correlation of rankings takes a handful of values only."""
-_ORDERS = 100
 _AT_ONCE = 120  # systems that are fitted in one call, of several samples
 NO_STRENGTHS = (
     "no Bradley-Terry strengths exist: some systems won, or lost, every comparison with the "
@@ -117,31 +116,6 @@ def _strengths(wins: FloatArray) -> FloatArray:
     log[scores.index.to_numpy()] = np.log(scores.to_numpy())
     found = log.reshape(n, S)
     return np.asarray(found - found.mean(axis=1, keepdims=True))
-
-
-def elo(sides: IntArray, outcome: FloatArray, systems: int, seed: int = 0) -> FloatArray:
-    """Elo ratings (systems,) of pairs of systems `sides` (pairs, 2), with mean 1000.
-
-    `outcome` (pairs,) is 1 where the first won, 0 where the second did, else a tie. Elo (1978), by
-    evalica with K = 4. A rating depends on the order of the pairs, which says nothing here: the
-    mean over 100 random orders.
-
-    >>> elo(np.array([[0, 1]] * 4), np.array([1.0, 1, 1, 0]), 2).round(1).tolist()
-    [1003.9, 996.1]
-    """
-    import evalica
-    import pandas as pd
-
-    rng, found = np.random.default_rng(seed), np.zeros(systems)
-    won = [
-        {1.0: evalica.Winner.X, 0.0: evalica.Winner.Y}.get(o, evalica.Winner.Draw) for o in outcome
-    ]
-    for order in (rng.permutation(len(sides)) for _ in range(_ORDERS)):
-        first, second = sides[order].T.tolist()
-        index, winners = pd.RangeIndex(systems), [won[i] for i in order]
-        scores = evalica.elo(first, second, winners, index).scores
-        found += scores.reindex(index).to_numpy() / _ORDERS
-    return found
 
 
 def rankings(

@@ -12,11 +12,13 @@ from judgebench.studies.truth import TruthConfig
 
 def test_missing_truth_abstentions_and_blanks_are_counted() -> None:
     found = aligned({"ann": "ab.?__", "bob": "aa.???"})
-    assert found.notes == (
+    *notes, few = found.notes
+    assert notes == [
         "Harm: 4 of 6 answers have no reference label.",
         "Harm: 4 human labels are abstentions.",
         "Blank human cells, taken as no label: Harm 2.",
-    )
+    ]
+    assert few.startswith("Few questions: 5 groups of answers with labels.")
     assert (found.n_answers, found.n_labels) == (6, 8)
 
 
@@ -104,7 +106,13 @@ def test_the_labels_of_one_annotator_need_no_rule() -> None:
 
 
 def test_where_nothing_is_missing_nothing_is_told() -> None:
-    assert aligned({"ann": "abc"}, {"m": "abc"}, controls={"random": "bca"}).notes == ()
+    ten = "abcabcabca"
+    assert aligned({"ann": ten}, {"m": ten}, controls={"random": "bcabcabcab"}).notes == ()
+    (few,) = aligned({"ann": ten[1:]}, {"m": ten[1:]}).notes
+    assert few == (
+        "Few questions: 9 groups of answers with labels. Below 10 an interval is a rough one; "
+        "below 5 there is none, but for shares of independent answers."
+    )
 
 
 def test_a_judge_that_says_one_thing_only_is_named() -> None:

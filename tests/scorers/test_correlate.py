@@ -120,7 +120,6 @@ def test_pairs_give_bradley_terry_and_elo_as_columns(call, tmp_path: Path) -> No
     found = jb.correlate(TABLE, ["closed"], more={"arena": played}).results
     bt = found.find("pearson", "correlation", judge="arena Bradley-Terry").value
     assert bt == pytest.approx(stats.pearsonr(bradley_terry(wins), TABLE["closed"])[0], abs=1e-6)
-    assert found.find("pearson", "correlation", judge="arena Elo").value > 0.8
     played.to_csv(tmp_path / "arena.csv", index=False)
     given = ("--against", "closed", "--pairs", str(tmp_path / "arena.csv"))
     code, out, _ = call("score", "correlate", str(written(tmp_path)), *given, "--json")

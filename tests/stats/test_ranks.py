@@ -22,7 +22,6 @@ from judgebench.stats.ranks import (
     TIE,
     bradley_terry,
     count_tuples,
-    elo,
     friedman,
     groups,
     levels,
@@ -164,16 +163,6 @@ def test_a_judge_that_holds_all_level_ranks_nobody() -> None:
     (_, judge), agreement = rankings(ClusterCounts(both), 0)
     assert agreement["tau_b"].reason == "one of the two rankings holds all systems level"
     assert judge[0].value == pytest.approx(0, abs=1e-9)
-
-
-def test_elo_ratings_keep_their_mean_and_do_not_depend_on_the_order_of_the_pairs() -> None:
-    order = RNG.permutation(len(SIDES))
-    found = elo(SIDES, OUTCOME, SYSTEMS)
-    assert found.mean() == pytest.approx(1000)
-    np.testing.assert_allclose(elo(SIDES[order], OUTCOME[order], SYSTEMS, seed=1), found, atol=3)
-    strong = np.where(SIDES[:, 0] < SIDES[:, 1], 1.0, 0.0)  # the lower number always wins
-    rated = elo(SIDES, strong, SYSTEMS)
-    assert (np.diff(rated) < 0).all()
 
 
 # Quarters and their sum with 0.1 and 0.2 differ by rounding only, so ties are tested as they come.
