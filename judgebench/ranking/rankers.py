@@ -69,7 +69,7 @@ class RankerScores:
     minus the humans' mean rank. `correct` is (instances, systems), the share of draws that decide
     rightly with this argument, None for judges and humans; `trainings` is the same of each of them
     (draws, instances, systems), as `drawn` is the `values` of each. `clusters` (instances,) numbers
-    the groups that are resampled whole. `systems` are names, in the order of the columns.
+    the groups that are taken whole. `systems` are names, in the order of the columns.
     """
 
     task: str
