@@ -466,12 +466,9 @@ def _conclusions(numbers: Mapping[str, Mapping[str, Estimate]]) -> Iterator[str]
 
 
 def _ends(estimate: Estimate) -> tuple[float, float]:
-    """The interval, the value alone where it has none, and what bears nothing out where it is
-    undefined."""
+    """The interval, and what bears nothing out where there is none."""
     low, high = estimate.low, estimate.high
-    if low is None or high is None:
-        return (-inf, inf) if estimate.value is None else (estimate.value, estimate.value)
-    return low, high
+    return (-inf, inf) if low is None or high is None else (low, high)
 
 
 _COLUMNS_AT = {

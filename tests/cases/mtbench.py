@@ -10,7 +10,7 @@ from judgebench.studies.study import Study
 METRIC = "preference"
 
 
-def first_turns(folder: Path, rule: str, level: float, *, ties: bool = True) -> Study:
+def first_turns(folder: Path, rule: str, *, ties: bool = True) -> Study:
     """What experts and GPT-4 said of which two answers; without `ties`, those are no labels."""
     human = pd.read_json(folder / "human.jsonl.gz", lines=True)
     gpt4 = pd.read_json(folder / "gpt4_pair.jsonl.gz", lines=True)
@@ -24,4 +24,4 @@ def first_turns(folder: Path, rule: str, level: float, *, ties: bool = True) -> 
     )
     experts = human[human.judge.str.startswith("expert_")].rename(columns={"judge": "annotator"})
     verdicts = gpt4.assign(judge="gpt-4")
-    return jb.study(experts, verdicts, rubric=METRIC, truth=rule, level=level)
+    return jb.study(experts, verdicts, rubric=METRIC, truth=rule)
