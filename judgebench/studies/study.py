@@ -310,7 +310,7 @@ class Study:
         """The system of each answer with a human label (items,); empty for the others, which are
         not read for it."""
         found = np.full(len(self.answers), "", dtype=object)
-        for row in {row for humans in self.humans.values() for row in humans.ratings.rows.tolist()}:
+        for row in self._labelled_rows():
             found[row] = self.answers[row].system
         return found
 
@@ -319,11 +319,14 @@ class Study:
         """The column by which the labelled answers had different chances to be labelled; empty
         where they all had the same, or nothing says otherwise."""
         cells: dict[str, set[str]] = {}
-        for row in {row for humans in self.humans.values() for row in humans.ratings.rows.tolist()}:
+        for row in self._labelled_rows():
             for column, cell in self.answers[row].metadata.items():
                 cells.setdefault(column, set()).add(cell)
         named = columns_named(cells, (*WEIGHTS, *CHANCES))
         return next((column for column in named if len(cells[column]) > 1), "")
+
+    def _labelled_rows(self) -> set[int]:
+        return {row for humans in self.humans.values() for row in humans.ratings.rows.tolist()}
 
     @property
     def makers(self) -> tuple[str, ...]:
