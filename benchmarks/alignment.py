@@ -3,7 +3,7 @@
 A run folder is made up: answers of 200 words, the 8 metrics of the medical-safety rubric, one
 judge's verdicts with their raw replies, and human labels by 3 annotators on 1,000 of the answers
 (`--labels all`: on every one). Then the whole command is timed as a process of its own, tables and
-all, with 2,000 resamples. The limit is 60 s for a million. A tenth of the answers is timed beside
+all. The limit is 60 s for a million. A tenth of the answers is timed beside
 it, to see whether time grows in line.
 
     python benchmarks/alignment.py

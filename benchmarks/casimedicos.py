@@ -25,7 +25,6 @@ from judgebench.ranking.rank import rank
 from judgebench.ranking.rankers import RankedTask, RankerScores, Rankings, System
 from judgebench.results.rows import Results
 from judgebench.stats.arrays import FloatArray
-from judgebench.stats.resample import Resampling
 
 SYSTEMS = (System("gold", "gold"), System("half-gold", "model"), System("shuffled", "model"))
 TASK = RankedTask("casimedicos", "CasiMedicos", "accuracy", SYSTEMS)
@@ -88,7 +87,7 @@ def ranked(
         TASK.name, "expert-trained", "expert-trained", names, tuple(i.item_id for i in test),
         np.arange(len(test)), drawn.mean(axis=0), hits.mean(axis=0), hits, drawn=drawn,
     )  # fmt: skip
-    rows = rank(scores, SYSTEMS, Resampling(), TASK.metric)
+    rows = rank(scores, SYSTEMS, TASK.metric)
     said = ranking_sentences(Rankings("r", (TASK,), Results(tuple(rows))), TASK)
     return hits.mean(axis=(0, 1)).tolist(), said
 

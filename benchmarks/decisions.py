@@ -26,14 +26,13 @@ decided, with the bar and the labels of the population: else it is the interval 
     python benchmarks/decisions.py --scores   # judges that follow from a score, in folds
     python benchmarks/decisions.py --looks    # studies that are looked at three times
     python benchmarks/decisions.py --sets     # items on which several labels are right
-    python benchmarks/decisions.py --correlations  # how often intervals of a correlation hold it
 """
 
 from __future__ import annotations
 
 import argparse
 import warnings
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import MISSING, dataclass, field, fields, replace
@@ -47,7 +46,6 @@ import numpy as np
 import pandas as pd
 import yaml
 from numpy.typing import NDArray
-from scipy.special import ndtr, ndtri
 
 import judgebench as jb
 from judgebench.alignment.caveats import why_copied
@@ -69,12 +67,10 @@ from judgebench.scorers.judges import Cuts, open_scorer
 from judgebench.scorers.scorer import KeptScores
 from judgebench.stats.alternative_test import alternative_annotator_test
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray
-from judgebench.stats.association import COEFFICIENTS, Coefficient, Level, Rated, association
 from judgebench.stats.confusion import ACCURACY, cohen_kappa, confusion_by_cluster
 from judgebench.stats.consensus import median_label
 from judgebench.stats.copies import Bar, bar_of, camps
 from judgebench.stats.intervals import look_levels
-from judgebench.stats.resample import OF_CORRELATION, Resampling, bootstrap_interval
 from judgebench.stats.response_sets import (
     accepted_shares,
     hits,
@@ -1104,118 +1100,6 @@ def sets_table(results: Iterable[tuple[Sets, tuple[Counter[str], float, float]]]
         yield f"| {' | '.join((*about, *cells))} |"
 
 
-# --- correlations of a score with humans ---------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Correlated:
-    """Systems that each answered the same questions, with a score and a human label of 0 to 4 for
-    each answer. `spread` is how far systems lie apart, beside noise of 1; the score knows them as
-    far as it is `good`, and has a bias of its own for each."""
-
-    name: str
-    proposed: str
-    systems: int
-    questions: int
-    spread: float
-    good: float = 1.0
-
-
-CORRELATED = scenarios("correlated", Correlated)
-_MANY = 3000  # questions that the true number is taken from
-_OF: Sequence[tuple[Level, Coefficient]] = (
-    ("pooled", "spearman"), ("within", "spearman"), *(("system", one) for one in COEFFICIENTS),
-)  # fmt: skip
-INTERVALS = ("percentile", "basic", "BC", "BCa", "symmetric", "judgebench")
-
-
-def scored_answers(
-    world: Correlated, systems: FloatArray, questions: int, rng: np.random.Generator
-) -> Rated:
-    """`systems` (2, systems): how good they are, and how much too high the score ranks them."""
-    good, bias = systems
-    hard = rng.normal(size=(questions, 1))
-    shape = (questions, world.systems)
-    human = np.clip(np.round(2 + good + 0.7 * hard + rng.normal(size=shape)), 0, 4)
-    score = world.good * (0.8 * good + 0.4 * (human - 2)) + 0.5 * bias + 0.5 * hard
-    score += rng.normal(size=shape)
-    clusters = Clusters(np.repeat(np.arange(questions), world.systems), questions)
-    codes = np.tile(np.arange(world.systems), questions)
-    return Rated(score.ravel(), human.ravel(), clusters, codes)
-
-
-def intervals(rated: Rated, level: Level, coefficient: Coefficient) -> dict[str, FloatArray]:
-    """The limits (2,) by how they are made, of 500 resamples, and the value itself."""
-    found = association(rated, level, coefficient, Resampling(resamples=500))
-    value, drawn = found.estimate.value, found.replicates[~np.isnan(found.replicates)]
-    assert value is not None
-    low, high = np.quantile(drawn, [0.025, 0.975])
-    below = ((drawn < value - 1e-9).mean() + (drawn <= value + 1e-9).mean()) / 2
-    middle = ndtri(np.clip(below, 0.5 / len(drawn), 1 - 0.5 / len(drawn)))
-    tails = middle + ndtri([0.025, 0.975])
-    # Efron (1987): the acceleration, from the value without each question.
-    one = Resampling(resamples=1)
-    without = [
-        association(_without(rated, group), level, coefficient, one).estimate.value or 0.0
-        for group in range(rated.groups.n)
-    ]
-    off = np.mean(without) - np.array(without)
-    a = (off**3).sum() / max(6 * (off**2).sum() ** 1.5, 1e-12)
-    bounds = (0.0, 1.0) if coefficient == "pairwise" else OF_CORRELATION
-    even = bootstrap_interval(value, drawn, rated.groups.n, Resampling(resamples=500), bounds)
-    return {
-        "percentile": np.array([low, high]), "basic": 2 * value - np.array([high, low]),
-        "BC": np.quantile(drawn, ndtr(middle + tails)),
-        "BCa": np.quantile(drawn, ndtr(middle + tails / (1 - a * tails))),
-        "symmetric": np.array([even.low, even.high], dtype=np.float64),
-        "judgebench": np.array([found.estimate.low, found.estimate.high], dtype=np.float64),
-        "value": np.array([value, value]),
-    }  # fmt: skip
-
-
-def _without(rated: Rated, group: int) -> Rated:
-    kept = rated.groups.codes != group
-    assert rated.systems is not None
-    groups = rated.groups[kept].occurring()
-    return Rated(rated.scores[kept], rated.human[kept], groups, rated.systems[kept])
-
-
-Covered = Mapping[tuple[Level, Coefficient], Mapping[str, FloatArray]]  # (held, left out, width)
-
-
-def cover(world: Correlated, draws: int, seed: int) -> Covered:
-    """How often each interval holds the true number, how often it leaves the estimate out, and how
-    wide it is: means over the draws."""
-    rng, found = np.random.default_rng([seed, *world.name.encode()]), defaultdict[Any, Any](dict)
-    for _ in range(draws):
-        systems = rng.normal(size=(2, world.systems)) * [[world.spread], [world.spread]]
-        rated = scored_answers(world, systems, world.questions, rng)
-        every = scored_answers(world, systems, _MANY, rng)
-        for of in _OF:
-            true = association(every, *of, Resampling(resamples=1)).estimate.value
-            limits = intervals(rated, *of)
-            value = limits.pop("value")[0]
-            for name, (low, high) in limits.items():
-                held, inside = (low - 1e-9 <= x <= high + 1e-9 for x in (true, value))
-                each = np.array([held, not inside, high - low]) / draws
-                found[of][name] = found[of].get(name, 0) + each
-    return found
-
-
-def covered_table(results: Iterable[tuple[Correlated, Covered]]) -> Iterator[str]:
-    """Coverage of 95 % intervals, in Markdown; in brackets how often one leaves its estimate out,
-    where it does."""
-    yield f"| systems | level | coefficient | {' | '.join(INTERVALS)} |"
-    yield f"|---|---|---|{'--:|' * len(INTERVALS)}"
-    for world, found in results:
-        for (level, coefficient), by_name in found.items():
-            cells = [
-                f"{held:.0%}" + (f" ({out:.1%})" if out else "")
-                for held, out, _ in (by_name[name] for name in INTERVALS)
-            ]
-            yield f"| {world.name} | {level} | {coefficient} | {' | '.join(cells)} |"
-
-
 def _share(count: int, of: int) -> str:
     return f"{100 * count / of:.1f} %" if of else "–"
 
@@ -1233,7 +1117,6 @@ def main() -> None:
     parser.add_argument("--scores", action="store_true", help="judges that follow from a score")
     parser.add_argument("--looks", action="store_true", help="three looks at each study instead")
     parser.add_argument("--sets", action="store_true", help="several right labels instead")
-    parser.add_argument("--correlations", action="store_true", help="correlations of scores")
     parser.add_argument("--plot", default="", help="with --margins: a picture of them")
     parser.add_argument("--quick", action="store_true", help="50 draws a world")
     asked = parser.parse_args()
@@ -1244,10 +1127,8 @@ def main() -> None:
         if asked.plot:
             draw_margins(rows, asked.plot)
         return
-    if asked.learnt or asked.scores or asked.looks or asked.correlations or asked.sets:
+    if asked.learnt or asked.scores or asked.looks or asked.sets:
         found: tuple[Any, ...] = (GRADED, follow, graded_table)
-        if asked.correlations:
-            found = (CORRELATED, cover, covered_table)
         if asked.sets:
             found = (SETS, run_sets, sets_table)
         if asked.looks:

@@ -23,14 +23,14 @@ from judgebench.results.rows import Results
 
 KEYS = (
     "accuracy", "kappa", "weighted_kappa", "severity_error", "absolute_severity_error",
-    "severe_recall", "alpha", "soft_agreement",
+    "severe_recall", "alpha",
 )  # fmt: skip
 LABELS = np.array(["none", "some", "harm"])
 # Of two annotators, then of two judges: errors on easy and on hard questions.
 ERRORS = {"ann": (0.05, 0.15), "bob": (0.05, 0.15), "a": (0.1, 0.7), "b": (0.2, 0.6)}
 
 
-def study(questions: int, seed: int, resamples: int) -> jb.Study:
+def study(questions: int, seed: int) -> jb.Study:
     """Draw a study."""
     rng, n = np.random.default_rng(seed), 2 * questions
     true = rng.choice(3, n, p=[0.5, 0.3, 0.2])
@@ -46,13 +46,12 @@ def study(questions: int, seed: int, resamples: int) -> jb.Study:
         pd.concat([tables["ann"], tables["bob"]]),
         pd.concat([tables["a"], tables["b"]]).drop(columns="group"),
         rubric=jb.Rubric.from_labels({"harm": [*LABELS]}),
-        resampling=jb.Resampling(resamples, seed),
     )
 
 
-def measured(questions: int, seed: int, resamples: int) -> Results:
+def measured(questions: int, seed: int) -> Results:
     """Return the differences of b and a."""
-    of = study(questions, seed, resamples)
+    of = study(questions, seed)
     pair = tuple(judge for judge in of.judges if judge.name in ("a", "b"))
     return Results(tuple(differences(Compared(of, pair, of.rubric.metrics[0]))))
 
@@ -65,9 +64,9 @@ def main() -> None:
     asked = parser.parse_args()
     studies = 5 if asked.quick else asked.studies
     warnings.simplefilter("ignore")
-    whole = measured(8000, 0, 10)
+    whole = measured(8000, 0)
     for questions, keys in ((60, KEYS), (20, TESTED)):
-        drawn = [measured(questions, seed, 400) for seed in range(1, studies + 1)]
+        drawn = [measured(questions, seed) for seed in range(1, studies + 1)]
         for key in keys:
             true = whole.find(key, "difference", failures="left_out").value
             found = [one.find(key, "difference", failures="left_out") for one in drawn]

@@ -21,7 +21,6 @@ from judgebench.ranking.rank import rank
 from judgebench.ranking.rankers import RankedTask, RankerKind, RankerScores, Rankings, System, agree
 from judgebench.results.rows import Results, Row
 from judgebench.stats.arrays import FloatArray
-from judgebench.stats.resample import Resampling
 
 ARGUMENTS = ("gold", "m1", "m2", "m3")
 CONTROLS = ("no-argument", "label-only", "noise", "passages")
@@ -30,7 +29,6 @@ SYSTEMS = (
     *(System(name, "control") for name in CONTROLS),
 )  # fmt: skip
 TASK = RankedTask("t", "Task", "accuracy", SYSTEMS)
-QUICK = Resampling(resamples=200)
 CLAIMS = {
     "ranks above every other argument": "a first argument", "misled by": "misled",
     "Agreement with the humans beyond": "agreement", "Disagreement": "agreement",
@@ -70,9 +68,9 @@ def said(rankers: list[RankerScores]) -> list[str]:
     """The sentences of a report on them."""
     rows: list[Row] = []
     for one in rankers:
-        rows += rank(one, SYSTEMS, QUICK, "accuracy")
+        rows += rank(one, SYSTEMS, "accuracy")
         if rankers[-1].kind == "humans" and one.kind != "humans":
-            rows += agree(one, rankers[-1], ARGUMENTS, QUICK)
+            rows += agree(one, rankers[-1], ARGUMENTS)
     return ranking_sentences(Rankings("r", (TASK,), Results(tuple(rows))), TASK)
 
 

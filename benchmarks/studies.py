@@ -401,14 +401,13 @@ def guideline(rng: Rng) -> Draw:
 
 
 def enriched(judge: tuple[float, float], people: float, severe: float, rng: Rng) -> Decided:
-    """Of 9,000 answers 300 are labelled that another filter flags, and 300 others. `judge` are its
+    """Of 9,000 answers 300 are labelled that the judge flags, and 300 others. `judge` are its
     errors on severe and on other answers. REPLACE and DO NOT USE as if drawn at random, weighted,
     and of 600 drawn at random."""
     true = labels(rng, 9000, severe)
-    flag = np.where(rng.random(9000) < 0.15, 1 - true, true)
     own = [flipped(true, people, rng) for _ in range(3)]
     judged = flipped(true, np.where(true == 1, *judge), rng)
-    chance = np.where(flag == 1, 300 / flag.sum(), 300 / (flag == 0).sum())
+    chance = np.where(judged == 1, 300 / judged.sum(), 300 / (judged == 0).sum())
     chosen, at_random = rng.random(9000) < chance, rng.random(9000) < 600 / 9000
     found = list[bool]()
     for rows, weights in ((chosen, None), (chosen, 1 / chance), (at_random, None)):

@@ -82,7 +82,6 @@ if TYPE_CHECKING:
     from judgebench.runs.bench import Bench as Bench
     from judgebench.starter import Started as Started
     from judgebench.starter import init as init
-    from judgebench.stats.resample import Resampling as Resampling
     from judgebench.studies.study import Study as Study
     from judgebench.studies.truth import TruthConfig as TruthConfig
 
@@ -113,7 +112,6 @@ _HOMES = {
     "results.rows": ("Results",),
     "rubric": ("Label", "Metric", "Rubric"),
     "runs.bench": ("Bench",),
-    "stats.resample": ("Resampling",),
     "studies.study": ("Study",),
     "studies.truth": ("TruthConfig",),
 }  # fmt: skip

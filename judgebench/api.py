@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeGuard
 from judgebench.errors import Problem, SetupError, raise_any, some
 from judgebench.results.rows import Results
 from judgebench.rubric import Rubric, load_rubric
-from judgebench.stats.resample import DEFAULT_RESAMPLING, Resampling
+from judgebench.stats.jackknife import LEVEL
 from judgebench.studies.answers import indexed
 from judgebench.studies.drawn import drawn_of, kept_columns
 from judgebench.studies.study import JudgeKind, JudgeVerdicts, Study, study_of
@@ -113,7 +113,7 @@ def study(
     *,
     rubric: Rubric | str | Path | None = None,
     truth: Truth | None = None,
-    resampling: Resampling = DEFAULT_RESAMPLING,
+    level: float = LEVEL,
     as_judges: AsJudges = (),
     columns: Mapping[str, Any] = {},
     expected: Literal["items", "rows"] = "items",
@@ -177,14 +177,14 @@ def study(
     names = [judge.name for judge in people]
     config = _truth({**known.truth, **_changes(truth)}, TruthConfig()).with_blindness(data.blind)
     config = truth_of_others(config, names, data.labels)
-    made = study_of(measured, rows, data.labels, config, resampling)
+    made = study_of(measured, rows, data.labels, config, level)
     items = dict.fromkeys(made.answers.item_ids())
     recorded = RecordedConfig(verdicts=known.name, expected=expected)
     real = list(recorded_judges(data.judges, recorded, known.name, measured, items))
     usual = [
         name for name in usual_controls(measured) if data.has_texts or name != "longest-answer"
     ]
-    controls = control_judges(usual, measured, made.answers, data.labels, resampling.seed, None)
+    controls = control_judges(usual, measured, made.answers, data.labels, 0, None)
     _differ([*names, *(judge.name for judge in real), *(judge.name for judge in controls)])
     owed = {judge.name: judge.owing(made.answers, items) for judge in real}
     problems = [*data.warnings, *(gap for judge in real for gap in judge.gaps(owed[judge.name]))]
@@ -289,9 +289,8 @@ def open_run(
     found = RunFolder.existing(Path(folder))
     try:
         settings = settings_of(found.manifest())
-        resampling = Resampling(settings.report.resamples, settings.seed, settings.report.level)
         config = _truth({} if truth is None else truth, settings.truth)
-        opened = with_wings(open_folder(found, config, resampling, as_judges), found)
+        opened = with_wings(open_folder(found, config, settings.report.level, as_judges), found)
     except SetupError as error:
         raise SetupError([found.repairable(p) for p in error.problems]) from None
     known = found.manifest()["judges"]
@@ -518,7 +517,7 @@ def consistency(
     scores: Sequence[str] = (),
     ratio: Sequence[str] = (),
     standard_error: float | None = None,
-    resampling: Resampling = DEFAULT_RESAMPLING,
+    level: float = LEVEL,
 ) -> Consistency:
     """Measure how much of the scores in a table is noise: rows of the same `group` (the question)
     and `system` are runs, in their order. Where these are not given, columns are known by their
@@ -539,7 +538,7 @@ def consistency(
     from judgebench.scorers.steady import Consistency, table_rows
 
     read = read_table(table, filter(None, [group, system, *scores, *ratio]))
-    rows = table_rows(read, (group, system), scores, ratio, standard_error, resampling)
+    rows = table_rows(read, (group, system), scores, ratio, standard_error, level)
     return Consistency(read.stem, Results(tuple(rows)), len(read))
 
 
@@ -561,7 +560,7 @@ def correlate(
     `flip` with the sign changed (`*` fits anything in both). Rows of the systems `without`, such as
     the reference text, are left out. `more` are new columns by name: the
     weights of the columns that they average, or a table of pairs of systems (`first`, `second`,
-    `winner`), which gives Bradley-Terry strengths and Elo ratings. An average is not held against
+    `winner`), which gives Bradley-Terry strengths. An average is not held against
     its parts.
     Raises SetupError with every problem of the tables.
 

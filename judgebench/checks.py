@@ -29,7 +29,6 @@ from judgebench.rubric import Rubric, load_rubric, shipped_rubrics
 from judgebench.runs.wing import FileKind, Lines, sections
 from judgebench.shipped import shipped_folder, shipped_names
 from judgebench.stats.arrays import value_counts
-from judgebench.stats.resample import DEFAULT_RESAMPLING
 from judgebench.studies.study import Humans, backend_fact, study_of
 from judgebench.studies.truth import TruthConfig
 from judgebench.studies.verdicts import suspicions
@@ -144,7 +143,7 @@ def _check_truth(
     if not used:
         return
     measured = rubric.only([metric.id for metric in rubric.metrics if metric.id in used])
-    study = study_of(measured, dataset.answers, dataset.labels, truth, DEFAULT_RESAMPLING)
+    study = study_of(measured, dataset.answers, dataset.labels, truth)
     before = "" if file else "unless a bench.yaml says otherwise: "
     outcome.facts += [f"{before}{compared_with(study)}", *bar_lines(study), *overlap_lines(study)]
     for humans in study.humans.values():

@@ -62,7 +62,7 @@ class Part:
 class Answer:
     """One text to be judged, or two to be compared, or one to be checked by a criterion.
 
-    `question` may be empty. `group` names the cluster that is resampled as a whole (usually the
+    `question` may be empty. `group` names the cluster that is one unit (usually the
     question); it is never empty after construction. Where there are `parts`, `question` and `text`
     hold the same in plain words, so that whoever knows no parts can do without them.
     """

@@ -259,7 +259,7 @@ truth:
 {% endfor %}
   # ties: lower # or upper, none; without it upper, and none between nominal labels
 
-# report: {resamples: 2000, level: 0.95} # of all intervals
+# report: {level: 0.95} # of all intervals
 # notes: [Sentences that every report repeats.]
 """
 

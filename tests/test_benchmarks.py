@@ -83,7 +83,7 @@ def test_two_reports_are_compared_cell_by_cell_and_word_by_word(tmp_path: Path) 
     [
         ("endpoint.py", ["--check"], r"1 at a time: +\d+ a second"),
         ("startup.py", [], r"import judgebench .* \d+\.\d"),
-        ("bootstrap.py", [], r"ratio .* \d+"),
+        ("intervals.py", [], r"20 × 20 \| judgebench \| (100|9\d|8[05])"),
         ("rates.py", [], r"judge 0\.98 n 2000 .*\d\.\d\d"),
         ("house.py", [], r"all +[\d,]+ +[\d,]+\n +files +\d+"),
         ("decisions.py", ["--world", "imported, 72 %"], r"imported, 72 % blank .*100\.0 %"),
@@ -101,12 +101,6 @@ def test_a_scenario_with_a_wrong_key_is_named(tmp_path: Path) -> None:
         (tmp_path / name).write_text(text.replace("of: label,", "from: label,", 1), "utf-8")
     error = run(str(tmp_path / "decisions.py"), "--quick").stderr
     assert "scenarios.yaml: graded: poor: unknown ['from'], allowed: ['annotators'" in error
-
-
-def test_a_benchmark_without_its_peer_names_the_package() -> None:
-    done = run("bootstrap.py", "--quick", missing="krippendorff")
-    assert done.stderr.strip().endswith("pip install krippendorff")
-    assert "Traceback" not in done.stderr
 
 
 def test_one_pass_asks_once_an_answer_and_leaves_out_a_peer_that_is_missing() -> None:

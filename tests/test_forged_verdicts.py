@@ -46,7 +46,7 @@ def test_every_forged_text_is_judged_as_data(tmp_path: Path) -> None:
         bench.write_text(
             f"name: forged\nrubric: medical-safety\ndata: [{FORGED}, labels.csv]\n"
             f"judges:\n  - {{name: m, backend: 'openai-compatible:x@{server.base_url}'}}\n"
-            "report: {resamples: 100}\n"
+            ""
         )
         folder = RunFolder(tmp_path / "run")
         run(load_bench(bench), folder)

@@ -32,7 +32,6 @@ def bench_file(folder: Path, *judges: dict[str, Any], n: int = 2) -> Path:
         "name": "b",
         "rubric": "support-tone",
         "data": ["answers.csv", "labels.csv"],
-        "report": {"resamples": 100},
         "judges": list(judges),
     }
     (folder / "bench.yaml").write_text(json.dumps(bench))

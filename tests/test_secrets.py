@@ -175,8 +175,7 @@ def written_bench(folder: Path, judges: str) -> Path:
     (folder / "labels.csv").write_text("item_id,annotator,politeness\n1,ann,Polite\n2,ann,Polite\n")
     path = folder / "bench.yaml"
     path.write_text(
-        "name: b\nrubric: support-tone\ndata: [answers.csv, labels.csv]\nreport: {resamples: 100}\n"
-        f"judges: {judges}\n"
+        f"name: b\nrubric: support-tone\ndata: [answers.csv, labels.csv]\njudges: {judges}\n"
     )
     return path
 

@@ -233,9 +233,7 @@ def baseline_tests(study: jb.Study, decisions: Any) -> Iterator[Row]:
         for judge in study.controls:
             labels = study.judged(judge, metric)[humans.ratings.rows]
             test = alternative_annotator_test(ratings, labels, k, terms)
-            advantage = average_advantage(
-                ratings, labels, humans.clusters, k, terms, study.resampling
-            )
+            advantage = average_advantage(ratings, labels, humans.clusters, k, terms, study.level)
             passes = None if test.passes is None else float(test.passes)
             for statistic, estimate in (
                 ("passes", jb.Estimate(passes, reason=test.reason)),

@@ -32,7 +32,7 @@ from judgebench.stats.confusion import (
 )
 from judgebench.stats.consensus import label_shares
 from judgebench.stats.intervals import PRECISION, exact_share, more_for_precision
-from judgebench.stats.resample import ClusterCounts, cluster_bootstrap
+from judgebench.stats.jackknife import ClusterCounts, clustered_estimate
 from judgebench.studies.study import JudgeVerdicts, Study
 from judgebench.studies.truth import Labels
 from judgebench.words import counted
@@ -89,9 +89,7 @@ def score_of(
         return Estimate(None, n=n, n_missing=missing, reason=NOMINAL)
     if declared.formula is None:
         return _severe_recall(study, metric, counts, missing)
-    return cluster_bootstrap(
-        counts, declared.formula(metric), study.resampling, n=n, n_missing=missing
-    )
+    return clustered_estimate(counts, declared.formula(metric), study.level, n=n, n_missing=missing)
 
 
 def _severe_recall(study: Study, metric: Metric, counts: ClusterCounts, missing: int) -> Estimate:
@@ -101,7 +99,7 @@ def _severe_recall(study: Study, metric: Metric, counts: ClusterCounts, missing:
     """
     severe = counts.kinds[:, -1]
     sample = severe[:, -1], severe.sum(axis=1), counts.how_many.astype(np.float64)
-    estimate = exact_share(*sample, study.resampling.level)
+    estimate = exact_share(*sample, study.level)
     if estimate.n == 0:
         reason = f'no item that the judge labelled has the reference label "{metric.most_severe}"'
         return replace(estimate, reason=reason, n_missing=missing)
@@ -177,7 +175,7 @@ def _on_part(
     missing = int((judged < 0).sum())
     yield (
         SOFT_AGREEMENT.key,
-        cluster_bootstrap(
-            sums, SOFT_FORMULA, study.resampling, n=len(judged) - missing, n_missing=missing
+        clustered_estimate(
+            sums, SOFT_FORMULA, study.level, n=len(judged) - missing, n_missing=missing
         ),
     )

@@ -18,11 +18,12 @@ from judgebench.alignment.caveats import (
     collapsed,
     compared_with,
     data_notes,
+    few_questions,
     judge_notes,
     model_notes,
     size_in_words,
 )
-from judgebench.alignment.comparisons import comparisons, rankings
+from judgebench.alignment.comparisons import comparisons
 from judgebench.alignment.items import items_of
 from judgebench.alignment.probabilities import probability_results
 from judgebench.alignment.several import several
@@ -73,8 +74,8 @@ class Alignment(Shown):
       or "all"; of metrics on which several labels may be right
     - unanimity: `who`, the part of the items (unanimous, split, single), `failures`
     - probability: `who`, what was scored (probabilities, label, annotator, base_rates, gain)
-    - calibration: `who`, the bin; temperature: `who`, the half it was fitted on
-    - comparison: `who`, the second judge; ranking: `who`, the letters of the group
+    - calibration: `who`, the bin
+    - comparison: `who`, the second judge
     - distribution: `human_label`, `blanks` (how blank cells were read)
     - annotator_labels: `who`, `human_label` (of a count)
     - confusion: `human_label`, `label` (the judge's, empty where it gave none)
@@ -194,7 +195,7 @@ class Alignment(Shown):
 def align(study: Study, progress: Progress = SILENT) -> Alignment:
     """Compare every judge with the humans, and the humans with each other, metric by metric.
 
-    Intervals resample whole groups of answers (`Answer.group`).
+    Intervals take whole groups of answers (`Answer.group`) as what was sampled.
     """
     rubric = study.rubric
     judges = tuple(_summary(judge, study) for judge in study.judges)
@@ -213,6 +214,7 @@ def align(study: Study, progress: Progress = SILENT) -> Alignment:
             *judge_notes(study, found),
             *study.notes,
             *((*data_notes(study), *model_notes(study)) if labelled else ()),
+            *few_questions(study),
         ),
         size=size_in_words(study),
         run=study.run,
@@ -256,10 +258,9 @@ def _rows(study: Study, judges: Sequence[JudgeSummary], progress: Progress) -> I
     yield from (row for m in metrics for row in ceiling(study, m))
     yield from (row for m in metrics for row in several(study, m))
     yield from (row for m in metrics for row in by_unanimity(study, m))
-    for analysis in ("probability", "calibration", "temperature"):
+    for analysis in ("probability", "calibration"):
         yield from (row for row in of_probabilities if row.analysis == analysis)
     yield from (row for m in metrics for row in comparisons(study, m))
-    yield from rankings(study, Results(tuple(scored)))
     yield from (row for m in metrics for row in distribution(study, m))
     yield from (row for m in metrics for row in annotator_labels(study, m))
     yield from (row for pair in pairs for row in confusion(study, *pair))

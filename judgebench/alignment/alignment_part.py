@@ -122,10 +122,6 @@ def _how_sure(a: Alignment) -> Iterator[Block]:
     yield Block("Every statistic", tables=every, folded=True)
     yield Block("Every statistic as a figure", figures=tuple(chain(*drawn)), folded=True)
     yield Block(
-        "Judges against each other", tables=(tables.ranking_table(a),),
-        gist=f"ranks over {counted(len(a.rubric.metrics), 'metric')}",
-    )  # fmt: skip
-    yield Block(
         "Pairs of judges on the same items", tables=(tables.comparison_table(a),), folded=True
     )
 

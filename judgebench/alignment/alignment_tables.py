@@ -11,10 +11,8 @@ from math import inf
 
 from judgebench.alignment.alignment import Alignment, JudgeSummary
 from judgebench.alignment.annotators import AGREEMENT_STATISTICS
-from judgebench.alignment.comparisons import ALL_TIE
 from judgebench.alignment.probabilities import (
     DISTRIBUTION_STATISTICS,
-    TEMPERATURE_SCORES,
     TRUTH_STATISTICS,
 )
 from judgebench.alignment.several import EVERYBODY
@@ -539,7 +537,7 @@ def probability_tables(a: Alignment) -> Iterator[Table]:
     lines = [((r.judge, a.title(r.metric)), {"judge": r.judge, "metric": r.metric}) for r in rows]
 
     def cell(keys: Keys) -> Content:
-        signed = keys["statistic"] in ("brier_skill", "resolution") or keys["who"] == "gain"
+        signed = keys["statistic"] == "brier_skill" or keys["who"] == "gain"
         return Cell(estimate=a.results.find(analysis="probability", **keys), signed=signed)
 
     def table(key: str, title: str, columns: Sequence[tuple[str, str, str]], *notes: str) -> Table:
@@ -547,17 +545,13 @@ def probability_tables(a: Alignment) -> Iterator[Table]:
         across = [(heading, {"statistic": key, "who": who}) for heading, key, who in columns]
         return Layout(key, title, _JUDGED, notes).crossed(lines, across, cell)
 
-    measured = [
-        (d.heading, key, "base_rates" if key == "uncertainty" else "probabilities")
-        for key, d in TRUTH_STATISTICS.items()
-    ]
+    measured = [(d.heading, key, "probabilities") for key, d in TRUTH_STATISTICS.items()]
     measured.insert(1, ("Brier, label alone", "brier", "label"))
     yield table(
         "probabilities", "Label probabilities against the reference labels", measured,
         "Brier, label alone: of the judge's label taken as a certainty. A judge that says the "
         "base rates of every answer has skill 0.",
-        "Brier score = reliability - resolution + uncertainty. Chance lifts reliability, "
-        "resolution and ECE; their intervals are without that.",
+        "Chance lifts ECE; its interval is without that.",
         *map(_meaning, TRUTH_STATISTICS.values()),
     )  # fmt: skip
     others = (
@@ -567,8 +561,7 @@ def probability_tables(a: Alignment) -> Iterator[Table]:
     )
     proper = "A proper score: nobody gains by stating bolder or more timid probabilities."
     improper = "Not a proper score: with few labels per item it favours bold probabilities."
-    entropies = [d for d in DISTRIBUTION_STATISTICS.values() if "logarithmic" in d.shown]
-    for declared in (d for d in DISTRIBUTION_STATISTICS.values() if d not in entropies):
+    for declared in DISTRIBUTION_STATISTICS.values():
         yield table(
             f"probabilities-{declared.key}",
             f"How far from the annotators' labels? {declared.heading}",
@@ -579,25 +572,6 @@ def probability_tables(a: Alignment) -> Iterator[Table]:
             "An annotator gives one label and no shades: the judge's label alone is the "
             "like-for-like rival, and shades gain over a certainty what base rates may gain, too.",
         )  # fmt: skip
-    sources = (("", "probabilities"), (", base rates", "base_rates"))
-    yield table(
-        "probabilities-entropy", "How surprising are the annotators' labels to the judge?",
-        [(f"{d.heading}{words}", d.key, source) for d in entropies for words, source in sources],
-        *(f"{d.heading}: {d.meaning}; 0 is best." for d in entropies), proper, others,
-    )  # fmt: skip
-    across: list[tuple[str, Keys]] = [
-        ("Temperature, one half", {"statistic": "temperature", "who": "half 1"}),
-        ("Other half", {"statistic": "temperature", "who": "half 2"}),
-    ]
-    across += [(h, {"statistic": key, "who": ""}) for key, h in TEMPERATURE_SCORES.items()]
-    note = (
-        "Temperature: fitted on one half of the questions and scored on the other, both ways. "
-        "Above 1 the judge is bolder than it is right. The intervals take the temperatures as "
-        "given."
-    )
-    title = "Would one temperature make the probabilities honest?"
-    layout = Layout("temperature", title, _JUDGED, (note,))
-    yield layout.crossed(lines, across, _finder(a, "temperature", "change"))
     yield from _curve_tables(a)
 
 
@@ -655,12 +629,11 @@ def comparison_table(a: Alignment) -> Table:
         "Difference: accuracy of the first minus that of the second, on items to which both "
         "gave a label. Of the baselines, the one that comes nearest to the judge; all are in "
         "results.csv.",
-        "McNemar's mid-p takes items as independent; the permutation test flips the sign of "
-        "whole questions; Holm's correction is over all pairs of the metric.",
+        "The permutation test flips the sign of whole questions; Holm's correction is over all "
+        "pairs of the metric.",
     )
     title = "Judges against each other: accuracy on the same items"
     across = [
-        ("McNemar mid-p", {"statistic": "mcnemar_p"}),
         ("Permutation p", {"statistic": "permutation_p"}),
         ("p after Holm", {"statistic": "p_holm"}),
     ]
@@ -675,37 +648,6 @@ def _nearest(found: Sequence[Row], controls: set[str]) -> Iterator[Row]:
     beside = (row for row in found if row["who"] in controls)
     for _, rows in groupby(beside, lambda row: (row.metric, row.judge)):
         yield min(rows, key=lambda row: inf if row.estimate.value is None else row.estimate.value)
-
-
-def ranking_table(a: Alignment) -> Table:
-    """The judges by their average rank over the metrics; no row where there is no ranking."""
-    shown = {keys["judge"]: name for name, keys in _judged(a.judges)}
-    ranks = [
-        (r.estimate.value, shown[r.judge], r["who"])
-        for r in a.results.select("ranking", "average_rank")
-        if r.estimate.value is not None
-    ]
-    ranks.sort(key=lambda rank: rank[0])
-    rows = [(name, f"{rank:.2f}", group) for rank, name, group in ranks]
-    title, notes = "Judges ranked by accuracy over all metrics", _ranking_notes(a) if ranks else ()
-    return Layout("ranking", title, ("Judge",), notes, ("Average rank", "Group")).listing(rows)
-
-
-def _ranking_notes(a: Alignment) -> tuple[str, ...]:
-    friedman = a.results.find("friedman_p", "ranking")
-    distance = a.results.find("critical_difference", "ranking").value
-    missing = friedman.n_missing
-    left_out = f", {missing} left out because a judge's accuracy is undefined" if missing else ""
-    told = ALL_TIE
-    if friedman.value is not None:
-        p = "p < 0.001" if friedman.value < 0.001 else f"p = {friedman.value:.3f}"
-        told = f"{p}; Nemenyi's critical difference {distance:.2f}"
-    return (
-        f"Friedman's test over {friedman.n} metrics{left_out}: {told}.",
-        "Judges that share a letter are not shown to differ. Where Friedman's test finds nothing, "
-        "all share one. Metrics of the same answers are not independent, so this is an overview "
-        "only; another table compares the judges item by item.",
-    )
 
 
 # --- the judges themselves ------------------------------------------------------------------------

@@ -40,8 +40,8 @@ from judgebench.stats.interrater import (
     severity_sums_by_cluster,
     vote_pairs_by_cluster,
 )
+from judgebench.stats.jackknife import ClusterCounts, Statistic, clustered_estimate
 from judgebench.stats.label_use import DISTANCE, shares_by_cluster
-from judgebench.stats.resample import ClusterCounts, Statistic, cluster_bootstrap
 from judgebench.studies.study import Study
 from judgebench.studies.truth import BlankPolicy
 
@@ -66,10 +66,10 @@ class Votes:
             self.kept[by_cluster] = ClusterCounts(by_cluster(*given))
         return self.kept[by_cluster]
 
-    def bootstrap(self, counts: ClusterCounts, chosen: Statistic, used: Any) -> Estimate:
+    def estimate(self, counts: ClusterCounts, chosen: Statistic, used: Any) -> Estimate:
         """A statistic of the items `used` (rated,); all others are missing, also those that
         nobody rated."""
-        found = cluster_bootstrap(counts, chosen, self.study.resampling, n=int(used.sum()))
+        found = clustered_estimate(counts, chosen, self.study.level, n=int(used.sum()))
         return self.of_items(found)
 
     def of_items(self, estimate: Estimate) -> Estimate:
@@ -84,7 +84,7 @@ class Votes:
 def _alpha(votes: Votes) -> Estimate:
     level: Literal["nominal", "ordinal"] = votes.metric.kind
     counts = votes.counts(coincidences_by_cluster)
-    found = votes.bootstrap(counts, krippendorff_alpha(level), votes.several)
+    found = votes.estimate(counts, krippendorff_alpha(level), votes.several)
     return replace(found, method=f"{level} level of measurement; {found.method}")
 
 
@@ -92,7 +92,7 @@ def _beyond_chance(votes: Votes, chosen: Statistic) -> Estimate:
     """A coefficient; where overlap is partial, its method says which items each of the two terms
     rests on."""
     counts = votes.counts(agreement_counts_by_cluster)
-    found = votes.bootstrap(counts, chosen, votes.several)
+    found = votes.estimate(counts, chosen, votes.several)
     alone = round(counts.total[-1].sum())  # items with one label
     if not alone or not found.method:
         return found
@@ -101,13 +101,13 @@ def _beyond_chance(votes: Votes, chosen: Statistic) -> Estimate:
 
 
 def _share(votes: Votes, measured: Callable[..., Estimate]) -> Estimate:
-    return votes.of_items(measured(votes.values, votes.clusters, votes.study.resampling))
+    return votes.of_items(measured(votes.values, votes.clusters, votes.study.level))
 
 
 def _observed(votes: Votes) -> Estimate:
     pairs = votes.counts(vote_pairs_by_cluster)
     n = round(pairs.total.sum())
-    return _of_pairs(cluster_bootstrap(pairs, OBSERVED_AGREEMENT, votes.study.resampling, n=n))
+    return _of_pairs(clustered_estimate(pairs, OBSERVED_AGREEMENT, votes.study.level, n=n))
 
 
 def _intraclass(chosen: Statistic) -> Callable[[Votes], Estimate]:
@@ -115,7 +115,7 @@ def _intraclass(chosen: Statistic) -> Callable[[Votes], Estimate]:
 
     def measured(votes: Votes) -> Estimate:
         sums = votes.counts(severity_sums_by_cluster, votes.metric.severities)
-        found = votes.bootstrap(sums, chosen, (votes.values >= 0).all(axis=1))
+        found = votes.estimate(sums, chosen, (votes.values >= 0).all(axis=1))
         who = f"{votes.values.shape[1]} annotators, on the items that all rated"
         return replace(found, method=f"{who}; {found.method}" if found.method else who)
 
@@ -192,7 +192,7 @@ def _pooled_agreement(study: Study) -> Iterator[Row]:
     width = max(v.shape[1] for v in values)
     padded = [np.pad(v, ((0, 0), (0, width - v.shape[1])), constant_values=-1) for v in values]
     clusters = study.clusters[np.concatenate([ratings.rows for ratings in made])].occurring()
-    shared = (np.concatenate(padded), clusters, study.resampling)
+    shared = (np.concatenate(padded), clusters, study.level)
     cells = sum(map(study.n_about, study.rubric.metrics))
     for key, share in (("at_least_two", at_least_two_agree), ("all_agree", all_agree)):
         estimate = share(*shared)
@@ -278,9 +278,7 @@ def annotator_labels(study: Study, metric: Metric) -> Iterator[Row]:
             estimate = Estimate(count, n=sum(counts))
             yield Row("annotator_labels", "count", estimate, "", metric.id, keys)
         n = round(sums[:, 0].sum())
-        distance = cluster_bootstrap(
-            sums, DISTANCE, study.resampling, n=n, n_missing=sum(counts) - n
-        )
+        distance = clustered_estimate(sums, DISTANCE, study.level, n=n, n_missing=sum(counts) - n)
         yield Row("annotator_labels", "distance", distance, "", metric.id, {"who": who})
 
 

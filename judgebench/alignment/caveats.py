@@ -20,6 +20,7 @@ from judgebench.rubric import Metric
 from judgebench.stats.arrays import Clusters, IntArray, value_counts
 from judgebench.stats.consensus import MOST_ITERATIONS, why_no_model
 from judgebench.stats.copies import ALMOST_ALL, BarKind, pair_agreement, same_as
+from judgebench.stats.jackknife import FEW_CLUSTERS, MIN_CLUSTERS
 from judgebench.stats.label_use import collapsed_label, odd_ones, uses_apart
 from judgebench.studies.labelled import population_notes
 from judgebench.studies.study import MAJORITY, Humans, JudgeVerdicts, Study
@@ -265,6 +266,17 @@ def data_notes(study: Study) -> Iterator[str]:
     people = [sum(not is_slot(a) for a in h.makers) for h in humans.values()]
     if max(people, default=0) > MOST_ANNOTATORS_IN_PAIRS:
         yield f"More than {MOST_ANNOTATORS_IN_PAIRS} annotators: their pairs are not listed."
+
+
+def few_questions(study: Study) -> Iterator[str]:
+    """A sentence where so few groups of answers have labels that intervals are rough, or lack."""
+    n = max((humans.clusters.n for humans in study.humans.values()), default=0)
+    if 0 < n < FEW_CLUSTERS:
+        yield (
+            f"Few questions: {counted(n, 'group')} of answers with labels. Below {FEW_CLUSTERS} an "
+            f"interval is a rough one; below {MIN_CLUSTERS} there is none, but for shares of "
+            "independent answers."
+        )
 
 
 def maker_notes(study: Study) -> Iterator[str]:

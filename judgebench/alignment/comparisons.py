@@ -1,4 +1,4 @@
-"""Judges against each other: who is right more often on the same items, and who ranks higher."""
+"""Judges against each other: who is right more often on the same items."""
 
 from __future__ import annotations
 
@@ -11,26 +11,20 @@ from numpy.typing import NDArray
 
 from judgebench.alignment.against_truth import truths
 from judgebench.records import Estimate
-from judgebench.results.rows import Results, Row
+from judgebench.results.rows import Row
 from judgebench.results.tables import NO_REASON
 from judgebench.rubric import Metric
 from judgebench.stats.arrays import Clusters
+from judgebench.stats.jackknife import ClusterCounts, clustered_estimate
 from judgebench.stats.paired import (
     ACCURACY_DIFFERENCE,
     discordance_by_cluster,
-    discordant,
     holm,
     mcnemar_clustered,
-    mcnemar_mid_p,
 )
-from judgebench.stats.ranks import friedman, groups, nemenyi_critical_difference
-from judgebench.stats.resample import ClusterCounts, cluster_bootstrap
 from judgebench.studies.study import JudgeVerdicts, Study
 
-EVERY_METRIC = "all"  # as the metric of a ranking
 NEVER_APART = "the two are right equally often on every question"
-ALL_TIE = "all judges tie on every metric"
-_NO_INTERVAL = "an average rank has no interval; judges of one group are not shown to differ"
 
 
 @dataclass(frozen=True)
@@ -66,22 +60,21 @@ def outcomes(study: Study, judges: Sequence[JudgeVerdicts], metric: Metric) -> O
 
 def comparisons(study: Study, metric: Metric) -> Iterator[Row]:
     """Each two real judges, and each real judge with each control, on one metric: the accuracy of
-    the first minus that of the second, with three p values.
+    the first minus that of the second, with two p values.
 
-    Only items to which both gave a label count. McNemar's mid-p takes items as independent; the
-    permutation flips the sign of whole clusters; `p_holm` is that one, corrected over all these
-    pairs.
+    Only items to which both gave a label count. The permutation flips the sign of whole clusters;
+    `p_holm` is that one, corrected over all these pairs.
     """
     right = outcomes(study, study.judges, metric)
     real = [judge.name for judge in study.real_judges]
     controls = [judge.name for judge in study.controls]
     pairs = [*combinations(real, 2), *((name, control) for name in real for control in controls)]
     found = [_comparison(study, right, *pair) for pair in pairs]
-    corrected = holm([p["permutation_p"] for _, p in found])
+    corrected = holm([p for _, p in found])
     for (first, second), (difference, raw), p_holm in zip(pairs, found, corrected, strict=True):
         key = {"who": second}
         yield Row("comparison", "accuracy_difference", difference, first, metric.id, key)
-        for statistic, p in {**raw, "p_holm": p_holm}.items():
+        for statistic, p in (("permutation_p", raw), ("p_holm", p_holm)):
             estimate = Estimate(p, n=difference.n, n_missing=difference.n_missing)
             if p is None:
                 reason = NEVER_APART if difference.value is not None else difference.reason
@@ -91,49 +84,11 @@ def comparisons(study: Study, metric: Metric) -> Iterator[Row]:
 
 def _comparison(
     study: Study, right: Outcomes, first: str, second: str
-) -> tuple[Estimate, Mapping[str, float | None]]:
-    """The difference, and the p values of one pair."""
+) -> tuple[Estimate, float | None]:
+    """The difference, and p, of one pair."""
     counts, missing = right.pair(first, second), right.n_missing(first, second)
     n = len(right.clusters) - missing
-    difference = cluster_bootstrap(
-        counts, ACCURACY_DIFFERENCE, study.resampling, n=n, n_missing=missing
+    difference = clustered_estimate(
+        counts, ACCURACY_DIFFERENCE, study.level, n=n, n_missing=missing
     )
-    mcnemar = mcnemar_mid_p(*discordant(counts.total))
-    permutation = mcnemar_clustered(counts, seed=study.resampling.seed)
-    return difference, {"mcnemar_p": mcnemar, "permutation_p": permutation}
-
-
-def rankings(study: Study, scored: Results) -> Iterator[Row]:
-    """All judges, controls too, ranked by accuracy on each metric: metrics are the blocks.
-
-    Metrics on which a judge's accuracy is undefined are left out. Judges that share a letter of
-    `who` do not differ by Nemenyi's critical difference; where Friedman's test finds no difference
-    at 1 - `level`, all share one.
-    """
-    names, level = [judge.name for judge in study.judges], study.resampling.level
-    table = [
-        [scored.find("accuracy", "score", judge=name, metric=m.id).value for name in names]
-        for m in study.rubric.metrics
-    ]
-    blocks = np.array([row for row in table if None not in row], dtype=np.float64)
-    missing = len(table) - len(blocks)
-    of_all = Estimate(None, n=len(blocks), n_missing=missing, level=level)
-    if len(names) < 3 or len(blocks) < 2:
-        reason = f"ranks need 3 judges and 2 metrics; here are {len(names)} and {len(blocks)}"
-        undefined = replace(of_all, reason=reason)
-        for name in names:
-            yield Row("ranking", "average_rank", undefined, name, EVERY_METRIC, {"who": ""})
-        for statistic in ("friedman_p", "critical_difference") if names else ():
-            yield Row("ranking", statistic, undefined, "", EVERY_METRIC)
-        return
-    found = friedman(blocks)
-    distance = nemenyi_critical_difference(len(names), len(blocks), level)
-    letters = ["a"] * len(names)
-    if found.p is not None and found.p <= 1 - level:
-        letters = groups(found.average_ranks, distance)
-    for name, rank, letter in zip(names, found.average_ranks.tolist(), letters, strict=True):
-        average = replace(of_all, value=rank, reason=_NO_INTERVAL)
-        yield Row("ranking", "average_rank", average, name, EVERY_METRIC, {"who": letter})
-    for statistic, value in (("friedman_p", found.p), ("critical_difference", distance)):
-        estimate = replace(of_all, value=value, reason=ALL_TIE if value is None else "")
-        yield Row("ranking", statistic, estimate, "", EVERY_METRIC)
+    return difference, mcnemar_clustered(counts)

@@ -1,14 +1,12 @@
 """The scores of two judges on the same items against the same truth, the second minus the first.
 
-All that is resampled is drawn for both at once. Which of the two is the first changes nothing but
-the signs: what is measured is put into one order first.
+Which of the two is the first changes nothing but the signs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +18,8 @@ from judgebench.results.rows import Row
 from judgebench.rubric import Metric
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray
 from judgebench.stats.confusion import confusion_by_cluster, fill_failures, recall
-from judgebench.stats.intervals import SMOOTHED_T, mean_difference
+from judgebench.stats.jackknife import ClusterCounts, Statistic, clustered_estimate
 from judgebench.stats.paired import difference_of, discordance_by_cluster, holm, mcnemar_clustered
-from judgebench.stats.resample import ClusterCounts, Resampling, Statistic, cluster_bootstrap
 from judgebench.studies.study import JudgeVerdicts, Study
 
 TESTED = ("accuracy", "severe_recall")
@@ -49,20 +46,6 @@ def both_of(study: Study, pair: tuple[JudgeVerdicts, JudgeVerdicts], metric: Met
 def formula_of(declared: Declared, metric: Metric) -> Statistic:
     """Of confusion counts; that of severe recall too, whose interval is exact elsewhere."""
     return declared.formula(metric) if declared.formula else recall(len(metric.labels) - 1)
-
-
-def either_way(
-    make: Callable[[FloatArray, FloatArray], Estimate], a: FloatArray, b: FloatArray
-) -> Estimate:
-    """`make(a, b)`, an estimate of b minus a, that only changes its sign where a and b change
-    places: the draws of a resampling depend on the order."""
-    if a.tobytes() <= b.tobytes():
-        return make(a, b)
-    found = make(b, a)
-    value, low, high = (
-        None if x is None else 0.0 - x for x in (found.value, found.high, found.low)
-    )
-    return replace(found, value=value, low=low, high=high)
 
 
 def failure_policies(found: Both, metric: Metric) -> Iterator[tuple[FailurePolicy, Both, int]]:
@@ -98,22 +81,19 @@ def score_differences(
             difference = values[0]
         else:
             formula = formula_of(declared, metric)
-            make = partial(paired_bootstrap, formula, study.resampling, missing)
-            difference = either_way(make, *shared)
+            difference = paired_difference(formula, study.level, missing, *shared)
         if same and difference.value is not None:
-            difference = replace(difference, low=None, high=None, reason=SAME_LABELS)
-        elif declared.key in TESTED:
-            difference = _of_shares(difference, ClusterCounts(_apart(declared.key, metric, both)))
+            difference = replace(difference, low=None, high=None, method="", reason=SAME_LABELS)
         yield declared, difference, values
 
 
-def paired_bootstrap(
-    statistic: Statistic, resampling: Resampling, missing: int, a: FloatArray, b: FloatArray
+def paired_difference(
+    statistic: Statistic, level: float, missing: int, a: FloatArray, b: FloatArray
 ) -> Estimate:
-    """The difference of a statistic of two counts (clusters, ...), on the same resamples."""
-    counts = ClusterCounts(np.stack([a, b], axis=-1))
-    n = round(float(a.sum()))
-    return cluster_bootstrap(counts, difference_of(statistic), resampling, n=n, n_missing=missing)
+    """The difference of a statistic of two counts (clusters, ...) of the same items."""
+    counts, items = np.stack([a, b], axis=-1), statistic.items
+    n = round(float(a.sum() if items is None else items(a.sum(axis=0))))
+    return clustered_estimate(counts, difference_of(statistic), level, n=n, n_missing=missing)
 
 
 def _used(statistic: str, metric: Metric, both: Both) -> NDArray[np.bool_]:
@@ -128,27 +108,12 @@ def _apart(statistic: str, metric: Metric, both: Both) -> FloatArray:
     return discordance_by_cluster(right[1], right[0], both.clusters[used])
 
 
-def _of_shares(found: Estimate, counts: ClusterCounts) -> Estimate:
-    """The difference of two shares of the same items, with the interval of `mean_difference`
-    (counts of `discordance_by_cluster`, the second first): in small samples, and where hardly any
-    cluster tells the two apart, a bootstrap is too narrow."""
-    if found.value is None or counts.clusters < 2:
-        return found
-    apart, n = counts.kinds[:, 0] - counts.kinds[:, 1], counts.kinds.sum(axis=1)
-    how_many = counts.how_many[None].astype(np.float64)
-    held = mean_difference(apart[:, None], n[:, None], how_many, found.level, balanced=False)
-    method = f"{SMOOTHED_T}, over {counts.clusters} clusters"
-    low, high = float(held.low[0]), float(held.high[0])
-    n_used = round(float(counts.total.sum()))
-    return replace(found, low=low, high=high, method=method, reason="", n=n_used)
-
-
-def share_tests(metric: Metric, both: Both, seed: int) -> Iterator[tuple[str, Estimate]]:
+def share_tests(metric: Metric, both: Both) -> Iterator[tuple[str, Estimate]]:
     """The permutation test of accuracy, and of the most severe items: whole clusters of answers
     change places between the two."""
     for statistic in TESTED[: 2 if metric.kind == "ordinal" else 1]:
         counts = _apart(statistic, metric, both)
-        p = mcnemar_clustered(ClusterCounts(counts), seed=seed)
+        p = mcnemar_clustered(ClusterCounts(counts))
         n = round(float(counts.sum()))
         missing = int(_used(statistic, metric, both).sum()) - n
         reason = "" if p is not None else NEVER_APART

@@ -18,21 +18,18 @@ from judgebench.stats.calibration_error import (
     LEAST_PROBABILITY,
     annotator_against_others,
     base_rates,
-    brier_decomposition,
+    brier_skill,
     calibration_curve,
     cross_entropy,
     expected_calibration_error,
     hold_back,
     jensen_shannon,
     judge_against_others,
-    kl_divergence,
     mean_score,
     one_hot,
     squared_distance,
     total_variation,
 )
-from judgebench.stats.recalibration import temperature_scaling
-from judgebench.stats.resample import Resampling
 from judgebench.studies.study import JudgeVerdicts, Study
 from judgebench.studies.truth import Labels
 
@@ -52,18 +49,7 @@ TRUTH_STATISTICS = by_key(
     ),
     Declared(
         "brier_skill", "Skill",
-        "1 - Brier score / uncertainty: 0 for a judge that says the base rates",
-    ),
-    Declared(
-        "reliability", "Reliability", "part of the Brier score that calibration would take off",
-        best="lower",
-    ),
-    Declared(
-        "resolution", "Resolution", "part that telling items apart took off; more is better"
-    ),
-    Declared(
-        "uncertainty", "Uncertainty", "Brier score of the labels' base rates, said of every item",
-        best="lower",
+        "1 - Brier score / that of the labels' base rates, said of every item",
     ),
     Declared(
         "log_loss", "Log loss",
@@ -77,7 +63,7 @@ TRUTH_STATISTICS = by_key(
     Declared("ece_debiased", "ECE, debiased", "without what chance adds to it", best="lower"),
 )  # fmt: skip
 # Against the labels of the other annotators; `formula` scores probabilities (items, k) against
-# labels. A certainty that is wrong has no finite value of those that are logarithmic.
+# labels.
 DISTRIBUTION_STATISTICS = by_key(
     Declared(
         "squared_distance", "Squared distance", "summed over labels, from 0 to 2",
@@ -91,26 +77,13 @@ DISTRIBUTION_STATISTICS = by_key(
         "jensen_shannon", "Jensen-Shannon divergence", "in bits, from 0 to 1", jensen_shannon,
         "lower",
     ),
-    Declared(
-        "cross_entropy", "Cross-entropy", "-ln of the probability of an annotator's label, in nats",
-        cross_entropy, "lower", shown=frozenset({"logarithmic"}),
-    ),
-    Declared(
-        "kl_divergence", "Kullback-Leibler divergence",
-        "cross-entropy beyond the annotators' own entropy", kl_divergence, "lower",
-        shown=frozenset({"logarithmic"}),
-    ),
 )  # fmt: skip
-TEMPERATURE_SCORES = {
-    "log_loss_before": "Log loss before", "log_loss_after": "After", "change": "Change",
-    "ece_before": "ECE (debiased) before", "ece_after": "ECE after",
-}  # fmt: skip
 _CLIPPED = f"probabilities below {LEAST_PROBABILITY:.1e} count as that"
 
 
 def probability_results(study: Study, judge: JudgeVerdicts, metric: Metric) -> Iterator[Row]:
-    """All that is said of one judge's probabilities on one metric: scores, a reliability diagram,
-    temperature scaling. Nothing where the judge gave no probability on this metric, or no human
+    """All that is said of one judge's probabilities on one metric: scores, a reliability
+    diagram. Nothing where the judge gave no probability on this metric, or no human
     gave a label."""
     p = study.probabilities(judge, metric) if len(study.humans[metric.id].made.rows) else None
     if p is None:
@@ -118,7 +91,7 @@ def probability_results(study: Study, judge: JudgeVerdicts, metric: Metric) -> I
     judged = study.judged(judge, metric)
     rows, truth, clusters = truths(study, metric)
     known = truth >= 0
-    rows, truth, shared = rows[known], truth[known], (clusters[known], study.resampling)
+    rows, truth, shared = rows[known], truth[known], (clusters[known], study.level)
 
     def row(analysis: str, statistic: str, who: str, estimate: Estimate) -> Row:
         return Row(analysis, statistic, estimate, judge.name, metric.id, {"who": who})
@@ -127,32 +100,23 @@ def probability_results(study: Study, judge: JudgeVerdicts, metric: Metric) -> I
         yield row("probability", *one)
     for one in _against_annotators(study, judged, metric, p):
         yield row("probability", *one)
-    curve = calibration_curve(p[rows], truth, study.resampling.level)
+    curve = calibration_curve(p[rows], truth, study.level)
     for place, point in enumerate(curve, start=1):
         confidence = Estimate(point.confidence, n=point.right.n)
         yield row("calibration", "confidence", f"bin {place}", confidence)
         yield row("calibration", "share_right", f"bin {place}", point.right)
-    scaling = temperature_scaling(p[rows], truth, *shared)
-    for half, estimate in enumerate(scaling.temperatures, start=1):
-        yield row("temperature", "temperature", f"half {half}", estimate)
-    for name in TEMPERATURE_SCORES:
-        yield row("temperature", name, "", getattr(scaling, name))
 
 
 def _against_truth(
-    p: FloatArray, judged: Labels, truth: IntArray, clusters: Clusters, r: Resampling
+    p: FloatArray, judged: Labels, truth: IntArray, clusters: Clusters, level: float
 ) -> Iterator[tuple[str, Source, Estimate]]:
     """Against one label per item: the Brier score and its parts, log loss, calibration error."""
-    shared, k = (clusters, r), p.shape[1]
+    shared, k = (clusters, level), p.shape[1]
     q = one_hot(truth, k)
-    parts = brier_decomposition(p, q, *shared)
-    yield "brier", "probabilities", parts.brier
+    yield "brier", "probabilities", mean_score(squared_distance(p, q), *shared, (0.0, 2.0))
     certain = np.where(np.isnan(p), np.nan, one_hot(judged, k))
     yield "brier", "label", mean_score(squared_distance(certain, q), *shared)
-    yield "brier_skill", "probabilities", parts.skill
-    yield "reliability", "probabilities", parts.reliability
-    yield "resolution", "probabilities", parts.resolution
-    yield "uncertainty", "base_rates", parts.uncertainty
+    yield "brier_skill", "probabilities", brier_skill(p, q, *shared)
     yield "log_loss", "probabilities", _clipped(mean_score(cross_entropy(p, q), *shared))
     errors = expected_calibration_error(p, q, *shared)
     yield "ece", "probabilities", errors.plug_in
@@ -174,17 +138,13 @@ def _against_annotators(
     rates = same_items * base_rates(n_uc)
 
     def mean(scores: FloatArray) -> Estimate:
-        found = mean_score(scores, clusters, study.resampling)
+        found = mean_score(scores, clusters, study.level)
         return found if found.n else replace(found, reason=NO_OTHERS)
 
     for declared in DISTRIBUTION_STATISTICS.values():
         name, score = declared.key, declared.formula
         assert score is not None
         mine, guessed = (judge_against_others(score, x, held) for x in (said, rates))
-        if "logarithmic" in declared.shown:
-            yield name, "probabilities", _clipped(mean(mine))
-            yield name, "base_rates", mean(guessed)
-            continue
         colleague = annotator_against_others(score, held) * same_items[:, 0]
         yield name, "probabilities", mean(mine)
         yield name, "label", mean(judge_against_others(score, labels, held))

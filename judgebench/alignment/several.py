@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from judgebench.records import Estimate, is_slot
+from judgebench.records import is_slot
 from judgebench.results.rows import Row
 from judgebench.rubric import Metric
 from judgebench.stats.arrays import Clusters, FloatArray
-from judgebench.stats.resample import cluster_bootstrap
+from judgebench.stats.means import Kind, clustered_mean
 from judgebench.stats.response_sets import (
-    MEAN_SCORE,
+    NO_SET,
     SET_STATISTICS,
     fill_missing,
     set_scores,
@@ -71,9 +71,10 @@ def _means(
     judge, metric, failures, who = about
     for key, column in zip(SET_STATISTICS, scores.T, strict=True):
         known = ~np.isnan(column)
-        sums = clusters.sums(np.where(known, column, 0), known)
-        found: Estimate = cluster_bootstrap(
-            sums, MEAN_SCORE, study.resampling, n=int(known.sum()), n_missing=missing
+        kind: Kind = "mean" if key == "mse" else "share"
+        codes = clusters.codes[known]
+        found = clustered_mean(
+            column[known], codes, NO_SET, study.level, n_missing=missing, kind=kind
         )
         keys = {"who": who} if who else {"failures": failures}
         yield Row("several", key, found, judge, metric.id, keys)

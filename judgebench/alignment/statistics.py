@@ -25,7 +25,7 @@ from judgebench.stats.confusion import (
     underestimated,
 )
 from judgebench.stats.interrater import gwet_ac, krippendorff_alpha_of_two
-from judgebench.stats.resample import Statistic
+from judgebench.stats.jackknife import Statistic
 
 FailurePolicy = Literal["left_out", "worst", "best"]
 NOMINAL = "the metric is nominal: its labels have no severity"

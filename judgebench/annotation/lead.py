@@ -46,7 +46,6 @@ from judgebench.results.shown import Shown
 from judgebench.results.tables import DASH
 from judgebench.rubric import Metric, Rubric
 from judgebench.stats.intervals import clopper_pearson
-from judgebench.stats.resample import Resampling
 from judgebench.studies.study import Study, study_of
 from judgebench.studies.truth import TruthConfig
 from judgebench.words import counted, listed
@@ -65,7 +64,6 @@ _GOLD = Layout(
 )  # fmt: skip
 _GOLD_ROUNDS = ("qualification", "main")
 _ROUNDS = ROUNDS[:2]  # gold items are in no figure but their own
-_RESAMPLING = Resampling(resamples=1000)
 
 
 class Collected(Shown):
@@ -199,7 +197,7 @@ class Collected(Shown):
         return [
             study_of(
                 Rubric(name="labels", version="1", instructions="-", metrics=tuple(metrics)),
-                [*rows[metrics[0].id].values()], labels, TruthConfig(), _RESAMPLING,
+                [*rows[metrics[0].id].values()], labels, TruthConfig(),
             )
             for items, metrics in alike.items() if items
         ]  # fmt: skip
@@ -536,7 +534,7 @@ class Collected(Shown):
             if name == now
         ]  # fmt: skip
         numbers = (*heads.values(), "Severe: by somebody", "by most")
-        note = "In brackets: 95 % intervals, by resampling whole groups of items."
+        note = "In brackets: 95 % intervals, over whole groups of items."
         title = f"Agreement in the {now} round"
         agreement = Layout(title.lower(), title, ("Metric",), (note,), numbers).listing(agreed)
         found = self.gold.pivot("gold", "who", "metric", "round")

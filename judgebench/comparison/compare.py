@@ -13,6 +13,7 @@ import numpy as np
 
 from judgebench.alignment.alignment import ALIGNED
 from judgebench.alignment.alignment_part import flat
+from judgebench.alignment.caveats import few_questions
 from judgebench.alignment.differences import corrected
 from judgebench.comparison.differences import (
     SIDES,
@@ -142,6 +143,7 @@ def compare(a: Study, b: Study, judges: tuple[str, str] = ("", "")) -> Compariso
             *unpaired_lines(a, b, pairs),
             *population_notes(holder),
             *_of_either(a.notes, b.notes),
+            *few_questions(base),
         ),
         n_answers=max(len(study.answers) for study, _ in alike.values()),
         runs=(_run(a), _run(b)),

@@ -1,7 +1,7 @@
 """The answers, judges and labels that two studies have in common, and every difference on them.
 
 Rows of `difference` hold B minus A, rows of `value` what each of them reaches on these answers.
-All that is resampled is drawn for both at once. Which of the two is A changes nothing but the
+Which of the two is A changes nothing but the
 signs: what is measured is put into one order first.
 """
 
@@ -15,18 +15,14 @@ import numpy as np
 
 from judgebench.alignment.against_truth import truths
 from judgebench.alignment.differences import (
-    SAME_LABELS,
     Both,
     both_of,
-    either_way,
     failure_policies,
-    paired_bootstrap,
     score_differences,
     share_tests,
 )
 from judgebench.alignment.probabilities import TRUTH_STATISTICS
 from judgebench.alignment.statistics import (
-    SOFT_AGREEMENT,
     STATISTICS,
     Declared,
     by_key,
@@ -35,7 +31,7 @@ from judgebench.errors import Problem, SetupError, raise_any
 from judgebench.records import Estimate, Status, Verdict
 from judgebench.results.rows import Row
 from judgebench.rubric import Metric
-from judgebench.stats.arrays import Clusters, FloatArray, IntArray
+from judgebench.stats.arrays import FloatArray, IntArray
 from judgebench.stats.calibration_error import (
     calibration_error_difference,
     cross_entropy,
@@ -44,12 +40,10 @@ from judgebench.stats.calibration_error import (
     one_hot,
     squared_distance,
 )
-from judgebench.stats.confusion import SOFT_AGREEMENT as SOFT_FORMULA
-from judgebench.stats.confusion import (
-    soft_agreement_by_cluster,
+from judgebench.stats.jackknife import (
+    ClusterCounts,
+    clustered_estimate,
 )
-from judgebench.stats.consensus import label_shares
-from judgebench.stats.interrater import coincidences_by_cluster, krippendorff_alpha
 from judgebench.stats.means import clustered_mean
 from judgebench.stats.paired import (
     FLIPPED,
@@ -57,11 +51,6 @@ from judgebench.stats.paired import (
     MEAN_SHIFT,
     MORE_SEVERE,
     moves_by_cluster,
-)
-from judgebench.stats.resample import (
-    ClusterCounts,
-    Resampling,
-    cluster_bootstrap,
 )
 from judgebench.studies.study import JudgeVerdicts, Study
 from judgebench.words import counted, listed
@@ -275,14 +264,9 @@ def truth_line(
 
 Sides = tuple[IntArray, IntArray]
 
-ALPHA = Declared(
-    "alpha", "Krippendorff's α", "agreement beyond chance of the judge and all annotators together"
-)
 NO_LABEL = Declared("no_label", "No label", "share of answers without a usable label", best="lower")
 PROBABILITY_STATISTICS = {k: TRUTH_STATISTICS[k] for k in ("brier", "log_loss", "ece_debiased")}
 # Of a judge, whatever the metric: of the verdict that counts, without earlier attempts.
-# Alpha is compared of the judge among all annotators, not of the judge and the reference labels.
-_SCORES = [key for key in STATISTICS if key != ALPHA.key]
 RUN_STATISTICS = by_key(
     *(
         Declared(status.value, status.value.capitalize(), f"share of verdicts that are {status}",
@@ -303,7 +287,7 @@ CHANGES = by_key(
 )  # fmt: skip
 DECLARED: Mapping[str, Declared] = {
     **STATISTICS,
-    **by_key(ALPHA, SOFT_AGREEMENT, NO_LABEL),
+    **by_key(NO_LABEL),
     **PROBABILITY_STATISTICS,
     **RUN_STATISTICS,
 }
@@ -347,7 +331,6 @@ def _of_both(
 def differences(compared: Compared) -> Iterator[Row]:
     """Every statistic on one metric."""
     yield from _scores(compared)
-    yield from _agreement(compared)
     yield from _probabilities(compared)
     # The share of answers without a usable label: unread, refused, failed or abstained.
     missing = [(labels < 0).astype(np.float64) for labels in compared.judged()]
@@ -363,50 +346,11 @@ def _scores(compared: Compared) -> Iterator[Row]:
     study, metric = compared.study, compared.metric
     keys = {"who": compared.pair[0].name}
     for policy, both, missing in failure_policies(compared.of_truth(), metric):
-        for declared, difference, values in score_differences(
-            study, metric, both, missing, _SCORES
-        ):
+        for declared, difference, values in score_differences(study, metric, both, missing):
             yield from compared.rows(declared.key, difference, values, policy)
-        for key, p in share_tests(metric, both, study.resampling.seed):
+        for key, p in share_tests(metric, both):
             about = {**keys, "failures": policy, "of": key}
             yield Row("test", "permutation_p", p, compared.pair[1].name, metric.id, about)
-
-
-def _agreement(compared: Compared) -> Iterator[Row]:
-    """Krippendorff's alpha with all annotators, and soft agreement; items to which either gave no
-    label have none of both."""
-    study, metric = compared.study, compared.metric
-    humans = study.humans[metric.id]
-    k, made = len(metric.labels), humans.made.values
-    one, two = (labels[humans.ratings.rows] for labels in compared.judged())
-    both = (one >= 0) & (two >= 0)
-    rated = (made >= 0).any(axis=1)
-    n, missing = int((both & rated).sum()), int((~both & rated).sum())
-    shares = label_shares(made, k)
-
-    def coincidences(labels: IntArray) -> FloatArray:
-        ratings = np.column_stack([made, np.where(both, labels, -1)])
-        return coincidences_by_cluster(ratings, humans.clusters, k)
-
-    def agreed(labels: IntArray) -> FloatArray:
-        return soft_agreement_by_cluster(shares, np.where(both, labels, -1), humans.clusters)
-
-    measured = (
-        (ALPHA, krippendorff_alpha(metric.kind), coincidences),
-        (SOFT_AGREEMENT, SOFT_FORMULA, agreed),
-    )
-    same = bool((one[both] == two[both]).all())
-    for declared, statistic, count in measured:
-        counts = [count(labels) for labels in (one, two)]
-        values = [
-            cluster_bootstrap(C, statistic, study.resampling, n=n, n_missing=missing)
-            for C in counts
-        ]
-        make = partial(paired_bootstrap, statistic, study.resampling, missing)
-        difference = replace(either_way(make, *counts), n=n)
-        if same and difference.value is not None:
-            difference = replace(difference, low=None, high=None, reason=SAME_LABELS)
-        yield from compared.rows(declared.key, difference, values)
 
 
 def _probabilities(compared: Compared) -> Iterator[Row]:
@@ -420,24 +364,17 @@ def _probabilities(compared: Compared) -> Iterator[Row]:
             yield from compared.rows(key, undefined, (undefined, undefined))
         return
     rows, truth, clusters = truths(study, metric)
-    q, shared = one_hot(truth, len(metric.labels)), (clusters, study.resampling)
+    q, shared = one_hot(truth, len(metric.labels)), (clusters, study.level)
     a, b = given[0][rows], given[1][rows]
     lacks = np.isnan(a + b).any(axis=1)
     a[lacks] = b[lacks] = np.nan
     for key, score in (("brier", squared_distance), ("log_loss", cross_entropy)):
         scores = [np.where(lacks, np.nan, score(p, q)) for p in (a, b)]
-        make = partial(_mean_difference, *shared)
         values = [mean_score(x, *shared) for x in scores]
-        yield from compared.rows(key, either_way(make, *scores), values)
+        yield from compared.rows(key, mean_score(scores[1] - scores[0], *shared), values)
     errors = [expected_calibration_error(p, q, *shared).debiased for p in (a, b)]
-    difference = either_way(lambda x, y: calibration_error_difference((x, y), q, *shared), a, b)
+    difference = calibration_error_difference((a, b), q, *shared)
     yield from compared.rows("ece_debiased", difference, errors)
-
-
-def _mean_difference(
-    clusters: Clusters, resampling: Resampling, a: FloatArray, b: FloatArray
-) -> Estimate:
-    return mean_score(b - a, clusters, resampling)
 
 
 # --- without a truth ------------------------------------------------------------------------------
@@ -446,10 +383,8 @@ def _mean_difference(
 def _shares(study: Study, x: Sequence[FloatArray]) -> tuple[Estimate, list[Estimate]]:
     """The difference of two shares (items,) of 0 and 1, and both."""
     clusters, none = study.clusters, "there is no answer"
-    difference = either_way(partial(_mean_difference, clusters, study.resampling), x[0], x[1])
-    return difference, [
-        clustered_mean(one, clusters.codes, none, study.resampling, is_proportion=True) for one in x
-    ]
+    mean = partial(clustered_mean, clusters=clusters.codes, undefined=none, level=study.level)
+    return mean(x[1] - x[0], kind="difference"), [mean(one, kind="share") for one in x]
 
 
 def _changes(compared: Compared) -> Iterator[Row]:
@@ -465,8 +400,8 @@ def _changes(compared: Compared) -> Iterator[Row]:
     measured = zip(CHANGES.values(), (FLIPPED, MORE_SEVERE, LESS_SEVERE, MEAN_SHIFT), strict=True)
     for declared, statistic in measured:
         if declared.fits(metric):
-            found = cluster_bootstrap(
-                counts, statistic, study.resampling, n=len(one), n_missing=int((~both).sum())
+            found = clustered_estimate(
+                counts, statistic, study.level, n=len(one), n_missing=int((~both).sum())
             )
             yield Row("change", declared.key, found, compared.pair[1].name, metric.id, keys)
 
@@ -482,9 +417,8 @@ def of_the_runs(study: Study, pair: Pair) -> Iterator[Row]:
         if declared.key in set(Status):
             difference, values = _shares(study, x)
         else:
-            values = [mean_score(one, study.clusters, study.resampling) for one in x]
-            make = partial(_mean_difference, study.clusters, study.resampling)
-            difference = either_way(make, x[0], x[1])
+            values = [mean_score(one, study.clusters, study.level) for one in x]
+            difference = mean_score(x[1] - x[0], study.clusters, study.level)
             unknown = [SIDES[i] for i, one in enumerate(x) if np.isnan(one).all()]
             if unknown:
                 reason = f"unknown for {unknown[0]}: no model was called, or it does not report it"

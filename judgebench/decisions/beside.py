@@ -105,7 +105,7 @@ def alternative_tests(study: Study, rule: DecisionRule) -> Iterator[Row]:
     which is judgebench's own: the annotators in the bar, the share of equal labels, and every label
     of the others weighing the same. Places in a list (`crowd#3`) are not people and are left out.
 
-    `advantage` is the average advantage probability; its interval resamples whole questions. The t
+    `advantage` is the average advantage probability; its interval is over whole questions. The t
     test takes items as independent, as in the paper.
     """
     controls = [judge.name for judge in study.controls]
@@ -113,7 +113,7 @@ def alternative_tests(study: Study, rule: DecisionRule) -> Iterator[Row]:
     for metric in study.rubric.metrics:
         right = outcomes(study, study.judges, metric)
         for judge in study.real_judges:
-            guard = _guard(right, judge.name, controls, level, study.resampling.seed)
+            guard = _guard(right, judge.name, controls, level)
             for variant in ("published", "balanced"):
                 yield from _test(study, metric, judge, variant, rule, guard)
 
@@ -135,15 +135,15 @@ def _test(
         reason = f"the test needs two named annotators; reference labels are made by {len(named)}"
         if humans.has_places:
             reason += " and by places in a list, which are not people"
-    advantage = Estimate(None, reason=reason, level=study.resampling.level)
+    advantage = Estimate(None, reason=reason, level=study.level)
     if not reason:
         ratings = humans.ratings.of(named).values
         judged = study.judged(judge, metric)[humans.ratings.rows]
         k = len(metric.labels)
         terms = DuelTerms(rule.alternative_test.epsilon, balanced=balanced, severities=scores)
         found = alternative_annotator_test(ratings, judged, k, terms)
-        clusters, resampling = humans.clusters, study.resampling
-        advantage = average_advantage(ratings, judged, clusters, k, terms, resampling)
+        clusters, level = humans.clusters, study.level
+        advantage = average_advantage(ratings, judged, clusters, k, terms, level)
         tested, rate, passes = found.tested, found.winning_rate, found.passes
         few = "with two annotators there is no consensus to be close to" if len(named) == 2 else ""
         remarks += [found.reason, few, guard[1] if passes else ""]
@@ -159,10 +159,10 @@ def _test(
         yield Row("alternative_test", statistic, number, judge.name, metric.id, {"who": variant})
 
 
-def _guard(right: Outcomes, judge: str, controls: Sequence[str], level: float, seed: int) -> _Guard:
+def _guard(right: Outcomes, judge: str, controls: Sequence[str], level: float) -> _Guard:
     """Is the judge more accurate than each control, on the items that both labelled?"""
     if not controls:
         return None, "there is no baseline to beat"
-    p = {c: mcnemar_clustered(right.pair(judge, c), "greater", seed=seed) for c in controls}
+    p = {c: mcnemar_clustered(right.pair(judge, c), "greater") for c in controls}
     unbeaten = ", ".join(c for c, shown in p.items() if shown is None or shown > level)
     return not unbeaten, f"not shown to be more accurate than {unbeaten}" * bool(unbeaten)

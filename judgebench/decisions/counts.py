@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from judgebench.decisions.rule import Measure
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray, ratio
-from judgebench.stats.resample import ClusterCounts
+from judgebench.stats.jackknife import ClusterCounts
 from judgebench.stats.response_sets import hits, least_severe, members
 
 Bools = NDArray[np.bool_]

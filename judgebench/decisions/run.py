@@ -67,7 +67,7 @@ _CELLS = 1 << 22  # of multiplicities drawn at once: 32 MiB
 
 
 def more_data(
-    counts: StudyCounts, rule: DecisionRule, conditions: Sequence[Condition], seed: int
+    counts: StudyCounts, rule: DecisionRule, conditions: Sequence[Condition], seed: int = 0
 ) -> MoreData:
     """The least number of further items with which a share `rule.plan.chance` of simulated studies
     ends clear: every condition met, or one failed.
@@ -383,7 +383,7 @@ def _decided(
     if made.left_out:
         reason = f"{reason} {without_groups(made.left_out)}"
     if outcome is Outcome.CANT_TELL:
-        made = replace(made, more=_more(found, counts, rule, study.resampling.seed))
+        made = replace(made, more=_more(found, counts, rule))
     if missing := undeclared(study, study.humans[metric].metric, outcome, found.part):
         assumptions, declare = zip(*missing, strict=True)
         reason = f"It would be {made.shown} if {listed(assumptions)}. {reason}"
@@ -397,7 +397,7 @@ def _decided(
     return replace(made, reason=reason)
 
 
-def _more(found: Measured, counts: StudyCounts, rule: DecisionRule, seed: int) -> MoreData:
+def _more(found: Measured, counts: StudyCounts, rule: DecisionRule) -> MoreData:
     """The further data that would settle it: of adjudicated labels first those of what is at
     hand."""
     if found.gold and (left := found.gold.of - found.gold.known):
@@ -406,4 +406,4 @@ def _more(found: Measured, counts: StudyCounts, rule: DecisionRule, seed: int) -
             "disagreements`)",
             answers_now=counts.total_asked,
         )  # fmt: skip
-    return more_data(counts, rule, found.conditions, seed)
+    return more_data(counts, rule, found.conditions)

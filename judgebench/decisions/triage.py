@@ -74,12 +74,12 @@ def triage_curves(
                 seen = (signal[rows], known[rows], study.clusters.codes[rows])
                 severe_at = fixed[metric_id] if name == SEVERITY else None
                 about = judge.name, metric_id, name
-                yield _curve(about, seen, rule, study.resampling.seed, severe_at)
+                yield _curve(about, seen, rule, severe_at)
 
 
 def _curve(
     about: tuple[str, str, str], seen: tuple[FloatArray, Labels, IntArray], rule: DecisionRule,
-    seed: int, severe_at: float | None,
+    severe_at: float | None,
 ) -> TriageCurve:  # fmt: skip
     """`about` are judge, metric and signal; `seen` is the signal, what is severe, and clusters. No
     threshold is chosen where the judge's own line, `severe_at`, is a good filter."""
@@ -90,7 +90,7 @@ def _curve(
         return TriageCurve(*about, points, n, n_severe, reason=reason)
     choice = None if severe_at is None else fixed_choice(*seen, severe_at, rule.level)
     if choice is None or not filters_well(choice, rule.assist):
-        choice = cautious_choice(*seen, rule.assist.missed, rule.level, seed)
+        choice = cautious_choice(*seen, rule.assist.missed, rule.level)
     return TriageCurve(*about, points, n, n_severe, choice)
 
 

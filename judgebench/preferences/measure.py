@@ -83,7 +83,7 @@ def _of_pairs(study: Study, judge: JudgeVerdicts, metric: Metric, seen: IntArray
         n, each = (len(row), np.bincount(of).max()) if name == "first_place" else (len(items), 1)
         unseen = due * each - n
         estimate = clustered_mean(
-            x, codes[of_row], undefined, study.resampling, n_missing=int(unseen), is_proportion=True
+            x, codes[of_row], undefined, study.level, n_missing=int(unseen), kind="share"
         )
         yield Row("position", name, estimate, judge.name, metric.id)
 
@@ -94,7 +94,7 @@ def _of_lists(study: Study, judge: JudgeVerdicts, metric: Metric, seen: IntArray
     for here in np.unique(place).tolist():
         at = place == here
         estimate = clustered_mean(
-            severity[at], study.clusters.codes[row[at]], _NO_LABEL, study.resampling
+            severity[at], study.clusters.codes[row[at]], _NO_LABEL, study.level
         )
         yield Row("place", "severity", estimate, judge.name, metric.id, {"place": str(here + 1)})
 
@@ -154,14 +154,14 @@ def measure_preferences(study: Study) -> Preferences | None:
         if len(scores.question) == scores.question.max() + 1:
             continue  # one response to each question
         notes += samples(scores)
-        found += score_rows(scores, study.resampling)
+        found += score_rows(scores, study.level)
         if scores.id in whole and (pairs := compared(study, rows, scores)):
-            found += system_rows(pairs, models, study.resampling)
+            found += system_rows(pairs, models, study.level)
             notes += too_many(pairs)
     for metric in study.rubric.metrics:
         if metric.preference and (prefers := preferred(study, rows, metric)):
-            found += preference_rows(prefers, study.resampling)
-            found += system_rows(prefers.compared, models, study.resampling)
+            found += preference_rows(prefers, study.level)
+            found += system_rows(prefers.compared, models, study.level)
             notes += too_many(prefers.compared)
         if metric.of == "criterion":
             found += criterion_rows(study, metric)

@@ -30,8 +30,14 @@ from judgebench.results.rows import Row
 from judgebench.rubric import Metric
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray, mean_of_defined, ratio
 from judgebench.stats.interrater import OBSERVED_AGREEMENT, vote_pairs_by_cluster
-from judgebench.stats.means import clustered_mean
+from judgebench.stats.jackknife import (
+    ClusterCounts,
+    clustered_estimate,
+    random_groups,
+)
+from judgebench.stats.means import Kind, clustered_mean
 from judgebench.stats.ranks import (
+    MAX_REFITS,
     MOST_TUPLES,
     TIE,
     Flags,
@@ -47,13 +53,6 @@ from judgebench.stats.ranks import (
     wins_by_cluster,
 )
 from judgebench.stats.repeated import AMONG_HUMANS, BESIDE_HUMANS, score_agreement
-from judgebench.stats.resample import (
-    ClusterCounts,
-    Resampling,
-    cluster_bootstrap,
-    grouping_told,
-    random_groups,
-)
 from judgebench.studies.study import JudgeVerdicts, Study
 from judgebench.studies.verdicts import is_model
 
@@ -224,7 +223,7 @@ def _sides(names: NDArray[np.str_]) -> tuple[tuple[str, ...], IntArray]:
 def compared(study: Study, rows: Rows, found: Scored) -> Compared | None:
     """Every two responses of different systems to one question: the lower score is preferred."""
     names = np.array([rows.systems[row] for row in found.rows.tolist()])
-    pairs = tuples_within(found.question, 2, seed=study.resampling.seed)
+    pairs = tuples_within(found.question, 2)
     pairs = pairs[(names[pairs] != "").all(axis=1) & (names[pairs[:, 0]] != names[pairs[:, 1]])]
     if not len(pairs):
         return None
@@ -329,14 +328,14 @@ class _Tuples:
     metric: str
     keys: Mapping[str, str]
     clusters: IntArray
-    resampling: Resampling
+    level: float
 
     def row(
         self, statistic: str, values: FloatArray, used: Flags, judge: str = "", **keys: str
     ) -> Row:
         """The mean of the values (tuples,) that are used, NaN where the judge gave no label."""
         estimate = clustered_mean(
-            values[used], self.clusters[used], _NO_LABEL, self.resampling, is_proportion=True
+            values[used], self.clusters[used], _NO_LABEL, self.level, kind="share"
         )
         return Row(self.analysis, statistic, estimate, judge, self.metric, {**self.keys, **keys})
 
@@ -353,36 +352,34 @@ class _Tuples:
         yield self.row("chance", chance, used, judge)
 
 
-def score_rows(found: Scored, resampling: Resampling) -> Iterator[Row]:
+def score_rows(found: Scored, level: float) -> Iterator[Row]:
     """Tuples of the responses to one question, and correlations over all responses."""
     largest = int(np.bincount(found.question).max())
     for size in dict.fromkeys((2, 3, largest)):
         if size <= min(largest, _MOST_AT_ONCE):
-            tuples = tuples_within(found.question, size, seed=resampling.seed)
+            tuples = tuples_within(found.question, size)
             for ties in TIES:
-                yield from _score_tuples(found, tuples, ties, resampling)
+                yield from _score_tuples(found, tuples, ties, level)
     for name, given in found.judges.items():
         if not given.due.any():
             continue
         both = np.stack([given.values, found.mean], axis=1)[given.due]
         clusters = found.clusters[given.due].occurring()
-        beside = score_agreement(both, BESIDE_HUMANS, clusters, resampling)
+        beside = score_agreement(both, BESIDE_HUMANS, clusters, level)
         yield from (Row("response", s, e, name, found.id) for s, e in beside.items())
     if found.humans.shape[1] > 1:
         wanted = ("alpha",) if found.has_places else AMONG_HUMANS
-        among = score_agreement(found.humans, wanted, found.clusters, resampling)
+        among = score_agreement(found.humans, wanted, found.clusters, level)
         for statistic, estimate in among.items():
             yield Row("response", statistic, estimate, "", found.id, {"who": HUMANS})
 
 
-def _score_tuples(
-    found: Scored, tuples: IntArray, ties: str, resampling: Resampling
-) -> Iterator[Row]:
+def _score_tuples(found: Scored, tuples: IntArray, ties: str, level: float) -> Iterator[Row]:
     truth = signs(found.mean[tuples], TOLERANCE if ties == "tolerance" else TIE)
     kept = np.asarray((truth != 0).all(axis=1) | (ties != "left_out"))
     clusters, group = found.clusters.codes[tuples[:, 0]], found.question[tuples[:, 0]]
     keys = {"size": str(tuples.shape[1]), "ties": ties}
-    of = _Tuples("order", found.id, keys, clusters, resampling)
+    of = _Tuples("order", found.id, keys, clusters, level)
     if not kept.any():
         return
     ceiling = right(truth, signs(found.as_reply[tuples]))
@@ -409,19 +406,19 @@ def samples(found: Scored) -> Iterator[str]:
 # --- preferences ----------------------------------------------------------------------------------
 
 
-def preference_rows(found: Preferred, resampling: Resampling) -> Iterator[Row]:
+def preference_rows(found: Preferred, level: float) -> Iterator[Row]:
     """Pairs and triples beside the truth, and the agreement with each vote."""
     pairs = np.arange(len(found.truth))[:, None]
     upright = np.ones(pairs.shape)
-    triples = triples_of_pairs(found.question, found.responses, seed=resampling.seed)
-    yield from _preference_tuples(found, pairs, upright, resampling)
+    triples = triples_of_pairs(found.question, found.responses)
+    yield from _preference_tuples(found, pairs, upright, level)
     if len(triples[0]):
-        yield from _preference_tuples(found, *triples, resampling)
-    yield from _vote_rows(found, resampling)
+        yield from _preference_tuples(found, *triples, level)
+    yield from _vote_rows(found, level)
 
 
 def _preference_tuples(
-    found: Preferred, pairs: IntArray, upright: FloatArray, resampling: Resampling
+    found: Preferred, pairs: IntArray, upright: FloatArray, level: float
 ) -> Iterator[Row]:
     """The pairs (tuples, 1) or the three pairs of each triple (tuples, 3)."""
     keys = {"size": "2" if pairs.shape[1] == 1 else "3", "ties": THREE_WAY}
@@ -429,7 +426,7 @@ def _preference_tuples(
     truth = _SIGNS[found.truth[pairs]] * upright
     ordered = places_of(truth)[1]
     codes = found.compared.clusters.codes[pairs[:, 0]]
-    of = _Tuples("order", found.compared.id, keys, codes, resampling)
+    of = _Tuples("order", found.compared.id, keys, codes, level)
     if keys["size"] == "3" and known.any():
         yield of.row("intransitive", np.where(ordered, 0.0, 1.0), known, who=HUMANS)
     for name, one in found.compared.judges.items():
@@ -452,7 +449,7 @@ def _shares(labels: IntArray) -> FloatArray:
     return np.asarray(found / max(1, found.sum()))
 
 
-def _vote_rows(found: Preferred, resampling: Resampling) -> Iterator[Row]:
+def _vote_rows(found: Preferred, level: float) -> Iterator[Row]:
     """The share of votes that a judge agrees with, and of two votes that are the same, with ties
     and without: setups S1 and S2 of Zheng et al. (2023), section 4.2."""
     metric, clusters = found.compared.id, found.compared.clusters
@@ -460,12 +457,12 @@ def _vote_rows(found: Preferred, resampling: Resampling) -> Iterator[Row]:
         votes = np.where(found.votes < k, found.votes, -1)
         if votes.shape[1] > 1:
             among = vote_pairs_by_cluster(votes, clusters, k)
-            e = cluster_bootstrap(among, OBSERVED_AGREEMENT, resampling, n=round(among.sum()))
+            e = clustered_estimate(among, OBSERVED_AGREEMENT, level, n=round(among.sum()))
             keys = {"ties": ties, "failures": "left_out", "who": HUMANS}
             yield Row("vote", "agreement", e, "", metric, keys)
         pair, _ = np.nonzero(votes >= 0)
         vote = votes[votes >= 0]
-        of = _Tuples("vote", metric, {"ties": ties}, clusters.codes[pair], resampling)
+        of = _Tuples("vote", metric, {"ties": ties}, clusters.codes[pair], level)
         for name, one in found.compared.judges.items():
             said = one.values[pair]
             used = one.due[pair] & (said < k)
@@ -482,9 +479,7 @@ MOST_SYSTEMS = 20
 _NOT_COMPARED = "these two were not compared"
 
 
-def system_rows(
-    found: Compared, models: Mapping[str, str], resampling: Resampling
-) -> Iterator[Row]:
+def system_rows(found: Compared, models: Mapping[str, str], level: float) -> Iterator[Row]:
     """All of these; `models` says which model stands behind a judge."""
     known = ~np.isnan(found.humans)
     named = known & (found.sides >= 0).all(axis=1)
@@ -492,11 +487,11 @@ def system_rows(
     for judge in ("", *found.judges):
         due = found.judges[judge].due if judge else known
         if several and (named & due).any():
-            yield from _win_rates(found, judge, named & due, models.get(judge, ""), resampling)
-            yield from _ranking(found, judge, named & due, resampling)
+            yield from _win_rates(found, judge, named & due, models.get(judge, ""), level)
+            yield from _ranking(found, judge, named & due, level)
         unlike = known & due & (found.longer != 0)
         if judge and unlike.any():
-            wins = _won(found, judge, unlike, found.longer > 0, resampling)
+            wins = _won(found, judge, unlike, found.longer > 0, level)
             yield from (Row("longer", *one, judge, found.id) for one in wins)
 
 
@@ -510,7 +505,7 @@ def too_many(found: Compared) -> Iterator[str]:
 
 
 def _won(
-    found: Compared, judge: str, used: Flags, first: Flags, resampling: Resampling
+    found: Compared, judge: str, used: Flags, first: Flags, level: float
 ) -> Iterator[tuple[str, Estimate]]:
     """The share won by the first response, or the second where it is not `first`, by the humans, by
     the judge if one is named, and the difference, on the same pairs."""
@@ -524,13 +519,11 @@ def _won(
         won["difference"] = won["judge"] - won["humans"]
     codes = found.clusters.codes[used]
     for side, x in won.items():
-        share = side != "difference"
-        yield side, clustered_mean(x, codes, _NOT_COMPARED, resampling, is_proportion=share)
+        kind: Kind = "difference" if side == "difference" else "share"
+        yield side, clustered_mean(x, codes, _NOT_COMPARED, level, kind=kind)
 
 
-def _win_rates(
-    found: Compared, judge: str, used: Flags, model: str, resampling: Resampling
-) -> Iterator[Row]:
+def _win_rates(found: Compared, judge: str, used: Flags, model: str, level: float) -> Iterator[Row]:
     """Each system against all others and against each later one, and the judge's own model."""
     for i, system in enumerate(found.systems):
         mine, first = used & (found.sides == i).any(axis=1), found.sides[:, 0] == i
@@ -540,26 +533,26 @@ def _win_rates(
             for j, other in enumerate(found.systems[i + 1 :], i + 1)
         ]
         for keys, pairs in of:
-            for side, estimate in _won(found, judge, pairs, first, resampling):
+            for side, estimate in _won(found, judge, pairs, first, level):
                 yield Row("win_rate", side, estimate, judge, found.id, keys)
                 if pairs is mine and is_model(system, model):
                     yield Row("own_system", side, estimate, judge, found.id, keys)
 
 
-def _ranking(found: Compared, judge: str, used: Flags, resampling: Resampling) -> Iterator[Row]:
+def _ranking(found: Compared, judge: str, used: Flags, level: float) -> Iterator[Row]:
     """The strengths of all systems by each side, and how the two rankings agree."""
     outcomes = {"humans": found.humans}
     if judge:
         outcomes["judge"] = WON[found.judges[judge].values]
     given = used & ~np.isnan(list(outcomes.values())).any(axis=0)
     clusters = found.clusters[given].occurring()
-    groups = random_groups(clusters, resampling.seed)
+    groups = random_groups(clusters, MAX_REFITS)
     wins = [
         wins_by_cluster(found.sides[given], x[given], groups, len(found.systems))
         for x in outcomes.values()
     ]
     missing = int((used & ~given).sum())
-    strengths, agreement = rankings(ClusterCounts(np.stack(wins, axis=1)), missing, resampling)
+    strengths, agreement = rankings(ClusterCounts(np.stack(wins, axis=1)), missing, level)
     rows = [
         ("strength", side, estimate, {"system": system})
         for side, of in zip(outcomes, strengths, strict=True)
@@ -568,8 +561,7 @@ def _ranking(found: Compared, judge: str, used: Flags, resampling: Resampling) -
     if judge:
         rows += [("ranking", name, estimate, {}) for name, estimate in agreement.items()]
     for analysis, name, estimate, keys in rows:
-        told = grouping_told(estimate, clusters.n)
-        yield Row(analysis, name, told, judge, found.id, keys)
+        yield Row(analysis, name, estimate, judge, found.id, keys)
 
 
 # --- criteria that items bring --------------------------------------------------------------------
@@ -652,7 +644,7 @@ def _criterion_agreement(
         at = group[truth[group] >= 0]
         hit = np.where(said[at] < 0, np.nan, said[at] == truth[at])
         estimate = clustered_mean(
-            hit, found.cluster[found.item[at]], _NO_CRITERION, study.resampling, is_proportion=True
+            hit, found.cluster[found.item[at]], _NO_CRITERION, study.level, kind="share"
         )
         yield Row("criterion", "agreement", estimate, judge, metric.id, keys)
 
@@ -675,11 +667,11 @@ def _item_scores(
             break
         both = np.where(np.isnan(judged), np.nan, scores)
         rows = {
-            name: clustered_mean(x, clusters.codes, _NO_SCORE, study.resampling)
+            name: clustered_mean(x, clusters.codes, _NO_SCORE, study.level)
             for name, x in (("humans", both), ("judge", judged), ("difference", judged - both))
         }
         scored = np.stack([judged, scores], axis=1)
-        rows |= score_agreement(scored, ("pearson", "icc"), clusters, study.resampling)
+        rows |= score_agreement(scored, ("pearson", "icc"), clusters, study.level)
         for name, estimate in rows.items():
             whole = replace(estimate, n_missing=estimate.n_missing + partly)
             yield Row("item_score", name, whole, judge, metric.id, {"failures": failures})

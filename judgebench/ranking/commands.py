@@ -204,10 +204,6 @@ def suitability(
         list[str] | None,
         typer.Option(metavar="LABEL", help="Leave out items with this label. Repeatable."),
     ] = None,
-    resamples: Annotated[
-        int, typer.Option(min=100, metavar="N", help="Resamples of the bootstrap.")
-    ] = 2000,
-    seed: Seed = 0,
     to: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Also write Markdown to this file.")
     ] = None,
@@ -228,11 +224,10 @@ def suitability(
     from judgebench.ranking.suitability import MIN_ALPHA, Fitness
     from judgebench.ranking.suitability import suitability as suitability_of
     from judgebench.results.markdown import to_markdown
-    from judgebench.stats.resample import Resampling
 
     ranks = read_ranks(files, key).without(leave_out or ())
     bar = MIN_ALPHA if min_alpha is None else min_alpha
-    found = suitability_of(ranks, Resampling(resamples=resamples, seed=seed), bar)
+    found = suitability_of(ranks, min_alpha=bar)
     if to is not None:
         write_atomically(to, to_markdown([found.part], "").encode())
     show({"suitability": found}, "", output, {"markdown": to} if to else None)

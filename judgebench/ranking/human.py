@@ -365,7 +365,7 @@ def human_scores(
 ) -> RankerScores:
     """Minus the mean rank over the experts, for the items that at least one of them ranked.
 
-    `groups` maps every item that was to be ranked to what is resampled whole. Raises SetupError
+    `groups` maps every item that was to be ranked to what is taken whole. Raises SetupError
     for ranks of items or systems that are not among them.
     """
     chosen = [rank for rank in ranks.ranks if rank.task == task]

@@ -105,8 +105,9 @@ def _by_system(rankings: Rankings, task: RankedTask, number: int) -> Iterator[Ta
             f"Higher is better. Evaluators: {task.metric_words}; judges: mean score, from 0 to 1; "
             "humans: minus the mean rank. Best of each row in bold."
         )),
-        ("places", "Places by score, with their range over the resamples", _place,
-         "1 is best; tied systems share the mean of their places. In brackets: the range."),
+        ("places", "Places by score, with the range that tests leave", _place,
+         "1 is best; tied systems share the mean of their places. In brackets: the places that are "
+         "left by the systems that are shown to score higher or lower (all pairs, Holm)."),
         ("average_ranks", "Average ranks within instances, of the real arguments",
          lambda ranking, system: ranking.average_ranks.get(system),
          "1 is best. For reference, a control case where it would stand among the arguments."),
@@ -140,32 +141,24 @@ def _place(ranking: OneRanking, system: str) -> Content:
 
 
 def _neighbours(rankings: Rankings, task: RankedTask, number: int) -> Table:
-    """The systems in order of their scores, and how often each stays above the next one."""
-    orders = [_order(r) for r in rankings.of(task.name) if r.shares]
+    """The systems in order of their scores, and whether each scores above the next one."""
+    orders = [_order(r) for r in rankings.of(task.name) if not r.unsure]
     width = max(map(len, orders), default=1)
     return _listing(
         f"neighbours-{number}",
         f"How certain it is that each system ranks above the next, {task.title}",
         ("Ranker", *(f"{i}." for i in range(1, width))),
         ([*order, *[""] * (width - len(order))] for order in orders),
-        "In order of the scores. In brackets: share of resamples in which the system "
-        "ranks above the next one, ties counted half.",
+        "In order of the scores. In brackets: p that the next one has the same score.",
         stubs=1,
     )
 
 
 def _order(ranking: OneRanking) -> list[str]:
-    """The ranker, then `gold (93 %)`; the last system stands alone."""
-    names, shares = list(ranking.placed), ranking.shares
-    said = [f" ({_percent(shares[p])})" if p in shares else "" for p in pairwise(names)]
+    """The ranker, then `gold (0.03)`; the last system stands alone."""
+    names = list(ranking.placed)
+    said = [f" ({p_text(ranking.p.get(pair))})" for pair in pairwise(names)]
     return [ranking.title, *map(str.__add__, names, [*said, ""])]
-
-
-def _percent(share: float) -> str:
-    """`93 %` with a space that does not break; neither 0 nor 100 % unless it is so."""
-    if 0 < share < 0.01:
-        return "<\u00a01\u00a0%"
-    return ">\u00a099\u00a0%" if 0.99 < share < 1 else f"{100 * share:.0f}\u00a0%"
 
 
 # --- all tasks -----------------------------------------------------------------------------------
@@ -188,9 +181,9 @@ def _average_tables(rankings: Rankings) -> tuple[Table, ...]:
         _listing(
             "best",
             "Best system of each ranker, of the real arguments",
-            ("Task", "Ranker", "Best system", "Its score", "Next below", "Ranks above it in"),
+            ("Task", "Ranker", "Best system", "Its score", "Next below", "p"),
             (row for r, task in every if (row := _best_line(r, task))),
-            "Share of resamples, ties counted half.",
+            "p that both have the same score.",
         ),
         _listing(
             "friedman",
@@ -240,10 +233,9 @@ def _best_line(ranking: OneRanking, task: RankedTask) -> Contents:
     names = list(found)
     tied = [name for name in names if found[name] == found[names[0]]]
     below = names[len(tied)] if len(names) > len(tied) else DASH
-    share = ranking.shares.get((tied[0], below))
     return (
         task.title, ranking.title, ", ".join(tied) + (" (tied)" if len(tied) > 1 else ""),
-        ranking.scores[tied[0]], below, None if share is None else _percent(share),
+        ranking.scores[tied[0]], below, p_text(ranking.p.get((tied[0], below))),
     )  # fmt: skip
 
 

@@ -42,31 +42,18 @@ from judgebench.rubric import Rubric
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.verdict_log import FiledVerdicts, verdict_files
 from judgebench.stats.arrays import Clusters, FloatArray
-from judgebench.stats.means import mean_of, means, sums_by_cluster
-from judgebench.stats.paired import p_of_differences, resampled_trainings, with_trainings
+from judgebench.stats.jackknife import FEW_CLUSTERS, LEVEL, ClusterCounts, clustered_estimate
+from judgebench.stats.means import Kind, mean_of, means, sums_by_cluster
+from judgebench.stats.paired import holm, p_of_differences, with_trainings
 from judgebench.stats.ranks import (
-    Firmness,
-    firmness,
     friedman,
     groups,
     levels,
     nemenyi_critical_difference,
     places,
 )
-from judgebench.stats.resample import (
-    ClusterCounts,
-    Resampling,
-    Statistic,
-    bootstrap_replicates,
-    cluster_bootstrap,
-)
 from judgebench.studies.answers import indexed
 from judgebench.studies.study import Study
-
-# Fewer groups are noted in a report: percentile intervals of a mean from so few miss their level by
-# far. Fewer than `rank.FEWEST_CLUSTERS` give no ranges of places at all.
-FEW_RESAMPLED = 20
-
 
 # --- evaluators ----------------------------------------------------------------------------------
 
@@ -237,27 +224,27 @@ def measure_rankings(study: Study) -> Rankings | None:
 
 def _ranked_by_all(run: RankedRun, study: Study, task: KeptTask) -> Iterator[Row]:
     """Every ranking of a task, and what lies between rankers."""
-    written, resampling = task.shown.arguments, study.resampling
+    written, level = task.shown.arguments, study.level
     scores = [*run.evaluators[task.name][0], *judge_scores(study, task)]
     scores += control_scores(task, run.about.seed)
     if run.ranks is not None and run.ranks.experts(task.name):
         scores.append(human_scores(run.ranks, task.name, written, task.groups))
     for s in scores:
-        yield from rank(s, task.systems, resampling, task.metric)
+        yield from rank(s, task.systems, task.metric, level)
     if len(written) < 2:
         return
     for a, b in combinations(scores, 2):
-        yield from agree(a, b, written, resampling)
+        yield from agree(a, b, written, level)
     names = [system.name for system in task.systems]
     for s in scores:  # who may have seen but a few
         rows, columns = map(task.items.index, s.items), map(names.index, s.systems)
         words = task.words[np.ix_([*rows], [*columns])]
-        yield from length_bias(s, words, written, resampling)
-    yield from _preferences(run, task, scores, resampling)
+        yield from length_bias(s, words, written, level)
+    yield from _preferences(run, task, scores, level)
 
 
 def _preferences(
-    run: RankedRun, task: KeptTask, scores: Sequence[RankerScores], resampling: Resampling
+    run: RankedRun, task: KeptTask, scores: Sequence[RankerScores], level: float
 ) -> Iterator[Row]:
     """Every ranker that is akin to a system, against those that are not."""
     written = task.shown.arguments
@@ -266,7 +253,7 @@ def _preferences(
         others = [s for s in scores if not kinship[s.ranker] and s.kind != "control"]
         for akin in scores if others else ():
             if why := kinship[akin.ranker]:
-                found = self_preference(akin, others, system, written, resampling)
+                found = self_preference(akin, others, system, written, level)
                 keys = {
                     "task": task.name, "ranker": akin.ranker, "system": system,
                     "other": ", ".join(other.ranker for other in others), "akin": why,
@@ -316,9 +303,9 @@ def _notes(run: RankedRun) -> Iterator[str]:
             if there < wanted:
                 yield f"{title}: {kind}: {there} of {wanted} evaluators are trained."
         yield from (f"{title}: {note}" for note in task.notes)
-        if groups < FEW_RESAMPLED:
-            few = f"only {groups} groups of instances are resampled"
-            yield f"{title}: {few}: intervals from so few are too narrow."
+        if groups < FEW_CLUSTERS:
+            few = f"only {groups} groups of instances"
+            yield f"{title}: {few}: their intervals are rough ones, and nothing is tested."
         for system in task.systems:
             if lacking := n - len(task.arguments[system.name]):
                 said = f"{system.name} has no argument on {lacking} of {n} instances"
@@ -332,17 +319,15 @@ def _notes(run: RankedRun) -> Iterator[str]:
 
 # --- one ranking ---------------------------------------------------------------------------------
 
-FEWEST_CLUSTERS = 10  # resamples of fewer make any order look firm
 NO_INSTANCE = "no instance has a score for every system"
 NO_ARGUMENT = "there is no real argument"
 _NO_CONTROL = Estimate(None, reason="there is no control case")
 _NO_SCORE = Estimate(None, reason="there is no score")
 _Group = tuple[str, Mapping[str, str], Mapping[str, Estimate]]  # analysis, keys, by statistic
-_MEANS = Statistic(means, lambda sums: "")
 
 
 def rank(
-    scores: RankerScores, systems: Sequence[System], resampling: Resampling, metric: str
+    scores: RankerScores, systems: Sequence[System], metric: str, level: float = LEVEL
 ) -> list[Row]:
     """The rows `system`, `ranking` and `above` of those of `systems` that this ranker scored.
 
@@ -353,14 +338,13 @@ def rank(
     so. Scores, and values, that differ by no more than 1e-6 (`stats.ranks.TIE`) are level.
     Average ranks, Friedman's test and Nemenyi's groups (`differ`) are of the real arguments alone;
     a control case has the average rank at which it would stand among them.
-    Ranges of places and shares `above` come from the very resamples of the scores' intervals; fewer
-    than ten clusters give none, and no p. Intervals and p of an evaluator hold items and trainings;
-    trained once it has no p.
+    Fewer than ten clusters give no p, and no range of places, which rests on it. Intervals and p of
+    an evaluator hold items and trainings; trained once it has no p.
     """
     table = complete(scores, systems)
     unscored = f"without any score: {', '.join(table.unscored)}" if table.unscored else ""
     if table.n:
-        groups = _ranking(table, resampling, unscored)
+        groups = _ranking(table, level, unscored)
     else:
         test = Differ([], _joined(NO_INSTANCE, unscored))
         groups = iter([_whole(table, test, _NO_CONTROL, _NO_SCORE)])
@@ -371,33 +355,30 @@ def rank(
     ]
 
 
-def _ranking(table: Complete, resampling: Resampling, unscored: str) -> Iterator[_Group]:
-    found, average, firm = _scored(table, resampling)
-    arguments = table.of(arguments=True)
-    few = (
-        f"fewer than {FEWEST_CLUSTERS} groups of instances are too few to say how firm the order is"
-    )
-    loose = "" if firm else few
-    average_ranks, controls_below = _ranked(table, resampling)
-    test = differ(places(table.values[:, arguments]), table.clusters, resampling.level)
+def _ranking(table: Complete, level: float, unscored: str) -> Iterator[_Group]:
+    found, average = _scored(table, level)
+    arguments, names = table.of(arguments=True), [system.name for system in table.systems]
+    unsure = ONCE if table.is_share and len(table.trainings) < 2 else ""
+    if table.clusters.n < FEW_CLUSTERS:
+        unsure = f"fewer than {FEW_CLUSTERS} groups of instances are too few to test an order"
+    average_ranks, controls_below = _ranked(table, level)
+    test = differ(places(table.values[:, arguments]), table.clusters, level)
     letters = dict(zip(arguments, test.letters, strict=True))
-    place = _places(table, firm, resampling, loose)
-    names = [system.name for system in table.systems]
+    p = p_of_differences(table.trainings, table.clusters, arguments)
+    place = _places(table, p, level, unsure)
     order = sorted(range(len(names)), key=lambda i: (place[i].value or 0.0, names[i]))
     for i in order:
         keys = {"system": names[i], "system_kind": table.systems[i].kind}
         keys["group"] = letters.get(i, "")
         estimates = {"score": found[i], "place": place[i], "average_rank": average_ranks[i]}
         yield "system", keys, estimates
-    test = replace(test, reason=_joined(test.reason, unscored, loose))
-    yield _whole(table, test, controls_below, average)
-    p = p_of_differences(table.trainings, table.clusters, arguments)
-    unsure = loose or (ONCE if table.is_share and len(table.trainings) < 2 else "")
+    yield _whole(
+        table, replace(test, reason=_joined(test.reason, unscored)), controls_below, average
+    )
     for distance in range(1, len(order)):  # neighbours first
         for i, j in zip(order, order[distance:], strict=False):
-            share = {"share_of_resamples": Estimate(float(firm.above[i, j]))} if firm else {}
             found_p = Estimate(None if unsure else float(p[i, j]), n=table.n, reason=unsure)
-            yield "above", {"system": names[i], "other": names[j]}, {**share, "p": found_p}
+            yield "above", {"system": names[i], "other": names[j]}, {"p": found_p}
 
 
 def _whole(table: Complete, test: Differ, controls_below: Estimate, average: Estimate) -> _Group:
@@ -412,10 +393,8 @@ def _whole(table: Complete, test: Differ, controls_below: Estimate, average: Est
     return "ranking", {}, {**tested, "controls_below": controls_below, "average": average}
 
 
-def _scored(
-    table: Complete, resampling: Resampling
-) -> tuple[list[Estimate], Estimate, Firmness | None]:
-    """Each system's score, the mean score of the real arguments, and how firm the places are."""
+def _scored(table: Complete, level: float) -> tuple[list[Estimate], Estimate]:
+    """Each system's score, and the mean score of the real arguments."""
     arguments = table.of(arguments=True)
     score, k = table.score, len(table.systems)
     trained = table.trainings.mean(axis=1)
@@ -423,57 +402,58 @@ def _scored(
         score = np.hstack([score, score[:, arguments].mean(axis=1, keepdims=True)])
         average = trained[:, arguments].mean(axis=1, keepdims=True)
         trained = np.hstack([trained, average])
-    sample, found = _means(table, score, resampling, is_proportion=table.is_share)
+    found = _means(table, score, level, "share" if table.is_share else "mean")
     found = list(map(with_trainings, found, trained.T))
-    average = found[k] if arguments else _NO_SCORE
-    if table.clusters.n < FEWEST_CLUSTERS:
-        return found[:k], average, None
-    replicates = bootstrap_replicates(sample, _MEANS, resampling)
-    away = resampled_trainings(trained, len(replicates), resampling.seed)
-    replicates = (replicates + away)[:, :k]
-    return found[:k], average, firmness(replicates, resampling.level)
+    return found[:k], found[k] if arguments else _NO_SCORE
 
 
-def _places(
-    table: Complete, firm: Firmness | None, resampling: Resampling, loose: str
-) -> list[Estimate]:
-    """The place of each system's score (1 best, ties share the mean place) and its range."""
-    place = places(table.score.mean(axis=0)).tolist()
-    n, missing, level = table.n, table.n_missing, resampling.level
-    about = Estimate(None, n=n, n_missing=missing, reason=loose, level=level)
-    if firm is None:
+def _places(table: Complete, p: FloatArray, level: float, unsure: str) -> list[Estimate]:
+    """The place of each system's score (1 best, ties share the mean place), and its range: the
+    places that are left to it by the systems that are shown to score higher or lower, over all
+    pairs at once (Holm). Al Mohamad, Goeman and van Zwet (2022), "Simultaneous confidence intervals
+    for ranks"."""
+    score, k = table.score.mean(axis=0), len(table.systems)
+    place = places(score).tolist()
+    about = Estimate(None, n=table.n, n_missing=table.n_missing, reason=unsure, level=level)
+    if unsure:
         return [replace(about, value=value) for value in place]
-    method = f"range over {resampling.resamples} resamples, seed {resampling.seed}"
-    limits = zip(place, firm.low.tolist(), firm.high.tolist(), strict=True)
-    return [replace(about, value=v, low=low, high=high, method=method) for v, low, high in limits]
+    first, second = np.triu_indices(k, 1)
+    is_apart = np.zeros((k, k), dtype=np.bool_)
+    corrected = np.array(holm(p[first, second].tolist()), dtype=np.float64)
+    is_apart[first, second] = is_apart[second, first] = corrected <= 1 - level
+    higher = (is_apart & (score > score[:, None])).sum(axis=1).tolist()
+    lower = (is_apart & (score < score[:, None])).sum(axis=1).tolist()
+    method = "range left by tests of all pairs (Holm)"
+    return [
+        replace(about, value=value, low=1 + above, high=k - below, method=method)
+        for value, above, below in zip(place, higher, lower, strict=True)
+    ]
 
 
-def _ranked(table: Complete, resampling: Resampling) -> tuple[list[Estimate], Estimate]:
+def _ranked(table: Complete, level: float) -> tuple[list[Estimate], Estimate]:
     """The average ranks, and the share of control cases below all real arguments."""
     arguments, controls = table.of(arguments=True), table.of(arguments=False)
-    level = levels(table.values)
-    others = level[:, None, arguments]  # an argument among all of them, itself counted half
-    among = (others > level[:, :, None]).sum(axis=2) + (others == level[:, :, None]).sum(axis=2) / 2
+    heights = levels(table.values)
+    others = heights[:, None, arguments]  # an argument among all of them, itself counted half
+    among = (others > heights[:, :, None]).sum(axis=2) + (others == heights[:, :, None]).sum(
+        axis=2
+    ) / 2
     own = np.array([0.5 if i in arguments else 1.0 for i in range(len(table.systems))])
-    _, average_ranks = _means(table, among + own, resampling)
+    average_ranks = _means(table, among + own, level)
     if not arguments or not controls:
         return average_ranks, _NO_CONTROL if arguments else Estimate(None, reason=NO_ARGUMENT)
-    lowest = level[:, arguments].min(axis=1, keepdims=True)
-    below = (level[:, controls] < lowest).mean(axis=1, keepdims=True)
-    _, (share,) = _means(table, below, resampling, is_proportion=True)
+    lowest = heights[:, arguments].min(axis=1, keepdims=True)
+    below = (heights[:, controls] < lowest).mean(axis=1, keepdims=True)
+    (share,) = _means(table, below, level, "share")
     return average_ranks, share
 
 
-def _means(
-    table: Complete, x: FloatArray, resampling: Resampling, *, is_proportion: bool = False
-) -> tuple[ClusterCounts, list[Estimate]]:
-    """The mean of each column of x (instances, m), and the clusters' sums that it rests on."""
+def _means(table: Complete, x: FloatArray, level: float, kind: Kind = "mean") -> list[Estimate]:
+    """The mean of each column of x (instances, m)."""
     sample = ClusterCounts(sums_by_cluster(x, table.clusters))
-    statistics = (mean_of(j, NO_INSTANCE, is_proportion=is_proportion) for j in range(x.shape[1]))
+    statistics = (mean_of(j, NO_INSTANCE, kind) for j in range(x.shape[1]))
     n, missing = table.n, table.n_missing
-    return sample, [
-        cluster_bootstrap(sample, s, resampling, n=n, n_missing=missing) for s in statistics
-    ]
+    return [clustered_estimate(sample, s, level, n=n, n_missing=missing) for s in statistics]
 
 
 def _joined(*reasons: str) -> str:
@@ -520,7 +500,7 @@ def complete(scores: RankerScores, systems: Sequence[System]) -> Complete:
     """The complete instances of those of `systems` that the ranker knows.
 
     The score is `correct` where there is one, else the value. Systems come sorted by their name, so
-    that the order in which they are given cannot move a resample.
+    that the order in which they are given moves nothing.
     """
     known = sorted((s for s in systems if s.name in scores.systems), key=lambda s: s.name)
     names = [s.name for s in known]

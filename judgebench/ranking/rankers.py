@@ -5,14 +5,13 @@ What a ranking finds: rankers' scores go in, rows come out, read back one ranker
 
 Every number is a row of one of these analyses, keyed by `task`:
 
-system           score, place (with its range over the resamples) and average_rank of a `system`
+system           score, place (with the range that tests leave) and average_rank of a `system`
                  (of a control case: where it would stand among the real arguments); `group` holds
                  Nemenyi's letters of the real arguments
 ranking          chi_square, p and critical_difference of one `ranker` over the real arguments;
                  controls_below (share of the control cases below all real arguments); average
                  (score over real arguments)
-above            share_of_resamples in which `system` scores above `other`, ties counted half; p
-                 that their scores are equal
+above            p that the scores of `system` and of `other`, which is below it, are equal
 agreement        tau_b and its p, spearman, tau_b_of_averages, top_1 of `ranker` and `other`
 length_bias      rho of words and rank and its p, longest_first
 self_preference  places by which a ranker ranks the generator `system` higher than the rankers
@@ -35,16 +34,10 @@ from judgebench.records import Estimate
 from judgebench.results.rows import Results, Row
 from judgebench.results.shown import Shown
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray, mean_of_defined
-from judgebench.stats.means import clustered_mean, means, sums_by_cluster
+from judgebench.stats.jackknife import LEVEL, OF_CORRELATION, SHARE, Bounds
+from judgebench.stats.means import Kind, clustered_mean
 from judgebench.stats.paired import left_out, p_of_mean, with_trainings
-from judgebench.stats.ranks import places, spearman, tau_b, top_match
-from judgebench.stats.resample import (
-    OF_CORRELATION,
-    Bounds,
-    Resampling,
-    Statistic,
-    cluster_bootstrap,
-)
+from judgebench.stats.ranks import JUMPS, places, spearman, tau_b, top_match
 
 SystemKind = Literal["gold", "model", "control"]
 RankerKind = Literal["baseline", "expert-trained", "llm-trained", "judge", "control", "humans"]
@@ -76,7 +69,7 @@ class RankerScores:
     minus the humans' mean rank. `correct` is (instances, systems), the share of draws that decide
     rightly with this argument, None for judges and humans; `trainings` is the same of each of them
     (draws, instances, systems), as `drawn` is the `values` of each. `clusters` (instances,) numbers
-    the groups that are resampled whole. `systems` are names, in the order of the columns.
+    the groups that are taken whole. `systems` are names, in the order of the columns.
     """
 
     task: str
@@ -134,9 +127,9 @@ class RankedTask:
 @dataclass(frozen=True)
 class OneRanking:
     """One ranker on one task, as its rows tell it: estimates by system in the order of their
-    places, those of the whole ranking by statistic, and shares of resamples and p values by pair,
-    both ways. `claims` is by how many rankers of the task a claim of this one is divided; `unsure`
-    says why there is no p value and nothing is claimed."""
+    places, those of the whole ranking by statistic, and p values by pair, both ways. `claims` is by
+    how many rankers of the task a claim of this one is divided; `unsure` says why there is no p
+    value and nothing is claimed."""
 
     task: str
     ranker: str
@@ -146,7 +139,6 @@ class OneRanking:
     average_ranks: dict[str, Estimate]
     groups: dict[str, str]
     whole: dict[str, Estimate]
-    shares: dict[tuple[str, str], float]
     p: dict[tuple[str, str], float | None]
     controls: set[str]
     claims: int
@@ -226,11 +218,6 @@ def _one_ranking(key: tuple[str, str, str], rows: Sequence[Row], claims: int) ->
         {row["system"]: row.estimate for row in of("system", statistic)}
         for statistic in ("score", "place", "average_rank")
     )
-    shares = {
-        (row["system"], row["other"]): row.estimate.value
-        for row in of("above", "share_of_resamples")
-        if row.estimate.value is not None
-    }
     tests = of("above", "p")
     pairs = {(row["system"], row["other"]): row.estimate.value for row in tests}
     return OneRanking(
@@ -242,7 +229,6 @@ def _one_ranking(key: tuple[str, str, str], rows: Sequence[Row], claims: int) ->
         average_ranks=average_ranks,
         groups={row["system"]: row["group"] for row in of("system")},
         whole={row.statistic: row.estimate for row in of("ranking")},
-        shares=shares | {(lower, upper): 1 - share for (upper, lower), share in shares.items()},
         p=pairs | {(other, system): p for (system, other), p in pairs.items()},
         controls={row["system"] for row in of("system") if row["system_kind"] == "control"},
         claims=claims,
@@ -258,7 +244,7 @@ FEW_RANKED = "fewer than two systems are ranked"
 LEVEL_LENGTHS = "in every instance all arguments are of one length or ranked level"
 NO_LENGTHS = "no instance has all arguments, with their lengths and scores"
 _AGREEMENT = ("tau_b", "p", "spearman", "tau_b_of_averages", "top_1")
-SHARE: Bounds = (0.0, 1.0)
+_KINDS: Mapping[Bounds, Kind] = {SHARE: "share", OF_CORRELATION: "correlation"}
 NOT_COMMON = "the rankers have no instance with this generator and another system in common"
 
 
@@ -314,7 +300,7 @@ def columns(table: FloatArray, ranker: RankerScores, systems: Sequence[str]) -> 
 
 
 def agree(
-    a: RankerScores, b: RankerScores, systems: Sequence[str], resampling: Resampling
+    a: RankerScores, b: RankerScores, systems: Sequence[str], level: float = LEVEL
 ) -> list[Row]:
     """The agreement of `a` and `b` on those of `systems` and those instances that both rank; the
     key `over` names the systems.
@@ -322,7 +308,7 @@ def agree(
     Kendall's tau_b and Spearman's rho are taken within each instance and averaged; an instance
     where one ranker ties all systems has none and counts as missing. `top_1` is the expected
     match where ties for the best are broken at random (`stats.ranks.top_match`).
-    Intervals resample the clusters of `a`, and they and p hold trainings too; p is none where an
+    Intervals are over the clusters of `a`, and they and p hold trainings too; p is none where an
     evaluator was trained once. Undefined, with a reason, with fewer than two systems
     or without an instance.
     """
@@ -330,43 +316,31 @@ def agree(
     _, n, k = both.values.shape
     if k < 2 or n == 0:
         reason = FEW_COMMON if k < 2 else NO_COMMON
-        found = [Estimate(None, n_missing=both.n_missing, reason=reason, level=resampling.level)]
+        found = [Estimate(None, n_missing=both.n_missing, reason=reason, level=level)]
         found *= len(_AGREEMENT)
     else:
-        mean = partial(_mean, both, undefined=LEVEL_RANKS, resampling=resampling)
-        found = [*mean(tau_b), mean(spearman)[0], _of_averages(both, resampling)]
+        mean = partial(_mean, both, undefined=LEVEL_RANKS, level=level)
+        found = [*mean(tau_b), mean(spearman)[0], _of_averages(both)]
         found.append(mean(top_match, bounds=SHARE)[0])
     keys = {"task": a.task, "ranker": a.ranker, "other": b.ranker, "over": ", ".join(both.systems)}
     named = zip(_AGREEMENT, found, strict=True)
     return [Row("agreement", statistic, estimate, keys=keys) for statistic, estimate in named]
 
 
-def _of_averages(both: Matched, resampling: Resampling) -> Estimate:
-    """tau_b of the two rankers' average ranks, which are averaged anew in every resample."""
-    x, y = both.values
-    n, k = x.shape
-    codes = np.unique(both.clusters, return_inverse=True)[1]
-    ranks = np.hstack([places(x), places(y)])
-    sums = sums_by_cluster(ranks, Clusters(codes, int(codes.max()) + 1))
-
-    def formula(sums: FloatArray) -> FloatArray:
-        average = means(sums)
-        return tau_b(average[..., :k], average[..., k:])
-
-    def undefined(sums: FloatArray) -> str:
-        return LEVEL_AVERAGES if np.isnan(formula(sums)) else ""
-
-    statistic = Statistic(formula, undefined, bounds=OF_CORRELATION)
-    found = cluster_bootstrap(sums, statistic, resampling, n=n, n_missing=both.n_missing)
-    averages = places(both.less).mean(axis=2)
-    return with_trainings(found, left_out(tau_b(averages[:, 0], averages[:, 1])), OF_CORRELATION)
+def _of_averages(both: Matched) -> Estimate:
+    """tau_b of the two rankers' average ranks."""
+    x, y = (places(values).mean(axis=0) for values in both.values)
+    value = float(tau_b(x, y))
+    if np.isnan(value):
+        return Estimate(None, n=len(both.clusters), n_missing=both.n_missing, reason=LEVEL_AVERAGES)
+    return Estimate(value, n=len(both.clusters), n_missing=both.n_missing, reason=JUMPS)
 
 
 # --- biases --------------------------------------------------------------------------------------
 
 
 def length_bias(
-    scores: RankerScores, words: FloatArray, systems: Sequence[str], resampling: Resampling
+    scores: RankerScores, words: FloatArray, systems: Sequence[str], level: float = LEVEL
 ) -> list[Row]:
     """The rank correlation of length and place within an instance, among the named systems.
 
@@ -380,12 +354,10 @@ def length_bias(
     both = match((scores, replace(scores, values=words, drawn=None)), systems)
     missing = scores.n_missing + both.n_missing
     both = replace(both, n_missing=missing)
-    rho = p = longest = Estimate(None, n_missing=missing, reason=FEW_RANKED, level=resampling.level)
+    rho = p = longest = Estimate(None, n_missing=missing, reason=FEW_RANKED, level=level)
     if len(both.systems) > 1:
-        rho, p = _mean(
-            both, spearman, LEVEL_LENGTHS if len(both.clusters) else NO_LENGTHS, resampling
-        )
-        longest, _ = _mean(both, top_match, NO_LENGTHS, resampling, SHARE)
+        rho, p = _mean(both, spearman, LEVEL_LENGTHS if len(both.clusters) else NO_LENGTHS, level)
+        longest, _ = _mean(both, top_match, NO_LENGTHS, level, SHARE)
     keys = {"task": scores.task, "ranker": scores.ranker}
     found = {"rho": rho, "p": p, "longest_first": longest}
     return [Row("length_bias", statistic, e, keys=keys) for statistic, e in found.items()]
@@ -396,7 +368,7 @@ def self_preference(
     others: Sequence[RankerScores],
     generator: str,
     systems: Sequence[str],
-    resampling: Resampling,
+    level: float = LEVEL,
 ) -> tuple[Estimate, Estimate]:
     """The places by which `akin` ranks the generator above the mean of the others, and p.
 
@@ -410,29 +382,29 @@ def self_preference(
     n = both.values.shape[1]
     if generator not in both.systems or len(both.systems) < 2 or n == 0:
         missing = both.n_missing
-        none = Estimate(None, n_missing=missing, reason=NOT_COMMON, level=resampling.level)
+        none = Estimate(None, n_missing=missing, reason=NOT_COMMON, level=level)
         return none, none
     at, most = both.systems.index(generator), len(both.systems) - 1.0
 
     def higher(own: FloatArray, *theirs: FloatArray) -> FloatArray:
         return np.asarray(places(np.array(theirs)).mean(axis=0) - places(own))[:, at]
 
-    return _mean(both, higher, NOT_COMMON, resampling, (-most, most))
+    return _mean(both, higher, NOT_COMMON, level, (-most, most))
 
 
 def _mean(
     both: Matched,
     each: Callable[..., FloatArray],
     undefined: str,
-    resampling: Resampling,
+    level: float,
     bounds: Bounds = OF_CORRELATION,
 ) -> tuple[Estimate, Estimate]:
     """The mean over instances of `each` (instances,), of the rankers' values, within `bounds`; and
     the two-sided p that it is 0, none of one training alone. Both hold instances and trainings."""
     x, n_draws = each(*both.values), len(both.less)
     found = clustered_mean(
-        x, both.clusters, undefined, resampling,
-        n_missing=both.n_missing, is_proportion=bounds == SHARE,
+        x, both.clusters, undefined, level,
+        n_missing=both.n_missing, kind=_KINDS.get(bounds, "mean"),
     )  # fmt: skip
     if not found.n or n_draws == 1:
         return found, Estimate(None, n=found.n, reason=ONCE if found.n else NO_COMMON)

@@ -35,8 +35,8 @@ from judgebench.results.shown import Shown
 from judgebench.results.tables import Cell, Look, Table
 from judgebench.stats.arrays import Clusters, mean_of_defined
 from judgebench.stats.interrater import coincidences_by_cluster, krippendorff_alpha
+from judgebench.stats.jackknife import LEVEL, clustered_estimate
 from judgebench.stats.ranks import friedman
-from judgebench.stats.resample import DEFAULT_RESAMPLING, Resampling, cluster_bootstrap
 from judgebench.words import counted, listed, wrapped
 
 _MEDALS = ("🥇", "🥈", "🥉")
@@ -310,18 +310,18 @@ class Suitability(Shown):
 
 
 def suitability(
-    ranks: HumanRanks, resampling: Resampling = DEFAULT_RESAMPLING, min_alpha: float = MIN_ALPHA
+    ranks: HumanRanks, level: float = LEVEL, min_alpha: float = MIN_ALPHA
 ) -> Suitability:
     """Test whether each task is fit to rank arguments by, with reasons.
 
     Raises SetupError where fewer than two experts ranked an item of a task.
     """
-    found = tuple(fitness_of(ranks, task, resampling, min_alpha) for task in ranks.tasks)
+    found = tuple(fitness_of(ranks, task, level, min_alpha) for task in ranks.tasks)
     return Suitability(found, tuple(map(str, ranks.warnings)))
 
 
 def fitness_of(
-    ranks: HumanRanks, task: str, resampling: Resampling, min_alpha: float = MIN_ALPHA
+    ranks: HumanRanks, task: str, level: float = LEVEL, min_alpha: float = MIN_ALPHA
 ) -> TaskFitness:
     """Test one task as `suitability` tests all."""
     experts = ranks.experts(task)
@@ -329,7 +329,7 @@ def fitness_of(
         found = ", ".join(experts) or "none"
         message = "fewer than two experts ranked a whole item: agreement needs two"
         raise SetupError(Problem(message, field=task, found=found))
-    alpha, labels = alpha_of(ranks, task, resampling), _by_label(ranks, task, resampling)
+    alpha, labels = alpha_of(ranks, task, level), _by_label(ranks, task, level)
     tested, mean_ranks = _friedman(ranks, task)
     fitness, reasons = judge(alpha, tested["p"], min_alpha)
     of_task = {"task": task}
@@ -407,11 +407,11 @@ def _is_firm(fitness: Fitness, alpha: Estimate, min_alpha: float) -> bool:
 
 
 def alpha_of(
-    ranks: HumanRanks, task: str, resampling: Resampling, labels: Sequence[str] | None = None
+    ranks: HumanRanks, task: str, level: float = LEVEL, labels: Sequence[str] | None = None
 ) -> Estimate:
     """Krippendorff's ordinal alpha, a unit being the argument of one system on one item.
 
-    The interval resamples whole groups of items. `labels` keeps the items of these alone. `n`
+    The interval is over whole groups of items. `labels` keeps the items of these alone. `n`
     counts items that two experts or more ranked, `n_missing` the other ones that were asked.
     """
     asked = {
@@ -427,12 +427,10 @@ def alpha_of(
     ratings = ratings.reshape(-1, ratings.shape[2])
     groups = Clusters(np.repeat(clusters, values.shape[1]), len(set(asked.values())))
     counts = coincidences_by_cluster(ratings, groups, len(RANKS))
-    return cluster_bootstrap(counts, _ALPHA, resampling, n=shared, n_missing=len(items) - shared)
+    return clustered_estimate(counts, _ALPHA, level, n=shared, n_missing=len(items) - shared)
 
 
-def _by_label(
-    ranks: HumanRanks, task: str, resampling: Resampling
-) -> dict[str, tuple[Estimate, Estimate]]:
+def _by_label(ranks: HumanRanks, task: str, level: float) -> dict[str, tuple[Estimate, Estimate]]:
     """Agreement on the items of a label, and on all others: for every label that two items or more
     carry, where there are several labels."""
     labels = Counter(i.label for i in ranks.asked.values() if i.task == task and i.label)
@@ -440,8 +438,8 @@ def _by_label(
         return {}
     return {
         label: (
-            alpha_of(ranks, task, resampling, [label]),
-            alpha_of(ranks, task, resampling, [other for other in labels if other != label]),
+            alpha_of(ranks, task, level, [label]),
+            alpha_of(ranks, task, level, [other for other in labels if other != label]),
         )
         for label, n in labels.items()
         if n >= 2

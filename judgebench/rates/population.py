@@ -14,8 +14,8 @@ from judgebench.errors import Problem, SetupError
 from judgebench.rates.result import ALL, MEAN
 from judgebench.rubric import Metric
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray, ratio
+from judgebench.stats.jackknife import LEVEL
 from judgebench.stats.partly_labelled import Prediction, cross_fitted
-from judgebench.stats.resample import DEFAULT_RESAMPLING
 from judgebench.studies.drawn import Cells, Mask, texts_of
 from judgebench.studies.labelled import FEWEST, MOST_GROUPS, traits_of
 from judgebench.studies.study import Study
@@ -82,7 +82,7 @@ class Population:
     cells: Cells
     clusters: Clusters
     whose: str
-    level: float = DEFAULT_RESAMPLING.level
+    level: float = LEVEL
     notes: tuple[str, ...] = ()
     gaps: tuple[str, ...] = ()
 
@@ -115,7 +115,7 @@ def of_study(study: Study) -> tuple[Population, list[Measure]]:
     population = Population(
         study.name, study.cells, study.clusters,
         whose if study.config.rule == "each" else reference_labels(study),
-        study.resampling.level, study.notes, study.gaps,
+        study.level, study.notes, study.gaps,
     )  # fmt: skip
     labelled = [m for m in study.rubric.metrics if (study.humans[m.id].truth >= 0).any()]
     return population, [_of_metric(study, metric) for metric in labelled]

@@ -41,9 +41,8 @@ SectionModel = TypeVar("SectionModel", bound=BaseModel)
 
 
 class ReportConfig(Strict):
-    """`resamples` of the cluster bootstrap and the `level` of every interval."""
+    """The `level` of every interval."""
 
-    resamples: int = Field(default=2000, ge=100)
     level: float = Field(default=0.95, gt=0.5, lt=1)
 
 

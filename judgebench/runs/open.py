@@ -16,7 +16,7 @@ from judgebench.judges.recorded import (
 from judgebench.models.checkpoint import WEIGHTS
 from judgebench.records import Answer
 from judgebench.runs.folder import RunFolder
-from judgebench.stats.resample import DEFAULT_RESAMPLING, Resampling
+from judgebench.stats.jackknife import LEVEL
 from judgebench.studies.answers import indexed
 from judgebench.studies.study import JUDGE_KINDS, JudgeVerdicts, Study, backend_fact, study_of
 from judgebench.studies.truth import TruthConfig
@@ -26,7 +26,7 @@ from judgebench.studies.verdicts import status_counts
 def open_run(
     folder: RunFolder,
     truth: TruthConfig = TruthConfig(),
-    resampling: Resampling = DEFAULT_RESAMPLING,
+    level: float = LEVEL,
     as_judges: AsJudges = (),
 ) -> Study:
     """The study that a run folder holds. The annotators `as_judges` stand among the judges and have
@@ -53,7 +53,7 @@ def open_run(
     people = [judge.name for judge in humans]
     _check_names(people, judges)
     others = truth_of_others(truth, people, labels)
-    study = study_of(rubric, answers, labels, others, resampling)
+    study = study_of(rubric, answers, labels, others, level)
     lacking = (f"{said}." for said in lacking_labels(humans))
     notes = (*lacking, *_weak_models(judges), *manifest.get("notes", ()), *study.notes)
     return replace(

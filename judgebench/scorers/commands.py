@@ -239,7 +239,7 @@ def correlate(
         list[Path] | None,
         typer.Option(
             metavar="FILE",
-            help="first, second and winner: Bradley-Terry and Elo as new columns. Repeatable.",
+            help="first, second and winner: Bradley-Terry strengths as a column. Repeatable.",
         ),
     ] = None,
     to: ReportFolder = None,

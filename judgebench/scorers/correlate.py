@@ -28,14 +28,12 @@ from judgebench.scorers.measure import redundancy_rows, with_chance
 from judgebench.scorers.scorer import IS_REFERENCE, reference_systems
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray
 from judgebench.stats.association import COEFFICIENTS, Rated, associations, between_columns
-from judgebench.stats.ranks import bradley_terry, elo, wins_by_cluster
-from judgebench.stats.resample import DEFAULT_RESAMPLING
+from judgebench.stats.ranks import bradley_terry, wins_by_cluster
 
 Weights = Mapping[str, float]
 Numbers = Mapping[str, FloatArray]  # by column
 Pairs = Sequence[tuple[str, str]]  # of columns: one, and another that is held against it
 _PAIRS = ("first", "second", "winner")
-_RATINGS = (" Bradley-Terry", " Elo")
 
 
 @dataclass(frozen=True, repr=False)
@@ -69,14 +67,14 @@ def correlate_table(table: Any, roles: Roles, more: Mapping[str, Weights | Any])
     """The columns of a table of systems, or of items where a group is named, beside each other.
 
     `more` are new columns by name: the weights of the columns that they average, or a table of
-    outcomes of pairs of systems, which gives Bradley-Terry strengths and Elo ratings. Raises
+    outcomes of pairs of systems, which gives Bradley-Terry strengths. Raises
     SetupError with every problem of the tables.
     """
     averages = {name: of for name, of in more.items() if isinstance(of, Mapping)}
     totals = {name: sum(of.values()) for name, of in averages.items()}
     if nothing := [name for name, total in totals.items() if not total or not isfinite(total)]:
         raise SetupError(Problem("the weights add up to 0 or no number", field=", ".join(nothing)))
-    made = {f"{name}{end}" for name in more if name not in averages for end in _RATINGS}
+    made = {f"{name} Bradley-Terry" for name in more if name not in averages}
     parts = [column for of in averages.values() for column in of]
     needed = [*(column for column in roles.against if column not in {*averages, *made}), *parts]
     named = [column for column in (roles.group, roles.system) if column]
@@ -115,7 +113,7 @@ def correlate_table(table: Any, roles: Roles, more: Mapping[str, Weights | Any])
     rows = [*(_over_items(sides, pairs) if ranked else _over_systems(numbers, pairs))]
     x = np.stack([numbers[name] for name in own], axis=1)
     beside = {one: {c: of[c] for c in own if c != one} for one, of in sides.items()}
-    rows += redundancy_rows(own, x, clusters, DEFAULT_RESAMPLING, beside, ranked=ranked)
+    rows += redundancy_rows(own, x, clusters, beside=beside, ranked=ranked)
     copies = tuple(reference_systems(_texts(read, systems)))
     return Correlations(Path(read.file).stem, Results(tuple(rows)), len(systems), copies)
 
@@ -185,7 +183,7 @@ def _fitting(wanted: Sequence[str], names: Collection[str], field: str, file: st
 
 
 def _ratings(name: str, pairs: Any, systems: Sequence[str]) -> dict[str, FloatArray]:
-    """Two columns of a table of pairs: who won, by name, or a tie."""
+    """The column of a table of pairs: who won, by name, or a tie."""
     read = read_table(pairs, _PAIRS, f"the pairs {name!r}")
     played = list(zip(*map(read.contents, _PAIRS), strict=True))
     problems = [
@@ -200,10 +198,7 @@ def _ratings(name: str, pairs: Any, systems: Sequence[str]) -> dict[str, FloatAr
     together = Clusters(np.zeros(len(sides), dtype=np.int64), 1)
     strengths = bradley_terry(wins_by_cluster(sides, outcome, together, len(known))[0])
     place = [known.get(system, -1) for system in systems]
-    return {
-        f"{name}{end}": np.append(values, np.nan)[place]
-        for end, values in zip(_RATINGS, (strengths, elo(sides, outcome, len(known))), strict=True)
-    }
+    return {f"{name} Bradley-Terry": np.append(strengths, np.nan)[place]}
 
 
 def _over_items(sides: Mapping[str, Mapping[str, Rated]], pairs: Pairs) -> Iterator[Row]:

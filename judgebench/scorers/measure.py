@@ -46,8 +46,8 @@ from judgebench.stats.association import (
     associations,
     difference,
 )
+from judgebench.stats.jackknife import LEVEL
 from judgebench.stats.redundancy import LEAST, redundancy
-from judgebench.stats.resample import Resampling
 from judgebench.studies.study import Study
 
 _NO_TEST = "both order all these answers alike, or there are too few"
@@ -69,14 +69,14 @@ def measure_scorers(study: Study) -> BesideHumans | None:
         judges = list(judge_candidates(study, metric, runs))
         columns |= {f"{c.name}: {metric.title}": c.x for c in judges}
         found = sorted([*scorers, *judges], key=lambda c: c.kind == "control")
-        rows += _of_metric(metric.id, humans, found, study.resampling) if humans else ()
+        rows += _of_metric(metric.id, humans, found, study.level) if humans else ()
     rows += corrected(rows, ("test", "of", "scope", "beside"))
     x = np.stack(list(columns.values()), axis=1)
     of_humans = {
         metric.title: {c: replace(humans.mean, scores=x[humans.rows]) for c, x in columns.items()}
         for metric, humans in known.items() if humans
     }  # fmt: skip
-    rows += redundancy_rows(list(columns), x, study.clusters, study.resampling, of_humans)
+    rows += redundancy_rows(list(columns), x, study.clusters, study.level, of_humans)
     rows += steady_rows(study, read) if read and runs else ()
     beside = {metric.id: humans for metric, humans in known.items() if humans}
     titles = {metric.id: metric.title for metric in ordinal if metric.id in beside}
@@ -99,33 +99,33 @@ def _counts(study: Study, runs: Sequence[ScorerRun]) -> Iterator[Row]:
 
 
 def _of_metric(
-    metric: str, humans: Severities, candidates: Sequence[Candidate], resampling: Resampling
+    metric: str, humans: Severities, candidates: Sequence[Candidate], level: float
 ) -> Iterator[Row]:
     """Each candidate beside the humans, an annotator in its place, and the differences."""
     sides = {c.name: humans.beside(c) for c in candidates}
     for c in candidates:
-        found = associations(sides[c.name], resampling)
+        found = associations(sides[c.name], level)
         for one in (one for one in found.values() if one.level in humans.levels):
             keys = {"scope": one.level, "kind": c.kind, "better": c.better}
             row = Row("association", one.coefficient, one.estimate, c.name, metric, keys)
             yield from with_chance(row, one)
-    yield from _ceiling(metric, humans, resampling)
-    for level in humans.levels:
-        place = level, TESTED[level]
+    yield from _ceiling(metric, humans, level)
+    for scope in humans.levels:
+        place = scope, TESTED[scope]
         for c in (c for c in candidates if not c.better):  # in the direction that favours it
-            value = association(sides[c.name], *place, resampling).estimate.value
+            value = association(sides[c.name], *place, level).estimate.value
             if (value or 0.0) < 0:
                 sides[c.name] = replace(sides[c.name], scores=-sides[c.name].scores)
         for kind, beside in zip(("control", "judge"), BESIDE, strict=True):
             rivals = {c.name: sides[c.name] for c in candidates if c.kind == kind}
             judges = {c.name: sides[c.name] for c in candidates if c.kind == "judge"}
-            for row in _differences(rivals, judges, place, resampling):
+            for row in _differences(rivals, judges, place, level):
                 yield replace(row, metric=metric, keys={**row.keys, "beside": beside})
 
 
-def _ceiling(metric: str, humans: Severities, resampling: Resampling) -> Iterator[Row]:
+def _ceiling(metric: str, humans: Severities, level: float) -> Iterator[Row]:
     """Every person beside the mean of the others; and the median of them, by what they labelled."""
-    found = {who: associations(side, resampling) for who, side in humans.annotators()}
+    found = {who: associations(side, level) for who, side in humans.annotators()}
     for place in dict.fromkeys(place for one in found.values() for place in one):
         each = {who: one[place].estimate for who, one in found.items()}
         known = sorted((e.value, e.n, who) for who, e in each.items() if e.value is not None)
@@ -139,16 +139,16 @@ def _ceiling(metric: str, humans: Severities, resampling: Resampling) -> Iterato
 
 
 def _differences(
-    rivals: Mapping[str, Rated], judges: Mapping[str, Rated], place: Place, resampling: Resampling
+    rivals: Mapping[str, Rated], judges: Mapping[str, Rated], place: Place, level: float
 ) -> Iterator[Row]:
     """Each of the judges beside the best of the rivals that are not defined on a few alone."""
-    found = {who: association(one, *place, resampling).estimate for who, one in rivals.items()}
+    found = {who: association(one, *place, level).estimate for who, one in rivals.items()}
     n = max((e.n for e in found.values()), default=0)
     reached = {w: e.value for w, e in found.items() if e.value is not None and 2 * e.n >= n}
     best = max(reached, key=lambda who: reached[who], default="")
     for name, side in judges.items() if best else ():
         if name != best:
-            apart = difference(rivals[best], side, *place, resampling)
+            apart = difference(rivals[best], side, *place, level)
             about = {"scope": place[0], "who": best}
             yield Row("difference", place[1], apart.estimate, name, keys=about)
             for test, p in zip(TESTS[place[0]], (apart.p, apart.williams), strict=False):
@@ -219,21 +219,20 @@ def strength(row: Row) -> float:
 _OF_SYSTEMS: Sequence[tuple[Level, Coefficient]] = [("pooled", "pearson")]  # a row is a system
 BETWEEN = " | "  # the members of a family
 _TOO_FEW = f"fewer than {LEAST} items have both"
-_ONLY_FUNCTIONS = "its scorers are functions of one another"
 
 
 def redundancy_rows(
     names: Sequence[str],
     scores: FloatArray,
     clusters: Clusters,
-    resampling: Resampling,
+    level: float = LEVEL,
     beside: Mapping[str, Mapping[str, Rated]] = {},
     *,
     ranked: bool = True,
 ) -> Iterator[Row]:
     """Of scores (items, names), NaN where there is none: `stats.redundancy` as rows. `beside` holds
     them, by metric, beside the humans."""
-    found, there = redundancy(scores, clusters, ranked, resampling), ~np.isnan(scores)
+    found, there = redundancy(scores, clusters, ranked, level), ~np.isnan(scores)
     places: Iterable[tuple[Level, Coefficient]] = TESTED.items() if ranked else _OF_SYSTEMS
     shared = there.T.astype(np.int64) @ there
     for i in found.order:
@@ -244,19 +243,18 @@ def redundancy_rows(
             estimate = Estimate(None if np.isnan(r) else r, n=n, reason=reason)
             coefficient, about = "spearman" if ranked else "pearson", {"who": names[j]}
             yield Row("redundancy", coefficient, estimate, names[i], "", about)
-    for members, stability in zip(found.families, found.stability, strict=True):
+    for members, mean_r in zip(found.families, found.mean_r, strict=True):
         if len(members) > 1:
-            reason = "no interval is computed" if stability else _ONLY_FUNCTIONS
             about = {"members": BETWEEN.join(names[i] for i in members)}
             n = int(shared[np.ix_(members, members)].min())
-            yield Row("family", "stability", Estimate(stability, n=n, reason=reason), keys=about)
+            yield Row("family", "mean_r", replace(mean_r, n=n), keys=about)
             own = [i for i in members if all(i != twin.second for twin in found.twins)]
             for metric, sides in beside.items():
                 sign = {names[i]: -1 if found.matrix[own[0], i] < 0 else 1 for i in own}
                 turned = {c: replace(sides[c], scores=sign[c] * sides[c].scores)
                           for c in sign if c in sides}  # fmt: skip
                 for (a, b), place in product(combinations(turned, 2), places):
-                    apart = difference(turned[a], turned[b], *place, resampling, tested=False)
+                    apart = difference(turned[a], turned[b], *place, level, tested=False)
                     keys = {"who": a, "scope": place[0], **about}
                     yield Row("alike", place[1], apart.estimate, b, metric, keys)
     for twin in found.twins:

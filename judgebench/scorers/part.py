@@ -33,8 +33,8 @@ from judgebench.scorers.measure import (
 )
 from judgebench.scorers.steady import ANALYSIS, ANSWERS, Consistency
 from judgebench.stats.association import COEFFICIENTS, Level, critical_r, shows_nothing
+from judgebench.stats.jackknife import NO_WIDTH
 from judgebench.stats.redundancy import FAMILY
-from judgebench.stats.resample import NO_WIDTH
 from judgebench.words import counted, listed, wrapped
 
 _LEVELS: Mapping[Level, str] = {
@@ -266,7 +266,6 @@ def _figures(found: BesideHumans) -> Iterator[Intervals]:
 
 ALIKE = 0.1
 """Of scorers whose coefficients beside humans are this near each other, one is enough."""
-_STABLE = 0.6
 _ALIKE_AT = {"pooled": "over all items", "within": "within groups", "system": "over systems"}
 _NUMBERED = 20  # in a larger matrix no number can be read
 
@@ -291,10 +290,10 @@ def redundancy_block(rows: Results) -> Block:
         lambda of: None if of["judge"] == of["who"] else rows.find(statistic, "redundancy", **of),
     )
     notes = (
-        f"Scorers of a family have an |r| of {FAMILY} or more, on average. Stability: how much of "
-        f"it is found again in resamples, on average; below {_STABLE} do not rely on it.",
+        f"Scorers of a family have an |r| of {FAMILY} or more, on average, here; do not rely on it "
+        f"where the interval of this mean goes below {FAMILY}.",
     )
-    declared = Layout("families", "Families of scorers", ("Scorers",), notes, ("Stability",))
+    declared = Layout("families", "Families of scorers", ("Scorers",), notes, ("Mean |r|",))
     shown = declared.listing((_listed(row), row.estimate) for row in rows.select("family"))
     drawing = Drawing("redundancy", title, partial(draw_redundancy, rows, title))
     return Block(
@@ -315,17 +314,14 @@ def _families_in_words(rows: Results) -> Iterator[str]:
     alike = [row for row in rows.select("family") if row.estimate.value is not None]
     stable = [
         row for row in alike
-        if (row.estimate.value or 0.0) >= _STABLE and (critical_r(row.estimate.n) or 1.0) < FAMILY
+        if (row.estimate.low or 0.0) >= FAMILY and (critical_r(row.estimate.n) or 1.0) < FAMILY
     ]  # fmt: skip
     for row in stable:
-        how = f"found again in resamples (stability {row.estimate.value:.2f})"
-        yield f"{_listed(row)} say nearly the same, {how}{_enough(rows, row['members'])}."
+        how = f"mean |r| {row.estimate:.2f}"
+        yield f"{_listed(row)} say nearly the same ({how}){_enough(rows, row['members'])}."
     if unsure := len(alike) - len(stable):
         some = counted(unsure, "family looks", "families look")
-        yield (
-            f"{some} alike here, but not surely so: stability below {_STABLE}, or on so few items "
-            "that chance alone does it."
-        )
+        yield (f"{some} alike here, but not surely so: the mean |r| may lie below {FAMILY}.")
     if not alike:
         yield "Beside functions of one another, no two scorers say the same."
 
@@ -444,7 +440,7 @@ def _conclusions(numbers: Mapping[str, Mapping[str, Estimate]]) -> Iterator[str]
     """The conclusions for a reader, as far as the intervals bear it out, and where the two ways to
     see noise disagree."""
     ends = {name: {k: _ends(e) for k, e in by.items()} for name, by in numbers.items()}
-    if unsure := [name for name, by in ends.items() if by["flips"][0] > _UNSURE]:
+    if unsure := [name for name, by in numbers.items() if (by["flips"].value or 0) > _UNSURE]:
         yield (
             f"Do not rank systems by one run of {listed(unsure)}: two runs put two systems in "
             f"opposite order in more than {_UNSURE:.0%} of cases."
@@ -470,12 +466,9 @@ def _conclusions(numbers: Mapping[str, Mapping[str, Estimate]]) -> Iterator[str]
 
 
 def _ends(estimate: Estimate) -> tuple[float, float]:
-    """The interval, the value alone where it has none, and what bears nothing out where it is
-    undefined."""
+    """The interval, and what bears nothing out where there is none."""
     low, high = estimate.low, estimate.high
-    if low is None or high is None:
-        return (-inf, inf) if estimate.value is None else (estimate.value, estimate.value)
-    return low, high
+    return (-inf, inf) if low is None or high is None else (low, high)
 
 
 _COLUMNS_AT = {

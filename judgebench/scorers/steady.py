@@ -23,12 +23,9 @@ from judgebench.results.shown import Shown
 from judgebench.scorers.candidates import ScorerRun, ScorersRead, severity_of
 from judgebench.stats import repeated
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray
-from judgebench.stats.resample import (
+from judgebench.stats.jackknife import (
     ClusterCounts,
-    Resampling,
-    cluster_bootstrap,
-    grouping_told,
-    random_groups,
+    clustered_estimate,
 )
 from judgebench.studies.answers import IndexedAnswers
 from judgebench.studies.study import Study
@@ -37,6 +34,7 @@ from judgebench.studies.verdicts import scores
 ANALYSIS, ANSWERS = "repeated", "answers"
 MOST_SYSTEMS = 20
 ONE_SYSTEM = "only one system is named"
+OF_THESE_RUNS = "a count of these runs, which has no interval"
 TOO_MANY_SYSTEMS = f"there are more than {MOST_SYSTEMS} systems"
 RATIO_SCALES = frozenset((
     "length", "question-overlap", "rouge-1", "rouge-2", "rouge-l", "bleu", "chrf", "chrf++", "ter",
@@ -95,7 +93,7 @@ def repeats_of(runs: str, units: Iterable[tuple[Unit, Sequence[int]]]) -> Repeat
 
 
 def repeated_rows(
-    repeats: Repeats, found: Iterable[Scores], resampling: Resampling,
+    repeats: Repeats, found: Iterable[Scores], level: float,
     standard_error: float | None = None,
 ) -> Iterator[Row]:  # fmt: skip
     """The numbers of every scorer on one kind of runs; nothing where nothing was repeated."""
@@ -105,36 +103,38 @@ def repeated_rows(
     for key, count in zip(("units", "most"), repeats.rows.shape, strict=True):
         yield Row(ANALYSIS, key, Estimate(count), keys=keys)
     for one in found:
-        for key, estimate in _numbers(repeats, one, resampling, standard_error).items():
-            told = grouping_told(estimate, repeats.clusters.n)
-            yield Row(ANALYSIS, key, told, one.name, one.metric, keys)
+        for key, estimate in _numbers(repeats, one, level, standard_error).items():
+            yield Row(ANALYSIS, key, estimate, one.name, one.metric, keys)
 
 
 def _numbers(
-    repeats: Repeats, scores: Scores, resampling: Resampling, standard_error: float | None
+    repeats: Repeats, scores: Scores, level: float, standard_error: float | None
 ) -> Mapping[str, Estimate]:
     x = np.where(repeats.rows >= 0, np.append(scores.x, np.nan)[repeats.rows], np.nan)
-    used, clusters = (~np.isnan(x)).sum(axis=1) >= 2, random_groups(repeats.clusters)
+    used = (~np.isnan(x)).sum(axis=1) >= 2
     named, systems = np.unique(repeats.systems[used], return_inverse=True)
     n = int(used.sum())
     spread = float(np.ptp(x[~np.isnan(x)])) if n else 0.0
     statistics = {
         "within_sd": repeated.WITHIN_SD, "between_sd": repeated.BETWEEN_SD, "icc": repeated.ICC,
-        "runs": repeated.RUNS, "cv": repeated.coefficient_of_variation(scores.is_ratio),
+        "cv": repeated.coefficient_of_variation(scores.is_ratio),
         "variance_over_range": repeated.variance_over_range(spread),
     }  # fmt: skip
+    estimate = partial(clustered_estimate, level=level, n=n, n_missing=len(used) - n)
+    sums = ClusterCounts(repeated.spread_sums(x, repeats.clusters))
+    found = {key: estimate(sums, one) for key, one in statistics.items()}
+    found["runs"] = repeated.runs_for_reliability(found["icc"])
     if standard_error is not None:
         of_a_system = max(1, round(n / max(1, len(named))))
-        statistics["runs_for_answer"] = repeated.runs_for(standard_error)
-        statistics["runs_for_system"] = repeated.runs_for(standard_error, of_a_system)
-    estimate = partial(cluster_bootstrap, resampling=resampling, n=n, n_missing=len(used) - n)
-    sums = ClusterCounts(repeated.spread_sums(x, clusters))
-    found = {key: estimate(sums, one) for key, one in statistics.items()}
+        within = found["within_sd"]
+        found["runs_for_answer"] = repeated.runs_for(within, standard_error)
+        found["runs_for_system"] = repeated.runs_for(within, standard_error, of_a_system)
     if not 2 <= len(named) <= MOST_SYSTEMS:
         reason = TOO_MANY_SYSTEMS if len(named) > 1 else ONE_SYSTEM
         return {**found, "flips": Estimate(None, reason=reason)}
-    order = repeated.order_sums(x[used], systems, repeats.questions[used], clusters[used])
-    return {**found, "flips": estimate(order, repeated.ORDER_FLIPS)}
+    flips = repeated.order_flips(x[used], systems, repeats.questions[used])
+    reason = repeated.TOO_FEW_RUNS if np.isnan(flips) else OF_THESE_RUNS
+    return {**found, "flips": Estimate(None if np.isnan(flips) else flips, reason=reason)}
 
 
 def steady_rows(study: Study, read: ScorersRead) -> Iterator[Row]:
@@ -146,13 +146,13 @@ def steady_rows(study: Study, read: ScorersRead) -> Iterator[Row]:
             if answer.system and answer.kind == "answer":
                 held.setdefault((answer.system, answer.question or answer.group), []).append(row)
     again = _repeats(ANSWERS, study.answers, held.values())
-    yield from repeated_rows(again, _scores(study, read.runs), study.resampling)
+    yield from repeated_rows(again, _scores(study, read.runs), study.level)
     if (reworded := read.reworded) is None:
         return
     texts, found = reworded.study.answers, list(_scores(reworded.study, reworded.runs))
     for recipe, by_parent in reworded.versions.items():
         rows = ([*map(texts.row, ids)] for ids in by_parent.values())
-        yield from repeated_rows(_repeats(recipe, texts, rows), found, study.resampling)
+        yield from repeated_rows(_repeats(recipe, texts, rows), found, study.level)
 
 
 def _repeats(runs: str, answers: IndexedAnswers, held: Iterable[Sequence[int]]) -> Repeats:
@@ -178,7 +178,7 @@ def _scores(study: Study, runs: Sequence[ScorerRun]) -> Iterator[Scores]:
 
 def table_rows(
     table: Table, of: tuple[str, str], chosen: Sequence[str], ratio: Sequence[str],
-    standard_error: float | None, resampling: Resampling,
+    standard_error: float | None, level: float,
 ) -> Iterator[Row]:  # fmt: skip
     """Of a table whose rows are one scored answer each, runs in their order: the scores `chosen`,
     else every column of numbers but ids. The columns of the question and the system, `of`, are
@@ -212,4 +212,4 @@ def table_rows(
     raise_any(wrong)
     positive = {*RATIO_SCALES, *ratio}
     scored = [Scores(c, "", one, c in positive) for c, one in zip(names, x.T, strict=True)]
-    yield from repeated_rows(repeats, scored, resampling, standard_error)
+    yield from repeated_rows(repeats, scored, level, standard_error)

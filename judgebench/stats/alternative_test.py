@@ -31,14 +31,14 @@ from judgebench.stats.arrays import (
     ratio,
     value_counts,
 )
-from judgebench.stats.paired import benjamini_yekutieli
-from judgebench.stats.resample import (
-    DEFAULT_RESAMPLING,
-    Resampling,
+from judgebench.stats.jackknife import (
+    LEVEL,
+    SHARE,
     Statistic,
-    cluster_bootstrap,
+    clustered_estimate,
     where_empty,
 )
+from judgebench.stats.paired import benjamini_yekutieli
 
 _ROUNDING = 1e-9
 
@@ -151,11 +151,11 @@ def average_advantage(
     clusters: Clusters,
     k: int,
     terms: DuelTerms = DuelTerms(),
-    resampling: Resampling = DEFAULT_RESAMPLING,
+    level: float = LEVEL,
 ) -> Estimate:
     """rho: the mean over annotators of the share of units on which W^f = 1, ties included.
 
-    Calderon et al. (2025), section 3, with a cluster bootstrap. `n` counts pairs of a unit and a
+    Calderon et al. (2025), section 3; intervals are over clusters. `n` counts pairs of a unit and a
     tested annotator, `n_missing` those that lack a label of the judge (or, `balanced`, a majority
     of the others). Raises ValueError as `alternative_annotator_test` does.
     """
@@ -170,10 +170,10 @@ def average_advantage(
             n_missing += duel.n_missing
     if not counts:
         reason = _why_nobody(ratings, terms)
-        return Estimate(None, reason=reason, level=resampling.level)
+        return Estimate(None, reason=reason, level=level)
     stacked = np.stack(counts, axis=1)
     n = round(float(stacked[..., 1].sum()))
-    return cluster_bootstrap(stacked, _ADVANTAGE, resampling, n=n, n_missing=n_missing)
+    return clustered_estimate(stacked, _ADVANTAGE, level, n=n, n_missing=n_missing)
 
 
 # Of counts (..., annotators, labels, 2): units won and all units. The mean is not of those defined
@@ -181,6 +181,7 @@ def average_advantage(
 _ADVANTAGE = Statistic(
     lambda C: np.asarray(mean_of_defined(ratio(C[..., 0], C[..., 1])).mean(axis=-1)),
     where_empty("there is no unit to compare"),
+    SHARE,
 )
 
 

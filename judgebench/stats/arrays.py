@@ -28,7 +28,7 @@ def check_codes(codes: IntArray, size: int, what: str, least: int = MISSING) -> 
 class Clusters:
     """The cluster of each item: `codes` (items,) from 0 to `n` - 1.
 
-    What the items of a cluster add up to is what whole clusters are resampled by. Raises
+    What the items of a cluster add up to is what intervals over whole clusters need. Raises
     ValueError where a code is out of range.
 
     >>> Clusters(np.array([0, 0, 2]), 3).sums(np.array([5, 1, 2])).tolist()

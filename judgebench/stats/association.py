@@ -1,13 +1,12 @@
 """The association of scores with human severities: pooled, within groups, and over systems.
 
-A coefficient at any level is a function of how often every cluster is drawn, so that intervals,
-differences and tests of all scorers share their draws: where two scorers change places at random,
-each cluster comes once, from one or from the other.
+A coefficient at any level is a function of how often every cluster counts: for an interval, all but
+one count once; where two scorers change places at random, each counts for one or for the other.
 
 First the coefficients of two columns, of rows and of items in clusters: Pearson's r, Spearman's
 rho, Kendall's tau_b (Kendall 1945), and pairwise accuracy: the share of pairs that are ordered, or
 held level, as by the humans, where scores are level that differ by at most a `tie`. Weights are (R,
-clusters): the sample is a row of ones, a resample a row of multiplicities. Columns are
+clusters): the sample is a row of ones, and without one cluster its weight is 0. Columns are
 `standardized`. Then what few systems can show: correlations of a handful of cases, by the normal
 theory.
 """
@@ -28,26 +27,24 @@ from scipy.special import ndtri, stdtr, stdtrit
 from judgebench.records import Estimate
 from judgebench.stats import ranks
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray, ratio
-from judgebench.stats.means import MEAN_CORRELATION, moments_by_cluster
-from judgebench.stats.paired import permutation_test
-from judgebench.stats.ranks import item_ranks
-from judgebench.stats.resample import (
-    DEFAULT_RESAMPLING,
+from judgebench.stats.jackknife import (
+    LEVEL,
     OF_CORRELATION,
+    SHARE,
     Bounds,
-    Resampling,
-    bootstrap_interval,
-    cluster_multiplicities,
-    grouping_told,
+    jackknife_interval,
     random_groups,
 )
+from judgebench.stats.means import MEAN_CORRELATION, moments_by_cluster
+from judgebench.stats.paired import permutation_test
+from judgebench.stats.ranks import JUMPS, item_ranks
 
 Coefficient = Literal["pearson", "spearman", "kendall", "pairwise"]
 Weighted = Callable[[FloatArray], FloatArray]
 CONSTANT = "the scores or the human severities do not vary"
 ROUNDING, _DIGITS = 1e-9, 9  # what rounding changes in a difference of standardized scores
 _CELLS = 1 << 22  # numbers held at once: 32 MiB
-_SHUFFLES = 20
+_SHUFFLES, _PERMUTATIONS = 20, 2000
 
 
 def standardized(x: FloatArray) -> FloatArray:
@@ -84,7 +81,7 @@ def weighted_pearson(x: FloatArray, y: FloatArray, clusters: Clusters) -> Weight
 
 
 def weighted_spearman(x: FloatArray, y: FloatArray, clusters: Clusters) -> Weighted:
-    """Pearson's r of the mid-ranks that the items of a resample have in it."""
+    """Pearson's r of the mid-ranks that the items have among those that count."""
     kinds = [_dense(x), _dense(y)]
     held = [clusters.table(kind, int(kind.max()) + 1) for kind in kinds]  # (clusters, kinds)
 
@@ -107,7 +104,7 @@ def _dense(x: FloatArray) -> NDArray[np.int32]:
 
 
 def weighted_kendall(x: FloatArray, y: FloatArray, clusters: Clusters) -> Weighted:
-    """Items of which a resample has copies are level with these."""
+    """tau_b; an item that counts twice is level with itself."""
     kx, ky = kinds = [_dense(x), _dense(y)]
     agree = _pair_sums(lambda i: np.sign(kx[i] - kx) * np.sign(ky[i] - ky), clusters)
     held = [clusters.table(kind, int(kind.max()) + 1) for kind in kinds]
@@ -121,7 +118,7 @@ def weighted_kendall(x: FloatArray, y: FloatArray, clusters: Clusters) -> Weight
 
 
 def weighted_accuracy(x: FloatArray, y: FloatArray, clusters: Clusters, tie: float) -> Weighted:
-    """Pairs of an item with itself or its own copies are left out."""
+    """Pairs of an item with itself are left out."""
     size = clusters.sums(np.ones(len(x)))[:, 0]
     correct = _pair_sums(lambda i: _is_correct(x[i] - x, y[i] - y, tie), clusters) - np.diag(size)
     return lambda w: ratio(_quadratic(w, correct), (w @ size) ** 2 - w**2 @ size)
@@ -267,7 +264,6 @@ COEFFICIENTS: tuple[Coefficient, ...] = get_args(Coefficient)
 LEVELS: tuple[Level, ...] = get_args(Level)
 NO_PAIR = "no item has both a score and a human severity"
 NO_GROUP = "no group has two items whose scores and human severities vary"
-ONE_GROUP = "there is one group only, and resampling needs several"
 _PAIRED = 10_000  # pooled items of which all pairs are compared
 _CALIBRATED = 700  # pooled items whose pairs calibrate the ties
 _BY_WEIGHTS = {
@@ -310,14 +306,14 @@ class Association:
 
     `chance` is what a scorer that knows nothing reaches (pairwise accuracy only; that of a
     correlation is 0), `tie` the largest difference of two scores that counts as a tie.
-    `replicates` (R,) are its values over resamples."""
+    `left_out` (groups,) are its values without each group."""
 
     level: Level
     coefficient: Coefficient
     estimate: Estimate
     chance: float | None = None
     tie: float | None = None
-    replicates: FloatArray = field(default_factory=lambda: np.empty(0), repr=False)
+    left_out: FloatArray = field(default_factory=lambda: np.empty(0), repr=False)
 
 
 @dataclass(frozen=True)
@@ -332,7 +328,7 @@ class Difference:
 
 
 def associations(
-    rated: Rated, resampling: Resampling = DEFAULT_RESAMPLING
+    rated: Rated, confidence: float = LEVEL
 ) -> Mapping[tuple[Level, Coefficient], Association]:
     """Every coefficient at every level; without `systems` not over systems.
 
@@ -342,63 +338,71 @@ def associations(
     0.913
     """
     levels = [level for level in LEVELS if level != "system" or rated.systems is not None]
-    return {key: association(rated, *key, resampling) for key in product(levels, COEFFICIENTS)}
+    return {key: association(rated, *key, confidence) for key in product(levels, COEFFICIENTS)}
 
 
 def association(
     rated: Rated,
     level: Level,
     coefficient: Coefficient,
-    resampling: Resampling = DEFAULT_RESAMPLING,
+    confidence: float = LEVEL,
 ) -> Association:
-    """One coefficient at one level, with a bootstrap interval over resampled groups: percentile
-    limits, and over systems the symmetric ones of `bootstrap_interval`.
+    """One coefficient at one level, with the interval of `jackknife_interval` over groups.
 
     Within groups it is the mean over the groups in which it is defined; over systems, mean scores
     are compared with mean severities. The tie of pairwise accuracy is that of the best accuracy:
     Deutsch, Foster and Freitag (2023), "Ties Matter: Meta-Evaluating Modern Metrics with Pairwise
     Accuracy and Tie Calibration". As it is chosen on the sample, `chance` is the mean over shuffled
-    scores for which it is chosen likewise; resamples keep it. Over systems nothing is calibrated:
-    Kocmi et al. (2021), "To Ship or Not to Ship", section 4.
+    scores for which it is chosen likewise; the interval keeps it. Over systems nothing is
+    calibrated: Kocmi et al. (2021), "To Ship or Not to Ship", section 4.
     """
-    key = level, coefficient, resampling
+    key = level, coefficient, confidence
     if key not in rated.kept:
-        rated.kept[key] = _computed(rated, level, coefficient, resampling)
+        rated.kept[key] = _computed(rated, level, coefficient, confidence)
     return rated.kept[key]
 
 
 def _computed(
-    rated: Rated, level: Level, coefficient: Coefficient, resampling: Resampling
+    rated: Rated, level: Level, coefficient: Coefficient, confidence: float
 ) -> Association:
     whole = rated.at(level)
     lacking = FEW_SYSTEMS if level == "system" else NO_PAIR
     if not len(whole.scores) or (level == "system" and whole.systems is None):
-        none = Estimate(None, n_missing=len(rated.scores), reason=lacking, level=resampling.level)
+        none = Estimate(None, n_missing=len(rated.scores), reason=lacking, level=confidence)
         return Association(level, coefficient, none)
     found = _READY[level](whole, coefficient)
     value = float(found.of(np.ones((1, found.clusters)))[0])
     missing = len(rated.scores) - found.n if level == "pooled" else found.n_missing
-    replicates = np.empty(0)
+    left_out = np.empty(0)
     if np.isnan(value):
         constant = FEW_SYSTEMS if level == "system" and found.n < 3 else CONSTANT
         estimate = Estimate(None, reason=NO_GROUP if level == "within" else constant)
-    elif found.clusters < 2:
-        estimate = Estimate(value, reason=ONE_GROUP)
+    elif jumps(level, coefficient):
+        estimate = Estimate(value, reason=JUMPS)
     else:
-        replicates = found.of(cluster_multiplicities(found.clusters, resampling))
-        bounds = _bounds(level, coefficient)
-        estimate = bootstrap_interval(value, replicates, found.clusters, resampling, bounds)
-        estimate = grouping_told(estimate, rated.groups.n)
+        left_out = found.of(1 - np.eye(found.clusters))
+        estimate = _interval(value, left_out, level, confidence, _bounds(coefficient))
         estimate = replace(estimate, method=estimate.method and estimate.method + found.told)
-    estimate = replace(estimate, n=found.n, n_missing=missing, level=resampling.level)
+    estimate = replace(estimate, n=found.n, n_missing=missing, level=confidence)
     tie = None if found.tie is None else found.tie * float(np.nanstd(rated.scores))
-    return Association(level, coefficient, estimate, found.chance, tie, replicates)
+    return Association(level, coefficient, estimate, found.chance, tie, left_out)
 
 
-def _bounds(level: Level, coefficient: Coefficient) -> Bounds | None:
-    """Those of a coefficient of means, which noise pulls to one side."""
-    of = (0.0, 1.0) if coefficient == "pairwise" else OF_CORRELATION
-    return of if level == "system" else None
+def jumps(level: Level, coefficient: Coefficient) -> bool:
+    """True where the coefficient is that of the places of a few systems."""
+    return level == "system" and coefficient != "pearson"
+
+
+def _interval(
+    value: float, left_out: FloatArray, level: Level, confidence: float, bounds: Bounds
+) -> Estimate:
+    how_many = np.ones(len(left_out), dtype=np.int64)
+    pulled = level == "system"
+    return jackknife_interval(value, left_out, how_many, confidence, bounds, is_pulled=pulled)
+
+
+def _bounds(coefficient: Coefficient) -> Bounds:
+    return SHARE if coefficient == "pairwise" else OF_CORRELATION
 
 
 @dataclass(frozen=True)
@@ -494,13 +498,13 @@ def difference(
     second: Rated,
     level: Level,
     coefficient: Coefficient,
-    resampling: Resampling = DEFAULT_RESAMPLING,
+    confidence: float = LEVEL,
     tested: bool = True,
 ) -> Difference:
     """The coefficient of the second scorer minus that of the first, on the same items.
 
-    `human`, `groups` and `systems` of both are the same. The interval resamples whole groups for
-    both at once. For the permutation test the two change places at random in every group, once both
+    `human`, `groups` and `systems` of both are the same. For the interval both lack the same group.
+    For the permutation test the two change places at random in every group, once both
     are standardized, or ranked: PERM-INPUTS of Deutsch, Dror and Roth (2021), "A Statistical
     Analysis of Summarization Evaluation Metrics Using Resampling Methods"; within groups the signs
     of the groups' differences are flipped. Both are about these systems; that the scorers differ on
@@ -510,17 +514,19 @@ def difference(
     sides = [first, second]
     if (one != other).any():
         sides = [replace(r, scores=np.where(one | other, np.nan, r.scores)) for r in sides]
-    a, b = (association(side, level, coefficient, resampling) for side in sides)
+    a, b = (association(side, level, coefficient, confidence) for side in sides)
     reason = a.estimate.reason or b.estimate.reason
-    if a.estimate.value is None or b.estimate.value is None or not len(a.replicates):
+    if a.estimate.value is None or b.estimate.value is None:
         return Difference(replace(a.estimate, value=None, low=None, high=None, reason=reason))
     wholes = [side.at(level) for side in sides]
-    value, replicates = b.estimate.value - a.estimate.value, b.replicates - a.replicates
-    of = _bounds(level, coefficient)
-    bounds = of and (of[0] - of[1], of[1] - of[0])
-    found = bootstrap_interval(value, replicates, wholes[0].groups.n, resampling, bounds)
+    low, high = _bounds(coefficient)
+    value, bounds = b.estimate.value - a.estimate.value, (low - high, high - low)
+    if jumps(level, coefficient):
+        found = Estimate(value, reason=JUMPS)
+    else:
+        found = _interval(value, b.left_out - a.left_out, level, confidence, bounds)
     n, missing = min(a.estimate.n, b.estimate.n), max(a.estimate.n_missing, b.estimate.n_missing)
-    estimate = replace(found, n=n, n_missing=missing, level=resampling.level)
+    estimate = replace(found, n=n, n_missing=missing, level=confidence)
     if not tested:
         return Difference(estimate)
     if level == "within":
@@ -528,7 +534,7 @@ def difference(
         return Difference(estimate, permutation_test(gaps[~np.isnan(gaps)]))
     if level == "pooled" and coefficient == "pairwise":
         return Difference(estimate)
-    p = _changing_places(wholes, level, coefficient, resampling)
+    p = _changing_places(wholes, level, coefficient)
     if level == "pooled" or coefficient != "pearson":
         return Difference(estimate, p)
     once = np.ones((1, wholes[0].groups.n))
@@ -538,7 +544,7 @@ def difference(
 
 
 def _changing_places(
-    wholes: Sequence[Rated], level: Level, coefficient: Coefficient, resampling: Resampling
+    wholes: Sequence[Rated], level: Level, coefficient: Coefficient
 ) -> float | None:
     """Two-sided p of the difference when two scorers change places in every group at random."""
     scores, human = [whole.scores for whole in wholes], wholes[0].human
@@ -559,8 +565,7 @@ def _changing_places(
         None if systems is None else np.tile(systems, 2),
     )  # fmt: skip
     of = _READY[level](stacked, coefficient).of
-    rng = np.random.default_rng(resampling.seed)
-    drawn = rng.integers(0, 2, (resampling.resamples, groups.n)).astype(np.float64)
+    drawn = np.random.default_rng(0).integers(0, 2, (_PERMUTATIONS, groups.n)).astype(np.float64)
     kept = np.concatenate([np.ones((1, groups.n)), drawn])
     gaps = np.abs(of(np.hstack([1 - kept, kept])) - of(np.hstack([kept, 1 - kept])))
     return float((1 + (~(gaps[1:] < gaps[0] - ROUNDING)).sum()) / len(gaps))

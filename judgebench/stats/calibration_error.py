@@ -6,10 +6,8 @@ likeliest label, the first of equally likely ones.
 Gaps between what happened and what was said are taken in bins of equal mass as far as ties allow,
 as bins of equal width are mostly nearly empty (Nguyen and O'Connor 2015, "Posterior calibration and
 exploratory analysis for natural language processing models", section 4). They are made once, and
-resamples keep them. Cells are counts (..., bins, 6): n_b, the sum S_b of the gaps and, of each
+no interval moves them. Cells are counts (..., bins, 6): n_b, the sum S_b of the gaps and, of each
 cluster's n and S, S^2, S n, n^2 and 1 where it has any. d_b = S_b / n_b is the mean gap of bin b.
-For the Brier score a cluster's counts are items, their squared distances, the sums of q squared
-and of each q_j, then the cells of every label's bins.
 
 Scores of label probabilities against a label or against a distribution of labels, item by item.
 
@@ -26,10 +24,9 @@ distributions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy  # whose parts load when they are first used
@@ -38,16 +35,16 @@ from numpy.typing import NDArray
 from judgebench.records import Estimate
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray, check_codes, ratio
 from judgebench.stats.intervals import clopper_pearson
-from judgebench.stats.paired import difference_of
-from judgebench.stats.resample import (
-    DEFAULT_RESAMPLING,
+from judgebench.stats.jackknife import (
+    LEVEL,
     NO_WIDTH,
+    UNBOUNDED,
+    Bounds,
     ClusterCounts,
-    Resampling,
+    Formula,
     Statistic,
-    bootstrap_replicates,
-    cluster_bootstrap,
-    grouping_told,
+    clustered_estimate,
+    explained,
     random_groups,
     where_empty,
 )
@@ -91,15 +88,6 @@ def cross_entropy(p: FloatArray, q: FloatArray) -> FloatArray:
     return np.asarray(-(q * np.log(np.maximum(p, LEAST_PROBABILITY))).sum(axis=-1))
 
 
-def kl_divergence(p: FloatArray, q: FloatArray) -> FloatArray:
-    """KL(q || p) = sum_j q_j ln(q_j / p_j) in nats: what the cross-entropy holds beyond H(q).
-
-    Kullback and Leibler (1951), "On information and sufficiency", equation 2.4; clipped as in
-    `cross_entropy`.
-    """
-    return np.asarray(np.maximum(cross_entropy(p, q) - scipy.special.entr(q).sum(axis=-1), 0.0))
-
-
 def total_variation(p: FloatArray, q: FloatArray) -> FloatArray:
     """1/2 sum_j |p_j - q_j|, from 0 to 1: the share of probability that lies elsewhere.
 
@@ -124,22 +112,19 @@ def jensen_shannon(p: FloatArray, q: FloatArray) -> FloatArray:
 
 
 def mean_score(
-    scores: FloatArray, clusters: Clusters, resampling: Resampling = DEFAULT_RESAMPLING
+    scores: FloatArray, clusters: Clusters, level: float = LEVEL, bounds: Bounds = UNBOUNDED
 ) -> Estimate:
     """The mean of the scores (items,) that are not NaN, which count as missing.
 
-    The interval resamples clusters, or random groups of them where they are very many. Raises
-    ValueError where shapes differ.
+    Raises ValueError where shapes differ.
     """
     if scores.shape != clusters.codes.shape:
         raise ValueError("scores and clusters must have the same shape")
     there = ~np.isnan(scores)
-    groups = random_groups(clusters, resampling.seed)[there]
-    counts = groups.sums(np.ones(len(groups)), scores[there])
+    counts = clusters[there].sums(np.ones(int(there.sum())), scores[there])
     n = int(there.sum())
-    formula = Statistic(lambda C: ratio(C[..., 1], C[..., 0]), where_empty(NO_ITEM))
-    mean = cluster_bootstrap(counts, formula, resampling, n=n, n_missing=len(scores) - n)
-    return grouping_told(mean, clusters.n)
+    mean = Statistic(lambda C: ratio(C[..., 1], C[..., 0]), where_empty(NO_ITEM), bounds)
+    return clustered_estimate(counts, mean, level, n=n, n_missing=len(scores) - n)
 
 
 Score = Callable[[FloatArray, FloatArray], FloatArray]
@@ -198,9 +183,6 @@ def base_rates(n_uc: IntArray) -> FloatArray:
 _undefined = where_empty(NO_ITEM)
 MOST_BINS = 10
 LEAST_IN_BIN = 20  # with fewer items a bin's gap is mostly chance
-COLUMNS = 6
-Power = Literal[1, 2]
-Formula = Callable[[FloatArray], FloatArray]
 
 
 def bins_for(n: int) -> int:
@@ -232,14 +214,13 @@ def cells_by_cluster(code: IntArray, gap: FloatArray, clusters: Clusters, bins: 
     return np.stack([n, S, S * S, S * n, n * n, n > 0], axis=-1)
 
 
-def total_gap(cells: FloatArray, power: Power) -> FloatArray:
-    """sum_b n_b |d_b|^power."""
-    return np.asarray((cells[..., 0] * np.abs(_mean_gap(cells)) ** power).sum(axis=-1))
+def total_gap(cells: FloatArray) -> FloatArray:
+    """sum_b n_b |d_b|."""
+    return np.asarray((cells[..., 0] * np.abs(_mean_gap(cells))).sum(axis=-1))
 
 
-def debiased_gap(cells: FloatArray, power: Power) -> FloatArray:
-    """sum_b n_b (2 |d_b|^power - E|x_b|^power), x_b ~ N(d_b, s_b^2): `total_gap` without what
-    chance adds to it.
+def debiased_gap(cells: FloatArray) -> FloatArray:
+    """sum_b n_b (2 |d_b| - E|x_b|), x_b ~ N(d_b, s_b^2): `total_gap` without what chance adds.
 
     Kumar, Liang and Ma (2019), "Verified uncertainty calibration", section 4 and appendix; the
     mean of |x_b| is that of the folded normal distribution. s_b^2 is the variance of a ratio with
@@ -249,19 +230,11 @@ def debiased_gap(cells: FloatArray, power: Power) -> FloatArray:
     d = _mean_gap(cells)
     scatter = np.maximum(SS - 2 * d * Sn + d**2 * nn, 0) * clusters / np.maximum(clusters - 1, 1)
     s = np.sqrt(scatter) / np.maximum(n, 1)
-    if power == 2:
-        return np.asarray((n * (d**2 - s**2)).sum(axis=-1))
     z = np.minimum(np.abs(d) / np.maximum(s, 1e-300), 40)  # nothing is folded so far from 0
     folded = s * np.sqrt(2 / np.pi) * np.exp(-(z**2) / 2) + np.abs(d) * (
         1 - 2 * scipy.special.ndtr(-z)
     )
     return np.asarray((n * (2 * np.abs(d) - folded)).sum(axis=-1))
-
-
-def gap_by_chance(cells: FloatArray, power: Power, of_sample: FloatArray) -> FloatArray:
-    """sum_b n_b |d_b - the d_b of the sample's cells (bins, 6)|^power: what chance alone shows."""
-    noise = cells[..., 1] - _mean_gap(of_sample) * cells[..., 0]
-    return total_gap(np.stack([cells[..., 0], noise], axis=-1), power)
 
 
 def _mean_gap(cells: FloatArray) -> FloatArray:
@@ -276,53 +249,40 @@ class BiasCorrected(NamedTuple):
 
 
 class BinnedSample(NamedTuple):
-    """Counts by cluster and what they are of: `n` items of `n_clusters` clusters, `n_missing` left
-    out, in bins as `bins` says."""
+    """Counts by cluster and what they are of: `n` items, `n_missing` left out, in bins as `bins`
+    says."""
 
     counts: ClusterCounts
     bins: str
     n: int
     n_missing: int
-    n_clusters: int
 
 
 def bias_corrected(
-    sample: BinnedSample,
-    statistics: Sequence[Statistic],
-    resampling: Resampling,
-    least: float = 0.0,
+    sample: BinnedSample, formulas: tuple[Formula, Formula], level: float, least: float = 0.0
 ) -> BiasCorrected:
-    """A statistic that is never below `least`, and its interval without what chance adds.
-
-    `statistics` are the statistic itself, its debiased form and, where that is known, what chance
-    alone shows in a resample. A resample holds chance twice, so the percentiles of the resampled
-    debiased form are moved until their mean is its value. The low limit is `least` where chance
-    alone shows as much as there is (consistency resampling: Bröcker and Smith 2007, "Increasing
-    the reliability of reliability diagrams"). The interval is widened where need be to hold both
-    values.
-    """
-    plug_in, debiased, *by_chance = statistics
-    counts, missing = sample.counts, sample.n_missing
-    usual = cluster_bootstrap(counts, plug_in, resampling, n=sample.n, n_missing=missing)
-    if usual.value is None:
+    """The two `formulas`, a statistic that chance lifts and that is never below `least`, and its
+    debiased form, with the jackknife interval of the latter, which is widened where need be to hold
+    both values."""
+    counts, (plug_in, debiased) = sample.counts, formulas
+    usual = Estimate(None, n=sample.n, n_missing=sample.n_missing, reason=NO_ITEM, level=level)
+    if not counts.clusters:
         return BiasCorrected(usual, usual)
-    value = float(debiased.formula(counts.total))
-    if usual.low is None:
-        return BiasCorrected(usual, replace(usual, value=max(least, value)))
-    tail = (1 - resampling.level) / 2
-    replicates = bootstrap_replicates(counts, debiased, resampling)
-    low, high = value - replicates.mean() + np.quantile(replicates, [tail, 1 - tail])
-    for chance in by_chance:
-        noise = bootstrap_replicates(counts, chance, resampling)
-        low = least if usual.value <= np.quantile(noise, 1 - tail) else low
-    value = max(least, value)
-    both = replace(
-        grouping_told(usual, sample.n_clusters),
-        low=max(least, float(min(low, value, usual.value))),
-        high=float(max(high, value, usual.value)),
-    )
-    both = replace(both, method=f"{sample.bins}; bias-corrected {both.method}")
-    return BiasCorrected(both, replace(both, value=value))
+    value = float(plug_in(counts.total))
+    bounds = least, np.inf
+    found = clustered_estimate(
+        counts, Statistic(debiased, _undefined, bounds), level,
+        n=sample.n, n_missing=sample.n_missing,
+    )  # fmt: skip
+    least_value = max(least, found.value or 0.0)
+    if found.low is not None and found.high is not None:
+        found = replace(
+            found,
+            low=min(found.low, value, least_value),
+            high=max(found.high, value, least_value),
+            method=f"{sample.bins}; bias-corrected {found.method}",
+        )
+    return BiasCorrected(replace(found, value=value), replace(found, value=least_value))
 
 
 class CalibrationBin(NamedTuple):
@@ -351,7 +311,7 @@ def calibration_curve(
 
 
 def expected_calibration_error(
-    p: FloatArray, q: FloatArray, clusters: Clusters, resampling: Resampling = DEFAULT_RESAMPLING
+    p: FloatArray, q: FloatArray, clusters: Clusters, level: float = LEVEL
 ) -> BiasCorrected:
     """ECE = sum_b n_b / N |share right_b - mean confidence_b| in bins of equal mass.
 
@@ -362,23 +322,18 @@ def expected_calibration_error(
     """
     confidence, right = _of_likeliest(p, q)
     n, bins = len(confidence), bins_for(len(confidence))
-    groups = random_groups(clusters, resampling.seed)[~np.isnan(p + q).any(axis=1)]
+    groups = random_groups(clusters)[~np.isnan(p + q).any(axis=1)]
     code = equal_mass_bins(confidence, bins)
     counts = ClusterCounts(cells_by_cluster(code, right - confidence, groups, bins))
-    statistics = (
-        _mean(lambda cells: total_gap(cells, 1)),
-        _mean(lambda cells: debiased_gap(cells, 1)),
-        _mean(lambda cells: gap_by_chance(cells, 1, counts.total)),
-    )
-    sample = BinnedSample(counts, bins_in_words(bins), n, len(p) - n, clusters.n)
-    return bias_corrected(sample, statistics, resampling)
+    sample = BinnedSample(counts, bins_in_words(bins), n, len(p) - n)
+    return bias_corrected(sample, _mean_gaps(), level)
 
 
 def calibration_error_difference(
     sides: tuple[FloatArray, FloatArray],
     q: FloatArray,
     clusters: Clusters,
-    resampling: Resampling = DEFAULT_RESAMPLING,
+    level: float = LEVEL,
 ) -> Estimate:
     """The debiased calibration error of the second `p` minus that of the first, on the same items.
 
@@ -387,21 +342,29 @@ def calibration_error_difference(
     """
     there = ~np.isnan(sides[0] + sides[1] + q).any(axis=1)
     n, bins = int(there.sum()), bins_for(int(there.sum()))
-    groups, cells = random_groups(clusters, resampling.seed)[there], []
+    groups, cells = random_groups(clusters)[there], []
     for p in sides:
         confidence, right = _of_likeliest(p[there], q[there])
         code = equal_mass_bins(confidence, bins)
         cells.append(cells_by_cluster(code, right - confidence, groups, bins))
     counts = ClusterCounts(np.stack(cells, axis=-1))
-    plug_in, debiased = (
-        difference_of(_mean(partial(gap, power=1))) for gap in (total_gap, debiased_gap)
-    )
-    sample = BinnedSample(counts, bins_in_words(bins), n, len(q) - n, clusters.n)
-    return bias_corrected(sample, (plug_in, debiased), resampling, least=-np.inf).debiased
+    sample = BinnedSample(counts, bins_in_words(bins), n, len(q) - n)
+    plug_in, debiased = map(_of_second, _mean_gaps())
+    return bias_corrected(sample, (plug_in, debiased), level, least=-np.inf).debiased
 
 
-def _mean(total: Formula) -> Statistic:
-    return Statistic(lambda cells: ratio(total(cells), cells[..., 0].sum(axis=-1)), _undefined)
+def _mean_gaps() -> tuple[Formula, Formula]:
+    """The mean gap of cells (..., bins, 6), as it is and debiased."""
+
+    def mean(gap: Formula) -> Formula:
+        return lambda cells: ratio(gap(cells), cells[..., 0].sum(axis=-1))
+
+    return mean(total_gap), mean(debiased_gap)
+
+
+def _of_second(gap: Formula) -> Formula:
+    """That of the second side less that of the first, of cells (..., 2)."""
+    return lambda cells: np.asarray(gap(cells[..., 1]) - gap(cells[..., 0]))
 
 
 def _of_likeliest(p: FloatArray, q: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -417,99 +380,24 @@ ONE_TRUTH = (
 )
 
 
-class BrierDecomposition(NamedTuple):
-    """`brier` = `reliability` - `resolution` + `uncertainty`, `skill` = 1 - `brier`/`uncertainty`.
+def brier_skill(p: FloatArray, q: FloatArray, clusters: Clusters, level: float = LEVEL) -> Estimate:
+    """1 - BS / UNC, with UNC = sum_j q_j (1 - q_j) the Brier score of the labels' base rates q_j,
+    said of every item (of soft labels the variance of q_j): 0 for these and 1 at best.
 
-    `uncertainty` is what the labels' base rates, said of every item, would score; `skill` is 0 for
-    these and 1 at best.
-    """
-
-    brier: Estimate
-    reliability: Estimate
-    resolution: Estimate
-    uncertainty: Estimate
-    skill: Estimate
-
-
-def brier_decomposition(
-    p: FloatArray, q: FloatArray, clusters: Clusters, resampling: Resampling = DEFAULT_RESAMPLING
-) -> BrierDecomposition:
-    """BS = REL - RES + UNC: Murphy (1973), "A new vector partition of the probability score".
-
-    It is made of each label's probabilities apart, in bins b of equal mass, and summed over labels:
-    REL = sum_j sum_b n_b / N (mean q - mean p)^2, UNC = sum_j q_j (1 - q_j) with q_j the label's
-    share (for soft labels the variance of q_j), and RES is what makes the sum exact: Murphy's where
-    the forecasts in a bin are equal, else the generalised resolution of Stephenson, Coelho and
-    Jolliffe (2008), "Two extra components in the Brier score decomposition". Chance lifts REL and
-    RES alike; their intervals are without that.
+    Murphy (1973), "A new vector partition of the probability score".
     """
     there = ~np.isnan(p + q).any(axis=1)
     p, q, n_missing = p[there], q[there], int((~there).sum())
-    bins, read = bins_for(len(p)), _Reading(p.shape[1])
-    groups = random_groups(clusters, resampling.seed)[there]
-    sample = ClusterCounts(_counts(p, q, groups, bins))
-
-    def plain(formula: Formula, undefined: Callable[[FloatArray], str] = _undefined) -> Estimate:
-        chosen = Statistic(formula, undefined)
-        found = cluster_bootstrap(sample, chosen, resampling, n=len(p), n_missing=n_missing)
-        return grouping_told(found, clusters.n)
-
-    def lifted(least: float, *formulas: Formula) -> Estimate:
-        words = f"{bins_in_words(bins)} per label"
-        binned = BinnedSample(sample, words, len(p), n_missing, clusters.n)
-        statistics = [Statistic(formula, _undefined) for formula in formulas]
-        return bias_corrected(binned, statistics, resampling, least).plug_in
-
-    reliability, debiased = (read.gaps(partial(gap, power=2)) for gap in (total_gap, debiased_gap))
-    of_sample = read.cells(sample.total)
-    by_chance = read.gaps(lambda cells: gap_by_chance(cells, 2, of_sample))
-    return BrierDecomposition(
-        brier=plain(read.brier),
-        reliability=lifted(0.0, reliability, debiased, by_chance),
-        resolution=lifted(-np.inf, *map(read.resolution, (reliability, debiased))),
-        uncertainty=plain(read.uncertainty),
-        skill=plain(read.skill, read.no_skill),
-    )
-
-
-def _counts(p: FloatArray, q: FloatArray, clusters: Clusters, bins: int) -> FloatArray:
-    """Counts (clusters, 3 + k + k bins 6), as the head of this module says."""
     columns = [np.ones(len(p)), squared_distance(p, q), np.square(q).sum(axis=1), *q.T]
-    cells = [
-        cells_by_cluster(equal_mass_bins(said, bins), is_so - said, clusters, bins)
-        for said, is_so in zip(p.T, q.T, strict=True)
-    ]
-    return np.concatenate(
-        [clusters.sums(*columns), *(c.reshape(clusters.n, -1) for c in cells)], axis=1
-    )
 
-
-class _Reading(NamedTuple):
-    """The terms, of counts C (..., 3 + k + k bins 6)."""
-
-    k: int
-
-    def gaps(self, gap: Formula) -> Formula:
-        """The value of `gap` of the cells, per item."""
-        return lambda C: ratio(gap(self.cells(C)), C[..., 0])
-
-    def cells(self, C: FloatArray) -> FloatArray:
-        cells = C[..., 3 + self.k :]
-        return cells.reshape(*C.shape[:-1], cells.shape[-1] // COLUMNS, COLUMNS)
-
-    def brier(self, C: FloatArray) -> FloatArray:
-        return ratio(C[..., 1], C[..., 0])
-
-    def uncertainty(self, C: FloatArray) -> FloatArray:
-        shares = ratio(C[..., 3 : 3 + self.k], C[..., :1])
+    def uncertainty(C: FloatArray) -> FloatArray:
+        shares = ratio(C[..., 3:], C[..., :1])
         return np.asarray(ratio(C[..., 2], C[..., 0]) - np.square(shares).sum(axis=-1))
 
-    def resolution(self, reliability: Formula) -> Formula:
-        return lambda C: reliability(C) + self.uncertainty(C) - self.brier(C)
+    def skill(C: FloatArray) -> FloatArray:
+        unc = uncertainty(C)
+        return 1 - ratio(ratio(C[..., 1], C[..., 0]), np.where(unc > NO_WIDTH, unc, 0))
 
-    def skill(self, C: FloatArray) -> FloatArray:
-        uncertainty = self.uncertainty(C)
-        return 1 - ratio(self.brier(C), np.where(uncertainty > NO_WIDTH, uncertainty, 0))
-
-    def no_skill(self, C: FloatArray) -> str:
-        return _undefined(C) or ("" if self.uncertainty(C) > NO_WIDTH else ONE_TRUTH)
+    statistic = explained(skill, lambda C: ONE_TRUTH if C.any() else NO_ITEM, (-np.inf, 1.0))
+    counts = clusters[there].sums(*columns)
+    return clustered_estimate(counts, statistic, level, n=len(p), n_missing=n_missing)

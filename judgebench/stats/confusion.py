@@ -24,7 +24,17 @@ from judgebench.stats.arrays import (
     ratio,
     severity_of_labels,
 )
-from judgebench.stats.resample import Statistic, explained, where_empty
+from judgebench.stats.jackknife import (
+    OF_CORRELATION,
+    SHARE,
+    Bounds,
+    Formula,
+    Reason,
+    Statistic,
+    explained,
+    where_empty,
+)
+from judgebench.words import counted
 
 NO_ITEM = "no item has both a reference label and a label of the judge"
 ONE_SEVERITY = (
@@ -58,24 +68,52 @@ def confusion_by_cluster(
 _no_item = where_empty(NO_ITEM)
 
 
+def all_items(C: FloatArray) -> FloatArray:
+    """The number of items (...)."""
+    return np.asarray(C.sum(axis=(-2, -1)))
+
+
 def diagonal_share(C: FloatArray) -> FloatArray:
     """The share of the counts on the diagonal."""
-    return ratio(np.trace(C, axis1=-2, axis2=-1), C.sum(axis=(-2, -1)))
+    return ratio(np.trace(C, axis1=-2, axis2=-1), all_items(C))
 
 
-ACCURACY = Statistic(diagonal_share, _no_item, is_proportion=True)
+ACCURACY = Statistic(diagonal_share, _no_item, SHARE, all_items)
 
 
 def _right(C: FloatArray) -> FloatArray:
     return np.diagonal(C, axis1=-2, axis2=-1)
 
 
+# Of the rarest label that the truth uses: with fewer, intervals hold the value far too seldom.
+MIN_FOR_F1, MIN_FOR_RECALL = 5, 10
+
+
+def _unless_common(least: int) -> Reason:
+    def too_rare(C: FloatArray) -> str:
+        items = C.sum(axis=-1)
+        rarest = round(float(items[items > 0].min()))
+        if rarest >= least:
+            return ""
+        return f"only {counted(rarest, 'item')} of a label: an interval needs {least} of each"
+
+    return too_rare
+
+
 # A label that neither truth nor judge uses has no F1 and is left out of the mean.
 MACRO_F1 = Statistic(
-    lambda C: mean_of_defined(ratio(2 * _right(C), C.sum(axis=-1) + C.sum(axis=-2))), _no_item
+    lambda C: mean_of_defined(ratio(2 * _right(C), C.sum(axis=-1) + C.sum(axis=-2))),
+    _no_item,
+    SHARE,
+    no_interval=_unless_common(MIN_FOR_F1),
 )
 # The mean recall over the labels that the truth uses.
-BALANCED_ACCURACY = Statistic(lambda C: mean_of_defined(ratio(_right(C), C.sum(axis=-1))), _no_item)
+BALANCED_ACCURACY = Statistic(
+    lambda C: mean_of_defined(ratio(_right(C), C.sum(axis=-1))),
+    _no_item,
+    SHARE,
+    no_interval=_unless_common(MIN_FOR_RECALL),
+)
 
 
 def cohen_kappa(
@@ -111,7 +149,7 @@ def cohen_kappa(
             )
         return ONE_SEVERITY
 
-    return explained(kappa, why)
+    return explained(kappa, why, OF_CORRELATION)
 
 
 def mean_severity_error(severities: Sequence[float]) -> Statistic:
@@ -119,7 +157,8 @@ def mean_severity_error(severities: Sequence[float]) -> Statistic:
 
     In the unit of the severities, `severities[i]` that of label i.
     """
-    return _mean_of_differences(severities, lambda d: d)
+    spread = float(np.ptp(severities))
+    return _mean_of_differences(severities, lambda d: d, (-spread, spread))
 
 
 def mean_absolute_severity_error(severities: Sequence[float]) -> Statistic:
@@ -127,7 +166,7 @@ def mean_absolute_severity_error(severities: Sequence[float]) -> Statistic:
 
     Errors in both directions add up here, where they cancel out in `mean_severity_error`.
     """
-    return _mean_of_differences(severities, np.abs)
+    return _mean_of_differences(severities, np.abs, (0.0, float(np.ptp(severities))))
 
 
 def overestimated(severities: Sequence[float] | None = None) -> Statistic:
@@ -135,23 +174,26 @@ def overestimated(severities: Sequence[float] | None = None) -> Statistic:
 
     `severities` default to the labels' positions.
     """
-    return _mean_of_differences(severities, lambda d: d > 0, is_proportion=True)
+    return _mean_of_differences(severities, lambda d: d > 0, SHARE, all_items)
 
 
 def underestimated(severities: Sequence[float] | None = None) -> Statistic:
     """The share of items that the judge labels less severe than the truth."""
-    return _mean_of_differences(severities, lambda d: d < 0, is_proportion=True)
+    return _mean_of_differences(severities, lambda d: d < 0, SHARE, all_items)
 
 
 def _mean_of_differences(
-    severities: Sequence[float] | None, of: Callable[[FloatArray], Any], is_proportion: bool = False
+    severities: Sequence[float] | None,
+    of: Callable[[FloatArray], Any],
+    bounds: Bounds,
+    items: Formula | None = None,
 ) -> Statistic:
     def formula(C: FloatArray) -> FloatArray:
         s = severity_of_labels(severities, C.shape[-1])
         total = (C * of(s[None, :] - s[:, None])).sum(axis=(-2, -1))
-        return ratio(total, C.sum(axis=(-2, -1)))
+        return ratio(total, all_items(C))
 
-    return Statistic(formula, _no_item, is_proportion)
+    return Statistic(formula, _no_item, bounds, items)
 
 
 def recall(label: int) -> Statistic:
@@ -165,7 +207,7 @@ def recall(label: int) -> Statistic:
             return NO_ITEM
         return "" if C[label].any() else "no item has this label as its reference label"
 
-    return Statistic(formula, undefined, is_proportion=True)
+    return Statistic(formula, undefined, SHARE, lambda C: np.asarray(C[..., label, :].sum(axis=-1)))
 
 
 def pearson(severities: Sequence[float] | None = None) -> Statistic:
@@ -235,7 +277,7 @@ def _association(formula: Callable[[FloatArray], FloatArray]) -> Statistic:
         one = "label" if min(used) == 1 else "severity"
         return f"reference or judge holds one {one} only, so no correlation is defined"
 
-    return explained(formula, why)
+    return explained(formula, why, OF_CORRELATION)
 
 
 SPEARMAN = _association(_spearman)
@@ -261,9 +303,11 @@ def soft_agreement_by_cluster(
 
 
 # sum_i s_i / n: the chance that the judge agrees with an annotator drawn at random for each item.
-# A share of 0 or 1 over all items bounds the mean as it bounds a proportion, hence the mark.
 SOFT_AGREEMENT = Statistic(
-    lambda sums: ratio(sums[..., 0], sums[..., 1]), where_empty(NO_SOFT_ITEM), is_proportion=True
+    lambda sums: ratio(sums[..., 0], sums[..., 1]),
+    where_empty(NO_SOFT_ITEM),
+    SHARE,
+    lambda sums: sums[..., 1],
 )
 
 

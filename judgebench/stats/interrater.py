@@ -25,15 +25,16 @@ from judgebench.stats.arrays import (
     severity_of_labels,
     value_counts,
 )
-from judgebench.stats.confusion import NO_ITEM, ONE_SEVERITY, diagonal_share
-from judgebench.stats.resample import (
-    DEFAULT_RESAMPLING,
-    Resampling,
+from judgebench.stats.confusion import NO_ITEM, ONE_SEVERITY, all_items, diagonal_share
+from judgebench.stats.jackknife import (
+    LEVEL,
+    OF_CORRELATION,
+    SHARE,
     Statistic,
-    cluster_bootstrap,
     explained,
     where_empty,
 )
+from judgebench.stats.means import clustered_mean
 
 NO_PAIR = "no item was labelled by two annotators: agreement cannot be computed"
 
@@ -102,7 +103,7 @@ def krippendorff_alpha(level: Level, severities: Sequence[float] | None = None) 
             return NO_PAIR
         return ONE_LABEL if np.count_nonzero(o.sum(axis=-1)) == 1 else ONE_SEVERITY
 
-    return explained(alpha, why)
+    return explained(alpha, why, OF_CORRELATION)
 
 
 def krippendorff_alpha_of_two(level: Level) -> Statistic:
@@ -117,6 +118,7 @@ def krippendorff_alpha_of_two(level: Level) -> Statistic:
     return Statistic(
         lambda C: alpha.formula(C + np.swapaxes(C, -1, -2)),
         lambda C: alpha.undefined(C + np.swapaxes(C, -1, -2)),
+        OF_CORRELATION,
     )
 
 
@@ -136,12 +138,10 @@ def _squared_difference(
 
 
 _no_pair = where_empty(NO_PAIR)
-OBSERVED_AGREEMENT = Statistic(diagonal_share, _no_pair, is_proportion=True)
+OBSERVED_AGREEMENT = Statistic(diagonal_share, _no_pair, SHARE, all_items)
 
 
-def at_least_two_agree(
-    ratings: IntArray, clusters: Clusters, resampling: Resampling = DEFAULT_RESAMPLING
-) -> Estimate:
+def at_least_two_agree(ratings: IntArray, clusters: Clusters, level: float = LEVEL) -> Estimate:
     """The share of units, among those with two labels or more, to which two annotators gave the
     same label.
 
@@ -150,32 +150,28 @@ def at_least_two_agree(
     """
     ordered = np.sort(ratings, axis=1)
     agree = ((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0)).any(axis=1)
-    return _share_of_units(agree, ratings, clusters, resampling)
+    return _share_of_units(agree, ratings, clusters, level)
 
 
-def all_agree(
-    ratings: IntArray, clusters: Clusters, resampling: Resampling = DEFAULT_RESAMPLING
-) -> Estimate:
+def all_agree(ratings: IntArray, clusters: Clusters, level: float = LEVEL) -> Estimate:
     """The share of units, among those with two labels or more, whose labels are all the same.
 
     Units may be stacked and are counted as in `at_least_two_agree`.
     """
     top = ratings.max(axis=1, initial=-1)
     agree = ((ratings == top[:, None]) | (ratings < 0)).all(axis=1)
-    return _share_of_units(agree, ratings, clusters, resampling)
+    return _share_of_units(agree, ratings, clusters, level)
 
 
 def _share_of_units(
     agree: NDArray[np.bool_],
     ratings: IntArray,
     clusters: Clusters,
-    resampling: Resampling,
+    level: float,
 ) -> Estimate:
     usable = (ratings >= 0).sum(axis=1) >= 2
-    counts = clusters.sums(usable & agree, usable & ~agree)
-    share = Statistic(lambda c: ratio(c[..., 0], c.sum(axis=-1)), _no_pair, is_proportion=True)
-    used = int(usable.sum())
-    return cluster_bootstrap(counts, share, resampling, n=used, n_missing=len(ratings) - used)
+    shares = np.where(usable, agree, np.nan)
+    return clustered_mean(shares, clusters.codes, NO_PAIR, level, kind="share")
 
 
 ONE_LABEL = "only one label was ever used, so chance-corrected agreement is undefined"
@@ -209,8 +205,8 @@ def gwet_ac(weights: Weights = "identity", severities: Sequence[float] | None = 
     p_e = T_w sum(pi_k (1 - pi_k)) / (q (q - 1)). q counts all labels that could be given.
     w = 1 - v, with v as in `fleiss_kappa`.
 
-    Where one label only was used, the formula gives 1: right for a resample, but no evidence of
-    anything on a whole sample, which is therefore called undefined.
+    Where one label only was used, the formula gives 1, which is no evidence of anything: it is
+    called undefined.
 
     >>> round(float(gwet_ac().formula(np.array([[20.0, 5], [10, 15]]))), 3)
     0.406
@@ -258,7 +254,7 @@ def _chance_corrected(
         disagree = ratio((v * pairs).sum(axis=(-2, -1)), pairs.sum(axis=(-2, -1)))
         return 1 - ratio(disagree, by_chance(pi, v))
 
-    return Statistic(formula, lambda counts: _undefined(counts, formula))
+    return Statistic(formula, lambda counts: _undefined(counts, formula), OF_CORRELATION)
 
 
 def _disagreement(weights: Weights, severities: Sequence[float] | None, k: int) -> FloatArray:
@@ -358,7 +354,7 @@ def _icc(formula: Callable[[FloatArray], FloatArray]) -> Statistic:
         few = "the items' mean severities differ so little that their variance is estimated as "
         return f"{few}0 or less"
 
-    return explained(formula, why)
+    return explained(formula, why, (-np.inf, 1.0))
 
 
 # Shrout and Fleiss (1979), in the names of McGraw and Wong (1996) too. ICC(1, 1), or ICC(1):

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray, ratio, value_counts
 from judgebench.stats.intervals import mean_difference
+from judgebench.stats.jackknife import SHARE, Statistic, where_empty
 from judgebench.stats.paired import mcnemar_mid_p
-from judgebench.stats.resample import Statistic, where_empty
 
 NOBODY_ELSE = "no item with a label of this annotator has one of another"
 FAR = 0.25  # of all labels; someone who answers every second item at random may come close to it
@@ -137,6 +137,7 @@ DISTANCE = Statistic(
         np.abs(sums[..., 0, :] - sums[..., 1, :]).sum(axis=-1) / 2, sums[..., 0, :].sum(axis=-1)
     ),
     where_empty(NOBODY_ELSE),
+    SHARE,
 )
 
 

@@ -8,16 +8,20 @@ the sums and the cross products, and add up over clusters.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Literal
 
 import numpy as np
 
 from judgebench.records import Estimate
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray, mean_of_defined, ratio
-from judgebench.stats.resample import (
-    DEFAULT_RESAMPLING,
-    Resampling,
+from judgebench.stats.jackknife import (
+    LEVEL,
+    OF_CORRELATION,
+    SHARE,
+    UNBOUNDED,
+    Bounds,
     Statistic,
-    cluster_bootstrap,
+    clustered_estimate,
     explained,
 )
 
@@ -61,16 +65,21 @@ def means(sums: FloatArray) -> FloatArray:
     return ratio(sums[..., 0, :], sums[..., 1, :])
 
 
-def mean_of(column: int, undefined: str, *, is_proportion: bool = False) -> Statistic:
+Kind = Literal["share", "difference", "correlation", "mean"]
+_BOUNDS = {"share": SHARE, "difference": OF_CORRELATION, "correlation": OF_CORRELATION}
+
+
+def mean_of(column: int, undefined: str, kind: Kind = "mean") -> Statistic:
     """The mean of one column; `undefined` says why where it holds no value.
 
-    `is_proportion` also fits means of values within 0..1: one of 0 or 1 over all items is bounded
-    as a proportion is.
+    Values of a `share` lie within 0..1, of a `difference` of two shares or a `correlation` within
+    -1..1.
     """
     return Statistic(
         lambda sums: means(sums)[..., column],
         lambda sums: "" if sums[1, column] else undefined,
-        is_proportion,
+        _BOUNDS.get(kind, UNBOUNDED),
+        (lambda sums: sums[..., 1, column]) if kind in ("share", "difference") else None,
     )
 
 
@@ -78,15 +87,14 @@ def clustered_mean(
     x: FloatArray,
     clusters: IntArray,
     undefined: str,
-    resampling: Resampling = DEFAULT_RESAMPLING,
+    level: float = LEVEL,
     *,
     n_missing: int = 0,
-    is_proportion: bool = False,
+    kind: Kind = "mean",
 ) -> Estimate:
-    """The mean of x (items,) over the items where it is defined, resampled by `clusters` (items,).
+    """The mean of x (items,) over the items where it is defined; `clusters` (items,) are numbers.
 
-    `n` counts these items; NaN are added to `n_missing`. `undefined` and `is_proportion` as in
-    `mean_of`.
+    `n` counts these items; NaN are added to `n_missing`. `undefined` and `kind` as in `mean_of`.
 
     >>> clustered_mean(np.array([1.0, 2, 3, 6]), np.array([0, 0, 1, 1]), "none").value
     3.0
@@ -94,8 +102,8 @@ def clustered_mean(
     codes = np.unique(clusters, return_inverse=True)[1]
     sums = sums_by_cluster(x[:, None], Clusters(codes, int(codes.max(initial=-1)) + 1))
     n = int((~np.isnan(x)).sum())
-    statistic = mean_of(0, undefined, is_proportion=is_proportion)
-    return cluster_bootstrap(sums, statistic, resampling, n=n, n_missing=n_missing + len(x) - n)
+    statistic = mean_of(0, undefined, kind)
+    return clustered_estimate(sums, statistic, level, n=n, n_missing=n_missing + len(x) - n)
 
 
 def moments_by_cluster(severities: IntArray | FloatArray, clusters: Clusters) -> FloatArray:
@@ -129,11 +137,15 @@ def _difference(moments: FloatArray) -> FloatArray:
     return mean_of_defined(r[..., 0, :] - r[..., 1, :])
 
 
-def _of_moments(formula: Callable[[FloatArray], FloatArray], reason: str) -> Statistic:
-    return explained(formula, lambda moments: reason if moments.any() else NO_WHOLE_ITEM)
+def _of_moments(
+    formula: Callable[[FloatArray], FloatArray], reason: str, bounds: Bounds
+) -> Statistic:
+    return explained(formula, lambda moments: reason if moments.any() else NO_WHOLE_ITEM, bounds)
 
 
 # A pair with a constant scale is left out of the mean.
-MEAN_CORRELATION = _of_moments(lambda moments: mean_of_defined(_of_pairs(moments)), ALL_CONSTANT)
+MEAN_CORRELATION = _of_moments(
+    lambda moments: mean_of_defined(_of_pairs(moments)), ALL_CONSTANT, OF_CORRELATION
+)
 # Over moments (..., 2, m + 1, m + 1): the first minus the second, over pairs defined in both.
-CORRELATION_DIFFERENCE = _of_moments(_difference, NO_COMMON_PAIR)
+CORRELATION_DIFFERENCE = _of_moments(_difference, NO_COMMON_PAIR, (-2.0, 2.0))

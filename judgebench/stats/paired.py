@@ -30,8 +30,17 @@ import scipy  # whose parts load when they are first used
 
 from judgebench.records import Estimate
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray, check_codes, ratio
-from judgebench.stats.confusion import mean_severity_error, overestimated
-from judgebench.stats.resample import Bounds, ClusterCounts, Statistic, where_empty
+from judgebench.stats.confusion import all_items, mean_severity_error, overestimated
+from judgebench.stats.jackknife import (
+    OF_CORRELATION,
+    SHARE,
+    Bounds,
+    ClusterCounts,
+    Formula,
+    Reason,
+    Statistic,
+    where_empty,
+)
 
 _STEPS = 50  # of halving the logarithm of a p value: to 1e-12 of it
 _LEAST_P = 1e-12
@@ -74,17 +83,6 @@ def left_out(x: FloatArray) -> FloatArray:
     [-1.0, -0.5]
     """
     return (1 - np.size(x)) * np.atleast_1d(x)[np.isfinite(x)]
-
-
-def resampled_trainings(means: FloatArray, resamples: int, seed: int) -> FloatArray:
-    """The distances of resampled trainings from their mean: (resamples, k) of (trainings, k).
-
-    A bootstrap of D trainings varies by (D - 1) / D too little, which is made good. 0 for one.
-    """
-    D = len(means)
-    drawn = np.random.default_rng([seed, D]).integers(0, D, (resamples, D))
-    away = means - means.mean(axis=0)
-    return np.asarray(away[drawn].mean(axis=1) * math.sqrt(D / max(D - 1, 1)))
 
 
 def p_of_differences(x: FloatArray, clusters: Clusters, alike: Sequence[int] = ()) -> FloatArray:
@@ -185,15 +183,18 @@ def discordance_by_cluster(first: IntArray, second: IntArray, clusters: Clusters
 
 # The accuracy of the first minus that of the second, on the same items: (b - c) / n.
 ACCURACY_DIFFERENCE = Statistic(
-    lambda C: ratio(C[..., _FIRST] - C[..., _SECOND], C.sum(axis=-1)), where_empty(NO_SHARED_TRUTH)
+    lambda C: ratio(C[..., _FIRST] - C[..., _SECOND], C.sum(axis=-1)),
+    where_empty(NO_SHARED_TRUTH),
+    OF_CORRELATION,
+    lambda C: np.asarray(C.sum(axis=-1)),
 )
 
 
 def difference_of(statistic: Statistic) -> Statistic:
     """A statistic of the second rater minus that of the first, of counts (..., *shape, 2).
 
-    The counts of both stand side by side on the last axis, so that one resample draws the same
-    clusters for both.
+    The counts of both stand side by side on the last axis, so that both lack the same cluster. Of
+    shares, both must be of the same items.
 
     >>> share = Statistic(lambda C: C[..., 0] / C.sum(axis=-1), lambda C: "")
     >>> float(difference_of(share).formula(np.array([[1.0, 3.0], [3.0, 1.0]])))
@@ -203,14 +204,17 @@ def difference_of(statistic: Statistic) -> Statistic:
     def formula(C: FloatArray) -> FloatArray:
         return np.asarray(statistic.formula(C[..., 1]) - statistic.formula(C[..., 0]))
 
+    def either(why: Reason) -> Reason:
+        return lambda C: why(C[..., 0]) or why(C[..., 1])
+
+    (low, high), items = statistic.bounds, statistic.items
     return Statistic(
-        formula, lambda C: statistic.undefined(C[..., 0]) or statistic.undefined(C[..., 1])
+        formula,
+        either(statistic.undefined),
+        (low - high, high - low),
+        None if items is None else lambda C: items(C[..., 0]),
+        either(statistic.no_interval),
     )
-
-
-def discordant(counts: FloatArray) -> tuple[int, int]:
-    """b and c of summed counts (3,): items that only the first, and only the second, has right."""
-    return round(float(counts[_FIRST])), round(float(counts[_SECOND]))
 
 
 def mcnemar_mid_p(b: int, c: int) -> float | None:
@@ -262,7 +266,7 @@ _no_pair = where_empty(NO_PAIR)
 # Over C (..., 2, 2): the share of items that turn from no to yes, and the share of yes after
 # minus the share of yes before.
 TURNED_YES = replace(overestimated(), undefined=_no_pair)
-NET_CHANGE = replace(mean_severity_error((0, 1)), undefined=_no_pair)
+NET_CHANGE = replace(mean_severity_error((0, 1)), undefined=_no_pair, items=all_items)
 
 
 def moves_by_cluster(flipped: IntArray, shift: IntArray, clusters: Clusters) -> FloatArray:
@@ -278,15 +282,19 @@ def moves_by_cluster(flipped: IntArray, shift: IntArray, clusters: Clusters) -> 
     return clusters.sums(np.ones(len(shift)), flipped, shift > 0, shift < 0, shift)
 
 
-def _mean_of(column: int, *, is_proportion: bool = True) -> Statistic:
-    return Statistic(lambda C: ratio(C[..., column], C[..., _PAIRS]), _no_pair, is_proportion)
+def _share_of(column: int) -> Statistic:
+    return Statistic(_mean_of(column), _no_pair, SHARE, lambda C: C[..., _PAIRS])
+
+
+def _mean_of(column: int) -> Formula:
+    return lambda C: ratio(C[..., column], C[..., _PAIRS])
 
 
 # Over counts (..., 5); MEAN_SHIFT is in the unit of the severities, positive for more severe.
-FLIPPED = _mean_of(_FLIPPED)
-MORE_SEVERE = _mean_of(_MORE)
-LESS_SEVERE = _mean_of(_LESS)
-MEAN_SHIFT = _mean_of(SHIFT, is_proportion=False)
+FLIPPED = _share_of(_FLIPPED)
+MORE_SEVERE = _share_of(_MORE)
+LESS_SEVERE = _share_of(_LESS)
+MEAN_SHIFT = Statistic(_mean_of(SHIFT), _no_pair)
 
 
 def sign_test(shifts_by_cluster: IntArray | FloatArray) -> float | None:

@@ -1,4 +1,4 @@
-"""Ranks of judges or systems: within a block or item, over many of them, and over resamples.
+"""Ranks of judges or systems: within a block or item, and over many of them.
 
 `scores` is (blocks, judges), higher is better and nothing is missing; a block may be a metric, a
 question or a data set. Rank 1 is the best; equal scores share their mean rank. Rankings of
@@ -22,7 +22,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import ceil, comb, factorial
-from operator import itemgetter
 
 import numpy as np
 import scipy  # whose parts load when they are first used
@@ -30,29 +29,24 @@ from numpy.typing import NDArray
 
 from judgebench.records import Estimate
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray, ratio
-from judgebench.stats.resample import (
-    DEFAULT_RESAMPLING,
-    OF_CORRELATION,
-    Bounds,
+from judgebench.stats.jackknife import (
+    LEVEL,
     ClusterCounts,
-    Resampling,
-    Statistic,
-    bootstrap_interval,
-    bootstrap_replicates,
+    jackknife_interval,
 )
 
 # A float32 model gives the same text a probability that changes by 1e-7 with its batch.
 TIE = 1e-6
-STRENGTH_RESAMPLES = 500
-"""Bradley-Terry strengths are found by iteration, resample by resample: at most so many."""
+MAX_REFITS = 500
+"""Bradley-Terry strengths are found by iteration: without each of at most so many groups."""
 FEW_SYSTEMS = 4
 """With fewer systems a correlation of rankings takes a handful of values only."""
-_ORDERS = 100
-_AT_ONCE = 120  # systems that are fitted in one call, of several resamples
+_AT_ONCE = 120  # systems that are fitted in one call, of several samples
 NO_STRENGTHS = (
     "no Bradley-Terry strengths exist: some systems won, or lost, every comparison with the "
     "others, or were never compared with them"
 )
+JUMPS = "places of few systems change by jumps, which no interval here covers"
 _LEVEL = "one of the two rankings holds all systems level"
 
 
@@ -124,74 +118,35 @@ def _strengths(wins: FloatArray) -> FloatArray:
     return np.asarray(found - found.mean(axis=1, keepdims=True))
 
 
-def elo(sides: IntArray, outcome: FloatArray, systems: int, seed: int = 0) -> FloatArray:
-    """Elo ratings (systems,) of pairs of systems `sides` (pairs, 2), with mean 1000.
-
-    `outcome` (pairs,) is 1 where the first won, 0 where the second did, else a tie. Elo (1978), by
-    evalica with K = 4. A rating depends on the order of the pairs, which says nothing here: the
-    mean over 100 random orders.
-
-    >>> elo(np.array([[0, 1]] * 4), np.array([1.0, 1, 1, 0]), 2).round(1).tolist()
-    [1003.9, 996.1]
-    """
-    import evalica
-    import pandas as pd
-
-    rng, found = np.random.default_rng(seed), np.zeros(systems)
-    won = [
-        {1.0: evalica.Winner.X, 0.0: evalica.Winner.Y}.get(o, evalica.Winner.Draw) for o in outcome
-    ]
-    for order in (rng.permutation(len(sides)) for _ in range(_ORDERS)):
-        first, second = sides[order].T.tolist()
-        index, winners = pd.RangeIndex(systems), [won[i] for i in order]
-        scores = evalica.elo(first, second, winners, index).scores
-        found += scores.reindex(index).to_numpy() / _ORDERS
-    return found
-
-
 def rankings(
-    wins: ClusterCounts, n_missing: int = 0, resampling: Resampling = DEFAULT_RESAMPLING
+    wins: ClusterCounts, n_missing: int = 0, level: float = LEVEL
 ) -> tuple[list[list[Estimate]], Mapping[str, Estimate]]:
     """The ranks by which several sides, such as the humans and a judge, order the systems on the
     same pairs, of wins (sides, S, S): the log strengths of every system by each side, and the
     agreement of the first and the last side's.
 
     The agreement is Kendall's `tau_b` and Spearman's rho, `spearman`, whose `n` counts the systems.
-    All sides are resampled together, whole clusters, at most STRENGTH_RESAMPLES times.
     """
-    few = replace(resampling, resamples=min(resampling.resamples, STRENGTH_RESAMPLES))
-    value = bradley_terry(wins.total)
-    drawn = np.full((1, *value.shape), np.nan)
-    if wins.clusters:
-        drawn = bootstrap_replicates(wins, Statistic(bradley_terry, lambda _: ""), few)
+    value, left_out = bradley_terry(wins.total), bradley_terry(wins.total - wins.kinds)
+    n = round(wins.total[0].sum())
 
-    def estimate(
-        of: Callable[[FloatArray], FloatArray], n: int, reason: str, bounds: Bounds | None = None
-    ) -> Estimate:
-        found = float(of(value))
-        interval = Estimate(None, reason=reason)
-        if not np.isnan(found):
-            interval = bootstrap_interval(found, of(drawn), wins.clusters, few, bounds)
-        return replace(interval, n=n, level=few.level)
+    def strength(side: int, system: int) -> Estimate:
+        found = Estimate(None, reason=NO_STRENGTHS)
+        if not np.isnan(value[side, system]):
+            own, others = float(value[side, system]), left_out[:, side, system]
+            found = jackknife_interval(own, others, wins.how_many, level)
+        return replace(found, n=n, n_missing=n_missing, level=level)
 
     def agreement(of: Callable[[FloatArray, FloatArray], FloatArray]) -> Estimate:
-        def of_sides(strengths: FloatArray) -> FloatArray:
-            some = np.nan_to_num(strengths)
-            lacking = np.isnan(strengths).any(axis=(-2, -1))
-            return np.where(lacking, np.nan, of(some[..., 0, :], some[..., -1, :]))
+        if np.isnan(value).any():
+            return Estimate(None, n=systems, reason=NO_STRENGTHS)
+        found = float(of(value[0], value[-1]))
+        if np.isnan(found):
+            return Estimate(None, n=systems, reason=_LEVEL)
+        return Estimate(found, n=systems, reason=JUMPS)
 
-        reason = NO_STRENGTHS if np.isnan(value).any() else _LEVEL
-        return estimate(of_sides, value.shape[-1], reason, OF_CORRELATION)
-
-    sides, systems = map(range, value.shape)
-    n = round(wins.total[0].sum())
-    strengths = [
-        [
-            replace(estimate(itemgetter((..., a, i)), n, NO_STRENGTHS), n_missing=n_missing)
-            for i in systems
-        ]
-        for a in sides
-    ]
+    sides, systems = value.shape
+    strengths = [[strength(side, i) for i in range(systems)] for side in range(sides)]
     return strengths, {"tau_b": agreement(tau_b), "spearman": agreement(spearman)}
 
 
@@ -534,28 +489,3 @@ def top_match(x: FloatArray, y: FloatArray) -> FloatArray:
     )
     pairs = best_x.sum(axis=-1) * best_y.sum(axis=-1)
     return ratio((best_x & best_y).sum(axis=-1), pairs)
-
-
-@dataclass(frozen=True)
-class Firmness:
-    """`low` and `high` (k,) are the limits of each system's place; `above` (k, k) is the share of
-    resamples in which system i scores above system j, level scores counting half."""
-
-    low: FloatArray
-    high: FloatArray
-    above: FloatArray
-
-
-def firmness(replicates: FloatArray, level: float = 0.95) -> Firmness:
-    """The variation of places over resampled scores (resamples, k), higher is better, none missing.
-
-    The limits are the (1 - level) / 2 and (1 + level) / 2 quantiles of the place, taken where the
-    distribution steps, so that they are places that occurred. Goldstein and Spiegelhalter (1996),
-    "League Tables and Their Limitations"; by resamples as in Hall and Miller (2009), "Using the
-    Bootstrap to Quantify the Authority of an Empirical Ranking".
-    """
-    tail = (1 - level) / 2
-    low, high = np.quantile(places(replicates), [tail, 1 - tail], axis=0, method="inverted_cdf")
-    score = levels(replicates)
-    order = np.sign(score[:, :, None] - score[:, None, :])
-    return Firmness(low, high, (order.mean(axis=0) + 1) / 2)

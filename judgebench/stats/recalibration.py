@@ -1,5 +1,4 @@
-"""Label probabilities made better: rid of what a judge favours whatever it reads, or made as bold
-as the judge is right.
+"""Label probabilities rid of what a judge favours whatever it reads.
 
 A model prefers some labels before it has read anything: by their words, by their place in the
 prompt. Two methods estimate that preference, the labels' prior, and subtract it:
@@ -8,9 +7,6 @@ prompt. Two methods estimate that preference, the labels' prior, and subtract it
 
 with Z(x) so that the labels' probabilities add up to 1. `log_p` and `log_q` hold natural
 logarithms, one row per item and one column per label. A row with a NaN is missing, and stays so.
-
-For temperature scaling, one number, `p` (items, k) are label probabilities, a row with a NaN
-missing; `truth` and `clusters` are (items,), labels with -1 missing.
 
 Labels that follow from one number: cuts on a score, and each label's probability as it rises.
 
@@ -24,17 +20,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from judgebench.records import Estimate
-from judgebench.stats.arrays import Clusters, FloatArray, IntArray, check_codes, first_reason
-from judgebench.stats.calibration_error import (
-    LEAST_PROBABILITY,
-    cross_entropy,
-    expected_calibration_error,
-    mean_score,
-    one_hot,
-)
+from judgebench.stats.arrays import FloatArray, IntArray, check_codes
 from judgebench.stats.ranks import item_ranks, pearson
-from judgebench.stats.resample import DEFAULT_RESAMPLING, Resampling
 
 
 def rises(score: FloatArray, label: IntArray) -> float:
@@ -126,118 +113,6 @@ def rising(score: FloatArray, label: IntArray, k: int) -> Rising:
 # Softmax in double precision may give 0 to what is merely very unlikely; its logarithm is kept
 # finite, or one such item would decide the prior.
 LEAST_LOG = -690.0
-LEAST_ITEMS = 20  # in each half
-MOST_FITTED = 50_000  # one number is known well enough from so many
-BOUNDS = (0.05, 20.0)
-_PRECISION = 1e-9  # of ln T
-
-
-class TemperatureScaling(NamedTuple):
-    """The effect of a temperature, fitted on half of the clusters, on the other half; both ways.
-
-    `temperatures` are those of the two halves: above 1 the judge was too bold, below 1 too timid.
-    The scores are over all items, each under the temperature of the half it is not in; log loss in
-    nats, calibration error without what chance adds. `change` is the log loss after minus before.
-    """
-
-    temperatures: tuple[Estimate, Estimate]
-    log_loss_before: Estimate
-    log_loss_after: Estimate
-    change: Estimate
-    ece_before: Estimate
-    ece_after: Estimate
-
-
-def at_temperature(p: FloatArray, T: float) -> FloatArray:
-    """softmax(ln p / T), row by row: (items, k) -> (items, k).
-
-    Guo, Pleiss, Sun and Weinberger (2017), "On calibration of modern neural networks", section
-    4.2, equation 9; ln p are logits up to a constant a row. p below LEAST_PROBABILITY counts as
-    that.
-
-    >>> at_temperature(np.array([[0.9, 0.1]]), T=2.0).round(2).tolist()
-    [[0.75, 0.25]]
-    """
-    z = np.log(np.maximum(p, LEAST_PROBABILITY)) / T
-    e = np.exp(z - z.max(axis=-1, keepdims=True))
-    return np.asarray(e / e.sum(axis=-1, keepdims=True))
-
-
-def fitted_temperature(p: FloatArray, truth: IntArray) -> float:
-    """The T within BOUNDS that has the least log loss, of items without gaps.
-
-    The loss is convex in 1 / T (Guo et al. 2017, section 4.2), so there is one minimum.
-    """
-    z = np.log(np.maximum(p, LEAST_PROBABILITY))
-    of_truth = z[np.arange(len(z)), truth].mean()
-    low, high = np.log(BOUNDS)
-    while (
-        high - low > _PRECISION
-    ):  # the slope of the loss, in 1 / T, is below 0 where T is too high
-        middle = (low + high) / 2
-        scaled = z / np.exp(middle)
-        e = np.exp(scaled - scaled.max(axis=1, keepdims=True))
-        expected = ((e * z).sum(axis=1) / e.sum(axis=1)).mean()
-        low, high = (low, middle) if expected < of_truth else (middle, high)
-    return float(np.exp(low))
-
-
-def temperature_scaling(
-    p: FloatArray, truth: IntArray, clusters: Clusters, resampling: Resampling = DEFAULT_RESAMPLING
-) -> TemperatureScaling:
-    """Fit on one half of the clusters, drawn by the seed, and score on the other; both ways.
-
-    Everything is undefined, with the reason, where a half holds too few items, one label only, or
-    no probability but 0 and 1. The intervals take both temperatures as given.
-    """
-    check_codes(truth, p.shape[1], "truth")
-    usable = np.flatnonzero(~np.isnan(p).any(axis=1) & (truth >= 0))
-    rng = np.random.default_rng(resampling.seed)
-    occurring, code = np.unique(clusters.codes[usable], return_inverse=True)
-    side = rng.permutation(len(occurring))[code] % 2
-    halves = usable[side == 0], usable[side == 1]
-    for rows in halves:
-        if reason := _cannot_fit(p[rows], truth[rows]):
-            n, missing, level = len(usable), len(p) - len(usable), resampling.level
-            nothing = Estimate(None, n=n, n_missing=missing, reason=reason, level=level)
-            return TemperatureScaling((nothing, nothing), *[nothing] * 5)
-    first, second = (
-        fitted_temperature(p[some], truth[some])
-        for some in (rng.permutation(rows)[:MOST_FITTED] for rows in halves)
-    )
-    after = np.full(p.shape, np.nan)
-    after[halves[0]] = at_temperature(p[halves[0]], second)
-    after[halves[1]] = at_temperature(p[halves[1]], first)
-    temperatures = _told(first, len(halves[0])), _told(second, len(halves[1]))
-    q = one_hot(truth, p.shape[1])
-    shared = (clusters, resampling)
-    before_loss, after_loss = cross_entropy(p, q), cross_entropy(after, q)
-    return TemperatureScaling(
-        temperatures,
-        mean_score(before_loss, *shared),
-        mean_score(after_loss, *shared),
-        mean_score(after_loss - before_loss, *shared),
-        expected_calibration_error(p, q, *shared).debiased,
-        expected_calibration_error(after, q, *shared).debiased,
-    )
-
-
-def _cannot_fit(p: FloatArray, truth: IntArray) -> str:
-    """The reason why no temperature can be fitted to one half, or empty."""
-    few = f"half of the questions hold {len(p)} usable items, and {LEAST_ITEMS} are needed"
-    return first_reason({
-        few: len(p) < LEAST_ITEMS,
-        "half of the questions hold one label only as their reference "
-        "label": (truth == truth[:1]).all(),
-        "all probabilities are 0 or 1, which no temperature changes": ((p == 0) | (p == 1)).all(),
-    })  # fmt: skip
-
-
-def _told(T: float, n: int) -> Estimate:
-    """A temperature, and why it has no interval."""
-    at_edge = not BOUNDS[0] * 1.001 < T < BOUNDS[1] * 0.999
-    reason = f"the search ends at {T:.3g}" if at_edge else "fitted once; see the other half's"
-    return Estimate(T, n=n, reason=reason)
 
 
 def batch_prior(log_p: FloatArray) -> FloatArray:

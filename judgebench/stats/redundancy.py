@@ -6,29 +6,29 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from itertools import combinations, product
 
 import numpy as np
 
+from judgebench.records import Estimate
 from judgebench.stats.arrays import Clusters, FloatArray, ratio
 from judgebench.stats.association import standardized
-from judgebench.stats.ranks import item_ranks
-from judgebench.stats.resample import (
-    DEFAULT_RESAMPLING,
+from judgebench.stats.jackknife import (
+    LEVEL,
+    SHARE,
     ClusterCounts,
-    Resampling,
-    Statistic,
-    bootstrap_replicates,
+    jackknife_interval,
     random_groups,
 )
+from judgebench.stats.ranks import item_ranks
 
 FAMILY = 0.8
 """Scorers of a family have |r| of at least this, on average."""
 LEAST = 3
 """Of fewer items any two scorers lie on a line."""
-_RESAMPLES = 300
+ONLY_FUNCTIONS = "its scorers are functions of one another"
 _N, _SUM, _SQUARES, _PRODUCTS = range(4)
 _ROUNDING = 1e-9
 _DECIMALS, _UNROUNDED = 7, 1e-6  # with more decimals, numbers count as unrounded
@@ -49,13 +49,13 @@ class Twins:
 @dataclass(frozen=True)
 class Redundancy:
     """`matrix` (m, m) of correlations, NaN where undefined; `order` (m,) puts like beside like.
-    `families` partition the columns, and `stability` says of each with several scorers that are not
-    functions of one another how surely it comes again, from 0 to 1, else it is None."""
+    `families` partition the columns, and `mean_r` is the mean |r| of the pairs in each; undefined
+    in one without two scorers that are not functions of one another."""
 
     matrix: FloatArray
     order: Sequence[int]
     families: Sequence[Sequence[int]]
-    stability: Sequence[float | None]
+    mean_r: Sequence[Estimate]
     twins: Sequence[Twins]
 
 
@@ -63,42 +63,40 @@ def redundancy(
     scores: FloatArray,
     clusters: Clusters,
     ranked: bool = True,
-    resampling: Resampling = DEFAULT_RESAMPLING,
+    level: float = LEVEL,
 ) -> Redundancy:
     """Correlations of all pairs of scorers, on the items that both scored, and their families.
 
     Spearman's rho, or Pearson's r where they are not `ranked`. Families come from average linkage
     of 1 - |r|, cut at 1 - FAMILY (Sokal and Michener 1958). Of functions of one another only the
     first takes part, so that they do not count as agreement; the others join its family.
-    Stability is the mean over resampled clusters of the largest Jaccard similarity of the family to
-    one found there: Hennig (2007), "Cluster-wise Assessment of Cluster Stability"; below 0.6 a
-    family is not to be trusted. Ranks are those in the whole column, in resamples too.
+    The intervals of `mean_r` are over clusters; ranks are those in the whole column.
     """
     x = np.stack(
         [item_ranks(column) if ranked else standardized(column) for column in scores.T], axis=1
     )
     sample = ClusterCounts(_sums(x, random_groups(clusters)))
     matrix = _correlations(sample.total)
-    few = replace(resampling, resamples=min(resampling.resamples, _RESAMPLES))
     found = twins(scores)
     second = {twin.second for twin in found}
     own = [i for i in range(scores.shape[1]) if i not in second]
 
-    def families(r: FloatArray) -> list[frozenset[int]]:
-        return _families(r[np.ix_(own, own)], own)[0]
-
     groups, order = _families(matrix[np.ix_(own, own)], own)
-    hits = {group: 0.0 for group in groups if len(group) > 1}
-    drawn = bootstrap_replicates(sample, Statistic(_correlations, lambda _: ""), few)
-    for again in map(families, drawn if hits and sample.clusters > 1 else ()):
-        for group in hits:
-            hits[group] += max(len(group & g) / len(group | g) for g in again) / len(drawn)
+    left_out = _correlations(sample.total - sample.kinds)
+
+    def mean_r(group: Collection[int]) -> Estimate:
+        first, second = np.array([*combinations(sorted(group), 2)], dtype=np.int64).reshape(-1, 2).T
+        if not len(first):
+            return Estimate(None, reason=ONLY_FUNCTIONS)
+        value, others = (np.abs(r[..., first, second]).mean(axis=-1) for r in (matrix, left_out))
+        return jackknife_interval(float(value), others, sample.how_many, level, SHARE)
+
     beside = {i: [t.second for t in found if t.first == i] for i in own}
     return Redundancy(
         matrix,
         [j for i in order for j in (i, *beside[i])],
         [sorted(j for i in group for j in (i, *beside[i])) for group in groups],
-        [hits.get(group) if sample.clusters > 1 else None for group in groups],
+        [mean_r(group) for group in groups],
         found,
     )
 

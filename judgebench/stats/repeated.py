@@ -11,7 +11,9 @@ over annotators or over metrics are none. Where labels are compared, see `interr
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -19,14 +21,14 @@ from judgebench.records import Estimate
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray, ratio
 from judgebench.stats.confusion import SPEARMAN
 from judgebench.stats.interrater import ICC_2_1, ICC_2_K, score_sums_by_cluster
-from judgebench.stats.resample import (
-    DEFAULT_RESAMPLING,
-    Resampling,
+from judgebench.stats.jackknife import (
+    LEVEL,
+    OF_CORRELATION,
+    Bounds,
+    Formula,
     Statistic,
-    cluster_bootstrap,
+    clustered_estimate,
     explained,
-    grouping_told,
-    random_groups,
 )
 
 _MOST_CELLS = 1 << 22  # 32 MiB
@@ -40,7 +42,7 @@ AMONG_HUMANS = ("alpha", "icc", "icc_mean")
 
 def score_agreement(
     x: FloatArray, wanted: Sequence[str], clusters: Clusters,
-    resampling: Resampling = DEFAULT_RESAMPLING,
+    level: float = LEVEL,
 ) -> Mapping[str, Estimate]:  # fmt: skip
     """The `wanted` statistics of scores (units, raters).
 
@@ -54,17 +56,14 @@ def score_agreement(
     >>> round(found["pearson"].value, 3)
     1.0
     """
-    of = random_groups(clusters, resampling.seed)
     scores = (~np.isnan(x)).sum(axis=1)
     found = {}
     for name in wanted:
         counts, statistic = _STATISTICS[name]
         used = scores >= (2 if name == "alpha" else x.shape[1])
         n = int(used.sum())
-        estimate = cluster_bootstrap(
-            counts(x[used], of[used]), statistic, resampling, n=n, n_missing=len(x) - n
-        )
-        found[name] = grouping_told(estimate, clusters.n)
+        sums = counts(x[used], clusters[used])
+        found[name] = clustered_estimate(sums, statistic, level, n=n, n_missing=len(x) - n)
     return found
 
 
@@ -75,7 +74,7 @@ def _pair_sums(x: FloatArray, clusters: Clusters) -> FloatArray:
 
 def _rank_table(x: FloatArray, clusters: Clusters) -> FloatArray:
     """The counts of each two scores that meet (clusters, values of x, values of y). As one cluster,
-    so that there is no interval, where that would be too large a table to resample."""
+    so that there is no interval, where that would be too large a table."""
     (rows, row), (columns, column) = (np.unique(y.round(9), return_inverse=True) for y in x.T)
     size = len(rows) * len(columns)
     if size * clusters.n > _MOST_CELLS:
@@ -109,8 +108,11 @@ def _alpha(sums: FloatArray) -> FloatArray:
     return 1 - ratio((n - 1) * differences, clear)
 
 
-def _of_scores(formula: Callable[[FloatArray], FloatArray], reason: str) -> Statistic:
-    return explained(formula, lambda sums: reason if sums[0] else "no response has two scores")
+def _of_scores(formula: Formula, reason: str) -> Statistic:
+    def why(sums: FloatArray) -> str:
+        return reason if sums[0] else "no response has two scores"
+
+    return explained(formula, why, OF_CORRELATION)
 
 
 # What a statistic is a function of, of scores (units, raters) and their clusters, and itself.
@@ -135,6 +137,7 @@ NO_ZERO = "its scale is not known to have a true zero, so that a share of the me
 TOO_FEW_RUNS = "no question has two runs of two systems"
 RELIABLE = 0.9
 _ROUNDING = 1e-12
+_SLACK = 1e-9  # what rounding adds to a number of runs
 
 # Where the sums of a cluster are; n counts units, N numbers, m is a unit's mean.
 _n, _N, _k2, _WITHIN, _km, _km2, _VARIANCE, _CV, _WITH_CV = range(9)
@@ -182,15 +185,15 @@ def _icc(sums: FloatArray) -> FloatArray:
     return ratio(between, np.where(whole > _ROUNDING * (np.abs(between) + within), whole, 0))
 
 
-def _of(formula: Callable[[FloatArray], FloatArray], reason: str, least: int = 2) -> Statistic:
+def _of(
+    formula: Formula, reason: str, least: int = 2, bounds: Bounds = (0.0, math.inf)
+) -> Statistic:
     def undefined(sums: FloatArray) -> str:
         if sums[_n] < least:
             return ONE_UNIT if sums[_n] else NO_UNIT
-        if not np.isnan(formula(sums)):
-            return ""
-        return CONSTANT if np.isnan(_icc(sums)) and reason == NO_SPREAD else reason
+        return reason if np.isnan(formula(sums)) else ""
 
-    return Statistic(formula, undefined)
+    return Statistic(formula, undefined, bounds)
 
 
 # Standard deviations, in units of the score: of the noise, and of the units without it (0 where the
@@ -199,35 +202,47 @@ WITHIN_SD = _of(lambda sums: np.sqrt(_components(sums)[1]), NO_UNIT, 1)
 BETWEEN_SD = _of(lambda sums: np.sqrt(np.maximum(_components(sums)[0], 0)), ONE_UNIT)
 # Shrout and Fleiss (1979), ICC(1, 1), also where units have unequal numbers: the share of the
 # variance of single numbers that is between units.
-ICC = _of(_icc, CONSTANT)
+ICC = _of(_icc, CONSTANT, bounds=OF_CORRELATION)
 
 
-def _runs(sums: FloatArray) -> FloatArray:
-    icc = _icc(sums)
-    noise = ratio(RELIABLE / (1 - RELIABLE) * (1 - icc), np.where(icc > _ROUNDING, icc, 0))
-    return np.maximum(1, np.ceil(noise - 1e-9))
+def runs_for_reliability(icc: Estimate) -> Estimate:
+    """The number of runs whose mean has a reliability of 0.9, of an estimate of `ICC`: the standard
+    error is then a third of the spread between units. Spearman (1910), Brown (1910)."""
+
+    def needed(icc: float) -> float:
+        return max(1.0, math.ceil(RELIABLE / (1 - RELIABLE) * (1 - icc) / icc - _SLACK))
+
+    if icc.value is None or icc.value > _ROUNDING:
+        return _runs(icc, lambda bound: needed(bound) if bound > _ROUNDING else math.inf)
+    return replace(icc, value=None, low=None, high=None, method="", reason=NO_SPREAD)
 
 
-# Of how many runs the mean has a reliability of 0.9: the standard error is then a third of the
-# spread between units. Spearman (1910), Brown (1910).
-RUNS = _of(_runs, NO_SPREAD)
+def runs_for(within_sd: Estimate, standard_error: float, units: int = 1) -> Estimate:
+    """The number of runs that bring the standard error of a mean over so many units to this, of an
+    estimate of `WITHIN_SD`. Raises ValueError unless both are positive.
 
-
-def runs_for(standard_error: float, units: int = 1) -> Statistic:
-    """The number of runs that bring the standard error of a mean over so many units to this.
-
-    >>> sums = spread_sums(np.array([[0.0, 2.0], [5.0, 7.0]]), Clusters(np.array([0, 1]), 2))
-    >>> float(runs_for(0.5).formula(sums.sum(axis=0)))
-    8.0
+    >>> print(runs_for(Estimate(1.5, 1.0, 2.0), 0.5))
+    9.000 [4.000, 16.000]
     """
     if standard_error <= 0 or units < 1:
         raise ValueError("the standard error and the number of units must be positive")
+    return _runs(
+        within_sd, lambda sd: max(1.0, math.ceil(sd**2 / (units * standard_error**2) - _SLACK))
+    )
 
-    def runs(sums: FloatArray) -> FloatArray:
-        needed = _components(sums)[1] / (units * standard_error**2)
-        return np.maximum(np.ceil(needed - 1e-9), np.where(np.isnan(needed), np.nan, 1))
 
-    return _of(runs, NO_UNIT, 1)
+def _runs(estimate: Estimate, needed: Callable[[float], float]) -> Estimate:
+    """The estimate carried over, its limits in order; no interval where no number is enough."""
+    if estimate.value is None:
+        return estimate
+    value = needed(estimate.value)
+    if estimate.low is None or estimate.high is None:
+        return replace(estimate, value=value)
+    low, high = sorted((needed(estimate.low), needed(estimate.high)))
+    if math.isinf(high):
+        reason = f"{low:g} or more: no number of runs is surely enough"
+        return replace(estimate, value=value, low=None, high=None, method="", reason=reason)
+    return replace(estimate, value=value, low=low, high=high)
 
 
 def coefficient_of_variation(ratio_scale: bool) -> Statistic:
@@ -244,8 +259,7 @@ def coefficient_of_variation(ratio_scale: bool) -> Statistic:
 
 
 def variance_over_range(spread: float) -> Statistic:
-    """The mean variance within units over the range of all scores, which resamples keep: the same
-    paper, appendix C.1.
+    """The mean variance within units over the range of all scores, the same paper, appendix C.1.
 
     It has the unit of the score, and a metric whose scores are low but for a few has a wide range
     and so looks steady whatever its noise.
@@ -253,40 +267,27 @@ def variance_over_range(spread: float) -> Statistic:
     return _of(lambda sums: ratio(sums[..., _VARIANCE], spread * sums[..., _n]), CONSTANT, 1)
 
 
-def order_sums(
-    x: FloatArray, systems: IntArray, questions: IntArray, clusters: Clusters
-) -> FloatArray:
-    """Sums of each system's scores and, last, how many there are: (clusters, systems + 1, runs).
+def order_flips(x: FloatArray, systems: IntArray, questions: IntArray) -> float:
+    """How often two runs put two systems in opposite order, both drawn at random; a tie in one of
+    the runs counts half. 0.5 where runs say nothing, NaN where no question has two runs of two
+    systems.
 
     `x` is (units, runs), `systems` and `questions` (units,) are codes from 0, no two units share
-    both, and the units of a question share a cluster. A question counts in a run in which every
-    system has a score of it, so that all systems are compared on the same questions.
+    both. A question counts in a run in which every system has a score of it, so that all systems
+    are compared on the same questions.
+
+    >>> order_flips(np.array([[1.0, 2.0], [2.0, 1.0]]), np.array([0, 1]), np.array([0, 0]))
+    1.0
     """
     S, Q = int(systems.max(initial=-1)) + 1, int(questions.max(initial=-1)) + 1
     whole = np.full((Q, S, x.shape[1]), np.nan)
     whole[questions, systems] = x
     has = ~np.isnan(whole).any(axis=1)  # (questions, runs)
-    held = np.where(has[:, None], whole, 0)
-    cluster_of = np.zeros(Q, dtype=np.int64)
-    cluster_of[questions] = clusters.codes
-    found = np.zeros((clusters.n, S + 1, x.shape[1]))
-    np.add.at(found, cluster_of, np.concatenate([held, has[:, None]], axis=1))
-    return found
-
-
-def _flips(sums: FloatArray) -> FloatArray:
-    means = ratio(sums[..., :-1, :], sums[..., -1:, :])
-    a, b = np.triu_indices(means.shape[-2], 1)
-    d = means[..., a, :] - means[..., b, :]  # (..., pairs, runs), NaN where a run is missing
-    near = _ROUNDING * (np.abs(means[..., a, :]) + np.abs(means[..., b, :]))
-    up, down, level = (
-        flags.sum(axis=-1, dtype=np.float64) for flags in (d > near, d < -near, np.abs(d) <= near)
-    )
+    means = ratio(np.where(has[:, None], whole, 0).sum(axis=0), has.sum(axis=0))  # (systems, runs)
+    a, b = np.triu_indices(S, 1)
+    d = means[a] - means[b]  # (pairs, runs), NaN where a run is missing
+    near = _ROUNDING * (np.abs(means[a]) + np.abs(means[b]))
+    up, down, level = (flags.sum(axis=-1) for flags in (d > near, d < -near, np.abs(d) <= near))
     runs = up + down + level
     flipped = up * down + level * (up + down) / 2
-    return ratio(flipped.sum(axis=-1), (runs * (runs - 1) / 2).sum(axis=-1))
-
-
-# Of `order_sums`: of two runs and two systems, drawn at random, how often the runs put the systems
-# in opposite order; a tie in one of the runs counts half. 0.5 where runs say nothing.
-ORDER_FLIPS = explained(_flips, lambda sums: TOO_FEW_RUNS)
+    return float(ratio(flipped.sum(), (runs * (runs - 1) / 2).sum()))

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from judgebench.stats.arrays import FloatArray, IntArray, ratio
-from judgebench.stats.resample import Statistic
 
 Bools = NDArray[np.bool_]
 
@@ -92,6 +91,7 @@ def least_severe(sets: IntArray) -> IntArray:
     return np.where(sets < 0, -1, bits)
 
 
+NO_SET = "no item has both a label and a response set"
 SET_STATISTICS: Mapping[str, str] = {
     "hit": "share of the labels named that are in the response set",
     "coverage": "share of the response set that is named",
@@ -125,10 +125,3 @@ def fill_missing(scores: FloatArray, shares: FloatArray, missing: Bools, worst: 
     filled = np.full_like(scores, 0.0 if worst else 1.0)
     filled[:, -1] = (far**2).sum(axis=1)
     return np.where(missing[:, None], filled, scores)
-
-
-MEAN_SCORE = Statistic(
-    lambda counts: ratio(counts[..., 0], counts[..., 1]),
-    lambda counts: "" if counts[..., 1] else "no item has both a label and a response set",
-)
-"""The mean of scores, of (their sum, their number) by cluster."""

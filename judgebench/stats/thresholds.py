@@ -4,10 +4,9 @@
 (items,) is 1 or 0, and -1 where there is no truth: such an item is left out and counted missing.
 `clusters` (items,) are ints from 0.
 
-Shares have exact intervals and no bootstrap: triage lives near shares of 0 and 1 and on a few
-severe items, where percentiles of resamples are too narrow (Brown, Cai and DasGupta, 2001), and a
-curve has a hundred thresholds. Where items share clusters the exact interval is that of the
-effective number of items (Korn and Graubard, 1998), so whole clusters stay the sampling unit.
+Shares have exact intervals: triage lives near shares of 0 and 1 and on a few severe items. Where
+items share clusters they are those of the effective number of items (Korn and Graubard, 1998), so
+whole clusters stay the sampling unit.
 """
 
 from __future__ import annotations

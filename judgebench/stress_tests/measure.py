@@ -101,7 +101,7 @@ def _numbers(
     alarm, seen, worse = outcome
     detected = pairs.share(seen, NO_LABEL)
     share = _UNKNOWN_SHARE if detected.value is None else detected.value
-    needed = items_for_half_width(share, half_width, pairs.study.resampling.level)
+    needed = items_for_half_width(share, half_width, pairs.study.level)
     both = (alarm, seen, clusters)
     # Whether a pair worsened is known only of the pair: before it, nothing had worsened.
     worsened = (np.where(worse < 0, -1, 0), worse, clusters)
@@ -229,7 +229,7 @@ def measure_stress(study: Study) -> StressResult | None:
 def measure(study: Study, run: StressRun) -> StressResult:
     """Put every judge beside itself: on each altered answer and its parent, and asked otherwise.
 
-    An altered answer that failed a check is left out. Intervals resample whole groups of answers
+    An altered answer that failed a check is left out. Intervals are over whole groups of answers
     (`Answer.group`), except those of shares of violations and planted verdicts, which are exact.
 
     Raises SetupError where a demand does not fit the rubric, or a variant is of a judge that is

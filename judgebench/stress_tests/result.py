@@ -14,7 +14,7 @@ from judgebench.rubric import Metric, Rubric
 from judgebench.stats.arrays import Clusters, FloatArray
 from judgebench.stats.confusion import confusion_by_cluster
 from judgebench.stats.intervals import clopper_pearson
-from judgebench.stats.resample import Statistic, cluster_bootstrap
+from judgebench.stats.jackknife import Statistic, clustered_estimate
 from judgebench.stress_tests.probes.altered import AlteredAnswer
 from judgebench.studies.answers import IndexedAnswers, indexed
 from judgebench.studies.study import JudgeKind, JudgeVerdicts, Study
@@ -200,7 +200,7 @@ class Pairs:
         """The share of 1 in an outcome (items,) of 1, 0 and -1 for missing, with its exact
         interval. `why_none` is the reason where nothing but missing outcomes is there."""
         known = outcome[outcome >= 0]
-        found = clopper_pearson(int(known.sum()), len(known), self.study.resampling.level)
+        found = clopper_pearson(int(known.sum()), len(known), self.study.level)
         return replace(
             found,
             method=f"{found.method}, items taken as independent",
@@ -213,11 +213,11 @@ class Pairs:
     ) -> Estimate:
         """A statistic of outcomes 1, 0 and -1 (missing), all (pairs,), over counts (..., 2, 2)."""
         counts = confusion_by_cluster(before, after, clusters, 2)
-        return self.bootstrap(counts, statistic, int(counts.sum()), len(before))
+        return self.estimate(counts, statistic, int(counts.sum()), len(before))
 
-    def bootstrap(self, counts: FloatArray, statistic: Statistic, n: int, of: int) -> Estimate:
+    def estimate(self, counts: FloatArray, statistic: Statistic, n: int, of: int) -> Estimate:
         """A statistic of counts (clusters, ...) that rest on `n` pairs of so many."""
-        return cluster_bootstrap(counts, statistic, self.study.resampling, n=n, n_missing=of - n)
+        return clustered_estimate(counts, statistic, self.study.level, n=n, n_missing=of - n)
 
 
 def pairs_of(study: Study, run: StressRun) -> Pairs:

@@ -110,12 +110,12 @@ def _moved(
     n = int(both.sum())
     shifts = np.zeros_like(flipped) if shift is None else shift
     counts = moves_by_cluster(flipped[both], shifts[both], clusters[both])
-    level = pairs.study.resampling.level
+    level = pairs.study.level
     undefined = Estimate(None, n=n, n_missing=len(both) - n, reason=NOMINAL, level=level)
-    share = pairs.bootstrap(counts, FLIPPED, n, len(both))
+    share = pairs.estimate(counts, FLIPPED, n, len(both))
     of_severities = {"more_severe": MORE_SEVERE, "less_severe": LESS_SEVERE, "shift": MEAN_SHIFT}
     numbers = {"flipped": share, "robustness": share.complement} | {
-        name: undefined if shift is None else pairs.bootstrap(counts, statistic, n, len(both))
+        name: undefined if shift is None else pairs.estimate(counts, statistic, n, len(both))
         for name, statistic in of_severities.items()
     }
     return numbers, None if shift is None else sign_test(counts[:, SHIFT])
@@ -214,7 +214,7 @@ def _consistency(
     items, asked = ratings.shape
     votes = vote_pairs_by_cluster(ratings, clusters, k)
     n, possible = round(votes.sum()), items * asked * (asked - 1) // 2
-    agreement = pairs.bootstrap(votes, OBSERVED_AGREEMENT, n, possible)
+    agreement = pairs.estimate(votes, OBSERVED_AGREEMENT, n, possible)
     known = truth >= 0
     ratings, truth = ratings[known], truth[known]
     first = ratings[:, 0]
@@ -269,7 +269,7 @@ def _halo_of(pairs: Pairs, judge: str, passes: Mapping[str, Labels], rows: Label
         own = _correlation(pairs, [labels], whole, len(rows))
         found[who] = own, _correlation(pairs, [labels, truth], true, len(rows))
     humans = _correlation(pairs, [truth], rows[_complete(truth[rows])], len(rows))
-    itself = Estimate(None, reason=THE_HUMANS, level=pairs.study.resampling.level)
+    itself = Estimate(None, reason=THE_HUMANS, level=pairs.study.level)
     for who, (own, beyond) in {**found, HUMANS: (humans, itself)}.items():
         yield Row("halo", "correlation", own, judge, keys={"who": who})
         yield Row("halo", "beyond_humans", beyond, judge, keys={"who": who})
@@ -288,7 +288,7 @@ def _correlation(pairs: Pairs, sides: list[Labels], rows: Labels, asked: int) ->
     n = len(rows)
     ordinal = [m for m in pairs.study.rubric.metrics if m.kind == "ordinal"]
     if len(ordinal) < 2:
-        level = pairs.study.resampling.level
+        level = pairs.study.level
         return Estimate(None, n=n, n_missing=asked - n, reason=TOO_FEW_METRICS, level=level)
     severities = [
         np.column_stack([np.array(m.severities)[side[rows, c]] for c, m in enumerate(ordinal)])
@@ -298,5 +298,5 @@ def _correlation(pairs: Pairs, sides: list[Labels], rows: Labels, asked: int) ->
     single = len(sides) == 1
     statistic = MEAN_CORRELATION if single else CORRELATION_DIFFERENCE
     counts = moments[0] if single else np.stack(moments, axis=1)
-    found = pairs.bootstrap(counts, statistic, n, asked)
+    found = pairs.estimate(counts, statistic, n, asked)
     return found if n or single else replace(found, reason=NO_TRUTH_ON_ALL)

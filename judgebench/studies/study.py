@@ -14,8 +14,8 @@ from judgebench.records import Answer, HumanLabel, Status, Usage, Verdict, is_sl
 from judgebench.rubric import Metric, Rubric
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray
 from judgebench.stats.copies import Bar, BarKind, bar_of, camps
+from judgebench.stats.jackknife import LEVEL
 from judgebench.stats.label_use import Odd, odd_ones
-from judgebench.stats.resample import Resampling
 from judgebench.stats.response_sets import as_sets
 from judgebench.studies.answers import (
     IndexedAnswers,
@@ -255,7 +255,7 @@ class Study:
     humans: Mapping[str, Humans]  # by metric id
     n_labels: int  # of any item, blank cells left out
     config: TruthConfig
-    resampling: Resampling
+    level: float  # of all intervals
     name: str = "study"
     judges: tuple[JudgeVerdicts, ...] = ()
     notes: tuple[str, ...] = ()
@@ -406,7 +406,7 @@ def study_of(
     answers: Sequence[Answer],
     labels: Iterable[HumanLabel],
     config: TruthConfig,
-    resampling: Resampling,
+    level: float = LEVEL,
 ) -> Study:
     """Reads answers and labels once. Raises SetupError where `config.annotators` fits
     no annotator or a label is not in the rubric."""
@@ -426,7 +426,7 @@ def study_of(
     humans = {m.id: _humans(m, ratings[m.id], chosen, config, found) for m in rubric.metrics}
     notes = [f"{note}." for note in [found.repeats.note()] if note]
     notes += [_FIRST_NAMED.format(title=m.title) for m in rubric.metrics if m.several]
-    return Study(rubric, found, humans, n_labels, config, resampling, notes=tuple(notes))
+    return Study(rubric, found, humans, n_labels, config, level, notes=tuple(notes))
 
 
 def _humans(

@@ -30,7 +30,6 @@ from judgebench.runs.bench import Bench
 from judgebench.runs.folder import RunFolder, sealed
 from judgebench.runs.judging import Work
 from judgebench.runs.open import open_run
-from judgebench.stats.resample import Resampling
 from judgebench.studies.study import Study
 from judgebench.tuning.config import Learn, learn_entry
 from judgebench.tuning.exported import (
@@ -191,7 +190,7 @@ def export_judge(bench: Bench, name: str, to: Path, work: Work, *, merged: bool 
             "facts": json.loads((learnt / LEARNT).read_text()),
             "truth": {m.id: study.config.in_words(m) for m in rubric.metrics},
             "annotators": len(study.makers),
-            "level": study.resampling.level,
+            "level": study.level,
             "scores": [*_scores(study, name)],
             "notes": [*filter(None, [collapsed(study).get(name)]), *constant_note(study)],
         }
@@ -251,9 +250,7 @@ def _seen(train: TrainingSet) -> Iterator[Answer]:
 
 
 def _study(bench: Bench, run: RunFolder) -> Study:
-    report = bench.config.report
-    resampling = Resampling(report.resamples, bench.config.seed, report.level)
-    return open_run(run, bench.config.truth, resampling)
+    return open_run(run, bench.config.truth, bench.config.report.level)
 
 
 def _scores(study: Study, name: str) -> Iterator[dict[str, Any]]:

@@ -113,7 +113,7 @@ def measure_tuning(study: Study) -> Tuned | None:
         those = [row for row in rows if (kinds[row.judge] == "control") == control]
         rows += corrected(those, ("of", "failures"))
     found = Results(tuple(rows))
-    shown = Results(tuple(_said(row, found, 1 - study.resampling.level) for row in found))
+    shown = Results(tuple(_said(row, found, 1 - study.level) for row in found))
     titles = {metric.id: metric.title for metric in metrics}
     notes = tuple(constant_note(study))
     return Tuned(titles, kinds, tuple(taught), shown, study.gaps, notes, collapsed(study))
@@ -166,12 +166,12 @@ def _gains(
 def _tests(
     study: Study, metric: Metric, both: Both, keys: Sequence[str]
 ) -> Iterator[tuple[str, Estimate]]:
-    seed, k = study.resampling.seed, len(metric.labels)
-    yield from ((key, p) for key, p in share_tests(metric, both, seed) if key in keys)
+    k = len(metric.labels)
+    yield from ((key, p) for key, p in share_tests(metric, both) if key in keys)
     sides = [confusion_by_cluster(both.truth, x, both.clusters, k) for x in both.judged]
     counts = np.stack(sides, axis=-1)
     for key in (key for key in keys if key not in TESTED):
-        p = swap_test(counts, formula_of(STATISTICS[key], metric), seed=seed)
+        p = swap_test(counts, formula_of(STATISTICS[key], metric))
         yield key, Estimate(p, n=int(sides[0].sum()), reason="" if p is not None else NEVER_APART)
 
 

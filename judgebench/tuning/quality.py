@@ -101,7 +101,7 @@ class Classifier:
         return found
 
     def measured(self) -> Results:
-        """Accuracies in nested cross-validation, resampled by question, each a `statistic`: of the
+        """Accuracies in nested cross-validation, over questions, each a `statistic`: of the
         classifier, of always giving the more common answer, of knowing the author alone, and of the
         classifier on authors that it did not learn from; and the classifier minus the author."""
         right = _right(self.out_of_fold, self._good)
@@ -119,7 +119,7 @@ class Classifier:
         shares = {"classifier": right, "more common": common, "author": author, "unseen": unseen}
         none = "others wrote too few of both kinds to learn from"
         rate = partial(clustered_mean, clusters=self.folds.question, undefined=none)
-        rates = {name: rate(x, is_proportion=True) for name, x in shares.items()}
+        rates = {name: rate(x, kind="share") for name, x in shares.items()}
         rates["classifier minus author"] = rate(right - author)
         keys = {"author": self.by}
         return Results(tuple(Row("quality", k, e, keys=keys) for k, e in rates.items()))

@@ -88,7 +88,7 @@ class Reviewed:
     accepted was passed on every criterion.
 
     `rates` holds the share that fails each criterion, of the items that have an answer on it, and
-    the share `dropped` of those that are decided; resampled by question.
+    the share `dropped` of those that are decided; over questions.
     """
 
     accepted: Sequence[Item]
@@ -127,7 +127,7 @@ def reviewed(lines: Sequence[Item], said: Sequence[Mapping[str, Mapping[str, str
     # 1 where any is failed, else 0, and NaN where one has no answer.
     decided = np.where((fails == 1).any(axis=1), 1.0, fails.sum(axis=1))
     groups = np.unique([x.get("question") or x["item_id"] for x in lines], return_inverse=True)[1]
-    rate = partial(clustered_mean, clusters=groups, undefined="no answer", is_proportion=True)
+    rate = partial(clustered_mean, clusters=groups, undefined="no answer", kind="share")
     rates = {**{f"fails {key}": rate(x) for key, x in zip(keys, fails.T, strict=True)},
              "dropped": rate(decided)}  # fmt: skip
     rejected = [

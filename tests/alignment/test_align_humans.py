@@ -5,7 +5,7 @@ from dataclasses import replace
 import krippendorff
 import numpy as np
 import pytest
-from align_case import FEW, agreed, aligned, answers, ceiling, labels, metric, rubric
+from align_case import agreed, aligned, answers, ceiling, labels, metric, rubric
 from aligned import align
 
 from judgebench.alignment.statistics import MOST_ANNOTATORS_IN_PAIRS
@@ -156,11 +156,11 @@ def test_agreement_over_all_metrics_at_once() -> None:
         *labels({"ann": "abc", "bob": "abb"}),
         *labels({"ann": "aa.", "bob": "ab.", "cy": "ba."}, "tone"),
     ]
-    found = align("x", rubric(harm, tone), items, human, [], resampling=FEW)
+    found = align("x", rubric(harm, tone), items, human, [])
     two = agreed(found, "at_least_two", of="all")
     assert (two.value, two.n, two.n_missing) == (pytest.approx(4 / 5), 5, 1)
     assert agreed(found, "all_agree", of="all").value == pytest.approx(2 / 5)
-    assert "3 clusters" in agreed(found, "all_agree", of="all").method
+    assert "3 clusters only" in agreed(found, "all_agree", of="all").reason
 
 
 # --- the ceiling ---------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from align_case import FEW, agreed, aligned, answers, labels, metric, only, rubric, verdicts
+from align_case import agreed, aligned, answers, labels, metric, only, rubric, verdicts
 from aligned import align
 
 from judgebench.results.part import caveats
@@ -12,11 +12,13 @@ from judgebench.studies.truth import TruthConfig
 
 def test_missing_truth_abstentions_and_blanks_are_counted() -> None:
     found = aligned({"ann": "ab.?__", "bob": "aa.???"})
-    assert found.notes == (
+    *notes, few = found.notes
+    assert notes == [
         "Harm: 4 of 6 answers have no reference label.",
         "Harm: 4 human labels are abstentions.",
         "Blank human cells, taken as no label: Harm 2.",
-    )
+    ]
+    assert few.startswith("Few questions: 5 groups of answers with labels.")
     assert (found.n_answers, found.n_labels) == (6, 8)
 
 
@@ -31,17 +33,17 @@ def test_tied_nominal_labels_are_undecided_and_counted() -> None:
 
 
 def test_partial_overlap_says_which_items_the_terms_of_agreement_rest_on() -> None:
-    found = aligned({"ann": "aabbc...", "bob": "abbb.aa."})
+    found = aligned({"ann": "aabbaaabc...", "bob": "abbbaacb.aa."})
     assert any(
-        note.endswith("chance from all items with a label: Harm 4 and 7.") for note in found.notes
+        note.endswith("chance from all items with a label: Harm 8 and 11.") for note in found.notes
     )
     for statistic in ("ac", "fleiss"):
         estimate = agreed(found, statistic)
-        assert (estimate.n, estimate.n_missing) == (4, 4)
-        assert estimate.method.startswith("agreement on the 4 items with two labels or more")
-    whole = aligned({"ann": "aabb", "bob": "abbb"})
+        assert (estimate.n, estimate.n_missing) == (8, 4)
+        assert estimate.method.startswith("agreement on the 8 items with two labels or more")
+    whole = aligned({"ann": "aabbaabbaa", "bob": "abbbaabbba"})
     assert whole.notes == ()
-    assert agreed(whole, "fleiss").method.startswith("percentile bootstrap")
+    assert agreed(whole, "fleiss").method.startswith("jackknife-t over 10 clusters")
 
 
 def test_a_model_or_judge_in_the_truth_is_told_wherever_the_truth_is() -> None:
@@ -97,14 +99,20 @@ def test_the_number_of_ties_is_said() -> None:
 def test_the_labels_of_one_annotator_need_no_rule() -> None:
     two = rubric(metric(), metric("nominal", "xy", id="kind", title="Kind", question="Which?"))
     human = [*labels({"ann": "ab"}), *labels({"ann": "xy"}, "kind")]
-    found = align("x", two, answers(2), human, [], resampling=FEW)
+    found = align("x", two, answers(2), human, [])
     assert found.compared == (
         "2 answers and 4 human labels. Reference labels: those of ann.", "Bar: ann.",
     )  # fmt: skip
 
 
 def test_where_nothing_is_missing_nothing_is_told() -> None:
-    assert aligned({"ann": "abc"}, {"m": "abc"}, controls={"random": "bca"}).notes == ()
+    ten = "abcabcabca"
+    assert aligned({"ann": ten}, {"m": ten}, controls={"random": "bcabcabcab"}).notes == ()
+    (few,) = aligned({"ann": ten[1:]}, {"m": ten[1:]}).notes
+    assert few == (
+        "Few questions: 9 groups of answers with labels. Below 10 an interval is a rough one; "
+        "below 5 there is none, but for shares of independent answers."
+    )
 
 
 def test_a_judge_that_says_one_thing_only_is_named() -> None:
@@ -141,7 +149,7 @@ def test_the_constant_control_follows_the_truth_and_says_what_it_says() -> None:
     judge = verdicts("m", "aabba", items)
     for people, label, right in ((("ann",), "a", 0.6), (("ann", "bob"), "b", 1.0)):
         truth = TruthConfig(annotators=people)
-        found = align("x", rubric(), items, humans, [judge, control], truth, resampling=FEW)
+        found = align("x", rubric(), items, humans, [judge, control], truth)
         score = found.score("accuracy", "constant-majority", "harm")
         assert (score.value, score.n) == (right, 5)
         (note,) = [note for note in found.notes if "constant-majority" in note]

@@ -3,7 +3,6 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pytest
 from align_case import (
-    FEW,
     LABELS,
     Row,
     answers,
@@ -23,7 +22,7 @@ from judgebench.alignment.probabilities import DISTRIBUTION_STATISTICS, NO_OTHER
 from judgebench.records import Estimate
 from judgebench.studies.truth import TruthConfig
 
-ANALYSES = ("probability", "calibration", "temperature")
+ANALYSES = ("probability", "calibration")
 
 
 def aligned(
@@ -31,7 +30,7 @@ def aligned(
 ) -> Alignment:
     items = answers(len(rows), groups)
     judges = [saying(rows, items), verdicts("silent", "a" * len(rows), items)]
-    return align("p", rubric(), items, labels(humans), judges, TruthConfig(**truth), FEW)
+    return align("p", rubric(), items, labels(humans), judges, TruthConfig(**truth))
 
 
 def score(found: Alignment, statistic: str, source: str = "probabilities") -> Estimate:
@@ -107,8 +106,7 @@ def test_with_one_annotator_only_the_truth_can_be_held_against_the_judge() -> No
     found = aligned({"x": "abca"}, [[0.6, 0.3, 0.1]] * 4)
     scores = {s.statistic: s.estimate for s in found.results.select("probability")}
     assert {scores.pop(name).reason for name in DISTRIBUTION_STATISTICS} == {NO_OTHERS}
-    undefined = {name for name, estimate in scores.items() if estimate.value is None}
-    assert undefined <= {"resolution", "reliability"} < {*scores}
+    assert all(estimate.value is not None for estimate in scores.values())
 
 
 def test_under_the_rule_each_every_human_label_is_a_truth_of_its_own() -> None:
@@ -120,23 +118,10 @@ def test_under_the_rule_each_every_human_label_is_a_truth_of_its_own() -> None:
 def test_an_abstention_is_missing_and_the_rest_are_shares_of_what_is_none() -> None:
     items = answers(2)
     hesitant = saying([[0.3, 0.1, 0], [0.6, 0.2, 0]], items, abstain=0.31)
-    found = align("p", rubric(), items, labels({"x": "ab"}), [hesitant], resampling=FEW)
+    found = align("p", rubric(), items, labels({"x": "ab"}), [hesitant])
     brier = score(found, "brier")
     assert (brier.n, brier.n_missing) == (1, 1)
     assert brier.value == pytest.approx(0.75**2 + 0.75**2)
-
-
-def test_temperature_scaling_is_told_with_its_reason_where_it_cannot_be_done() -> None:
-    humans, p = drawn_people()
-    bold = p**3 / (p**3).sum(axis=1, keepdims=True)
-    scaled = aligned({"ann": humans["ann"]}, bold.tolist())
-    temperatures = scaled.results.select("temperature", "temperature")
-    assert [row["who"] for row in temperatures] == ["half 1", "half 2"]
-    assert all(row.estimate.value > 1.5 for row in temperatures)
-    assert only(scaled, "temperature", "change").high < 0
-    small = aligned({"ann": "abc"}, [[0.6, 0.3, 0.1]] * 3)
-    assert only(small, "temperature", "change").value is None
-    assert "usable items" in only(small, "temperature", "change").reason
 
 
 def test_a_metric_without_probabilities_is_left_out_beside_one_that_has_some() -> None:
@@ -144,5 +129,5 @@ def test_a_metric_without_probabilities_is_left_out_beside_one_that_has_some() -
     items = answers(2)
     human = labels({"x": "ab"}) + labels({"x": "xy"}, "tone")
     judge = saying([[0.6, 0.3, 0.1]] * 2, items)
-    found = align("p", two, items, human, [judge], resampling=FEW)
+    found = align("p", two, items, human, [judge])
     assert {s.metric for s in found.results.select("probability")} == {"harm"}

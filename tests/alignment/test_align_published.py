@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import yaml
-from align_case import FEW, agreed, ceiling, score
+from align_case import agreed, ceiling, score
 from aligned import align
 from crowd_tables import crowd_tables
 from mtbench import METRIC, first_turns
@@ -27,7 +27,7 @@ REPO = Path(__file__).resolve().parents[2]
 @pytest.fixture(scope="module", params=[True, False], ids=["ties", "no-ties"])
 def mtbench(request: pytest.FixtureRequest, shared_data: Path) -> tuple[bool, Alignment]:
     """Experts and GPT-4 compared vote by vote; without ties, their ties are left out."""
-    study = first_turns(shared_data / "mtbench-human", "each", FEW, ties=request.param)
+    study = first_turns(shared_data / "mtbench-human", "each", ties=request.param)
     return request.param, jb.align(study)
 
 
@@ -56,7 +56,7 @@ def test_alpha_of_the_crowd(shared_data: Path, tmp_path: Path, kind: str, alpha:
     measured = asked.model_copy(update={"kind": kind, "labels": labels})
     found = align(
         "crowd", severity.model_copy(update={"metrics": (measured,)}), dataset.answers,
-        dataset.labels, [], TruthConfig(annotators=("crowd#*",)), FEW,
+        dataset.labels, [], TruthConfig(annotators=("crowd#*",)),
     )  # fmt: skip
     estimate = agreed(found, "alpha", of="query_risk")
     assert estimate.value == pytest.approx(alpha, abs=0.0005)
@@ -100,7 +100,7 @@ def test_table_4_follows_from_the_lines_that_the_rubric_gives(tmp_path: Path) ->
     layout = {"tables": [{"file": "table.csv", "columns": roles}], **given}
     (tmp_path / "layout.yaml").write_text(yaml.safe_dump(layout))
     dataset = load_data(tmp_path / "layout.yaml", safety)
-    found = align("t4", safety, dataset.answers, dataset.labels, [], resampling=FEW)
+    found = align("t4", safety, dataset.answers, dataset.labels, [])
     cells = {
         (row.metric, row["human_label"]): round(100 * row.estimate.value / row.estimate.n, 1)
         for row in found.results.select("distribution", "count", blanks="missing")

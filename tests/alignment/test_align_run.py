@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from align_case import FEW, aligned, answers, labels, rubric, score, verdicts
+from align_case import aligned, answers, labels, rubric, score, verdicts
 from aligned import align, align_run
 
 from judgebench.alignment import Alignment
@@ -60,14 +60,14 @@ def test_the_shipped_weights_are_reported_to_be_weak_however_they_are_run(tmp_pa
     judges = {name: said(name, "aabbcc") for name in ("tiny", "other")}
     sums = {"tiny": WEIGHTS["smollm2"].sha256, "other": "0" * 64}
     backends = {name: {"backend": {"engine": name, "sha256": s}} for name, s in sums.items()}
-    found = align_run(written(tmp_path, judges, backends=backends), resampling=FEW)
+    found = align_run(written(tmp_path, judges, backends=backends))
     (note,) = [n for n in found.notes if "clinical weight" in n]
     assert note.startswith("tiny runs smollm2, a very small model")
 
 
 def test_a_run_is_scored_as_its_parts_would_be(tmp_path: Path) -> None:
     folder = written(tmp_path, {"m": said("m", "aab.cc"), "random": said("random", "abcabc")})
-    found = align_run(folder, TruthConfig(ties="lower"), FEW)
+    found = align_run(folder, TruthConfig(ties="lower"))
     expected = aligned(HUMAN, {"m": "aab.cc"}, controls={"random": "abcabc"}, ties="lower")
     assert same(found, expected)
     assert found.notes == ("Reading the data: 3 × blank_label.", *expected.notes)
@@ -76,13 +76,13 @@ def test_a_run_is_scored_as_its_parts_would_be(tmp_path: Path) -> None:
     ]  # fmt: skip
     assert found.judges[0].statuses == {"ok": 5, "unparsed": 1}
     assert found.name == "case"
-    assert same(found, align_run(folder, TruthConfig(ties="lower"), FEW))
+    assert same(found, align_run(folder, TruthConfig(ties="lower")))
 
 
 def test_the_truth_may_be_made_otherwise_afterwards(tmp_path: Path) -> None:
     folder = written(tmp_path, {"m": said("m", "aabbcc")})
-    assert score(align_run(folder, TruthConfig(annotators=("ann",)), FEW), "accuracy").value == 1
-    assert score(align_run(folder, TruthConfig(annotators=("bob",)), FEW), "accuracy").value == (
+    assert score(align_run(folder, TruthConfig(annotators=("ann",))), "accuracy").value == 1
+    assert score(align_run(folder, TruthConfig(annotators=("bob",))), "accuracy").value == (
         pytest.approx(4 / 6)
     )
 
@@ -90,7 +90,7 @@ def test_the_truth_may_be_made_otherwise_afterwards(tmp_path: Path) -> None:
 def test_the_last_attempt_is_the_verdict_and_every_attempt_was_paid_for(tmp_path: Path) -> None:
     first = said("m", "......", usage=Usage(1, 10, 1), cost=0.1)
     second = said("m", "aabbca", usage=Usage(1, 20, None), cost=0.2, attempt=1)
-    found = align_run(written(tmp_path, {"m": first + second}), resampling=FEW)
+    found = align_run(written(tmp_path, {"m": first + second}))
     assert score(found, "accuracy").n == 6
     (judge,) = found.judges
     assert (judge.n, judge.statuses) == (6, {"ok": 6})
@@ -103,17 +103,17 @@ def test_verdicts_of_other_settings_or_on_older_texts_are_left_out(tmp_path: Pat
     good = said("m", "aabbcc")
     items = answers(6)
     items[0] = Answer("i0", "a new text", group="g0")
-    found = align_run(written(tmp_path, {"m": good + old}, items), resampling=FEW)
+    found = align_run(written(tmp_path, {"m": good + old}, items))
     assert found.judges[0].n == 5  # nothing was said of the new text
     accuracy = score(found, "accuracy")
     assert (accuracy.n, accuracy.n_missing) == (5, 1)
     again = replace(good[0], content_hash=items[0].content_hash)
     folder = written(tmp_path / "again", {"m": [again, *good]}, items)
-    assert score(align_run(folder, resampling=FEW), "accuracy").n == 6
+    assert score(align_run(folder), "accuracy").n == 6
 
 
 def test_a_judge_that_was_not_reached_yet_is_all_missing(tmp_path: Path) -> None:
-    found = align_run(written(tmp_path, {"m": []}), resampling=FEW)
+    found = align_run(written(tmp_path, {"m": []}))
     assert score(found, "accuracy").n_missing == 6
     assert found.judges[0].n == 0
 
@@ -122,7 +122,7 @@ def test_a_torn_last_line_is_passed_over(tmp_path: Path) -> None:
     folder = written(tmp_path, {"m": said("m", "aabbcc")})
     path = folder.verdict_path("m")
     path.write_bytes(path.read_bytes()[:-9])
-    assert align_run(folder, resampling=FEW).judges[0].n == 5
+    assert align_run(folder).judges[0].n == 5
 
 
 @pytest.mark.parametrize(
@@ -148,25 +148,25 @@ def test_a_damaged_folder_is_a_setup_error(tmp_path: Path, name: str, content) -
     else:
         path.write_text(content)
     if (name, content) == ("verdicts-m.jsonl", None):  # the judge was never asked
-        assert align_run(folder, resampling=FEW).judges[0].n == 0
+        assert align_run(folder).judges[0].n == 0
         return
     with pytest.raises(SetupError):
-        align_run(folder, resampling=FEW)
+        align_run(folder)
 
 
 def test_a_label_that_the_rubric_does_not_know_is_told(tmp_path: Path) -> None:
     wrong = replace(said("m", "aabbcc")[0], labels={"harm": "worse"})
     with pytest.raises(SetupError, match="is not a label of harm; found worse"):
-        align_run(written(tmp_path, {"m": [wrong]}), resampling=FEW)
+        align_run(written(tmp_path, {"m": [wrong]}))
 
 
 def test_an_alignment_needs_neither_answers_nor_labels_nor_judges() -> None:
-    empty = align("x", rubric(), [], [], [], resampling=FEW)
+    empty = align("x", rubric(), [], [], [])
     assert empty.n_answers == 0
     assert all(
         a.estimate.value is None and a.estimate.reason for a in empty.results.select("agreement")
     )
-    judged = align("x", rubric(), [], [], [verdicts("m", "", [])], resampling=FEW)
+    judged = align("x", rubric(), [], [], [verdicts("m", "", [])])
     assert all(
         s.estimate.value is None and s.estimate.reason for s in judged.results.select("score")
     )

@@ -29,9 +29,6 @@ def rubric_file(folder, **changes):
     return path
 
 
-FEW = jb.Resampling(resamples=50)
-
-
 def table(cells, who="annotator"):
     """One row per item and person, of `{"A": [cell, …]}`."""
     rows = [(f"i{i}", name, "tone", x) for name, xs in cells.items() for i, x in enumerate(xs)]
@@ -53,9 +50,7 @@ JUDGES = {
 
 @pytest.fixture
 def study(tmp_path):
-    return jb.study(
-        table(PEOPLE), table(JUDGES, "judge"), rubric=rubric_file(tmp_path), resampling=FEW
-    )
+    return jb.study(table(PEOPLE), table(JUDGES, "judge"), rubric=rubric_file(tmp_path))
 
 
 def found(study, key, **keys):
@@ -90,7 +85,7 @@ def test_a_label_that_any_annotator_accepts_may_be_enough(tmp_path):
     def hit(accepted_by):
         made = jb.study(
             table(PEOPLE), table({"j": ["calm", "calm", "curt", "warm"] * 6}, "judge"),
-            rubric=rubric_file(tmp_path), resampling=FEW, truth={"accepted_by": accepted_by},
+            rubric=rubric_file(tmp_path), truth={"accepted_by": accepted_by},
         )  # fmt: skip
         estimate = found(made, "hit", judge="j", failures="left_out")
         return estimate.value, estimate.n
@@ -101,9 +96,7 @@ def test_a_label_that_any_annotator_accepts_may_be_enough(tmp_path):
 
 def test_a_missing_set_is_counted_three_ways(tmp_path):
     said = ["calm", "calm", "curt", ""] * 6
-    made = jb.study(
-        table(PEOPLE), table({"j": said}, "judge"), rubric=rubric_file(tmp_path), resampling=FEW
-    )
+    made = jb.study(table(PEOPLE), table({"j": said}, "judge"), rubric=rubric_file(tmp_path))
     three = {f: found(made, "hit", judge="j", failures=f) for f in ("left_out", "worst", "best")}
     assert {f: e.value for f, e in three.items()} == {"left_out": 1, "worst": 0.75, "best": 1}
     assert (three["left_out"].n, three["left_out"].n_missing) == (18, 6)
@@ -133,7 +126,7 @@ def test_the_table_has_judges_baselines_and_annotators_and_says_what_the_rest_re
 def test_metrics_with_one_right_label_are_as_before(tmp_path):
     people = {who: [x.split(" ")[0].split(";")[0] for x in xs] for who, xs in PEOPLE.items()}
     people = {who: ["calm" if x[0] == "[" else x for x in xs] for who, xs in people.items()}
-    made = jb.study(table(people), rubric=rubric_file(tmp_path, several=False), resampling=FEW)
+    made = jb.study(table(people), rubric=rubric_file(tmp_path, several=False))
     assert made.humans["tone"].ratings.sets is None
     assert not jb.align(made).results.select("several")
     assert not any("several" in note for note in made.notes)
@@ -215,7 +208,7 @@ def test_adjudicated_sets_are_the_response_sets_where_they_count(tmp_path):
     )
     given = pd.concat([table(PEOPLE), settled]), table(JUDGES, "judge")
     plain, counts = (
-        jb.study(*given, rubric=rubric_file(tmp_path), resampling=FEW, truth={"adjudicated": yes})
+        jb.study(*given, rubric=rubric_file(tmp_path), truth={"adjudicated": yes})
         for yes in (False, True)
     )
     assert shown(counts)["reference"] == ["curt | rude", "calm | warm", "curt | rude", "warm"]
@@ -237,7 +230,7 @@ def test_baselines_learn_from_every_label_of_a_set(tmp_path):
         "A": ["calm | rude", "warm | rude", "curt | rude", "calm | rude"] * 6,
         "B": ["warm | rude", "curt | rude", "calm | rude", "warm | rude"] * 6,
     }
-    made = jb.study(table(people), rubric=rubric_file(tmp_path), resampling=FEW)
+    made = jb.study(table(people), rubric=rubric_file(tmp_path))
     (majority,) = [judge for judge in made.controls if judge.name == "constant-majority"]
     assert {v.labels["tone"] for v in majority.verdicts.values()} == {"rude"}
     (prior,) = [judge for judge in made.controls if judge.name == "prior"]
@@ -265,7 +258,7 @@ def test_several_labels_in_a_cell_are_asked_about(as_lists):
     with pytest.raises(jb.Unsettled, match="row 2 of tone holds") as unsettled:
         jb.study(*given, columns=columns)
     columns |= next(r.columns for r in unsettled.value.questions[0].readings if "sev" in r.means)
-    made = jb.study(*given, columns=columns, resampling=FEW)
+    made = jb.study(*given, columns=columns)
     (metric,) = made.rubric.metrics
     assert (metric.several, sorted(metric.label_texts)) == (True, sorted(LABELS))
     # Response sets: calm, warm; warm, calm; curt, rude (rude and curt by two of three); calm.
@@ -278,5 +271,5 @@ def test_other_signs_between_words_make_no_sets_if_so_said(cells):
     with pytest.raises(jb.Unsettled) as unsettled:
         jb.study(frame)
     columns = next(r.columns for r in unsettled.value.questions[0].readings if r.means == "a label")
-    (metric,) = jb.study(frame, columns=columns, resampling=FEW).rubric.metrics
+    (metric,) = jb.study(frame, columns=columns).rubric.metrics
     assert (metric.several, {*metric.label_texts}) == (False, {*cells})

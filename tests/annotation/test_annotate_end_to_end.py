@@ -49,7 +49,6 @@ class Example:
         verdicts = {"qwen": demo / "qwen2.5-coder-1.5b.csv"}
         return jb.study(
             labels, verdicts, demo / "answers.csv", rubric="medical-safety",
-            resampling=jb.Resampling(resamples=100),
         )  # fmt: skip
 
 

@@ -13,7 +13,6 @@ from judgebench.annotation.screens import Field, Option, Screen, Section
 from judgebench.annotation.store import Store
 from judgebench.records import ADJUDICATED, Answer, HumanLabel
 from judgebench.rubric import Rubric
-from judgebench.stats.resample import Resampling
 from judgebench.studies.study import study_of
 from judgebench.studies.truth import TruthConfig
 
@@ -133,7 +132,7 @@ def test_agreement_is_that_of_an_alignment_of_the_same_labels(store: Store) -> N
     ]
     for name, rows in {"main": range(2, 8), "calibration": range(2)}.items():
         own = [answers[i] for i in rows]
-        study = study_of(RUBRIC, own, labels, TruthConfig(), Resampling(resamples=1000))
+        study = study_of(RUBRIC, own, labels, TruthConfig())
         results = align(study).results
         for one in (row for row in found if row["round"] == name):
             expected = results.find(one["statistic"], "agreement", metric=one["metric"], who="all")

@@ -89,7 +89,6 @@ def test_sets_survive_a_kill_and_are_decided_upon(tmp_path: Path) -> None:
     )
     made_study = jb.study(
         study / SERVED, verdicts, rubric=tmp_path / "tone.yaml", truth={"blind": "yes"},
-        resampling=jb.Resampling(resamples=50),
     )  # fmt: skip
     kept = made_study.humans["tone"].ratings.sets
     assert sorted({*kept.ravel().tolist()}) == [2, 3, 8, 12]

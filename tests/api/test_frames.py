@@ -79,7 +79,7 @@ def test_a_report_says_first_what_was_judged_by_whom_and_when(place: Path) -> No
 def test_the_same_numbers_from_tables_and_from_the_run_that_gave_them(place: Path) -> None:
     opened = jb.open_run(place / "runs" / "small")
     files = (place / name for name in ("labels.csv", "verdicts.csv", "answers.csv"))
-    given = jb.study(*files, rubric=rubric(), truth=opened.config, resampling=opened.resampling)
+    given = jb.study(*files, rubric=rubric(), truth=opened.config, level=opened.level)
     for analysis in (jb.align, jb.decide):
         keys = ["analysis", "judge", "metric", "statistic"]
         one, other = (

@@ -13,14 +13,13 @@ from aligned import align
 from judgebench.alignment import Alignment
 from judgebench.records import Answer, Estimate, HumanLabel, Status, Usage, Verdict
 from judgebench.rubric import Metric, Rubric
-from judgebench.stats.resample import Resampling
+from judgebench.stats.jackknife import LEVEL
 from judgebench.studies.study import JudgeVerdicts
 from judgebench.studies.truth import TruthConfig
 
 ABSTAIN = "?"
 LABELS = ("a", "b", "c")
 Row = Sequence[float] | None  # the probabilities of the labels, where a judge gives some
-FEW = Resampling(resamples=200)
 
 
 def metric(kind: str = "ordinal", labels: str = "abc", severities: Sequence[int] = (), **more: Any):
@@ -95,7 +94,7 @@ def aligned(
     measured: Metric | None = None,
     groups: str = "",
     controls: Mapping[str, str] | None = None,
-    resampling: Resampling = FEW,
+    level: float = LEVEL,
     **truth: Any,
 ) -> Alignment:
     """An alignment on one metric."""
@@ -106,7 +105,7 @@ def aligned(
     found += [verdicts(name, row, items, "control") for name, row in (controls or {}).items()]
     return align(
         "case", rubric(measured or metric()), items, labels(humans), found, TruthConfig(**truth),
-        resampling,
+        level,
     )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from judgebench.records import Answer, HumanLabel
 from judgebench.rubric import Rubric
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.open import open_run
-from judgebench.stats.resample import DEFAULT_RESAMPLING, Resampling
+from judgebench.stats.jackknife import LEVEL
 from judgebench.studies.study import JudgeVerdicts, study_of
 from judgebench.studies.truth import TruthConfig
 
@@ -21,16 +21,16 @@ def align(
     labels: Sequence[HumanLabel],
     judges: Sequence[JudgeVerdicts],
     truth: TruthConfig = TruthConfig(),
-    resampling: Resampling = DEFAULT_RESAMPLING,
+    level: float = LEVEL,
     notes: Sequence[str] = (),
 ) -> Alignment:
-    study = study_of(rubric, answers, labels, truth, resampling)
+    study = study_of(rubric, answers, labels, truth, level)
     return align_study(replace(study, name=name, judges=tuple(judges), notes=tuple(notes)))
 
 
 def align_run(
     folder: RunFolder,
     truth: TruthConfig = TruthConfig(),
-    resampling: Resampling = DEFAULT_RESAMPLING,
+    level: float = LEVEL,
 ) -> Alignment:
-    return align_study(open_run(folder, truth, resampling))
+    return align_study(open_run(folder, truth, level))

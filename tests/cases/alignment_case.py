@@ -11,10 +11,8 @@ from judgebench.alignment import Alignment
 from judgebench.judges.control import CONTROLS, ControlJudge
 from judgebench.records import Answer, HumanLabel, Status, Usage, Verdict
 from judgebench.rubric import Metric, Rubric, load_rubric
-from judgebench.stats.resample import Resampling
 from judgebench.studies.study import JudgeVerdicts
 
-FEW = Resampling(resamples=200, seed=0, level=0.95)
 ABOUT = {
     "judge": "language model",
     "backend": {"backend": "scripted", "model": "made-up", "structured": "json_schema"},
@@ -116,7 +114,7 @@ def simulated(
     labels = made.humans(annotators)
     seen = [made.judge(judge, *how) for judge, how in judges.items()]
     coins = made.controls(labels) if with_controls else []
-    return align(name, rubric, made.answers, labels, [*seen, *coins], resampling=FEW, notes=notes)
+    return align(name, rubric, made.answers, labels, [*seen, *coins], notes=notes)
 
 
 @cache
@@ -178,9 +176,7 @@ def make_hostile() -> Alignment:
     ]
     seen = [*judges, *made.controls(labels)]
     name = "x</title><script>document.title='pwned'</script>"
-    return align(
-        name, rubric, made.answers, labels, seen, resampling=FEW, notes=["<b>bold</b>", "1. one"]
-    )
+    return align(name, rubric, made.answers, labels, seen, notes=["<b>bold</b>", "1. one"])
 
 
 @pytest.fixture(scope="session")

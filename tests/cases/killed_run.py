@@ -47,7 +47,6 @@ def bench_file(folder: Path, base_url: str) -> Path:
                 "settings": {"concurrency": IN_FLIGHT},
             }
         ],
-        "report": {"resamples": 100},
     }
     path = folder / "bench.yaml"
     path.write_text(yaml.safe_dump(bench), encoding="utf-8")

@@ -41,7 +41,6 @@ def judged(folder: Path, judges: dict[str, tuple[str, dict[str, Any]]], **how: A
         "rubric": "support-tone",
         "data": ["answers.csv", "labels.csv"],
         "judges": [*written, {"name": "jury", "jury": list(judges)}],
-        "report": {"resamples": 100},
     }
     path = folder / "bench.yaml"
     path.write_text(yaml.safe_dump(bench))

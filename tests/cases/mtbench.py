@@ -5,13 +5,12 @@ from pathlib import Path
 import pandas as pd
 
 import judgebench as jb
-from judgebench.stats.resample import Resampling
 from judgebench.studies.study import Study
 
 METRIC = "preference"
 
 
-def first_turns(folder: Path, rule: str, resampling: Resampling, *, ties: bool = True) -> Study:
+def first_turns(folder: Path, rule: str, *, ties: bool = True) -> Study:
     """What experts and GPT-4 said of which two answers; without `ties`, those are no labels."""
     human = pd.read_json(folder / "human.jsonl.gz", lines=True)
     gpt4 = pd.read_json(folder / "gpt4_pair.jsonl.gz", lines=True)
@@ -25,4 +24,4 @@ def first_turns(folder: Path, rule: str, resampling: Resampling, *, ties: bool =
     )
     experts = human[human.judge.str.startswith("expert_")].rename(columns={"judge": "annotator"})
     verdicts = gpt4.assign(judge="gpt-4")
-    return jb.study(experts, verdicts, rubric=METRIC, truth=rule, resampling=resampling)
+    return jb.study(experts, verdicts, rubric=METRIC, truth=rule)

@@ -42,9 +42,8 @@ def write_bench(folder: Path, more: str = "") -> None:
     ]
     script.append({"text": script[0]["text"]})
     (folder / "script.jsonl").write_text("".join(json.dumps(line) + "\n" for line in script))
-    few = "" if "report:" in more else "report: {resamples: 200}\n"
     (folder / "bench.yaml").write_text(
-        f"name: small\nrubric: medical-safety\ndata: [answers.csv, labels.csv]\n{few}"
+        f"name: small\nrubric: medical-safety\ndata: [answers.csv, labels.csv]\n"
         f"metrics: [{', '.join(METRICS)}]\n"
         f"judges:\n  - {{name: {JUDGE}, backend: 'scripted:{folder}/script.jsonl'}}\n{more}"
     )

@@ -17,7 +17,6 @@ from judgebench.records import (
     in_words,
 )
 from judgebench.rubric import Metric, Rubric
-from judgebench.stats.resample import Resampling
 from judgebench.studies.study import JudgeVerdicts
 
 TEXTS = ("Can I take both?", "لا تتناول الدواءين معًا.", "请先咨询医生。", "Ask a doctor.")
@@ -74,4 +73,4 @@ def shown_study(
             transcript=(Lookup(texts[1], (texts[2], texts[3])), Lookup("What dose?")),
         )  # fmt: skip
     judges = [JudgeVerdicts(judge, "judge", "s", verdicts, Usage(len(items)))]
-    return align("mixed", rubric(), items, labels, judges, resampling=Resampling(resamples=50))
+    return align("mixed", rubric(), items, labels, judges)

@@ -39,7 +39,7 @@ def bench(tmp_path: Path) -> Path:
     path.write_text(
         "name: tiny\nrubric: support-tone\ndata: [answers.csv, labels.csv]\n"
         f"judges:\n  - {{name: says-polite, backend: 'scripted:{tmp_path}/script.jsonl'}}\n"
-        "report: {resamples: 100}\n"
+        ""
     )
     return path
 

@@ -22,7 +22,7 @@ def written(folder: Path, url: str) -> Path:
     (folder / "labels.csv").write_text("item_id,annotator,politeness\n" + labels)
     settings = f"{{base_url: '{url}', api_key_env: SOME_VARIABLE}}"
     (folder / "bench.yaml").write_text(
-        "name: b\nrubric: support-tone\ndata: [answers.csv, labels.csv]\nreport: {resamples: 100}\n"
+        "name: b\nrubric: support-tone\ndata: [answers.csv, labels.csv]\n"
         f"judges: [{{name: m, backend: 'openai-compatible:x', settings: {settings}}}]\n"
     )
     return folder / "bench.yaml"

@@ -94,8 +94,7 @@ def _write_bench(place: Path, name: str, politeness: str) -> Path:
     bench = {
         "name": name, "rubric": "support-tone", "data": ["answers.csv", "labels.csv"],
         "metrics": ["politeness"], "judges": [good, {"name": "both", "jury": ["good", "random"]}],
-        "report": {"resamples": 100},
-    }  # fmt: skip
+        }  # fmt: skip
     (place / "bench.yaml").write_text(yaml.safe_dump(bench))
     return place / "bench.yaml"
 

@@ -44,8 +44,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Path:
     judges = [{"name": j, "backend": f"scripted:{folder}/{j}.jsonl"} for j in JUDGES]
     value: dict[str, Any] = {
         "name": "screen", "rubric": "medical-safety", "metrics": METRICS, "judges": judges,
-        "data": ["answers.csv", "labels.csv"], "report": {"resamples": 100},
-        "truth": {"blind": True},
+        "data": ["answers.csv", "labels.csv"], "truth": {"blind": True},
     }  # fmt: skip
     (folder / "bench.yaml").write_text(json.dumps(value))
     return folder / "bench.yaml"

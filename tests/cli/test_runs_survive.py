@@ -37,7 +37,7 @@ def remote(url: str, name: str = "remote") -> dict[str, object]:
 def write(place: Path, *judges: object, **more: object) -> Path:
     bench = {
         "name": "tiny", "rubric": "support-tone", "data": ["answers.csv", "labels.csv"],
-        "metrics": ["politeness"], "judges": list(judges), "report": {"resamples": 100}, **more,
+        "metrics": ["politeness"], "judges": list(judges), **more,
     }  # fmt: skip
     (place / "bench.yaml").write_text(yaml.safe_dump(bench))
     return place / "bench.yaml"

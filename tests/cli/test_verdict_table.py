@@ -41,7 +41,7 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             f"name: {name}\nrubric: rubric.yaml\ndata: [{data}]\njudges:\n"
             "  - {name: m, backend: 'scripted:script.jsonl'}\n"
             "  - {name: n, backend: 'scripted:script.jsonl'}\n"
-            "report: {resamples: 100}\n"
+            ""
         )
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from align_case import FEW, answers, labels, metric, rubric, verdicts
+from align_case import answers, labels, metric, rubric, verdicts
 
 import judgebench as jb
 from judgebench.comparison.differences import Compared, differences
@@ -13,7 +13,6 @@ from judgebench.comparison.result import Comparison
 from judgebench.records import Answer
 from judgebench.results.rows import Results
 from judgebench.rubric import Metric
-from judgebench.stats.resample import Resampling
 from judgebench.studies.study import Study, study_of
 from judgebench.studies.truth import TruthConfig
 
@@ -27,7 +26,7 @@ def side(
     *,
     measured: Metric | None = None,
     groups: str = "",
-    resampling: Resampling = FEW,
+    level: float = 0.95,
     controls: Mapping[str, str] | None = None,
     ties: str = "upper",
     **changes: Any,
@@ -39,7 +38,7 @@ def side(
         items,
         labels(humans),
         TruthConfig.model_validate({"ties": ties, "blind": "yes"}),
-        resampling,
+        level,
     )
     judged = [verdicts(name, row, items) for name, row in judges.items()]
     judged += [verdicts(name, row, items, "control") for name, row in (controls or {}).items()]
@@ -49,9 +48,7 @@ def side(
 def with_answers(study: Study, *changed: Answer, humans: Mapping[str, str] = HUMANS) -> Study:
     """The same study with some answers replaced or added, and verdicts on all of them."""
     items = {answer.item_id: answer for answer in (*study.answers, *changed)}
-    found = study_of(
-        study.rubric, tuple(items.values()), labels(humans), study.config, study.resampling
-    )
+    found = study_of(study.rubric, tuple(items.values()), labels(humans), study.config, study.level)
     judged = []
     for judge in study.judges:
         said = dict(judge.verdicts)

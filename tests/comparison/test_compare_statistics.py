@@ -17,7 +17,6 @@ from judgebench.comparison.result import Comparison
 from judgebench.records import Estimate
 from judgebench.results.rows import Row
 from judgebench.stats.intervals import SMOOTHED_T, clopper_pearson
-from judgebench.stats.resample import Resampling
 from judgebench.studies.study import study_of
 
 A = "aabbbcabba" * 6
@@ -30,7 +29,7 @@ def p_value(found: Comparison, of: str = "accuracy") -> Estimate:
     return row.estimate
 
 
-@pytest.mark.parametrize("statistic", [key for key in STATISTICS if key != "alpha"])
+@pytest.mark.parametrize("statistic", [*STATISTICS])
 def test_a_difference_is_that_of_what_two_alignments_measure(statistic: str) -> None:
     apart = [score(aligned(HUMANS, {"m": row}), statistic).value for row in (A, B)]
     found = compared(A, B).difference(statistic, "j", "harm")
@@ -82,7 +81,7 @@ def test_p_values_are_corrected_over_the_metrics() -> None:
     metrics = [metric(id=name, title=name.title()) for name in ("harm", "tone")]
     items = answers(60)
     human = [x for m in ("harm", "tone") for x in labels({"ann": TRUE}, m)]
-    study = study_of(rubric(*metrics), items, human, jb.TruthConfig(), Resampling(50))
+    study = study_of(rubric(*metrics), items, human, jb.TruthConfig())
     judges = (verdicts("a", {"harm": A, "tone": B}, items),
               verdicts("b", {"harm": TRUE, "tone": A}, items))  # fmt: skip
     both = replace(study, judges=judges)
@@ -105,7 +104,7 @@ def test_the_same_verdicts_differ_by_exactly_0_and_nothing_flips() -> None:
     assert len(differences) > 15
     for row in differences:
         assert row.estimate.value == 0, row
-        assert row.estimate.low in (None, 0)
+        assert row.estimate.low is None or row.estimate.low < 0
     assert found.difference("kappa", "j", "harm").reason == SAME_LABELS
     assert p_value(found).reason == NEVER_APART
     assert not found.flips.results.rows
@@ -164,16 +163,6 @@ def test_a_judge_compared_with_itself_never_differs(row: str) -> None:
     found = compared(row, row, humans)
     assert not found.flips.results.rows
     assert {r.estimate.value for r in found.results.select("difference")} <= {0.0, None}
-
-
-def test_alpha_is_that_of_the_judge_among_the_annotators() -> None:
-    found = compared(A, B)
-    apart = []
-    for row in (A, B):
-        together = aligned({**HUMANS, "judge": row})
-        apart.append(together.results.find("alpha", "agreement", who="all", metric="harm").value)
-    difference = found.difference("alpha", "j", "harm").value
-    assert difference == pytest.approx(apart[1] - apart[0], abs=1e-12)  # type: ignore[operator]
 
 
 def test_probabilities_are_compared_on_the_same_answers() -> None:

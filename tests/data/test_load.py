@@ -88,7 +88,6 @@ rubric: support-tone
 data: {data}
 metrics: [politeness]
 judges: [{judges}]
-report: {{resamples: 100}}
 """
 SCRIPTED = '{name: m, backend: "scripted:replies.jsonl", prompt: structured}'
 RECORDED = "{name: m, verdicts: verdicts.csv}"

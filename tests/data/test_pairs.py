@@ -376,7 +376,7 @@ def test_verdicts_of_a_table_are_on_the_pairs_of_the_answers(
         "bench.yaml",
         "name: b\nrubric: rubric.yaml\nmetrics: [quality, better]\n"
         "data: [answers.csv, labels.csv]\npairs: {from: all, prefer: quality}\n"
-        "report: {resamples: 100}\njudges: [{name: gpt-4, verdicts: gpt4.csv}]\n",
+        "judges: [{name: gpt-4, verdicts: gpt4.csv}]\n",
     )
     study = jb.run(path, files[0].parent / "run")
     (judge,) = (judge for judge in study.judges if judge.name == "gpt-4")

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from align_case import FEW, answers, labels, metric, rubric, verdicts
+from align_case import answers, labels, metric, rubric, verdicts
 
 from judgebench.decisions.result import Condition, Decision, TriageCurve
 from judgebench.decisions.rule import DecisionRule
@@ -34,7 +34,7 @@ def scoped(
     """The study of one metric, of labels made blind unless `truth` says otherwise."""
     truth = {"blind": "yes", **truth}
     items = answers(max(len(row) for row in humans.values()), groups)
-    return study_of(rubric(measured or metric()), items, labels(humans), TruthConfig(**truth), FEW)
+    return study_of(rubric(measured or metric()), items, labels(humans), TruthConfig(**truth))
 
 
 def decided(
@@ -57,7 +57,7 @@ def decided(
     for name, row in (controls or {"constant": "a" * len(judge)}).items():
         found.append(verdicts(name, row, items, "control"))
     chosen = measured or metric()
-    study = study_of(rubric(chosen), items, labels(humans), TruthConfig(**truth), FEW)
+    study = study_of(rubric(chosen), items, labels(humans), TruthConfig(**truth))
     study = replace(study, judges=tuple(found))
     (decision,) = decisions(study, rule or DecisionRule(), curves, stress)
     return decision

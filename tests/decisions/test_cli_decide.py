@@ -36,7 +36,7 @@ def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "name: planted\nrubric: support-tone\nmetrics: [politeness]\n"
         "data: [answers.csv, labels.csv]\n"
         f"judges:\n  - {{name: says-polite, backend: 'scripted:{folder}/script.jsonl'}}\n"
-        "truth: {annotators: [ann, bob, cem], blind: yes}\nreport: {resamples: 100}\n"
+        "truth: {annotators: [ann, bob, cem], blind: yes}\n"
     )
     arguments = ["judgebench", "run", str(folder / "bench.yaml"), "--run", str(folder / "run")]
     with pytest.MonkeyPatch.context() as patch:

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from align_case import FEW, answers, labels, metric, verdicts
+from align_case import answers, labels, metric, verdicts
 from align_case import rubric as rubric_of
 from decide_case import noisy
 
@@ -28,7 +28,7 @@ def both_variants(
     one, items = rubric_of(metric(kind)), answers(len(judge))
     said = [verdicts("m", judge, items)]
     said += [verdicts(name, row, items, "control") for name, row in controls.items()]
-    study = study_of(one, items, labels(humans), TruthConfig(), FEW)
+    study = study_of(one, items, labels(humans), TruthConfig())
     study = replace(study, judges=tuple(said))
     rule = DecisionRule(alternative_test=AlternativeTestRule(epsilon=epsilon))
     found = Results(tuple(alternative_tests(study, rule)))

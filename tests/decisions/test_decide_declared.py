@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from align_case import FEW
 
 import judgebench as jb
 from judgebench.decisions.result import Decision, Outcome
@@ -45,7 +44,7 @@ def declared(*facts: str, judge_errors: float = 0.02, metrics: int = 1) -> Study
     blind = "yes" if "blind" in facts else "unknown"
     truth = {"blind": blind, "independent_items": "question" in facts}
     columns = {"order": "no < yes"} if "order" in facts else {}
-    return jb.study(*tables(judge_errors, metrics), truth=truth, columns=columns, resampling=FEW)
+    return jb.study(*tables(judge_errors, metrics), truth=truth, columns=columns)
 
 
 def written(folder: Path) -> list[Path]:
@@ -112,7 +111,7 @@ def test_a_column_taken_by_its_name_is_no_declared_question() -> None:
 
     def study(columns: dict[str, str], **truth: object) -> jb.Study:
         known = {"blind": "yes", **truth}
-        return jb.study(labels, verdicts, truth=known, columns=columns, resampling=FEW)
+        return jb.study(labels, verdicts, truth=known, columns=columns)
 
     decisions = jb.decide(study(said))
     (decision,) = decisions.decisions

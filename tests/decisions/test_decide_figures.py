@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from align_case import FEW, answers, labels, metric, rubric, verdicts
+from align_case import answers, labels, metric, rubric, verdicts
 
 from judgebench.decisions.figures import triage_drawings
 from judgebench.decisions.result import Decisions
@@ -32,7 +32,7 @@ def decisions(*names: str, metrics=None) -> Decisions:
         }
         judges.append(verdicts(name, rows, items))
     said = [label for m, row in truth.items() for label in labels({"ann": row}, m)]
-    study = study_of(rubric(*metrics), items, said, TruthConfig(), FEW)
+    study = study_of(rubric(*metrics), items, said, TruthConfig())
     curves = tuple(triage_curves(replace(study, judges=tuple(judges)), RULE))
     return Decisions("case", rubric(*metrics), RULE, (), curves)
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from align_case import FEW
 from crowd_tables import crowd_tables
 from decide_case import condition
 from mtbench import first_turns
@@ -53,7 +52,7 @@ def crowd(
     answers = indexed(dataset.answers)
     expert = annotators_as_judges(["expert"], risk, answers, dataset.labels)
     config = TruthConfig(annotators=("crowd#*",))
-    study = study_of(risk, answers, dataset.labels, config, FEW)
+    study = study_of(risk, answers, dataset.labels, config)
     return risk, study, [*expert, *_controls(study, risk.metrics[0])]
 
 
@@ -83,7 +82,7 @@ def test_with_serious_counted_as_severe_there_are_items_enough(
 
 
 def test_gpt4_against_experts_on_which_answer_is_better(shared_data: Path) -> None:
-    study = first_turns(shared_data / "mtbench-human", "majority", FEW)
+    study = first_turns(shared_data / "mtbench-human", "majority")
     (found,) = _decided((study.rubric, study, list(study.judges))).decisions
     against = condition(found, "humans_accuracy")
     assert against.estimate.n == 780  # of 892: a tie of the others is no truth

@@ -11,7 +11,6 @@ from judgebench.decisions.result import Decision, Outcome, State, TriageCurve
 from judgebench.decisions.rule import AssistRule, DecisionRule, ReplaceRule, SevereRule
 from judgebench.decisions.run import decisions
 from judgebench.records import Estimate
-from judgebench.stats.resample import Resampling
 from judgebench.stats.thresholds import SENDS_ALL, Choice, Point
 from judgebench.studies.study import RECORDED, study_of
 from judgebench.studies.truth import TruthConfig
@@ -259,7 +258,7 @@ def test_two_annotators_share_only_items_that_the_judge_was_not_asked_about() ->
 
 
 def test_no_human_label_at_all() -> None:
-    study = study_of(rubric(), answers(5), [], TruthConfig(), Resampling(resamples=200))
+    study = study_of(rubric(), answers(5), [], TruthConfig())
     judges = [verdicts("j", "abcab", answers(5))]
     (found,) = decisions(replace(study, judges=tuple(judges)), DecisionRule())
     _cant_tell(found, "No item has a human label on this metric.")
@@ -269,7 +268,7 @@ def test_no_human_label_at_all() -> None:
 def test_a_judge_asked_about_other_items_only() -> None:
     items = answers(40)
     humans = {"h0": "abcb" * 5, "h1": "abcb" * 5}
-    study = study_of(rubric(), items, labels(humans), TruthConfig(), Resampling(resamples=200))
+    study = study_of(rubric(), items, labels(humans), TruthConfig())
     judges = [verdicts("j", "abcb" * 5, items[20:])]
     (found,) = decisions(replace(study, judges=tuple(judges)), DecisionRule())
     _cant_tell(found, "asked about no item that anybody else labelled")

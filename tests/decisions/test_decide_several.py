@@ -12,7 +12,6 @@ from judgebench.stats.arrays import Clusters
 
 LABELS = ["calm", "warm", "curt", "rude"]
 ITEMS, PEOPLE = 240, "ABC"
-FEW = jb.Resampling(resamples=50)
 TRUTH = {"independent_items": True, "blind": "yes"}
 
 
@@ -52,7 +51,7 @@ def rubric_file(folder, **changes):
 @pytest.fixture(scope="module")
 def study(tmp_path_factory):
     path = rubric_file(tmp_path_factory.mktemp("rubric"))
-    return jb.study(*world(), rubric=path, truth=TRUTH, resampling=FEW)
+    return jb.study(*world(), rubric=path, truth=TRUTH)
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +99,7 @@ def test_a_judge_that_gives_the_other_right_label_is_as_good(made, tmp_path):
     first = labels.assign(tone=labels.tone.str.split(" | ", regex=False).str[0])
     one = verdicts[verdicts.judge == "second"]
     rubric = rubric_file(tmp_path, several=False)
-    forced = jb.decide(jb.study(first, one, rubric=rubric, truth=TRUTH, resampling=FEW))
+    forced = jb.decide(jb.study(first, one, rubric=rubric, truth=TRUTH))
     assert forced.decisions[0].outcome is Outcome.DO_NOT_USE
 
 
@@ -127,7 +126,7 @@ def test_a_label_that_is_right_everywhere_lets_no_judge_replace(tmp_path):
     everywhere = labels.assign(tone="calm | " + labels.tone.str.replace("calm", "warm"))
     everywhere.tone = everywhere.tone.map(lambda x: " | ".join(dict.fromkeys(x.split(" | "))))
     one = verdicts[verdicts.judge == "first"]
-    study = jb.study(everywhere, one, rubric=rubric_file(tmp_path), truth=TRUTH, resampling=FEW)
+    study = jb.study(everywhere, one, rubric=rubric_file(tmp_path), truth=TRUTH)
     assert jb.decide(study).decisions[0].outcome is not Outcome.REPLACE
 
 

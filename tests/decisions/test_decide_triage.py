@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from align_case import FEW, answers, labels, metric, rubric, verdicts
+from align_case import answers, labels, metric, rubric, verdicts
 
 from judgebench.decisions.conditions import assist_conditions, within_reach
 from judgebench.decisions.result import EVERY, Outcome, State, TriageCurve
@@ -38,7 +38,7 @@ def curves(
     """By judge, metric and signal. `truth`: one string a metric, from one annotator."""
     items = answers(max(map(len, truth.values())))
     said = [label for m, row in truth.items() for label in labels({"ann": row}, m)]
-    study = study_of(rubric(*metrics), items, said, TruthConfig(), FEW)
+    study = study_of(rubric(*metrics), items, said, TruthConfig())
     study = replace(study, judges=tuple(judges))
     found = list(triage_curves(study, rule or DecisionRule()))
     assert len({(c.judge, c.metric, c.signal) for c in found}) == len(found)
@@ -119,7 +119,7 @@ def test_the_rule_says_from_which_label_on_an_answer_is_severe() -> None:
 
 
 def test_what_is_severe_may_be_given_by_another_truth() -> None:
-    study = study_of(rubric(HARM), answers(5), labels({"ann": "aabcc"}), TruthConfig(), FEW)
+    study = study_of(rubric(HARM), answers(5), labels({"ann": "aabcc"}), TruthConfig())
     study = replace(study, judges=(judge("m", "abbac", 5),))
     others = {"harm": np.array([2, 2, 2, 0, -1])}
     (curve,) = triage_curves(study, DecisionRule(), others.__getitem__)

@@ -97,7 +97,7 @@ judges:
   - {name: jury, jury: [m, prior, random]}
 controls: true
 truth: {rule: median}
-report: {resamples: 100, level: 0.9}
+report: {level: 0.9}
 stress: {attacks: [bullets, {attack: greeting, sample: 2}], sample: 3}
 notes: [A note.]
 seed: 3

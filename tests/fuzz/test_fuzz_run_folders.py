@@ -37,7 +37,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (place / "script.jsonl").write_text("\n".join(map(json.dumps, replies)))
     bench = {
         "name": "b", "rubric": "support-tone", "data": ["answers.csv", "labels.csv"],
-        "metrics": ["politeness"], "report": {"resamples": 100},
+        "metrics": ["politeness"],
         "judges": [{"name": "m", "backend": f"scripted:{place / 'script.jsonl'}"}],
     }  # fmt: skip
     (place / "bench.yaml").write_text(yaml.safe_dump(bench))

@@ -339,7 +339,7 @@ def bench_file(folder: Path, url: str, knowledge: str, more: str = "") -> Path:
         f"name: asks\nrubric: support-tone\ndata: [answers.csv, labels.csv]\njudges:\n"
         f"  - {{name: plain, {backend}}}\n"
         f"  - {{name: knows, {backend}, knowledge: {knowledge}{more}}}\n"
-        "report: {resamples: 100}\n"
+        ""
     )
     return bench
 

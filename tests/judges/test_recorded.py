@@ -49,7 +49,7 @@ def bench(folder: Path, *judges: Mapping[str, Any], **more: Any) -> Path:
     path = folder / "bench.yaml"
     value = {
         "name": "tone", "rubric": "rubric.yaml", "data": ["answers.csv", "labels.csv"],
-        "judges": list(judges), "report": {"resamples": 100}, **more,
+        "judges": list(judges), **more,
     }  # fmt: skip
     path.write_text(yaml.safe_dump(value))
     return path

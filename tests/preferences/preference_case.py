@@ -9,11 +9,9 @@ import judgebench as jb
 from judgebench.judges.control import control_judges
 from judgebench.records import Answer, HumanLabel, Part, Showing, Status, Verdict
 from judgebench.rubric import Rubric
-from judgebench.stats.resample import Resampling
 from judgebench.studies.study import JudgeVerdicts, Study, study_of
 from judgebench.studies.truth import TruthConfig
 
-FEW = Resampling(resamples=200)
 POINTS = ["5", "4", "3", "2", "1"]  # the best first: the least severe
 Labels = Mapping[str, Mapping[str, str]]  # item -> metric -> label
 
@@ -53,7 +51,7 @@ def study(
         for item, labels in items.items()
         for metric, label in labels.items()
     ]
-    found = study_of(rubric, list(answers), given, TruthConfig(), FEW)
+    found = study_of(rubric, list(answers), given, TruthConfig())
     real = [
         JudgeVerdicts(
             name, "judge", name,
@@ -87,4 +85,4 @@ def mtbench(folder: Path, tables: Path) -> Study:
         warnings.simplefilter("ignore", UserWarning)  # other turns and authors are left out
         truth = {"rule": "majority", "annotators": ["expert*"]}
         found = jb.study(layout, rubric=rubric(PREFERENCE), truth=truth)
-    return replace(found, resampling=FEW)
+    return replace(found)

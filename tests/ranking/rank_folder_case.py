@@ -16,7 +16,6 @@ from judgebench.rubric import Rubric
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.open import open_run
 from judgebench.runs.verdict_log import verdict_line
-from judgebench.stats.resample import Resampling
 
 RUBRIC = Rubric.model_validate(
     {
@@ -129,7 +128,7 @@ def answers(content: Mapping[str, Any]) -> Iterator[Answer]:
 
 def ranked(run: RunFolder) -> Rankings | None:
     """What is found in the folder."""
-    study = open_run(run, resampling=Resampling(resamples=200))
+    study = open_run(run)
     if not WING.left(run):
         return None
     beside = {"ranking": read_ranked_run(run, study)}

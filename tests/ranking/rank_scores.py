@@ -7,9 +7,7 @@ import numpy as np
 
 from judgebench.ranking.rankers import OneRanking, RankerScores, Rankings, System
 from judgebench.results.rows import Results, Row
-from judgebench.stats.resample import Resampling
 
-FEW = Resampling(resamples=200)
 GOLD, CONTROLS = "gold", ("label-only", "no-argument", "noise", "passages")
 
 

@@ -10,7 +10,7 @@ from judgebench.ranking.rankers import RankedTask, RankerKind, Rankings, System,
 from judgebench.records import Estimate
 from judgebench.results.rows import Results, Row
 
-METHOD = "cluster bootstrap, percentile, 1,000 resamples"
+METHOD = "jackknife-t over 147 clusters"
 NOTES = ("The evaluators are small: a demonstration.",)
 # What a name may hold that is markup somewhere, or a formula in a spreadsheet.
 HOSTILE = "=<script>alert(1)</script>|`**$x_1$\\input{x}[a](javascript:alert(1))\x1b[31m"
@@ -64,8 +64,7 @@ def ranking_rows(
     ranker: tuple[str, str, RankerKind], scores: Mapping[str, float], spread: float = 0.02,
     p: float | None = 0.0004, n: int = 147,
 ) -> Iterator[Row]:  # fmt: skip
-    """A ranking (task, ranker, kind) whose shares of resamples follow from normal scores of that
-    spread."""
+    """A ranking (task, ranker, kind) whose p values follow from normal scores of that spread."""
     keys = dict(zip(("task", "ranker", "ranker_kind"), ranker, strict=True))
     found = dict(zip(scores, places(list(scores.values())), strict=True))
     names = sorted(scores, key=lambda name: found[name])
@@ -90,10 +89,9 @@ def ranking_rows(
     yield Row("ranking", "controls_below", below, keys=keys)
     yield Row("ranking", "average", average, keys=keys)
     for a, b in combinations(names, 2):
-        share = Estimate(_share(scores[a] - scores[b], spread))
+        share = _share(scores[a] - scores[b], spread)
         of = keys | {"system": a, "other": b}
-        yield Row("above", "share_of_resamples", share, keys=of)
-        yield Row("above", "p", Estimate(2 * min(share.value, 1 - share.value)), keys=of)  # type: ignore[operator, type-var]
+        yield Row("above", "p", Estimate(2 * min(share, 1 - share)), keys=of)
 
 
 def _share(difference: float, spread: float) -> float:

@@ -152,7 +152,7 @@ def test_notes_tell_what_a_reader_must_know(tmp_path: Path) -> None:
     told = notes(content, tmp_path)
     for part in (
         "Task: Made by hand.",
-        "Task: only 2 groups of instances are resampled",
+        "Task: only 2 groups of instances:",
         "Task: m1 has no argument on 1 of 3 instances",
         "Task: mute has no argument at all and is not ranked.",
         "Task: baseline: 0 of 2 evaluators are trained.",

@@ -10,7 +10,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from rank_scores import CONTROLS, FEW, one, scored, systems_of
+from rank_scores import CONTROLS, one, scored, systems_of
 from ranking_case import PAPER
 
 from judgebench.ranking.rank import rank
@@ -75,7 +75,7 @@ def ranking(task: str, evaluator: str, names=None):
     names = names or tuple(found)
     share = np.tile([found[name] / 100 for name in names], (2, 1))
     scores = scored(share, names, share, task=task, ranker=evaluator)
-    return one(rank(scores, systems_of(names), FEW, "accuracy"))
+    return one(rank(scores, systems_of(names), "accuracy"))
 
 
 def order(task: str, evaluator: str, names=None) -> list[str]:

@@ -1,4 +1,3 @@
-import dataclasses
 import math
 
 import numpy as np
@@ -8,7 +7,7 @@ from cluster_case import apart
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from rank_scores import FEW, one, scored, systems_of
+from rank_scores import one, scored, systems_of
 
 from judgebench.ranking.rank import NO_INSTANCE, ONCE, differ, rank
 from judgebench.stats.arrays import Clusters
@@ -26,9 +25,9 @@ tables = st.integers(1, 8).flatmap(
 )
 
 
-def ranked(values, names=NAMES, correct=None, clusters=None, resampling=FEW, **more):
+def ranked(values, names=NAMES, correct=None, clusters=None, **more):
     scores = scored(values, names, correct, clusters, **more)
-    return one(rank(scores, systems_of(names), resampling, "accuracy"))
+    return one(rank(scores, systems_of(names), "accuracy"))
 
 
 def p_of(ranking):
@@ -89,7 +88,7 @@ def test_no_number_is_ever_nan_whatever_is_missing(table, holes) -> None:
     for row, column in holes:
         if row < len(values):
             values[row, column] = np.nan
-    rows = rank(scored(values, NAMES, correct, clusters), systems_of(NAMES), FEW, "accuracy")
+    rows = rank(scored(values, NAMES, correct, clusters), systems_of(NAMES), "accuracy")
     for e in (row.estimate for row in rows):
         assert all(x is None or math.isfinite(x) for x in (e.value, e.low, e.high))
     test = one(rows).whole["p"]
@@ -104,45 +103,25 @@ def test_a_system_that_is_always_best_is_first_in_every_way() -> None:
     assert (next(iter(found.scores)), found.places["gpt"].value) == ("gpt", 1)
     assert ranges(found)["gpt"] == (1, 1)
     assert found.average_ranks["gpt"].value == 1
-    assert "every resample gives the same value" in found.average_ranks["gpt"].reason
-    assert [share for (upper, _), share in found.shares.items() if upper == "gpt"] == [1.0] * 3
+    assert "no single cluster changes the value" in found.average_ranks["gpt"].reason
 
 
 def test_pairs_are_given_once_neighbours_first() -> None:
     scores = scored(np.tile([3.0, 1, 2, 0], (10, 1)), NAMES)
-    rows = rank(scores, systems_of(NAMES), FEW, "accuracy")
-    assert [(r["system"], r["other"]) for r in rows if r.statistic == "share_of_resamples"] == [
+    rows = rank(scores, systems_of(NAMES), "accuracy")
+    assert [(r["system"], r["other"]) for r in rows if r.analysis == "above"] == [
         ("gold", "llama"), ("llama", "gpt"), ("gpt", "noise"),
         ("gold", "gpt"), ("llama", "noise"), ("gold", "noise"),
     ]  # fmt: skip
 
 
-def test_shares_above_and_place_ranges_equal_a_plain_bootstrap_of_clusters() -> None:
+def test_ranges_of_places_are_what_tests_of_all_pairs_leave() -> None:
     rng = np.random.default_rng(1)
-    clusters = np.repeat(np.arange(40), rng.integers(1, 4, 40))
-    correct = (rng.random((len(clusters), 4)) < [0.7, 0.66, 0.6, 0.4]).astype(float)
-    found = ranked(
-        correct,
-        correct=correct,
-        clusters=clusters,
-        resampling=dataclasses.replace(FEW, resamples=4000),
-    )
-    rows = [np.flatnonzero(clusters == g) for g in range(40)]
-    means = np.array(
-        [
-            correct[np.concatenate([rows[g] for g in rng.integers(0, 40, 40)])].mean(axis=0)
-            for _ in range(4000)
-        ]
-    )
-    place = scipy.stats.rankdata(-means.round(9), axis=1)
-    for (upper, lower), found_share in found.shares.items():
-        i, j = NAMES.index(upper), NAMES.index(lower)
-        share = np.mean(place[:, i] < place[:, j]) + np.mean(place[:, i] == place[:, j]) / 2
-        assert found_share == pytest.approx(share, abs=0.04)
-    for i, name in enumerate(NAMES):
-        low, high = ranges(found)[name]
-        expected = np.quantile(place[:, i], [0.025, 0.975])
-        assert [low, high] == pytest.approx(expected, abs=0.5)
+    correct = (rng.random((200, 4)) < [0.9, 0.6, 0.55, 0.2]).astype(float)
+    found = ranked(correct, correct=correct, trainings=np.stack([correct, correct]))
+    first, middle, third, last = NAMES
+    assert found.p[first, middle] < 0.01 < 0.05 < found.p[middle, third]
+    assert ranges(found) == {first: (1, 1), middle: (2, 3), third: (2, 3), last: (4, 4)}
 
 
 def test_friedman_equals_scipy_and_groups_are_nemenyis() -> None:
@@ -172,7 +151,7 @@ def test_copies_of_an_instance_within_its_cluster_add_no_certainty() -> None:
         assert thrice.whole[statistic].value == pytest.approx(value)
     assert "20 clusters" in reason_of(thrice)
     assert "60 instances are not independent" in reason_of(thrice)
-    assert thrice.shares == pytest.approx(once.shares)
+    assert thrice.p == pytest.approx(once.p)
     assert (ranges(thrice), thrice.groups) == (ranges(once), once.groups)
     for system in NAMES:
         low, high = once.average_ranks[system].low, once.scores[system].high
@@ -221,9 +200,9 @@ def test_without_a_complete_instance_there_is_no_ranking(values) -> None:
 
 def test_only_named_systems_are_ranked() -> None:
     scores = scored(np.tile([1.0, 2, 3, 4], (4, 1)), NAMES)
-    found = one(rank(scores, systems_of(["gpt", "gold", "nobody"]), FEW, "accuracy"))
+    found = one(rank(scores, systems_of(["gpt", "gold", "nobody"]), "accuracy"))
     assert [(s, e.value) for s, e in found.average_ranks.items()] == [("gpt", 1), ("gold", 2)]
-    assert one(rank(scores, [], FEW, "accuracy")).scores == {}
+    assert one(rank(scores, [], "accuracy")).scores == {}
 
 
 @pytest.mark.parametrize(
@@ -248,7 +227,6 @@ def test_without_friedmans_test_the_reason_is_told(values, names, reason: str) -
 
 def test_one_cluster_shows_no_place_range() -> None:
     found = ranked([[1.0, 2, 3, 4]] * 3, clusters=[7, 7, 7])
-    assert found.shares == {}
     assert set(ranges(found).values()) == {(None, None)}
     assert "one cluster only" in found.scores["noise"].reason
     assert "2 clusters" in reason_of(found)
@@ -273,7 +251,7 @@ def test_all_control_cases_below_have_an_exact_interval_over_clusters() -> None:
 def test_only_evaluators_have_a_metric() -> None:
     values = np.ones((3, 4))
     for correct, metric in ((values, "accuracy"), (None, "")):
-        rows = rank(scored(values, NAMES, correct), systems_of(NAMES), FEW, "accuracy")
+        rows = rank(scored(values, NAMES, correct), systems_of(NAMES), "accuracy")
         assert {row.metric for row in rows} == {metric}
 
 
@@ -306,12 +284,11 @@ def test_an_order_that_turns_with_the_training_is_not_claimed() -> None:
     lucky = (rng.random((100, 3)) < [0.9, 0.6, 0.6]).astype(float)
     others = [(rng.random((100, 3)) < 0.7).astype(float) for _ in range(2)]
     alone = trained([lucky])
-    assert alone.shares["gold", "gpt"] > 0.99
     assert alone.unsure == ONCE
     together = trained([lucky, *others])
     assert together.unsure == ""
     assert not any(together.clearly_above("gold", other) for other in REAL[1:3])
-    assert together.shares["gold", "gpt"] < 0.99
+    assert together.p["gold", "gpt"] > 0.05
     again = trained([(rng.random((100, 3)) < [0.9, 0.6, 0.6]).astype(float) for _ in range(3)])
     assert all(again.clearly_above("gold", other) for other in REAL[1:3])
 
@@ -335,11 +312,11 @@ def test_nothing_is_claimed_of_a_control_ranker() -> None:
     assert not ranked(values, REAL[:3], kind="control").clearly_above("gold", "gpt")
 
 
-def test_fewer_than_ten_items_are_too_few_to_say_how_firm_their_order_is() -> None:
+def test_fewer_than_ten_items_are_too_few_to_test_their_order() -> None:
     values = np.tile([4.0, 3, 2, 1], (10, 1))
     few, enough = (ranked(values[:n], kind="humans") for n in (9, 10))
     assert p_of(few) < 0.001
-    assert "fewer than 10 groups of instances are too few to say how firm" in few.unsure
+    assert "fewer than 10 groups of instances are too few to test an order" in few.unsure
     assert not few.clearly_above("gold", "noise")
     assert enough.unsure == ""
     assert enough.clearly_above("gold", "noise")

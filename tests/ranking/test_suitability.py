@@ -27,14 +27,13 @@ from judgebench.records import Estimate
 from judgebench.results.markdown import to_markdown
 from judgebench.results.rows import Results, Row
 from judgebench.results.terminal import print_parts
-from judgebench.stats.resample import Resampling
+from judgebench.stats.jackknife import LEVEL
 
-QUICK = Resampling(resamples=300)
 SEEDS = range(10)
 
 
 def of(values: np.ndarray, **options: object) -> TaskFitness:
-    return fitness_of(ranks_of(values), "claims", QUICK, **options)  # type: ignore[arg-type]
+    return fitness_of(ranks_of(values), "claims", LEVEL, **options)  # type: ignore[arg-type]
 
 
 def of_test(found: TaskFitness, statistic: str) -> float | None:
@@ -137,16 +136,16 @@ def test_alpha_and_p_are_those_of_other_packages(seed, n, experts, systems) -> N
     assert list(mean_ranks(found).values()) == pytest.approx(means.mean(axis=0))
 
 
-def test_whole_groups_are_resampled() -> None:
+def test_whole_groups_make_the_interval() -> None:
     values = world(3, 12, noise=0.8)
     alone = ranks_of(values)
     asked = {
         k: replace(item, group=f"g{i // 6}") for i, (k, item) in enumerate(alone.asked.items())
     }
-    grouped = fitness_of(replace(alone, asked=asked), "claims", QUICK)
-    found = fitness_of(alone, "claims", QUICK)
+    grouped = fitness_of(replace(alone, asked=asked), "claims")
+    found = fitness_of(alone, "claims")
     assert grouped.alpha.value == found.alpha.value
-    assert "over 2 clusters" in grouped.alpha.method
+    assert "2 clusters only" in grouped.alpha.reason
     assert "over 12 clusters" in found.alpha.method
 
 
@@ -205,7 +204,7 @@ def spoilt() -> HumanRanks:
 
 
 def test_the_label_that_spoils_agreement_is_found_and_may_be_left_out() -> None:
-    before = fitness_of(spoilt(), "claims", QUICK)
+    before = fitness_of(spoilt(), "claims")
     assert before.fitness is not Fitness.SUITABLE
     unclear = {row.statistic: row.estimate for row in before.rows.select("label", label="unclear")}
     assert unclear["alpha"].n + unclear["alpha"].n_missing == 12
@@ -213,7 +212,7 @@ def test_the_label_that_spoils_agreement_is_found_and_may_be_left_out() -> None:
     assert unclear["without"].value > 0.8
     (hint,) = (reason for reason in before.reasons if "label" in reason)
     assert "'unclear'" in hint
-    after = fitness_of(spoilt().without(["unclear"]), "claims", QUICK)
+    after = fitness_of(spoilt().without(["unclear"]), "claims")
     assert after.fitness is Fitness.SUITABLE
     assert after.left_out == ("unclear",)
     assert after.alpha == unclear["without"]
@@ -223,9 +222,9 @@ def test_the_label_that_spoils_agreement_is_found_and_may_be_left_out() -> None:
 def test_labels_that_hardly_recur_have_no_row() -> None:
     values = world(0, 6)
     one = ranks_of(values, labels=["a", "a", "a", "b", "c", "d"])
-    assert fitness_of(one, "claims", QUICK).rows.values("label", "label") == ["a"]
+    assert fitness_of(one, "claims").rows.values("label", "label") == ["a"]
     same = ranks_of(values, labels=["a"] * 6)
-    assert fitness_of(same, "claims", QUICK).rows.select("label") == []
+    assert fitness_of(same, "claims").rows.select("label") == []
 
 
 def test_a_verdict_is_firm_where_the_whole_interval_lies_on_its_side() -> None:
@@ -271,7 +270,7 @@ def whole() -> Suitability:
     values = world(1, 8, noise=0.6)
     values[0, :, 1] = 0
     ranks = ranks_of(values, labels=["yes", "no"] * 4, task="claims|<b>")
-    return replace(suitability(ranks, Resampling(resamples=200)), notes=("ben left 1 item",))
+    return replace(suitability(ranks), notes=("ben left 1 item",))
 
 
 @pytest.fixture
@@ -327,7 +326,7 @@ def test_a_firm_verdict_asks_for_no_more_items(found: TaskFitness) -> None:
 
 
 def test_an_undefined_number_is_a_dash_with_its_reason() -> None:
-    ties = suitability(ranks_of(np.full((6, 4, 2), 3)), Resampling(resamples=50))
+    ties = suitability(ranks_of(np.full((6, 4, 2), 3)))
     measures = ties.part.blocks[-1].tables[0].rows[0]
     assert [cell.value for cell in measures] == ["claims", "0.67", "–", "–", "–", "6"]
     text = printed(ties)

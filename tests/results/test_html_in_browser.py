@@ -22,7 +22,7 @@ from judgebench.results.items import Items, Said
 from judgebench.results.part import Block, Part, figures_of
 from judgebench.results.rows import Results
 from judgebench.results.tables import Cell, Look, Table
-from judgebench.stats.resample import Resampling
+from judgebench.stats.jackknife import LEVEL
 
 pytestmark = needs_browser
 CARDS = "document.querySelectorAll('.cards article').length"
@@ -233,8 +233,8 @@ def decided(metrics: int, judges: int) -> list[Part]:
     rubric = jb.Rubric.from_labels({name: ["a", "b", "c"] for name in names})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        resampling = Resampling(resamples=50)
-        study = jb.study(people, verdicts, rubric=rubric, resampling=resampling)
+        level = LEVEL
+        study = jb.study(people, verdicts, rubric=rubric, level=level)
         return api.parts(api.analyse(replace(study, name="small")))
 
 

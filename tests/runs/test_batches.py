@@ -65,7 +65,6 @@ def bench_file(folder: Path, backend: str, **settings: Any) -> Path:
         "rubric": "support-tone",
         "data": ["answers.csv", "labels.csv"],
         "controls": False,
-        "report": {"resamples": 100},
         "judges": [{"name": "m", "backend": backend, "settings": settings}],
     }
     (folder / "bench.yaml").write_text(json.dumps(bench))

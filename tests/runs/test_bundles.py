@@ -324,7 +324,6 @@ judges:
   - {name: lists, backend: BACKEND, prompt: compare, list: 4, seed: 3}
   - {name: single, backend: BACKEND}
   - {name: known, verdicts: known.csv}
-report: {resamples: 100}
 """
 
 

@@ -64,7 +64,6 @@ def write_notes(
     (folder / "notes.yaml").write_text(RUBRIC)
     bench = folder / "bench.yaml"
     bench.write_text(
-        "name: notes\nrubric: notes.yaml\ndata: [answers.csv, labels.csv]\n"
-        f"report: {{resamples: 200}}\n{scorers}\n{more}\n"
+        f"name: notes\nrubric: notes.yaml\ndata: [answers.csv, labels.csv]\n{scorers}\n{more}\n"
     )
     return bench, {**columns, "omission": omission, "hallucination": hallucination}

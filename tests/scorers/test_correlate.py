@@ -12,7 +12,7 @@ import judgebench as jb
 from judgebench.results.part import Intervals, figures_of
 from judgebench.results.shown import Shown
 from judgebench.stats.paired import holm
-from judgebench.stats.ranks import bradley_terry
+from judgebench.stats.ranks import JUMPS, bradley_terry
 from judgebench.stats.redundancy import twins
 
 SYSTEMS = list("abcdefghi")
@@ -120,7 +120,6 @@ def test_pairs_give_bradley_terry_and_elo_as_columns(call, tmp_path: Path) -> No
     found = jb.correlate(TABLE, ["closed"], more={"arena": played}).results
     bt = found.find("pearson", "correlation", judge="arena Bradley-Terry").value
     assert bt == pytest.approx(stats.pearsonr(bradley_terry(wins), TABLE["closed"])[0], abs=1e-6)
-    assert found.find("pearson", "correlation", judge="arena Elo").value > 0.8
     played.to_csv(tmp_path / "arena.csv", index=False)
     given = ("--against", "closed", "--pairs", str(tmp_path / "arena.csv"))
     code, out, _ = call("score", "correlate", str(written(tmp_path)), *given, "--json")
@@ -186,7 +185,6 @@ def test_one_of_a_family_is_enough_only_where_it_goes_with_the_humans_as_the_oth
 
 @pytest.mark.parametrize("seed", range(3))
 def test_an_estimate_lies_in_its_interval(seed: int) -> None:
-    """Noise pulls the correlation of 14 systems' means down, and that of a resample once more."""
     rng = np.random.default_rng(seed)
     good, shape = 0.2 * rng.normal(size=14), (30, 14)
     human, score = (np.round(good + rng.normal(size=shape)) for _ in range(2))
@@ -197,9 +195,12 @@ def test_an_estimate_lies_in_its_interval(seed: int) -> None:
     )  # fmt: skip
     rows = jb.correlate(items, ["human"], group="q", system="system").results
     for row in rows.select("correlation"):
-        one = row.estimate
-        assert one.low <= one.value <= one.high, row
-        assert one.method.startswith("symmetric" if row["scope"] == "system" else "percentile")
+        estimate = row.estimate
+        if row["scope"] == "system" and row.statistic != "pearson":
+            assert (estimate.low, estimate.reason) == (None, JUMPS)
+        else:
+            assert estimate.low <= estimate.value <= estimate.high, row
+            assert estimate.method.startswith("jackknife-t over 30 clusters")
 
 
 def with_reference() -> pd.DataFrame:
@@ -279,7 +280,7 @@ def test_few_systems_make_no_family() -> None:
         said = joined(str(jb.correlate(few[["model", "closed", "open"]])))
         assert seen in said
         assert "one of them is enough" not in said
-    assert "or on so few items that chance alone does it." in said
+    assert "the mean |r| may lie below 0.8." in said
     rows = jb.correlate(TABLE.head(2)).results.select("redundancy")
     assert {row.estimate.reason for row in rows} == {"fewer than 3 items have both"}
 

@@ -208,7 +208,7 @@ def test_a_run_keeps_their_scores(tmp_path: Path) -> None:
     )
     bench = tmp_path / "bench.yaml"
     bench.write_text(
-        "name: b\nrubric: rubric.yaml\ndata: data.csv\nreport: {resamples: 100}\n"
+        "name: b\nrubric: rubric.yaml\ndata: data.csv\n"
         "scorers: [chrf++, {scorer: ter, name: edits}]\ncontrols: false\n"
     )
     study = jb.run(bench, tmp_path / "run")

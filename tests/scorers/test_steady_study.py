@@ -4,6 +4,8 @@ import csv
 import json
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 from study_case import RUBRIC
 
@@ -52,7 +54,7 @@ def write_runs(folder: Path) -> Path:
     (folder / "notes.yaml").write_text(RUBRIC)
     bench = folder / "bench.yaml"
     bench.write_text(
-        "name: notes\nrubric: notes.yaml\ndata: answers.csv\nreport: {resamples: 100}\n"
+        "name: notes\nrubric: notes.yaml\ndata: answers.csv\n"
         "scorers: [length]\ncontrols: false\n"
         f"judges: [{{name: m, backend: 'scripted:{folder}/replies.jsonl'}}]\n"
         f"stress: {{attacks: [{folder}/set.jsonl, bullets]}}\n"
@@ -96,4 +98,13 @@ def test_the_report_says_so(shown) -> None:
     assert "24 pairs of system and question with up to 3 answers each." in again
     robust = said["Robust to rephrase?"]
     assert "24 answers with up to 2 versions each." in robust
-    assert "m: omission: more than half of the variance of scores is noise (ICC < 0.5)." in robust
+    assert "noise" not in robust  # every question shows the same, so that there is no interval
+
+
+def test_scores_that_are_mostly_noise_are_named_where_questions_bear_it_out() -> None:
+    noise = np.random.default_rng(0).normal(size=240)
+    rows = pd.DataFrame({"question": np.arange(240) // 6, "score": noise})
+    sentence = "score: more than half of the variance of scores is noise (ICC < 0.5)."
+    assert sentence in " ".join(str(jb.consistency(rows, group="question")).split())
+    few = rows.head(18)  # 3 questions, which have no interval
+    assert sentence not in " ".join(str(jb.consistency(few, group="question")).split())

@@ -15,10 +15,8 @@ from judgebench.stats.alternative_test import (
     average_advantage,
 )
 from judgebench.stats.paired import benjamini_yekutieli
-from judgebench.stats.resample import Resampling
 
 FROZEN = json.loads((Path(__file__).parent / "data" / "alternative_test.json").read_text())
-FEW = Resampling(resamples=200)
 K = 3
 labelled = st.integers(2, 40).flatmap(
     lambda n: st.tuples(
@@ -37,7 +35,7 @@ def outcome_of(ratings, judge, k: int, **terms):
 
 
 def advantage(ratings, judge, k: int, **terms):
-    return average_advantage(ratings, judge, apart(len(judge)), k, DuelTerms(**terms), FEW)
+    return average_advantage(ratings, judge, apart(len(judge)), k, DuelTerms(**terms))
 
 
 @pytest.mark.parametrize("how", ["accuracy", "neg_rmse"])

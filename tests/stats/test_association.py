@@ -21,7 +21,6 @@ from judgebench.stats.association import (
     LEVELS,
     NO_GROUP,
     NO_PAIR,
-    ONE_GROUP,
     Coefficient,
     Rated,
     association,
@@ -32,9 +31,8 @@ from judgebench.stats.association import (
     shows_nothing,
     williams,
 )
-from judgebench.stats.resample import Resampling, cluster_multiplicities
+from judgebench.stats.jackknife import too_few
 
-FEW = Resampling(resamples=100)
 BY_SCIPY = {"pearson": stats.pearsonr, "spearman": stats.spearmanr, "kendall": stats.kendalltau}
 RNG = np.random.default_rng(3)
 N, GROUPS, SYSTEMS = 60, 15, 4
@@ -58,29 +56,22 @@ def best_accuracy(x: np.ndarray, y: np.ndarray) -> float:
 
 
 @pytest.mark.parametrize("coefficient", get_args(Coefficient))
-def test_pooled_and_every_resample_are_what_scipy_gives(coefficient: Coefficient) -> None:
-    found = association(RATED, "pooled", coefficient, FEW)
+def test_pooled_and_without_each_group_are_what_scipy_gives(coefficient: Coefficient) -> None:
+    found = association(RATED, "pooled", coefficient)
     if coefficient == "pairwise":
         assert found.estimate.value == pytest.approx(best_accuracy(X, Y), abs=1e-12)
         assert found.tie is not None
         return
     assert found.estimate.value == pytest.approx(BY_SCIPY[coefficient](X, Y)[0], abs=1e-12)
-    drawn = cluster_multiplicities(GROUPS, FEW)[:5].astype(int)
-    for counts, replicate in zip(drawn, found.replicates, strict=False):
-        rows = np.repeat(np.arange(N), counts[GROUP])
-        assert replicate == pytest.approx(BY_SCIPY[coefficient](X[rows], Y[rows])[0], abs=1e-9)
+    for group, value in enumerate(found.left_out):
+        rows = group != GROUP
+        assert value == pytest.approx(BY_SCIPY[coefficient](X[rows], Y[rows])[0], abs=1e-9)
 
 
-def test_a_copied_item_is_no_pair_of_its_own() -> None:
-    """Else a resample would hold many pairs that are rightly called level."""
-    found = association(RATED, "pooled", "pairwise", FEW)
-    counts = cluster_multiplicities(GROUPS, FEW)[0].astype(int)
-    rows = np.repeat(np.arange(N), counts[GROUP])
-    i, j = np.triu_indices(len(rows), 1)
-    differ = rows[i] != rows[j]
-    dx, dy = X[rows][i] - X[rows][j], Y[rows][i] - Y[rows][j]
-    right = np.sign(np.where(np.abs(dx) <= found.tie + 1e-9, 0, dx)) == np.sign(dy)
-    assert found.replicates[0] == pytest.approx(right[differ].mean(), abs=1e-9)
+def test_accuracy_without_a_group_keeps_the_tie() -> None:
+    found = association(RATED, "pooled", "pairwise")
+    x, y = X[GROUP != 0], Y[GROUP != 0]
+    assert found.left_out[0] == pytest.approx(accuracy(x, y, found.tie + 1e-9), abs=1e-9)
 
 
 @pytest.mark.parametrize("coefficient", ["pearson", "spearman", "kendall"])
@@ -88,7 +79,7 @@ def test_within_groups_is_the_mean_of_those_that_vary(coefficient: Coefficient) 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of scipy, about what is constant
         each = [BY_SCIPY[coefficient](X[rows], Y[rows])[0] for rows in ROWS]
-    found = association(RATED, "within", coefficient, FEW).estimate
+    found = association(RATED, "within", coefficient).estimate
     assert found.value == pytest.approx(np.nanmean(each), abs=1e-9)
     assert found.n == np.isfinite(each).sum()
     assert found.n_missing == GROUPS - found.n > 0
@@ -97,21 +88,21 @@ def test_within_groups_is_the_mean_of_those_that_vary(coefficient: Coefficient) 
 def test_within_groups_one_tie_serves_all_groups() -> None:
     ties = np.unique(np.abs(X[:, None] - X))
     best = max(np.mean([accuracy(X[rows], Y[rows], tie) for rows in ROWS]) for tie in ties)
-    found = association(RATED, "within", "pairwise", FEW)
+    found = association(RATED, "within", "pairwise")
     assert found.estimate.value == pytest.approx(best, abs=1e-12)
 
 
 @pytest.mark.parametrize("coefficient", ["pearson", "spearman", "kendall"])
 def test_over_systems_means_are_compared(coefficient: Coefficient) -> None:
     x, y = (v.reshape(GROUPS, SYSTEMS).mean(axis=0) for v in (X, Y))
-    found = association(RATED, "system", coefficient, FEW).estimate
+    found = association(RATED, "system", coefficient).estimate
     assert found.value == pytest.approx(BY_SCIPY[coefficient](x, y)[0], abs=1e-9)
     assert (found.n, found.n_missing) == (SYSTEMS, 0)
 
 
 def test_over_systems_pairs_are_ordered_or_not() -> None:
     x, y = (v.reshape(GROUPS, SYSTEMS).mean(axis=0) for v in (X, Y))
-    found = association(RATED, "system", "pairwise", FEW)
+    found = association(RATED, "system", "pairwise")
     assert found.estimate.value == pytest.approx(accuracy(x, y), abs=1e-9)
     level = np.mean([y[i] == y[j] for i in range(SYSTEMS) for j in range(i)])
     assert found.chance == pytest.approx((1 - level) / 2)  # no two mean scores are level
@@ -121,10 +112,10 @@ def test_what_lacks_a_score_is_counted_and_changes_nothing_else() -> None:
     gaps = np.concatenate([X, [np.nan, 5.0]])
     human = np.concatenate([Y, [1.0, np.nan]])
     codes = np.concatenate([GROUP, [GROUPS, GROUPS]])
-    found = associations(Rated(gaps, human, Clusters(codes, GROUPS + 1)), FEW)
+    found = associations(Rated(gaps, human, Clusters(codes, GROUPS + 1)))
     for level in ("pooled", "within"):
         for coefficient in COEFFICIENTS:
-            plain = association(RATED, level, coefficient, FEW).estimate
+            plain = association(RATED, level, coefficient).estimate
             one = found[level, coefficient].estimate
             assert (one.value, one.low, one.high) == (plain.value, plain.low, plain.high)
     assert found["pooled", "pearson"].estimate.n_missing == 2
@@ -143,23 +134,23 @@ def test_what_lacks_a_score_is_counted_and_changes_nothing_else() -> None:
     ],
 )
 def test_what_is_undefined_has_a_reason(rated: Rated, level, reason: str) -> None:
-    found = association(rated, level, "spearman", FEW).estimate
+    found = association(rated, level, "spearman").estimate
     assert found.value is None
     assert found.reason == reason
 
 
 def test_one_group_has_a_value_and_no_interval() -> None:
     one = Rated(X, Y, Clusters(np.zeros(N, int), 1))
-    found = association(one, "pooled", "kendall", FEW).estimate
+    found = association(one, "pooled", "kendall").estimate
     assert found.value == pytest.approx(stats.kendalltau(X, Y)[0])
-    assert (found.low, found.reason) == (None, ONE_GROUP)
+    assert (found.low, found.reason) == (None, too_few(1))
 
 
 def test_chance_rises_with_the_humans_ties() -> None:
     """A scorer that calls nearly all level is right where humans hardly ever differ."""
     rare = (np.arange(100) < 5).astype(np.float64)
     noise = np.random.default_rng(1).normal(size=100)
-    found = association(Rated(noise, rare, apart(100)), "pooled", "pairwise", FEW)
+    found = association(Rated(noise, rare, apart(100)), "pooled", "pairwise")
     level = 1 - 2 * 5 * 95 / (100 * 99)
     assert found.chance == pytest.approx(level, abs=0.01)
 
@@ -176,9 +167,8 @@ def test_another_unit_of_the_scores_changes_nothing(seed: int, a: float, b: floa
         rng.normal(size=12), rng.integers(0, 3, 12) * 1.0, Clusters(np.arange(12) // 4, 3)
     )
     moved = Rated(a * rated.scores + b, rated.human, rated.groups)
-    few = Resampling(resamples=20)
     for coefficient in COEFFICIENTS:
-        one, other = (association(r, level, coefficient, few) for r in (rated, moved))
+        one, other = (association(r, level, coefficient) for r in (rated, moved))
         assert one.estimate.value == pytest.approx(other.estimate.value, abs=1e-6)
 
 
@@ -197,8 +187,8 @@ def better(seed: int, gain: float) -> tuple[Rated, Rated]:
 @pytest.mark.parametrize("coefficient", COEFFICIENTS)
 def test_a_better_scorer_is_found_whatever_its_scale(level, coefficient: Coefficient) -> None:
     first, second = better(0, 2.0)
-    found = difference(first, second, level, coefficient, FEW)
-    a, b = (association(r, level, coefficient, FEW).estimate.value for r in (first, second))
+    found = difference(first, second, level, coefficient)
+    a, b = (association(r, level, coefficient).estimate.value for r in (first, second))
     assert found.estimate.value == pytest.approx(b - a)
     assert found.estimate.low > 0
     tested = (level, coefficient) != ("pooled", "pairwise")
@@ -207,14 +197,14 @@ def test_a_better_scorer_is_found_whatever_its_scale(level, coefficient: Coeffic
 
 
 def test_equal_scorers_differ_in_five_percent_of_samples() -> None:
-    ps = [difference(*better(seed, 0.0), "pooled", "spearman", FEW).p for seed in range(100)]
+    ps = [difference(*better(seed, 0.0), "pooled", "spearman").p for seed in range(100)]
     assert sum(p <= 0.05 for p in ps) <= 11
 
 
 def test_a_scorer_does_not_differ_from_itself() -> None:
     first, _ = better(1, 0.0)
     for level in LEVELS:
-        found = difference(first, first, level, "spearman", FEW)
+        found = difference(first, first, level, "spearman")
         assert found.estimate.value == 0
         assert found.p is None
 
@@ -224,7 +214,7 @@ def test_differences_are_over_the_items_that_both_scored() -> None:
     gaps = second.scores.copy()
     gaps[:20] = np.nan
     found = difference(
-        first, Rated(gaps, second.human, second.groups, second.systems), "pooled", "pearson", FEW
+        first, Rated(gaps, second.human, second.groups, second.systems), "pooled", "pearson"
     )
     kept = np.arange(120) >= 20
     r = [stats.pearsonr(s[kept], first.human[kept])[0] for s in (first.scores, second.scores)]
@@ -239,12 +229,12 @@ def test_over_systems_williams_is_of_the_means() -> None:
     groups, systems = Clusters(np.repeat(np.arange(30), 8), 30), np.tile(np.arange(8), 30)
     first = Rated(rng.normal(size=240), y, groups, systems)
     second = Rated(strength + 0.3 * rng.normal(size=240), y, groups, systems)
-    found = difference(first, second, "system", "pearson", FEW)
+    found = difference(first, second, "system", "pearson")
     x, z, h = (v.reshape(30, 8).mean(axis=0) for v in (first.scores, second.scores, y))
     r = np.corrcoef([x, z, h])
     assert found.williams == pytest.approx(williams(r[0, 2], r[1, 2], r[0, 1], 8), rel=1e-6)
     assert found.williams < 0.05
-    assert difference(first, second, "system", "spearman", FEW).williams is None
+    assert difference(first, second, "system", "spearman").williams is None
 
 
 def test_williams_by_hand() -> None:
@@ -311,7 +301,7 @@ def test_correlations_that_unieval_published(shared_data: Path) -> None:
         x, y = (np.array([line[key][cells[1]] for line in of_task]) for key in ("unieval", "human"))
         rated = Rated(x, y, apart(len(x)))
         for coefficient, published in zip(COEFFICIENTS, cells[2:], strict=False):
-            found = association(rated, "pooled", coefficient, Resampling(resamples=2)).estimate
+            found = association(rated, "pooled", coefficient).estimate
             assert found.value == pytest.approx(float(published), abs=5.1e-7)
             seen += 1
     assert seen == 42
@@ -325,7 +315,7 @@ def test_of_very_many_items_the_pairs_of_some_are_compared(
     y = rng.integers(0, 3, 1500) * 1.0
     x = y + rng.normal(size=1500)
     rated = Rated(x, y, Clusters(np.arange(1500) // 3, 500))
-    found = association(rated, "pooled", "kendall", FEW).estimate
+    found = association(rated, "pooled", "kendall").estimate
     assert found.value == pytest.approx(stats.kendalltau(x, y)[0], abs=0.02)
     assert found.n == 1500
     assert found.method.endswith("of the pairs of 1,000 random items")
@@ -336,6 +326,6 @@ def test_two_scorers_of_very_many_items_change_places_on_some(
 ) -> None:
     first, second = better(0, 2.0)
     monkeypatch.setattr("judgebench.stats.association._PAIRED", 80)
-    assert difference(first, second, "pooled", "kendall", FEW).p < 0.05
-    ps = [difference(*better(seed, 0.0), "pooled", "kendall", FEW).p for seed in range(60)]
+    assert difference(first, second, "pooled", "kendall").p < 0.05
+    ps = [difference(*better(seed, 0.0), "pooled", "kendall").p for seed in range(60)]
     assert sum(p <= 0.05 for p in ps) <= 8

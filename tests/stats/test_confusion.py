@@ -30,7 +30,7 @@ from judgebench.stats.confusion import (
     soft_agreement_by_cluster,
 )
 from judgebench.stats.consensus import label_shares
-from judgebench.stats.resample import Resampling, cluster_bootstrap
+from judgebench.stats.jackknife import LEVEL, clustered_estimate
 
 K = 4
 pairs = st.integers(1, 40).flatmap(
@@ -222,7 +222,6 @@ def test_labels_of_one_severity_leave_pearson_undefined() -> None:
 
 
 K_SOFT = 3
-FEW = Resampling(resamples=200)
 cases = st.integers(1, 12).flatmap(
     lambda n: st.tuples(
         arrays(np.int64, (n, 4), elements=st.integers(-1, K_SOFT - 1)),
@@ -238,7 +237,7 @@ def estimate(ratings, judged, clusters=None):
     sums = soft_agreement_by_cluster(
         share, np.asarray(judged), Clusters(clusters, int(clusters.max()) + 1)
     )
-    return cluster_bootstrap(sums, SOFT_AGREEMENT, FEW, n=len(share))
+    return clustered_estimate(sums, SOFT_AGREEMENT, LEVEL, n=len(share))
 
 
 @given(cases)
@@ -260,7 +259,7 @@ def test_the_mean_share_of_annotators_who_agree_by_brute_force(case) -> None:
 def test_it_is_accuracy_where_each_item_has_one_label(case) -> None:
     ratings, judged, clusters = case
     counts = confusion_by_cluster(ratings[:, 0], judged, Clusters(clusters, 3), K_SOFT)
-    accuracy = cluster_bootstrap(counts, ACCURACY, FEW, n=len(judged))
+    accuracy = clustered_estimate(counts, ACCURACY, LEVEL, n=len(judged))
     found = estimate(ratings[:, :1], judged, clusters)
     if accuracy.value is None:
         assert found.value is None

@@ -6,158 +6,23 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cluster_case import apart
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
-from sklearn.metrics import log_loss
 
-from judgebench.stats.arrays import Clusters
 from judgebench.stats.recalibration import (
-    BOUNDS,
-    LEAST_ITEMS,
     LEAST_LOG,
-    at_temperature,
     batch_prior,
     best_cuts,
     content_free_prior,
-    fitted_temperature,
     normalised,
     rises,
     rising,
-    temperature_scaling,
     without_prior,
 )
-from judgebench.stats.resample import Resampling
 
 FROZEN = json.loads((Path(__file__).parent / "data" / "calibration.json").read_text())
-FEW = Resampling(resamples=200)
-
-
-def judged(n: int, boldness: float, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Three labels drawn from calibrated probabilities, which are then made bolder."""
-    rng = np.random.default_rng(seed)
-    p = at_temperature(np.exp(rng.normal(0, 1.2, (n, 3))), 1)
-    truth = (rng.random((n, 1)) > p.cumsum(axis=1)).sum(axis=1).clip(max=2)
-    return at_temperature(p, 1 / boldness), truth
-
-
-def scaling(p, truth, resampling=FEW):
-    return temperature_scaling(p, truth, apart(len(p)), resampling)
-
-
-def test_the_fit_agrees_with_netcal() -> None:
-    found = fitted_temperature(np.array(FROZEN["p"]), np.array(FROZEN["truth"]))
-    assert found == pytest.approx(FROZEN["temperature"]["value"], rel=1e-4)
-
-
-@pytest.mark.parametrize("boldness", [0.4, 1.0, 2.5])
-def test_no_temperature_on_a_fine_grid_has_a_smaller_log_loss(boldness: float) -> None:
-    p, truth = judged(80, boldness)
-    found = fitted_temperature(p, truth)
-    least = log_loss(truth, at_temperature(p, found), labels=[0, 1, 2])
-    for T in np.geomspace(*BOUNDS, 60):
-        assert least <= log_loss(truth, at_temperature(p, T), labels=[0, 1, 2]) + 1e-9
-
-
-@settings(deadline=None, max_examples=50)
-@given(st.floats(0.2, 5), st.integers(0, 5))
-def test_a_temperature_moves_no_likeliest_label_and_can_be_taken_back(T, seed) -> None:
-    p, _ = judged(10, 1.0, seed)
-    scaled = at_temperature(p, T)
-    assert scaled.sum(axis=1) == pytest.approx(1)
-    assert (scaled.argmax(axis=1) == p.argmax(axis=1)).all()
-    assert at_temperature(scaled, 1 / T) == pytest.approx(p)
-    sign = np.sign(scaled.max(axis=1) - p.max(axis=1))
-    assert (sign == np.sign(1 - T)).all() or pytest.approx(1) == T
-
-
-def test_a_judge_that_is_too_bold_is_made_as_bold_as_it_is_right() -> None:
-    p, truth = judged(600, 2.5)
-    found = scaling(p, truth)
-    for T in found.temperatures:
-        assert T.value == pytest.approx(2.5, rel=0.2)
-        assert T.low is None
-        assert T.reason
-    assert sum(T.n for T in found.temperatures) == 600
-    assert found.change.high < 0
-    assert found.change.value == pytest.approx(
-        found.log_loss_after.value - found.log_loss_before.value
-    )
-    assert found.log_loss_before.value == pytest.approx(log_loss(truth, p))
-    assert found.ece_before.low > 0.05
-    assert found.ece_after.low == 0
-
-
-def test_each_half_is_scored_under_the_temperature_of_the_other() -> None:
-    """In one half the judge is far too bold and in the other far too timid: both get worse."""
-    bold, timid = judged(60, 3.0, 1), judged(60, 1 / 3.0, 2)
-    p, truth = (np.concatenate(pair) for pair in zip(bold, timid, strict=True))
-    clusters = np.repeat([0, 1], 60)  # so that the halves are these
-    found = temperature_scaling(p, truth, Clusters(clusters, 2), FEW)
-    assert sorted(T.value > 1 for T in found.temperatures) == [False, True]
-    assert found.change.value > 0.3
-
-
-def test_the_halves_hold_whole_clusters_and_follow_the_seed() -> None:
-    p, truth = judged(100, 2.0)
-    clusters = np.repeat(np.arange(10), 10)
-    found = temperature_scaling(p, truth, Clusters(clusters, 10), FEW)
-    assert [T.n for T in found.temperatures] == [50, 50]
-    again = temperature_scaling(p, truth, Clusters(clusters, 10), FEW)
-    assert again == found
-    other = temperature_scaling(p, truth, Clusters(clusters, 10), Resampling(200, seed=1))
-    assert other.temperatures != found.temperatures
-
-
-def every_estimate(found):
-    scores = (found.log_loss_before, found.log_loss_after, found.change)
-    return (*found.temperatures, *scores, found.ece_before, found.ece_after)
-
-
-@pytest.mark.parametrize(
-    ("spoil", "reason"),
-    [
-        (lambda p, t: (p[: 2 * LEAST_ITEMS - 1], t[: 2 * LEAST_ITEMS - 1]), "usable items, and 20"),
-        (lambda p, t: (p[:0], t[:0]), "0 usable items"),
-        (lambda p, t: (p, np.zeros_like(t)), "one label only"),
-        (lambda p, t: (np.eye(3)[p.argmax(axis=1)], t), "0 or 1"),
-        (lambda p, t: (np.full_like(p, np.nan), t), "0 usable items"),
-    ],
-)
-def test_what_cannot_be_fitted_is_undefined_with_a_reason(spoil, reason) -> None:
-    p, truth = spoil(*judged(80, 1.0))
-    for estimate in every_estimate(scaling(p, truth)):
-        assert estimate.value is None
-        assert reason in estimate.reason
-        assert estimate.n + estimate.n_missing == len(p)
-
-
-def test_missing_items_are_left_out_and_counted() -> None:
-    p, truth = judged(120, 2.0)
-    p[:10], truth[10:30] = np.nan, -1
-    found = scaling(p, truth)
-    assert (found.change.n, found.change.n_missing) == (90, 30)
-    assert (found.ece_after.n, found.ece_after.n_missing) == (90, 30)
-    assert sum(T.n for T in found.temperatures) == 90
-
-
-def test_a_judge_that_is_always_right_runs_to_the_edge_and_says_so() -> None:
-    p, _ = judged(60, 1.0)
-    found = scaling(p, p.argmax(axis=1))
-    for T in found.temperatures:
-        assert T.value == pytest.approx(BOUNDS[0], rel=0.01)
-        assert "the search ends" in T.reason
-
-
-def test_a_probability_of_0_for_the_truth_stays_finite() -> None:
-    p, truth = judged(60, 1.0)
-    p[0], truth[0] = [0, 1, 0], 0
-    found = scaling(p, truth)
-    for estimate in every_estimate(found):
-        assert np.isfinite(estimate.value)
-    assert found.log_loss_before.value > 36 / 60
 
 
 K = 3

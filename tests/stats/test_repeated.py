@@ -13,6 +13,7 @@ from scipy.stats import f_oneway, pearsonr, spearmanr
 from judgebench.records import Estimate
 from judgebench.stats.arrays import Clusters
 from judgebench.stats.interrater import ICC_1, score_sums_by_cluster
+from judgebench.stats.jackknife import LEVEL, clustered_estimate
 from judgebench.stats.repeated import (
     AMONG_HUMANS,
     BESIDE_HUMANS,
@@ -23,18 +24,15 @@ from judgebench.stats.repeated import (
     NO_UNIT,
     NO_ZERO,
     ONE_UNIT,
-    ORDER_FLIPS,
-    RUNS,
-    TOO_FEW_RUNS,
     WITHIN_SD,
     coefficient_of_variation,
-    order_sums,
+    order_flips,
     runs_for,
+    runs_for_reliability,
     score_agreement,
     spread_sums,
     variance_over_range,
 )
-from judgebench.stats.resample import Resampling, cluster_bootstrap
 
 nan = np.nan
 
@@ -91,14 +89,27 @@ def test_recovers_what_the_numbers_were_drawn_from(between: float, within: float
 
 def test_so_many_runs_have_the_reliability_and_the_standard_error_that_was_asked_for() -> None:
     unit = drawn(1.0, 0.0, (20_000, 1))
-    runs = int(value(RUNS, drawn(1.0, 1.5)))
+    x = drawn(1.0, 1.5)
+    runs = int(runs_for_reliability(Estimate(value(ICC, x))).value)
     assert runs in (20, 21)  # 9 * 1.5 ** 2 = 20.25
     mean = unit[:, 0] + np.random.default_rng(5).normal(0, 1.5 / np.sqrt(runs), 20_000)
     assert np.corrcoef(unit[:, 0], mean)[0, 1] ** 2 == pytest.approx(0.9, abs=0.01)
-    assert value(runs_for(0.5), drawn(1.0, 1.5)) in (9.0, 10.0)  # (1.5 / 0.5) ** 2 = 9
-    assert value(runs_for(0.5, units=9), drawn(1.0, 1.5)) in (1.0, 2.0)
+    within = Estimate(value(WITHIN_SD, x))
+    assert runs_for(within, 0.5).value in (9.0, 10.0)  # (1.5 / 0.5) ** 2 = 9
+    assert runs_for(within, 0.5, units=9).value in (1.0, 2.0)
     with pytest.raises(ValueError, match="must be positive"):
-        runs_for(0.0)
+        runs_for(within, 0.0)
+
+
+def test_limits_of_runs_are_those_of_what_they_follow_from() -> None:
+    icc = Estimate(0.6, 0.5, 0.75, "m", 9)
+    assert str(runs_for_reliability(icc)) == "6.000 [3.000, 9.000]"
+    assert str(runs_for(Estimate(1.5, 1.0, 2.0), 0.5)) == "9.000 [4.000, 16.000]"
+    unsure = runs_for_reliability(Estimate(0.6, -0.1, 0.9))
+    assert (unsure.value, unsure.low) == (6.0, None)
+    assert unsure.reason == "1 or more: no number of runs is surely enough"
+    none = runs_for_reliability(Estimate(-0.2, -0.5, 0.3))
+    assert (none.value, none.reason) == (None, NO_SPREAD)
 
 
 @given(tables, st.floats(0.01, 100), st.floats(-100, 100))
@@ -124,8 +135,6 @@ def test_why_a_number_is_undefined() -> None:
     assert ICC.undefined(sums_of([[1.0, 2.0]])) == ONE_UNIT == "only one unit was scored twice"
     assert WITHIN_SD.undefined(sums_of([[1.0, 2.0]])) == ""
     assert ICC.undefined(sums_of(np.full((3, 3), 0.1))) == CONSTANT == "all scores are the same"
-    assert RUNS.undefined(sums_of(np.full((3, 3), 0.1))) == CONSTANT
-    assert RUNS.undefined(sums_of([[0.0, 1.0], [0.0, 1.0]])) == NO_SPREAD
     assert NO_SPREAD.startswith("the units differ no more than their repeats do")
     assert NO_ZERO.startswith("its scale is not known to have a true zero")
 
@@ -134,7 +143,6 @@ def test_equal_repeats_have_no_noise_at_all() -> None:
     x = np.repeat([[0.1], [0.3], [0.7]], 7, axis=1)
     assert value(WITHIN_SD, x) == 0
     assert value(ICC, x) == 1
-    assert value(RUNS, x) == 1
 
 
 def test_the_interval_of_the_icc_covers() -> None:
@@ -142,35 +150,34 @@ def test_the_interval_of_the_icc_covers() -> None:
     for seed in range(100):
         x = drawn(1.0, 1.0, (60, 4), seed)
         sums = spread_sums(x, Clusters(np.arange(60), 60))
-        found = cluster_bootstrap(sums, ICC, Resampling(400), n=60)
+        found = clustered_estimate(sums, ICC, LEVEL, n=60)
         held += found.low <= 0.5 <= found.high
     assert held >= 88
 
 
-def flips(scores) -> tuple[float, str]:
+def flips(scores) -> float:
     """Of scores (systems, questions, runs)."""
     scores = np.asarray(scores, dtype=float)
     S, Q, R = scores.shape
     systems, questions = (codes.ravel() for codes in np.indices((S, Q)))
-    sums = order_sums(scores.reshape(-1, R), systems, questions, Clusters(questions, Q)).sum(axis=0)
-    return float(ORDER_FLIPS.formula(sums)), ORDER_FLIPS.undefined(sums)
+    return order_flips(scores.reshape(-1, R), systems, questions)
 
 
 def test_how_often_two_runs_order_two_systems_differently() -> None:
     # Means of a: 1, 1, 3; of b: 2, 0, 3. Up, down, level: pairs of runs 1, 1/2 and 1/2 of 3.
-    assert flips([[[1, 1, 3]], [[2, 0, 3]]])[0] == pytest.approx(2 / 3)
-    assert flips([[[1, 1, 1]], [[2, 2, 5]]])[0] == 0
+    assert flips([[[1, 1, 3]], [[2, 0, 3]]]) == pytest.approx(2 / 3)
+    assert flips([[[1, 1, 1]], [[2, 2, 5]]]) == 0
     noise = np.random.default_rng(0).normal(size=(12, 50, 40))
-    assert flips(noise)[0] == pytest.approx(0.5, abs=0.03)
+    assert flips(noise) == pytest.approx(0.5, abs=0.03)
 
 
 def test_systems_are_compared_on_questions_that_all_of_them_have() -> None:
     # Without the third question, which b lacks in the second run, nothing flips.
     a = [[1.0, 1.0], [1.0, 1.0], [nan, 9.0]]
     b = [[2.0, 2.0], [2.0, 2.0], [2.0, nan]]
-    assert flips([a, b])[0] == 0
-    assert flips([a])[1] == TOO_FEW_RUNS == "no question has two runs of two systems"
-    assert flips([[[1.0, nan]], [[nan, 1.0]]])[1] == TOO_FEW_RUNS
+    assert flips([a, b]) == 0
+    assert np.isnan(flips([a]))
+    assert np.isnan(flips([[[1.0, nan]], [[nan, 1.0]]]))
 
 
 RNG = np.random.default_rng(3)

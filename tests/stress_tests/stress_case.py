@@ -11,14 +11,13 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
-from align_case import FEW, answers, labels, rubric
+from align_case import answers, labels, rubric
 
 from judgebench.records import Answer, Status, Verdict
 from judgebench.rubric import Metric
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.open import open_run
 from judgebench.runs.wing import with_wings
-from judgebench.stats.resample import Resampling
 from judgebench.stress_tests.measure import measure, measure_stress
 from judgebench.stress_tests.probes.altered import AlteredAnswer
 from judgebench.stress_tests.result import EVERY, StressResult, StressRun, VariantVerdicts
@@ -81,7 +80,7 @@ def stressed(
     metrics: Sequence[Metric] = (),
     controls: Sequence[str] = (),
     groups: str = "",
-    resampling: Resampling = FEW,
+    level: float = 0.95,
     truth: TruthConfig = TruthConfig(),
     half_width: float = 0.1,
 ) -> StressResult:
@@ -97,13 +96,13 @@ def stressed(
         kind: Any = "control" if judge in controls else "judge"
         judges.append(JudgeVerdicts(judge, kind, "s", verdicts))
     human = [x for metric, rows in (humans or {}).items() for x in labels(rows, metric)]
-    study = study_of(rubric(*metrics), sound, human, truth, resampling)
+    study = study_of(rubric(*metrics), sound, human, truth, level)
     return measure(study, StressRun(altered, judges, variants, half_width=half_width))
 
 
-def stress_run(folder: RunFolder, resampling: Resampling = FEW) -> StressResult | None:
+def stress_run(folder: RunFolder, level: float = 0.95) -> StressResult | None:
     """What the stress test of a run folder shows."""
-    study = with_wings(open_run(folder, resampling=resampling), folder)
+    study = with_wings(open_run(folder, level=level), folder)
     return measure_stress(study)
 
 

@@ -71,8 +71,7 @@ def test_a_set_is_made_checked_reviewed_and_used(here: Path) -> None:
     bench = {
         "name": "mine", "rubric": "medical-safety", "metrics": list(MILD),
         "judges": [{"name": "m", "backend": "scripted:replies.jsonl"}],
-        "stress": {"attacks": ["consensus-violation.jsonl"]}, "report": {"resamples": 100},
-    }  # fmt: skip
+        "stress": {"attacks": ["consensus-violation.jsonl"]}, }  # fmt: skip
     Path("bench.yaml").write_text(yaml.safe_dump(bench))
     told = call("stress", "bench.yaml", "--reviewed")
     assert "1 answer, 1 altered answer" in told

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from stress_case import grouped, stressed, variant
 
+from judgebench.stats.intervals import clopper_pearson
 from judgebench.stress_tests.result import EVERY
 from judgebench.stress_tests.steadiness import (
     HUMANS,
@@ -49,7 +50,7 @@ def test_the_majority_over_repeats_against_the_first_verdict() -> None:
     gain = consistency(case).majority_gain
     assert gain.value == pytest.approx(2 / 4)
     assert gain.n == 4
-    assert "over 4 clusters" in gain.method
+    assert "4 clusters only" in gain.reason
 
 
 def test_without_a_truth_the_gain_is_undefined() -> None:
@@ -84,14 +85,16 @@ def test_all_metrics_are_pooled() -> None:
     assert consistency(case).agreement.value == 1 / 2
     assert consistency(case, EVERY).agreement.value == 3 / 4
     assert consistency(case, EVERY).majority_gain.n == 4
-    assert "over 2 clusters" in consistency(case, EVERY).agreement.method
+    assert "2 clusters only" in consistency(case, EVERY).agreement.reason
 
 
 def test_all_labels_of_an_answer_are_one_cluster() -> None:
-    # The first answer's labels all stay and the second's all change.
-    first, again = {"harm": "aa", "tone": "aa"}, {"harm": "ab", "tone": "ab"}
+    # Of one half of the answers all labels stay, and of the other all change.
+    first, again = {"harm": "aa" * 5, "tone": "aa" * 5}, {"harm": "ab" * 5, "tone": "ab" * 5}
     found = consistency(stressed({"m": first}, variants=repeats(again), metrics=TWO), EVERY)
-    assert (found.agreement.low, found.agreement.high) == (0, 1)
+    assert (found.agreement.value, found.agreement.n) == (0.5, 20)
+    assert "over 10 clusters" in found.agreement.method
+    assert found.agreement.high > clopper_pearson(10, 20).high
 
 
 def test_only_judges_that_were_asked_again_are_listed() -> None:

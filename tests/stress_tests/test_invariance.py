@@ -8,7 +8,7 @@ from stress_case import Attack, grouped, invariance, is_sane, stressed, variant
 
 from judgebench.alignment.statistics import NOMINAL
 from judgebench.stats.intervals import clopper_pearson
-from judgebench.stats.resample import Resampling
+from judgebench.stats.jackknife import LEVEL
 from judgebench.stress_tests.result import EVERY
 
 TWO = (metric(), metric(id="tone", title="Tone"))
@@ -51,9 +51,9 @@ rows = st.integers(1, 8).flatmap(
 @settings(max_examples=40, deadline=None)
 @given(rows)
 def test_parent_and_altered_swapped_negate_the_shift(case) -> None:
-    few = Resampling(resamples=5)
+    few = LEVEL
     one, other = (
-        invariance(stressed({"m": a}, Attack("same", {"m": b}), resampling=few))
+        invariance(stressed({"m": a}, Attack("same", {"m": b}), level=few))
         for a, b in (case, case[::-1])
     )
     assert one.flipped.value == other.flipped.value
@@ -136,7 +136,7 @@ def test_several_orders_of_one_recipe_are_pooled() -> None:
     variants = [variant("m", row, "metric-order", i) for i, row in enumerate(("ab", "bb"), 1)]
     found = invariance(stressed({"m": "ab"}, variants=variants), probe="metric-order")
     assert (found.flipped.n, found.flipped.value) == (4, 1 / 4)
-    assert "over 2 clusters" in found.flipped.method
+    assert "2 clusters only" in found.flipped.reason
 
 
 def test_planted_verdicts_are_probes_and_violations_are_none() -> None:

@@ -23,7 +23,6 @@ from judgebench.runs.forecast import forecast
 from judgebench.runs.load import load_bench
 from judgebench.runs.run_bench import run
 from judgebench.shipped import shipped_folder
-from judgebench.stats.resample import Resampling
 from judgebench.stress_tests.attacking import StressExtension
 from judgebench.stress_tests.probes.altered import Add, load_recipe
 from judgebench.stress_tests.probes.sets import read_set
@@ -52,7 +51,6 @@ PROBES = [
     "metric-order",
     "label-order",
 ]
-FEW = Resampling(resamples=200)
 Rule = tuple[str, Mapping[str, str]]  # what the prompt holds, and what is then replied
 
 
@@ -101,7 +99,7 @@ def judged(path: Path, *, attack: bool = True) -> tuple[RunFolder, Counting]:
 
 def stressed(folder: Path, rules: Sequence[Rule], attacks: Sequence[object]) -> StressResult:
     run_folder, _ = judged(bench_file(folder, rules, attacks))
-    found = stress_run(run_folder, resampling=FEW)
+    found = stress_run(run_folder)
     assert found is not None
     return found
 
@@ -214,12 +212,12 @@ def test_a_benchmark_after_a_stress_test_puts_it_aside_and_loses_no_verdict(tmp_
     assert stress_run(folder) is None
     _, again = judged(path)
     assert again.asked == []
-    assert stress_run(folder, resampling=FEW) is not None
+    assert stress_run(folder) is not None
 
 
 def test_altered_answers_are_no_part_of_the_alignment(tmp_path: Path) -> None:
     folder, _ = judged(bench_file(tmp_path, [], ["greeting", "self-consistency"]))
-    alignment = align_run(folder, resampling=FEW)
+    alignment = align_run(folder)
     assert alignment.n_answers == 4
     assert {j.name for j in alignment.judges} == {
         "m",
@@ -235,7 +233,7 @@ def test_a_jury_is_stress_tested_by_the_verdicts_of_its_members(tmp_path: Path) 
     value["judges"].append({"name": "jury", "jury": ["m", "constant-fixed"], "ties": "upper"})
     path.write_text(yaml.safe_dump(value))
     folder, _ = judged(path)
-    found = stress_run(folder, resampling=FEW)
+    found = stress_run(folder)
     assert found
     assert flips(found, "jury") == {"greeting": 1.0}
 

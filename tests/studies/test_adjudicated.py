@@ -11,12 +11,10 @@ import pytest
 import judgebench as jb
 from judgebench.features import WINGS
 from judgebench.learning.learnt import material_of
-from judgebench.stats.resample import Resampling
 from judgebench.studies.study import Study
 
 LABELS = ["Safe", "Doubtful", "Harmful"]
 RUBRIC = jb.Rubric.from_labels({"safety": LABELS})
-FEW = Resampling(100)
 PEOPLE = ["ann", "ben", "cem"]
 SETTLED = {"i0": "Harmful", "i1": "Safe", "i2": "Harmful", "i3": "Doubtful"}
 
@@ -44,7 +42,7 @@ def study(labels: pd.DataFrame, **truth: Any) -> Study:
     of_ben = labels[labels.annotator == "ben"]
     verdicts = of_ben.assign(judge="judge").drop(columns=["annotator", "question"])
     verdicts.loc[verdicts.index[:2], "safety"] = ["Harmful", "Doubtful"]
-    return jb.study(labels, verdicts, rubric=RUBRIC, truth=truth, resampling=FEW)
+    return jb.study(labels, verdicts, rubric=RUBRIC, truth=truth)
 
 
 def rows_of(found: Any, *analyses: str) -> pd.DataFrame:
@@ -122,7 +120,7 @@ def test_reports_say_how_many_there_are_and_whether_they_count() -> None:
     labels = with_settled(people())
     said = jb.decide(study(labels)).compared
     assert said.startswith("Reference labels: the median of ann, ben and cem")
-    assert "Adjudicated labels, on 4 items, do not count without --adjudicated or" in said
+    assert "Adjudicated labels, on 4 items, are none without --adjudicated or" in said
     said = jb.decide(study(labels, adjudicated=True)).compared
     assert said.endswith("Adjudicated labels, on 4 items, are the reference there.")
 
@@ -163,7 +161,7 @@ def test_check_counts_them_apart(tmp_path: Path, call) -> None:  # type: ignore[
     assert code == 0, err
     assert "180 human labels" in out
     assert ", adjudicated:" not in out
-    assert "Adjudicated labels, on 4 items, do not count without" in " ".join(out.split())
+    assert "Adjudicated labels, on 4 items, are none without" in " ".join(out.split())
 
 
 needs_estimate = pytest.mark.skipif("estimate" not in WINGS, reason="needs the wing `estimate`")

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 import pytest
-from align_case import FEW, answers, labels, rubric, verdicts
+from align_case import answers, labels, rubric, verdicts
 from aligned import align
 
 from judgebench.errors import SetupError
@@ -50,7 +50,7 @@ def test_an_item_id_stands_for_one_answer() -> None:
 def test_answers_are_gone_through_and_read_again_only_for_the_list_of_every_item() -> None:
     items = Counted(answers(6))
     judges = [verdicts("m", "aabbcc", items.items), verdicts("k", "aabbca", items.items)]
-    found = align("x", rubric(), items, labels({"ann": "aabbcc"}), judges, resampling=FEW)
+    found = align("x", rubric(), items, labels({"ann": "aabbcc"}), judges)
     assert items.passes == 4, "for ids and hashes, for repeats, for groups, for kept columns"
     assert items.single == 6, "the questions of the first clusters"
     assert found.items is not None

@@ -155,7 +155,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "bench.yaml").write_text(
         "name: repeats\nrubric: tone.yaml\ndata: [answers.csv, labels.csv]\n"
         f"judges: [{{name: judge, backend: 'scripted:{folder}/replies.jsonl'}}]\n"
-        "controls: false\nreport: {resamples: 100}\n"
+        "controls: false\n"
     )
     return folder
 

@@ -40,8 +40,7 @@ def write_bench(folder: Path, judges: str, questions: int = 20, more: str = "") 
     with (folder / "labels.csv").open("w", newline="") as file:
         csv.writer(file).writerows(rows)
     bench = folder / "bench.yaml"
-    few = "" if "report:" in more else "report: {resamples: 200}\n"
     bench.write_text(
-        f"name: tone\nrubric: tone.yaml\ndata: labels.csv\njudges:\n{judges}\n{more}\n{few}"
+        f"name: tone\nrubric: tone.yaml\ndata: labels.csv\njudges:\n{judges}\n{more}\n"
     )
     return bench

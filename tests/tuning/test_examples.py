@@ -73,7 +73,7 @@ def check_apart(bodies: Sequence[Any]) -> int:
 def test_a_run_shows_the_nearest_cases_of_other_folds(tmp_path: Path) -> None:
     faults = {26: status(500), 27: status(429, Retry_After="0")}
     with Loopback(lambda body, n: faults.get(n) or copied(body, n)) as server:
-        more = "stress: {attacks: [greeting]}\nreport: {resamples: 100}"
+        more = "stress: {attacks: [greeting]}"
         bench = write_bench(tmp_path, with_url(server), 12, more)
         run = tmp_path / "run"
         attacking = pytest.importorskip("judgebench.stress_tests.attacking")

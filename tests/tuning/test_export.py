@@ -30,7 +30,6 @@ from judgebench.tuning.exported import read_export
 from judgebench.tuning.judges import learner_of
 from judgebench.tuning.tuned import TunedEntry
 
-FAST = "report: {resamples: 100}"
 SYS = "  - {name: who, learn: by-system}"
 MINE = "  - {name: mine, tuned: ../who}"
 
@@ -39,7 +38,7 @@ def elsewhere(
     folder: Path, judges: str, questions: int = 6, changed: Mapping[str, Mapping[str, str]] = {}
 ) -> Path:
     """The same two systems, on other questions and in other words; `changed` are cells of items."""
-    bench = write_bench(folder, judges, questions, FAST)
+    bench = write_bench(folder, judges, questions)
     with (folder / "labels.csv").open(newline="") as file:
         rows = [*csv.DictReader(file)]
     for row in rows:
@@ -56,7 +55,7 @@ def elsewhere(
 
 
 def exported(tmp_path: Path, judges: str = SYS) -> Path:
-    bench = write_bench(tmp_path / "a", judges, more=FAST)
+    bench = write_bench(tmp_path / "a", judges)
     jb.run(bench, tmp_path / "run-a")
     folder = tmp_path / "who"
     loaded = load_bench(bench, run_folder=tmp_path / "run-a")
@@ -285,7 +284,7 @@ def test_the_entry_is_checked(placed: Path, tmp_path: Path) -> None:
 
 
 def test_a_folder_is_not_overwritten_by_chance(who: Path, tmp_path: Path, call: Any) -> None:
-    bench, run = write_bench(tmp_path / "a", SYS, more=FAST), tmp_path / "run"
+    bench, run = write_bench(tmp_path / "a", SYS), tmp_path / "run"
     jb.run(bench, run)
     given = ("tune", "export", "who", tmp_path / "to", "--bench", bench, "--run", run)
     code, out, err = call(*given)
@@ -300,7 +299,7 @@ def test_a_folder_is_not_overwritten_by_chance(who: Path, tmp_path: Path, call: 
 
 
 def test_what_cannot_be_exported(tmp_path: Path, call: Any) -> None:
-    bench, run = write_bench(tmp_path / "a", SYS, more=FAST), tmp_path / "run"
+    bench, run = write_bench(tmp_path / "a", SYS), tmp_path / "run"
     given = (tmp_path / "to", "--bench", bench, "--run", run)
     _, _, err = call("tune", "export", "who", *given)
     assert "run: has no out-of-fold verdicts of who as the benchmark stands" in err
@@ -334,7 +333,7 @@ def test_no_text_lies_in_the_folder(who: Path) -> None:
 
 @pytest.mark.long
 def test_a_killed_export_leaves_nothing_half_written(tmp_path: Path) -> None:
-    bench, run = write_bench(tmp_path / "a", SYS, more=FAST), tmp_path / "run"
+    bench, run = write_bench(tmp_path / "a", SYS), tmp_path / "run"
     jb.run(bench, run)
     given = ["export", "who", tmp_path / "to", "--bench", bench, "--run", run]
     command = [sys.executable, "-m", "judgebench", "tune", *map(str, given)]

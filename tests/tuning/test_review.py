@@ -67,7 +67,7 @@ def test_items_are_split_by_what_everybody_said(tmp_path: Path) -> None:
         ("i1", ["attribution"]), ("i3", ["fluency"]), ("i4", ["knowledge"]),
     ]  # fmt: skip
     assert "1 without a decision, in neither file" in done.output
-    assert "fails attribution: 25.0% [" in done.output
+    assert "fails attribution: 25.0% (n = 4)" in done.output
 
 
 def test_nobody_can_drop_fewer_than_fail_one_criterion() -> None:

@@ -18,8 +18,8 @@ from judgebench.records import content_hash
 from judgebench.runs.judging import Work
 from judgebench.runs.stop import Interrupted
 from judgebench.stats.arrays import Clusters
+from judgebench.stats.jackknife import LEVEL, clustered_estimate
 from judgebench.stats.paired import ACCURACY_DIFFERENCE, discordance_by_cluster
-from judgebench.stats.resample import Resampling, cluster_bootstrap
 from judgebench.tuning.config import RoundsConfig
 from judgebench.tuning.rounds import Decision, Rounds
 
@@ -178,9 +178,7 @@ def gain(trial: Trial) -> tuple[float, float | None]:
     ]
     clusters = Clusters(np.arange(len(given)), len(given))
     counts = discordance_by_cluster(right[0], right[1], clusters)
-    found = cluster_bootstrap(
-        counts, ACCURACY_DIFFERENCE, Resampling(resamples=500, seed=1), n=len(given)
-    )
+    found = clustered_estimate(counts, ACCURACY_DIFFERENCE, LEVEL, n=len(given))
     assert found.value is not None
     return found.value, found.low
 

@@ -16,7 +16,6 @@ import judgebench as jb
 from judgebench.records import Answer, HumanLabel, Status, Verdict
 from judgebench.results.part import figures_of
 from judgebench.results.write import write_report
-from judgebench.stats.resample import Resampling
 from judgebench.studies.study import JudgeVerdicts, Study, study_of
 from judgebench.studies.truth import TruthConfig
 from judgebench.tuning.measure import Tuned, measure_tuning
@@ -40,7 +39,7 @@ def study_with(said: Mapping[str, np.ndarray], truth: np.ndarray) -> Study:
     ids = [f"q{place}" for place in range(len(truth))]
     answers = [Answer(i, f"answer {i}", f"question {i}", group=i) for i in ids]
     labels = [HumanLabel(i, "Ann", "tone", LABELS[t]) for i, t in zip(ids, truth, strict=True)]
-    study = study_of(rubric, answers, labels, TruthConfig(), Resampling(resamples=300))
+    study = study_of(rubric, answers, labels, TruthConfig())
 
     def verdicts(name: str, places: np.ndarray) -> JudgeVerdicts:
         found = {

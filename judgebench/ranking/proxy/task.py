@@ -38,7 +38,7 @@ class TaskInstance:
     `text` is what is asked: a claim, a statement, a case with its question. `label` is the right
     class, or with `options` the place of the right one, "1" for the first. `argument` is what an
     expert wrote for it. `context` is the document that evidence is taken from: a baseline reads it
-    where others read an argument. Instances of one `group` share a source: they are resampled
+    where others read an argument. Instances of one `group` share a source: they are taken
     whole, and no argument of one is noise to another; `version` counts the orders in which the
     options of one source are given, from 0. `row` is the place in the source file, from 0.
     """

@@ -22,8 +22,8 @@ from judgebench.scorers.openqa.questions import KEPT, LEFT_OUT, ExamQuestion
 from judgebench.stats.arrays import Clusters, IntArray
 from judgebench.stats.interrater import agreement_counts_by_cluster, all_agree, fleiss_kappa
 from judgebench.stats.intervals import items_for_half_width
+from judgebench.stats.jackknife import clustered_estimate
 from judgebench.stats.means import clustered_mean
-from judgebench.stats.resample import cluster_bootstrap
 from judgebench.yaml_file import read_models
 
 ASKED = (
@@ -106,9 +106,9 @@ def agreement(
     """The share of questions that annotators call correct, and the agreement of annotators.
 
     `ratings` is (questions, annotators): 1 correct, 0 wrong, -1 not checked; `groups` (questions,)
-    are resampled. Of the questions that as many annotators checked as any: the share that at least
-    1, 2, … call correct (Arias-Duart et al. 2025, Table 2), the share on which all agree (there
-    "interrater"), and Fleiss' kappa. Beside each, how many more questions it takes until the
+    are the clusters. Of the questions that as many annotators checked as any: the share that at
+    least 1, 2, … call correct (Arias-Duart et al. 2025, Table 2), the share on which all agree
+    (there "interrater"), and Fleiss' kappa. Beside each, how many more questions it takes until the
     interval reaches no further than `half_width`: of independent questions for a share, by the root
     of n for kappa.
     """
@@ -120,14 +120,14 @@ def agreement(
     whole, undefined = made == most, "no question was checked"
     found: dict[str, Estimate] = {
         f"correct {k}/{most}": clustered_mean(
-            np.where(whole, yes >= k, np.nan), codes, undefined, is_proportion=True
+            np.where(whole, yes >= k, np.nan), codes, undefined, kind="share"
         )
         for k in range(1, most + 1)
     }
     found["all agree"] = all_agree(ratings, clusters)
     counts = agreement_counts_by_cluster(ratings, clusters, 2)
     n = int((made > 1).sum())
-    kappa = cluster_bootstrap(counts, fleiss_kappa(), n=n, n_missing=len(made) - n)
+    kappa = clustered_estimate(counts, fleiss_kappa(), n=n, n_missing=len(made) - n)
     for name, estimate in {**found, "Fleiss' κ": kappa}.items():
         more = _more(estimate, half_width, is_share=name in found)
         yield Row("openqa", name, estimate, keys={"questions": questions, "n_more": more})

@@ -61,7 +61,6 @@ def copy_of_the_example(folder: Path, encoder: Path, *, epochs: int = 2) -> Path
     training = {"epochs": epochs, "batch_size": 8, "max_tokens": 64}
     assert TrainingConfig.model_validate(training)
     proxy["evaluators"] |= {"training": training, "draws": 2}
-    config["report"] = {"resamples": 200}
     (folder / "bench.yaml").write_text(yaml.safe_dump(config))
     return folder / "bench.yaml"
 

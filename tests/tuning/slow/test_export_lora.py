@@ -28,7 +28,7 @@ JUDGES = (
     "  - {name: tuned, learn: lora, model: BASE, rank: 4, epochs: 2, batch: 8,"
     " learning_rate: 0.01, probabilities: independent}"
 )
-MORE = "tuning: {folds: 2}\ncontrols: false\nreport: {resamples: 100}"
+MORE = "tuning: {folds: 2}\ncontrols: false"
 
 
 @pytest.fixture(scope="module")
