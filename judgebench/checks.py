@@ -9,7 +9,6 @@ from pathlib import Path
 
 from judgebench.alignment.caveats import (
     MOST_NAMED,
-    apart_uses,
     bar_lines,
     compared_with,
     odd_uses,
@@ -148,8 +147,7 @@ def _check_truth(
     outcome.facts += [f"{before}{compared_with(study)}", *bar_lines(study), *overlap_lines(study)]
     for humans in study.humans.values():
         outcome.facts += _label_use(humans)
-        told = [*odd_uses(humans), *apart_uses(study, humans.metric)]
-        outcome.warnings += [Problem(said.rstrip("."), file) for said in told]
+        outcome.warnings += [Problem(said.rstrip("."), file) for said in odd_uses(humans)]
 
 
 def _label_use(humans: Humans) -> Iterator[str]:

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from functools import partial
-from itertools import islice
 
 import numpy as np
 
@@ -21,7 +19,7 @@ from judgebench.stats.arrays import Clusters, IntArray, value_counts
 from judgebench.stats.consensus import MOST_ITERATIONS, why_no_model
 from judgebench.stats.copies import ALMOST_ALL, BarKind, pair_agreement, same_as
 from judgebench.stats.jackknife import FEW_CLUSTERS, MIN_CLUSTERS
-from judgebench.stats.label_use import collapsed_label, odd_ones, uses_apart
+from judgebench.stats.label_use import collapsed_label
 from judgebench.studies.labelled import population_notes
 from judgebench.studies.study import MAJORITY, Humans, JudgeVerdicts, Study
 from judgebench.studies.truth import truth_model
@@ -317,23 +315,6 @@ def odd_uses(humans: Humans) -> Iterator[str]:
                 f"by the others on {100 * use.others[label]:.0f} %"
             )
         yield f"{metric.title}: {said}. Ask how {who[column]} read the labels."
-
-
-def apart_uses(study: Study, metric: Metric) -> Iterator[str]:
-    """A sentence for each person who shares no item with another and uses the labels of a metric
-    otherwise than all others, on answers of the same systems where there are such."""
-    humans = study.humans[metric.id]
-    systems = study.cells["system"][humans.ratings.rows].tolist()
-    beside = partial(uses_apart, strata=np.unique(systems, return_inverse=True)[1])
-    odd = odd_ones(humans.people.values, humans.clusters, len(metric.labels), beside)
-    for column, use in islice(odd.uses.items(), None if odd.settled else 1):
-        label = int((use.own - use.others).argmax())
-        yield (
-            f"{metric.title}: {humans.people.annotators[column]} labels "
-            f"{100 * use.own[label]:.0f} % of {use.n:,} items as {metric.label_texts[label]!r}, "
-            f"the others {100 * use.others[label]:.0f} % of theirs; they share no item, so that "
-            "different items may be the reason as well as the annotator."
-        )
 
 
 def _overlap(humans: Humans) -> str:

@@ -6,7 +6,7 @@ nobody else does.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
@@ -92,36 +92,6 @@ def uses(ratings: IntArray, clusters: Clusters, k: int) -> list[Use]:
     ]
 
 
-def uses_apart(
-    ratings: IntArray, clusters: Clusters, k: int, strata: IntArray | None = None
-) -> list[Use]:
-    """Each annotator who shares no item with another beside all others, on other items.
-
-    Where others labelled items of the same `strata` (items,), only these count, and the others'
-    labels are weighed to the annotator's mix of them.
-
-    >>> ratings = np.full((90, 3), -1)
-    >>> ratings[:30, 0], ratings[30:, 1:] = 1, 0
-    >>> [use.clear for use in uses_apart(ratings, Clusters(np.arange(90), 90), k=2)]
-    [True, False, False]
-    """
-    strata = np.zeros(len(ratings), dtype=np.int64) if strata is None else strata
-    seen, every, found = (ratings >= 0).astype(np.int64), value_counts(ratings, k), []
-    for own, met in zip(ratings.T, (seen.T @ seen > 0).sum(axis=1), strict=True):
-        given = value_counts(own[:, None], k) * int(met == 1)
-        mine, theirs = (np.bincount(strata, v.sum(axis=1)) for v in (given, every - given))
-        both = (mine > 0) & (theirs > 0)
-        if not both.any():  # nothing in common
-            both, mine, theirs = ~both, mine.sum(keepdims=True), theirs.sum(keepdims=True)
-        weight = np.where(both, ratio(mine, theirs), 0)[strata, None]
-        given, others = given * (weight > 0), (every - given) * weight
-        n = int(given.sum())
-        share, others_share = (ratio(v.sum(axis=0), v.sum()) for v in (given, others))
-        clear = n > 0 and _is_clear(given, others, clusters, ratings.shape[1])
-        found.append(Use(n, share, others_share, np.nan, clear))
-    return found
-
-
 def shares_by_cluster(ratings: IntArray, clusters: Clusters, k: int) -> Iterator[FloatArray]:
     """For each annotator, sums (clusters, 2, k) over the items that another labelled too: own
     labels, and the shares of the others' labels."""
@@ -153,10 +123,7 @@ def _beside(
         yield rows, own[rows], votes[rows] - _one_hot(own[rows], k)
 
 
-def odd_ones(
-    ratings: IntArray, clusters: Clusters, k: int,
-    beside: Callable[[IntArray, Clusters, int], Sequence[Use]] = uses,
-) -> Odd:  # fmt: skip
+def odd_ones(ratings: IntArray, clusters: Clusters, k: int) -> Odd:
     """The annotators whose labels are distributed unlike the others' on the same items, or who gave
     two labels the wrong way round.
 
@@ -175,7 +142,7 @@ def odd_ones(
     left = np.flatnonzero((ratings >= 0).any(axis=0))
     room, found, first = (len(left) - 1) // 2, dict[int, Use](), dict[int, Use]()
     while True:
-        now = zip(left.tolist(), beside(ratings[:, left], clusters, k), strict=True)
+        now = zip(left.tolist(), uses(ratings[:, left], clusters, k), strict=True)
         odd = {column: use for column, use in now if use.is_odd}
         if not odd:
             return Odd(dict(sorted(found.items())))

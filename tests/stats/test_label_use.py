@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.stats import fisher_exact
 
 from judgebench.stats.arrays import Clusters
-from judgebench.stats.label_use import fisher_greater, odd_ones, uses, uses_apart
+from judgebench.stats.label_use import fisher_greater, odd_ones, uses
 
 
 def world(seed: int, n: int, skill, shares, flipped=(), overlap: float = 1.0, group: int = 1):  # type: ignore[no-untyped-def]
@@ -102,50 +102,6 @@ def test_who_gives_one_label_far_more_often_is_named_without_an_exchange() -> No
                             strict=True)  # fmt: skip
     assert (column, use.exchanged, use.farthest_label) == (2, None, 0)
     assert use.distance == pytest.approx(0.4, abs=0.08)
-
-
-def apart(rng, people: int, per: int, group: int, of_first: float | None = None):  # type: ignore[no-untyped-def]
-    """Annotators of items of their own, in groups that differ; the first may label otherwise."""
-    groups = np.arange(people * per) // group
-    who = np.arange(people * per) // per
-    share = np.clip(0.3 + 0.3 * rng.standard_normal(groups.max() + 1), 0.01, 0.9)[groups]
-    share = share if of_first is None else np.where(who == 0, of_first, 0.05)
-    ratings = np.full((people * per, people), -1)
-    ratings[np.arange(people * per), who] = rng.random(people * per) < share
-    return ratings, Clusters(groups, groups.max() + 1)
-
-
-@pytest.mark.parametrize(("people", "per", "group"), [(2, 30, 1), (3, 60, 5), (20, 20, 4)])
-def test_without_a_shared_item_chance_names_nobody(people: int, per: int, group: int) -> None:
-    rng = np.random.default_rng(people)
-    named = [odd_ones(*apart(rng, people, per, group), 2, uses_apart).uses for _ in range(100)]
-    assert sum(map(bool, named)) <= 2
-
-
-def test_without_a_shared_item_who_is_far_from_all_is_named() -> None:
-    rng = np.random.default_rng(0)
-    for _ in range(20):
-        found = odd_ones(*apart(rng, 3, 40, 2, of_first=0.87), 2, uses_apart)
-        assert (list(found.uses), found.settled) == ([0], True)
-    two = odd_ones(*apart(rng, 2, 40, 2, of_first=0.87), 2, uses_apart)
-    assert (list(two.uses), two.settled) == ([0, 1], False)
-    shared = np.vstack([apart(rng, 3, 40, 2, of_first=0.87)[0], [[1, 0, 0]]])
-    assert not odd_ones(shared, Clusters(np.arange(121), 121), 2, uses_apart).uses
-
-
-def test_those_apart_are_compared_on_the_same_systems() -> None:
-    """A good system and a bad one: who labelled the bad one most says no more of it than others."""
-    rng = np.random.default_rng(0)
-    bad = np.r_[rng.random(200) < 0.9, rng.random(400) < 0.1]
-    ratings = np.full((600, 3), -1)
-    for column, rows in enumerate(np.split(np.arange(600), 3)):
-        ratings[rows, column] = rng.random(200) < np.where(bad[rows], 0.9, 0.02)
-    clusters = Clusters(np.arange(600), 600)
-    assert list(odd_ones(ratings, clusters, 2, uses_apart).uses) == [0]
-    same = odd_ones(ratings, clusters, 2, lambda *a: uses_apart(*a, strata=bad.astype(int)))
-    assert not same.uses
-    first = uses_apart(ratings, clusters, 2, bad.astype(int))[0]
-    assert first.others[1] == pytest.approx(first.own[1], abs=0.1)
 
 
 @given(st.lists(st.integers(0, 30), min_size=4, max_size=4))
