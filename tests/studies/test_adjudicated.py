@@ -120,7 +120,7 @@ def test_reports_say_how_many_there_are_and_whether_they_count() -> None:
     labels = with_settled(people())
     said = jb.decide(study(labels)).compared
     assert said.startswith("Reference labels: the median of ann, ben and cem")
-    assert "Adjudicated labels, on 4 items, are none without --adjudicated or" in said
+    assert "Adjudicated labels, on 4 items, are not among them without --adjudicated or" in said
     said = jb.decide(study(labels, adjudicated=True)).compared
     assert said.endswith("Adjudicated labels, on 4 items, are the reference there.")
 
@@ -161,7 +161,7 @@ def test_check_counts_them_apart(tmp_path: Path, call) -> None:  # type: ignore[
     assert code == 0, err
     assert "180 human labels" in out
     assert ", adjudicated:" not in out
-    assert "Adjudicated labels, on 4 items, are none without" in " ".join(out.split())
+    assert "Adjudicated labels, on 4 items, are not among them without" in " ".join(out.split())
 
 
 needs_estimate = pytest.mark.skipif("estimate" not in WINGS, reason="needs the wing `estimate`")
