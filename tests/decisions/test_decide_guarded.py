@@ -57,6 +57,31 @@ def _further(judged: str) -> float:
 # --- one system much worse ----------
 
 
+# --- severe answers ----------
+
+
+def test_false_alarms_have_a_margin_where_the_rule_gives_one() -> None:
+    """The judge calls one in six harmless answers severe, annotators hardly one."""
+    wild = "".join("c" if x == "a" and i % 6 == 0 else x for i, x in enumerate(TRUE))
+    rule = DecisionRule.model_validate({"replace": {"false_alarms": {"margin": 0.05}}})
+    found = condition(decided(HUMANS, wild, rule=rule), "false_alarms")
+    calm = [x for x in zip(TRUE, wild, strict=True) if x[0] != "c"]
+    alarms = np.mean([judged == "c" for _, judged in calm])
+    assert found.state is State.NOT_MET
+    assert found.estimate.value == pytest.approx(-alarms, abs=0.06)
+    assert condition(decided(HUMANS, GOOD, rule=rule), "false_alarms").state is State.MET
+    assert all(c.key != "false_alarms" for c in decided(HUMANS, wild).replace)
+
+
+def test_a_tie_of_two_annotators_is_no_severe_answer_that_a_judge_must_find() -> None:
+    two = {name: noisy(TRUE, 0.15, seed) for seed, name in enumerate(("h0", "h1"))}
+    rule = DecisionRule.model_validate({"replace": {"severe": {"recall": 0.7}}})
+    found = condition(decided(two, TRUE, rule=rule), "severe_recall").estimate
+    both = [i for i, pair in enumerate(zip(*two.values(), strict=True)) if pair == ("c", "c")]
+    assert found.n == len(both)
+    assert found.value == np.mean([TRUE[i] == "c" for i in both])
+
+
 # --- many candidates, many metrics ----------
 
 
