@@ -97,7 +97,8 @@ def reference_labels(study: Study) -> str:
     if len(study.makers) == 1 and not is_slot(study.makers[0]):
         said = f"Reference labels: those of {'the annotator' if who == 'annotator' else who}."
     if study.n_adjudicated:
-        how = "are not among them without --adjudicated, but decide"
+        decide = "but decide" if study.has_gold else "and repeat what the annotators say"
+        how = f"are not among them without --adjudicated, {decide}"
         count = "are the reference there" if config.adjudicated else how
         said += f" Adjudicated labels, on {counted(study.n_adjudicated, 'item')}, {count}."
     return said

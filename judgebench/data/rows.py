@@ -291,7 +291,7 @@ class SheetReader:
         who = self._text(row, role)
         if not who and (text or role == "judge"):
             self._note("blank_annotator", f"no {role} is named", row)
-        return who
+        return ADJUDICATED if role == "annotator" and who.casefold() == ADJUDICATED else who
 
     def _metric(self, row: int, name: str, column: str) -> Metric | None:
         """The metric of a cell: of its column, of its row, or the only one."""

@@ -44,7 +44,6 @@ NO_SEVERE_PAIR = "no item is severe to most of the other annotators"
 NO_MILD_PAIR = "every item is severe to most of the other annotators"
 _WORST_AND_BEST = "; a missing label is wrong for the lower limit and right for the upper one"
 LATENT_CLASSES = "likelihood ratio of two latent classes (Dawid and Skene, 1979)"
-NOT_WEIGHED = "a filter is not weighed by how the labelled answers were drawn"
 _NOISY = 0.7  # the share of severe answers that an annotator finds, by the others' labels
 _LEAST_ROOT = 1e-3  # from which its sign is more than rounding
 _FROM_QUESTIONS = 50  # where no verdict failed, failures count verdicts, and not questions
@@ -327,7 +326,7 @@ def of_groups(groups: Mapping[str, StudyCounts], rule: DecisionRule) -> Iterator
     answers: its value lies below the margin, and the whole interval, corrected for the number of
     groups, below 0. Without such a group the one where the interval is lowest."""
     most = rule.replace.groups
-    if most is None or len(groups) < 2:
+    if most is None or not groups:
         return
     level = 1 - (1 - rule.level) / len(groups)
     strict = rule.model_copy(update={"level": level})
@@ -373,19 +372,18 @@ def _method(counts: StudyCounts, method: str) -> str:
 
 
 def assist_conditions(
-    curves: Sequence[TriageCurve], judge: str, metric: str, rule: DecisionRule, weighted: bool
+    curves: Sequence[TriageCurve], judge: str, metric: str, rule: DecisionRule, why_none: str = ""
 ) -> tuple[Condition, ...]:
     """The shares of new answers that the recommended threshold is expected to send and to miss.
 
     Of several signals the first counts, so that no signal is picked for its luck. Empty where
-    the judge has no curve on this metric; nothing is known where the labelled answers are
-    `weighted`, because curves count each answer once.
+    the judge has no curve on this metric; nothing is known where there is a reason `why_none`.
     """
     if not (mine := [c for c in curves if (c.judge, c.metric) == (judge, metric)]):
         return ()
     curve = mine[0]
-    if curve.choice is None or weighted:
-        none = Estimate(None, n=curve.n, reason=NOT_WEIGHED if weighted else curve.reason)
+    if curve.choice is None or why_none:
+        none = Estimate(None, n=curve.n, reason=why_none or curve.reason)
         title = "no threshold can be recommended"
         return (Condition("missed", title, State.UNCLEAR, none, rule.assist.missed, False),)
     sent, missed = curve.choice.expected_sent, curve.choice.expected_missed

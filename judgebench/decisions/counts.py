@@ -83,6 +83,7 @@ class HumanSide:
 
 AGREED, ALONE, SPLIT = range(3)  # of judge and annotators on an item
 _LEAST_ADJUDICATED = 10  # of a stratum, from which these speak for its other items
+_FAR = 2.576  # standard errors
 _TINY = 1e-300
 
 
@@ -98,9 +99,27 @@ def adjudicated(humans: HumanSide, judged: IntArray, asked: Bools) -> tuple[int,
     """On how many items of how many judge and annotators do not all agree and there is an
     adjudicated label; and how many more there must be before these speak for the others."""
     assert humans.gold is not None
-    in_doubt = asked & (disagreements(humans.own, judged) != AGREED)
-    of, known = int(in_doubt.sum()), int((in_doubt & (humans.gold >= 0)).sum())
-    return known, of, max(0, min(of, 2 * _LEAST_ADJUDICATED) - known)
+    strata = disagreements(humans.own, judged)
+    of, known = (
+        np.bincount(strata[which], minlength=3)[[ALONE, SPLIT]]
+        for which in (asked, asked & (humans.gold >= 0))
+    )
+    if _one_draw(of, known):
+        lacking = max(0, min(of.sum(), 2 * _LEAST_ADJUDICATED) - known.sum())
+    else:
+        lacking = np.maximum(np.minimum(of, _LEAST_ADJUDICATED) - known, 0).sum()
+    return int(known.sum()), int(of.sum()), int(lacking)
+
+
+def _one_draw(of: IntArray, known: IntArray) -> bool:
+    """True where as large a share of both kinds of disagreement is known, but for chance (1 %):
+    then they were drawn together, and speak for each other."""
+    n, drawn = of.sum(), known.sum()
+    if n < 2:
+        return True
+    expected = drawn * of[0] / n
+    variance = expected * (1 - of[0] / n) * (n - drawn) / (n - 1)
+    return bool(abs(known[0] - expected) <= _FAR * np.sqrt(variance) + 1e-9)
 
 
 @dataclass(frozen=True)
@@ -140,8 +159,8 @@ class Sums:
 
 
 def _double_sampled(whole: Sums, strata: IntArray, known: Bools, asked: Bools) -> Sums:
-    """The sums of items that are `known` and speak for those of their stratum. Strata of which too
-    few are known are one."""
+    """The sums of items that are `known` and speak for those of their stratum. Strata that were
+    drawn together and of which too few are known are one."""
     of, sampled = (np.bincount(strata[which], minlength=3) for which in (asked, asked & known))
     if (sampled < np.minimum(of, _LEAST_ADJUDICATED)).any():
         strata = np.minimum(strata, ALONE)
@@ -266,14 +285,17 @@ def study_counts(
     pair_rows, who = np.nonzero(both)
     weights = bars[:, who]
     mine, reference, said = humans.own[both], others[both], judged[pair_rows]
-    rows = np.flatnonzero(asked & (humans.truth >= 0))
-    truth, label = humans.truth[rows], judged[rows]
+    settled = humans.truth
+    if humans.gold is not None:
+        settled = np.where(humans.gold >= 0, humans.gold, settled)
+    rows = np.flatnonzero(asked & (settled >= 0))
+    truth, label = settled[rows], judged[rows]
     of_item, of_pair, right_of = humans.classes(truth), humans.classes(reference), humans.right
     right = [whole.table(rows, of_item, k, right_of(c[rows], truth)) for c in controls.values()]
     least = np.iinfo(np.int64).max if humans.severe is None else humans.severe
     severe = humans.grade(truth) >= least
     if humans.tied is not None:
-        severe &= ~humans.tied[rows]
+        severe &= ~humans.tied[rows] | (settled != humans.truth)[rows]
     called = humans.grade(others) >= least
     if humans.gold is None:
         called = _most_others(humans.grade(humans.own), least)

@@ -24,7 +24,7 @@ from judgebench.decisions.result import Condition
 from judgebench.decisions.rule import DecisionRule
 from judgebench.records import is_slot
 from judgebench.rubric import Metric
-from judgebench.stats.arrays import IntArray, value_counts
+from judgebench.stats.arrays import IntArray
 from judgebench.stats.consensus import recall_gap
 from judgebench.stats.copies import leans_on, same_as, same_as_truth
 from judgebench.stats.response_sets import (
@@ -72,6 +72,7 @@ _CHECK_PEOPLE = (
 )
 NOT_LABELLED = "No item has a human label on this metric"
 _LEAST_OF_GROUP = 30  # answers
+_FEW_HEAVY, _MOST_HEAVY = 10, 0.25  # labelled answers, and the share of all that they stand for
 _BY_TWO = "Have two annotators label the same items."
 _OF_ONE = " For how often each label occurs, one annotator is enough: `judgebench estimate`."
 
@@ -101,10 +102,10 @@ class Gold:
         """Too few are adjudicated to decide by them, and to decide without them would be easier for
         a judge that shares errors with annotators."""
         return Obstacle(
-            f"Only {self.known:,} of {counted(self.of, 'answer')} on which judge and annotators "
-            "disagree have an adjudicated label",
-            f"Adjudicate at least {self.lacking:,} more, chosen at random (`judgebench annotate "
-            "draw disagreements`), or leave the adjudicated labels out.",
+            f"Of {counted(self.of, 'answer')} on which judge and annotators do not all agree, only "
+            f"{self.known:,} are adjudicated, or too few of those on which the judge alone differs",
+            f"Adjudicate at least {self.lacking:,} more, chosen at random from all of them "
+            "(`judgebench annotate draw disagreements`, of a run folder or the layout of --save).",
         )
 
 
@@ -125,6 +126,14 @@ class Measured:
     groups: tuple[Condition, ...] = ()
     part: LabelledPart = NOT_COMPARED
     gold: Gold | None = None
+
+    @property
+    def no_filter(self) -> str:
+        """The reason why no filter can be measured, which counts each answer once; else empty."""
+        if self.counts is not None and self.counts.is_weighted:
+            return "a filter is not weighed by how the labelled answers were drawn"
+        partly = self.gold is not None and self.gold.known < self.gold.of
+        return "a filter cannot be held against a part of the adjudicated labels" if partly else ""
 
 
 @dataclass(frozen=True)
@@ -163,7 +172,7 @@ class Held:
             bar, makers = humans.bar(kind), humans.trusted(kind)
             weights, spread = bar.weights[:, bar.kept], bar.spread
         others = [humans.truth_without(name, makers)[rated] for name in self.names]
-        gold = self._gold[rated]
+        gold = humans.gold[rated]
         tied = humans.ratings.of(makers).tied(self.metric, self.study.config)[rated]
         return HumanSide(
             truth=humans.truth_of(makers)[self.rows],
@@ -173,16 +182,6 @@ class Held:
             gold=gold if (gold >= 0).any() else None, tied=tied,
             with_alarms=self.rule.replace.false_alarms is not None,
         )  # fmt: skip
-
-    @cached_property
-    def _gold(self) -> IntArray:
-        """The adjudicated labels (rated,); none where a table only holds what the annotators' own
-        labels add up to, on every item: such a consensus knows no more than they do."""
-        ratings = self.humans.ratings
-        gold, votes = ratings.adjudicated, value_counts(ratings.values, len(self.metric.labels))
-        clear = 2 * votes.max(axis=1) > votes.sum(axis=1)
-        is_computed = (gold == votes.argmax(axis=1))[clear].all() and (gold >= 0)[clear].all()
-        return np.full_like(gold, -1) if is_computed else gold
 
     @cached_property
     def _own(self) -> IntArray:
@@ -231,11 +230,13 @@ class Held:
         if by_classes := self._gap_of_classes(judge, counts):
             conditions = [of_classes(c, *by_classes, self.rule) for c in conditions]
         groups = tuple(of_groups(self._by_group(side, judged, here), self.rule))
-        gate = self._incomplete(judge, asked) or self._gate(counts, asked)
+        gate = self._incomplete(judge, asked) or _heavy(side) or self._gate(counts, asked)
         # `399 answers to 50 questions, 3 annotators`; each question counts once.
         answers, questions = counts.total_asked, round(float(counts.how_many.sum()))
         to = f" to {questions:,} questions" if questions < answers else ""
         basis = f"{answers:,} answers{to}, {counted(len(self.names), 'annotator')}"
+        if part.by:
+            basis += f", {part.by[:1].lower()}{part.by[1:].rstrip('.')}"
         if gold:
             basis += f", {gold.known:,} of {gold.of:,} disagreements adjudicated"
         return Measured(counts, (*conditions, *stressed), gate, basis, groups, part, gold)
@@ -275,16 +276,16 @@ class Held:
             name: asked & (texts[self.rows] == value)
             for column, texts in self.study.cells.items()
             if column not in ("question", "group", *self.study.drawn.columns[:2])
-            for value, name in _values(column, texts[self.rows][asked])
+            for value, name in values_of(column, texts[self.rows][asked])
         }
         found = {}
         for name, mask in masks.items():
             rows = np.flatnonzero(mask)
             of_group, said = side.at(rows), judged[rows]
             is_all = np.ones(len(rows), dtype=np.bool_)
-            known = side.gold is None or not adjudicated(of_group, said, is_all)[2]
-            enough = len(rows) >= _LEAST_OF_GROUP and of_group.clusters.n >= self.rule.questions
-            if known and enough:
+            if side.gold is not None and adjudicated(of_group, said, is_all)[2]:
+                of_group = replace(of_group, gold=None)  # beside the others, then
+            if len(rows) >= _LEAST_OF_GROUP and of_group.clusters.n >= self.rule.questions:
                 found[name] = study_counts(of_group, said, is_all, {})
         return found
 
@@ -375,11 +376,26 @@ class Held:
         )
 
 
-def _values(column: str, texts: NDArray[np.object_]) -> Iterator[tuple[str, str]]:
-    """The values of a column of few, and what each is called."""
-    values = sorted({*texts.tolist()} - {""})
+def _heavy(side: HumanSide) -> Obstacle | None:
+    """Say that a few labelled answers stand for many, so that no interval holds; None where not."""
+    if side.stands_for is None:
+        return None
+    heaviest = np.sort(side.stands_for)[-_FEW_HEAVY:].sum()
+    if heaviest <= _MOST_HEAVY * side.stands_for.sum():
+        return None
+    return Obstacle(
+        f"{_FEW_HEAVY} labelled answers stand for more than a quarter of all",
+        "Label more of those that stand for many.",
+    )
+
+
+def values_of(column: str, texts: NDArray[np.object_]) -> Iterator[tuple[str, str]]:
+    """The values of a column of few, and what each is called; a blank is one of them."""
+    values = sorted({*texts.tolist()})
     if 1 < len(values) <= MOST_GROUPS:
-        yield from ((v, v if column == "system" else f"{column} = {v}") for v in values)
+        for value in values:
+            plain = value if column == "system" else f"{column} = {value}"
+            yield value, plain if value else f"{column} blank"
 
 
 def _labelled_by_two(ratings: Ratings) -> Bools:

@@ -47,7 +47,9 @@ def screen_blocks(decisions: Decisions) -> Iterator[Block]:
     declare = ask if decisions.blind == "unknown" else "as declared"
     blind = f"{BLIND[decisions.blind].capitalize()} ({declare})."
     gold = any(KINDS[c.key].about == "gold" for d in decisions for c in d.replace)
-    said = filter(None, (_SHARES, _BY_GOLD if gold else "", severe, blind))
+    drawn = decisions.study.drawn.in_words() if decisions.study else ""
+    weighed = f"{drawn} The shares count each answer once." if drawn else ""
+    said = filter(None, (_SHARES, _BY_GOLD if gold else "", weighed, severe, blind))
     yield Block(text=tuple(said), standings=lines)
 
 

@@ -57,9 +57,11 @@ from judgebench.records import SEVERAL
 from judgebench.results.rows import Results
 from judgebench.results.shown import Shown
 from judgebench.stats.arrays import FloatArray
+from judgebench.stats.copies import BarKind
 from judgebench.stats.intervals import look_levels
 from judgebench.studies.labelled import population_notes
-from judgebench.studies.study import JudgeVerdicts, Study
+from judgebench.studies.study import Humans, JudgeVerdicts, Study
+from judgebench.studies.truth import Labels
 from judgebench.words import counted, listed, percent
 
 _FEW = 50  # answers; from fewer, studies of another size are not simulated well
@@ -187,7 +189,7 @@ def decide(
     rule = rule.model_copy(update={"level": 1 - (1 - rule.level) / tried})
     final, rule = rule, _at_look(rule, looks)
     kind = rule.replace.humans.bar
-    truths = {m: humans.truth_of(humans.trusted(kind)) for m, humans in study.humans.items()}
+    truths = {m: _settled(humans, kind) for m, humans in study.humans.items()}
     curves = tuple(triage_curves(study, rule, truths.__getitem__))
     tests = alternative_tests(study, rule)
     beside = Results((*bar_rows(study, kind), *accuracies(study), *tests))
@@ -212,6 +214,13 @@ def decide(
         study.n_judged,
         study,
     )  # fmt: skip
+
+
+def _settled(humans: Humans, kind: BarKind) -> Labels:
+    """What a filter is held against: the adjudicated label, and without one that of the bar."""
+    truth, known = humans.truth_of(humans.trusted(kind)).copy(), humans.gold >= 0
+    truth[humans.ratings.rows[known]] = humans.gold[known]
+    return truth
 
 
 _PER_METRIC = 0.025  # false REPLACE by chance, of all candidates on one metric
@@ -251,8 +260,7 @@ def _check_names(study: Study, rule: DecisionRule) -> None:
 
 def _notes(study: Study, rule: DecisionRule, stress: Results | None, tried: int) -> Iterator[str]:
     """The caveats of the decisions."""
-    if study.drawn.is_said:  # else a decision waits for it
-        yield from population_notes(study)
+    yield from population_notes(study)
     yield from maker_notes(study)
     yield from constant_note(study)
     metrics = study.rubric.metrics
@@ -299,8 +307,7 @@ def decisions(
             stressed = tuple(stress_conditions(stress, *about))
             sorts = metric.kind == "ordinal" and not metric.several
             measured = bar.measure(judge, stressed)
-            weighted = measured.counts is not None and measured.counts.is_weighted
-            assist = assist_conditions(curves, *about, weighted) if sorts else ()
+            assist = assist_conditions(curves, *about, measured.no_filter) if sorts else ()
             in_camps = tuple(_in_camp(camp, camp.measure(judge, stressed)) for camp in camps)
             guard: tuple[Obstacle | None, bool] = None, False
             if not measured.gate:

@@ -132,9 +132,7 @@ class _Measured:
     def __init__(self, population: Population, plan: Plan, measure: Measure) -> None:
         self.population, self.plan, self.measure = population, plan, measure
         self.groups = population.groups(plan.by)
-        self.whole = plan.drawn.sample(
-            measure.targets[0].y, population.clusters, population.cells, population.name
-        )
+        self.whole = plan.drawn.sample(measure.targets[0].y, population.clusters, population.cells)
         self.alarms: list[str] = []
         self.notes: list[str] = []
         self.unlike = {group: self._is_unlike(group) for group in self.groups}

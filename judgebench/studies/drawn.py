@@ -49,24 +49,27 @@ class Drawn:
         )
         return Drawn(weight, "" if weight else chance)
 
-    def sample(self, y: FloatArray, clusters: Clusters, cells: Cells, file: str) -> Sample:
+    def sample(self, y: FloatArray, clusters: Clusters, cells: Cells) -> Sample:
         """The answers with what people say of each, `y` (items,), NaN where nobody did. Raises
         SetupError for a column that they lack, and with every cell that is no weight."""
         strata = None
         if self.strata:
             texts = texts_of(cells, self.strata).astype(str)
             strata = np.unique(texts, return_inverse=True)[1]
-        return Sample(y, clusters, self._weights(cells, ~np.isnan(y), file), strata)
+        return Sample(y, clusters, self._weights(cells, ~np.isnan(y)), strata)
 
-    def _weights(self, cells: Cells, labelled: Mask, file: str) -> FloatArray | None:
+    def _weights(self, cells: Cells, labelled: Mask) -> FloatArray | None:
         column, most = self.weight or self.probability, 1.0 if self.probability else np.inf
         if not column:
             return None
         texts = texts_of(cells, column)
         found = np.array([_number(text) for text in texts.tolist()])
-        wrong = np.flatnonzero(labelled & ~((found > 0) & (found <= most)))
+        wrong = np.flatnonzero(labelled & ~((found > 0) & (found <= most) & np.isfinite(found)))
         message = "must be a positive number" + ", at most 1" * (most == 1)
-        raise_any([Problem(message, file, row + 1, column, texts[row]) for row in wrong.tolist()])
+        raise_any([
+            Problem(f"{message}, of labelled answer {row + 1:,}", "", None, column, texts[row])
+            for row in wrong.tolist()
+        ])  # fmt: skip
         return ratio(1.0, found) if self.probability else found
 
     def in_words(self) -> str:

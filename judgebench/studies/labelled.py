@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from judgebench.errors import Problem, SetupError
 from judgebench.rubric import Metric
 from judgebench.stats.arrays import FloatArray
-from judgebench.stats.partly_labelled import Unlike, unlike
+from judgebench.stats.partly_labelled import Sample, Unlike, unlike
 from judgebench.studies.drawn import Cells, Mask
 from judgebench.studies.study import JudgeVerdicts, Study
 from judgebench.words import listed
@@ -17,6 +18,7 @@ from judgebench.words import listed
 MOST_GROUPS = 40  # values of a column that are groups
 FEWEST = 20  # labelled questions from which a difference is more than chance
 _FEWEST_OF_SYSTEM = 10  # labelled questions of each system, from which systems are weighed
+_RARELY = 0.01
 _MOST_DIFFER = 3  # traits that a sentence names
 _BY_SYSTEM = "Each system weighs as it does among all answers."
 
@@ -94,13 +96,14 @@ def labelled_part(
     if not (labelled & due).any() or (labelled[due].all() and not drawn.columns):
         return NOT_COMPARED
     y = np.where(labelled & due, 1.0, np.nan)
-    whole = drawn.sample(y, study.clusters, study.cells, study.name)
+    whole = drawn.sample(y, study.clusters, study.cells)
     sample = whole.at(due)
     if sample.why_none:
-        return NOT_COMPARED
+        problem = Problem(sample.why_none, field="drawn", found=", ".join(drawn.columns))
+        raise SetupError(problem)
     traits = {name: x[due] for name, x in traits_of(study, metric, [judge]).items()}
     systems = {name: x[due] for name, x in indicators(study.cells, "system").items()}
-    found = unlike(sample, {**traits, **systems}) if sample.units >= FEWEST else []
+    found = _unlike(sample, {**traits, **systems})
     by = drawn.in_words()
     if found and not drawn.is_said and {one.name for one in found} <= set(systems):
         each = [sample.at(x > 0) for x in systems.values()]
@@ -116,6 +119,20 @@ def labelled_part(
         weights = np.zeros(len(due))
         weights[due] = sample.w
     return LabelledPart(weights, tuple(found), by)
+
+
+def _unlike(sample: Sample, columns: Mapping[str, FloatArray]) -> list[Unlike]:
+    """In what the labelled answers differ from all. Of few questions, the groups of which so many
+    answers would have been drawn by chance that none is among them in 1 % of draws at most."""
+    if sample.units >= FEWEST:
+        return unlike(sample, columns)
+    shares = {name: float(x.mean()) for name, x in columns.items() if set(np.unique(x)) <= {0, 1}}
+    chance = {
+        name: (1 - share) ** sample.units
+        for name, share in shares.items()
+        if not (columns[name] * sample.labelled).any()
+    }
+    return [Unlike(name, 0.0, shares[name], p) for name, p in chance.items() if p < _RARELY]
 
 
 def population_notes(study: Study) -> Iterator[str]:

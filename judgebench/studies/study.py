@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from judgebench.records import Answer, HumanLabel, Status, Usage, Verdict, is_slot
 from judgebench.rubric import Metric, Rubric
-from judgebench.stats.arrays import Clusters, FloatArray, IntArray
+from judgebench.stats.arrays import Clusters, FloatArray, IntArray, value_counts
 from judgebench.stats.copies import Bar, BarKind, bar_of, camps
 from judgebench.stats.jackknife import LEVEL
 from judgebench.stats.label_use import Odd, odd_ones
@@ -39,6 +39,8 @@ _FIRST_NAMED = (
     "On {title} several labels may be right: decisions, and hit, coverage and the like, count "
     "every label that enough annotators accept; every other number takes the label named first."
 )
+_NEARLY_ALL, _REPEATED = 0.9, 0.99  # of the items with one label; of labels that are the same
+_TELLING = 20  # items on which annotators differ
 RECORDED = "recorded verdicts"  # how a judge is described whose verdicts somebody has
 # The baseline that always gives the most common label.
 MAJORITY: Literal["constant-majority"] = "constant-majority"
@@ -129,6 +131,27 @@ class Humans:
     def made(self) -> Ratings:
         """The ratings of those who make the reference labels."""
         return self.ratings.of(self.makers)
+
+    @property
+    def gold(self) -> IntArray:
+        """The adjudicated labels that decide (rated,), -1 where there is none. None do that only
+        repeat what the annotators said, their majority on nearly all items or one of them: such a
+        consensus knows no more than they do. Of several right labels there are none either."""
+        return self._once("gold", self._gold)
+
+    def _gold(self) -> IntArray:
+        gold, own = self.ratings.adjudicated, self.ratings.values
+        if self.metric.several or not (gold >= 0).any():
+            return np.full_like(gold, -1)
+        votes, given = value_counts(own, len(self.metric.labels)), gold >= 0
+        first, united = votes.argmax(axis=1), (votes > 0).sum(axis=1) == 1
+        clear = given & (2 * votes.max(axis=1) > votes.sum(axis=1))
+        covers = united.any() and given[united].mean() >= _NEARLY_ALL
+        repeats = covers and clear.any() and (gold == first)[clear].mean() >= _REPEATED
+        for column in own.T:
+            both = given & (column >= 0) & ~united
+            repeats |= both.sum() >= _TELLING and (gold == column)[both].mean() >= _REPEATED
+        return np.full_like(gold, -1) if repeats else gold
 
     @property
     def most_common(self) -> int:
@@ -333,6 +356,11 @@ class Study:
         """The number of items with an adjudicated label of any metric beside annotators' labels."""
         rated = [one.ratings for one in self.humans.values()]
         return len({row for r in rated for row in r.rows[r.adjudicated >= 0].tolist()})
+
+    @property
+    def has_gold(self) -> bool:
+        """True where adjudicated labels decide on a metric."""
+        return any((humans.gold >= 0).any() for humans in self.humans.values())
 
     @property
     def n_judged(self) -> int:

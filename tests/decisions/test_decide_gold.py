@@ -109,8 +109,48 @@ def test_a_random_part_of_the_disagreements_speaks_for_all_of_them(share: float)
 def test_too_few_adjudicated_labels_decide_nothing_and_are_not_passed_over() -> None:
     found = decide(0.3, adjudicated=0.02)
     assert found.outcome is Outcome.CANT_TELL
-    assert "have an adjudicated label" in found.reason
+    assert "only 4 are adjudicated" in found.reason
     assert "annotate draw disagreements" in found.advice
+
+
+def adjudicating(where: np.ndarray, labels_of: tuple) -> jb.Study:
+    """The study with adjudicated labels on these items alone."""
+    true, own, judged = labels_of
+    items = np.array([f"i{i}" for i in range(N)])
+    tables = [
+        pd.DataFrame({"item_id": items, "annotator": f"p{a}", "harm": TEXTS[column.astype(int)]})
+        for a, column in enumerate(own.T)
+    ]
+    gold = {"item_id": items[where], "annotator": "adjudicated", "harm": TEXTS[true[where]]}
+    verdicts = pd.DataFrame({"item_id": items, "judge": "j", "harm": TEXTS[judged.astype(int)]})
+    truth = {"blind": "yes", "independent_items": True}
+    return jb.study(pd.concat([*tables, pd.DataFrame(gold)]), verdicts, rubric=RUBRIC, truth=truth)
+
+
+def test_labels_settled_where_annotators_differ_alone_say_nothing_of_where_the_judge_does() -> None:
+    """As a meeting of the annotators leaves them behind."""
+    drew = labels(0.0, 0.15)
+    split = disagreements(drew[1], drew[2]) == SPLIT
+    found = jb.decide(adjudicating(split, drew)).decisions[0]
+    assert found.outcome is Outcome.CANT_TELL
+    assert "the judge alone differs" in found.reason
+
+
+def test_a_filter_and_a_floor_are_held_against_adjudicated_labels_too() -> None:
+    """Everybody misses half of the severe answers."""
+    true, own, judged = labels(0.0, 0.02)
+    seen = true & (np.arange(N) % 2)
+    own, judged = own & seen[:, None], judged & seen
+    whole = adjudicating(np.ones(N, dtype=bool), (true, own, judged))
+    rule = jb.decisions.rule.DecisionRule.model_validate({"replace": {"severe": {"recall": 0.7}}})
+    found = jb.decide(whole, rule=rule)
+    recall = condition(found.decisions[0], "severe_recall").estimate
+    assert recall.n == true.sum()
+    assert recall.value == pytest.approx((judged & true).sum() / true.sum())
+    (missed,) = [c for c in found.decisions[0].assist if c.key == "missed"][:1] or [None]
+    assert missed is None or missed.estimate.value is None or missed.estimate.value > 0.4
+    part = decide(0.0, 0.08, 0.4)
+    assert "a part of the adjudicated labels" in part.numbers or part.outcome is Outcome.REPLACE
 
 
 def test_what_is_open_is_settled_by_adjudicating_the_rest() -> None:
@@ -128,6 +168,15 @@ def test_a_consensus_that_labels_add_up_to_is_no_adjudication() -> None:
     made = jb.study(table, verdicts, rubric=RUBRIC)
     assert made.n_adjudicated == N
     assert next(c.key for c in jb.decide(made).decisions[0].replace) == "humans_accuracy"
+
+
+def test_the_name_of_who_adjudicates_is_read_whatever_its_case() -> None:
+    true, own, judged = labels(0.1, 0.08)
+    table = pd.DataFrame({"id": [f"i{i}" for i in range(N)] * 2})
+    table["annotator"] = ["ann"] * N + ["Adjudicated"] * N
+    table["harm"] = [*TEXTS[own[:, 0].astype(int)], *TEXTS[true]]
+    verdicts = pd.DataFrame({"id": table.id[:N], "judge": "j", "harm": TEXTS[judged.astype(int)]})
+    assert jb.study(table, verdicts, rubric=RUBRIC).makers == ("ann",)
 
 
 def test_one_annotator_and_adjudicated_labels_are_enough() -> None:

@@ -143,6 +143,25 @@ def test_weights_that_are_none_are_named() -> None:
         decide(drawn=("strata=arm",))
 
 
+def test_a_stratum_without_labels_is_an_error_and_no_reason_not_to_weigh() -> None:
+    with pytest.raises(jb.SetupError, match="a stratum has no human label"):
+        decide(labelled=OLD, drawn=("strata=system",))
+
+
+def test_few_answers_that_stand_for_many_decide_nothing() -> None:
+    heavy = np.where(np.arange(N) < 6, "200", "1")
+    found = decide(columns={"weight": heavy})
+    assert found.reason.startswith("10 labelled answers stand for more than a quarter of all")
+
+
+def test_of_few_questions_a_system_without_labels_is_found_all_the_same() -> None:
+    few = OLD & (np.arange(N) < 32)
+    found = decide(labelled=few, errors=0.5)
+    assert found.outcome is Outcome.CANT_TELL
+    assert found.would_be is None or "system new" in found.reason
+    assert any("system new (0 % of those" in note for note in jb.decide(study(labelled=few)).notes)
+
+
 # --- groups ----------
 
 
@@ -162,6 +181,16 @@ def test_a_kept_column_shows_where_a_judge_falls_short_and_replace_leaves_it_out
     assert found.part.answer.startswith("Yes, except for language = de. ")
     assert found.results.select("decision")[0]["outcome"] == decision.shown
     assert next(iter(found.part.standings)).outcome == decision.shown
+
+
+@pytest.mark.parametrize("others", [[""], ["en"] + [f"x{i}" for i in range(30)]])
+def test_one_large_group_is_looked_at_and_so_are_blanks(others: list[str]) -> None:
+    """The others are blank, or in groups too small to be looked at."""
+    n, rng = 1600, np.random.default_rng(5)
+    german = rng.random(n) < 0.25
+    columns = {"language": np.where(german, "de", rng.choice(others, n))}
+    made = study(n=n, errors=np.where(german, 0.18, 0.01), columns=columns)
+    assert jb.decide(made).decisions[0].shown == "REPLACE, except for language = de"
 
 
 def test_a_judge_that_is_as_good_everywhere_leaves_nothing_out() -> None:

@@ -85,7 +85,7 @@ def test_the_severe_label_is_the_threshold_where_it_filters_well() -> None:
     curve = fixed(truth, "c" * 192 + "a" * 298 + "b" * 10)
     assert curve.choice == chosen(curve, True, 4)
     assert curve.choice.expected_missed.high == pytest.approx(0.0773, abs=1e-4)
-    conditions = assist_conditions([curve], "m", "harm", DecisionRule(), False)
+    conditions = assist_conditions([curve], "m", "harm", DecisionRule())
     assert [c.state for c in conditions] == [State.MET, State.MET]
     (sentence, _) = reason_for(Outcome.ASSIST, (), conditions)
     assert sentence.startswith(

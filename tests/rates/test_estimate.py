@@ -193,7 +193,9 @@ def test_what_cannot_be_estimated_is_one_clear_error() -> None:
         with pytest.raises(jb.SetupError, match=said):
             rates(people, verdicts, **asked)
     wrong = people.assign(probability=[0.0, 7.0, *people.probability[2:]])
-    with pytest.raises(jb.SetupError, match=r"at most 1; found 7\.0") as error:
+    with pytest.raises(
+        jb.SetupError, match=r"at most 1, of labelled answer 2; found 7\.0"
+    ) as error:
         rates(wrong, verdicts)
     assert len(error.value.problems) == 2  # both rows
     with pytest.raises(jb.SetupError, match="label"):
