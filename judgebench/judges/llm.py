@@ -323,6 +323,7 @@ class LLMJudge:
             top_p=decoding.top_p,
             seed=decoding.seed,
             labels_asked=self._labels_asked[part],
+            item=task.answer.item_id,
         )
 
     def _texts(self, task: Task, order: Sequence[int]) -> list[str]:

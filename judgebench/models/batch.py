@@ -33,11 +33,11 @@ from tenacity import Retrying, retry_if_exception, stop_after_delay
 from judgebench.errors import EndpointDown, Problem, SetupError, shorten, some
 from judgebench.files import to_bytes, to_json, to_line, write_atomically
 from judgebench.models.chat import (
-    RefusedParameterError,
     TransientError,
     UnreachableError,
     error_text,
     failure,
+    failure_reason,
     read_json,
     retry_after,
 )
@@ -457,16 +457,9 @@ class Batched:
                 replied = replied or reply.finish in ("stop", "length")
                 yield reply
         self._note([batch for batch in self._batches if batch not in batches])
-        if self._fault and not replied and not self._takes_others(self._fault):
-            raise self._fault
-
-    def _takes_others(self, fault: SetupError) -> bool:
-        """Ask whether the refusal is about those requests alone: the endpoint replies to a few
-        words that are asked in the same way."""
-        if not isinstance(fault, RefusedParameterError):
-            return False
-        probe = [replace(self._refused, messages=FEW_WORDS)]
-        return any(reply.finish != "failed" for reply in self._backend.complete(probe))
+        if self._fault and not replied:  # it may be about those requests alone
+            few_words = [replace(self._refused, messages=FEW_WORDS)]
+            list(self._backend.complete(few_words))  # which raises where these are refused too
 
     def _results(self, api: Api, batch: Batch) -> Mapping[str, Result]:
         """The results of a batch that has ended."""
@@ -495,6 +488,6 @@ class Batched:
         except TransientError as error:
             said = str(error)
         except SetupError as error:
-            self._fault, self._refused, said = error, request, str(error)
+            self._fault, self._refused, said = error, request, failure_reason(error)
         scrubbed = self._secrets.scrubbed(said)
         return Reply(request.key, "", "failed", Usage(1), error=scrubbed)

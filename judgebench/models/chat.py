@@ -64,13 +64,18 @@ class RateLimitedError(TransientError):
     """The endpoint is well and wants to be asked less often."""
 
 
-class RefusedParameterError(SetupError):
-    """The endpoint does not take a parameter that all requests have, if what it said of this one is
-    true of others. `said`: its own words."""
+class RefusedError(SetupError):
+    """The endpoint replies to no such request, if what it said of this one is true of others.
+    `said`: its own words."""
 
     def __init__(self, message: str, said: str) -> None:
         super().__init__(f"{message}; {said}")
         self.said = said
+
+
+def failure_reason(fault: Exception) -> str:
+    """The reason of a verdict that failed for this: what the endpoint said, and no more."""
+    return fault.said if isinstance(fault, RefusedError) else str(fault)
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,12 +344,11 @@ _TRANSIENT = frozenset({408, 409, 425})
 def failure(
     status: int, message: str, about: str, lane: Lane, after: float | None = None
 ) -> Completion:
-    """The meaning of an endpoint's error: a Completion that is `too_long`, `refused` or `failed`.
+    """The meaning of an endpoint's error: a Completion that is `too_long` or `refused`.
 
     Raises TransientError where another try may help (RateLimitedError for a 429, or a 503 or 529
-    that says when to come again), and SetupError (which names `about`: the
-    URL, model and key variable) where no request can succeed: RefusedParameterError where the
-    message names a parameter, or the way in which JSON is asked for.
+    that says when to come again), and RefusedError (which names `about`: the URL, model and key
+    variable) where it cannot.
     """
     said = f"HTTP {status}: {message}"
     if status in _ABOUT_THE_REQUEST and _TOO_LONG.search(message):
@@ -352,7 +356,7 @@ def failure(
     if status in _MAY_DECLINE and _DECLINED.search(message):
         return Completion("", "refused", error=said)
     if _NO_MONEY.search(message):
-        raise SetupError(f"the account has no credit left at {about}; {said}")
+        raise RefusedError(f"the account has no credit left at {about}", said)
     if status == 429 or (status in _OVERLOADED and after is not None):
         raise RateLimitedError(said, after)
     if status in _TRANSIENT or status >= 500:
@@ -360,19 +364,19 @@ def failure(
     if status not in _ABOUT_THE_REQUEST:
         moved = "the endpoint lies elsewhere (it redirects)"
         wrong = moved if status < 400 else "the endpoint cannot be used in this way"
-        raise SetupError(f"{_WRONG.get(status, wrong)}: {about}; {said}")
+        raise RefusedError(f"{_WRONG.get(status, wrong)}: {about}", said)
     pattern = _NO_LANE.get(lane)
     if pattern and pattern.search(message) and not _OWN_FAULT.search(message):
-        raise RefusedParameterError(
+        raise RefusedError(
             f"the endpoint refuses the way in which JSON is asked for ({lane}); set "
             f"`structured` to json_schema, tool, json_object or none: {about}",
             said,
         )
     if status != 413 and (line := fixed_by(message)):
-        raise RefusedParameterError(
+        raise RefusedError(
             f"the endpoint does not take a parameter of the request; set {line}: {about}", said
         )
-    return Completion("", "failed", error=said)
+    raise RefusedError(f"the endpoint calls the request bad: {about}", said)
 
 
 def fixed_by(message: str) -> str:

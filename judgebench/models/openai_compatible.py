@@ -323,15 +323,14 @@ class PromptWeigher:
 
     def _probe(self) -> None:
         """Raises SetupError where the server does not list a prompt's probabilities."""
-        said = self._sent([("/completions", self._body(_PROBE) | {"logprobs": _LISTED})])[0]
         try:
+            said = self._sent([("/completions", self._body(_PROBE) | {"logprobs": _LISTED})])[0]
             replies = json.loads(said.text)["choices"][0]["logprobs"]["top_logprobs"][0]
-        except (ValueError, LookupError, TypeError):
-            raise _cannot(said.error or "it lists no probabilities of a reply") from None
-        try:
             wrong = self._wrong(replies)
         except SetupError as error:  # the server refuses the parameter
             wrong = str(error)
+        except (ValueError, LookupError, TypeError):
+            wrong = said.error or "it lists no probabilities of a reply"
         if wrong:
             raise _cannot(f"prompt_logprobs: {wrong}")
         self._probed = True

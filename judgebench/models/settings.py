@@ -83,7 +83,7 @@ class BackendSettings(BaseModel):
     byte to the last of the reply, and `max_retries` counts tries after the first; one that was
     told to come less often (a 429) is not counted. `tokens_per_minute` counts those of prompts
     and replies: a quarter of the prompt's characters and the reply's bound, until the endpoint
-    says how many it were. An endpoint that has failed again and again is only probed, and given
+    says how many it were. An endpoint that replies to nobody is only asked a few words, and given
     up when it has answered nothing for `down_for_s`. `context` is in tokens. `structured` says
     how a JSON schema is enforced: by the endpoint (`json_schema`), as the arguments of a forced
     tool call (`tool`), as JSON of any shape (`json_object`), or not at all (`none`).

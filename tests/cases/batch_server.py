@@ -48,6 +48,7 @@ class BatchServer(Loopback):
         self._reply, self._fates = reply, fates
         self.created: dict[str, list[dict[str, Any]]] = {}
         self.failed_as_a_whole = ""
+        self.status_of_singles = 200
         self.results_at = ""
         self.complaint = "on purpose"
         self.ready = True
@@ -83,6 +84,8 @@ class BatchServer(Loopback):
             body = await request.json()
             self.bodies.append(body)
             self.paid[last_text(body)] += 1
+            if self.status_of_singles != 200:
+                return web.json_response({}, status=self.status_of_singles)
             return web.json_response(shape(self._reply(body)))
 
         return serve

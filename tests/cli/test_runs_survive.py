@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from loopback import Loopback, said, status
+from loopback import Body, Loopback, Play, html, said, status
 
 import judgebench as jb
 
@@ -107,6 +107,23 @@ def test_what_a_judge_said_before_it_died_is_kept(call, place: Path) -> None:  #
         assert call("run", bench, "--run", "run")[0] == 0
         assert len(server.bodies) == asked + ITEMS - answered
     assert names(place / "run") == {"good", "remote"}
+
+
+def test_one_answer_that_a_filter_refuses_stops_no_judge(call, place: Path) -> None:  # type: ignore[no-untyped-def]
+    """Neither at first nor at a resume, which asks about it alone."""
+
+    def script(body: Body, n: int) -> Play:
+        return html(403) if "reply 7" in str(body["messages"]) else said(REPLY)
+
+    with Loopback(script) as server:
+        bench = write(place, remote(server.base_url))
+        for _ in range(3):
+            assert call("run", bench, "--run", "run")[0] == 0
+    lines = (place / "run" / "verdicts-remote.jsonl").read_text().splitlines()
+    verdicts = {verdict["item_id"]: verdict for verdict in map(json.loads, lines)}
+    reasons = [v["reason"] for v in verdicts.values() if v["status"] != "ok"]
+    assert len(verdicts) == ITEMS
+    assert reasons == ["HTTP 403: <html><body>Bad gateway</body></html>"]
 
 
 def test_without_any_judge_that_is_done_there_is_no_report(call, place: Path) -> None:  # type: ignore[no-untyped-def]
