@@ -229,8 +229,9 @@ def _spellings(metric: Metric, value: Any, label: str) -> list[str]:
 def _names(metric: Metric, text: str, n_metrics: int) -> list[str]:
     """The names of a value in a reply: the metric, the text that it is for, or both."""
     metrics = [metric.id, metric.title]
-    alone = [text, text.replace("_", "")] if text and n_metrics == 1 else metrics
-    return [*alone, *(f"{text}, {name}" for name in metrics if text)]
+    texts = [text, text.replace("_", "")] if text else []
+    alone = texts if texts and n_metrics == 1 else metrics
+    return [*alone, *(f"{name}, {title}" for name in texts for title in metrics)]
 
 
 @dataclass(frozen=True)
