@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from functools import lru_cache, partial
+from functools import partial
 from operator import itemgetter
 from typing import Any, Literal
 
@@ -39,7 +39,7 @@ _MOST_LISTED = 20  # alternatives a token: the API's bound
 _ABOVE_ANY = 0.01  # a log-probability may pass 0 by rounding
 _LONGEST_TEXT = 1_000_000  # characters; what is longer is an engine gone wild
 _MOST_TOKENS = 100_000_000  # of one call: what is more is no count
-_LONGEST_NAME, _MOST_NAMES = 100, 256
+_LONGEST_NAME = 2_000  # of a model, with room for what is no name, and is looked for in it
 _DAY_S = 86_400.0
 _PLAIN = BackendSettings()
 
@@ -237,16 +237,10 @@ def _meaning(text: str) -> str:
 
 def _served(body: Mapping[str, Any]) -> str:
     """`gpt-4o-2024-08-06, engine fp_44709d6fcb`: the model that says to have replied, and the
-    state of its engine, where that is given."""
+    state of its engine, where that is given; `Secrets.scrubbed_name` makes a name of it."""
     given = (body.get("model"), body.get("system_fingerprint"))
-    model, engine = (_name(v[:_LONGEST_NAME]) if isinstance(v, str) else "" for v in given)
+    model, engine = (v[:_LONGEST_NAME] if isinstance(v, str) else "" for v in given)
     return f"{model}, engine {engine}" if engine else model
-
-
-@lru_cache(_MOST_NAMES)
-def _name(value: str) -> str:
-    name = value.replace("\\", "/").replace('"', "'")
-    return "".join(c if c.isprintable() else "?" for c in name)
 
 
 def _usage(counted: Any) -> Usage:

@@ -195,7 +195,9 @@ def as_points(draw: random.Random) -> str:
 
 
 def as_titled_lines(draw: random.Random) -> str:
-    word = draw.choice(["Response {}", "response_{}", "RESPONSE {}", "response{}", "**Response{}**"])
+    word = draw.choice(
+        ["Response {}", "response_{}", "RESPONSE {}", "response{}", "**Response{}**"]
+    )
     comma = draw.choice([",", ", ", " , "])
     lines = [
         f"{word.format(draw.choice([n, '0' + n]))}{comma}{draw.choice(['Empathy', 'empathy.'])}: "
