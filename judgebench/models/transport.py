@@ -22,6 +22,7 @@ import asyncio
 import logging
 import math
 import random
+import re
 import threading
 import time
 from collections import deque
@@ -80,6 +81,10 @@ Opened = Callable[[], AbstractAsyncContextManager[Attempt]]
 FEW_WORDS = (Message("user", "Reply with a short example."),)
 _JOIN_S = 10.0  # an engine that blocks in a thread of its own is left to its time limit
 _LONGEST_SLEEP_S = 1.0
+# A prompt from so many bytes on was cut off where it has fewer tokens for each byte than the other
+# prompts, by this factor. Bytes of any script have about as many; until others are known, 1/16.
+_LONG_PROMPT, _FEWER_TOKENS = 10_000, 4
+_RUN = re.compile(r"(.)\1{3,}", re.DOTALL)  # of one character, which takes few tokens
 _NEWS_TOGETHER_S = 0.02
 _NEWS_WANTED_S = 0.002
 
@@ -411,6 +416,7 @@ class Transport:
         self.secrets = Secrets(settings.api_key_env)
         self.pace = Pace(where, settings)
         self._last_reply, self._n_failed = -math.inf, 0  # calls that failed since
+        self._prompt_bytes, self._prompt_tokens = 16, 1
         self._waits, self._limited_for_s = waits, limited_for_s
         self._streams: WeakSet[Stream] = WeakSet()
         self._lock = RLock()  # Ctrl-C may come while this thread holds it
@@ -455,6 +461,8 @@ class Transport:
         price, usage = self.settings.price, done.usage
         if usage.calls != call.tries:
             usage = replace(usage, calls=call.tries)
+        if cut_off := self._cut_off(call.request, usage.prompt_tokens):
+            done = Completion("", "too_long", cost=done.cost, error=cut_off, model=done.model)
         return Reply(
             key=call.request.key,
             text=self.secrets.scrubbed(done.text),
@@ -467,6 +475,22 @@ class Transport:
             model=self.secrets.scrubbed_name(done.model),
             reasoning=self.secrets.scrubbed(done.reasoning),
         )
+
+    def _cut_off(self, request: Request, tokens: int | None) -> str:
+        """The reason to think that the endpoint has read a part of the prompt alone."""
+        if not tokens:
+            return ""
+        text = "".join(message.content for message in request.messages)
+        n_bytes = _n_bytes(text)
+        enough = self._prompt_bytes / self._prompt_tokens * _FEWER_TOKENS * tokens
+        if n_bytes > max(enough, _LONG_PROMPT) and _n_bytes(_RUN.sub(r"\1", text)) > enough:
+            return (
+                f"the endpoint read {tokens:,} tokens of a prompt of {n_bytes:,} bytes, far "
+                "fewer than the other prompts have for their size: it was cut off"
+            )
+        self._prompt_bytes += n_bytes
+        self._prompt_tokens += tokens
+        return ""
 
     def replied(self) -> None:
         """The endpoint has replied to a call."""
@@ -528,6 +552,10 @@ class Transport:
         if asked or isinstance(error, RateLimitedError):
             self.pace.tell(seconds, self.secrets.scrubbed(str(error)), always=asked)
         return seconds
+
+
+def _n_bytes(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
 def _fault(state: RetryCallState) -> BaseException | None:

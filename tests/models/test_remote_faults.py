@@ -495,6 +495,37 @@ def test_an_endpoint_that_refuses_all_stops_the_judge_in_time(opener: Opener, co
     assert re.search(rf"HTTP {code}: .*so it ends.* \(asked about case-\d+\)", str(caught.value))
 
 
+def reading(at_most: int) -> Any:
+    """An endpoint that reads no more tokens of a prompt, of four bytes each, in silence."""
+
+    def script(body: Body, n: int) -> Any:
+        n_tokens = len(body["messages"][-1]["content"].encode()) // 4
+        usage = {"prompt_tokens": min(n_tokens, at_most), "completion_tokens": 5}
+        return raw({**completion("Safe."), "usage": usage})
+
+    return script
+
+
+@pytest.mark.parametrize("first", [0, 7])
+def test_a_prompt_that_was_cut_off_is_too_long(opener: Opener, first: int) -> None:
+    """Wherever it stands; a long one that was read, in another script or of few letters, is not."""
+    texts = ["word " * 100] * 8 + ["word " * 8_000, "\u5b57" * 10_000, "=" * 40_000]
+    texts.insert(first, "word " * 130_000)
+    with Loopback(reading(at_most=10_000)) as server:
+        backend = opener(server, concurrency=1)
+        replies = list(backend.complete(ask(text, str(i)) for i, text in enumerate(texts)))
+    cut_off = {int(r.key): r for r in replies if r.finish != "stop"}
+    assert list(cut_off) == [first]
+    assert cut_off[first].finish == "too_long"
+    assert "read 10,000 tokens of a prompt of 650,006 bytes" in cut_off[first].error
+    assert cut_off[first].text == ""
+
+
+def test_an_endpoint_that_counts_no_tokens_cuts_nothing_off(opener: Opener) -> None:
+    with Loopback(reading(at_most=0)) as server:
+        assert only(opener(server), ask("word " * 130_000)).finish == "stop"
+
+
 # --- parameters ----------------------------------------------------------------------------------
 
 
