@@ -1,6 +1,7 @@
 """What a run leaves behind when part of it fails, is smaller than before, or has no judge."""
 
 import json
+import os
 import shlex
 import socket
 from pathlib import Path
@@ -139,6 +140,34 @@ def test_python_is_told_which_judges_are_left_out(place: Path) -> None:
         jb.run("bench.yaml", "run")
     assert list(stopped.value.left_out) == ["remote"]
     assert names(place / "run") == {"good"}
+
+
+# --- a folder that somebody else made -------------------------------------------------------------
+
+LINKS = (
+    ".lock", "run.json", "rubric.json", "answers.jsonl", "labels.jsonl", "verdicts-good.jsonl",
+    "verdicts-good+1.jsonl", ".run.json.PID.tmp", ".answers.jsonl.PID.tmp",
+    "verdicts-good.jsonl.damaged", ".verdicts-good.jsonl.rest", "knowledge", "report",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LINKS)
+def test_nothing_is_written_through_a_link_in_a_run_folder(call, place: Path, name: str) -> None:  # type: ignore[no-untyped-def]
+    bench, name = write(place, GOOD), name.replace("PID", str(os.getpid()))
+    outside, run = place / "outside", place / "run"
+    run.mkdir()
+    if "." in name:
+        outside.write_text('{"precious": 1}\nand torn')
+    else:
+        outside.mkdir()
+    (run / name).symlink_to(outside)
+    code, _, err = call("run", bench, "--run", "run")
+    assert code == 2
+    assert f"run/{name}: is a link" in err or name == "run.json"  # which is read before
+    assert call("report", "run")[0] == 2
+    assert outside.is_dir() or outside.read_text() == '{"precious": 1}\nand torn'
+    assert not outside.is_dir() or not list(outside.iterdir())
+    assert {path.name for path in run.iterdir()} == {name}
 
 
 # --- a smaller report beside a larger one --------------------------------------------------------
