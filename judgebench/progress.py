@@ -101,6 +101,7 @@ class _Bar:
     cost: float | None = None
     note: str = ""
     statuses: Counter[Status] = field(default_factory=Counter)
+    unread: set[str] = field(default_factory=set)  # items whose last reply could not be read
     drawn: float = 0.0
     began: float = field(default_factory=lambda: time.monotonic())
     said: float = 0.0  # seconds after it began
@@ -111,6 +112,8 @@ class _Bar:
             self.note = what
             return
         self.statuses[what.status] += 1
+        (self.unread.add if what.status is Status.UNPARSED else self.unread.discard)(what.item_id)
+        self.statuses[Status.UNPARSED] = len(self.unread)
         self.calls += what.usage.calls
         self.done += what.attempt == 0
         if what.cost is not None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import compress
+from itertools import chain, compress
 from pathlib import Path
 from threading import Lock
 
@@ -227,30 +227,44 @@ def ask(
 
     Raises BudgetSpent or what the judge's engine raises.
     """
-    withheld, unpriced = False, None
+    due = iter(tasks)
+    while (task := _ask_within_budget(judge, due, writer, ledger, work)) is not None:
+        if not work.budget.has_room(work.stop):
+            raise work.budget.spent_up()
+        due = chain([task], due)
+
+
+def _ask_within_budget(
+    judge: Judge, tasks: Iterator[Task], writer: VerdictWriter, ledger: Ledger, work: Work
+) -> Task | None:
+    """Ask for tasks while the budget has room for one more beside all in flight. Return the first
+    for which it has none."""
+    withheld, unpriced, n_open = None, None, 0
 
     def drawn() -> Iterator[Task]:
-        nonlocal withheld
+        nonlocal withheld, n_open
         for task in tasks:
             if work.stop.wanted or unpriced:
                 return
             if not work.budget.may_ask():
-                withheld = True
+                withheld = task
                 return
+            n_open += 1
             yield task
 
     verdicts = judge.judge(drawn())
     try:
         for verdict in verdicts:
+            n_open -= 1
             unpriced = _keep(verdict, writer, ledger, work) or unpriced
     finally:
         close = getattr(verdicts, "close", None)
         if close is not None:
             close()
+        work.budget.release(n_open)
     if unpriced:
         raise unpriced
-    if withheld:
-        raise work.budget.spent_up()
+    return withheld
 
 
 def _keep(verdict: Verdict, writer: VerdictWriter, ledger: Ledger, work: Work) -> SetupError | None:

@@ -163,7 +163,7 @@ class Budget:
         self.ran_out = False
         self._highest = highest
         self._in_flight = 0
-        self._lock = threading.Lock()
+        self._lock = threading.Condition()
 
     def expect(self, cost: float) -> None:
         """One of the calls to come is expected to cost so much."""
@@ -174,10 +174,26 @@ class Budget:
         """True where one more call fits, should it and all in flight cost as much as the most
         expensive one so far; if so, it counts as in flight until it is paid."""
         with self._lock:
-            most = self.spent + (self._in_flight + 1) * self._highest
-            self.ran_out = self._limit is not None and most > self._limit
+            self.ran_out = not self._has_room()
             self._in_flight += not self.ran_out
             return not self.ran_out
+
+    def _has_room(self) -> bool:
+        most = self.spent + (self._in_flight + 1) * self._highest
+        return self._limit is None or most <= self._limit
+
+    def has_room(self, stop: StopSign) -> bool:
+        """True where one more call fits once the calls in flight, of other judges, have ended."""
+        with self._lock:
+            while self._in_flight and not self._has_room() and not stop.wanted:
+                self._lock.wait(_GLANCE_S)
+            return self._has_room()
+
+    def release(self, n: int) -> None:
+        """So many calls ended with no reply to pay for."""
+        with self._lock:
+            self._in_flight -= n
+            self._lock.notify_all()
 
     def pay(self, cost: float | None, price_field: str = "") -> SetupError | None:
         """Count what a call cost, None if unknown. `price_field` names the setting that would
@@ -187,6 +203,7 @@ class Budget:
             self._in_flight -= 1
             self.spent += cost or 0.0
             self._highest = max(self._highest, cost or 0.0)
+            self._lock.notify_all()
         if self._limit is not None and cost is None and price_field:
             message = (
                 "a budget needs to know what a call costs, and a reply came without it: state its "
@@ -199,5 +216,6 @@ class Budget:
         """The error that says so."""
         return BudgetSpent(
             f"the budget of ${self._limit:g} is used up: ${self.spent:.4f} spent in this run "
-            "folder; run again with a larger budget to go on"
+            f"folder, and one more call may cost ${self._highest:.4f}; run again with a larger "
+            "budget to go on"
         )

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shlex
 import socket
 from pathlib import Path
@@ -140,6 +141,26 @@ def test_python_is_told_which_judges_are_left_out(place: Path) -> None:
         jb.run("bench.yaml", "run")
     assert list(stopped.value.left_out) == ["remote"]
     assert names(place / "run") == {"good"}
+
+
+def test_two_judges_spend_a_budget_to_its_last_call(call, place: Path) -> None:  # type: ignore[no-untyped-def]
+    """What is set apart for calls in flight, of either judge, is spent once they have ended."""
+    rows = [f"i{i},Is this reply {i} fine?,reply {i}" for i in range(60)]
+    (place / "answers.csv").write_text("\n".join(["item_id,question,text", *rows]) + "\n")
+    price, cost = {"prompt": 10, "completion": 10}, (100 + 20) * 10 / 1e6  # as Loopback counts
+    with Loopback([said(REPLY, after=0.02)]) as server:
+        judges = [remote(server.base_url, name) for name in ("one", "two")]
+        for judge in judges:
+            judge["settings"] |= {"price": price, "concurrency": 8}  # type: ignore[operator]
+        bench = write(place, *judges, controls=False)
+        code, _, err = call("run", bench, "--run", "run", "--budget", 100 * cost)
+        n_calls = len(server.bodies)
+        again = call("run", bench, "--run", "run", "--budget", 100 * cost)
+        assert len(server.bodies) == n_calls
+    assert code == again[0] == 1
+    (highest,) = set(re.findall(r"one more call may cost \$(\d\.\d+)", err))
+    assert f"${n_calls * cost:.4f} spent" in err
+    assert 100 * cost - float(highest) - 1e-4 <= n_calls * cost <= 100 * cost
 
 
 # --- a folder that somebody else made -------------------------------------------------------------
