@@ -159,8 +159,10 @@ class OpenAICompatible:
         except TimeoutError:
             raise TransientError(f"no reply within {self._settings.timeout_s:g} s") from None
         except aiohttp.ClientConnectorError as error:
-            # Its text begins with the library's own settings; the cause stands in brackets.
-            number, said = getattr(error, "errno", None), str(error)
+            # Its text begins with the library's own settings; the cause stands in brackets. TLS
+            # counts its faults by numbers of its own.
+            of_tls = isinstance(error, aiohttp.ClientSSLError)
+            number, said = None if of_tls else getattr(error, "errno", None), str(error)
             known = os.strerror(number) if isinstance(number, int) and number > 0 else ""
             cause = known or said.partition("[")[2].rstrip("]") or said
             raise UnreachableError(f"no server answers at {self._base_url}: {cause}") from None

@@ -739,6 +739,14 @@ def test_a_server_that_does_not_listen(opener: Opener) -> None:
         only(backend)
 
 
+def test_a_server_without_tls_is_told_as_such() -> None:
+    with Loopback([said("x")]) as server:
+        url = server.base_url.replace("http://", "https://")
+        with pytest.raises(EndpointDown, match=r"no server answers.*(?i:ssl)") as caught:
+            only(OpenAICompatible("m", BackendSettings(base_url=url), QUICK))
+    assert "not permitted" not in str(caught.value)
+
+
 def test_an_endless_source_can_be_left(opener: Opener) -> None:
     before = set(threading.enumerate())
 
