@@ -337,14 +337,15 @@ def _label(metric: Metric, values: Mapping[str, Any], thresholds: Thresholds | N
         value = BETWEEN.join(map(str, value)) if all(map(_is_text, value)) else value
     if isinstance(value, _Number):  # 4 for the label "4"; 4.0 is not what was asked for
         value = value.written if value.written in metric.label_texts else value
-    label = metric.parse(value) if isinstance(value, str) else None
+    # true for the label "True"
+    label = metric.parse(str(value)) if isinstance(value, str | bool) else None
     if label is None:
         raise ValueError(f"{_short(value)} is none of its labels")
     return label
 
 
 def _is_text(value: Any) -> bool:
-    return isinstance(value, str | _Number)
+    return isinstance(value, str | bool | _Number)
 
 
 def label_for_score(metric: Metric, score: float, lowest: Mapping[str, float]) -> str:

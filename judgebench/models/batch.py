@@ -39,7 +39,7 @@ from judgebench.models.chat import (
     failure,
     failure_reason,
     read_json,
-    retry_after,
+    wait_asked_for,
 )
 from judgebench.models.contract import Backend, Reply, Request, drain
 from judgebench.models.hosts import host_of, hosts_at, open_whatever
@@ -118,7 +118,7 @@ class Http:
             raise TransientError(f"{url}: the connection broke: {error}") from None
         if status < 300:
             return bytes(raw)
-        after = retry_after(answer.headers.get("Retry-After"))
+        after = wait_asked_for(answer.headers)
         done = failure(status, error_text(read_json(raw)), url, "none", after)
         raise SetupError(f"the endpoint refuses the batch: {url}; {done.error}")
 

@@ -245,15 +245,18 @@ def _served(body: Mapping[str, Any]) -> str:
 
 def _usage(counted: Any) -> Usage:
     """The tokens that a body counts. Some endpoints (Grok, Gemini) leave the thoughts out of the
-    reply's tokens, but not out of the total."""
+    reply's tokens, but not out of the total; some leave out what was in the cache. More than the
+    whole is no part of it."""
     if not isinstance(counted, Mapping):
         return Usage(1)
     prompt, completion = (_count(counted.get(f"{k}_tokens")) for k in ("prompt", "completion"))
     reasoning = _part(counted, "completion_tokens_details", "reasoning_tokens")
     cached = _part(counted, "prompt_tokens_details", "cached_tokens")
-    known = [count for count in (prompt, completion, reasoning) if count]
-    if reasoning and len(known) == 3 and counted.get("total_tokens") == sum(known):
-        completion = (completion or 0) + reasoning
+    if prompt is not None and cached and cached > prompt:
+        prompt += cached
+    if prompt and completion and reasoning:
+        is_apart = counted.get("total_tokens") == prompt + completion + reasoning
+        completion += reasoning if is_apart or reasoning > completion else 0
     return Usage(
         1, prompt, completion,
         None if reasoning is None or reasoning > (completion or 0) else reasoning,
@@ -393,6 +396,13 @@ def retry_after(value: str | None) -> float | None:
         except (ArithmeticError, LookupError, TypeError, ValueError):  # dates out of any range
             return None
     return None if math.isnan(seconds) else min(max(0.0, seconds), _DAY_S)
+
+
+def wait_asked_for(headers: Mapping[str, str]) -> float | None:
+    """Seconds that the headers of a reply ask to wait; None where they ask for none. Milliseconds
+    are what OpenAI's servers and clients say besides, more exactly."""
+    ms = retry_after(headers.get("retry-after-ms"))
+    return retry_after(headers.get("retry-after")) if ms is None else ms / 1000
 
 
 def error_status(code: Any) -> int | None:

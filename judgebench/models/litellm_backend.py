@@ -27,7 +27,7 @@ from judgebench.models.chat import (
     failure,
     fixed_by,
     read_chat,
-    retry_after,
+    wait_asked_for,
 )
 from judgebench.models.contract import Reply, Request
 from judgebench.models.hosts import host_of, unset_keys
@@ -211,7 +211,7 @@ class LiteLLM:
         if status is None:
             raise TransientError(f"{type(error).__name__}: {text}")
         headers = getattr(error, "litellm_response_headers", None) or {}
-        after = retry_after(headers.get("retry-after"))
+        after = wait_asked_for(headers)
         return failure(status, text, self._about(status), self._lane, after)
 
     def _cost(self, response: Any) -> float | None:

@@ -41,7 +41,7 @@ from judgebench.models.chat import (
     plain_body,
     read_chat,
     read_json,
-    retry_after,
+    wait_asked_for,
 )
 from judgebench.models.contract import (
     Before,
@@ -176,7 +176,7 @@ class OpenAICompatible:
             raise TransientError(f"a response over a shared connection lacks its request's {_MARK}")
         if self._marked is None and repeated:
             self._marked = True
-        return response.status, raw, retry_after(response.headers.get("Retry-After"))
+        return response.status, raw, wait_asked_for(response.headers)
 
     def written(self, request: Request) -> Sent:
         """The request that a call sends."""

@@ -27,9 +27,9 @@ def test_usage_is_read_and_may_be_missing() -> None:
             {"completion_tokens_details": {"reasoning_tokens": 900}, "total_tokens": 1020},
             Usage(1, 100, 920, 900),
         ),
-        # More than the whole is no count.
-        ({"completion_tokens_details": {"reasoning_tokens": 900}}, Usage(1, 100, 20)),
-        ({"prompt_tokens_details": {"cached_tokens": 101}}, Usage(1, 100, 20)),
+        # More than the whole is no part of it.
+        ({"completion_tokens_details": {"reasoning_tokens": 900}}, Usage(1, 100, 920, 900)),
+        ({"prompt_tokens_details": {"cached_tokens": 101}}, Usage(1, 201, 20, None, 101)),
         ({"prompt_tokens_details": {"cached_tokens": -1}}, Usage(1, 100, 20)),
     ],
 )

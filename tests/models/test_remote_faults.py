@@ -261,11 +261,14 @@ def test_a_server_that_goes_away_for_good_fails_nothing(opener: Opener) -> None:
     assert {r.finish for r in replies} == {"stop"}
 
 
-@pytest.mark.parametrize("form", ["seconds", "date"])
+@pytest.mark.parametrize("form", ["seconds", "date", "milliseconds"])
 @pytest.mark.parametrize("code", [429, 503])
 def test_retry_after_reaches_the_wait(opener: Opener, form: str, code: int) -> None:
     in_half_a_minute = format_datetime(datetime.now(UTC) + timedelta(seconds=30), usegmt=True)
-    header = "7" if form == "seconds" else in_half_a_minute
+    header = in_half_a_minute if form == "date" else "7"
+    headers = {"Retry_After": header}
+    if form == "milliseconds":  # which say it more exactly, where both are given
+        headers = {"Retry_After": "8", "Retry_After_Ms": "7000"}
     asked: list[float] = []
 
     class Noting(Waits):
@@ -277,10 +280,10 @@ def test_retry_after_reaches_the_wait(opener: Opener, form: str, code: int) -> N
             asked.append(error.after)
             return 0.0
 
-    with Loopback([status(code, Retry_After=header), said("done")]) as server:
+    with Loopback([status(code, **headers), said("done")]) as server:
         reply = only(opener(server, waits=Noting()))
     assert (reply.text, reply.usage.calls) == ("done", 2)
-    assert asked == [7.0] if form == "seconds" else 0 < asked[0] <= 30
+    assert 0 < asked[0] <= 30 if form == "date" else asked == [7.0]
 
 
 NO_SECONDS = (
@@ -671,6 +674,17 @@ def test_tokens_of_thoughts_and_of_the_cache_are_counted_and_priced(opener: Open
     assert reply.usage == Usage(1, 1000, 200, 150, 800)
     assert reply.cost == pytest.approx((200 * 2.0 + 800 * 0.5 + 200 * 10.0) / 1e6)
     assert unpriced.cost == pytest.approx((1000 * 2.0 + 200 * 10.0) / 1e6)
+
+
+def test_tokens_of_the_cache_that_are_counted_apart_are_priced_too(opener: Opener) -> None:
+    details = {
+        "prompt_tokens_details": {"cached_tokens": 7500},
+        "completion_tokens_details": {"reasoning_tokens": 300},
+    }
+    with Loopback([raw(counted(**details))]) as server:
+        reply = only(opener(server, price=Price(prompt=3.0, completion=10.0, cached=2.0)))
+    assert reply.usage == Usage(1, 8500, 500, 300, 7500)
+    assert reply.cost == pytest.approx((1000 * 3.0 + 7500 * 2.0 + 500 * 10.0) / 1e6)
 
 
 def messages_reply(request: Any, count: int) -> Any:
