@@ -17,6 +17,7 @@ from judgebench.judges.replies import (
     QUOTED,
     Beside,
     Reading,
+    charged,
     is_only_reasoning,
     meets,
     object_schema,
@@ -366,10 +367,10 @@ class LLMJudge:
         replies = [done.replies[i] for i in sorted(done.replies)]
         shown = done.tasks[0].bundle or (done.tasks[0].answer,)
         beside = self._beside(2 if self.kind == "pair" else len(shown))
-        parts = self.parts * len(done.orders)
+        calls = [(order, part) for order in done.orders for part in self.parts]
         read = [
-            self._read(reply, part, shown, beside)
-            for reply, part in zip(replies, parts, strict=True)
+            self._read(reply, part, shown, beside, order)
+            for reply, (order, part) in zip(replies, calls, strict=True)
         ]
         ids = [answer.item_id for answer in shown]
         for number, task in enumerate(done.tasks):
@@ -421,8 +422,9 @@ class LLMJudge:
         )
 
     def _read(
-        self, reply: Reply, rubric: Rubric, judged: Sequence[Answer], beside: Beside | None
-    ) -> list[Reading]:
+        self, reply: Reply, rubric: Rubric, judged: Sequence[Answer], beside: Beside | None,
+        order: Order,
+    ) -> list[Reading]:  # fmt: skip
         """The reading of a reply for each answer that was shown."""
         if reply.finish in _NO_REPLY:
             return [Reading(problems=(reply.error or reply.finish,))] * len(judged)
@@ -433,6 +435,8 @@ class LLMJudge:
         quoted = found[0].problems == (QUOTED,)
         if quoted and self._is_bound(reply.text, rubric, len(judged)):
             found = self._readings(reply, rubric, (), beside)
+        elif quoted and beside is not None and beside.pair:
+            found = [self._charged(reply, rubric, judged[0], beside, order)]
         if reply.finish == "length":
             cut = "the reply was cut off at its token limit"
             thought = reply.reasoning or reply.usage.reasoning_tokens
@@ -449,6 +453,17 @@ class LLMJudge:
             return read_beside(kind, text, rubric, beside, judged)
         alone = judged[0] if judged else None
         return [read_reply(kind, text, rubric, self.config.thresholds, alone)]
+
+    def _charged(
+        self, reply: Reply, rubric: Rubric, pair: Answer, beside: Beside, order: Order
+    ) -> Reading:
+        """The reading of a reply whose verdict the texts hold, in the order in which it was shown
+        them."""
+        alone = [Answer(pair.item_id, pair.responses[place].text) for place in order]
+        readings = [self._readings(reply, rubric, [text], beside)[0] for text in alone]
+        holders = [i for i, reading in enumerate(readings) if reading.problems == (QUOTED,)]
+        names = [pair.responses[place].name or f"response {place + 1}" for place in order]
+        return charged(rubric, holders, names)
 
     def _is_bound(self, text: str, rubric: Rubric, n: int) -> bool:
         """Tell whether a reply was held to its schema, so that every character is the judge's.

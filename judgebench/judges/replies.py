@@ -42,19 +42,22 @@ _RATIONALE_CHARACTERS = 600  # bounds the reply, so that the labels after it are
 @dataclass(frozen=True)
 class Reading:
     """The labels of a reply by metric, as far as they could be read; `problems` says why others
-    could not (empty where all could). `rationale` is the reason that the reply gives for them."""
+    could not (empty where all could). `rationale` is the reason that the reply gives for them;
+    `note` says how they follow where they are not what it says."""
 
     labels: Mapping[str, str] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
     refusal: bool = False
     rationale: str = field(default="", compare=False)
+    note: str = ""
 
     @property
     def reason(self) -> str:
-        return "; ".join(self.problems)
+        return "; ".join(filter(None, (*self.problems, self.note)))
 
 
 QUOTED = "the text judged holds the same verdict: this may quote it"
+HELD = "held the verdict that the reply gave"
 _REFUSAL = Reading(problems=("the reply declines to judge",), refusal=True)
 
 
@@ -163,6 +166,22 @@ def read_beside(
     read = _closing_lines if kind == "brackets" else _json_beside
     found = _readings(text, lambda said: read(said, rubric, beside), rubric, judged)
     return found if len(found) > 1 else found * (1 if beside.pair else beside.n)
+
+
+def charged(rubric: Rubric, holders: Sequence[int], names: Sequence[str]) -> Reading:
+    """The reading of a reply about a pair whose verdict may be a copy: texts of these places, from
+    0, hold it. Such a text loses, or else it could never lose; where both hold it, it is a tie.
+    What is no preference stays unread."""
+    preferences = [metric for metric in rubric.metrics if metric.preference]
+    if not holders or not preferences:
+        return Reading(problems=(QUOTED,))
+    label = 2 if len(holders) > 1 else 1 - holders[0]
+    who = " and ".join(names[place] for place in holders)
+    return Reading(
+        {metric.id: metric.label_texts[label] for metric in preferences},
+        (QUOTED,) if len(preferences) < len(rubric.metrics) else (),
+        note=f"{who} {HELD}: {'a tie' if label == 2 else 'it loses'}",
+    )
 
 
 @dataclass

@@ -20,6 +20,7 @@ from judgebench.files import to_line
 from judgebench.judges.control import ControlJudge
 from judgebench.judges.judge import Judge, Task
 from judgebench.judges.llm import LLMJudge
+from judgebench.judges.replies import QUOTED
 from judgebench.progress import SILENT, Progress
 from judgebench.records import Answer, Status, Verdict, content_hash
 from judgebench.runs.folder import RunFolder
@@ -298,6 +299,7 @@ class Bundles:
         self._of: dict[int, int] = {}  # row of `_among` -> its bundle
         # The bundle last asked for: answers may be read from a file.
         self._held = -1, tuple[Answer, ...]()
+        self._is_list = False
         self.rows = self.numbers = np.arange(len(answers), dtype=np.int64)
         if cells := getattr(judge, "cells", None):
             self.numbers = cells(answers, self.parents)
@@ -307,6 +309,7 @@ class Bundles:
             return
         if judge.of_some:
             self.rows = self.rows[[answer.kind == judge.kind for answer in answers]]
+        self._is_list = judge.config.list is not None
         if judge.bundled:
             self._bundles = [*self._made(judge)]
             self._of = {row: n for n, rows in enumerate(self._bundles) for row in rows}
@@ -344,9 +347,12 @@ class Bundles:
         return self._of.get(self._origin(answer), alone)
 
     def task(self, row: int, previous: Verdict | None = None) -> Task:
-        """The answer of that row, to be judged, or judged again after an unreadable reply."""
+        """The answer of that row, to be judged, or judged again after an unreadable reply: of a
+        list alone, where one of its texts holds the labels of all."""
         answer, bundle = self.answers[row], tuple[Answer, ...]()
-        if self._bundles and (origin := self._origin(answer)) in self._of:
+        if self._is_list and previous is not None and QUOTED in previous.reason:
+            bundle = (answer,)
+        elif self._bundles and (origin := self._origin(answer)) in self._of:
             number = self._of[origin]
             rows = self._bundles[number]
             if self._held[0] != number:
