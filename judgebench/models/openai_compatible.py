@@ -76,7 +76,6 @@ class OpenAICompatible:
         if base_url is None:
             allowed = "a URL such as http://127.0.0.1:8000/v1"
             raise SetupError(Problem("is needed", field="settings.base_url", allowed=allowed))
-        self.batch_protocol = "openai"
         self._model, self._settings, self._base_url = model, settings, base_url
         self._lane: Lane = "json_schema" if settings.structured == "auto" else settings.structured
         self._url = f"{self._base_url}/chat/completions"
