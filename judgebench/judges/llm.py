@@ -87,23 +87,6 @@ def settled(
     return labels, reasons
 
 
-def replies_read(previous: Verdict | None, parts: Sequence[Collection[str]]) -> dict[int, Reply]:
-    """The replies of an unparsed verdict on a pair that were read, by their number: of each order,
-    one for each part of the metrics. They need not be asked for again."""
-    found: dict[int, Reply] = {}
-    if previous is None:
-        return found
-    begin, calls = 0, 0
-    for showing in previous.shown:
-        for part, length in zip(parts, showing.lengths, strict=False):
-            if showing.labels.keys() >= set(part):
-                text = previous.raw[begin : begin + length]
-                found[calls] = Reply(str(calls), text, model=previous.model)
-            begin, calls = begin + length + 1, calls + 1
-    known = begin == len(previous.raw) + 1  # not of a version that kept no lengths
-    return found if known and len(found) < calls else {}
-
-
 def _instead(metric: Metric, said: Sequence[str]) -> str | None:
     """A tie, or the lower one of two grades."""
     if metric.preference:
@@ -164,7 +147,6 @@ class LLMJudge:
         # The requests that one answer, or all that are shown together, take: one, or one for each
         # metric, and that twice where a pair is shown in both orders.
         self.calls_an_answer = len(self.parts) * (1 + self._both_orders)
-        self._metrics = [[metric.id for metric in part.metrics] for part in self.parts]
         # By size and identity: backends keep what they make of a schema.
         self._forms: dict[tuple[int, int], tuple[dict[str, Any] | None, int]] = {}
         self._labels_asked = [_labels_asked(config, part) for part in self.parts]
@@ -290,12 +272,9 @@ class LLMJudge:
 
     def _requests(self, tasks: Iterable[Task], pending: dict[str, _Pending]) -> Iterator[Request]:
         for number, together in enumerate(_bundled(tasks)):
-            orders, previous = self._orders(together[0]), together[0].previous
-            kept = {} if self.config.probabilities else replies_read(previous, self._metrics)
-            pending[str(number)] = _Pending(together, orders, kept)
+            pending[str(number)] = _Pending(together, self._orders(together[0]))
             for call in range(self.calls_an_answer):
-                if call not in kept:
-                    yield self.request(together[0], call, f"{number}/{call}", together)
+                yield self.request(together[0], call, f"{number}/{call}", together)
 
     def _orders(self, task: Task) -> Sequence[Order]:
         return orders_of(self.config, task.answer.item_id) if self.kind == "pair" else [()]
@@ -393,14 +372,10 @@ class LLMJudge:
         if self.kind == "pair":
             n = len(self.parts)
             by_order = [readings[i : i + n] for i in range(0, len(readings), n)]
-            sizes = [len(reply.text) for reply in replies]
             shown = tuple(
-                Showing(
-                    order.index(0), 2, {k: v for r in parts for k, v in r.labels.items()},
-                    tuple(sizes[i * n : (i + 1) * n]),
-                )
-                for i, (order, parts) in enumerate(zip(orders, by_order, strict=True))
-            )  # fmt: skip
+                Showing(order.index(0), 2, {k: v for r in parts for k, v in r.labels.items()})
+                for order, parts in zip(orders, by_order, strict=True)
+            )
             labels, differing = settled(shown, self.rubric.metrics, self.config)
             reasons = [*dict.fromkeys(reasons), *differing]
             rationale = rationale_of(orders, by_order)

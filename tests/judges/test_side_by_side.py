@@ -36,7 +36,6 @@ from judgebench.prompt import load_prompt
 from judgebench.records import Answer, Showing, Status, Usage, Verdict
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.run_bench import run
-from judgebench.runs.verdict_log import read_verdicts, verdict_line
 
 QUOTED = "the text judged holds the same verdict: this may quote it"
 THREE = [said(1, 3), said(2, 5), said(3, 1)]
@@ -155,32 +154,6 @@ def test_a_judge_that_takes_whoever_stands_first_is_seen() -> None:
         "better: tie (inconsistent): first with the first response shown first, second with the "
         "second shown first"
     )
-
-
-@pytest.mark.parametrize("mode", ["one_pass", "per_metric"])
-@pytest.mark.parametrize("unread", [0, 1])
-def test_a_reply_that_was_read_is_not_asked_for_again(mode: str, unread: int, tmp_path) -> None:
-    """Raw texts have line breaks; the first verdict comes from its file, as in a resumed run."""
-    rubric = PREFERENCE if mode == "one_pass" else MIXED.only(["better", "by_far"])
-    good = ['{\n "better": "first"}', '{\n "by_far": "much"}'][: len(rubric.metrics)]
-    texts, bad, wanted = [*good, *good], "I do\nnot know.", '{"better": "second"}'
-    texts[unread * len(good)] = bad
-    replies = iter(texts)
-    asked = judge(lambda r: reply(r, next(replies)), rubric, mode=mode)
-    (first,) = asked.judge([Task(pair(GOOD_ONE, BAD_ONE))])
-    assert first.status is Status.UNPARSED
-    path = tmp_path / "verdicts.jsonl"
-    path.write_bytes(verdict_line(first))
-    (kept,) = read_verdicts([path])
-    again = judge(lambda r: reply(r, wanted), rubric, mode=mode)
-    (second,) = again.judge([Task(pair(GOOD_ONE, BAD_ONE), kept)])
-    (request,) = requests_of(again)
-    assert shown(request) == [GOOD_ONE, BAD_ONE][:: 1 - 2 * unread]
-    assert (second.status, second.attempt, second.usage.calls) == (Status.OK, 1, 1)
-    assert second.raw == first.raw.replace(bad, wanted)
-    assert second.signature == first.signature
-    better = {showing.place: showing.labels["better"] for showing in second.shown}
-    assert better == {unread: "second", 1 - unread: "first"}
 
 
 def test_an_inconsistent_pair_can_be_left_without_a_label_and_is_not_unreadable() -> None:
