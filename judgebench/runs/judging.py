@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
-from itertools import chain, compress
+from itertools import compress
 from pathlib import Path
 from threading import Lock
 
@@ -24,7 +25,7 @@ from judgebench.judges.replies import QUOTED
 from judgebench.progress import SILENT, Progress
 from judgebench.records import Answer, Status, Verdict, content_hash
 from judgebench.runs.folder import RunFolder
-from judgebench.runs.stop import Budget, StopSign
+from judgebench.runs.stop import Budget, StopSign, within_budget
 from judgebench.runs.verdict_log import Head, VerdictWriter, plain_verdict, read_heads, signed
 from judgebench.studies.answers import IndexedAnswers, keys_of
 from judgebench.studies.verdicts import replaced
@@ -228,44 +229,16 @@ def ask(
 
     Raises BudgetSpent or what the judge's engine raises.
     """
-    due = iter(tasks)
-    while (task := _ask_within_budget(judge, due, writer, ledger, work)) is not None:
-        if not work.budget.has_room(work.stop):
-            raise work.budget.spent_up()
-        due = chain([task], due)
+    unpriced: SetupError | None = None
 
+    def halted() -> bool:
+        return work.stop.wanted or unpriced is not None
 
-def _ask_within_budget(
-    judge: Judge, tasks: Iterator[Task], writer: VerdictWriter, ledger: Ledger, work: Work
-) -> Task | None:
-    """Ask for tasks while the budget has room for one more beside all in flight. Return the first
-    for which it has none."""
-    withheld, unpriced, n_open = None, None, 0
-
-    def drawn() -> Iterator[Task]:
-        nonlocal withheld, n_open
-        for task in tasks:
-            if work.stop.wanted or unpriced:
-                return
-            if not work.budget.may_ask():
-                withheld = task
-                return
-            n_open += 1
-            yield task
-
-    verdicts = judge.judge(drawn())
-    try:
+    with closing(within_budget(tasks, judge.judge, work.budget, halted)) as verdicts:
         for verdict in verdicts:
-            n_open -= 1
             unpriced = _keep(verdict, writer, ledger, work) or unpriced
-    finally:
-        close = getattr(verdicts, "close", None)
-        if close is not None:
-            close()
-        work.budget.release(n_open)
     if unpriced:
         raise unpriced
-    return withheld
 
 
 def _keep(verdict: Verdict, writer: VerdictWriter, ledger: Ledger, work: Work) -> SetupError | None:
