@@ -79,7 +79,7 @@ def write_texts(
         return stop.wanted or unpriced is not None
 
     def replies(drawn: Iterator[tuple[str, Draft]]) -> Iterator[Reply]:
-        return backend.complete(replace(ask(*one), **nothing) for one in drawn)
+        return backend.complete(replace(ask(*each), **nothing) for each in drawn)
 
     result = Written(len(todo), before)
     terms.progress.start(terms.name, before + len(todo), before)
