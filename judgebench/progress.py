@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from judgebench.records import Status, Verdict
+from judgebench.records import Status, Verdict, add_known
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -101,6 +101,7 @@ class _Bar:
     cost: float | None = None
     note: str = ""
     statuses: Counter[Status] = field(default_factory=Counter)
+    unread: set[str] = field(default_factory=set)  # items whose last reply could not be read
     drawn: float = 0.0
     began: float = field(default_factory=lambda: time.monotonic())
     said: float = 0.0  # seconds after it began
@@ -111,16 +112,17 @@ class _Bar:
             self.note = what
             return
         self.statuses[what.status] += 1
+        (self.unread.add if what.status is Status.UNPARSED else self.unread.discard)(what.item_id)
+        self.statuses[Status.UNPARSED] = len(self.unread)
         self.calls += what.usage.calls
         self.done += what.attempt == 0
-        if what.cost is not None:
-            self.cost = (self.cost or 0.0) + what.cost
+        self.cost = add_known(self.cost, what.cost)
 
     def __str__(self) -> str:
         parts = [self.note] if self.note else []
         parts += [f"{self.calls:,} calls"] if self.statuses else []
-        failures = [s for s in Status if s is not Status.OK and self.statuses[s]]
-        parts += [f"{self.statuses[status]:,} {status}" for status in failures]
+        failures = list(Status)[1:]  # all but the first, ok
+        parts += [f"{self.statuses[s]:,} {s}" for s in failures if self.statuses[s]]
         if self.cost is not None:
             parts.append(f"${self.cost:.4f}")
         return ", ".join(parts)

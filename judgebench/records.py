@@ -205,16 +205,12 @@ class Showing:
 
     `place`, from 0, is where its text stood among `of` texts; of a pair, where its first response
     stood. `labels`, by metric, are those of the texts as shown: the preference `first` is for the
-    one that stood first. `lengths`, of a pair, are the characters of each reply in `Verdict.raw`.
+    one that stood first.
     """
 
     place: int
     of: int
     labels: Mapping[str, str] = field(default_factory=dict)
-    lengths: tuple[int, ...] = field(default=(), compare=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "lengths", tuple(self.lengths))  # a list, where read from JSON
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,13 +15,14 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from judgebench.errors import SetupError
 from judgebench.files import disk_errors, drop_torn_line, read_lines, to_line
 from judgebench.judges.replies import json_object, without_reasoning
 from judgebench.models.contract import Backend, Reply, Request
 from judgebench.progress import NoProgress, Progress
 from judgebench.prompt import fence, fence_tag
 from judgebench.records import without_runtime
-from judgebench.runs.stop import Budget, Interrupted, Stop, StopSign
+from judgebench.runs.stop import Budget, Interrupted, Stop, StopSign, within_budget
 
 Draft = TypeVar("Draft")  # what stands for a text that is wanted
 Shape = TypeVar("Shape", bound=BaseModel)
@@ -71,18 +72,18 @@ def write_texts(
     """
     budget, stop = terms.budget, terms.stop
 
-    unpriced = None
+    unpriced: SetupError | None = None
     nothing: dict[str, Any] = dict.fromkeys(terms.left_out)
 
-    def requests() -> Iterator[Request]:
-        for key, draft in todo.items():
-            if stop.wanted or unpriced or not budget.may_ask():
-                return
-            yield replace(ask(key, draft), **nothing)
+    def halted() -> bool:
+        return stop.wanted or unpriced is not None
+
+    def replies(drawn: Iterator[tuple[str, Draft]]) -> Iterator[Reply]:
+        return backend.complete(replace(ask(*each), **nothing) for each in drawn)
 
     result = Written(len(todo), before)
     terms.progress.start(terms.name, before + len(todo), before)
-    for reply in backend.complete(requests()) if todo else ():
+    for reply in within_budget(todo.items(), replies, budget, halted) if todo else ():
         if reply.finish == "failed":
             result.failed, result.why_failed = result.failed + 1, reply.error
         else:
@@ -93,8 +94,6 @@ def write_texts(
         unpriced = budget.pay(reply.cost, terms.price_field if paid else "") or unpriced
     if unpriced:
         raise unpriced
-    if budget.ran_out and not stop.wanted:
-        raise budget.spent_up()
     return result
 
 

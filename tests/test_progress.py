@@ -7,9 +7,11 @@ from judgebench.progress import ProgressDisplay
 from judgebench.records import Status, Usage, Verdict
 
 
-def verdict(status: Status = Status.OK, cost: float | None = None, attempt: int = 0) -> Verdict:
+def verdict(
+    status: Status = Status.OK, cost: float | None = None, attempt: int = 0, item: str = "i"
+) -> Verdict:
     return Verdict(
-        "i", "h", "tiny", "s", status, usage=Usage(1, 10, 5), cost=cost, attempt=attempt
+        item, "h", "tiny", "s", status, usage=Usage(1, 10, 5), cost=cost, attempt=attempt
     )  # fmt: skip
 
 
@@ -20,9 +22,10 @@ def shown(terminal: bool) -> str:
     with ProgressDisplay(console) as display:
         display.start("tiny", total=4, done=1)
         display.advance("tiny", verdict(cost=0.5))
-        display.advance("tiny", verdict(Status.UNPARSED, cost=0.25))
+        display.advance("tiny", verdict(Status.UNPARSED, cost=0.25, item="b"))
         display.advance("tiny", verdict(Status.FAILED))
-        display.advance("tiny", verdict(cost=0.25, attempt=1))
+        display.advance("tiny", verdict(cost=0.25, attempt=1, item="b"))
+        display.advance("tiny", verdict(Status.UNPARSED, attempt=1, item="of an earlier run"))
         display.say("[bold]as it is[/bold]")
     return out.getvalue()
 
@@ -31,7 +34,7 @@ def shown(terminal: bool) -> str:
 def test_calls_failures_and_cost_are_shown(terminal: bool) -> None:
     text = shown(terminal)
     assert "tiny: 1 of 4 done before" in text
-    assert "4 calls, 1 unparsed, 1 failed, $1.0000" in text
+    assert "5 calls, 1 unparsed, 1 failed, $1.0000" in text  # not the one that was read at last
     assert "[bold]as it is[/bold]" in text
 
 

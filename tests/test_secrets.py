@@ -28,9 +28,11 @@ from hypothesis import strategies as st
 from loopback import Body, Loopback, Play, completion, raw, said, status
 
 from judgebench.errors import SetupError
+from judgebench.models.contract import Request
 from judgebench.models.litellm_backend import LiteLLM
 from judgebench.models.openai_compatible import OpenAICompatible
 from judgebench.models.settings import BackendSettings, Secrets
+from judgebench.models.transport import FEW_WORDS
 from judgebench.results import write
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.load import load_bench
@@ -476,6 +478,32 @@ def test_a_models_name_with_a_login_is_not_kept() -> None:
     ):  # fmt: skip
         assert not secrets.stands_in(name), name
         assert secrets.scrubbed_name(name) == name
+
+
+def ways_to_name(key: str) -> dict[str, str]:
+    """How an endpoint may write a key into its model's name."""
+    joined = ("\u200b", "\x01", "\x7f", "\u0301", "\u2028", "\U000e0041", "\\", '"')
+    ways = {f"joined by {mark!r}": mark.join(key) for mark in joined}
+    return ways | {
+        "JSON": "".join(f"\\u{ord(c):04x}" for c in key),
+        "Python": "".join(f"\\x{ord(c):02x}" for c in key),
+        "Python, long": "".join(f"\\U{ord(c):08x}" for c in key),
+        "full width": "".join(chr(ord(c) + 0xFEE0) for c in key),
+        "in quotes": f'"{key}"',
+        "after a long name": "m" * 95 + key,
+    }
+
+
+@pytest.mark.parametrize("way", ways_to_name(KEY))
+def test_a_key_in_the_name_of_the_model_that_replied_is_not_kept(
+    way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("A_KEY", KEY)
+    name = ways_to_name(KEY)[way]
+    with Loopback([raw({**completion("x"), "model": name, "system_fingerprint": name})]) as server:
+        settings = BackendSettings(base_url=server.base_url, api_key_env="A_KEY")
+        (reply,) = OpenAICompatible("m", settings).complete([Request("1", FEW_WORDS)])
+    assert reply.model == "***"
 
 
 def test_the_ends_that_stand_beside_stars_or_dots_go_too(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -172,7 +172,8 @@ def _settle_statuses(draft: Draft) -> None:
     """A column called status says how a verdict ended if all its words do."""
     for column in draft.of("status"):
         cells = {text.casefold() for text in draft.table.texts(column)} - {""}
-        if draft.columns[column].why == BY_NAME and not cells <= words("failed") | {*Status}:
+        known = words("failed") | words("ended") | {*Status}
+        if draft.columns[column].why == BY_NAME and not cells <= known:
             draft.set(column, "ignored", why="its words are no statuses of verdicts")
 
 

@@ -28,6 +28,7 @@ from judgebench.data.layout import Layout, Sheet, Spelling
 from judgebench.data.pairs import NamedPair, pair_of_names
 from judgebench.data.settings import each_as
 from judgebench.data.table import Table
+from judgebench.data.vocabulary import words
 from judgebench.errors import nearest
 from judgebench.records import ADJUDICATED, Answer, Part, Status, content_hash, is_slot
 from judgebench.rubric import BETWEEN, Metric, listed_in
@@ -457,6 +458,8 @@ class SheetReader:
         text = self._text(row, "status").casefold()
         if not text:
             return None
+        if text in words("ended"):
+            return Status.OK
         try:
             return Status(text)
         except ValueError:

@@ -22,9 +22,12 @@ from judgebench.yaml_file import Strict, validate
 
 # It names files, so it holds what every file system takes.
 JUDGE_NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
+_DEVICE = re.compile(r"(?:CON|PRN|AUX|NUL|(?:COM|LPT)\d)(?:\..*)?", re.IGNORECASE)
 
 
 def _plain(name: str) -> str:
+    if _DEVICE.fullmatch(name):
+        raise ValueError("names a device where there is Windows, so that no file can have it")
     if not re.fullmatch(JUDGE_NAME, name):
         near = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-._")[:64]
         meant = f"; did you mean {near!r}?" * bool(near)

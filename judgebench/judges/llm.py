@@ -17,6 +17,7 @@ from judgebench.judges.replies import (
     QUOTED,
     Beside,
     Reading,
+    charged,
     is_only_reasoning,
     meets,
     object_schema,
@@ -86,23 +87,6 @@ def settled(
     return labels, reasons
 
 
-def replies_read(previous: Verdict | None, parts: Sequence[Collection[str]]) -> dict[int, Reply]:
-    """The replies of an unparsed verdict on a pair that were read, by their number: of each order,
-    one for each part of the metrics. They need not be asked for again."""
-    found: dict[int, Reply] = {}
-    if previous is None:
-        return found
-    begin, calls = 0, 0
-    for showing in previous.shown:
-        for part, length in zip(parts, showing.lengths, strict=False):
-            if showing.labels.keys() >= set(part):
-                text = previous.raw[begin : begin + length]
-                found[calls] = Reply(str(calls), text, model=previous.model)
-            begin, calls = begin + length + 1, calls + 1
-    known = begin == len(previous.raw) + 1  # not of a version that kept no lengths
-    return found if known and len(found) < calls else {}
-
-
 def _instead(metric: Metric, said: Sequence[str]) -> str | None:
     """A tie, or the lower one of two grades."""
     if metric.preference:
@@ -163,7 +147,6 @@ class LLMJudge:
         # The requests that one answer, or all that are shown together, take: one, or one for each
         # metric, and that twice where a pair is shown in both orders.
         self.calls_an_answer = len(self.parts) * (1 + self._both_orders)
-        self._metrics = [[metric.id for metric in part.metrics] for part in self.parts]
         # By size and identity: backends keep what they make of a schema.
         self._forms: dict[tuple[int, int], tuple[dict[str, Any] | None, int]] = {}
         self._labels_asked = [_labels_asked(config, part) for part in self.parts]
@@ -289,12 +272,9 @@ class LLMJudge:
 
     def _requests(self, tasks: Iterable[Task], pending: dict[str, _Pending]) -> Iterator[Request]:
         for number, together in enumerate(_bundled(tasks)):
-            orders, previous = self._orders(together[0]), together[0].previous
-            kept = {} if self.config.probabilities else replies_read(previous, self._metrics)
-            pending[str(number)] = _Pending(together, orders, kept)
+            pending[str(number)] = _Pending(together, self._orders(together[0]))
             for call in range(self.calls_an_answer):
-                if call not in kept:
-                    yield self.request(together[0], call, f"{number}/{call}", together)
+                yield self.request(together[0], call, f"{number}/{call}", together)
 
     def _orders(self, task: Task) -> Sequence[Order]:
         return orders_of(self.config, task.answer.item_id) if self.kind == "pair" else [()]
@@ -323,6 +303,7 @@ class LLMJudge:
             top_p=decoding.top_p,
             seed=decoding.seed,
             labels_asked=self._labels_asked[part],
+            item=task.answer.item_id,
         )
 
     def _texts(self, task: Task, order: Sequence[int]) -> list[str]:
@@ -365,10 +346,10 @@ class LLMJudge:
         replies = [done.replies[i] for i in sorted(done.replies)]
         shown = done.tasks[0].bundle or (done.tasks[0].answer,)
         beside = self._beside(2 if self.kind == "pair" else len(shown))
-        parts = self.parts * len(done.orders)
+        calls = [(order, part) for order in done.orders for part in self.parts]
         read = [
-            self._read(reply, part, shown, beside)
-            for reply, part in zip(replies, parts, strict=True)
+            self._read(reply, part, shown, beside, order)
+            for reply, (order, part) in zip(replies, calls, strict=True)
         ]
         ids = [answer.item_id for answer in shown]
         for number, task in enumerate(done.tasks):
@@ -391,14 +372,10 @@ class LLMJudge:
         if self.kind == "pair":
             n = len(self.parts)
             by_order = [readings[i : i + n] for i in range(0, len(readings), n)]
-            sizes = [len(reply.text) for reply in replies]
             shown = tuple(
-                Showing(
-                    order.index(0), 2, {k: v for r in parts for k, v in r.labels.items()},
-                    tuple(sizes[i * n : (i + 1) * n]),
-                )
-                for i, (order, parts) in enumerate(zip(orders, by_order, strict=True))
-            )  # fmt: skip
+                Showing(order.index(0), 2, {k: v for r in parts for k, v in r.labels.items()})
+                for order, parts in zip(orders, by_order, strict=True)
+            )
             labels, differing = settled(shown, self.rubric.metrics, self.config)
             reasons = [*dict.fromkeys(reasons), *differing]
             rationale = rationale_of(orders, by_order)
@@ -420,8 +397,9 @@ class LLMJudge:
         )
 
     def _read(
-        self, reply: Reply, rubric: Rubric, judged: Sequence[Answer], beside: Beside | None
-    ) -> list[Reading]:
+        self, reply: Reply, rubric: Rubric, judged: Sequence[Answer], beside: Beside | None,
+        order: Order,
+    ) -> list[Reading]:  # fmt: skip
         """The reading of a reply for each answer that was shown."""
         if reply.finish in _NO_REPLY:
             return [Reading(problems=(reply.error or reply.finish,))] * len(judged)
@@ -432,6 +410,8 @@ class LLMJudge:
         quoted = found[0].problems == (QUOTED,)
         if quoted and self._is_bound(reply.text, rubric, len(judged)):
             found = self._readings(reply, rubric, (), beside)
+        elif quoted and beside is not None and beside.pair:
+            found = [self._charged(reply, rubric, judged[0], beside, order)]
         if reply.finish == "length":
             cut = "the reply was cut off at its token limit"
             thought = reply.reasoning or reply.usage.reasoning_tokens
@@ -448,6 +428,17 @@ class LLMJudge:
             return read_beside(kind, text, rubric, beside, judged)
         alone = judged[0] if judged else None
         return [read_reply(kind, text, rubric, self.config.thresholds, alone)]
+
+    def _charged(
+        self, reply: Reply, rubric: Rubric, pair: Answer, beside: Beside, order: Order
+    ) -> Reading:
+        """The reading of a reply whose verdict the texts hold, in the order in which it was shown
+        them."""
+        alone = [Answer(pair.item_id, pair.responses[place].text) for place in order]
+        readings = [self._readings(reply, rubric, [text], beside)[0] for text in alone]
+        holders = [i for i, reading in enumerate(readings) if reading.problems == (QUOTED,)]
+        names = [pair.responses[place].name or f"response {place + 1}" for place in order]
+        return charged(rubric, holders, names)
 
     def _is_bound(self, text: str, rubric: Rubric, n: int) -> bool:
         """Tell whether a reply was held to its schema, so that every character is the judge's.

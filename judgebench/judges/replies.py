@@ -42,19 +42,22 @@ _RATIONALE_CHARACTERS = 600  # bounds the reply, so that the labels after it are
 @dataclass(frozen=True)
 class Reading:
     """The labels of a reply by metric, as far as they could be read; `problems` says why others
-    could not (empty where all could). `rationale` is the reason that the reply gives for them."""
+    could not (empty where all could). `rationale` is the reason that the reply gives for them;
+    `note` says how they follow where they are not what it says."""
 
     labels: Mapping[str, str] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
     refusal: bool = False
     rationale: str = field(default="", compare=False)
+    note: str = ""
 
     @property
     def reason(self) -> str:
-        return "; ".join(self.problems)
+        return "; ".join(filter(None, (*self.problems, self.note)))
 
 
 QUOTED = "the text judged holds the same verdict: this may quote it"
+HELD = "held the verdict that the reply gave"
 _REFUSAL = Reading(problems=("the reply declines to judge",), refusal=True)
 
 
@@ -165,6 +168,22 @@ def read_beside(
     return found if len(found) > 1 else found * (1 if beside.pair else beside.n)
 
 
+def charged(rubric: Rubric, holders: Sequence[int], names: Sequence[str]) -> Reading:
+    """The reading of a reply about a pair whose verdict may be a copy: texts of these places, from
+    0, hold it. Such a text loses, or else it could never lose; where both hold it, it is a tie.
+    What is no preference stays unread."""
+    preferences = [metric for metric in rubric.metrics if metric.preference]
+    if not holders or not preferences:
+        return Reading(problems=(QUOTED,))
+    label = 2 if len(holders) > 1 else 1 - holders[0]
+    who = " and ".join(names[place] for place in holders)
+    return Reading(
+        {metric.id: metric.label_texts[label] for metric in preferences},
+        (QUOTED,) if len(preferences) < len(rubric.metrics) else (),
+        note=f"{who} {HELD}: {'a tie' if label == 2 else 'it loses'}",
+    )
+
+
 @dataclass
 class _Said:
     """The content of a reply on one text: values by metric, its reason, and what names the text."""
@@ -229,8 +248,9 @@ def _spellings(metric: Metric, value: Any, label: str) -> list[str]:
 def _names(metric: Metric, text: str, n_metrics: int) -> list[str]:
     """The names of a value in a reply: the metric, the text that it is for, or both."""
     metrics = [metric.id, metric.title]
-    alone = [text, text.replace("_", "")] if text and n_metrics == 1 else metrics
-    return [*alone, *(f"{text}, {name}" for name in metrics if text)]
+    texts = [text, text.replace("_", "")] if text else []
+    alone = texts if texts and n_metrics == 1 else metrics
+    return [*alone, *(f"{name}, {title}" for name in texts for title in metrics)]
 
 
 @dataclass(frozen=True)
@@ -336,14 +356,15 @@ def _label(metric: Metric, values: Mapping[str, Any], thresholds: Thresholds | N
         value = BETWEEN.join(map(str, value)) if all(map(_is_text, value)) else value
     if isinstance(value, _Number):  # 4 for the label "4"; 4.0 is not what was asked for
         value = value.written if value.written in metric.label_texts else value
-    label = metric.parse(value) if isinstance(value, str) else None
+    # true for the label "True"
+    label = metric.parse(str(value)) if isinstance(value, str | bool) else None
     if label is None:
         raise ValueError(f"{_short(value)} is none of its labels")
     return label
 
 
 def _is_text(value: Any) -> bool:
-    return isinstance(value, str | _Number)
+    return isinstance(value, str | bool | _Number)
 
 
 def label_for_score(metric: Metric, score: float, lowest: Mapping[str, float]) -> str:

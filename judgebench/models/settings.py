@@ -11,6 +11,7 @@ import base64
 import html
 import os
 import re
+import unicodedata
 from array import array
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
@@ -83,7 +84,7 @@ class BackendSettings(BaseModel):
     byte to the last of the reply, and `max_retries` counts tries after the first; one that was
     told to come less often (a 429) is not counted. `tokens_per_minute` counts those of prompts
     and replies: a quarter of the prompt's characters and the reply's bound, until the endpoint
-    says how many it were. An endpoint that has failed again and again is only probed, and given
+    says how many it were. An endpoint that replies to nobody is only asked a few words, and given
     up when it has answered nothing for `down_for_s`. `context` is in tokens. `structured` says
     how a JSON schema is enforced: by the endpoint (`json_schema`), as the arguments of a forced
     tool call (`tool`), as JSON of any shape (`json_object`), or not at all (`none`).
@@ -194,6 +195,7 @@ _SHORTEST = 8  # characters; what is shorter may stand anywhere by chance
 _PIECE = 4  # characters, by which a text without a secret is known quickly
 _HIDDEN = "***"
 _PASSES = 8
+_LONGEST_NAME = 200
 _MOST_NAMES = 256  # of models that are remembered: nearly every reply repeats the one before
 # Of what a message leaves out, and how much of a key's ends stands beside such a mark.
 _MARKS = ("**", "\u2022\u2022", "\u2026", "...", "xxxx", "XXXX")
@@ -247,8 +249,8 @@ class Secrets:
             for n in (_SHORTEST, _PIECE)
         )
         self._pieces = frozenset(map(tuple, pieces))
-        # The name of a model without what is in no text: no part is left of one that holds a key
-        # or a password.
+        # The name of a model as one line that JSON need not escape. No part is left of one that
+        # holds a key or a password in any reading, and that is looked for before letters change.
         self.scrubbed_name = lru_cache(_MOST_NAMES)(self._name)
         heads = _either({secret[:n] for secret in found for n in _ENDS})
         tails = _either({secret[-n:] for secret in found for n in _ENDS})
@@ -271,7 +273,13 @@ class Secrets:
         return text
 
     def _name(self, text: str) -> str:
-        return _HIDDEN if self.stands_in(text) else self.scrubbed(text)
+        folded = unicodedata.normalize("NFKD", text)
+        letters = "".join(c for c in folded if unicodedata.category(c)[0] not in "MCZ")
+        for reading in (text, letters, letters.replace("\\", "").replace('"', "")):
+            if self.stands_in(reading) or self.scrubbed(reading) != reading:
+                return _HIDDEN
+        name = text[:_LONGEST_NAME].replace("\\", "/").replace('"', "'")
+        return "".join(c if c.isprintable() else "?" for c in name)
 
     def stands_in(self, text: str) -> bool:
         """Find whether a part of a judge's settings holds a key: one that is known, looks like one,

@@ -6,6 +6,12 @@ its sockets live as long as the stream does. All of `Calls` but `put`, `get` and
 loop; requests wait in `_ready` until the endpoint's Pace lets them start. `Transport` is what the
 streams of a backend share: when a call is lost, and what it came to.
 
+A call that fails does so alone where the endpoint replies to others: once it has replied, fewer
+than MANY_IN_A_ROW calls have failed since, and, where tries ran out, it has replied to somebody
+since the first. Otherwise the endpoint is asked a few words in the same way. If it replies, the
+call failed; if it refuses them too, or says nothing for `down_for_s` (at once where it has never
+replied), the stream ends.
+
 A few requests are pulled ahead of those that may be in flight (a quarter of `concurrency`), so
 that a connection that comes free is used at once and does not wait for the iterating thread.
 """
@@ -16,6 +22,7 @@ import asyncio
 import logging
 import math
 import random
+import re
 import threading
 import time
 from collections import deque
@@ -24,7 +31,6 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from functools import partial
 from threading import RLock
-from typing import cast
 from weakref import WeakSet
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type
@@ -33,9 +39,9 @@ from judgebench.errors import EndpointDown, SetupError
 from judgebench.models.chat import (
     Completion,
     RateLimitedError,
-    RefusedParameterError,
     TransientError,
     UnreachableError,
+    failure_reason,
 )
 from judgebench.models.contract import Message, Reply, Request
 from judgebench.models.pace import Pace, clock
@@ -55,7 +61,7 @@ class Call:
     tries: int = 0
     faults: int = 0
     began: float = 0.0
-    limited_since: float = math.inf
+    first: float = 0.0  # when the first try began
 
 
 def new_event_loop() -> asyncio.AbstractEventLoop:
@@ -75,6 +81,10 @@ Opened = Callable[[], AbstractAsyncContextManager[Attempt]]
 FEW_WORDS = (Message("user", "Reply with a short example."),)
 _JOIN_S = 10.0  # an engine that blocks in a thread of its own is left to its time limit
 _LONGEST_SLEEP_S = 1.0
+# A prompt from so many bytes on was cut off where it has fewer tokens for each byte than the other
+# prompts, by this factor. Bytes of any script have about as many; until others are known, 1/16.
+_LONG_PROMPT, _FEWER_TOKENS = 10_000, 4
+_RUN = re.compile(r"(.)\1{3,}", re.DOTALL)  # of one character, which takes few tokens
 _NEWS_TOGETHER_S = 0.02
 _NEWS_WANTED_S = 0.002
 
@@ -91,8 +101,7 @@ class Calls:
         self._ready: deque[Call] = deque()
         self._hungry = False  # whether the loop has looked at `_ready` and found nothing
         self._in_flight = 0
-        self._replied = False
-        self._probe: asyncio.Future[Completion] | None = None
+        self._probe: asyncio.Future[bool] | None = None
         self._draining = False
         self._error: BaseException | None = None  # what ends the stream, once it is wound down
         self._tasks: set[asyncio.Task[None]] = set()
@@ -208,11 +217,9 @@ class Calls:
                 if not self._ready:  # looked at again: one may have come in between
                     return
             self._hungry = False
-            try:
-                wait = self._pace.start(self._in_flight, self._ready[0].tokens)
-            except EndpointDown as error:
-                self._drain(error)
+            if self._probe is not None:
                 return
+            wait = self._pace.start(self._in_flight, self._ready[0].tokens)
             if wait > 0:
                 self._look_again_in(wait)
                 return
@@ -259,85 +266,103 @@ class Calls:
             self._tell_of_news()
         except SetupError as error:
             # The foreign error underneath is dropped: it may hold the key.
-            scrubbed = self._transport.secrets.scrubbed
-            told = [replace(p, message=scrubbed(p.message)) for p in error.problems]
-            self._drain(SetupError(told))
+            about = partial(self._transport.about, call.request)
+            self._drain(SetupError([replace(p, message=about(p.message)) for p in error.problems]))
         except Exception as error:
             self._drain(error)
 
     async def _completed(self, call: Call) -> Completion:
-        """The outcome of a call, which is tried until an answer comes or it is lost."""
+        """The outcome of a call; `failed` where it fails alone. Raises what ends the stream."""
+        try:
+            return await self._retried(call)
+        except (SetupError, TransientError) as error:
+            fault = error
+        if not self._transport.fails_alone(call, fault):
+            was_down = await self._replies(call.request)
+            if was_down and isinstance(fault, TransientError):
+                call.faults = 0
+                return await self._completed(call)
+        return Completion("", "failed", error=failure_reason(fault))
+
+    async def _retried(self, call: Call) -> Completion:
+        """Try until an answer comes or the call is lost, which raises its last fault."""
+        if call.tries:
+            await self._turn(call)
         try:
             return await self._try(call)
         except TransientError as error:
-            first = error
+            faults = [error]
 
         async def again() -> Completion:
-            if call.turn is None:  # the try that brought us here
-                call.turn = asyncio.get_running_loop().create_future()
-                raise first
-            call.turn = asyncio.get_running_loop().create_future()
-            self._ready.append(call)
-            self._start_ready()
-            await call.turn
+            if faults:  # the try that brought us here
+                raise faults.pop()
+            await self._turn(call)
             return await self._try(call)
 
-        retrying = AsyncRetrying(
-            stop=partial(self._transport.is_lost, call),
-            wait=self._transport.wait,
-            retry=retry_if_exception_type(TransientError),
-            reraise=True,
-        )
-        try:
-            return cast(Completion, await retrying(again))
-        except TransientError as error:
-            return self._transport.gave_up(call, error)
+        return await self._retrying(partial(self._transport.is_lost, call))(again)
 
-    async def _tried(self, request: Request) -> Completion:
-        """The outcome of one try. An endpoint that has replied takes the parameters: what it then
-        says of them is about this request alone."""
-        try:
-            done = await self._attempt(request)
-        except RefusedParameterError as error:
-            if not (self._replied or await self._takes_others(request)):
-                raise
-            return Completion("", "failed", error=error.said)
-        self._replied = self._replied or done.finish in ("stop", "length")
-        return done
+    def _retrying(self, stop: Callable[[RetryCallState], bool]) -> AsyncRetrying:
+        retry = retry_if_exception_type(TransientError)
+        return AsyncRetrying(stop=stop, wait=self._transport.wait, retry=retry, reraise=True)
 
-    async def _takes_others(self, request: Request) -> bool:
-        """Ask whether the endpoint replies to a few words asked in the same way; all requests
-        that it refuses meanwhile wait for the one reply. Raises TransientError."""
+    async def _turn(self, call: Call) -> None:
+        """Wait until the endpoint's pace lets the call start again."""
+        call.turn = asyncio.get_running_loop().create_future()
+        self._ready.append(call)
+        self._start_ready()
+        await call.turn
+
+    async def _replies(self, request: Request) -> bool:
+        """Ask the endpoint a few words in the way of this request, once for all calls that fail
+        meanwhile; no other call starts. Return whether it was down: it did not reply at first.
+        Raises SetupError where it refuses them, EndpointDown."""
         if self._probe is None:
-            probe = replace(request, messages=FEW_WORDS)
-            self._probe = asyncio.ensure_future(self._attempt(probe))
+            self._probe = asyncio.ensure_future(self._few_words(request))
         try:
-            done = await asyncio.shield(self._probe)
-        except TransientError:
+            return await asyncio.shield(self._probe)
+        finally:
             self._probe = None
-            raise
-        except SetupError:
-            return False
-        self._replied = self._replied or done.finish in ("stop", "length")
-        return self._replied
+            asyncio.get_running_loop().call_soon(self._start_ready)
+
+    async def _few_words(self, request: Request) -> bool:
+        n_tries, transport = 0, self._transport
+
+        async def ask() -> None:
+            nonlocal n_tries
+            n_tries += 1
+            try:
+                await self._attempt(replace(request, messages=FEW_WORDS))
+            except TransientError as error:
+                if n_tries == 1 and not transport.never_replied:
+                    transport.tell_of_silence(str(error))
+                raise
+
+        try:
+            await self._retrying(transport.is_down)(ask)
+        except TransientError as error:
+            raise transport.down(request, error) from None
+        transport.replied()
+        if n_tries > 1:
+            _LOG.warning("%s answers again", transport.where)
+        return n_tries > 1
 
     async def _try(self, call: Call) -> Completion:
         call.tries += 1
         call.began = time.monotonic()
+        call.first = call.first or call.began
         try:
-            done = await self._tried(call.request)
+            done = await self._attempt(call.request)
         except RateLimitedError:
-            call.limited_since = min(call.limited_since, call.began)
             self._pace.limited(call.began, self._in_flight)
             raise
-        except TransientError as error:
-            self._pace.failed(id(call), call.began, self._transport.secrets.scrubbed(str(error)))
-            call.faults += not self._pace.is_open  # what fails while all do uses up no retry
+        except TransientError:
+            call.faults += 1
             raise
         else:
             used = done.usage.prompt_tokens, done.usage.completion_tokens
             tokens = None if None in used else sum(n or 0 for n in used)
             self._pace.answered(call.tokens, tokens)
+            self._transport.replied()
             return done
         finally:
             self._in_flight -= 1
@@ -353,8 +378,7 @@ class Waits:
     """Seconds between tries: `first`, doubled each time, plus jitter; at most `longest`.
 
     A Retry-After takes the place of the doubling, and is obeyed up to `longest_asked`, which is
-    `longest` where it is not given. Probes of an endpoint that is down begin at `first` too,
-    double, and end at `longest`.
+    `longest` where it is not given.
     """
 
     first: float = 2.0
@@ -362,7 +386,7 @@ class Waits:
     longest_asked: float | None = None
 
     def __call__(self, state: RetryCallState) -> float:
-        error = state.outcome.exception() if state.outcome else None
+        error = _fault(state)
         asked = error.after if isinstance(error, TransientError) else None
         longest = self.longest if asked is None else self.longest_asked or self.longest
         wait = self.first * 2.0 ** min(state.attempt_number - 1, 64) if asked is None else asked
@@ -371,14 +395,14 @@ class Waits:
 
 DEFAULT_WAITS = Waits(longest_asked=600.0)
 LIMITED_FOR_S = 3600.0
+MANY_IN_A_ROW = 10
 
 
 class Transport:
     """Runs tries for streams of requests to one endpoint, within the limits of `settings`.
 
     `where` names the endpoint in messages. A 429 uses up no retry: a call is tried again for
-    up to `limited_for_s` seconds; when it then still meets a rate limit, it fails, or,
-    where the endpoint has answered nothing at all since, the stream raises EndpointDown.
+    up to `limited_for_s` seconds.
     """
 
     def __init__(
@@ -390,7 +414,9 @@ class Transport:
     ) -> None:
         self.settings, self.where = settings, where
         self.secrets = Secrets(settings.api_key_env)
-        self.pace = Pace(where, settings, waits.first, waits.longest)
+        self.pace = Pace(where, settings)
+        self._last_reply, self._n_failed = -math.inf, 0  # calls that failed since
+        self._prompt_bytes, self._prompt_tokens = 16, 1
         self._waits, self._limited_for_s = waits, limited_for_s
         self._streams: WeakSet[Stream] = WeakSet()
         self._lock = RLock()  # Ctrl-C may come while this thread holds it
@@ -435,6 +461,8 @@ class Transport:
         price, usage = self.settings.price, done.usage
         if usage.calls != call.tries:
             usage = replace(usage, calls=call.tries)
+        if cut_off := self._cut_off(call.request, usage.prompt_tokens):
+            done = Completion("", "too_long", cost=done.cost, error=cut_off, model=done.model)
         return Reply(
             key=call.request.key,
             text=self.secrets.scrubbed(done.text),
@@ -448,20 +476,76 @@ class Transport:
             reasoning=self.secrets.scrubbed(done.reasoning),
         )
 
+    def _cut_off(self, request: Request, tokens: int | None) -> str:
+        """The reason to think that the endpoint has read a part of the prompt alone."""
+        if not tokens:
+            return ""
+        text = "".join(message.content for message in request.messages)
+        n_bytes = _n_bytes(text)
+        enough = self._prompt_bytes / self._prompt_tokens * _FEWER_TOKENS * tokens
+        if n_bytes > max(enough, _LONG_PROMPT) and _n_bytes(_RUN.sub(r"\1", text)) > enough:
+            return (
+                f"the endpoint read {tokens:,} tokens of a prompt of {n_bytes:,} bytes, far "
+                "fewer than the other prompts have for their size: it was cut off"
+            )
+        self._prompt_bytes += n_bytes
+        self._prompt_tokens += tokens
+        return ""
+
+    def replied(self) -> None:
+        """The endpoint has replied to a call."""
+        self._last_reply, self._n_failed = time.monotonic(), 0
+
+    def fails_alone(self, call: Call, fault: SetupError | TransientError) -> bool:
+        """Count a call that failed; whether the endpoint is known to reply to others."""
+        self._n_failed += 1
+        since = call.first if isinstance(fault, TransientError) else 0.0
+        return self._last_reply > since and self._n_failed < MANY_IN_A_ROW
+
     def is_lost(self, call: Call, state: RetryCallState) -> bool:
-        """Return whether a call that failed is not to be tried again."""
-        error = state.outcome.exception() if state.outcome else None
-        if isinstance(error, RateLimitedError):
-            return time.monotonic() - call.limited_since > self._limited_for_s
-        if isinstance(error, UnreachableError) and self._never_reached and self.pace.is_open:
-            return True
-        return call.faults > self.settings.max_retries
+        """Return whether a call that failed is not to be tried again. Where there never was a
+        server, its address is most often wrong."""
+        if isinstance(_fault(state), RateLimitedError):
+            return time.monotonic() - call.first > self._limited_for_s
+        absent = isinstance(_fault(state), UnreachableError) and self.never_replied
+        return absent or call.faults > self.settings.max_retries
+
+    def is_down(self, state: RetryCallState) -> bool:
+        """Return whether an endpoint that is silent is no longer asked a few words."""
+        return self.never_replied or (state.seconds_since_start or 0) >= self.settings.down_for_s
+
+    @property
+    def never_replied(self) -> bool:
+        """Return whether nothing was ever answered."""
+        return self._last_reply == -math.inf
+
+    def about(self, request: Request, said: str) -> str:
+        """What was said, without secrets, and which item was asked about."""
+        scrubbed = self.secrets.scrubbed(said)
+        return f"{scrubbed} (asked about {request.item})" if request.item else scrubbed
+
+    def tell_of_silence(self, said: str) -> None:
+        """Report that the endpoint does not reply."""
+        _LOG.warning(
+            "%s replies to nobody (%s): no call is sent until it replies to a few words; its judge "
+            "stops if that takes more than %g s",
+            self.where, self.secrets.scrubbed(said), self.settings.down_for_s,
+        )  # fmt: skip
+
+    def down(self, request: Request, fault: TransientError) -> EndpointDown:
+        """The error of an endpoint that has replied to nobody for too long."""
+        said = self.about(request, str(fault))
+        if self.never_replied:
+            return EndpointDown(said)
+        return EndpointDown(
+            f"{self.where} has answered nothing for {self.settings.down_for_s:g} s; what it did "
+            f"not answer is asked when the run is started again: {said}"
+        )
 
     def wait(self, state: RetryCallState) -> float:
         """Seconds until a call may be tried again. Where the endpoint asked for them, no other
         call starts before that either."""
-        seconds = self._waits(state)
-        error = state.outcome.exception() if state.outcome else None
+        seconds, error = self._waits(state), _fault(state)
         asked = isinstance(error, TransientError) and error.after is not None
         if asked:
             self.pace.pause(seconds)
@@ -469,22 +553,13 @@ class Transport:
             self.pace.tell(seconds, self.secrets.scrubbed(str(error)), always=asked)
         return seconds
 
-    @property
-    def _never_reached(self) -> bool:
-        return self.pace.last_answer == -math.inf
 
-    def gave_up(self, call: Call, error: TransientError) -> Completion:
-        """The outcome of a call that is lost. Raises EndpointDown where no endpoint was ever there,
-        and where it answers nobody."""
-        said = str(error)
-        if isinstance(error, UnreachableError) and self._never_reached:
-            raise EndpointDown(self.secrets.scrubbed(said))
-        if isinstance(error, RateLimitedError) and self.pace.last_answer < call.limited_since:
-            raise EndpointDown(
-                f"{self.where} has answered nothing but this for "
-                f"{self._limited_for_s:g} s: {self.secrets.scrubbed(said)}"
-            )
-        return Completion("", "failed", error=said)
+def _n_bytes(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+
+
+def _fault(state: RetryCallState) -> BaseException | None:
+    return state.outcome.exception() if state.outcome else None
 
 
 class Stream(Iterator[Reply]):

@@ -33,7 +33,7 @@ from pathlib import Path
 from typing import IO, Any, TypeVar
 
 from judgebench.data.answer_file import AnswerFile, write_answers
-from judgebench.errors import DamagedRun, Problem, RunLocked, SetupError
+from judgebench.errors import DamagedRun, Problem, RunLocked, SetupError, raise_any
 from judgebench.files import (
     disk_errors,
     read_errors,
@@ -73,9 +73,10 @@ class RunFolder:
     def existing(cls, path: Path) -> RunFolder:
         """A run to be read, whose files are those that the run wrote.
 
-        Raises SetupError where `path` holds no run, and DamagedRun with every file that is not as
-        the run left it.
+        Raises SetupError where `path` holds no run, or a link, and DamagedRun with every file that
+        is not as the run left it.
         """
+        check_links(path)
         if not (path / "run.json").is_file():
             why = "is not a run folder: it holds no run.json" if path.exists() else "no such folder"
             if (bench := path / "bench.yaml").is_file():
@@ -90,11 +91,12 @@ class RunFolder:
     def locked(self) -> Iterator[None]:
         """Hold the folder for writing.
 
-        Raises RunLocked where another process holds it, and DiskFailed where the folder cannot be
-        written to.
+        Raises RunLocked where another process holds it, DiskFailed where the folder cannot be
+        written to, and SetupError where it holds a link.
         """
         import fcntl  # a run can be read where there is no such module
 
+        check_links(self.path)
         with disk_errors(self.path):
             self.path.mkdir(parents=True, exist_ok=True)
             lock = (self.path / ".lock").open("w")
@@ -278,6 +280,16 @@ class RunFolder:
                 os.replace(temporary, self.path / name)
             finally:
                 temporary.unlink(missing_ok=True)
+
+
+def check_links(folder: Path) -> None:
+    """Raises SetupError for every link in a run folder: what is read or written through it lies
+    elsewhere."""
+    message = (
+        "is a link, which may lead out of the run folder: remove it, or put the file itself there"
+    )
+    links = sorted(path for path in folder.rglob("*") if path.is_symlink())
+    raise_any([Problem(message, str(path)) for path in links])
 
 
 def _stat_of(path: Path) -> tuple[int, int]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import compress
 from pathlib import Path
@@ -20,10 +21,11 @@ from judgebench.files import to_line
 from judgebench.judges.control import ControlJudge
 from judgebench.judges.judge import Judge, Task
 from judgebench.judges.llm import LLMJudge
+from judgebench.judges.replies import QUOTED
 from judgebench.progress import SILENT, Progress
 from judgebench.records import Answer, Status, Verdict, content_hash
 from judgebench.runs.folder import RunFolder
-from judgebench.runs.stop import Budget, StopSign
+from judgebench.runs.stop import Budget, StopSign, within_budget
 from judgebench.runs.verdict_log import Head, VerdictWriter, plain_verdict, read_heads, signed
 from judgebench.studies.answers import IndexedAnswers, keys_of
 from judgebench.studies.verdicts import replaced
@@ -227,30 +229,16 @@ def ask(
 
     Raises BudgetSpent or what the judge's engine raises.
     """
-    withheld, unpriced = False, None
+    unpriced: SetupError | None = None
 
-    def drawn() -> Iterator[Task]:
-        nonlocal withheld
-        for task in tasks:
-            if work.stop.wanted or unpriced:
-                return
-            if not work.budget.may_ask():
-                withheld = True
-                return
-            yield task
+    def halted() -> bool:
+        return work.stop.wanted or unpriced is not None
 
-    verdicts = judge.judge(drawn())
-    try:
+    with closing(within_budget(tasks, judge.judge, work.budget, halted)) as verdicts:
         for verdict in verdicts:
             unpriced = _keep(verdict, writer, ledger, work) or unpriced
-    finally:
-        close = getattr(verdicts, "close", None)
-        if close is not None:
-            close()
     if unpriced:
         raise unpriced
-    if withheld:
-        raise work.budget.spent_up()
 
 
 def _keep(verdict: Verdict, writer: VerdictWriter, ledger: Ledger, work: Work) -> SetupError | None:
@@ -284,6 +272,7 @@ class Bundles:
         self._of: dict[int, int] = {}  # row of `_among` -> its bundle
         # The bundle last asked for: answers may be read from a file.
         self._held = -1, tuple[Answer, ...]()
+        self._is_list = False
         self.rows = self.numbers = np.arange(len(answers), dtype=np.int64)
         if cells := getattr(judge, "cells", None):
             self.numbers = cells(answers, self.parents)
@@ -293,6 +282,7 @@ class Bundles:
             return
         if judge.of_some:
             self.rows = self.rows[[answer.kind == judge.kind for answer in answers]]
+        self._is_list = judge.config.list is not None
         if judge.bundled:
             self._bundles = [*self._made(judge)]
             self._of = {row: n for n, rows in enumerate(self._bundles) for row in rows}
@@ -330,9 +320,12 @@ class Bundles:
         return self._of.get(self._origin(answer), alone)
 
     def task(self, row: int, previous: Verdict | None = None) -> Task:
-        """The answer of that row, to be judged, or judged again after an unreadable reply."""
+        """The answer of that row, to be judged, or judged again after an unreadable reply: of a
+        list alone, where one of its texts holds the labels of all."""
         answer, bundle = self.answers[row], tuple[Answer, ...]()
-        if self._bundles and (origin := self._origin(answer)) in self._of:
+        if self._is_list and previous is not None and QUOTED in previous.reason:
+            bundle = (answer,)
+        elif self._bundles and (origin := self._origin(answer)) in self._of:
             number = self._of[origin]
             rows = self._bundles[number]
             if self._held[0] != number:

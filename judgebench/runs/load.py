@@ -371,11 +371,15 @@ def _judge_configs(
 
 
 def _check_names(names: Iterable[str], gather: Gathered) -> None:
-    counts = Counter(names)
-    counts.update(c for c in ABOUT if c in counts)
-    for name in (name for name, count in counts.items() if count > 1):
-        message = "two judges have this name, or a baseline has it"
-        gather.tell("judges", Problem(message, found=name))
+    """Each names a file, and some file systems take GPT and gpt for the same one."""
+    by_file: dict[str, list[str]] = {}
+    for name in names:
+        by_file.setdefault(name.casefold(), []).append(name)
+    for file, alike in by_file.items():
+        if len(alike) > 1 or file in ABOUT:
+            message = "two judges have this name, or a baseline has it"
+            found = ", ".join(dict.fromkeys(alike))
+            gather.tell("judges", Problem(message, found=found))
 
 
 def _check_calibrations(specs: Sequence[JudgeEntry | LearntEntry], gather: Gathered) -> None:

@@ -10,13 +10,17 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from types import FrameType
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from judgebench.errors import BudgetSpent, JudgebenchError, Problem, SetupError
 from judgebench.progress import Progress
+
+Task = TypeVar("Task")
+Outcome = TypeVar("Outcome")
 
 PATIENCE_S = 6.0  # a fit, or a step of a training, may take minutes
 _GLANCE_S = 0.2  # a thread that waits longer than this would not see a signal in time
@@ -154,16 +158,15 @@ class Budget:
     """US dollars for all who share it, whatever thread they are in; `limit` None means any sum.
 
     `spent` is what the run folder has cost so far, `highest` the most that one call has cost or
-    is expected to. `ran_out` when a call could not be paid for.
+    is expected to.
     """
 
     def __init__(self, limit: float | None, spent: float = 0.0, highest: float = 0.0) -> None:
         self._limit = limit
         self.spent = spent
-        self.ran_out = False
         self._highest = highest
         self._in_flight = 0
-        self._lock = threading.Lock()
+        self._lock = threading.Condition()
 
     def expect(self, cost: float) -> None:
         """One of the calls to come is expected to cost so much."""
@@ -174,10 +177,26 @@ class Budget:
         """True where one more call fits, should it and all in flight cost as much as the most
         expensive one so far; if so, it counts as in flight until it is paid."""
         with self._lock:
-            most = self.spent + (self._in_flight + 1) * self._highest
-            self.ran_out = self._limit is not None and most > self._limit
-            self._in_flight += not self.ran_out
-            return not self.ran_out
+            fits = self._has_room()
+            self._in_flight += fits
+            return fits
+
+    def _has_room(self) -> bool:
+        most = self.spent + (self._in_flight + 1) * self._highest
+        return self._limit is None or most <= self._limit
+
+    def has_room(self, halted: Callable[[], bool]) -> bool:
+        """True where one more call fits once the calls in flight, of other judges, have ended."""
+        with self._lock:
+            while self._in_flight and not self._has_room() and not halted():
+                self._lock.wait(_GLANCE_S)
+            return self._has_room()
+
+    def release(self, n: int) -> None:
+        """So many calls ended with no reply to pay for."""
+        with self._lock:
+            self._in_flight -= n
+            self._lock.notify_all()
 
     def pay(self, cost: float | None, price_field: str = "") -> SetupError | None:
         """Count what a call cost, None if unknown. `price_field` names the setting that would
@@ -187,6 +206,7 @@ class Budget:
             self._in_flight -= 1
             self.spent += cost or 0.0
             self._highest = max(self._highest, cost or 0.0)
+            self._lock.notify_all()
         if self._limit is not None and cost is None and price_field:
             message = (
                 "a budget needs to know what a call costs, and a reply came without it: state its "
@@ -199,5 +219,48 @@ class Budget:
         """The error that says so."""
         return BudgetSpent(
             f"the budget of ${self._limit:g} is used up: ${self.spent:.4f} spent in this run "
-            "folder; run again with a larger budget to go on"
+            f"folder, and one more call may cost ${self._highest:.4f}; run again with a larger "
+            "budget to go on"
         )
+
+
+def within_budget(
+    tasks: Iterable[Task],
+    ask: Callable[[Iterator[Task]], Iterator[Outcome]],
+    budget: Budget,
+    halted: Callable[[], bool],
+) -> Generator[Outcome, None, None]:
+    """The outcomes of all tasks, which `ask` draws while the budget has room for one more beside
+    all in flight. Where it has none, the rest is asked when these have ended. Raises BudgetSpent.
+
+    Whoever iterates pays for each outcome. Nothing is drawn once it is `halted`.
+    """
+    due, withheld, n_open = iter(tasks), list[Task](), 0
+
+    def drawn() -> Iterator[Task]:
+        nonlocal n_open
+        for task in due:
+            if halted():
+                return
+            if not budget.may_ask():
+                withheld.append(task)
+                return
+            n_open += 1
+            yield task
+
+    while True:
+        outcomes = ask(drawn())
+        try:
+            for outcome in outcomes:
+                n_open -= 1
+                yield outcome
+        finally:
+            close = getattr(outcomes, "close", None)
+            if close is not None:
+                close()
+            budget.release(n_open)
+        if not withheld or halted():
+            return
+        if not budget.has_room(halted):
+            raise budget.spent_up()
+        due, n_open = chain([withheld.pop()], due), 0

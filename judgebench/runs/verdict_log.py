@@ -326,8 +326,7 @@ def plain_verdict(verdict: Verdict) -> dict[str, Any]:
         value["usage"] = {name: count for name, count in counts if count is not None}
     for key in _RECORDS:
         if key in value:
-            told = [asdict(one).items() for one in value[key]]
-            value[key] = [{k: v for k, v in one if (k, v) != ("lengths", ())} for one in told]
+            value[key] = [asdict(record) for record in value[key]]
     if "latency" in value:
         value["latency"] = round(verdict.latency, 6)
     return value

@@ -371,7 +371,7 @@ def _radgraph(config: RadGraphConfig, beside: Path) -> tuple[Any, Any]:
     try:
         with redirect_stdout(StringIO()):
             model = F1RadGraph(reward_level=config.level, **how)
-        return model, [folder.name, sha256_of(folder / "weights.th", remember=True)]
+        return model, [folder.name, sha256_of(folder / "weights.th")]
     except Exception as error:  # the package raises what it meets, and asserts
         said = " ".join(str(error).split())[:200]
         message = f"cannot be opened by radgraph, which needs transformers below 5: {said}"

@@ -1,7 +1,7 @@
-"""A real server on 127.0.0.1 with the batch endpoints of OpenAI and Anthropic, and their faults.
+"""A real server on 127.0.0.1 with the batch endpoints of OpenAI, and their faults.
 
     with BatchServer(lambda body: "a reply") as server:
-        ...  # server.base_url (OpenAI), server.anthropic_url, server.created, server.paid
+        ...  # server.base_url, server.created, server.paid
 
 `fates` says what becomes of a request of a batch, by its body and how often it has come: `ok`,
 `missing`, `expired`, `garbled`, or an HTTP status. The plays in `unheard` and `unanswered`
@@ -12,7 +12,6 @@ are what the next calls of a kind get, before anything is done or after; the kin
 import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
 from typing import Any
 
 from aiohttp import web
@@ -20,21 +19,6 @@ from loopback import Body, Loopback, Play, completion
 
 Fate = str | int
 MADE = ("ok", "missing", "garbled")  # the fates of requests that cost something
-ERRORS = {400: "invalid_request_error", 429: "rate_limit_error", 500: "api_error"}
-
-
-def message(text: str) -> dict[str, Any]:
-    """A body as the Messages API defines it."""
-    return {
-        "id": "msg_1",
-        "type": "message",
-        "role": "assistant",
-        "model": "loopback",
-        "content": [{"type": "text", "text": text}],
-        "stop_reason": "end_turn",
-        "stop_sequence": None,
-        "usage": {"input_tokens": 100, "output_tokens": 20},
-    }
 
 
 class BatchServer(Loopback):
@@ -48,7 +32,7 @@ class BatchServer(Loopback):
         self._reply, self._fates = reply, fates
         self.created: dict[str, list[dict[str, Any]]] = {}
         self.failed_as_a_whole = ""
-        self.results_at = ""
+        self.status_of_singles = 200
         self.complaint = "on purpose"
         self.ready = True
         self.paid = Counter[str]()
@@ -57,32 +41,24 @@ class BatchServer(Loopback):
         self.unanswered: dict[str, list[Play]] = defaultdict(list)
         self._files: dict[str, str] = {}
         self._of_file: dict[str, str] = {}
-        self._made: dict[str, str] = {}
         self._came = Counter[str]()
-
-    @property
-    def anthropic_url(self) -> str:
-        return self.base_url.removesuffix("/v1")
 
     def _add_routes(self, app: web.Application) -> None:
         post, get = app.router.add_post, app.router.add_get
         post("/v1/chat/completions", self._single(completion))
-        post("/v1/messages", self._single(message))
         post("/v1/files", self._kind("file", self._upload))
         post("/v1/batches", self._kind("create", self._create))
         get("/v1/batches", self._kind("list", self._list))
         get("/v1/batches/{id}", self._kind("state", self._state))
         get("/v1/files/{id}/content", self._kind("results", self._content))
-        post("/v1/messages/batches", self._kind("create", self._create_messages))
-        get("/v1/messages/batches", self._kind("list", self._list_messages))
-        get("/v1/messages/batches/{id}", self._kind("state", self._state_of_messages))
-        get("/v1/messages/batches/{id}/results", self._kind("results", self._results))
 
     def _single(self, shape: Callable[[str], Mapping[str, Any]]) -> Any:
         async def serve(request: web.Request) -> web.StreamResponse:
             body = await request.json()
             self.bodies.append(body)
             self.paid[last_text(body)] += 1
+            if self.status_of_singles != 200:
+                return web.json_response({}, status=self.status_of_singles)
             return web.json_response(shape(self._reply(body)))
 
         return serve
@@ -164,56 +140,10 @@ class BatchServer(Loopback):
                 lines.append(json.dumps({**head, "response": response, "error": None}))
         return web.Response(text="\n".join(lines))
 
-    # --- Anthropic -------------------------------------------------------------------------------
-
-    async def _create_messages(self, request: web.Request) -> web.StreamResponse:
-        asked = (await request.json())["requests"]
-        name = f"msgbatch_{len(self.created)}"
-        self._keep(name, [{"custom_id": o["custom_id"], "body": o["params"]} for o in asked])
-        return web.json_response(self._about_messages(name))
-
-    async def _list_messages(self, request: web.Request) -> web.StreamResponse:
-        found = [self._about_messages(name) for name in self.created]
-        return web.json_response({"data": found, "has_more": False})
-
-    async def _state_of_messages(self, request: web.Request) -> web.StreamResponse:
-        return web.json_response(self._about_messages(request.match_info["id"]))
-
-    def _about_messages(self, name: str) -> dict[str, Any]:
-        counts = dict.fromkeys(("processing", "errored", "canceled", "expired"), 0)
-        return {
-            "id": name,
-            "type": "message_batch",
-            "processing_status": "ended" if self.ready else "in_progress",
-            "request_counts": {**counts, "succeeded": len(self.created[name])},
-            "created_at": self._made[name],
-            "results_url": f"{self.results_at or self.base_url}/messages/batches/{name}/results",
-        }
-
-    async def _results(self, request: web.Request) -> web.StreamResponse:
-        lines = []
-        for one in reversed(self.created[request.match_info["id"]]):
-            fate = one["fate"]
-            results: list[Mapping[str, Any]] = []
-            if fate == "ok":
-                results = [{"type": "succeeded", "message": message(self._reply(one["body"]))}]
-            elif isinstance(fate, int):
-                error = {"type": ERRORS[fate], "message": self.complaint}
-                results = [{"type": "errored", "error": {"type": "error", "error": error}}]
-            elif fate == "garbled":
-                lines.append(json.dumps({"custom_id": one["custom_id"]})[:-9])
-            elif fate == "expired":
-                results = [{"type": fate}]
-            lines += [json.dumps({"custom_id": one["custom_id"], "result": r}) for r in results]
-        return web.Response(text="\n".join(lines))
-
-    # --- both ------------------------------------------------------------------------------------
-
     def _keep(self, name: str, requests: list[dict[str, Any]]) -> None:
         ids = [one["custom_id"] for one in requests]
         assert len(set(ids)) == len(ids), "custom_ids must differ"
         self.created[name] = requests
-        self._made[name] = datetime.now(UTC).isoformat()
         for one in requests:
             text = last_text(one["body"])
             one["fate"] = self._fates(one["body"], self._came[text])

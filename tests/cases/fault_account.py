@@ -110,8 +110,8 @@ def _wrong(server: FaultServer, number: int, ending: Ending) -> Iterable[str]:
     if ending.calls < ending.heard or (ending.calls > ending.heard and not server.deaths):
         yield f"{ending.calls} calls are accounted for, {ending.heard} came"
     if lines[-1].exhausted:
-        # Calls that met a dead server are among those that were allowed, except probes: what
-        # fails while the circuit is open uses up no retry.
+        # Calls that met a dead server are among those that were allowed, unless it replied to
+        # nobody: then all tries begin anew.
         if ending.calls < calls or (ending.calls > calls and not server.deaths):
             yield f"gave up after {ending.calls} calls, not {calls}"
     elif ending.heard != calls:

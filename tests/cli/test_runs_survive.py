@@ -1,13 +1,15 @@
 """What a run leaves behind when part of it fails, is smaller than before, or has no judge."""
 
 import json
+import os
+import re
 import shlex
 import socket
 from pathlib import Path
 
 import pytest
 import yaml
-from loopback import Loopback, said, status
+from loopback import Body, Loopback, Play, html, said, status
 
 import judgebench as jb
 
@@ -109,6 +111,23 @@ def test_what_a_judge_said_before_it_died_is_kept(call, place: Path) -> None:  #
     assert names(place / "run") == {"good", "remote"}
 
 
+def test_one_answer_that_a_filter_refuses_stops_no_judge(call, place: Path) -> None:  # type: ignore[no-untyped-def]
+    """Neither at first nor at a resume, which asks about it alone."""
+
+    def script(body: Body, n: int) -> Play:
+        return html(403) if "reply 7" in str(body["messages"]) else said(REPLY)
+
+    with Loopback(script) as server:
+        bench = write(place, remote(server.base_url))
+        for _ in range(3):
+            assert call("run", bench, "--run", "run")[0] == 0
+    lines = (place / "run" / "verdicts-remote.jsonl").read_text().splitlines()
+    verdicts = {verdict["item_id"]: verdict for verdict in map(json.loads, lines)}
+    reasons = [v["reason"] for v in verdicts.values() if v["status"] != "ok"]
+    assert len(verdicts) == ITEMS
+    assert reasons == ["HTTP 403: <html><body>Bad gateway</body></html>"]
+
+
 def test_without_any_judge_that_is_done_there_is_no_report(call, place: Path) -> None:  # type: ignore[no-untyped-def]
     code, _, err = call("run", write(place, remote(nobody_listens())), "--run", "run")
     assert code == 1
@@ -122,6 +141,54 @@ def test_python_is_told_which_judges_are_left_out(place: Path) -> None:
         jb.run("bench.yaml", "run")
     assert list(stopped.value.left_out) == ["remote"]
     assert names(place / "run") == {"good"}
+
+
+def test_two_judges_spend_a_budget_to_its_last_call(call, place: Path) -> None:  # type: ignore[no-untyped-def]
+    """What is set apart for calls in flight, of either judge, is spent once they have ended."""
+    rows = [f"i{i},Is this reply {i} fine?,reply {i}" for i in range(60)]
+    (place / "answers.csv").write_text("\n".join(["item_id,question,text", *rows]) + "\n")
+    price, cost = {"prompt": 10, "completion": 10}, (100 + 20) * 10 / 1e6  # as Loopback counts
+    with Loopback([said(REPLY, after=0.02)]) as server:
+        judges = [remote(server.base_url, name) for name in ("one", "two")]
+        for judge in judges:
+            judge["settings"] |= {"price": price, "concurrency": 8}  # type: ignore[operator]
+        bench = write(place, *judges, controls=False)
+        code, _, err = call("run", bench, "--run", "run", "--budget", 100 * cost)
+        n_calls = len(server.bodies)
+        again = call("run", bench, "--run", "run", "--budget", 100 * cost)
+        assert len(server.bodies) == n_calls
+    assert code == again[0] == 1
+    (highest,) = set(re.findall(r"one more call may cost \$(\d\.\d+)", err))
+    assert f"${n_calls * cost:.4f} spent" in err
+    assert 100 * cost - float(highest) - 1e-4 <= n_calls * cost <= 100 * cost
+
+
+# --- a folder that somebody else made -------------------------------------------------------------
+
+LINKS = (
+    ".lock", "run.json", "rubric.json", "answers.jsonl", "labels.jsonl", "verdicts-good.jsonl",
+    "verdicts-good+1.jsonl", ".run.json.PID.tmp", ".answers.jsonl.PID.tmp",
+    "verdicts-good.jsonl.damaged", ".verdicts-good.jsonl.rest", "knowledge", "report",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LINKS)
+def test_nothing_is_written_through_a_link_in_a_run_folder(call, place: Path, name: str) -> None:  # type: ignore[no-untyped-def]
+    bench, name = write(place, GOOD), name.replace("PID", str(os.getpid()))
+    outside, run = place / "outside", place / "run"
+    run.mkdir()
+    if "." in name:
+        outside.write_text('{"precious": 1}\nand torn')
+    else:
+        outside.mkdir()
+    (run / name).symlink_to(outside)
+    code, _, err = call("run", bench, "--run", "run")
+    assert code == 2
+    assert f"run/{name}: is a link" in err or name == "run.json"  # which is read before
+    assert call("report", "run")[0] == 2
+    assert outside.is_dir() or outside.read_text() == '{"precious": 1}\nand torn'
+    assert not outside.is_dir() or not list(outside.iterdir())
+    assert {path.name for path in run.iterdir()} == {name}
 
 
 # --- a smaller report beside a larger one --------------------------------------------------------

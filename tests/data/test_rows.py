@@ -211,12 +211,21 @@ def test_a_verdict_is_a_label_or_a_text_in_its_place(rubric: Rubric, write: Writ
     assert cells(path, rubric)["gpt", "d"].status == "failed"
 
 
+@pytest.mark.parametrize("word", ["success", "Completed", "200", "done", "OK"])
+def test_a_verdict_that_ended_well_in_other_words_is_read(
+    rubric: Rubric, write: Write, word: str
+) -> None:
+    rows = f"id\ttone\tjudge\tstatus\na\tKind\tgpt\t{word}\n"
+    read = cells(layout_of(write, rows, {**VERDICTS, "status": "status"}), rubric)
+    assert read["gpt", "a"].label == "Kind"
+
+
 @pytest.mark.parametrize(
     ("row", "kind", "message"),
     [
         ("a\tKind\t\tok\t", "blank_annotator", "no judge is named"),
         ("a\tKind\tgpt\tfailed\t", "bad_status", "has the status failed and a label"),
-        ("a\tKind\tgpt\tdone\t", "bad_status", "is no status of a verdict"),
+        ("a\tKind\tgpt\tlate\t", "bad_status", "is no status of a verdict"),
         ("b\tNeutral\tgpt\tok\t", "conflicting_verdict", "'gpt' said 'Kind' of 'b' on tone in"),
         (" \tKind\tgpt\tok\t", "blank_id", "the row names no item"),
         ("a\tKind\tgpt\tok\t1.5", "bad_probability", "is no probability"),

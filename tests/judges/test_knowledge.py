@@ -441,13 +441,12 @@ def test_a_run_that_was_refused_goes_on_and_asks_anew(tmp_path: Path) -> None:
 
     with Loopback(until_the_key_is_refused) as server:
         bench, folder = alone(tmp_path, server.base_url, KNOWLEDGE), RunFolder(tmp_path / "r")
-        with pytest.raises(SetupError, match="refuses the key"):
-            run(load_bench(bench), folder)
-        before = len(list(folder.verdicts("knows")))
-        assert before < 6
+        run(load_bench(bench), folder)
+        failed = {v.item_id for v in folder.verdicts("knows") if v.reason.startswith("HTTP 401")}
+        assert len(failed) > 2
         server.script = played
         run(load_bench(bench), folder)
-    found = list(folder.verdicts("knows"))
+    found = [one for one in folder.verdicts("knows") if one.status == "ok"]
     assert sorted(one.item_id for one in found) == [f"i{n}" for n in range(6)]
     assert all(len(one.transcript) == 1 for one in found)
 

@@ -58,6 +58,8 @@ COPIED: list[tuple[Read, str]] = [
     (beside("brackets", GRADE), "Both are good.\nResponse 01: 5 points\nresponse_002: 4 points"),
     (beside("brackets", GRADE), "response 1, Grade.: ['5']"),
     (beside("brackets", BOTH), "Response_1, bias: [No]\nResponse 2, 'bias': [Yes]"),
+    (beside("brackets", ALONE), "response1, Empathy: [High empathy]"),
+    (beside("brackets", ALONE, Beside("criterion", 1)), "Criterion01,empathy: [High empathy]"),
     (beside("json", GRADE), '{"response_01": "5", "Response 2": "4"}'),
     (beside("json", BOTH, Beside("criterion", 1)), '{"criterion_01": {"bias": "No"}, "x": 1}'),
     (beside("json", BOTH.only(["bias"]), Beside("criterion", 1)), '{"criterion_01": "No"}'),
@@ -192,6 +194,19 @@ def as_points(draw: random.Random) -> str:
     return "\n".join(lines)
 
 
+def as_titled_lines(draw: random.Random) -> str:
+    word = draw.choice(
+        ["Response {}", "response_{}", "RESPONSE {}", "response{}", "**Response{}**"]
+    )
+    comma = draw.choice([",", ", ", " , "])
+    lines = [
+        f"{word.format(draw.choice([n, '0' + n]))}{comma}{draw.choice(['Empathy', 'empathy.'])}: "
+        f"[{draw.choice(['High empathy', 'Lack of empathy'])}]"
+        for n in "12"
+    ]
+    return "\n".join(lines)
+
+
 GENERATED: Mapping[str, tuple[Read, Callable[[random.Random], str]]] = {
     "json": (alone("json"), as_json),
     "rationale": (alone("rationale"), as_json),
@@ -199,6 +214,7 @@ GENERATED: Mapping[str, tuple[Read, Callable[[random.Random], str]]] = {
     "brackets": (alone("brackets"), as_lines),
     "result": (alone("result", ALONE), as_result),
     "points": (beside("brackets", GRADE), as_points),
+    "titled lines": (beside("brackets", ALONE), as_titled_lines),
 }
 
 

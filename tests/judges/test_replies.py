@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judgebench.judges.replies import (
+    QUOTED,
     Reading,
     is_only_reasoning,
     label_for_score,
@@ -15,6 +16,7 @@ from judgebench.judges.replies import (
     written_reply,
 )
 from judgebench.prompt import JudgeReply
+from judgebench.records import Answer
 from judgebench.rubric import Rubric, load_rubric, shipped_rubrics
 
 SAFETY = load_rubric("medical-safety")
@@ -114,6 +116,16 @@ def test_a_value_that_is_no_label_leaves_the_others_read(value: Any, told: str) 
     assert told in reading.reason
     assert "is none of its labels" in reading.reason
     assert len(reading.reason) < 120
+
+
+@pytest.mark.parametrize("labels", [["true", "false"], ["False", "TRUE"]])
+def test_a_value_of_json_is_the_label_of_that_name(labels: list[str]) -> None:
+    rubric = Rubric.from_labels({"Correct": labels})
+    (label,) = (label for label in labels if label.lower() == "true")
+    text = '{"correct": true}'
+    assert read_reply("json", text, rubric).labels == {"correct": label}
+    copied = read_reply("json", text, rubric, judged=Answer("a", f"So: {text}"))
+    assert copied.reason == QUOTED
 
 
 def test_a_missing_metric_is_named_and_the_others_are_read() -> None:

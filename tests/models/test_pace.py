@@ -1,12 +1,9 @@
-import logging
 import math
-from itertools import count
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgebench.errors import EndpointDown
 from judgebench.models import pace as module
 from judgebench.models.pace import Pace
 from judgebench.models.settings import BackendSettings
@@ -30,16 +27,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 def pace(**settings: object) -> Pace:
-    return Pace("m at http://x/v1", BackendSettings.model_validate(settings), 1.0, 8.0)
-
-
-def fail(pace: Pace, clock: Clock, times: int) -> None:
-    """So many calls fail in turn, each call again after a hundred others."""
-    for _ in range(times):
-        pace.failed(next(CALLS) % 100, clock.now, "HTTP 500: broken")
-
-
-CALLS = count()
+    return Pace("m at http://x/v1", BackendSettings.model_validate(settings))
 
 
 def test_no_more_start_than_the_limit_lets(clock: Clock) -> None:
@@ -116,86 +104,6 @@ def test_tokens_per_minute_spaces_by_what_is_expected_and_then_by_what_was_used(
     assert paced.start(0, 100) == 10
     paced.answered(100, None)  # it did not say
     assert paced.start(0, 100) == 10
-
-
-@pytest.mark.parametrize(
-    ("concurrency", "retries", "opens_at"),
-    [(64, 5, 128), (16, 1, 17), (4, 5, 8), (4, 0, 4), (1, 5, 24), (1, 0, 4)],
-)
-def test_the_circuit_opens_after_failures_in_a_row(
-    clock: Clock, concurrency: int, retries: int, opens_at: int
-) -> None:
-    paced = pace(concurrency=concurrency, max_retries=retries)
-    fail(paced, clock, opens_at - 1)
-    assert not paced.is_open
-    paced.answered(0, None)
-    fail(paced, clock, opens_at - 1)
-    assert not paced.is_open
-    fail(paced, clock, 1)
-    assert paced.is_open
-
-
-def test_the_last_few_requests_that_always_fail_do_not_open_it(clock: Clock) -> None:
-    paced = pace(concurrency=16, max_retries=5)
-    for _ in range(100):
-        for call in range(3):
-            paced.failed(call, clock.now, "HTTP 500: this very request")
-    assert not paced.is_open
-
-
-def test_a_rate_limit_is_no_failure(clock: Clock) -> None:
-    paced = pace(concurrency=1, max_retries=0)
-    for _ in range(100):
-        fail(paced, clock, 1)
-        paced.limited(clock.now, 1)
-    assert not paced.is_open
-
-
-def test_an_open_circuit_lets_one_probe_through_at_growing_intervals(clock: Clock) -> None:
-    paced = pace(concurrency=1, max_retries=0, timeout_s=60, down_for_s=1000)
-    fail(paced, clock, 4)
-    intervals = []
-    for _ in range(6):
-        intervals.append(paced.start(0, 0))
-        clock.now += intervals[-1]
-        assert paced.start(0, 0) == 0
-        assert paced.start(0, 0) > 60  # until the probe has failed, or is taken for lost
-        fail(paced, clock, 1)
-    assert intervals == [1, 2, 4, 8, 8, 8]
-
-
-def test_calls_that_began_before_the_circuit_opened_are_no_probes(clock: Clock) -> None:
-    paced = pace(concurrency=1, max_retries=0)
-    began = clock.now
-    clock.now += 1
-    fail(paced, clock, 4)
-    for _ in range(10):
-        paced.failed(0, began, "late")
-    assert paced.start(0, 0) == 1
-
-
-def test_an_answer_closes_the_circuit(clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
-    paced = pace(concurrency=8)
-    with caplog.at_level(logging.WARNING, "judgebench.models"):
-        fail(paced, clock, 16)
-        paced.answered(0, None)
-    assert not paced.is_open
-    assert [paced.start(i, 0) for i in range(3)] == [0, 0, 0]
-    opened, closed = caplog.messages
-    assert "m at http://x/v1 failed 16 times in a row (HTTP 500: broken)" in opened
-    assert "300 s" in opened
-    assert closed == "m at http://x/v1 answers again"
-
-
-def test_an_endpoint_that_stays_silent_is_down(clock: Clock) -> None:
-    paced = pace(concurrency=1, max_retries=0, down_for_s=20)
-    fail(paced, clock, 4)
-    clock.now += 19
-    assert paced.start(0, 0) == 0
-    assert paced.start(0, 0) == 1  # never longer than until then
-    clock.now += 1
-    with pytest.raises(EndpointDown, match=r"m at http://x/v1 has answered nothing for 20 s"):
-        paced.start(0, 0)
 
 
 def test_a_long_wait_is_reported_once(clock: Clock, caplog: pytest.LogCaptureFixture) -> None:

@@ -3,8 +3,10 @@
 import asyncio
 import json
 import math
+import re
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
@@ -36,7 +38,7 @@ from judgebench.models.contract import Backend, Message, Reply, Request
 from judgebench.models.litellm_backend import LiteLLM
 from judgebench.models.openai_compatible import OpenAICompatible
 from judgebench.models.settings import BackendSettings, Price
-from judgebench.models.transport import Waits
+from judgebench.models.transport import FEW_WORDS, MANY_IN_A_ROW, Waits
 from judgebench.records import Usage
 
 KEY = "sk-test-0123456789abcdef"
@@ -78,6 +80,15 @@ def opener(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> O
 
 def ask(text: str = "hello", key: str = "1", **more: Any) -> Request:
     return Request(key, (Message("system", "Judge."), Message("user", text)), **more)
+
+
+def is_few_words(body: Body) -> bool:
+    return bool(body["messages"] == [{"role": "user", "content": FEW_WORDS[0].content}])
+
+
+def to_others(play: Any) -> Any:
+    """An endpoint that does this to every request, and replies to a few words."""
+    return lambda body, n: said("x") if is_few_words(body) else play
 
 
 def only(backend: Backend, request: Request | None = None) -> Reply:
@@ -197,13 +208,19 @@ def test_transient_faults_are_mended_by_trying_again(opener: Opener, fault: Any)
 
 
 def test_gives_up_after_the_last_retry(opener: Opener) -> None:
-    with Loopback([status(503, "no room")]) as server:
+    with Loopback(to_others(status(503, "no room"))) as server:
         replies = list(opener(server, max_retries=2).complete([ask(key="a"), ask(key="b")]))
     assert sorted(r.key for r in replies) == ["a", "b"]
     assert {r.finish for r in replies} == {"failed"}
     assert all("503" in r.error and "no room" in r.error for r in replies)
     assert {r.usage.calls for r in replies} == {3}
-    assert len(server.bodies) == 6
+    assert len([body for body in server.bodies if not is_few_words(body)]) == 6
+
+
+def test_an_endpoint_that_never_replied_stops_the_judge(opener: Opener) -> None:
+    with Loopback([status(503, "no room")]) as server, pytest.raises(EndpointDown, match="no room"):
+        list(opener(server, max_retries=0).complete([ask(key="a"), ask(key="b")]))
+    assert len(server.bodies) <= 3
 
 
 def test_a_hanging_server_is_left_at_the_time_limit(opener: Opener) -> None:
@@ -244,11 +261,14 @@ def test_a_server_that_goes_away_for_good_fails_nothing(opener: Opener) -> None:
     assert {r.finish for r in replies} == {"stop"}
 
 
-@pytest.mark.parametrize("form", ["seconds", "date"])
+@pytest.mark.parametrize("form", ["seconds", "date", "milliseconds"])
 @pytest.mark.parametrize("code", [429, 503])
 def test_retry_after_reaches_the_wait(opener: Opener, form: str, code: int) -> None:
     in_half_a_minute = format_datetime(datetime.now(UTC) + timedelta(seconds=30), usegmt=True)
-    header = "7" if form == "seconds" else in_half_a_minute
+    header = in_half_a_minute if form == "date" else "7"
+    headers = {"Retry_After": header}
+    if form == "milliseconds":  # which say it more exactly, where both are given
+        headers = {"Retry_After": "8", "Retry_After_Ms": "7000"}
     asked: list[float] = []
 
     class Noting(Waits):
@@ -260,10 +280,10 @@ def test_retry_after_reaches_the_wait(opener: Opener, form: str, code: int) -> N
             asked.append(error.after)
             return 0.0
 
-    with Loopback([status(code, Retry_After=header), said("done")]) as server:
+    with Loopback([status(code, **headers), said("done")]) as server:
         reply = only(opener(server, waits=Noting()))
     assert (reply.text, reply.usage.calls) == ("done", 2)
-    assert asked == [7.0] if form == "seconds" else 0 < asked[0] <= 30
+    assert 0 < asked[0] <= 30 if form == "date" else asked == [7.0]
 
 
 NO_SECONDS = (
@@ -337,8 +357,8 @@ def test_wrong_key_ends_the_run_without_showing_it(opener: Opener) -> None:
 def test_a_wrong_key_in_the_middle_keeps_what_is_in_flight(
     opener: Opener, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The sixteenth of 30 calls is refused while fifteen others are under way, which are answered
-    once the stream has said that no other starts."""
+    """The sixteenth of 30 calls is the first that is refused, as is all that is asked after it,
+    while fifteen others are under way, which are answered once no other starts."""
 
     async def held(request: web.Request, body: Body) -> web.StreamResponse:
         latest = time.monotonic() + PATIENCE
@@ -346,12 +366,12 @@ def test_a_wrong_key_in_the_middle_keeps_what_is_in_flight(
             await asyncio.sleep(0.01)
         return await echoed()(request, body)
 
-    with Loopback(lambda body, n: status(401) if n == 15 else held) as server:
+    with Loopback(lambda body, n: status(401) if n >= 15 else held) as server:
         replies: list[Reply] = []
         stream = opener(server).complete(ask(f"text {i}", str(i)) for i in range(30))
         with pytest.raises(SetupError, match="refuses the key"):
             replies.extend(stream)
-    assert len(replies) == len(server.bodies) - 1 == 15
+    assert len(replies) == len(server.bodies) - 2 == 15
     assert {r.finish for r in replies} == {"stop"}
 
 
@@ -391,7 +411,7 @@ FILTERED = "The response was filtered due to the prompt triggering the content m
     ],
 )  # fmt: skip
 def test_how_a_reply_ends(opener: Opener, play: Any, finish: str, text: str, error: str) -> None:
-    with Loopback([play]) as server:
+    with Loopback(to_others(play)) as server:
         reply = only(opener(server))
     assert (reply.finish, reply.text, reply.usage.calls) == (finish, text, 1)
     assert error in reply.error
@@ -403,12 +423,12 @@ SPENT = {"error": {"message": "You exceeded your quota", "code": "insufficient_q
 @pytest.mark.parametrize(
     ("play", "settings", "message", "n_calls"),
     [
-        *((status(code), {"api_key_env": None}, "set `api_key_env` to the variable that holds", 1)
+        # One asks whether it is the answer that is refused.
+        *((status(code), {"api_key_env": None}, "set `api_key_env` to the variable that holds", 2)
           for code in (401, 403)),
         (said("x"), {"api_key_env": "UNSET_KEY"}, "UNSET_KEY is not set", 0),
-        (status(404, "The model `loopback` does not exist"), {}, "no such model", 1),
-        (raw(SPENT, 429), {}, "credit", 1),
-        # One asks whether it is the answer that is refused.
+        (status(404, "The model `loopback` does not exist"), {}, "no such model", 2),
+        (raw(SPENT, 429), {}, "credit", 2),
         (status(400, "response_format json_schema is not supported here"), {}, "structured", 2),
     ],
 )  # fmt: skip
@@ -431,6 +451,82 @@ def test_other_bad_request_fails_only_itself(opener: Opener) -> None:
     assert replies["a"].finish == "failed"
     assert "bad characters" in replies["a"].error
     assert KEY not in replies["a"].error
+
+
+# Twelve faults of an endpoint, or of a filter before it, that a text can provoke.
+PROVOKED = {
+    "filter": html(403), "key": status(401), "payment": status(402), "path": status(404),
+    "method": status(405), "law": status(451), "moved": wire({}, 302, Location="http://x/"),
+    "credit": status(400, "the text says insufficient_quota"), "bad": status(400, "bad characters"),
+    "lane": status(400, "the text says response_format"), "broken": status(500), "cut": cut(),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("play", PROVOKED.values(), ids=PROVOKED)
+@pytest.mark.parametrize("where", ["first", "midway", "alone", "many"])
+def test_what_a_text_provokes_is_its_own_failure(opener: Opener, play: Any, where: str) -> None:
+    """Wherever it stands, alone at a resume, and however many of them there are."""
+    many = set(range(20, 20 + 3 * MANY_IN_A_ROW))
+    bad = {"first": {0}, "midway": {30}, "alone": {0}, "many": many}[where]
+    n_texts = 1 if where == "alone" else 60
+
+    def script(body: Any, count: int) -> Any:
+        return play if "<script>" in str(body["messages"]) else said("good")
+
+    with Loopback(script) as server:
+        backend = opener(server, concurrency=4, max_retries=1, structured="json_schema")
+        texts = ["<script>" if i in bad else "text" for i in range(n_texts)]
+        asked = [ask(text, str(i), schema=SCHEMA) for i, text in enumerate(texts)]
+        replies = {int(r.key): r for r in backend.complete(asked)}
+    assert {i for i, r in replies.items() if r.finish == "failed"} == bad
+    assert len(replies) == n_texts
+    assert "refuses the key" not in replies[min(bad)].error
+
+
+@pytest.mark.parametrize("code", [401, 404, 400, 500])
+def test_an_endpoint_that_refuses_all_stops_the_judge_in_time(opener: Opener, code: int) -> None:
+    """And says what it said of which item; the others are left to be asked again."""
+    with Loopback(lambda body, n: said("good") if n < 5 else status(code, "so it ends")) as server:
+        backend = opener(server, concurrency=2, max_retries=0, down_for_s=0.1)
+        stream = backend.complete(ask(key=str(i), item=f"case-{i}") for i in range(200))
+        replies: list[Reply] = []
+        with pytest.raises((SetupError, EndpointDown)) as caught:
+            replies.extend(stream)
+    finishes = Counter(reply.finish for reply in replies)
+    assert finishes["stop"] == 5
+    assert finishes["failed"] <= MANY_IN_A_ROW + 1  # two are in flight
+    assert re.search(rf"HTTP {code}: .*so it ends.* \(asked about case-\d+\)", str(caught.value))
+
+
+def reading(at_most: int) -> Any:
+    """An endpoint that reads no more tokens of a prompt, of four bytes each, in silence."""
+
+    def script(body: Body, n: int) -> Any:
+        n_tokens = len(body["messages"][-1]["content"].encode()) // 4
+        usage = {"prompt_tokens": min(n_tokens, at_most), "completion_tokens": 5}
+        return raw({**completion("Safe."), "usage": usage})
+
+    return script
+
+
+@pytest.mark.parametrize("first", [0, 7])
+def test_a_prompt_that_was_cut_off_is_too_long(opener: Opener, first: int) -> None:
+    """Wherever it stands; a long one that was read, in another script or of few letters, is not."""
+    texts = ["word " * 100] * 8 + ["word " * 8_000, "\u5b57" * 10_000, "=" * 40_000]
+    texts.insert(first, "word " * 130_000)
+    with Loopback(reading(at_most=10_000)) as server:
+        backend = opener(server, concurrency=1)
+        replies = list(backend.complete(ask(text, str(i)) for i, text in enumerate(texts)))
+    cut_off = {int(r.key): r for r in replies if r.finish != "stop"}
+    assert list(cut_off) == [first]
+    assert cut_off[first].finish == "too_long"
+    assert "read 10,000 tokens of a prompt of 650,006 bytes" in cut_off[first].error
+    assert cut_off[first].text == ""
+
+
+def test_an_endpoint_that_counts_no_tokens_cuts_nothing_off(opener: Opener) -> None:
+    with Loopback(reading(at_most=0)) as server:
+        assert only(opener(server), ask("word " * 130_000)).finish == "stop"
 
 
 # --- parameters ----------------------------------------------------------------------------------
@@ -498,7 +594,7 @@ def test_a_parameter_is_also_named_beside_the_message(opener: Opener) -> None:
 
 @pytest.mark.parametrize("message", ABOUT_THE_ANSWER)
 def test_words_of_the_answer_are_no_parameters(opener: Opener, message: str) -> None:
-    with Loopback([status(400, message)]) as server:
+    with Loopback(to_others(status(400, message))) as server:
         assert only(opener(server)).finish == "failed"
 
 
@@ -580,6 +676,17 @@ def test_tokens_of_thoughts_and_of_the_cache_are_counted_and_priced(opener: Open
     assert unpriced.cost == pytest.approx((1000 * 2.0 + 200 * 10.0) / 1e6)
 
 
+def test_tokens_of_the_cache_that_are_counted_apart_are_priced_too(opener: Opener) -> None:
+    details = {
+        "prompt_tokens_details": {"cached_tokens": 7500},
+        "completion_tokens_details": {"reasoning_tokens": 300},
+    }
+    with Loopback([raw(counted(**details))]) as server:
+        reply = only(opener(server, price=Price(prompt=3.0, completion=10.0, cached=2.0)))
+    assert reply.usage == Usage(1, 8500, 500, 300, 7500)
+    assert reply.cost == pytest.approx((1000 * 3.0 + 7500 * 2.0 + 500 * 10.0) / 1e6)
+
+
 def messages_reply(request: Any, count: int) -> Any:
     """What Anthropic's protocol says of a reply after thoughts, its prompt mostly in the cache."""
     return raw(
@@ -640,11 +747,18 @@ def test_a_server_that_does_not_listen(opener: Opener) -> None:
     with Loopback([said("x")]) as server:
         gone = server.base_url
     backend = opener(gone, max_retries=1)
-    if isinstance(backend, LiteLLM):  # litellm does not tell this from a broken connection
-        assert only(backend).finish == "failed"
-    else:
-        with pytest.raises(EndpointDown, match="no server answers"):
-            only(backend)
+    # litellm does not tell this from a broken connection
+    told = "Connection error" if isinstance(backend, LiteLLM) else "no server answers"
+    with pytest.raises(EndpointDown, match=told):
+        only(backend)
+
+
+def test_a_server_without_tls_is_told_as_such() -> None:
+    with Loopback([said("x")]) as server:
+        url = server.base_url.replace("http://", "https://")
+        with pytest.raises(EndpointDown, match=r"no server answers.*(?i:ssl)") as caught:
+            only(OpenAICompatible("m", BackendSettings(base_url=url), QUICK))
+    assert "not permitted" not in str(caught.value)
 
 
 def test_an_endless_source_can_be_left(opener: Opener) -> None:

@@ -115,7 +115,7 @@ def test_an_endpoint_without_log_probabilities_ends_the_run(opener: Opener, give
         pytest.raises(SetupError, match="gives no log-probabilities"),
     ):
         only(opener(server), ask(HARM))
-    assert len(server.bodies) == 1
+    assert len(server.bodies) == 2  # one asks whether it is the answer
 
 
 def test_several_independent_labels_are_refused_before_a_call(opener: Opener) -> None:

@@ -82,13 +82,6 @@ def statuses(run: Path) -> dict[int, str]:
     return {int(item[1:]): v["status"] for item, v in lines(run).items()}
 
 
-PROTOCOLS: dict[str, Callable[[BatchServer], tuple[str, str]]] = {
-    "openai-compatible": lambda s: ("openai-compatible:x", s.base_url),
-    "litellm-openai": lambda s: ("litellm:openai/x", s.base_url),
-    "litellm-anthropic": lambda s: ("litellm:anthropic/claude-sonnet-4-5", s.anthropic_url),
-}
-
-
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batch, "WAITS", Waits(0.05))
@@ -103,21 +96,9 @@ def plain(tmp_path: Path) -> Callable[..., Path]:
     return make
 
 
-LONG = {"litellm-openai": pytest.mark.long}  # both halves of it stand in the others
-
-
-@pytest.fixture(params=[pytest.param(n, marks=LONG.get(n, ())) for n in PROTOCOLS])
-def made(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[..., Path]:
-    def make(server: BatchServer, **settings: Any) -> Path:
-        backend, url = PROTOCOLS[request.param](server)
-        return bench_file(tmp_path, backend, base_url=url, **settings)
-
-    return make
-
-
-def test_a_batch_gives_the_verdicts_of_single_calls(made: Any, tmp_path: Path) -> None:
+def test_a_batch_gives_the_verdicts_of_single_calls(plain: Any, tmp_path: Path) -> None:
     with BatchServer(reply) as server:
-        bench = made(server, price={"prompt": 1, "completion": 2})
+        bench = plain(server, price={"prompt": 1, "completion": 2})
         jb.run(bench, tmp_path / "single")
         single, server.bodies = server.bodies, []
         study = jb.run(bench, tmp_path / "batch", batch=True)
@@ -136,12 +117,12 @@ FATES: dict[int, Fate] = {1: "missing", 3: "expired", 4: 500, 5: 400, 6: "garble
 FAILED = set(FATES)
 
 
-def test_what_fails_in_a_batch_is_asked_again_by_the_next_run(made: Any, tmp_path: Path) -> None:
+def test_what_fails_in_a_batch_is_asked_again_by_the_next_run(plain: Any, tmp_path: Path) -> None:
     def fate(body: Body, before: int) -> Fate:
         return FATES.get(number(body), "ok") if not before else "ok"
 
     with BatchServer(reply, fate) as server:
-        bench = made(server)
+        bench = plain(server)
         jb.run(bench, tmp_path / "run", batch=True)
         first = statuses(tmp_path / "run")
         assert {n for n, found in first.items() if found != "ok"} == FAILED
@@ -190,11 +171,11 @@ def test_what_was_submitted_is_collected_by_the_next_run_and_paid_for_once(
 
 
 def test_a_submission_whose_answer_is_lost_is_found_and_not_made_again(
-    made: Any, tmp_path: Path
+    plain: Any, tmp_path: Path
 ) -> None:
     with BatchServer(reply) as server:
         server.unanswered["create"] = [dropped()]
-        jb.run(made(server), tmp_path / "run", batch=True)
+        jb.run(plain(server), tmp_path / "run", batch=True)
         assert len(server.created) == 1
         assert set(server.paid.values()) == {1}
     assert set(statuses(tmp_path / "run").values()) == {"ok"}
@@ -277,13 +258,13 @@ def test_a_server_without_batches_is_said_before_anything_is_paid(
     assert not list((tmp_path / "run").glob("batches-*"))
 
 
-def test_odd_answers_end_nothing(made: Any, tmp_path: Path) -> None:
+def test_odd_answers_end_nothing(plain: Any, tmp_path: Path) -> None:
     odd = [{"status": 5}, {"request_counts": [], "errors": 1}, [], {"processing_status": {}}]
     with BatchServer(reply) as server:
         server.unheard["state"] = [*(raw(one) for one in odd), html(200)]
         server.unanswered["create"] = [raw([]), raw({"id": "../files"})]
         server.unheard["list"] = [raw({"data": [1, {"id": 2, "created_at": 3}]})]
-        bench = made(server)
+        bench = plain(server)
         jb.run(bench, tmp_path / "run", batch=True)
         assert set(statuses(tmp_path / "run").values()) == {"ok"}
 
@@ -299,6 +280,7 @@ def test_results_that_are_none_are_failures(plain: Any, tmp_path: Path) -> None:
 
 def test_what_all_requests_meet_is_raised_when_all_is_kept(plain: Any, tmp_path: Path) -> None:
     with BatchServer(reply, lambda body, _: 401) as server:
+        server.status_of_singles = 401
         stopped(plain(server), tmp_path / "run", match="the endpoint refuses the key")
     assert statuses(tmp_path / "run") == dict.fromkeys(range(N), "failed")
 
@@ -307,7 +289,7 @@ def test_what_one_request_meets_is_the_reason_of_its_verdict(plain: Any, tmp_pat
     with BatchServer(reply, lambda body, _: 401 if number(body) == 2 else "ok") as server:
         jb.run(plain(server), tmp_path / "run", batch=True)
     found = lines(tmp_path / "run")
-    assert "the endpoint refuses the key" in found["i2"]["reason"]
+    assert found["i2"]["reason"].startswith("HTTP 401: ")
     assert [item for item, v in found.items() if v["status"] != "ok"] == ["i2"]
 
 
@@ -365,9 +347,9 @@ def test_a_budget_is_kept_by_the_forecast_and_needs_a_price(plain: Any, tmp_path
             run(plain(server), budget=1.0)
         priced = plain(server, price={"prompt": 1e3, "completion": 1e3})
         with pytest.raises(BudgetSpent):
-            run(priced, budget=2.0)
-        (sent,) = server.created.values()
-        assert 0 < len(sent) < N
+            run(priced, budget=1.0)
+        assert 0 < server.paid.total() < N
+        assert server.paid.total() * 0.12 <= 1.0
         run(priced, budget=1000.0)
         assert sum(map(len, server.created.values())) == N
     assert set(statuses(tmp_path / "run").values()) == {"ok"}
@@ -376,11 +358,11 @@ def test_a_budget_is_kept_by_the_forecast_and_needs_a_price(plain: Any, tmp_path
 def test_what_has_no_batch_endpoint_is_refused_before_anything_is_asked(
     call: Any, plain: Any, tmp_path: Path
 ) -> None:
-    bench = bench_file(tmp_path, "litellm:mistral/x", api_key_env="NOT_SET")
+    bench = bench_file(tmp_path, "litellm:openai/x", api_key_env="NOT_SET")
     code, _, err = call("run", bench, "--batch", "--run", tmp_path / "run")
     assert code == 2
     assert "judges.m.backend: has no batch endpoint that is known" in err
-    assert "allowed: openai-compatible:MODEL, litellm:openai/MODEL, litellm:anthropic/MODEL" in err
+    assert "allowed: openai-compatible:MODEL, without `knowledge`" in err
     (tmp_path / "corpus.jsonl").write_text('{"text": "one"}\n')
     knowledge = {"corpus": "corpus.jsonl", "embedder": "words"}
     bench = bench_file(tmp_path, "openai-compatible:x", base_url="http://127.0.0.1:9/v1")
@@ -398,42 +380,23 @@ def test_what_has_no_batch_endpoint_is_refused_before_anything_is_asked(
     assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.parametrize(
-    ("model", "names", "header"),
-    [
-        ("openai/x", ("OPENAI_BASE_URL", "OPENAI_API_KEY"), "authorization"),
-        ("anthropic/claude-sonnet-4-5", ("ANTHROPIC_API_BASE", "ANTHROPIC_API_KEY"), "x-api-key"),
-    ],
-)
 def test_the_address_and_the_key_are_those_of_single_calls(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: str, names: Any, header: str
+    plain: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     key = "sk-0123456789abcdef0123456789"
-    monkeypatch.setenv(names[1], key)
+    monkeypatch.setenv("A_KEY", key)
     with BatchServer(reply) as server:
-        url = server.base_url if model.startswith("openai") else server.anthropic_url
-        monkeypatch.setenv(names[0], url)
         server.unheard["state"] = [status(500, f"the key {key} is mine"), status(401, key)]
-        said = stopped(bench_file(tmp_path, f"litellm:{model}"), tmp_path / "run", match="HTTP 401")
+        bench = plain(server, api_key_env="A_KEY")
+        said = stopped(bench, tmp_path / "run", match="HTTP 401")
         assert "***" in said
         assert key[:8] not in said
-        sent = [{k.lower(): v for k, v in headers.items()} for headers in server.headers]
-        assert {one.get(header, "").removeprefix("Bearer ") for one in sent} == {key}
+        assert {headers.get("Authorization") for headers in server.headers} == {f"Bearer {key}"}
         host = server.base_url.removeprefix("http://").removesuffix("/v1")
         assert host in json.loads((tmp_path / "run" / "run.json").read_text())["hosts"]
-    monkeypatch.delenv(names[1])
-    with pytest.raises(SetupError, match=f"{names[1]} is not set"):
-        jb.run(bench_file(tmp_path, f"litellm:{model}"), tmp_path / "other", batch=True)
-
-
-def test_a_key_goes_to_no_other_host_for_results(tmp_path: Path) -> None:
-    model = "litellm:anthropic/claude-sonnet-4-5"
-    with BatchServer(reply) as server, BatchServer(reply) as elsewhere:
-        server.results_at = elsewhere.base_url
-        bench = bench_file(tmp_path, model, base_url=server.anthropic_url)
-        jb.run(bench, tmp_path / "run", batch=True)
-        assert server.asked["results"] == 1
-        assert not elsewhere.asked
+    monkeypatch.delenv("A_KEY")
+    with pytest.raises(SetupError, match="A_KEY is not set"):
+        jb.run(bench, tmp_path / "other", batch=True)
 
 
 def test_the_server_of_these_tests_speaks_with_the_client_of_openai() -> None:

@@ -2,6 +2,7 @@
 
 import csv
 import sys
+import tracemalloc
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -100,6 +101,20 @@ def test_rouge_compares_stems_where_asked() -> None:
     text, reference = "patients recovering", "patient recovered"
     assert of("rouge-1", text, reference).value == 0
     assert of({"scorer": "rouge-1", "stemmer": True}, text, reference).value == 1
+
+
+@given(st.lists(st.sampled_from("abcd"), min_size=1), st.lists(st.sampled_from("abcd"), min_size=1))
+def test_rouge_l_is_the_librarys_to_the_last_bit(text: list[str], reference: list[str]) -> None:
+    found = of("rouge-l", " ".join(text), " ".join(reference))
+    assert found.value == by_rouge("rougeL", " ".join(text), [" ".join(reference)])
+
+
+def test_rouge_l_of_30_000_words_takes_no_table_of_words() -> None:
+    text = " ".join(f"w{i * i % 997}" for i in range(30_000))
+    tracemalloc.start()
+    assert of("rouge-l", text, f"{text} more").value == pytest.approx(1, abs=1e-4)
+    assert tracemalloc.get_traced_memory()[1] < 200 * 2**20
+    tracemalloc.stop()
 
 
 def test_rouge_has_no_score_for_what_it_cannot_read() -> None:
