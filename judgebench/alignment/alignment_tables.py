@@ -11,14 +11,10 @@ from math import inf
 
 from judgebench.alignment.alignment import Alignment, JudgeSummary
 from judgebench.alignment.annotators import AGREEMENT_STATISTICS
-from judgebench.alignment.probabilities import (
-    DISTRIBUTION_STATISTICS,
-    TRUTH_STATISTICS,
-)
+from judgebench.alignment.probabilities import TRUTH_STATISTICS
 from judgebench.alignment.several import EVERYBODY
 from judgebench.alignment.statistics import (
     MOST_ANNOTATORS_IN_PAIRS,
-    SOFT_AGREEMENT,
     STATISTICS,
     Declared,
 )
@@ -33,12 +29,6 @@ from judgebench.studies.study import backend_fact
 from judgebench.words import counted, listed, percent
 
 POLICIES = {"left_out": "Left out", "worst": "Worst case", "best": "Best case"}
-BLANKS = {"missing": "blank = missing", "least_severe": "blank = least severe"}
-PARTS = {
-    "unanimous": "all annotators agree",
-    "split": "annotators differ",
-    "single": "one label only",
-}
 CEILING = "Human ceiling"
 SOURCES = {
     "probabilities": "Probabilities",
@@ -70,44 +60,6 @@ def _judged(judges: Sequence[JudgeSummary]) -> list[tuple[str, Keys]]:
 
 
 # --- judges against the truth ---------------------------------------------------------------------
-
-
-def standing_table(a: Alignment) -> Table:
-    """In how many metrics each judge is more accurate than the best baseline and the humans."""
-    rows = []
-    for judge in a.real_judges:
-        above, clearly, reached = [], [], []
-        for metric in a.rubric.metrics:
-            mine = a.score("accuracy", judge.name, metric.id)
-            bar = a.best_control("accuracy", metric.id)
-            ceiling = a.ceiling("accuracy", metric.id).value
-            if mine.value is not None and bar and bar[1].value is not None:
-                above.append(mine.value > bar[1].value)
-                clearly.append(mine.low is not None and mine.low > bar[1].value)
-            if mine.value is not None and ceiling is not None:
-                reached.append(mine.value >= ceiling)
-        failed = judge.n - judge.statuses.get(Status.OK, 0)
-        counts = (
-            f"{sum(met)} of {len(met)}" if met else f"{DASH} (nothing to compare)"
-            for met in (above, clearly, reached)
-        )
-        rows.append((judge.name, *counts, f"{failed:,} of {judge.n:,}"))
-    return Layout(
-        "standing",
-        "Where each judge stands on accuracy",
-        ("Judge",),
-        (
-            "A count of metrics, failures left out: an overview, not a significance test. "
-            "A metric on which one of the two is undefined is not counted.",
-            "The best baseline is picked after the fact, which favours it.",
-        ),
-        (
-            "Metrics above the best baseline",
-            "… with the whole interval",
-            "Metrics at or above the human ceiling",
-            "Verdicts that failed",
-        ),
-    ).listing(rows)
 
 
 def accuracy_table(a: Alignment) -> Table:
@@ -294,37 +246,6 @@ def failures_table(a: Alignment, declared: Declared) -> Table:
     return layout.crossed(lines, across, partial(_score, a, declared))
 
 
-def unanimity_tables(a: Alignment) -> Iterator[Table]:
-    """A table for each statistic; none where no item has two labels, so that nothing is apart."""
-    counted = a.results.select("unanimity", SOFT_AGREEMENT.key)  # of all items of a part
-    items = {(r.metric, r["who"]): r.estimate.n + r.estimate.n_missing for r in counted}
-    if not any(n for (_, part), n in items.items() if part != "single"):
-        return
-    shown = [d for d in STATISTICS.values() if "unanimity" in d.shown]
-    for declared in (*shown, SOFT_AGREEMENT):
-        measured = {(r.metric, r["who"]) for r in a.results.select("unanimity", declared.key)}
-        lines = [
-            ((metric.title, words, items[metric.id, part]), {"metric": metric.id, "who": part})
-            for metric in a.rubric.metrics
-            for part, words in PARTS.items()
-            if items.get((metric.id, part)) and (metric.id, part) in measured
-        ]
-        layout = Layout(
-            f"unanimity-{declared.key}",
-            f"{declared.heading} where annotators agree and where they differ, failures left out",
-            ("Metric", "Items on which"),
-            (
-                _meaning(declared),
-                "Items labelled by an annotator who contributes to the reference label. Where they "
-                "differ, one reference label is a poor yardstick: soft agreement asks how many of "
-                "them the judge agrees with.",
-            ),
-            ("Items",),
-        )
-        across = _judged([*a.real_judges, *a.controls])
-        yield layout.crossed(lines, across, _finder(a, "unanimity", statistic=declared.key))
-
-
 def _finder(a: Alignment, analysis: str, *signed: str, **fixed: str) -> Callable[[Keys], Content]:
     """The numbers of one analysis by their keys; those of statistics in `signed` have a sign."""
 
@@ -499,8 +420,7 @@ def annotator_labels_table(a: Alignment) -> Table:
 
 
 def distribution_table(a: Alignment) -> Table:
-    """The share of each label in the reference label, under each policy for blank cells."""
-    policies = a.results.values("blanks", "distribution")
+    """The share of each label in the reference label."""
     lines = [
         (
             (metric.title, label, None if metric.kind == "nominal" else f"{metric.severities[i]}"),
@@ -515,10 +435,9 @@ def distribution_table(a: Alignment) -> Table:
         return _share(found[0].estimate) if found else None
 
     note = "Counts of items with a reference label, and shares. Nominal metrics have no severity."
-    across = [(words, {"blanks": b}) for b, words in BLANKS.items() if b in policies]
     return Layout(
         "distribution", "Reference labels", ("Metric", "Label"), (note,), ("Severity",)
-    ).crossed(lines if across else [], across, cell)
+    ).crossed(lines if a.n_labels else [], [("Items", {})], cell)
 
 
 def _share(e: Estimate) -> str:
@@ -554,24 +473,18 @@ def probability_tables(a: Alignment) -> Iterator[Table]:
         "Chance lifts ECE; its interval is without that.",
         *map(_meaning, TRUTH_STATISTICS.values()),
     )  # fmt: skip
-    others = (
+    yield table(
+        "probabilities-squared_distance",
+        "How far from the annotators' labels? Squared distance",
+        [(title, "squared_distance", source) for source, title in SOURCES.items()],
+        "Squared distance: summed over labels, from 0 to 2; 0 is best. A proper score: nobody "
+        "gains by stating bolder or more timid probabilities.",
         "Each annotator's label in turn is held back, and the distribution is that of the item's "
         "other labels; so judge, annotator and base rates are measured against the same, on the "
-        "same items."
-    )
-    proper = "A proper score: nobody gains by stating bolder or more timid probabilities."
-    improper = "Not a proper score: with few labels per item it favours bold probabilities."
-    for declared in DISTRIBUTION_STATISTICS.values():
-        yield table(
-            f"probabilities-{declared.key}",
-            f"How far from the annotators' labels? {declared.heading}",
-            [(title, declared.key, source) for source, title in SOURCES.items()],
-            f"{declared.heading}: {declared.meaning}; 0 is best.",
-            proper if declared.key == "squared_distance" else improper,
-            others,
-            "An annotator gives one label and no shades: the judge's label alone is the "
-            "like-for-like rival, and shades gain over a certainty what base rates may gain, too.",
-        )  # fmt: skip
+        "same items.",
+        "An annotator gives one label and no shades: the judge's label alone is the "
+        "like-for-like rival, and shades gain over a certainty what base rates may gain, too.",
+    )  # fmt: skip
     yield from _curve_tables(a)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Literal
 
@@ -23,12 +23,10 @@ from judgebench.stats.calibration_error import (
     cross_entropy,
     expected_calibration_error,
     hold_back,
-    jensen_shannon,
     judge_against_others,
     mean_score,
     one_hot,
     squared_distance,
-    total_variation,
 )
 from judgebench.studies.study import JudgeVerdicts, Study
 from judgebench.studies.truth import Labels
@@ -61,22 +59,6 @@ TRUTH_STATISTICS = by_key(
         best="lower",
     ),
     Declared("ece_debiased", "ECE, debiased", "without what chance adds to it", best="lower"),
-)  # fmt: skip
-# Against the labels of the other annotators; `formula` scores probabilities (items, k) against
-# labels.
-DISTRIBUTION_STATISTICS = by_key(
-    Declared(
-        "squared_distance", "Squared distance", "summed over labels, from 0 to 2",
-        squared_distance, "lower",
-    ),
-    Declared(
-        "total_variation", "Total variation",
-        "share of probability that lies on other labels, 0 to 1", total_variation, "lower",
-    ),
-    Declared(
-        "jensen_shannon", "Jensen-Shannon divergence", "in bits, from 0 to 1", jensen_shannon,
-        "lower",
-    ),
 )  # fmt: skip
 _CLIPPED = f"probabilities below {LEAST_PROBABILITY:.1e} count as that"
 
@@ -141,16 +123,15 @@ def _against_annotators(
         found = mean_score(scores, clusters, study.level)
         return found if found.n else replace(found, reason=NO_OTHERS)
 
-    for declared in DISTRIBUTION_STATISTICS.values():
-        name, score = declared.key, declared.formula
-        assert score is not None
-        mine, guessed = (judge_against_others(score, x, held) for x in (said, rates))
-        colleague = annotator_against_others(score, held) * same_items[:, 0]
-        yield name, "probabilities", mean(mine)
-        yield name, "label", mean(judge_against_others(score, labels, held))
-        yield name, "annotator", mean(colleague)
-        yield name, "base_rates", mean(guessed)
-        yield name, "gain", mean(colleague - mine)
+    mine = judge_against_others(said, held)
+    colleague = annotator_against_others(held) * same_items[:, 0]
+    scores: Mapping[Source, FloatArray] = {
+        "probabilities": mine, "label": judge_against_others(labels, held),
+        "annotator": colleague, "base_rates": judge_against_others(rates, held),
+        "gain": colleague - mine,
+    }  # fmt: skip
+    for source, one in scores.items():
+        yield "squared_distance", source, mean(one)
 
 
 def _clipped(estimate: Estimate) -> Estimate:

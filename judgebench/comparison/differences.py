@@ -33,9 +33,7 @@ from judgebench.results.rows import Row
 from judgebench.rubric import Metric
 from judgebench.stats.arrays import FloatArray, IntArray
 from judgebench.stats.calibration_error import (
-    calibration_error_difference,
     cross_entropy,
-    expected_calibration_error,
     mean_score,
     one_hot,
     squared_distance,
@@ -265,7 +263,7 @@ def truth_line(
 Sides = tuple[IntArray, IntArray]
 
 NO_LABEL = Declared("no_label", "No label", "share of answers without a usable label", best="lower")
-PROBABILITY_STATISTICS = {k: TRUTH_STATISTICS[k] for k in ("brier", "log_loss", "ece_debiased")}
+PROBABILITY_STATISTICS = {k: TRUTH_STATISTICS[k] for k in ("brier", "log_loss")}
 # Of a judge, whatever the metric: of the verdict that counts, without earlier attempts.
 RUN_STATISTICS = by_key(
     *(
@@ -372,9 +370,6 @@ def _probabilities(compared: Compared) -> Iterator[Row]:
         scores = [np.where(lacks, np.nan, score(p, q)) for p in (a, b)]
         values = [mean_score(x, *shared) for x in scores]
         yield from compared.rows(key, mean_score(scores[1] - scores[0], *shared), values)
-    errors = [expected_calibration_error(p, q, *shared).debiased for p in (a, b)]
-    difference = calibration_error_difference((a, b), q, *shared)
-    yield from compared.rows("ece_debiased", difference, errors)
 
 
 # --- without a truth ------------------------------------------------------------------------------

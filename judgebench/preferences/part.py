@@ -72,12 +72,12 @@ def _matrix(rows: Results, metric: str, systems: Sequence[str], judge: str) -> F
 _SIZES = {"2": "pairs", "3": "triples"}
 _WAYS = {"": "", "left_out": "", "worst": ", missing as wrong", "best": ", missing as right"}
 _TIES = {"counted": "all votes", "left out": "without ties"}
-_SIGNED = ("difference", "pearson", "spearman", "icc", "alpha", "icc_mean", "tau_b")
+_SIGNED = ("difference", "pearson", "spearman", "icc", "alpha", "tau_b")
 _HEADINGS = {
     "humans": "By humans{failures}", "judge": "By the judge{failures}",
     "difference": "Judge minus humans{failures}",
     "pearson": "Pearson's r{failures}", "spearman": "Spearman's ρ", "icc": "ICC(2, 1){failures}",
-    "alpha": "Krippendorff's α", "icc_mean": "ICC(2, k)", "tau_b": "Kendall's τ-b",
+    "alpha": "Krippendorff's α", "tau_b": "Kendall's τ-b",
 }  # fmt: skip
 _JUDGES = ("Metric", "Judge")
 _DECLARED: Mapping[str, Layout] = {

@@ -1,4 +1,4 @@
-"""Judge against truth: confusion counts, the statistics that are functions of them, soft agreement.
+"""Judge against truth: confusion counts, the statistics that are functions of them.
 
 Every formula takes counts C of shape (..., k, k), C[i, j] the (weighted) number of items whose
 truth is label i and which the judge labels j, and is vectorised over the leading axes. A judge that
@@ -282,33 +282,6 @@ def _association(formula: Callable[[FloatArray], FloatArray]) -> Statistic:
 
 SPEARMAN = _association(_spearman)
 KENDALL_TAU_B = _association(_kendall_tau_b)
-
-
-NO_SOFT_ITEM = "no item has both a human label and a label of the judge"
-
-
-def soft_agreement_by_cluster(
-    share: FloatArray, judged: IntArray, clusters: Clusters
-) -> FloatArray:
-    """Sums for SOFT_AGREEMENT (clusters, 2): sum of s_i, and number of items.
-
-    s_i is the share of the judged label among the labels of item i. `share` (items, k) are soft
-    labels, `judged` (items,). An item without a judged label (-1), or whose shares
-    are all 0, is dropped. Raises ValueError for a code out of range.
-    """
-    check_codes(judged, share.shape[1], "judged labels")
-    both = (judged >= 0) & share.any(axis=1)
-    s = share[both, judged[both]]
-    return clusters[both].sums(s, np.ones(len(s)))
-
-
-# sum_i s_i / n: the chance that the judge agrees with an annotator drawn at random for each item.
-SOFT_AGREEMENT = Statistic(
-    lambda sums: ratio(sums[..., 0], sums[..., 1]),
-    where_empty(NO_SOFT_ITEM),
-    SHARE,
-    lambda sums: sums[..., 1],
-)
 
 
 def fill_failures(

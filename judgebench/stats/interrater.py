@@ -18,7 +18,6 @@ from judgebench.stats.arrays import (
     Clusters,
     FloatArray,
     IntArray,
-    check_codes,
     first_reason,
     label_distances,
     ratio,
@@ -284,32 +283,22 @@ _ROUNDING = 1e-9
 _N, _ROWS, _ALL, _ANNOTATORS = range(4)  # where the sums are; the last begins those of k
 
 
-def severity_sums_by_cluster(
-    ratings: IntArray, clusters: Clusters, k: int, severities: Sequence[float] | None = None
-) -> FloatArray:
-    """The sums (clusters, 3 + annotators) of the units that every annotator rated.
-
-    `ratings` is (units, annotators), ints 0..k-1 with -1 where there is no label; column j is
-    always the same person. `severities` are those of the k labels, by default their positions;
-    with whole numbers the sums are exact. Raises ValueError where lengths differ or a code is out
-    of range.
-    """
-    check_codes(ratings, k, "labels")
-    x = severity_of_labels(severities, k)[ratings]
-    return score_sums_by_cluster(np.where(ratings >= 0, x, np.nan), clusters)
-
-
 def score_sums_by_cluster(x: FloatArray, clusters: Clusters) -> FloatArray:
-    """As `severity_sums_by_cluster`, of any scores (units, annotators), NaN where there is none."""
+    """The sums (clusters, 3 + annotators) of the units with a score of every annotator.
+
+    `x` is (units, annotators), severities or other scores, NaN where there is none; column j is
+    always the same person. With whole numbers the sums are exact. Raises ValueError where lengths
+    differ.
+    """
     whole = ~np.isnan(x).any(axis=1)
     x = x[whole]
     terms = (np.ones(len(x)), x.sum(axis=1) ** 2, (x**2).sum(axis=1), *x.T)
     return clusters[whole].sums(*terms)
 
 
-def _mean_squares(sums: FloatArray) -> tuple[FloatArray, int, Sequence[FloatArray]]:
-    """n, k and Shrout and Fleiss (1979), Table 1, each (...): BMS between targets (units), WMS
-    within them, JMS between judges (annotators), EMS residual.
+def _icc_2_1(sums: FloatArray) -> FloatArray:
+    """Of Shrout and Fleiss (1979), Table 1, BMS between targets (units), JMS between judges
+    (annotators) and EMS residual.
 
     Sums of squares times n k, which is exact for whole numbers, over that many degrees of freedom.
     """
@@ -317,49 +306,22 @@ def _mean_squares(sums: FloatArray) -> tuple[FloatArray, int, Sequence[FloatArra
     k = T.shape[-1]
     G2, T2 = T.sum(axis=-1) ** 2, (T**2).sum(axis=-1)
     BMS = ratio(n * S2 - G2, n * k * (n - 1))
-    WMS = ratio(k * x2 - S2, k * n * (k - 1))
     JMS = ratio(k * T2 - G2, n * k * (k - 1))
     EMS = ratio(n * k * x2 - n * S2 - k * T2 + G2, n * k * (n - 1) * (k - 1))
-    return n, k, (BMS, WMS, JMS, EMS)
-
-
-def _share(part: FloatArray, whole: FloatArray) -> FloatArray:
-    """`part / whole`; NaN where an estimated variance `whole` is not positive beyond rounding."""
+    part, whole = BMS - EMS, BMS + (k - 1) * EMS + k * ratio(JMS - EMS, n)
+    # NaN where the estimated variance of all is not positive beyond rounding.
     return ratio(part, np.where(whole > _ROUNDING * np.abs(part), whole, 0))
 
 
-def _icc_1(sums: FloatArray) -> FloatArray:
-    _, k, (BMS, WMS, _, _) = _mean_squares(sums)
-    return _share(BMS - WMS, BMS + (k - 1) * WMS)
+def _why_no_icc(sums: FloatArray) -> str:
+    if sums[_N] < 2:
+        return f"{'only one' if sums[_N] else 'no'} item was labelled by every annotator"
+    if len(sums[_ANNOTATORS:]) < 2:
+        return "there is one annotator only"
+    same = "all labels have the same severity, or their variance is estimated as 0 or less"
+    return f"{same}: the intraclass correlation is undefined"
 
 
-def _icc_2_1(sums: FloatArray) -> FloatArray:
-    n, k, (BMS, _, JMS, EMS) = _mean_squares(sums)
-    return _share(BMS - EMS, BMS + (k - 1) * EMS + k * ratio(JMS - EMS, n))
-
-
-def _icc_2_k(sums: FloatArray) -> FloatArray:
-    n, _, (BMS, _, JMS, EMS) = _mean_squares(sums)
-    return _share(BMS - EMS, BMS + ratio(JMS - EMS, n))
-
-
-def _icc(formula: Callable[[FloatArray], FloatArray]) -> Statistic:
-    def why(sums: FloatArray) -> str:
-        if sums[_N] < 2:
-            return f"{'only one' if sums[_N] else 'no'} item was labelled by every annotator"
-        if len(sums[_ANNOTATORS:]) < 2:
-            return "there is one annotator only"
-        if np.isnan(_icc_1(sums)):
-            return "all labels have the same severity, so the intraclass correlation is undefined"
-        few = "the items' mean severities differ so little that their variance is estimated as "
-        return f"{few}0 or less"
-
-    return explained(formula, why, (-np.inf, 1.0))
-
-
-# Shrout and Fleiss (1979), in the names of McGraw and Wong (1996) too. ICC(1, 1), or ICC(1):
-# a unit's annotators may be any. ICC(2, 1), or ICC(A, 1): absolute agreement of single annotators
-# drawn from many. ICC(2, k), or ICC(A, k): the same of the mean of k annotators.
-ICC_1 = _icc(_icc_1)
-ICC_2_1 = _icc(_icc_2_1)
-ICC_2_K = _icc(_icc_2_k)
+# Shrout and Fleiss (1979), ICC(2, 1), or ICC(A, 1) of McGraw and Wong (1996): absolute agreement of
+# single annotators drawn from many.
+ICC_2_1 = explained(_icc_2_1, _why_no_icc, (-np.inf, 1.0))

@@ -20,7 +20,7 @@ import numpy as np
 from judgebench.records import Estimate
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray, ratio
 from judgebench.stats.confusion import SPEARMAN
-from judgebench.stats.interrater import ICC_2_1, ICC_2_K, score_sums_by_cluster
+from judgebench.stats.interrater import ICC_2_1, score_sums_by_cluster
 from judgebench.stats.jackknife import (
     LEVEL,
     OF_CORRELATION,
@@ -37,7 +37,7 @@ _ONE_SCORE = "all scores are the same, so agreement beyond chance is undefined"
 
 
 BESIDE_HUMANS = ("pearson", "spearman", "icc", "alpha")
-AMONG_HUMANS = ("alpha", "icc", "icc_mean")
+AMONG_HUMANS = ("alpha", "icc")
 
 
 def score_agreement(
@@ -47,8 +47,8 @@ def score_agreement(
     """The `wanted` statistics of scores (units, raters).
 
     `pearson` and `spearman` correlate two raters. `icc` is ICC(2, 1), the absolute agreement of
-    single raters, `icc_mean` ICC(2, k), that of the mean of all k. These are over the units that
-    everybody scored; `alpha`, Krippendorff's at level `interval`, is over those with two scores.
+    single raters. These are over the units that everybody scored; `alpha`, Krippendorff's at
+    level `interval`, is over those with two scores.
     `n_missing` counts the other units.
 
     >>> x, each = np.array([1.0, 2.0, 4.0]), Clusters(np.arange(3), 3)
@@ -122,7 +122,6 @@ _STATISTICS: Mapping[str, tuple[Callable[[FloatArray, Clusters], FloatArray], St
     "pearson": (_pair_sums, _of_scores(_pearson, _CONSTANT)),
     "spearman": (_rank_table, SPEARMAN),
     "icc": (score_sums_by_cluster, ICC_2_1),
-    "icc_mean": (score_sums_by_cluster, ICC_2_K),
     "alpha": (_alpha_sums, _of_scores(_alpha, _ONE_SCORE)),
 }
 

@@ -82,7 +82,7 @@ def test_scores_beside_the_mean_and_people_beside_each_other() -> None:
     wanted = np.corrcoef(means, [0, 2, 4, 0, 1, 2, 1, 1, 4])[0, 1]
     assert scores["pearson"].value == pytest.approx(wanted)
     people = found.rows.select("response", who=HUMANS)
-    assert [row.statistic for row in people] == ["alpha", "icc", "icc_mean"]
+    assert [row.statistic for row in people] == ["alpha", "icc"]
     assert all(row.estimate.n == 9 for row in people)
 
 

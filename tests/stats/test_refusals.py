@@ -11,14 +11,12 @@ from judgebench.stats.confusion import (
     confusion_by_cluster,
     fill_failures,
     mean_severity_error,
-    soft_agreement_by_cluster,
 )
 from judgebench.stats.consensus import dawid_skene, majority_label
 from judgebench.stats.interrater import (
     agreement_counts_by_cluster,
     coincidences_by_cluster,
     gwet_ac,
-    severity_sums_by_cluster,
     vote_pairs_by_cluster,
 )
 from judgebench.stats.intervals import clopper_pearson, items_for_half_width, look_levels
@@ -49,15 +47,13 @@ REFUSED: list[tuple[str, Callable[..., object], tuple[object, ...]]] = [
     ("clusters must lie in", of, (-1,)),
     ("same shape", confusion_by_cluster, (np.array([0, 1]), ZERO, of(0, 0), 2)),
     ("3 labels need 3 severities", mean_severity_error([0, 1]).formula, (np.ones((3, 3)),)),
-    ("judged labels must lie in", soft_agreement_by_cluster, (np.eye(2), PAIR[0] + 2, of(0, 0))),
     ("two labels or more", fill_failures, (ZERO, ZERO - 1, "worst", 1, True)),
     ("4 labels need 4 severities", gwet_ac("linear", [0, 1]).formula, (np.ones((4, 4)),)),
     *(
         case
         for count in (
             agreement_counts_by_cluster, coincidences_by_cluster, vote_pairs_by_cluster,
-            severity_sums_by_cluster,
-        )
+                )
         for case in (
             ("labels must lie in", count, (PAIR + 4, of(0), 4)),
             ("same length", count, (PAIR, of(0, 0), 4)),

