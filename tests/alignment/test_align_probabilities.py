@@ -18,7 +18,7 @@ from aligned import align
 from sklearn.metrics import brier_score_loss, log_loss
 
 from judgebench.alignment import Alignment
-from judgebench.alignment.probabilities import DISTRIBUTION_STATISTICS, NO_OTHERS, TRUTH_STATISTICS
+from judgebench.alignment.probabilities import NO_OTHERS, TRUTH_STATISTICS
 from judgebench.records import Estimate
 from judgebench.studies.truth import TruthConfig
 
@@ -43,7 +43,7 @@ def test_a_judge_without_probabilities_has_no_score_and_no_curve() -> None:
     for analysis in ANALYSES:
         assert found.results.values("judge", analysis) == ["m"]
     measured = set(found.results.values("statistic", "probability"))
-    assert measured == {*TRUTH_STATISTICS, *DISTRIBUTION_STATISTICS}
+    assert measured == {*TRUTH_STATISTICS, "squared_distance"}
     silent = aligned({"ann": "ab"}, [None, None])
     assert not {row.analysis for row in silent.results} & set(ANALYSES)
 
@@ -99,14 +99,14 @@ def test_everybody_is_scored_on_the_items_with_probabilities() -> None:
     scores = found.results.select("probability")
     assert {s.statistic for s in scores} > {"squared_distance"}
     for s in scores:
-        several = s.statistic in DISTRIBUTION_STATISTICS
+        several = s.statistic == "squared_distance"
         assert (s.estimate.n, s.estimate.n_missing) == ((2, 2) if several else (3, 1)), s
 
 
 def test_with_one_annotator_only_the_truth_can_be_held_against_the_judge() -> None:
     found = aligned({"x": "abca"}, [[0.6, 0.3, 0.1]] * 4)
     scores = {s.statistic: s.estimate for s in found.results.select("probability")}
-    assert {scores.pop(name).reason for name in DISTRIBUTION_STATISTICS} == {NO_OTHERS}
+    assert scores.pop("squared_distance").reason == NO_OTHERS
     assert all(estimate.value is not None for estimate in scores.values())
 
 
