@@ -16,6 +16,7 @@ from judgebench.rubric import Metric
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray, value_counts
 from judgebench.stats.calibration_error import (
     LEAST_PROBABILITY,
+    NO_ITEM,
     annotator_against_others,
     base_rates,
     brier_skill,
@@ -24,10 +25,10 @@ from judgebench.stats.calibration_error import (
     expected_calibration_error,
     hold_back,
     judge_against_others,
-    mean_score,
     one_hot,
     squared_distance,
 )
+from judgebench.stats.means import clustered_mean
 from judgebench.studies.study import JudgeVerdicts, Study
 from judgebench.studies.truth import Labels
 
@@ -93,14 +94,14 @@ def _against_truth(
     p: FloatArray, judged: Labels, truth: IntArray, clusters: Clusters, level: float
 ) -> Iterator[tuple[str, Source, Estimate]]:
     """Against one label per item: the Brier score and its parts, log loss, calibration error."""
-    shared, k = (clusters, level), p.shape[1]
-    q = one_hot(truth, k)
-    yield "brier", "probabilities", mean_score(squared_distance(p, q), *shared, (0.0, 2.0))
-    certain = np.where(np.isnan(p), np.nan, one_hot(judged, k))
-    yield "brier", "label", mean_score(squared_distance(certain, q), *shared)
-    yield "brier_skill", "probabilities", brier_skill(p, q, *shared)
-    yield "log_loss", "probabilities", _clipped(mean_score(cross_entropy(p, q), *shared))
-    errors = expected_calibration_error(p, q, *shared)
+    q, shared = one_hot(truth, p.shape[1]), (clusters.codes, NO_ITEM, level)
+    brier = clustered_mean(squared_distance(p, q), *shared, kind="brier")
+    yield "brier", "probabilities", brier
+    certain = np.where(np.isnan(p), np.nan, one_hot(judged, p.shape[1]))
+    yield "brier", "label", clustered_mean(squared_distance(certain, q), *shared)
+    yield "brier_skill", "probabilities", brier_skill(p, q, clusters, level)
+    yield "log_loss", "probabilities", _clipped(clustered_mean(cross_entropy(p, q), *shared))
+    errors = expected_calibration_error(p, q, clusters, level)
     yield "ece", "probabilities", errors.plug_in
     yield "ece_debiased", "probabilities", errors.debiased
 
@@ -120,8 +121,7 @@ def _against_annotators(
     rates = same_items * base_rates(n_uc)
 
     def mean(scores: FloatArray) -> Estimate:
-        found = mean_score(scores, clusters, study.level)
-        return found if found.n else replace(found, reason=NO_OTHERS)
+        return clustered_mean(scores, clusters.codes, NO_OTHERS, study.level)
 
     mine = judge_against_others(said, held)
     colleague = annotator_against_others(held) * same_items[:, 0]

@@ -33,8 +33,8 @@ from judgebench.results.rows import Row
 from judgebench.rubric import Metric
 from judgebench.stats.arrays import FloatArray, IntArray
 from judgebench.stats.calibration_error import (
+    NO_ITEM,
     cross_entropy,
-    mean_score,
     one_hot,
     squared_distance,
 )
@@ -362,14 +362,14 @@ def _probabilities(compared: Compared) -> Iterator[Row]:
             yield from compared.rows(key, undefined, (undefined, undefined))
         return
     rows, truth, clusters = truths(study, metric)
-    q, shared = one_hot(truth, len(metric.labels)), (clusters, study.level)
+    q, shared = one_hot(truth, len(metric.labels)), (clusters.codes, NO_ITEM, study.level)
     a, b = given[0][rows], given[1][rows]
     lacks = np.isnan(a + b).any(axis=1)
     a[lacks] = b[lacks] = np.nan
     for key, score in (("brier", squared_distance), ("log_loss", cross_entropy)):
         scores = [np.where(lacks, np.nan, score(p, q)) for p in (a, b)]
-        values = [mean_score(x, *shared) for x in scores]
-        yield from compared.rows(key, mean_score(scores[1] - scores[0], *shared), values)
+        values = [clustered_mean(x, *shared) for x in scores]
+        yield from compared.rows(key, clustered_mean(scores[1] - scores[0], *shared), values)
 
 
 # --- without a truth ------------------------------------------------------------------------------
@@ -412,8 +412,9 @@ def of_the_runs(study: Study, pair: Pair) -> Iterator[Row]:
         if declared.key in set(Status):
             difference, values = _shares(study, x)
         else:
-            values = [mean_score(one, study.clusters, study.level) for one in x]
-            difference = mean_score(x[1] - x[0], study.clusters, study.level)
+            shared = (study.clusters.codes, "no verdict says it", study.level)
+            values = [clustered_mean(one, *shared) for one in x]
+            difference = clustered_mean(x[1] - x[0], *shared)
             unknown = [SIDES[i] for i, one in enumerate(x) if np.isnan(one).all()]
             if unknown:
                 reason = f"unknown for {unknown[0]}: no model was called, or it does not report it"

@@ -14,7 +14,7 @@ Scores of label probabilities against a label or against a distribution of label
 `p` is (items, k), a judge's probability of each label; a row with a NaN is missing. `q` is
 (items, k): what the humans say, one-hot where the truth is one label (see `one_hot`), else the
 shares of their labels; a row with a NaN has no truth. Every score is (items,), NaN where either is
-missing; less is better. `mean_score` makes an Estimate of them.
+missing; less is better.
 
 Beside what a colleague would reach: `n_uc` is (items, k), how many annotators gave each label to
 each item. Every label in turn is held back and the item's other labels are the target, for the
@@ -37,8 +37,6 @@ from judgebench.stats.intervals import clopper_pearson
 from judgebench.stats.jackknife import (
     LEVEL,
     NO_WIDTH,
-    UNBOUNDED,
-    Bounds,
     ClusterCounts,
     Statistic,
     clustered_estimate,
@@ -84,22 +82,6 @@ def cross_entropy(p: FloatArray, q: FloatArray) -> FloatArray:
     [0.6931]
     """
     return np.asarray(-(q * np.log(np.maximum(p, LEAST_PROBABILITY))).sum(axis=-1))
-
-
-def mean_score(
-    scores: FloatArray, clusters: Clusters, level: float = LEVEL, bounds: Bounds = UNBOUNDED
-) -> Estimate:
-    """The mean of the scores (items,) that are not NaN, which count as missing.
-
-    Raises ValueError where shapes differ.
-    """
-    if scores.shape != clusters.codes.shape:
-        raise ValueError("scores and clusters must have the same shape")
-    there = ~np.isnan(scores)
-    counts = clusters[there].sums(np.ones(int(there.sum())), scores[there])
-    n = int(there.sum())
-    mean = Statistic(lambda C: ratio(C[..., 1], C[..., 0]), where_empty(NO_ITEM), bounds)
-    return clustered_estimate(counts, mean, level, n=n, n_missing=len(scores) - n)
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,7 @@ from judgebench.stats.jackknife import (
     explained,
     where_empty,
 )
+from judgebench.stats.means import correlations
 from judgebench.words import counted
 
 NO_ITEM = "no item has both a reference label and a label of the judge"
@@ -219,7 +220,13 @@ def pearson(severities: Sequence[float] | None = None) -> Statistic:
     0.408
     """
 
-    return _association(lambda C: _correlation(C, severity_of_labels(severities, C.shape[-1])))
+    def r(C: FloatArray) -> FloatArray:
+        s = severity_of_labels(severities, C.shape[-1])
+        v = np.stack(np.broadcast_arrays(1.0, s[:, None], s), axis=-1)  # of each cell
+        moments = np.einsum("...ij,ija,ijb->...ab", C, v, v)
+        return correlations(moments)[..., 0]
+
+    return _association(r)
 
 
 def _spearman(C: FloatArray) -> FloatArray:
@@ -237,21 +244,6 @@ def _mid_ranks(n_i: FloatArray) -> FloatArray:
     all have one label."""
     middle = n_i.sum(axis=-1, keepdims=True) / 2
     return np.asarray(np.cumsum(n_i, axis=-1) - n_i / 2 - middle)
-
-
-def _correlation(C: FloatArray, s: FloatArray) -> FloatArray:
-    """Pearson's r of the values s (k,) of the labels of truth and judge."""
-    n, row, column = C.sum(axis=(-2, -1)), C.sum(axis=-1), C.sum(axis=-2)
-    dx, dy = (s - ratio((side * s).sum(axis=-1), n)[..., None] for side in (row, column))
-    products = (dx[..., :, None] * C * dy[..., None, :]).sum(axis=(-2, -1))
-    spread = np.sqrt(_spread(row, s)) * np.sqrt(_spread(column, s))
-    return np.clip(ratio(n * products, spread), -1, 1)
-
-
-def _spread(n_i: FloatArray, x: FloatArray) -> FloatArray:
-    """n times the sum of squared deviations, from pairs: exactly 0 where the values are equal."""
-    d2 = np.square(x[..., :, None] - x[..., None, :])
-    return np.asarray((n_i[..., :, None] * n_i[..., None, :] * d2).sum(axis=(-2, -1)) / 2)
 
 
 def _kendall_tau_b(C: FloatArray) -> FloatArray:

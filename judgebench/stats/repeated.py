@@ -30,6 +30,7 @@ from judgebench.stats.jackknife import (
     clustered_estimate,
     explained,
 )
+from judgebench.stats.means import MEAN_CORRELATION, moments_by_cluster
 
 _MOST_CELLS = 1 << 22  # 32 MiB
 _CONSTANT = "one side has the same score throughout, so no correlation is defined"
@@ -67,11 +68,6 @@ def score_agreement(
     return found
 
 
-def _pair_sums(x: FloatArray, clusters: Clusters) -> FloatArray:
-    """The sums of 1, x, y, x^2, y^2 and x y (clusters, 6)."""
-    return clusters.sums(np.ones(len(x)), *x.T, *(x**2).T, x.prod(axis=1))
-
-
 def _rank_table(x: FloatArray, clusters: Clusters) -> FloatArray:
     """The counts of each two scores that meet (clusters, values of x, values of y). As one cluster,
     so that there is no interval, where that would be too large a table."""
@@ -81,13 +77,6 @@ def _rank_table(x: FloatArray, clusters: Clusters) -> FloatArray:
         clusters = Clusters(np.zeros(len(x), dtype=np.int64), 1)
     table = clusters.table(row * len(columns) + column, size)
     return table.reshape(clusters.n, len(rows), len(columns))
-
-
-def _pearson(sums: FloatArray) -> FloatArray:
-    n, x, y, xx, yy, xy = np.moveaxis(sums, -1, 0)
-    spread = [n * squares - total**2 for squares, total in ((xx, x), (yy, y))]
-    clear = [np.where(d > _ROUNDING * n * s2, d, 0) for d, s2 in zip(spread, (xx, yy), strict=True)]
-    return np.clip(ratio(n * xy - x * y, np.sqrt(clear[0] * clear[1])), -1, 1)
 
 
 def _alpha_sums(x: FloatArray, clusters: Clusters) -> FloatArray:
@@ -110,7 +99,7 @@ def _alpha(sums: FloatArray) -> FloatArray:
 
 def _of_scores(formula: Formula, reason: str) -> Statistic:
     def why(sums: FloatArray) -> str:
-        return reason if sums[0] else "no response has two scores"
+        return reason if sums.any() else "no response has two scores"
 
     return explained(formula, why, OF_CORRELATION)
 
@@ -119,7 +108,7 @@ def _of_scores(formula: Formula, reason: str) -> Statistic:
 # Alpha is that of Krippendorff (2011), "Computing Krippendorff's Alpha-Reliability", with the
 # squared differences of the scores themselves.
 _STATISTICS: Mapping[str, tuple[Callable[[FloatArray, Clusters], FloatArray], Statistic]] = {
-    "pearson": (_pair_sums, _of_scores(_pearson, _CONSTANT)),
+    "pearson": (moments_by_cluster, _of_scores(MEAN_CORRELATION.formula, _CONSTANT)),
     "spearman": (_rank_table, SPEARMAN),
     "icc": (score_sums_by_cluster, ICC_2_1),
     "alpha": (_alpha_sums, _of_scores(_alpha, _ONE_SCORE)),

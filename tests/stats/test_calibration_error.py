@@ -3,7 +3,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cluster_case import apart, together
+from cluster_case import apart
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -32,7 +32,6 @@ from judgebench.stats.calibration_error import (
     expected_calibration_error,
     hold_back,
     judge_against_others,
-    mean_score,
     one_hot,
     squared_distance,
     total_gap,
@@ -130,7 +129,6 @@ def test_a_few_items_are_no_error(n: int) -> None:
 
 
 K = 3
-DISTANCES = (squared_distance,)
 
 
 def shares(weights: np.ndarray) -> np.ndarray:
@@ -166,20 +164,8 @@ def test_a_certain_mistake_costs_what_the_clip_says() -> None:
 def test_a_gap_on_either_side_is_a_missing_score() -> None:
     p = np.array([[0.5, 0.5], [np.nan, np.nan], [0.5, 0.5]])
     q = one_hot(np.array([0, 1, -1]), 2)
-    for score in (*DISTANCES, cross_entropy):
+    for score in (squared_distance, cross_entropy):
         assert np.isnan(score(p, q)).tolist() == [False, True, True]
-    found = mean_score(squared_distance(p, q), apart(3))
-    assert (found.value, found.n, found.n_missing) == (0.5, 1, 2)
-    assert found.low is None
-    assert found.reason
-
-
-def test_without_an_item_there_is_a_reason() -> None:
-    nothing = mean_score(np.full(3, np.nan), apart(3))
-    assert (nothing.value, nothing.n, nothing.n_missing, nothing.reason) == (None, 0, 3, NO_ITEM)
-    assert mean_score(np.zeros(0), Clusters(np.zeros(0, dtype=int), 0)).reason == NO_ITEM
-    with pytest.raises(ValueError, match="same shape"):
-        mean_score(np.zeros(2), together(1))
 
 
 def skill(p, q):

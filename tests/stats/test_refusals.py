@@ -22,10 +22,7 @@ from judgebench.stats.interrater import (
 from judgebench.stats.intervals import clopper_pearson, items_for_half_width, look_levels
 from judgebench.stats.means import moments_by_cluster, sums_by_cluster
 from judgebench.stats.paired import (
-    discordance_by_cluster,
-    mcnemar_mid_p,
     moves_by_cluster,
-    permutation_test,
 )
 from judgebench.stats.partly_labelled import Sample
 from judgebench.stats.ranks import friedman
@@ -69,10 +66,6 @@ REFUSED: list[tuple[str, Callable[..., object], tuple[object, ...]]] = [
     ("same length", moments_by_cluster, (np.zeros((2, 2), dtype=int), of(0))),
     ("flipped", moves_by_cluster, (ZERO + 2, ZERO, of(0))),
     ("same shape", moves_by_cluster, (ZERO, PAIR[0], of(0, 0))),
-    ("same shape", discordance_by_cluster, (ZERO, PAIR[0], of(0))),
-    ("second", discordance_by_cluster, (ZERO, ZERO - 2, of(0))),
-    ("negative", mcnemar_mid_p, (-1, 3)),
-    ("same shape", permutation_test, (np.ones(3), np.ones(2, dtype=np.int64))),
     ("same shape", Sample, (np.zeros(3), of(0, 1))),
     ("3 judges and 2 blocks", friedman, (np.zeros((5, 2)),)),
     ("missing", friedman, (np.array([[1.0, 2, 3], [1, np.nan, 3]]),)),
