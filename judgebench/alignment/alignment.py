@@ -72,7 +72,7 @@ class Alignment(Shown):
     - calibration: `who`, the bin
     - comparison: `who`, the second judge
     - distribution: `human_label`
-    - annotator_labels: `who`, `human_label` (of a count)
+    - annotator_labels: `who`, `human_label`
     - confusion: `human_label`, `label` (the judge's, empty where it gave none)
     - verdicts: the statistic is the status
     """

@@ -134,7 +134,6 @@ def _people(a: Alignment) -> Iterator[Block]:
     yield Block("Pairs of annotators", tables=tuple(tables.pairs_tables(a)), folded=True)
     ceilings = tuple(tables.ceiling_table(a, d) for d in statistics if "ceiling" in d.shown)
     yield Block("Each annotator against the others", tables=ceilings, folded=True)
-    yield Block("Labels of each annotator", tables=(tables.annotator_labels_table(a),), folded=True)
 
 
 def _where_it_goes_wrong(a: Alignment) -> Iterator[Block]:
@@ -145,13 +144,9 @@ def _where_it_goes_wrong(a: Alignment) -> Iterator[Block]:
             "Label by label", tables=counts, figures=drawn,
             gist="which labels the judges give instead of the reference label",
         )  # fmt: skip
-    yield Block("Label use", tables=(tables.label_use_table(a),), folded=True)
-    title = "Reference labels"
-    said = (
-        "Least severe label first. On a metric where nearly all items share one label, a "
-        "judge that always gives it looks accurate."
+    yield Block(
+        "Label use", tables=(tables.label_use_table(a),), gist="how often each label is given"
     )
-    yield Block(title, (said,), (tables.distribution_table(a),), gist="how often each label occurs")
     if probabilities := tuple(tables.probability_tables(a)):
         shown = tuple(figures.reliability_figures(a))
         said = "Of the judges that gave a probability for every label."

@@ -280,27 +280,45 @@ def confusion_tables(a: Alignment) -> Iterator[Table]:
 
 
 def label_use_table(a: Alignment) -> Table:
-    """The share of each label among those of humans and of each real judge, on the items with a
-    human truth; without any, how often judges do on all."""
+    """The share of each label among the reference labels, those of each annotator (of the people
+    with the most labels) and those of each real judge on the items with a reference label; without
+    any, on all."""
+    given = Counter[str]()
+    for row in a.results.select("annotator_labels"):
+        given[row["who"]] += count_of(row.estimate)
+    people = sorted(sorted(given, key=lambda who: -given[who])[:MOST_ANNOTATORS_IN_PAIRS])
+
+    lines = [
+        (
+            (metric.title, label or "No label",
+             f"{metric.severities[i]}" if label and metric.kind == "ordinal" else None),
+            {"metric": metric.id, "text": label},
+        )
+        for metric in a.rubric.metrics
+        for i, label in enumerate((*metric.label_texts, ""))
+    ]  # fmt: skip
+    across: list[tuple[str, Keys]] = []
+    if a.n_labels:
+        across.append(("Reference label", {"analysis": "distribution"}))
+    across += [(who, {"analysis": "annotator_labels", "who": who}) for who in people]
+    across += [(j.name, {"analysis": "confusion", "judge": j.name}) for j in a.real_judges]
 
     def cell(keys: Keys) -> Content:
-        of = {"judge": keys["judge"], "metric": keys["metric"], keys["side"]: keys["text"]}
-        rows = a.results.select("confusion", "count", **of)
+        of = {**keys, "label" if "judge" in keys else "human_label": keys["text"]}
+        of.pop("text")
+        rows = a.results.select(statistic="count", **of)
         total = sum(count_of(row.estimate) for row in rows)
         return _share(replace(rows[0].estimate, value=total)) if rows else None
 
-    lines = [
-        ((metric.title, label or "No label"), {"metric": metric.id, "text": label})
-        for metric in a.rubric.metrics
-        for label in (*metric.label_texts, "")
-    ]
-    judges = [judge.name for judge in a.real_judges]
-    humans = judges[:1] if a.n_labels else []
-    across = [("Reference label", {"judge": name, "side": "human_label"}) for name in humans]
-    across += [(name, {"judge": name, "side": "label"}) for name in judges]
-    note = "A judge that gives one label nearly always looks accurate where that label is common."
-    title = "How often each judge gives each label"
-    layout = Layout("label-use", title, ("Metric", "Label"), (note if a.n_labels else "",))
+    notes = (
+        "A judge that gives one label nearly always looks accurate where that label is common.",
+        f"The {len(people)} of {len(given):,} annotators with the most labels."
+        if len(people) < len(given) else "",
+    )  # fmt: skip
+    title = "How often each label is given"
+    layout = Layout(
+        "label-use", title, ("Metric", "Label"), notes * bool(a.n_labels), ("Severity",)
+    )
     return layout.crossed(lines if across else [], across, cell)
 
 
@@ -384,60 +402,6 @@ def _agreed(a: Alignment, layout: Layout, across: Sequence[tuple[str, Keys]]) ->
     measured = {r.metric for r in a.results.select("agreement") if r["who"] in whose}
     lines = [line for line in _lines(a) if line[1]["metric"] in measured]
     return layout.crossed(lines, across, lambda keys: a.results.find(analysis="agreement", **keys))
-
-
-def annotator_labels_table(a: Alignment) -> Table:
-    """The share of each label in each person's labels, and their distance from the others'; the
-    people with the most labels only."""
-    rows = a.results.select("annotator_labels", "count")
-    given = Counter[str]()
-    for row in rows:
-        given[row["who"]] += count_of(row.estimate)
-    shown = sorted(sorted(given, key=lambda who: -given[who])[:MOST_ANNOTATORS_IN_PAIRS])
-    lines = [
-        ((metric.title, label or "Distance"), {"metric": metric.id, "label": label})
-        for metric in a.rubric.metrics
-        for label in (*metric.label_texts, "")
-    ]
-
-    def cell(keys: Keys) -> Content:
-        of = {"metric": keys["metric"], "who": keys["who"]}
-        if not keys["label"]:
-            return a.results.find("distance", "annotator_labels", **of)
-        found = a.results.select("annotator_labels", "count", human_label=keys["label"], **of)
-        return _share(found[0].estimate) if found else None
-
-    most = f"The {len(shown)} of {len(given):,} annotators with the most labels."
-    notes = (
-        "Distance: the share of an annotator's labels that would have to change to be distributed "
-        "as those that the others gave the same items.",
-        most if len(shown) < len(given) else "",
-    )
-    title = "How often each annotator gives each label"
-    return Layout("annotator-labels", title, ("Metric", "Label"), notes).crossed(
-        lines if shown else [], [(who, {"who": who}) for who in shown], cell
-    )
-
-
-def distribution_table(a: Alignment) -> Table:
-    """The share of each label in the reference label."""
-    lines = [
-        (
-            (metric.title, label, None if metric.kind == "nominal" else f"{metric.severities[i]}"),
-            {"metric": metric.id, "human_label": label},
-        )
-        for metric in a.rubric.metrics
-        for i, label in enumerate(metric.label_texts)
-    ]
-
-    def cell(keys: Keys) -> Content:
-        found = a.results.select("distribution", "count", **keys)
-        return _share(found[0].estimate) if found else None
-
-    note = "Counts of items with a reference label, and shares. Nominal metrics have no severity."
-    return Layout(
-        "distribution", "Reference labels", ("Metric", "Label"), (note,), ("Severity",)
-    ).crossed(lines if a.n_labels else [], [("Items", {})], cell)
 
 
 def _share(e: Estimate) -> str:

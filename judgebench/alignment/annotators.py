@@ -39,7 +39,6 @@ from judgebench.stats.interrater import (
     vote_pairs_by_cluster,
 )
 from judgebench.stats.jackknife import ClusterCounts, Statistic, clustered_estimate
-from judgebench.stats.label_use import DISTANCE, shares_by_cluster
 from judgebench.studies.study import Study
 
 
@@ -241,27 +240,22 @@ def distribution(study: Study, metric: Metric) -> Iterator[Row]:
     """The truth's labels (`each`: all labels)."""
     made = study.humans[metric.id].made
     truth = made.values if study.config.rule == "each" else made.truth(metric, study.config)
-    counts = np.bincount(truth[truth >= 0], minlength=len(metric.labels))
-    for text, count in zip(metric.label_texts, counts.tolist(), strict=True):
-        estimate = Estimate(count, n=int(counts.sum()))
-        yield Row("distribution", "count", estimate, "", metric.id, {"human_label": text})
+    yield from _counts("distribution", metric, truth, {})
 
 
 def annotator_labels(study: Study, metric: Metric) -> Iterator[Row]:
-    """The count of each person's labels, and the distance of these from the labels that others
-    gave the same items."""
-    humans, k = study.humans[metric.id], len(metric.labels)
-    people = humans.people
-    beside = shares_by_cluster(people.values, humans.clusters, k)
-    for who, own, sums in zip(people.annotators, people.values.T, beside, strict=True):
-        counts = np.bincount(own[own >= 0], minlength=k).tolist()
-        for text, count in zip(metric.label_texts, counts, strict=True):
-            keys = {"who": who, "human_label": text}
-            estimate = Estimate(count, n=sum(counts))
-            yield Row("annotator_labels", "count", estimate, "", metric.id, keys)
-        n = round(sums[:, 0].sum())
-        distance = clustered_estimate(sums, DISTANCE, study.level, n=n, n_missing=sum(counts) - n)
-        yield Row("annotator_labels", "distance", distance, "", metric.id, {"who": who})
+    """The count of each person's labels."""
+    people = study.humans[metric.id].people
+    for who, own in zip(people.annotators, people.values.T, strict=True):
+        yield from _counts("annotator_labels", metric, own, {"who": who})
+
+
+def _counts(analysis: str, metric: Metric, labels: IntArray, keys: dict[str, str]) -> Iterator[Row]:
+    """How often each label is given."""
+    counts = np.bincount(labels[labels >= 0], minlength=len(metric.labels)).tolist()
+    for text, count in zip(metric.label_texts, counts, strict=True):
+        estimate = Estimate(count, n=sum(counts))
+        yield Row(analysis, "count", estimate, "", metric.id, {**keys, "human_label": text})
 
 
 def _of_pairs(estimate: Estimate) -> Estimate:

@@ -216,48 +216,24 @@ def metric_lines(a: Study, b: Study, metrics: Sequence[Metric]) -> Iterator[str]
         yield f"The rubric words these metrics differently in A and B: {', '.join(other)}."
 
 
-def label_changes(
+def truth_changes(
     a: Study, b: Study, rows: tuple[IntArray, IntArray], metrics: Sequence[Metric]
-) -> dict[str, tuple[int, int]]:
-    """By metric the number of answers whose human labels differ, and whose truth differs."""
-    differing = {}
-    for metric in metrics:
-        humans = a.humans[metric.id], b.humans[metric.id]
-        names = sorted({name for one in humans for name in one.ratings.annotators})
-        given = []
-        for study, one, of_side in zip((a, b), humans, rows, strict=True):
-            whole = np.full((len(study.answers), len(names)), -1, dtype=np.int64)
-            places = [names.index(name) for name in one.ratings.annotators]
-            whole[np.ix_(one.ratings.rows, np.array(places, dtype=np.int64))] = one.ratings.values
-            given.append(whole[of_side])
-        labels = (given[0] != given[1]).any(axis=1)
-        truth = humans[0].truth[rows[0]] != humans[1].truth[rows[1]]
-        differing[metric.id] = int(labels.sum()), int(truth.sum())
-    return differing
+) -> dict[str, int]:
+    """By metric the number of answers whose reference label is not the same."""
+    return {
+        m.id: int((a.humans[m.id].truth[rows[0]] != b.humans[m.id].truth[rows[1]]).sum())
+        for m in metrics
+    }
 
 
-def truth_line(
-    differing: Mapping[str, tuple[int, int]], holder: str, titles: Mapping[str, str]
-) -> str:
+def truth_line(differing: Mapping[str, int], holder: str, titles: Mapping[str, str]) -> str:
     """Against whose labels both are scored, and whether the other run's are the same."""
-    labels, truth = (
-        ", ".join(f"{titles[m]} {counts[i]:,}" for m, counts in differing.items() if counts[i])
-        for i in (0, 1)
-    )
-    if labels:
+    if said := ", ".join(f"{titles[m]} {n:,}" for m, n in differing.items() if n):
         return (
-            f"The human labels of A and B are not the same: both are scored against those of "
-            f"{holder}. Answers with other labels: {labels}; with another reference label: "
-            f"{truth or 'none'}."
+            f"Both are scored against the reference labels of {holder}, which are not the same in "
+            f"the other run: {said}."
         )
-    if truth:
-        return (
-            "The human labels of A and B are the same, and the rule that makes the reference "
-            "labels of them "
-            f"is not: both are scored by that of {holder}. Answers with another reference label: "
-            f"{truth}."
-        )
-    return "Both are scored against the same human labels."
+    return "Both are scored against the same reference labels."
 
 
 Sides = tuple[IntArray, IntArray]

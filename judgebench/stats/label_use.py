@@ -16,10 +16,8 @@ from numpy.typing import NDArray
 
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray, ratio, value_counts
 from judgebench.stats.intervals import mean_difference
-from judgebench.stats.jackknife import SHARE, Statistic, where_empty
 from judgebench.stats.paired import sign_test
 
-NOBODY_ELSE = "no item with a label of this annotator has one of another"
 FAR = 0.25  # of all labels; someone who answers every second item at random may come close to it
 FALSELY = 0.01  # chance that anybody is named although all use the labels alike
 NEARLY_ALL = 0.9  # of a judge's labels
@@ -89,25 +87,6 @@ def uses(ratings: IntArray, clusters: Clusters, k: int) -> list[Use]:
         _use(own, votes, clusters[rows].occurring(), who)
         for rows, own, votes in _beside(ratings, k)
     ]
-
-
-def shares_by_cluster(ratings: IntArray, clusters: Clusters, k: int) -> Iterator[FloatArray]:
-    """For each annotator, sums (clusters, 2, k) over the items that another labelled too: own
-    labels, and the shares of the others' labels."""
-    for rows, own, votes in _beside(ratings, k):
-        share = ratio(votes, votes.sum(axis=1, keepdims=True))
-        sums = clusters[rows].sums(*_one_hot(own, k).T, *share.T)
-        yield sums.reshape(-1, 2, k)
-
-
-# Of sums (..., 2, k): the share of labels that would have to change.
-DISTANCE = Statistic(
-    lambda sums: ratio(
-        np.abs(sums[..., 0, :] - sums[..., 1, :]).sum(axis=-1) / 2, sums[..., 0, :].sum(axis=-1)
-    ),
-    where_empty(NOBODY_ELSE),
-    SHARE,
-)
 
 
 def _beside(

@@ -217,7 +217,7 @@ def test_without_human_labels_there_is_only_what_the_judges_did() -> None:
     assert [t.key for t in all_tables(found)] == ["label-use", "judges"]
     assert "Without human labels" in found.part.blocks[0].text[-1]
     use = table(found, "label-use")
-    assert use.columns == ("Metric", "Label", "m")
+    assert use.columns == ("Metric", "Label", "Severity", "m")
     assert [row[-1].text for row in use.rows] == ["1 of 3 (33.3 %)"] * 3 + ["0 of 3 (0.0 %)"]
     assert align("x", load_rubric("medical-safety"), [], [], []).part.blocks == ()
 
@@ -347,12 +347,12 @@ def test_the_settings_of_each_judge_can_be_read(realistic: Alignment) -> None:
 
 def test_label_use_counts_the_same_items_for_humans_and_judges() -> None:
     found = table(aligned({"ann": "aab_"}, {"m": "abb.", "other": "aaa."}), "label-use")
-    assert found.columns == ("Metric", "Label", "Reference label", "m", "other")
+    assert found.columns == ("Metric", "Label", "Severity", "Reference label", "ann", "m", "other")
     assert [cell.text for cell in found.rows[0][1:]] == [
-        "a", "2 of 3 (66.7 %)", "1 of 3 (33.3 %)", "3 of 3 (100.0 %)",
+        "a", "0", "2 of 3 (66.7 %)", "2 of 3 (66.7 %)", "1 of 3 (33.3 %)", "3 of 3 (100.0 %)",
     ]  # fmt: skip
     assert [cell.text for cell in found.rows[-1][1:]] == [
-        "No label", DASH, "0 of 3 (0.0 %)", "0 of 3 (0.0 %)",
+        "No label", DASH, DASH, DASH, "0 of 3 (0.0 %)", "0 of 3 (0.0 %)",
     ]  # fmt: skip
 
 
