@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import groupby, product
@@ -246,19 +246,6 @@ def failures_table(a: Alignment, declared: Declared) -> Table:
     return layout.crossed(lines, across, partial(_score, a, declared))
 
 
-def _finder(a: Alignment, analysis: str, *signed: str, **fixed: str) -> Callable[[Keys], Content]:
-    """The numbers of one analysis by their keys; those of statistics in `signed` have a sign."""
-
-    def cell(keys: Keys) -> Content:
-        found = {**fixed, **keys}
-        return Cell(
-            estimate=a.results.find(analysis=analysis, **found),
-            signed=found["statistic"] in signed,
-        )
-
-    return cell
-
-
 def confusion_tables(a: Alignment) -> Iterator[Table]:
     """One table per metric: a row for each real judge and human label, its labels across."""
     for metric in a.rubric.metrics:
@@ -361,11 +348,10 @@ def ceiling_table(a: Alignment, declared: Declared) -> Table:
     who = set(a.results.values("who", "ceiling", declared.key))
     across = [(name, {"who": name}) for name in sorted(who - {"all"})]
     title = f"Human ceiling ({declared.heading}): each annotator against the others"
-    signed = [declared.key] if declared.signed else []
     return Layout(f"{declared.key}-ceiling", title, _METRIC).crossed(
         _lines(a) if who else [],
         [*across, ("All pooled", {"who": "all"})],
-        _finder(a, "ceiling", *signed, statistic=declared.key),
+        lambda keys: a.results.find(declared.key, "ceiling", **keys),
     )
 
 

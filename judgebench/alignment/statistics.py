@@ -80,7 +80,7 @@ def _always(statistic: Statistic) -> Callable[[Metric], Statistic]:
 
 def chance_corrected(metric: Metric) -> Statistic:
     """Gwet's AC1, or AC2 by severity."""
-    return gwet_ac("quadratic", metric.severities) if metric.kind == "ordinal" else gwet_ac()
+    return gwet_ac(metric.severities if metric.kind == "ordinal" else None)
 
 
 ALPHA = "Krippendorff's α"

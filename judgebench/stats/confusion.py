@@ -44,13 +44,12 @@ ONE_SEVERITY = (
 
 
 def confusion_by_cluster(
-    truth: IntArray, judged: IntArray, clusters: Clusters, k: int, weights: FloatArray | None = None
+    truth: IntArray, judged: IntArray, clusters: Clusters, k: int
 ) -> FloatArray:
     """Confusion counts (clusters, k, k) of paired labels: rows truth, columns the judge.
 
-    `truth`, `judged` and `weights` are (items,); a pair with -1 on either side is
-    dropped. Without `weights` each pair counts 1. Raises ValueError where shapes differ or a
-    code is out of range.
+    `truth` and `judged` are (items,); a pair with -1 on either side is dropped. Raises ValueError
+    where shapes differ or a code is out of range.
 
     >>> both = np.array([0, 1, 1]), np.array([0, 1, 0])
     >>> confusion_by_cluster(*both, Clusters(np.zeros(3, int), 1), k=2).tolist()
@@ -62,8 +61,7 @@ def confusion_by_cluster(
     check_codes(judged, k, "judged labels")
     both = (truth >= 0) & (judged >= 0)
     cells = truth[both].astype(np.int64) * k + judged[both]
-    weights = None if weights is None else weights[both]
-    return clusters[both].table(cells, k * k, weights).reshape(-1, k, k)
+    return clusters[both].table(cells, k * k).reshape(-1, k, k)
 
 
 _no_item = where_empty(NO_ITEM)

@@ -21,7 +21,6 @@ from judgebench.stats.arrays import (
     first_reason,
     label_distances,
     ratio,
-    severity_of_labels,
     value_counts,
 )
 from judgebench.stats.confusion import NO_ITEM, ONE_SEVERITY, all_items, diagonal_share
@@ -37,7 +36,7 @@ from judgebench.stats.means import clustered_mean
 
 NO_PAIR = "no item was labelled by two annotators: agreement cannot be computed"
 
-Level = Literal["nominal", "ordinal", "interval"]
+Level = Literal["nominal", "ordinal"]
 
 
 def coincidences_by_cluster(ratings: IntArray, clusters: Clusters, k: int) -> FloatArray:
@@ -77,12 +76,11 @@ def pairs_by_cluster(n_uc: NDArray[np.int64], weight: FloatArray, clusters: Clus
     return pairs
 
 
-def krippendorff_alpha(level: Level, severities: Sequence[float] | None = None) -> Statistic:
+def krippendorff_alpha(level: Level) -> Statistic:
     """Krippendorff's alpha = 1 - D_o / D_e of coincidences (..., k, k).
 
     Krippendorff (2011): D_o = sum o_ck d2_ck / n and D_e = sum n_c n_k d2_ck / (n (n - 1)), with
-    d2 the squared difference of the level of measurement. `severities` are the values of the
-    labels at level `interval`, by default their positions; the other levels do not use them.
+    d2 the squared difference of the level of measurement.
 
     >>> o = np.array([[3.0, 1], [1, 3]])
     >>> round(float(krippendorff_alpha("nominal").formula(o)), 3)
@@ -92,7 +90,7 @@ def krippendorff_alpha(level: Level, severities: Sequence[float] | None = None) 
     def alpha(o: FloatArray) -> FloatArray:
         n_c = o.sum(axis=-1)
         n = n_c.sum(axis=-1)
-        d2 = _squared_difference(n_c, level, severities)
+        d2 = _squared_difference(n_c, level)
         observed = (o * d2).sum(axis=(-2, -1))
         expected = (n_c[..., :, None] * n_c[..., None, :] * d2).sum(axis=(-2, -1))
         return 1 - ratio((n - 1) * observed, expected)
@@ -100,7 +98,7 @@ def krippendorff_alpha(level: Level, severities: Sequence[float] | None = None) 
     def why(o: FloatArray) -> str:
         if not o.any():
             return NO_PAIR
-        return ONE_LABEL if np.count_nonzero(o.sum(axis=-1)) == 1 else ONE_SEVERITY
+        return ONE_LABEL
 
     return explained(alpha, why, OF_CORRELATION)
 
@@ -121,18 +119,12 @@ def krippendorff_alpha_of_two(level: Level) -> Statistic:
     )
 
 
-def _squared_difference(
-    n_c: FloatArray, level: Level, severities: Sequence[float] | None
-) -> FloatArray:
+def _squared_difference(n_c: FloatArray, level: Level) -> FloatArray:
     """d2 of shape (k, k), or (..., k, k) for `ordinal`, whose ranks depend on the margins n_c."""
-    k = n_c.shape[-1]
     if level == "nominal":
-        return 1 - np.eye(k)
-    if level == "ordinal":
-        # sum(n_c..n_k) - (n_c + n_k) / 2 is the difference of the labels' mean ranks.
-        v = np.cumsum(n_c, axis=-1) - n_c / 2
-    else:
-        v = severity_of_labels(severities, k)
+        return 1 - np.eye(n_c.shape[-1])
+    # sum(n_c..n_k) - (n_c + n_k) / 2 is the difference of the labels' mean ranks.
+    v = np.cumsum(n_c, axis=-1) - n_c / 2
     return np.square(np.subtract(v[..., :, None], v[..., None, :]))
 
 
@@ -175,8 +167,6 @@ def _share_of_units(
 
 ONE_LABEL = "only one label was ever used, so chance-corrected agreement is undefined"
 
-Weights = Literal["identity", "linear", "quadratic", "ordinal"]
-
 
 def agreement_counts_by_cluster(ratings: IntArray, clusters: Clusters, k: int) -> FloatArray:
     """Return the counts of which AC and Fleiss' kappa are functions: (clusters, k + 1, k).
@@ -195,8 +185,8 @@ def agreement_counts_by_cluster(ratings: IntArray, clusters: Clusters, k: int) -
     return np.concatenate([pairs, alone[:, None]], axis=1)
 
 
-def gwet_ac(weights: Weights = "identity", severities: Sequence[float] | None = None) -> Statistic:
-    """Gwet's AC1 (identity weights) or AC2, (p_a - p_e) / (1 - p_e).
+def gwet_ac(severities: Sequence[float] | None = None) -> Statistic:
+    """Gwet's AC1, or AC2 by severity, (p_a - p_e) / (1 - p_e).
 
     Gwet (2008), the AC1 of several raters; ragged and weighted: Gwet (2014), "Handbook of
     Inter-Rater Reliability", 4th edition. With q labels, pi_k the mean share of label k among a
@@ -215,31 +205,26 @@ def gwet_ac(weights: Weights = "identity", severities: Sequence[float] | None = 
         q, T_w = len(v), (1 - v).sum()
         return np.asarray(1 - ratio(T_w, q * (q - 1)) * (pi * (1 - pi)).sum(axis=-1))
 
-    return _chance_corrected(weights, severities, by_chance)
+    return _chance_corrected(severities, by_chance)
 
 
-def fleiss_kappa(
-    weights: Weights = "identity", severities: Sequence[float] | None = None
-) -> Statistic:
+def fleiss_kappa(severities: Sequence[float] | None = None) -> Statistic:
     """Fleiss' kappa, (p_a - p_e) / (1 - p_e) with p_e = sum(w_kl pi_k pi_l).
 
     Fleiss (1971); with ragged numbers of labels a unit and with weights: Gwet (2014), who takes
     p_a over the units with two labels or more, and pi_k, the mean share of label k among a unit's
     labels, over all units with any. Here 1 - (1 - p_a) / (1 - p_e) with disagreement weights
-    v = 1 - w of at most 1: 0 or 1 (`identity`), |s_k - s_l| (`linear`) or (s_k - s_l)^2
-    (`quadratic`) over its maximum, s the severities, by default the label's position; or, without
-    severities, the number of pairs of labels between k and l, both included, over that of all
-    (`ordinal`). Of two annotators without missing labels this is Scott's pi.
+    v = 1 - w of at most 1: 0 or 1, or (s_k - s_l)^2 over its maximum, s the severities. Of two
+    annotators without missing labels this is Scott's pi.
 
     >>> round(float(fleiss_kappa().formula(np.array([[20.0, 5], [10, 15]]))), 3)
     0.394
     """
 
-    return _chance_corrected(weights, severities, lambda pi, v: ((pi @ v) * pi).sum(axis=-1))
+    return _chance_corrected(severities, lambda pi, v: ((pi @ v) * pi).sum(axis=-1))
 
 
 def _chance_corrected(
-    weights: Weights,
     severities: Sequence[float] | None,
     by_chance: Callable[[FloatArray, FloatArray], FloatArray],
 ) -> Statistic:
@@ -249,22 +234,18 @@ def _chance_corrected(
         k = counts.shape[-1]
         pairs, alone = counts[..., :k, :], counts[..., k:, :]
         n_k = (pairs.sum(axis=-1) + pairs.sum(axis=-2)) / 2 + alone.sum(axis=-2)
-        pi, v = ratio(n_k, n_k.sum(axis=-1, keepdims=True)), _disagreement(weights, severities, k)
+        pi, v = ratio(n_k, n_k.sum(axis=-1, keepdims=True)), _disagreement(severities, k)
         disagree = ratio((v * pairs).sum(axis=(-2, -1)), pairs.sum(axis=(-2, -1)))
         return 1 - ratio(disagree, by_chance(pi, v))
 
     return Statistic(formula, lambda counts: _undefined(counts, formula), OF_CORRELATION)
 
 
-def _disagreement(weights: Weights, severities: Sequence[float] | None, k: int) -> FloatArray:
+def _disagreement(severities: Sequence[float] | None, k: int) -> FloatArray:
     """v of shape (k, k), from 0 to 1; NaN where all severities are the same."""
-    if weights == "identity":
+    if severities is None:
         return 1 - np.eye(k)
-    if weights == "ordinal":
-        steps = np.abs(np.subtract.outer(np.arange(k), np.arange(k)))
-        distance = steps * (steps + 1) / 2
-    else:
-        distance = label_distances(severities, k, 1 if weights == "linear" else 2)
+    distance = label_distances(severities, k)
     return ratio(distance, distance.max())
 
 

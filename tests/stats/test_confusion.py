@@ -133,12 +133,6 @@ def test_missing_pairs_are_dropped_and_clusters_kept_apart() -> None:
     assert np.array_equal(counts, expected)
 
 
-def test_weights() -> None:
-    truth, judged = np.array([0, 1, 1]), np.array([0, 1, 0])
-    counts = confusion_by_cluster(truth, judged, together(3), 2, weights=np.array([2.0, 0.5, 1.5]))
-    assert np.array_equal(counts, [[[2, 0], [1.5, 0.5]]])
-
-
 SEVERITIES = [0.0, 0.1, 2.5, 7.0]
 ALL = {"pearson": pearson(SEVERITIES), "spearman": SPEARMAN, "tau_b": KENDALL_TAU_B}
 
