@@ -11,12 +11,11 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
-import scipy  # whose parts load when they are first used
 from numpy.typing import NDArray
 
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray, ratio, value_counts
 from judgebench.stats.intervals import mean_difference
-from judgebench.stats.paired import sign_test
+from judgebench.stats.paired import permutation_test
 
 FAR = 0.25  # of all labels; someone who answers every second item at random may come close to it
 FALSELY = 0.01  # chance that anybody is named although all use the labels alike
@@ -185,10 +184,8 @@ def _p(
     items `here`, if both were as likely."""
     first, second = labels
     balance = clusters.sums(here * ((own == second) * 1.0 - (own == first)))[:, 0]
-    more, less = int((balance > 0).sum()), int((balance < 0).sum())
-    return (
-        float(scipy.special.betainc(more, less + 1, 0.5)) if more else 1.0
-    )  # P(Binomial(n, 1/2) >= more)
+    p = permutation_test(np.sign(balance), "greater")
+    return 1.0 if p is None else p
 
 
 def _one_hot(labels: IntArray, k: int) -> NDArray[np.int64]:
@@ -216,6 +213,6 @@ def collapsed_label(judged: IntArray, truth: IntArray) -> int:
         return -1
     table = [[int((o & t).sum()) for o in (own, ~own)] for t in (true, ~true)]
     (_, fewer), (more, _) = table
-    clear = own.all() or (sign_test(np.repeat([1, -1], [more, fewer])) or 0.0) < FALSELY
+    clear = own.all() or (permutation_test(np.repeat([1, -1], [more, fewer])) or 0.0) < FALSELY
     apart = fisher_exact(table, "greater").pvalue <= FALSELY
     return label if clear and not apart else -1

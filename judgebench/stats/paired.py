@@ -241,21 +241,6 @@ LESS_SEVERE = _share_of(_LESS)
 MEAN_SHIFT = Statistic(_mean_of(SHIFT), _no_pair)
 
 
-def sign_test(shifts_by_cluster: IntArray | FloatArray) -> float | None:
-    """Two-sided p of the signs of the clusters' summed shifts (clusters,).
-
-    Exact: by chance as many clusters go up as go down, Binomial(n, 1/2). Clusters that do not
-    move on balance are dropped (Dixon and Mood, 1946); None where no cluster moved.
-
-    >>> sign_test(np.array([2, 1, 1, 3, -1, 0]))
-    0.375
-    """
-    up, down = int((shifts_by_cluster > 0).sum()), int((shifts_by_cluster < 0).sum())
-    if up + down == 0:
-        return None
-    return min(1.0, 2 * float(scipy.special.bdtr(min(up, down), up + down, 0.5)))
-
-
 def permutation_test(
     differences: FloatArray | IntArray,
     alternative: Alternative = "two-sided",
@@ -271,8 +256,8 @@ def permutation_test(
 
     Phipson and Smyth (2010), "Permutation P-values Should Never Be Zero". Fisher (1935), "The
     Design of Experiments", section 21. Clusters without a difference say nothing; None where all
-    are so. Differences that are all unlike each other
-    cost one draw a cluster and permutation.
+    are so. Of differences of -1 and 1 it is the sign test (Dixon and Mood 1946). Differences that
+    are all unlike each other cost one draw a cluster and permutation.
 
     >>> round(permutation_test(np.array([1, 1, 1, 1, 1, -1])), 5)
     0.21875

@@ -230,11 +230,10 @@ def test_what_is_undefined_has_a_reason() -> None:
     mean = HUMANS.mean(axis=1)
     found = beside(np.full(40, 1 / 3), mean)
     assert found["pearson"].value is None
-    assert found["pearson"].reason == (
-        "one side has the same score throughout, so no correlation is defined"
-    )
+    assert found["pearson"].reason == "the scores or the human severities do not vary"
     none = beside(np.full(40, np.nan), mean)
-    assert none["pearson"].reason == none["alpha"].reason == "no response has two scores"
+    assert none["pearson"].reason == "no item has both a score and a human severity"
+    assert none["alpha"].reason == "no response has two scores"
     assert none["pearson"].n_missing == 40
     same = score_agreement(np.full((4, 2), 1 / 3), AMONG_HUMANS, Clusters(np.arange(4), 4))["alpha"]
     assert same.reason == "all scores are the same, so agreement beyond chance is undefined"
