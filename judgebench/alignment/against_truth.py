@@ -1,36 +1,18 @@
-"""Judges against the truth, metric by metric: scores, confusions, unanimous and split items, and
-how often each label is true of all judged answers, of which humans labelled a part.
-
-An error on an item that the humans themselves settle with one voice weighs more than one where
-they are split: there a judge may be wrong by the truth and yet agree with half of them.
-"""
+"""Judges against the truth, metric by metric: scores and confusions."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from judgebench.alignment.statistics import (
-    NOMINAL,
-    SOFT_AGREEMENT,
-    STATISTICS,
-    Declared,
-    FailurePolicy,
-)
+from judgebench.alignment.statistics import NOMINAL, STATISTICS, Declared, FailurePolicy
 from judgebench.records import Estimate
 from judgebench.results.rows import Row
 from judgebench.rubric import Metric
-from judgebench.stats.arrays import Clusters, FloatArray, IntArray
-from judgebench.stats.confusion import SOFT_AGREEMENT as SOFT_FORMULA
-from judgebench.stats.confusion import (
-    confusion_by_cluster,
-    fill_failures,
-    soft_agreement_by_cluster,
-)
-from judgebench.stats.consensus import label_shares
+from judgebench.stats.arrays import Clusters, IntArray
+from judgebench.stats.confusion import confusion_by_cluster, fill_failures
 from judgebench.stats.intervals import PRECISION, exact_share, more_for_precision
 from judgebench.stats.jackknife import ClusterCounts, clustered_estimate
 from judgebench.studies.study import JudgeVerdicts, Study
@@ -124,58 +106,3 @@ def confusion(study: Study, judge: JudgeVerdicts, metric: Metric) -> Iterator[Ro
         for label, count in zip((*metric.label_texts, ""), row, strict=True):
             keys, n = {"human_label": human, "label": label}, int(known.sum())
             yield Row("confusion", "count", Estimate(count, n=n), judge.name, metric.id, keys)
-
-
-# --- unanimous and split items --------------------------------------------------------------------
-
-
-def by_unanimity(study: Study, metric: Metric) -> Iterator[Row]:
-    """Accuracy, severe recall (ordinal) and soft agreement of every judge on each part of the
-    items; failures are left out and counted as missing."""
-    for part, rows in parts(study.humans[metric.id].made.values).items():
-        within = _only(study, metric, rows)
-        shares = label_shares(within.humans[metric.id].made.values, len(metric.labels))
-        for judge in study.judges:
-            for name, estimate in _on_part(within, judge, metric, shares):
-                keys = {"failures": "left_out", "who": part}
-                yield Row("unanimity", name, estimate, judge.name, metric.id, keys)
-
-
-def parts(values: IntArray) -> Mapping[str, NDArray[np.bool_]]:
-    """Masks of the items (rated,) that have one label, several equal ones, or different ones."""
-    labels = (values >= 0).sum(axis=1)
-    most = values.max(axis=1, initial=-1)
-    alike = ((values == most[:, None]) | (values < 0)).all(axis=1)
-    several = labels >= 2
-    return {"unanimous": several & alike, "split": several & ~alike, "single": labels == 1}
-
-
-def _only(study: Study, metric: Metric, rows: NDArray[np.bool_]) -> Study:
-    """The same study, of whose items only these have human labels on that metric."""
-    humans = study.humans[metric.id]
-    part = replace(
-        humans, ratings=humans.ratings.at(rows), clusters=humans.clusters[rows].occurring()
-    )
-    return replace(study, humans={**study.humans, metric.id: part})
-
-
-def _on_part(
-    study: Study, judge: JudgeVerdicts, metric: Metric, share: FloatArray
-) -> Iterator[tuple[str, Estimate]]:
-    truth, judged, clusters = paired_labels(study, judge, metric)
-    missing = int(((truth >= 0) & (judged < 0)).sum())
-    k = len(metric.labels)
-    counts = ClusterCounts(confusion_by_cluster(truth, judged, clusters, k))
-    for declared in STATISTICS.values():
-        if "unanimity" in declared.shown and declared.fits(metric):
-            yield declared.key, score_of(study, declared, metric, counts, missing)
-    humans = study.humans[metric.id]
-    judged = study.judged(judge, metric)[humans.ratings.rows]  # by item, whatever the rule
-    sums = soft_agreement_by_cluster(share, judged, humans.clusters)
-    missing = int((judged < 0).sum())
-    yield (
-        SOFT_AGREEMENT.key,
-        clustered_estimate(
-            sums, SOFT_FORMULA, study.level, n=len(judged) - missing, n_missing=missing
-        ),
-    )

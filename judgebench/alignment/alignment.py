@@ -7,11 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from judgebench.alignment.against_truth import (
-    by_unanimity,
-    confusion,
-    scores,
-)
+from judgebench.alignment.against_truth import confusion, scores
 from judgebench.alignment.annotators import agreement, annotator_labels, ceiling, distribution
 from judgebench.alignment.caveats import (
     bar_lines,
@@ -72,12 +68,11 @@ class Alignment(Shown):
     - ceiling: `who`, one annotator against the truth of the others, or "all", every one pooled
     - several: `failures` of a judge; `who`, one annotator against the response sets of the others,
       or "all"; of metrics on which several labels may be right
-    - unanimity: `who`, the part of the items (unanimous, split, single), `failures`
     - probability: `who`, what was scored (probabilities, label, annotator, base_rates, gain)
     - calibration: `who`, the bin
     - comparison: `who`, the second judge
-    - distribution: `human_label`, `blanks` (how blank cells were read)
-    - annotator_labels: `who`, `human_label` (of a count)
+    - distribution: `human_label`
+    - annotator_labels: `who`, `human_label`
     - confusion: `human_label`, `label` (the judge's, empty where it gave none)
     - verdicts: the statistic is the status
     """
@@ -257,7 +252,6 @@ def _rows(study: Study, judges: Sequence[JudgeSummary], progress: Progress) -> I
     yield from agreement(study)
     yield from (row for m in metrics for row in ceiling(study, m))
     yield from (row for m in metrics for row in several(study, m))
-    yield from (row for m in metrics for row in by_unanimity(study, m))
     for analysis in ("probability", "calibration"):
         yield from (row for row in of_probabilities if row.analysis == analysis)
     yield from (row for m in metrics for row in comparisons(study, m))

@@ -10,14 +10,13 @@ import numpy as np
 
 from judgebench.alignment.alignment import Alignment
 from judgebench.alignment.alignment_tables import (
-    BLANKS,
     CEILING,
     count_of,
     curves,
     score_table,
 )
 from judgebench.alignment.statistics import Declared
-from judgebench.results.figure import SMALL, ink_on, new_figure, new_panels, slug, whisker
+from judgebench.results.figure import SMALL, ink_on, new_panels, slug, whisker
 from judgebench.results.part import Drawing, Figure, HeatMap, Intervals, Lane, LaneKind
 from judgebench.rubric import Metric
 from judgebench.words import wrapped
@@ -60,54 +59,6 @@ def reliability_figures(a: Alignment) -> Iterator[Figure]:
     for number, judge in enumerate(a.results.values("judge", "calibration"), start=1):
         title = f"Reliability of {judge}; on the dashed line it is as often right as it says"
         yield Drawing(f"reliability_{number}", title, partial(draw_reliability, a, judge, title))
-
-
-def draw_distribution(a: Alignment) -> Any:
-    """The share of each label in the truth, least severe first; a second bar of a metric only
-    where blank cells make a difference."""
-    bars: dict[tuple[str, ...], tuple[str, list[tuple[str, float]]]] = {}
-    for metric in a.rubric.metrics:
-        for blanks, words in BLANKS.items():
-            about = {"metric": metric.id, "blanks": blanks}
-            if not (found := a.results.select("distribution", "count", **about)):
-                continue
-            counts, n = [count_of(row.estimate) for row in found], found[0].estimate.n
-            shares = [
-                (row["human_label"], k / max(1, n)) for row, k in zip(found, counts, strict=True)
-            ]
-            same = (metric.id, *map(str, counts))
-            said = "" if same in bars or sum(b[0] == metric.id for b in bars) == 0 else f"{words}, "
-            bars.setdefault(same, (f"{wrapped(metric.title, 26)}\n{said}n = {n:,}", shares))
-    figure = new_figure(9.4, 1.0 + 0.5 * len(bars))
-    axes = figure.subplots()
-    for y, (_, shares) in enumerate(bars.values()):
-        _stacked_bar(axes, y, shares)
-    axes.set_yticks(range(len(bars)), [name for name, _ in bars.values()])
-    axes.set(ylim=(len(bars) - 0.4, -0.6), xlim=(0, 1), ylabel="Metric")
-    axes.set_xlabel("Share of items with a reference label; light to dark in the rubric's order")
-    return figure
-
-
-def _stacked_bar(axes: Any, y: int, shares: list[tuple[str, float]]) -> None:
-    """Labels stand in their part of the bar, or to its right where there is no room."""
-    from matplotlib import colormaps
-
-    left, outside = 0.0, []
-    for k, (label, share) in enumerate(shares):
-        depth = k / max(1, len(shares) - 1)
-        colour = colormaps["Blues"](0.18 + 0.72 * depth)  # from light to dark
-        axes.barh(y, share, 0.74, left=left, color=colour, edgecolor="white")
-        number = f"{100 * share:.0f}\u00a0%"
-        inside = wrapped(f"{label} {number}", max(4, int(share * 66)))
-        inside = inside.replace(f" {number}", f": {number}")  # on one line, told apart by a sign
-        longest = max(len(line) for line in inside.split("\n"))
-        if share and inside.count("\n") < 2 and longest <= share * 70:
-            place = {"ha": "center", "va": "center", "fontsize": SMALL}
-            axes.text(left + share / 2, y, inside, color=ink_on(colour), **place)
-        else:
-            outside.append(f"{label}: {number}")
-        left += share
-    axes.text(1.01, y, wrapped("; ".join(outside), 36), va="center", fontsize=SMALL)
 
 
 def draw_confusions(a: Alignment, judge: str, title: str) -> Any:

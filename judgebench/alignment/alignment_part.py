@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -15,7 +14,7 @@ from judgebench.alignment.alignment import Alignment, JudgeSummary
 from judgebench.alignment.caveats import BLIND, MOST_NAMED
 from judgebench.records import TRAINED_ON, Estimate, Status
 from judgebench.results.layout import Layout
-from judgebench.results.part import Asks, Block, Card, Drawing, Part, Standing
+from judgebench.results.part import Asks, Block, Card, Part, Standing
 from judgebench.results.tables import Table
 from judgebench.studies.study import JudgeKind, backend_fact
 from judgebench.words import counted, listed, percent
@@ -96,10 +95,9 @@ def _blocks(a: Alignment) -> Iterator[Block]:
 def _how_sure(a: Alignment) -> Iterator[Block]:
     statistics = tables.present(a)
     yield Block(
-        "Agreement with the reference labels", tables=(tables.standing_table(a),),
+        "Agreement with the reference labels", tables=(tables.accuracy_table(a),), on_screen=True,
         gist=f"accuracy {_span(one.accuracy for one in _accuracies(a))}",
     )  # fmt: skip
-    yield Block(tables=(tables.accuracy_table(a),), on_screen=True)
     hits = a.results.select("several", "hit", failures="left_out")
     real = {judge.name for judge in a.real_judges}
     yield Block(
@@ -136,7 +134,6 @@ def _people(a: Alignment) -> Iterator[Block]:
     yield Block("Pairs of annotators", tables=tuple(tables.pairs_tables(a)), folded=True)
     ceilings = tuple(tables.ceiling_table(a, d) for d in statistics if "ceiling" in d.shown)
     yield Block("Each annotator against the others", tables=ceilings, folded=True)
-    yield Block("Labels of each annotator", tables=(tables.annotator_labels_table(a),), folded=True)
 
 
 def _where_it_goes_wrong(a: Alignment) -> Iterator[Block]:
@@ -147,21 +144,9 @@ def _where_it_goes_wrong(a: Alignment) -> Iterator[Block]:
             "Label by label", tables=counts, figures=drawn,
             gist="which labels the judges give instead of the reference label",
         )  # fmt: skip
-    yield Block("Label use", tables=(tables.label_use_table(a),), folded=True)
-    title = "Reference labels"
-    said = (
-        "Least severe label first. On a metric where nearly all items share one label, a "
-        "judge that always gives it looks accurate."
-    )
-    bars = Drawing("label_distribution", title, partial(figures.draw_distribution, a))
     yield Block(
-        title, (said,), (tables.distribution_table(a),), (bars,), gist="how often each label occurs"
+        "Label use", tables=(tables.label_use_table(a),), gist="how often each label is given"
     )
-    alike = _span(row.estimate for row in a.results.select("agreement", "all_agree", who="all"))
-    yield Block(
-        "Unanimous and split items", tables=tuple(tables.unanimity_tables(a)),
-        gist=f"all annotators agree on {alike} of items",
-    )  # fmt: skip
     if probabilities := tuple(tables.probability_tables(a)):
         shown = tuple(figures.reliability_figures(a))
         said = "Of the judges that gave a probability for every label."

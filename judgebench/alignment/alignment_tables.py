@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import groupby, product
@@ -11,14 +11,10 @@ from math import inf
 
 from judgebench.alignment.alignment import Alignment, JudgeSummary
 from judgebench.alignment.annotators import AGREEMENT_STATISTICS
-from judgebench.alignment.probabilities import (
-    DISTRIBUTION_STATISTICS,
-    TRUTH_STATISTICS,
-)
+from judgebench.alignment.probabilities import TRUTH_STATISTICS
 from judgebench.alignment.several import EVERYBODY
 from judgebench.alignment.statistics import (
     MOST_ANNOTATORS_IN_PAIRS,
-    SOFT_AGREEMENT,
     STATISTICS,
     Declared,
 )
@@ -33,12 +29,6 @@ from judgebench.studies.study import backend_fact
 from judgebench.words import counted, listed, percent
 
 POLICIES = {"left_out": "Left out", "worst": "Worst case", "best": "Best case"}
-BLANKS = {"missing": "blank = missing", "least_severe": "blank = least severe"}
-PARTS = {
-    "unanimous": "all annotators agree",
-    "split": "annotators differ",
-    "single": "one label only",
-}
 CEILING = "Human ceiling"
 SOURCES = {
     "probabilities": "Probabilities",
@@ -70,44 +60,6 @@ def _judged(judges: Sequence[JudgeSummary]) -> list[tuple[str, Keys]]:
 
 
 # --- judges against the truth ---------------------------------------------------------------------
-
-
-def standing_table(a: Alignment) -> Table:
-    """In how many metrics each judge is more accurate than the best baseline and the humans."""
-    rows = []
-    for judge in a.real_judges:
-        above, clearly, reached = [], [], []
-        for metric in a.rubric.metrics:
-            mine = a.score("accuracy", judge.name, metric.id)
-            bar = a.best_control("accuracy", metric.id)
-            ceiling = a.ceiling("accuracy", metric.id).value
-            if mine.value is not None and bar and bar[1].value is not None:
-                above.append(mine.value > bar[1].value)
-                clearly.append(mine.low is not None and mine.low > bar[1].value)
-            if mine.value is not None and ceiling is not None:
-                reached.append(mine.value >= ceiling)
-        failed = judge.n - judge.statuses.get(Status.OK, 0)
-        counts = (
-            f"{sum(met)} of {len(met)}" if met else f"{DASH} (nothing to compare)"
-            for met in (above, clearly, reached)
-        )
-        rows.append((judge.name, *counts, f"{failed:,} of {judge.n:,}"))
-    return Layout(
-        "standing",
-        "Where each judge stands on accuracy",
-        ("Judge",),
-        (
-            "A count of metrics, failures left out: an overview, not a significance test. "
-            "A metric on which one of the two is undefined is not counted.",
-            "The best baseline is picked after the fact, which favours it.",
-        ),
-        (
-            "Metrics above the best baseline",
-            "… with the whole interval",
-            "Metrics at or above the human ceiling",
-            "Verdicts that failed",
-        ),
-    ).listing(rows)
 
 
 def accuracy_table(a: Alignment) -> Table:
@@ -294,50 +246,6 @@ def failures_table(a: Alignment, declared: Declared) -> Table:
     return layout.crossed(lines, across, partial(_score, a, declared))
 
 
-def unanimity_tables(a: Alignment) -> Iterator[Table]:
-    """A table for each statistic; none where no item has two labels, so that nothing is apart."""
-    counted = a.results.select("unanimity", SOFT_AGREEMENT.key)  # of all items of a part
-    items = {(r.metric, r["who"]): r.estimate.n + r.estimate.n_missing for r in counted}
-    if not any(n for (_, part), n in items.items() if part != "single"):
-        return
-    shown = [d for d in STATISTICS.values() if "unanimity" in d.shown]
-    for declared in (*shown, SOFT_AGREEMENT):
-        measured = {(r.metric, r["who"]) for r in a.results.select("unanimity", declared.key)}
-        lines = [
-            ((metric.title, words, items[metric.id, part]), {"metric": metric.id, "who": part})
-            for metric in a.rubric.metrics
-            for part, words in PARTS.items()
-            if items.get((metric.id, part)) and (metric.id, part) in measured
-        ]
-        layout = Layout(
-            f"unanimity-{declared.key}",
-            f"{declared.heading} where annotators agree and where they differ, failures left out",
-            ("Metric", "Items on which"),
-            (
-                _meaning(declared),
-                "Items labelled by an annotator who contributes to the reference label. Where they "
-                "differ, one reference label is a poor yardstick: soft agreement asks how many of "
-                "them the judge agrees with.",
-            ),
-            ("Items",),
-        )
-        across = _judged([*a.real_judges, *a.controls])
-        yield layout.crossed(lines, across, _finder(a, "unanimity", statistic=declared.key))
-
-
-def _finder(a: Alignment, analysis: str, *signed: str, **fixed: str) -> Callable[[Keys], Content]:
-    """The numbers of one analysis by their keys; those of statistics in `signed` have a sign."""
-
-    def cell(keys: Keys) -> Content:
-        found = {**fixed, **keys}
-        return Cell(
-            estimate=a.results.find(analysis=analysis, **found),
-            signed=found["statistic"] in signed,
-        )
-
-    return cell
-
-
 def confusion_tables(a: Alignment) -> Iterator[Table]:
     """One table per metric: a row for each real judge and human label, its labels across."""
     for metric in a.rubric.metrics:
@@ -359,27 +267,45 @@ def confusion_tables(a: Alignment) -> Iterator[Table]:
 
 
 def label_use_table(a: Alignment) -> Table:
-    """The share of each label among those of humans and of each real judge, on the items with a
-    human truth; without any, how often judges do on all."""
+    """The share of each label among the reference labels, those of each annotator (of the people
+    with the most labels) and those of each real judge on the items with a reference label; without
+    any, on all."""
+    given = Counter[str]()
+    for row in a.results.select("annotator_labels"):
+        given[row["who"]] += count_of(row.estimate)
+    people = sorted(sorted(given, key=lambda who: -given[who])[:MOST_ANNOTATORS_IN_PAIRS])
+
+    lines = [
+        (
+            (metric.title, label or "No label",
+             f"{metric.severities[i]}" if label and metric.kind == "ordinal" else None),
+            {"metric": metric.id, "text": label},
+        )
+        for metric in a.rubric.metrics
+        for i, label in enumerate((*metric.label_texts, ""))
+    ]  # fmt: skip
+    across: list[tuple[str, Keys]] = []
+    if a.n_labels:
+        across.append(("Reference label", {"analysis": "distribution"}))
+    across += [(who, {"analysis": "annotator_labels", "who": who}) for who in people]
+    across += [(j.name, {"analysis": "confusion", "judge": j.name}) for j in a.real_judges]
 
     def cell(keys: Keys) -> Content:
-        of = {"judge": keys["judge"], "metric": keys["metric"], keys["side"]: keys["text"]}
-        rows = a.results.select("confusion", "count", **of)
+        of = {**keys, "label" if "judge" in keys else "human_label": keys["text"]}
+        of.pop("text")
+        rows = a.results.select(statistic="count", **of)
         total = sum(count_of(row.estimate) for row in rows)
         return _share(replace(rows[0].estimate, value=total)) if rows else None
 
-    lines = [
-        ((metric.title, label or "No label"), {"metric": metric.id, "text": label})
-        for metric in a.rubric.metrics
-        for label in (*metric.label_texts, "")
-    ]
-    judges = [judge.name for judge in a.real_judges]
-    humans = judges[:1] if a.n_labels else []
-    across = [("Reference label", {"judge": name, "side": "human_label"}) for name in humans]
-    across += [(name, {"judge": name, "side": "label"}) for name in judges]
-    note = "A judge that gives one label nearly always looks accurate where that label is common."
-    title = "How often each judge gives each label"
-    layout = Layout("label-use", title, ("Metric", "Label"), (note if a.n_labels else "",))
+    notes = (
+        "A judge that gives one label nearly always looks accurate where that label is common.",
+        f"The {len(people)} of {len(given):,} annotators with the most labels."
+        if len(people) < len(given) else "",
+    )  # fmt: skip
+    title = "How often each label is given"
+    layout = Layout(
+        "label-use", title, ("Metric", "Label"), notes * bool(a.n_labels), ("Severity",)
+    )
     return layout.crossed(lines if across else [], across, cell)
 
 
@@ -422,11 +348,10 @@ def ceiling_table(a: Alignment, declared: Declared) -> Table:
     who = set(a.results.values("who", "ceiling", declared.key))
     across = [(name, {"who": name}) for name in sorted(who - {"all"})]
     title = f"Human ceiling ({declared.heading}): each annotator against the others"
-    signed = [declared.key] if declared.signed else []
     return Layout(f"{declared.key}-ceiling", title, _METRIC).crossed(
         _lines(a) if who else [],
         [*across, ("All pooled", {"who": "all"})],
-        _finder(a, "ceiling", *signed, statistic=declared.key),
+        lambda keys: a.results.find(declared.key, "ceiling", **keys),
     )
 
 
@@ -465,62 +390,6 @@ def _agreed(a: Alignment, layout: Layout, across: Sequence[tuple[str, Keys]]) ->
     return layout.crossed(lines, across, lambda keys: a.results.find(analysis="agreement", **keys))
 
 
-def annotator_labels_table(a: Alignment) -> Table:
-    """The share of each label in each person's labels, and their distance from the others'; the
-    people with the most labels only."""
-    rows = a.results.select("annotator_labels", "count")
-    given = Counter[str]()
-    for row in rows:
-        given[row["who"]] += count_of(row.estimate)
-    shown = sorted(sorted(given, key=lambda who: -given[who])[:MOST_ANNOTATORS_IN_PAIRS])
-    lines = [
-        ((metric.title, label or "Distance"), {"metric": metric.id, "label": label})
-        for metric in a.rubric.metrics
-        for label in (*metric.label_texts, "")
-    ]
-
-    def cell(keys: Keys) -> Content:
-        of = {"metric": keys["metric"], "who": keys["who"]}
-        if not keys["label"]:
-            return a.results.find("distance", "annotator_labels", **of)
-        found = a.results.select("annotator_labels", "count", human_label=keys["label"], **of)
-        return _share(found[0].estimate) if found else None
-
-    most = f"The {len(shown)} of {len(given):,} annotators with the most labels."
-    notes = (
-        "Distance: the share of an annotator's labels that would have to change to be distributed "
-        "as those that the others gave the same items.",
-        most if len(shown) < len(given) else "",
-    )
-    title = "How often each annotator gives each label"
-    return Layout("annotator-labels", title, ("Metric", "Label"), notes).crossed(
-        lines if shown else [], [(who, {"who": who}) for who in shown], cell
-    )
-
-
-def distribution_table(a: Alignment) -> Table:
-    """The share of each label in the reference label, under each policy for blank cells."""
-    policies = a.results.values("blanks", "distribution")
-    lines = [
-        (
-            (metric.title, label, None if metric.kind == "nominal" else f"{metric.severities[i]}"),
-            {"metric": metric.id, "human_label": label},
-        )
-        for metric in a.rubric.metrics
-        for i, label in enumerate(metric.label_texts)
-    ]
-
-    def cell(keys: Keys) -> Content:
-        found = a.results.select("distribution", "count", **keys)
-        return _share(found[0].estimate) if found else None
-
-    note = "Counts of items with a reference label, and shares. Nominal metrics have no severity."
-    across = [(words, {"blanks": b}) for b, words in BLANKS.items() if b in policies]
-    return Layout(
-        "distribution", "Reference labels", ("Metric", "Label"), (note,), ("Severity",)
-    ).crossed(lines if across else [], across, cell)
-
-
 def _share(e: Estimate) -> str:
     """`93 of 100 (93.0 %)`; no share of nothing."""
     share = f"{100 * count_of(e) / e.n:.1f} %" if e.n else DASH
@@ -554,24 +423,18 @@ def probability_tables(a: Alignment) -> Iterator[Table]:
         "Chance lifts ECE; its interval is without that.",
         *map(_meaning, TRUTH_STATISTICS.values()),
     )  # fmt: skip
-    others = (
+    yield table(
+        "probabilities-squared_distance",
+        "How far from the annotators' labels? Squared distance",
+        [(title, "squared_distance", source) for source, title in SOURCES.items()],
+        "Squared distance: summed over labels, from 0 to 2; 0 is best. A proper score: nobody "
+        "gains by stating bolder or more timid probabilities.",
         "Each annotator's label in turn is held back, and the distribution is that of the item's "
         "other labels; so judge, annotator and base rates are measured against the same, on the "
-        "same items."
-    )
-    proper = "A proper score: nobody gains by stating bolder or more timid probabilities."
-    improper = "Not a proper score: with few labels per item it favours bold probabilities."
-    for declared in DISTRIBUTION_STATISTICS.values():
-        yield table(
-            f"probabilities-{declared.key}",
-            f"How far from the annotators' labels? {declared.heading}",
-            [(title, declared.key, source) for source, title in SOURCES.items()],
-            f"{declared.heading}: {declared.meaning}; 0 is best.",
-            proper if declared.key == "squared_distance" else improper,
-            others,
-            "An annotator gives one label and no shades: the judge's label alone is the "
-            "like-for-like rival, and shades gain over a certainty what base rates may gain, too.",
-        )  # fmt: skip
+        "same items.",
+        "An annotator gives one label and no shades: the judge's label alone is the "
+        "like-for-like rival, and shades gain over a certainty what base rates may gain, too.",
+    )  # fmt: skip
     yield from _curve_tables(a)
 
 

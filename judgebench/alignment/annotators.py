@@ -27,9 +27,7 @@ from judgebench.rubric import Metric
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray
 from judgebench.stats.confusion import confusion_by_cluster
 from judgebench.stats.interrater import (
-    ICC_1,
     ICC_2_1,
-    ICC_2_K,
     OBSERVED_AGREEMENT,
     agreement_counts_by_cluster,
     all_agree,
@@ -37,13 +35,11 @@ from judgebench.stats.interrater import (
     coincidences_by_cluster,
     fleiss_kappa,
     krippendorff_alpha,
-    severity_sums_by_cluster,
+    score_sums_by_cluster,
     vote_pairs_by_cluster,
 )
 from judgebench.stats.jackknife import ClusterCounts, Statistic, clustered_estimate
-from judgebench.stats.label_use import DISTANCE, shares_by_cluster
 from judgebench.studies.study import Study
-from judgebench.studies.truth import BlankPolicy
 
 
 @dataclass(frozen=True)
@@ -59,10 +55,10 @@ class Votes:
     def clusters(self) -> Clusters:
         return self.study.humans[self.metric.id].clusters
 
-    def counts(self, by_cluster: Callable[..., Any], *more: Any) -> ClusterCounts:
+    def counts(self, by_cluster: Callable[..., Any]) -> ClusterCounts:
         """The counts of `by_cluster`."""
         if by_cluster not in self.kept:
-            given = (self.values, self.clusters, len(self.metric.labels), *more)
+            given = (self.values, self.clusters, len(self.metric.labels))
             self.kept[by_cluster] = ClusterCounts(by_cluster(*given))
         return self.kept[by_cluster]
 
@@ -110,16 +106,14 @@ def _observed(votes: Votes) -> Estimate:
     return _of_pairs(clustered_estimate(pairs, OBSERVED_AGREEMENT, votes.study.level, n=n))
 
 
-def _intraclass(chosen: Statistic) -> Callable[[Votes], Estimate]:
+def _intraclass(votes: Votes) -> Estimate:
     """Of people, since a slot is somebody else on every item; on the items that all rated."""
-
-    def measured(votes: Votes) -> Estimate:
-        sums = votes.counts(severity_sums_by_cluster, votes.metric.severities)
-        found = votes.estimate(sums, chosen, (votes.values >= 0).all(axis=1))
-        who = f"{votes.values.shape[1]} annotators, on the items that all rated"
-        return replace(found, method=f"{who}; {found.method}" if found.method else who)
-
-    return measured
+    values, there = votes.values, votes.values >= 0
+    x = np.where(there, np.array(votes.metric.severities, dtype=np.float64)[values], np.nan)
+    sums = ClusterCounts(score_sums_by_cluster(x, votes.clusters))
+    found = votes.estimate(sums, ICC_2_1, there.all(axis=1))
+    who = f"{values.shape[1]} annotators, on the items that all rated"
+    return replace(found, method=f"{who}; {found.method}" if found.method else who)
 
 
 # `formula` makes an Estimate from Votes. Those that are shown of
@@ -148,16 +142,8 @@ AGREEMENT_STATISTICS = by_key(
         _observed,
     ),
     Declared(
-        "icc1", "ICC(1)", "share of the variance of single severities that lies between items",
-        _intraclass(ICC_1), needs_severities=True, shown=frozenset({"people"}),
-    ),
-    Declared(
         "icc2", "ICC(2,1)", "absolute agreement of single annotators' severities",
-        _intraclass(ICC_2_1), needs_severities=True, shown=frozenset({"people"}),
-    ),
-    Declared(
-        "icc2k", "ICC(2,k)", "absolute agreement of the mean severity of all annotators",
-        _intraclass(ICC_2_K), needs_severities=True, shown=frozenset({"people"}),
+        _intraclass, needs_severities=True, shown=frozenset({"people"}),
     ),
 )  # fmt: skip
 
@@ -251,35 +237,25 @@ def _ceiling_scores(
 
 
 def distribution(study: Study, metric: Metric) -> Iterator[Row]:
-    """The truth's labels (`each`: all labels) under both policies for blank cells."""
+    """The truth's labels (`each`: all labels)."""
     made = study.humans[metric.id].made
-    policies: tuple[BlankPolicy, ...] = ("missing", "least_severe")
-    for policy in policies if metric.kind == "ordinal" else policies[:1]:
-        values = made.with_blanks(policy)
-        truth = values.ravel()
-        if study.config.rule != "each":
-            truth = replace(made, values=values).truth(metric, study.config)
-        counts = np.bincount(truth[truth >= 0], minlength=len(metric.labels))
-        for text, count in zip(metric.label_texts, counts.tolist(), strict=False):
-            estimate, keys = Estimate(count, n=int(counts.sum())), {"human_label": text}
-            yield Row("distribution", "count", estimate, "", metric.id, {**keys, "blanks": policy})
+    truth = made.values if study.config.rule == "each" else made.truth(metric, study.config)
+    yield from _counts("distribution", metric, truth, {})
 
 
 def annotator_labels(study: Study, metric: Metric) -> Iterator[Row]:
-    """The count of each person's labels, and the distance of these from the labels that others
-    gave the same items."""
-    humans, k = study.humans[metric.id], len(metric.labels)
-    people = humans.people
-    beside = shares_by_cluster(people.values, humans.clusters, k)
-    for who, own, sums in zip(people.annotators, people.values.T, beside, strict=True):
-        counts = np.bincount(own[own >= 0], minlength=k).tolist()
-        for text, count in zip(metric.label_texts, counts, strict=True):
-            keys = {"who": who, "human_label": text}
-            estimate = Estimate(count, n=sum(counts))
-            yield Row("annotator_labels", "count", estimate, "", metric.id, keys)
-        n = round(sums[:, 0].sum())
-        distance = clustered_estimate(sums, DISTANCE, study.level, n=n, n_missing=sum(counts) - n)
-        yield Row("annotator_labels", "distance", distance, "", metric.id, {"who": who})
+    """The count of each person's labels."""
+    people = study.humans[metric.id].people
+    for who, own in zip(people.annotators, people.values.T, strict=True):
+        yield from _counts("annotator_labels", metric, own, {"who": who})
+
+
+def _counts(analysis: str, metric: Metric, labels: IntArray, keys: dict[str, str]) -> Iterator[Row]:
+    """How often each label is given."""
+    counts = np.bincount(labels[labels >= 0], minlength=len(metric.labels)).tolist()
+    for text, count in zip(metric.label_texts, counts, strict=True):
+        estimate = Estimate(count, n=sum(counts))
+        yield Row(analysis, "count", estimate, "", metric.id, {**keys, "human_label": text})
 
 
 def _of_pairs(estimate: Estimate) -> Estimate:

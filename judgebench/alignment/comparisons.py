@@ -7,23 +7,18 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from judgebench.alignment.against_truth import truths
 from judgebench.records import Estimate
 from judgebench.results.rows import Row
 from judgebench.results.tables import NO_REASON
 from judgebench.rubric import Metric
-from judgebench.stats.arrays import Clusters
-from judgebench.stats.jackknife import ClusterCounts, clustered_estimate
-from judgebench.stats.paired import (
-    ACCURACY_DIFFERENCE,
-    discordance_by_cluster,
-    holm,
-    mcnemar_clustered,
-)
+from judgebench.stats.arrays import Clusters, FloatArray
+from judgebench.stats.means import clustered_mean
+from judgebench.stats.paired import holm, mcnemar_clustered
 from judgebench.studies.study import JudgeVerdicts, Study
 
+NO_SHARED_TRUTH = "no item has a reference label and a label of both"
 NEVER_APART = "the two are right equally often on every question"
 
 
@@ -32,20 +27,15 @@ class Outcomes:
     """The outcomes of every judge on one metric, one entry per truth (rule `each`: per human
     label).
 
-    `of` holds by judge's name (truths,): 1 right, 0 wrong, -1 where it gave no label.
+    `of` holds by judge's name (truths,): 1 right, 0 wrong, NaN where it gave no label.
     """
 
-    of: Mapping[str, NDArray[np.int8]]
+    of: Mapping[str, FloatArray]
     clusters: Clusters
 
-    def pair(self, first: str, second: str) -> ClusterCounts:
-        """The counts of `discordance_by_cluster` of two judges."""
-        pair = self.of[first], self.of[second]
-        return ClusterCounts(discordance_by_cluster(*pair, self.clusters))
-
-    def n_missing(self, first: str, second: str) -> int:
-        """The number of truths that at least one of the two gave no label to."""
-        return int(((self.of[first] < 0) | (self.of[second] < 0)).sum())
+    def apart(self, first: str, second: str) -> FloatArray:
+        """1 where only the first is right, -1 where only the second is (truths,)."""
+        return self.of[first] - self.of[second]
 
 
 def outcomes(study: Study, judges: Sequence[JudgeVerdicts], metric: Metric) -> Outcomes:
@@ -54,7 +44,7 @@ def outcomes(study: Study, judges: Sequence[JudgeVerdicts], metric: Metric) -> O
     known, of = truth >= 0, {}
     for judge in judges:
         judged = study.judged(judge, metric)[rows]
-        of[judge.name] = np.where(judged < 0, -1, judged == truth)[known].astype(np.int8)
+        of[judge.name] = np.where(judged < 0, np.nan, judged == truth)[known]
     return Outcomes(of, clusters[known])
 
 
@@ -86,9 +76,8 @@ def _comparison(
     study: Study, right: Outcomes, first: str, second: str
 ) -> tuple[Estimate, float | None]:
     """The difference, and p, of one pair."""
-    counts, missing = right.pair(first, second), right.n_missing(first, second)
-    n = len(right.clusters) - missing
-    difference = clustered_estimate(
-        counts, ACCURACY_DIFFERENCE, study.level, n=n, n_missing=missing
+    apart, clusters = right.apart(first, second), right.clusters
+    difference = clustered_mean(
+        apart, clusters.codes, NO_SHARED_TRUTH, study.level, kind="difference"
     )
-    return difference, mcnemar_clustered(counts)
+    return difference, mcnemar_clustered(apart, clusters)

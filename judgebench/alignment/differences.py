@@ -9,7 +9,6 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from judgebench.alignment.against_truth import paired_labels, score_of
 from judgebench.alignment.statistics import NOMINAL, STATISTICS, Declared, FailurePolicy
@@ -19,7 +18,7 @@ from judgebench.rubric import Metric
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray
 from judgebench.stats.confusion import confusion_by_cluster, fill_failures, recall
 from judgebench.stats.jackknife import ClusterCounts, Statistic, clustered_estimate
-from judgebench.stats.paired import difference_of, discordance_by_cluster, holm, mcnemar_clustered
+from judgebench.stats.paired import difference_of, holm, mcnemar_clustered
 from judgebench.studies.study import JudgeVerdicts, Study
 
 TESTED = ("accuracy", "severe_recall")
@@ -96,28 +95,17 @@ def paired_difference(
     return clustered_estimate(counts, difference_of(statistic), level, n=n, n_missing=missing)
 
 
-def _used(statistic: str, metric: Metric, both: Both) -> NDArray[np.bool_]:
-    return both.truth >= 0 if statistic == "accuracy" else both.truth == len(metric.labels) - 1
-
-
-def _apart(statistic: str, metric: Metric, both: Both) -> FloatArray:
-    """Of the items that accuracy, or severe recall, is about: the counts (clusters, 3) of those
-    that only the second, only the first, and both or none have right."""
-    used = _used(statistic, metric, both)
-    right = [np.where(x < 0, -1, x == both.truth)[used].astype(np.int64) for x in both.judged]
-    return discordance_by_cluster(right[1], right[0], both.clusters[used])
-
-
 def share_tests(metric: Metric, both: Both) -> Iterator[tuple[str, Estimate]]:
     """The permutation test of accuracy, and of the most severe items: whole clusters of answers
     change places between the two."""
+    truth = both.truth
+    one, two = (np.where(labels < 0, np.nan, labels == truth) for labels in both.judged)
     for statistic in TESTED[: 2 if metric.kind == "ordinal" else 1]:
-        counts = _apart(statistic, metric, both)
-        p = mcnemar_clustered(ClusterCounts(counts))
-        n = round(float(counts.sum()))
-        missing = int(_used(statistic, metric, both).sum()) - n
+        used = truth >= 0 if statistic == "accuracy" else truth == len(metric.labels) - 1
+        apart = (two - one)[used]
+        p, missing = mcnemar_clustered(apart, both.clusters[used]), int(np.isnan(apart).sum())
         reason = "" if p is not None else NEVER_APART
-        yield statistic, Estimate(p, n=n, n_missing=missing, reason=reason)
+        yield statistic, Estimate(p, n=len(apart) - missing, n_missing=missing, reason=reason)
 
 
 def corrected(rows: Sequence[Row], family: Sequence[str]) -> Iterator[Row]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Literal
 
@@ -16,6 +16,7 @@ from judgebench.rubric import Metric
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray, value_counts
 from judgebench.stats.calibration_error import (
     LEAST_PROBABILITY,
+    NO_ITEM,
     annotator_against_others,
     base_rates,
     brier_skill,
@@ -23,13 +24,11 @@ from judgebench.stats.calibration_error import (
     cross_entropy,
     expected_calibration_error,
     hold_back,
-    jensen_shannon,
     judge_against_others,
-    mean_score,
     one_hot,
     squared_distance,
-    total_variation,
 )
+from judgebench.stats.means import clustered_mean
 from judgebench.studies.study import JudgeVerdicts, Study
 from judgebench.studies.truth import Labels
 
@@ -61,22 +60,6 @@ TRUTH_STATISTICS = by_key(
         best="lower",
     ),
     Declared("ece_debiased", "ECE, debiased", "without what chance adds to it", best="lower"),
-)  # fmt: skip
-# Against the labels of the other annotators; `formula` scores probabilities (items, k) against
-# labels.
-DISTRIBUTION_STATISTICS = by_key(
-    Declared(
-        "squared_distance", "Squared distance", "summed over labels, from 0 to 2",
-        squared_distance, "lower",
-    ),
-    Declared(
-        "total_variation", "Total variation",
-        "share of probability that lies on other labels, 0 to 1", total_variation, "lower",
-    ),
-    Declared(
-        "jensen_shannon", "Jensen-Shannon divergence", "in bits, from 0 to 1", jensen_shannon,
-        "lower",
-    ),
 )  # fmt: skip
 _CLIPPED = f"probabilities below {LEAST_PROBABILITY:.1e} count as that"
 
@@ -111,14 +94,14 @@ def _against_truth(
     p: FloatArray, judged: Labels, truth: IntArray, clusters: Clusters, level: float
 ) -> Iterator[tuple[str, Source, Estimate]]:
     """Against one label per item: the Brier score and its parts, log loss, calibration error."""
-    shared, k = (clusters, level), p.shape[1]
-    q = one_hot(truth, k)
-    yield "brier", "probabilities", mean_score(squared_distance(p, q), *shared, (0.0, 2.0))
-    certain = np.where(np.isnan(p), np.nan, one_hot(judged, k))
-    yield "brier", "label", mean_score(squared_distance(certain, q), *shared)
-    yield "brier_skill", "probabilities", brier_skill(p, q, *shared)
-    yield "log_loss", "probabilities", _clipped(mean_score(cross_entropy(p, q), *shared))
-    errors = expected_calibration_error(p, q, *shared)
+    q, shared = one_hot(truth, p.shape[1]), (clusters.codes, NO_ITEM, level)
+    brier = clustered_mean(squared_distance(p, q), *shared, kind="brier")
+    yield "brier", "probabilities", brier
+    certain = np.where(np.isnan(p), np.nan, one_hot(judged, p.shape[1]))
+    yield "brier", "label", clustered_mean(squared_distance(certain, q), *shared)
+    yield "brier_skill", "probabilities", brier_skill(p, q, clusters, level)
+    yield "log_loss", "probabilities", _clipped(clustered_mean(cross_entropy(p, q), *shared))
+    errors = expected_calibration_error(p, q, clusters, level)
     yield "ece", "probabilities", errors.plug_in
     yield "ece_debiased", "probabilities", errors.debiased
 
@@ -138,19 +121,17 @@ def _against_annotators(
     rates = same_items * base_rates(n_uc)
 
     def mean(scores: FloatArray) -> Estimate:
-        found = mean_score(scores, clusters, study.level)
-        return found if found.n else replace(found, reason=NO_OTHERS)
+        return clustered_mean(scores, clusters.codes, NO_OTHERS, study.level)
 
-    for declared in DISTRIBUTION_STATISTICS.values():
-        name, score = declared.key, declared.formula
-        assert score is not None
-        mine, guessed = (judge_against_others(score, x, held) for x in (said, rates))
-        colleague = annotator_against_others(score, held) * same_items[:, 0]
-        yield name, "probabilities", mean(mine)
-        yield name, "label", mean(judge_against_others(score, labels, held))
-        yield name, "annotator", mean(colleague)
-        yield name, "base_rates", mean(guessed)
-        yield name, "gain", mean(colleague - mine)
+    mine = judge_against_others(said, held)
+    colleague = annotator_against_others(held) * same_items[:, 0]
+    scores: Mapping[Source, FloatArray] = {
+        "probabilities": mine, "label": judge_against_others(labels, held),
+        "annotator": colleague, "base_rates": judge_against_others(rates, held),
+        "gain": colleague - mine,
+    }  # fmt: skip
+    for source, one in scores.items():
+        yield "squared_distance", source, mean(one)
 
 
 def _clipped(estimate: Estimate) -> Estimate:

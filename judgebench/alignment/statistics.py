@@ -43,8 +43,8 @@ class Declared:
     """A statistic: its key in results.csv, its heading and what it means.
 
     `formula` makes it: for judges, from a Metric a Statistic of confusion counts. `shown` says
-    where it appears beside its own table: "drawn" in the figures, "unanimity" on unanimous and on
-    split items, "ceiling" for annotators, too, "paper" in the table of main.tex.
+    where it appears beside its own table: "drawn" in the figures, "ceiling" for annotators, too,
+    "paper" in the table of main.tex.
     """
 
     key: str
@@ -80,14 +80,14 @@ def _always(statistic: Statistic) -> Callable[[Metric], Statistic]:
 
 def chance_corrected(metric: Metric) -> Statistic:
     """Gwet's AC1, or AC2 by severity."""
-    return gwet_ac("quadratic", metric.severities) if metric.kind == "ordinal" else gwet_ac()
+    return gwet_ac(metric.severities if metric.kind == "ordinal" else None)
 
 
 ALPHA = "Krippendorff's α"
 ALPHA_MEANING = "agreement beyond chance, any number of annotators"
 AC = "Gwet's AC"
 AC_MEANING = "agreement beyond chance, high on skewed labels; AC1, or AC2 by severity if ordinal"
-_ALL_OVER = frozenset({"drawn", "unanimity", "ceiling", "paper"})
+_ALL_OVER = frozenset({"drawn", "ceiling", "paper"})
 STATISTICS = by_key(
     Declared(
         "accuracy", "Accuracy", "share of items on which the judge gives the human label",
@@ -145,10 +145,6 @@ STATISTICS = by_key(
     ),
     Declared(
         "severe_recall", "Severe recall", "share of the most severe items that the judge finds",
-        needs_severities=True, shown=frozenset({"unanimity", "ceiling", "paper"}),
+        needs_severities=True, shown=frozenset({"ceiling", "paper"}),
     ),
-)  # fmt: skip
-SOFT_AGREEMENT = Declared(
-    "soft_agreement", "Soft agreement",
-    "share of an item's annotators who gave the judge's label, the mean over items",
 )  # fmt: skip

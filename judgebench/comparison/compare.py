@@ -21,13 +21,13 @@ from judgebench.comparison.differences import (
     Pair,
     common_metrics,
     differences,
-    label_changes,
     left_out_lines,
     left_out_rows,
     matched,
     metric_lines,
     of_the_runs,
     pairs_of,
+    truth_changes,
     truth_line,
     unpaired_lines,
 )
@@ -95,20 +95,18 @@ def compare(a: Study, b: Study, judges: tuple[str, str] = ("", "")) -> Compariso
     pairs = pairs_of(a, b, judges)
     metrics = common_metrics(a, b)
     common, left_out = matched(a, b)
-    labels = label_changes(a, b, common, metrics)
+    differing = truth_changes(a, b, common, metrics)
     side = 1 if b.n_labels or not a.n_labels else 0
     holder = (a, b)[side]
     shared = holder.rubric.only([metric.id for metric in metrics])
     base = replace(holder.only(common[side]), rubric=shared)
     rows = [*left_out_rows(left_out)]
-    for metric, counts in labels.items():
-        for name, count in zip(("labels_differ", "truth_differs"), counts, strict=True):
-            rows.append(Row("truth", name, Estimate(count), "", metric))
+    rows += [Row("truth", "truth_differs", Estimate(n), "", m) for m, n in differing.items()]
     titles = {metric.id: metric.title for metric in metrics}
     compared = [
         *_which(a, b, len(common[0]), pairs),
         *left_out_lines(left_out),
-        truth_line(labels, SIDES[side], titles) if base.n_labels else NOT_MEASURED,
+        truth_line(differing, SIDES[side], titles) if base.n_labels else NOT_MEASURED,
     ]
     summaries, flipped, decided = [], [], []
     alike: dict[bytes, tuple[Study, list[Pair]]] = {}

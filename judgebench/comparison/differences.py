@@ -33,10 +33,8 @@ from judgebench.results.rows import Row
 from judgebench.rubric import Metric
 from judgebench.stats.arrays import FloatArray, IntArray
 from judgebench.stats.calibration_error import (
-    calibration_error_difference,
+    NO_ITEM,
     cross_entropy,
-    expected_calibration_error,
-    mean_score,
     one_hot,
     squared_distance,
 )
@@ -218,54 +216,30 @@ def metric_lines(a: Study, b: Study, metrics: Sequence[Metric]) -> Iterator[str]
         yield f"The rubric words these metrics differently in A and B: {', '.join(other)}."
 
 
-def label_changes(
+def truth_changes(
     a: Study, b: Study, rows: tuple[IntArray, IntArray], metrics: Sequence[Metric]
-) -> dict[str, tuple[int, int]]:
-    """By metric the number of answers whose human labels differ, and whose truth differs."""
-    differing = {}
-    for metric in metrics:
-        humans = a.humans[metric.id], b.humans[metric.id]
-        names = sorted({name for one in humans for name in one.ratings.annotators})
-        given = []
-        for study, one, of_side in zip((a, b), humans, rows, strict=True):
-            whole = np.full((len(study.answers), len(names)), -1, dtype=np.int64)
-            places = [names.index(name) for name in one.ratings.annotators]
-            whole[np.ix_(one.ratings.rows, np.array(places, dtype=np.int64))] = one.ratings.values
-            given.append(whole[of_side])
-        labels = (given[0] != given[1]).any(axis=1)
-        truth = humans[0].truth[rows[0]] != humans[1].truth[rows[1]]
-        differing[metric.id] = int(labels.sum()), int(truth.sum())
-    return differing
+) -> dict[str, int]:
+    """By metric the number of answers whose reference label is not the same."""
+    return {
+        m.id: int((a.humans[m.id].truth[rows[0]] != b.humans[m.id].truth[rows[1]]).sum())
+        for m in metrics
+    }
 
 
-def truth_line(
-    differing: Mapping[str, tuple[int, int]], holder: str, titles: Mapping[str, str]
-) -> str:
+def truth_line(differing: Mapping[str, int], holder: str, titles: Mapping[str, str]) -> str:
     """Against whose labels both are scored, and whether the other run's are the same."""
-    labels, truth = (
-        ", ".join(f"{titles[m]} {counts[i]:,}" for m, counts in differing.items() if counts[i])
-        for i in (0, 1)
-    )
-    if labels:
+    if said := ", ".join(f"{titles[m]} {n:,}" for m, n in differing.items() if n):
         return (
-            f"The human labels of A and B are not the same: both are scored against those of "
-            f"{holder}. Answers with other labels: {labels}; with another reference label: "
-            f"{truth or 'none'}."
+            f"Both are scored against the reference labels of {holder}, which are not the same in "
+            f"the other run: {said}."
         )
-    if truth:
-        return (
-            "The human labels of A and B are the same, and the rule that makes the reference "
-            "labels of them "
-            f"is not: both are scored by that of {holder}. Answers with another reference label: "
-            f"{truth}."
-        )
-    return "Both are scored against the same human labels."
+    return "Both are scored against the same reference labels."
 
 
 Sides = tuple[IntArray, IntArray]
 
 NO_LABEL = Declared("no_label", "No label", "share of answers without a usable label", best="lower")
-PROBABILITY_STATISTICS = {k: TRUTH_STATISTICS[k] for k in ("brier", "log_loss", "ece_debiased")}
+PROBABILITY_STATISTICS = {k: TRUTH_STATISTICS[k] for k in ("brier", "log_loss")}
 # Of a judge, whatever the metric: of the verdict that counts, without earlier attempts.
 RUN_STATISTICS = by_key(
     *(
@@ -364,17 +338,14 @@ def _probabilities(compared: Compared) -> Iterator[Row]:
             yield from compared.rows(key, undefined, (undefined, undefined))
         return
     rows, truth, clusters = truths(study, metric)
-    q, shared = one_hot(truth, len(metric.labels)), (clusters, study.level)
+    q, shared = one_hot(truth, len(metric.labels)), (clusters.codes, NO_ITEM, study.level)
     a, b = given[0][rows], given[1][rows]
     lacks = np.isnan(a + b).any(axis=1)
     a[lacks] = b[lacks] = np.nan
     for key, score in (("brier", squared_distance), ("log_loss", cross_entropy)):
         scores = [np.where(lacks, np.nan, score(p, q)) for p in (a, b)]
-        values = [mean_score(x, *shared) for x in scores]
-        yield from compared.rows(key, mean_score(scores[1] - scores[0], *shared), values)
-    errors = [expected_calibration_error(p, q, *shared).debiased for p in (a, b)]
-    difference = calibration_error_difference((a, b), q, *shared)
-    yield from compared.rows("ece_debiased", difference, errors)
+        values = [clustered_mean(x, *shared) for x in scores]
+        yield from compared.rows(key, clustered_mean(scores[1] - scores[0], *shared), values)
 
 
 # --- without a truth ------------------------------------------------------------------------------
@@ -417,8 +388,9 @@ def of_the_runs(study: Study, pair: Pair) -> Iterator[Row]:
         if declared.key in set(Status):
             difference, values = _shares(study, x)
         else:
-            values = [mean_score(one, study.clusters, study.level) for one in x]
-            difference = mean_score(x[1] - x[0], study.clusters, study.level)
+            shared = (study.clusters.codes, "no verdict says it", study.level)
+            values = [clustered_mean(one, *shared) for one in x]
+            difference = clustered_mean(x[1] - x[0], *shared)
             unknown = [SIDES[i] for i, one in enumerate(x) if np.isnan(one).all()]
             if unknown:
                 reason = f"unknown for {unknown[0]}: no model was called, or it does not report it"

@@ -13,7 +13,6 @@ from judgebench.comparison.result import COUNTED, Comparison
 from judgebench.records import Estimate
 from judgebench.results.layout import Content, Contents, Keys, Layout, Line
 from judgebench.results.part import Block, Intervals, Lane, Part
-from judgebench.results.rows import Row
 from judgebench.results.tables import DASH, Cell, Look, Table, format_number, p_cell
 from judgebench.words import counted, listed
 
@@ -30,7 +29,6 @@ NONE = "no label"
 _MOST_FLIPS_ON_SCREEN = 3
 _DRAWN = ("accuracy", "weighted_kappa", "severe_recall")
 _LOOKS: dict[str, Look] = {"A": "bad", "B": "good", "neither": "unclear"}
-_STATES: dict[str, Look] = {"met": "good", "not met": "bad"}
 _POLICIES = {"worst": "counted as wrong", "best": "counted as right"}
 OUTCOMES_ALIKE = "No decision changed."
 TITLE = "what changed from A to B"
@@ -256,31 +254,6 @@ def _decision_blocks(c: Comparison) -> Iterator[Block]:
     said = tuple(_decisions_said(c, len(c.decisions), reasons=True))
     anew = (DECIDED_ANEW,) if any(one.differs for one in c.decisions) else ()
     yield Block("Decisions that changed", (*said, *anew), lead=True, on_screen=True)
-    yield Block("Their conditions", tables=(_conditions_table(c),), folded=True, on_screen=True)
-
-
-def _conditions_table(c: Comparison) -> Table:
-    """Every condition of the decisions that changed, in A and in B."""
-
-    def cells_of(row: Row | None) -> tuple[Cell, Cell]:
-        if row is None:
-            return Cell(DASH, remark="not measured"), Cell(DASH)
-        look = _STATES.get(row["state"], "unclear")
-        return Cell(estimate=row.estimate), Cell(row["state"], look=look)
-
-    lines: list[Contents] = []
-    for one in (one for one in c.decisions if one.differs):
-        a, b = one.conditions
-        for key in dict.fromkeys((*a, *b)):
-            row = b.get(key) or a[key]
-            cells = (*cells_of(a.get(key)), *cells_of(b.get(key)))
-            condition = f"{key[0]}: {row['title']}"
-            bound = f"{'≥' if row['at_least'] == 'true' else '≤'} {float(row['bound']):g}"
-            lines.append((one.judge, c.title(one.metric), condition, bound, *cells))
-    return Layout(
-        "comparison_conditions", "Every condition of the decisions that changed",
-        ("Judge", "Metric", "Condition"), beside=("Bound", "A", "State in A", "B", "State in B"),
-    ).listing(lines)  # fmt: skip
 
 
 # --- what it rests on -----------------------------------------------------------------------------

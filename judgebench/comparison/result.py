@@ -104,7 +104,7 @@ class Comparison(Shown):
     - test: permutation_p and p_holm; `of`, the statistic that is tested; `failures`
     - change: how many labels changed, and which way
     - decision, condition: what is decided on these answers; `run`
-    - truth: on how many answers the human labels, or the truth, of both runs differ
+    - truth: on how many answers the reference labels of both runs differ
     - left_out, left_out_item: how many answers are not compared, and which
 
     `flips` holds the verdicts that changed. `compared` says in sentences what was compared.

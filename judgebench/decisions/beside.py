@@ -97,13 +97,11 @@ _Guard = tuple[bool | None, str]  # whether every baseline is beaten, None witho
 
 
 def alternative_tests(study: Study, rule: DecisionRule) -> Iterator[Row]:
-    """Two variants for each judge that is not a control, metric by metric.
+    """The test of Calderon et al. (2025) for each judge that is not a control, metric by metric.
 
-    The variant (key `who`) is `published`, the test of Calderon et al. (2025): all annotators who
-    make the truth, in the bar or not, and the paper's scores, the share of equal labels and, where
-    the metric is ordinal, minus the root mean square distance of severities. Or it is `balanced`,
-    which is judgebench's own: the annotators in the bar, the share of equal labels, and every label
-    of the others weighing the same. Places in a list (`crowd#3`) are not people and are left out.
+    Of all annotators who make the truth, in the bar or not, and with the paper's scores, the share
+    of equal labels and, where the metric is ordinal, minus the root mean square distance of
+    severities. Places in a list (`crowd#3`) are not people and are left out.
 
     `advantage` is the average advantage probability; its interval is over whole questions. The t
     test takes items as independent, as in the paper.
@@ -114,23 +112,17 @@ def alternative_tests(study: Study, rule: DecisionRule) -> Iterator[Row]:
         right = outcomes(study, study.judges, metric)
         for judge in study.real_judges:
             guard = _guard(right, judge.name, controls, level)
-            for variant in ("published", "balanced"):
-                yield from _test(study, metric, judge, variant, rule, guard)
+            yield from _test(study, metric, judge, rule, guard)
 
 
 def _test(
-    study: Study, metric: Metric, judge: JudgeVerdicts, variant: str, rule: DecisionRule,
-    guard: _Guard,
-) -> Iterator[Row]:  # fmt: skip
+    study: Study, metric: Metric, judge: JudgeVerdicts, rule: DecisionRule, guard: _Guard
+) -> Iterator[Row]:
     """`winning_rate` is the share of the tested annotators that the judge is as good as, `passes`
     what the test alone says, `guarded` that the judge also beats every control."""
-    humans, balanced = study.humans[metric.id], variant == "balanced"
-    people = [a for a in humans.makers if not is_slot(a)]
-    kept = humans.in_bar(rule.replace.humans.bar) if balanced else people
-    named, tested, rate, passes = [a for a in people if a in kept], 0, None, None
-    remarks = [f"without {a}, who is not in the bar" for a in people if a not in kept]
-    scores = metric.severities if metric.kind == "ordinal" and not balanced else None
-    reason = ""
+    humans, reason, remarks = study.humans[metric.id], "", list[str]()
+    named, tested, rate, passes = [a for a in humans.makers if not is_slot(a)], 0, None, None
+    scores = metric.severities if metric.kind == "ordinal" else None
     if len(named) < 2:
         reason = f"the test needs two named annotators; reference labels are made by {len(named)}"
         if humans.has_places:
@@ -140,13 +132,13 @@ def _test(
         ratings = humans.ratings.of(named).values
         judged = study.judged(judge, metric)[humans.ratings.rows]
         k = len(metric.labels)
-        terms = DuelTerms(rule.alternative_test.epsilon, balanced=balanced, severities=scores)
+        terms = DuelTerms(rule.alternative_test.epsilon, severities=scores)
         found = alternative_annotator_test(ratings, judged, k, terms)
         clusters, level = humans.clusters, study.level
         advantage = average_advantage(ratings, judged, clusters, k, terms, level)
         tested, rate, passes = found.tested, found.winning_rate, found.passes
         few = "with two annotators there is no consensus to be close to" if len(named) == 2 else ""
-        remarks += [found.reason, few, guard[1] if passes else ""]
+        remarks = [found.reason, few, guard[1] if passes else ""]
     reason = "; ".join(filter(None, (reason, *remarks)))
     # A judge that fails the test is neither saved nor left open by a control that is missing.
     guarded = guard[0] if passes else passes
@@ -156,13 +148,13 @@ def _test(
     ):  # fmt: skip
         if not isinstance(number, Estimate):
             number = Estimate(None if number is None else float(number), reason=reason)
-        yield Row("alternative_test", statistic, number, judge.name, metric.id, {"who": variant})
+        yield Row("alternative_test", statistic, number, judge.name, metric.id)
 
 
 def _guard(right: Outcomes, judge: str, controls: Sequence[str], level: float) -> _Guard:
     """Is the judge more accurate than each control, on the items that both labelled?"""
     if not controls:
         return None, "there is no baseline to beat"
-    p = {c: mcnemar_clustered(right.pair(judge, c), "greater") for c in controls}
+    p = {c: mcnemar_clustered(right.apart(judge, c), right.clusters, "greater") for c in controls}
     unbeaten = ", ".join(c for c, shown in p.items() if shown is None or shown > level)
     return not unbeaten, f"not shown to be more accurate than {unbeaten}" * bool(unbeaten)

@@ -136,7 +136,7 @@ def _evidence(decisions: Decisions) -> Iterator[Block]:
         title, tables=curves, figures=drawings, asks="what_if", gist="what people would still read"
     )
     test = _alternative_test_table(decisions)
-    ended = decisions.beside.select("alternative_test", "passes", who="published")
+    ended = decisions.beside.select("alternative_test", "passes")
     passed = sum(bool(row.estimate.value) for row in ended)
     yield Block(
         "The Alternative Annotator Test", tables=(test,), asks="sure",
@@ -359,16 +359,16 @@ def _choice_cells(curve: TriageCurve) -> Contents:
 
 
 def _alternative_test_table(decisions: Decisions) -> Table:
-    """A row for each judge, metric and variant."""
+    """A row for each judge and metric."""
     rule = decisions.rule.alternative_test
     tests = decisions.beside.select("alternative_test")
     rows: list[Contents] = []
-    for (judge, metric, who), test in groupby(tests, lambda r: (r.judge, r.metric, r["who"])):
+    for (judge, metric), test in groupby(tests, lambda r: (r.judge, r.metric)):
         e = {row.statistic: row.estimate for row in test}
         rate = e["winning_rate"].value
         rows.append(
             (
-                judge, decisions.titles[metric], who, f"{e['annotators'].value:.0f}",
+                judge, decisions.titles[metric], f"{e['annotators'].value:.0f}",
                 None if rate is None else f"{rate:.2f}", e["advantage"],
                 *(_verdict_cell(e[ended]) for ended in ("passes", "guarded")),
             )
@@ -378,17 +378,16 @@ def _alternative_test_table(decisions: Decisions) -> Table:
         "The Alternative Annotator Test, and whether every baseline is beaten too",
         ("Judge", "Metric"),
         (
-            f"Published: the test of Calderon et al. (2025), ε = {rule.epsilon:g}, with all "
+            f"The test of Calderon et al. (2025), ε = {rule.epsilon:g}, with all "
             "annotators; of an ordinal metric the smaller root mean square distance of severities "
             "is the closer one, else the share of equal labels. Winning rate: share of the tested "
             "annotators whom the judge may replace; the judge passes at 0.5 or more. Advantage: "
             "chance to be at least as close to the other annotators as one of them.",
-            "Balanced (judgebench's own): the annotators in the bar, the share of equal labels, "
-            "and every label of the others' majority weighs the same. Guarded: passes, and "
+            "Guarded: passes, and "
             f"is more accurate than every baseline (one-sided permutation test at {rule.guard:g}). "
-            "Where a label is rare, a judge that never gives it passes the published test.",
+            "Where a label is rare, a judge that never gives it passes the test.",
         ),
-        ("Variant", "Annotators", "Winning rate", "Advantage", "Passes", "Guarded"),
+        ("Annotators", "Winning rate", "Advantage", "Passes", "Guarded"),
     ).listing(rows)
 
 

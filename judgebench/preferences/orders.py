@@ -1,7 +1,7 @@
 """Responses side by side: the rows of responses in order, of systems, and of criteria.
 
-Rows `order` hold `right`, `chance` and, of preferences, `intransitive`, by `size` of the tuple,
-rule for `ties`, and `failures`; rows `response` the correlation and agreement of scores; rows
+Rows `order` hold `right`, `chance` and, of preferences, `intransitive`, by `size` of the tuple and
+`failures`; rows `response` the correlation and agreement of scores; rows
 `vote` the agreement with each vote. Rows without a judge are those of `who`.
 
 Rows `win_rate` hold `humans`, `judge` and `difference` of a `system`, `against` another or all
@@ -39,7 +39,6 @@ from judgebench.stats.means import Kind, clustered_mean
 from judgebench.stats.ranks import (
     MAX_REFITS,
     MOST_TUPLES,
-    TIE,
     Flags,
     count_tuples,
     nearest_label,
@@ -307,13 +306,6 @@ def label_of(scores: FloatArray) -> IntArray:
 
 FORMAT_CEILING = "human mean, rounded"
 HUMANS = "humans"
-TOLERANCE = 0.5  # of severity: half a step between labels
-THREE_WAY = "three_way"
-TIES: Mapping[str, str] = {
-    THREE_WAY: "a tie of the humans must be answered by a tie",
-    "tolerance": f"human scores that differ by {TOLERANCE:g} or less are a tie",
-    "left_out": "tuples in which the humans have a tie are left out",
-}
 _MOST_AT_ONCE = 8  # responses to one question
 _NO_LABEL = "the judge gave a label to none of these"
 _SIGNS = np.array([1, -1, 0, np.nan])  # of first, second, tie and no label
@@ -322,7 +314,7 @@ _FILLED: Mapping[str, float] = {"left_out": np.nan, "worst": 0.0, "best": 1.0}
 
 @dataclass(frozen=True)
 class _Tuples:
-    """Tuples, or votes, under one rule for ties, and their clusters (tuples,)."""
+    """Tuples, or votes, and their clusters (tuples,)."""
 
     analysis: str
     metric: str
@@ -357,9 +349,7 @@ def score_rows(found: Scored, level: float) -> Iterator[Row]:
     largest = int(np.bincount(found.question).max())
     for size in dict.fromkeys((2, 3, largest)):
         if size <= min(largest, _MOST_AT_ONCE):
-            tuples = tuples_within(found.question, size)
-            for ties in TIES:
-                yield from _score_tuples(found, tuples, ties, level)
+            yield from _score_tuples(found, tuples_within(found.question, size), level)
     for name, given in found.judges.items():
         if not given.due.any():
             continue
@@ -374,22 +364,19 @@ def score_rows(found: Scored, level: float) -> Iterator[Row]:
             yield Row("response", statistic, estimate, "", found.id, {"who": HUMANS})
 
 
-def _score_tuples(found: Scored, tuples: IntArray, ties: str, level: float) -> Iterator[Row]:
-    truth = signs(found.mean[tuples], TOLERANCE if ties == "tolerance" else TIE)
-    kept = np.asarray((truth != 0).all(axis=1) | (ties != "left_out"))
+def _score_tuples(found: Scored, tuples: IntArray, level: float) -> Iterator[Row]:
+    truth = signs(found.mean[tuples])
     clusters, group = found.clusters.codes[tuples[:, 0]], found.question[tuples[:, 0]]
-    keys = {"size": str(tuples.shape[1]), "ties": ties}
-    of = _Tuples("order", found.id, keys, clusters, level)
-    if not kept.any():
-        return
+    of = _Tuples("order", found.id, {"size": str(tuples.shape[1])}, clusters, level)
     ceiling = right(truth, signs(found.as_reply[tuples]))
-    yield of.row("right", ceiling, kept, failures="left_out", who=FORMAT_CEILING)
+    every = np.ones(len(tuples), dtype=np.bool_)
+    yield of.row("right", ceiling, every, failures="left_out", who=FORMAT_CEILING)
     for name, one in found.judges.items():
         due = np.asarray(one.due[tuples].all(axis=1))
-        if (due & kept).any():
+        if due.any():
             judged = signs(np.where(due[:, None], one.values[tuples], np.nan))
             chance = right_by_chance(truth, judged, group)
-            yield from of.of_judge(name, right(truth, judged), chance, due & kept)
+            yield from of.of_judge(name, right(truth, judged), chance, due)
 
 
 def samples(found: Scored) -> Iterator[str]:
@@ -421,7 +408,7 @@ def _preference_tuples(
     found: Preferred, pairs: IntArray, upright: FloatArray, level: float
 ) -> Iterator[Row]:
     """The pairs (tuples, 1) or the three pairs of each triple (tuples, 3)."""
-    keys = {"size": "2" if pairs.shape[1] == 1 else "3", "ties": THREE_WAY}
+    keys = {"size": "2" if pairs.shape[1] == 1 else "3"}
     known = np.asarray((found.truth[pairs] >= 0).all(axis=1))
     truth = _SIGNS[found.truth[pairs]] * upright
     ordered = places_of(truth)[1]

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from judgebench.preferences.measure import Preferences
-from judgebench.preferences.orders import FORMAT_CEILING, THREE_WAY, TIES
+from judgebench.preferences.orders import FORMAT_CEILING
 from judgebench.results.figure import SMALL, ink_on, new_figure
 from judgebench.results.layout import Layout
 from judgebench.results.part import Block, Drawing, Part
@@ -72,18 +72,18 @@ def _matrix(rows: Results, metric: str, systems: Sequence[str], judge: str) -> F
 _SIZES = {"2": "pairs", "3": "triples"}
 _WAYS = {"": "", "left_out": "", "worst": ", missing as wrong", "best": ", missing as right"}
 _TIES = {"counted": "all votes", "left out": "without ties"}
-_SIGNED = ("difference", "pearson", "spearman", "icc", "alpha", "icc_mean", "tau_b")
+_SIGNED = ("difference", "pearson", "spearman", "icc", "alpha", "tau_b")
 _HEADINGS = {
     "humans": "By humans{failures}", "judge": "By the judge{failures}",
     "difference": "Judge minus humans{failures}",
     "pearson": "Pearson's r{failures}", "spearman": "Spearman's ρ", "icc": "ICC(2, 1){failures}",
-    "alpha": "Krippendorff's α", "icc_mean": "ICC(2, k)", "tau_b": "Kendall's τ-b",
+    "alpha": "Krippendorff's α", "tau_b": "Kendall's τ-b",
 }  # fmt: skip
 _JUDGES = ("Metric", "Judge")
 _DECLARED: Mapping[str, Layout] = {
     "order": Layout(
         "preferences_order",
-        "Share of pairs and triples in the humans' order: {ties}",
+        "Share of pairs and triples in the humans' order: a tie must be answered by a tie",
         _JUDGES,
         (
             "A tuple of responses to one question is right where judge and humans agree on every "
@@ -184,14 +184,11 @@ _DECLARED: Mapping[str, Layout] = {
 
 def preferences_part(found: Preferences) -> Part:
     """The part."""
-    order = {ties: _table(found, "order", ties=ties) for ties in TIES}
-    usual = order.pop(THREE_WAY)
     criteria = (_table(found, "criterion", tag=""), _table(found, "criterion", criterion=""))
     blocks = (
         Block("Several responses", tables=(_brief(found),), on_screen=True),
-        Block("Responses in order", tables=(usual,)),
+        Block("Responses in order", tables=(_table(found, "order"),)),
         Block("Agreement with votes", tables=(_table(found, "vote"),)),
-        Block("Other rules for ties", tables=tuple(order.values()), folded=True),
         Block("Scores of single responses", tables=(_table(found, "response"),)),
         Block(
             "The place of a response",
@@ -237,9 +234,7 @@ def _table(found: Preferences, analysis: str, **fixed: str) -> Table:
         rows, key=lambda row: (metrics.index(row.metric), row["who"], found.is_control(row.judge))
     )
     by = "tag" if "criterion" in fixed else "criterion"
-    rule = fixed.get("ties", "")
-    key = "-".join(filter(None, (declared.key.format(by=by), rule)))
-    title = declared.title.format(ties=TIES.get(rule, ""), by=by)
+    key, title = declared.key.format(by=by), declared.title.format(by=by)
     return replace(declared, key=key, title=title, signed=_SIGNED).of(
         in_lines,
         lambda row: (found.titles[row.metric], found.shown_name(row.judge) or row["who"]),
@@ -258,7 +253,7 @@ def _brief(found: Preferences) -> Table:
         and row.statistic in ("right", "chance")
         and row["failures"] in ("", "left_out")
     ]
-    table = _table(replace(found, rows=Results(tuple(kept))), "order", ties=THREE_WAY)
+    table = _table(replace(found, rows=Results(tuple(kept))), "order")
     return replace(table, key="preferences_brief")
 
 

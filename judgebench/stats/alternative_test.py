@@ -22,12 +22,10 @@ from scipy.special import stdtr
 
 from judgebench.records import Estimate
 from judgebench.stats.arrays import (
-    MISSING,
     Clusters,
     IntArray,
     check_codes,
     label_distances,
-    mean_of_defined,
     ratio,
     value_counts,
 )
@@ -47,15 +45,14 @@ _ROUNDING = 1e-9
 class DuelTerms:
     """`epsilon` is how much worse than an annotator the judge may be, `q` the false discovery rate.
 
-    Annotators with fewer than `least_items` units are not tested. `balanced`: every label of the
-    others' majority weighs the same, see `_balanced_p`. `severities` (k,) decide what is close.
+    Annotators with fewer than `least_items` units are not tested. `severities` (k,) decide what is
+    close.
     Raises ValueError where epsilon is not in [0, 1).
     """
 
     epsilon: float = 0.1
     q: float = 0.05
     least_items: int = 30
-    balanced: bool = False
     severities: Sequence[float] | None = None
 
     def __post_init__(self) -> None:
@@ -90,14 +87,13 @@ class _Duel:
     """The judge against one annotator on the units that inform about them, `rows` (n,).
 
     `judge_wins` and `annotator_wins` (n,) are the paper's W^f and W^h: at least as close to the
-    others as the rival; both are 1 on a tie. `label` (n,) is that of the others' majority.
+    others as the rival; both are 1 on a tie.
     """
 
     rows: NDArray[np.int64]
     judge_wins: NDArray[np.int64]
     annotator_wins: NDArray[np.int64]
-    label: NDArray[np.int64]
-    n_missing: int  # units without a label of the judge, or of the majority where that is needed
+    n_missing: int  # units without a label of the judge
 
 
 def alternative_annotator_test(
@@ -123,10 +119,8 @@ def alternative_annotator_test(
     without_t = 0
     for duel in _duels(ratings, judge, k, terms):
         d = duel.annotator_wins - duel.judge_wins
-        if not _is_tested(duel, terms):
+        if len(d) < max(2, terms.least_items):
             p_values.append(None)
-        elif terms.balanced:
-            p_values.append(_balanced_p(d, duel.label, k, terms.epsilon))
         else:
             p_values.append(_p(d, terms.epsilon))
             without_t += bool((d == d[0]).all())
@@ -156,17 +150,13 @@ def average_advantage(
     """rho: the mean over annotators of the share of units on which W^f = 1, ties included.
 
     Calderon et al. (2025), section 3; intervals are over clusters. `n` counts pairs of a unit and a
-    tested annotator, `n_missing` those that lack a label of the judge (or, `balanced`, a majority
-    of the others). Raises ValueError as `alternative_annotator_test` does.
+    tested annotator, `n_missing` those that lack a label of the judge. Raises ValueError as
+    `alternative_annotator_test` does.
     """
     counts, n_missing = [], 0
     for duel in _duels(ratings, judge, k, terms):
-        if _is_tested(duel, terms):
-            # Units won and all units (clusters, labels, 2); one column of labels unless balanced.
-            cells, labels = (duel.label, k) if terms.balanced else (np.zeros_like(duel.label), 1)
-            of_duel, won = clusters[duel.rows], duel.judge_wins.astype(np.float64)
-            tables = of_duel.table(cells, labels, won), of_duel.table(cells, labels)
-            counts.append(np.stack(tables, axis=-1))
+        if (n := len(duel.rows)) >= max(2, terms.least_items):
+            counts.append(clusters[duel.rows].sums(duel.judge_wins, np.ones(n)))
             n_missing += duel.n_missing
     if not counts:
         reason = _why_nobody(ratings, terms)
@@ -176,10 +166,10 @@ def average_advantage(
     return clustered_estimate(stacked, _ADVANTAGE, level, n=n, n_missing=n_missing)
 
 
-# Of counts (..., annotators, labels, 2): units won and all units. The mean is not of those defined
-# only: without an annotator it would be an average of other people.
+# Of counts (..., annotators, 2): units won and all units. The mean is not of those defined only:
+# without an annotator it would be an average of other people.
 _ADVANTAGE = Statistic(
-    lambda C: np.asarray(mean_of_defined(ratio(C[..., 0], C[..., 1])).mean(axis=-1)),
+    lambda C: np.asarray(ratio(C[..., 0], C[..., 1]).mean(axis=-1)),
     where_empty("there is no unit to compare"),
     SHARE,
 )
@@ -193,30 +183,8 @@ def _p(d: NDArray[np.int64], epsilon: float) -> float:
     return float(stdtr(n - 1, t))
 
 
-def _balanced_p(d: NDArray[np.int64], label: NDArray[np.int64], k: int, epsilon: float) -> float:
-    """p where each of the K labels that the others' majority uses weighs 1 / K.
-
-    Within label y there are n_y units with mean d_y and variance s_y^2,
-
-        t = (sum_y d_y / K - epsilon) / sqrt(sum_y s_y^2 / n_y) * K,
-
-    a stratified mean (Cochran 1977, section 5.4) with Satterthwaite's degrees of freedom. So that
-    a few units of a rare label without a loss claim no certainty, each label first gets half a unit
-    with d = 1 and half a one with d = -1, as in Agresti and Min (2005).
-    """
-    n = np.bincount(label, minlength=k)
-    used = n > 0
-    n_y = n[used] + 1.0
-    d_y = np.bincount(label, d, minlength=k)[used] / n_y
-    squares = np.bincount(label, d**2, minlength=k)[used] + 1
-    V_y = (squares / n_y - d_y**2) / (n_y - 1)
-    K = len(n_y)
-    df = V_y.sum() ** 2 / (V_y**2 / (n_y - 1)).sum()
-    return float(stdtr(df, (d_y.mean() - epsilon) * K / np.sqrt(V_y.sum())))
-
-
 def _duels(ratings: IntArray, judge: IntArray, k: int, terms: DuelTerms) -> Iterator[_Duel]:
-    """One duel per annotator; where `balanced`, without units on which the others are split."""
+    """One duel per annotator."""
     if judge.shape != ratings.shape[:1]:
         raise ValueError("ratings and judge must have the same length")
     check_codes(judge, k, "the judge's labels")
@@ -227,11 +195,7 @@ def _duels(ratings: IntArray, judge: IntArray, k: int, terms: DuelTerms) -> Iter
         shared = np.flatnonzero((own >= 0) & (votes.sum(axis=1) >= 2))
         others = votes[shared]
         others[np.arange(len(shared)), own[shared]] -= 1
-        top = others.max(axis=1, initial=0)
-        label = np.where((others == top[:, None]).sum(axis=1) > 1, MISSING, others.argmax(axis=1))
         usable = judge[shared] >= 0
-        if terms.balanced:
-            usable &= label >= 0
         rows, place = shared[usable], np.arange(int(usable.sum()))
         # Sums over the others order as their share of equal labels does, and as their root mean
         # square distance of severities does.
@@ -240,20 +204,13 @@ def _duels(ratings: IntArray, judge: IntArray, k: int, terms: DuelTerms) -> Iter
         slack = _ROUNDING * (of_judge + of_annotator)
         wins = (of_judge <= of_annotator + slack).astype(np.int64)
         losses = (of_annotator <= of_judge + slack).astype(np.int64)
-        yield _Duel(rows, wins, losses, label[usable], int((~usable).sum()))
-
-
-def _is_tested(duel: _Duel, terms: DuelTerms) -> bool:
-    """A balance needs two labels: with one it would be the plain test again."""
-    if len(duel.rows) < max(2, terms.least_items):
-        return False
-    return not terms.balanced or bool((duel.label != duel.label[0]).any())
+        yield _Duel(rows, wins, losses, int((~usable).sum()))
 
 
 def _why_nobody(ratings: IntArray, terms: DuelTerms) -> str:
     if ratings.shape[1] < 2:
         return "the test needs two annotators"
-    units = f"{terms.least_items} items that another annotator and the judge labelled too"
-    if terms.balanced:
-        units += ", with two labels or more among the others' majorities"
-    return f"no annotator has {units}"
+    return (
+        f"no annotator has {terms.least_items} items that another annotator and the judge labelled "
+        "too"
+    )

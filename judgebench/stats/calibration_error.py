@@ -14,7 +14,7 @@ Scores of label probabilities against a label or against a distribution of label
 `p` is (items, k), a judge's probability of each label; a row with a NaN is missing. `q` is
 (items, k): what the humans say, one-hot where the truth is one label (see `one_hot`), else the
 shares of their labels; a row with a NaN has no truth. Every score is (items,), NaN where either is
-missing; less is better. `mean_score` makes an Estimate of them.
+missing; less is better.
 
 Beside what a colleague would reach: `n_uc` is (items, k), how many annotators gave each label to
 each item. Every label in turn is held back and the item's other labels are the target, for the
@@ -24,7 +24,6 @@ distributions.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -38,10 +37,7 @@ from judgebench.stats.intervals import clopper_pearson
 from judgebench.stats.jackknife import (
     LEVEL,
     NO_WIDTH,
-    UNBOUNDED,
-    Bounds,
     ClusterCounts,
-    Formula,
     Statistic,
     clustered_estimate,
     explained,
@@ -88,48 +84,6 @@ def cross_entropy(p: FloatArray, q: FloatArray) -> FloatArray:
     return np.asarray(-(q * np.log(np.maximum(p, LEAST_PROBABILITY))).sum(axis=-1))
 
 
-def total_variation(p: FloatArray, q: FloatArray) -> FloatArray:
-    """1/2 sum_j |p_j - q_j|, from 0 to 1: the share of probability that lies elsewhere.
-
-    Gibbs and Su (2002), "On choosing and bounding probability metrics", section 2. Like
-    `jensen_shannon` it is not a proper score: with few labels per item it favours bold reports.
-
-    >>> total_variation(np.array([[0.8, 0.2]]), np.array([[0.5, 0.5]])).round(2).tolist()
-    [0.3]
-    """
-    return np.asarray(np.abs(p - q).sum(axis=-1) / 2)
-
-
-def jensen_shannon(p: FloatArray, q: FloatArray) -> FloatArray:
-    """H((p + q) / 2) - (H(p) + H(q)) / 2 in bits, from 0 to 1.
-
-    Lin (1991), "Divergence measures based on the Shannon entropy", equation 4.1 with equal weights.
-    """
-    nats = (
-        scipy.special.entr((p + q) / 2) - (scipy.special.entr(p) + scipy.special.entr(q)) / 2
-    ).sum(axis=-1)
-    return np.asarray(np.maximum(nats / np.log(2), 0.0))
-
-
-def mean_score(
-    scores: FloatArray, clusters: Clusters, level: float = LEVEL, bounds: Bounds = UNBOUNDED
-) -> Estimate:
-    """The mean of the scores (items,) that are not NaN, which count as missing.
-
-    Raises ValueError where shapes differ.
-    """
-    if scores.shape != clusters.codes.shape:
-        raise ValueError("scores and clusters must have the same shape")
-    there = ~np.isnan(scores)
-    counts = clusters[there].sums(np.ones(int(there.sum())), scores[there])
-    n = int(there.sum())
-    mean = Statistic(lambda C: ratio(C[..., 1], C[..., 0]), where_empty(NO_ITEM), bounds)
-    return clustered_estimate(counts, mean, level, n=n, n_missing=len(scores) - n)
-
-
-Score = Callable[[FloatArray, FloatArray], FloatArray]
-
-
 @dataclass(frozen=True)
 class HeldBack:
     """One row per item and label that occurs on it, of the items with two labels or more.
@@ -164,14 +118,16 @@ def hold_back(n_uc: IntArray) -> HeldBack:
     return HeldBack(item, label, others, n_uc[item, label] / m[item], len(n_uc))
 
 
-def judge_against_others(score: Score, p: FloatArray, held: HeldBack) -> FloatArray:
-    """The judge's score against the other annotators, the mean over who is left out: (items,)."""
-    return held.mean_by_item(score(p[held.item], held.others))
+def judge_against_others(p: FloatArray, held: HeldBack) -> FloatArray:
+    """The squared distance of the judge's probabilities from the shares of the other annotators'
+    labels, the mean over who is left out: (items,)."""
+    return held.mean_by_item(squared_distance(p[held.item], held.others))
 
 
-def annotator_against_others(score: Score, held: HeldBack) -> FloatArray:
-    """The score of one annotator's label, as a certainty, against the others: (items,)."""
-    return held.mean_by_item(score(np.eye(held.others.shape[1])[held.label], held.others))
+def annotator_against_others(held: HeldBack) -> FloatArray:
+    """That of one annotator's label, as a certainty: (items,)."""
+    own = np.eye(held.others.shape[1])[held.label]
+    return held.mean_by_item(squared_distance(own, held.others))
 
 
 def base_rates(n_uc: IntArray) -> FloatArray:
@@ -180,7 +136,6 @@ def base_rates(n_uc: IntArray) -> FloatArray:
     return ratio(ratio(n_uc, m)[m[:, 0] > 0].sum(axis=0), (m > 0).sum())
 
 
-_undefined = where_empty(NO_ITEM)
 MOST_BINS = 10
 LEAST_IN_BIN = 20  # with fewer items a bin's gap is mostly chance
 
@@ -248,43 +203,6 @@ class BiasCorrected(NamedTuple):
     debiased: Estimate
 
 
-class BinnedSample(NamedTuple):
-    """Counts by cluster and what they are of: `n` items, `n_missing` left out, in bins as `bins`
-    says."""
-
-    counts: ClusterCounts
-    bins: str
-    n: int
-    n_missing: int
-
-
-def bias_corrected(
-    sample: BinnedSample, formulas: tuple[Formula, Formula], level: float, least: float = 0.0
-) -> BiasCorrected:
-    """The two `formulas`, a statistic that chance lifts and that is never below `least`, and its
-    debiased form, with the jackknife interval of the latter, which is widened where need be to hold
-    both values."""
-    counts, (plug_in, debiased) = sample.counts, formulas
-    usual = Estimate(None, n=sample.n, n_missing=sample.n_missing, reason=NO_ITEM, level=level)
-    if not counts.clusters:
-        return BiasCorrected(usual, usual)
-    value = float(plug_in(counts.total))
-    bounds = least, np.inf
-    found = clustered_estimate(
-        counts, Statistic(debiased, _undefined, bounds), level,
-        n=sample.n, n_missing=sample.n_missing,
-    )  # fmt: skip
-    least_value = max(least, found.value or 0.0)
-    if found.low is not None and found.high is not None:
-        found = replace(
-            found,
-            low=min(found.low, value, least_value),
-            high=max(found.high, value, least_value),
-            method=f"{sample.bins}; bias-corrected {found.method}",
-        )
-    return BiasCorrected(replace(found, value=value), replace(found, value=least_value))
-
-
 class CalibrationBin(NamedTuple):
     """Items of about the same confidence: its mean, and the share of them that were right."""
 
@@ -318,53 +236,32 @@ def expected_calibration_error(
     Naeini, Cooper and Hauskrecht (2015), "Obtaining well calibrated probabilities using Bayesian
     binning". Chance alone lifts it, the more so the fewer items a bin holds (Roelofs et al. 2022,
     "Mitigating bias in calibration error estimation", section 3): `debiased` takes that off, and
-    the interval is its.
+    the interval is its, widened where need be to hold both.
     """
     confidence, right = _of_likeliest(p, q)
     n, bins = len(confidence), bins_for(len(confidence))
     groups = random_groups(clusters)[~np.isnan(p + q).any(axis=1)]
     code = equal_mass_bins(confidence, bins)
     counts = ClusterCounts(cells_by_cluster(code, right - confidence, groups, bins))
-    sample = BinnedSample(counts, bins_in_words(bins), n, len(p) - n)
-    return bias_corrected(sample, _mean_gaps(), level)
+    found = clustered_estimate(counts, _DEBIASED, level, n=n, n_missing=len(p) - n)
+    if found.value is None:
+        return BiasCorrected(found, found)
+    value, debiased = float(ratio(total_gap(counts.total), n)), max(0.0, found.value)
+    if found.low is not None and found.high is not None:
+        found = replace(
+            found,
+            low=min(found.low, value, debiased),
+            high=max(found.high, value, debiased),
+            method=f"{bins_in_words(bins)}; bias-corrected {found.method}",
+        )
+    return BiasCorrected(replace(found, value=value), replace(found, value=debiased))
 
 
-def calibration_error_difference(
-    sides: tuple[FloatArray, FloatArray],
-    q: FloatArray,
-    clusters: Clusters,
-    level: float = LEVEL,
-) -> Estimate:
-    """The debiased calibration error of the second `p` minus that of the first, on the same items.
-
-    Both are (items, k). Each has bins of its own, as its confidences are its own; items that either
-    lacks are left out. The interval is as in `expected_calibration_error`.
-    """
-    there = ~np.isnan(sides[0] + sides[1] + q).any(axis=1)
-    n, bins = int(there.sum()), bins_for(int(there.sum()))
-    groups, cells = random_groups(clusters)[there], []
-    for p in sides:
-        confidence, right = _of_likeliest(p[there], q[there])
-        code = equal_mass_bins(confidence, bins)
-        cells.append(cells_by_cluster(code, right - confidence, groups, bins))
-    counts = ClusterCounts(np.stack(cells, axis=-1))
-    sample = BinnedSample(counts, bins_in_words(bins), n, len(q) - n)
-    plug_in, debiased = map(_of_second, _mean_gaps())
-    return bias_corrected(sample, (plug_in, debiased), level, least=-np.inf).debiased
-
-
-def _mean_gaps() -> tuple[Formula, Formula]:
-    """The mean gap of cells (..., bins, 6), as it is and debiased."""
-
-    def mean(gap: Formula) -> Formula:
-        return lambda cells: ratio(gap(cells), cells[..., 0].sum(axis=-1))
-
-    return mean(total_gap), mean(debiased_gap)
-
-
-def _of_second(gap: Formula) -> Formula:
-    """That of the second side less that of the first, of cells (..., 2)."""
-    return lambda cells: np.asarray(gap(cells[..., 1]) - gap(cells[..., 0]))
+_DEBIASED = Statistic(
+    lambda cells: ratio(debiased_gap(cells), cells[..., 0].sum(axis=-1)),
+    where_empty(NO_ITEM),
+    (0.0, np.inf),
+)
 
 
 def _of_likeliest(p: FloatArray, q: FloatArray) -> tuple[FloatArray, FloatArray]:

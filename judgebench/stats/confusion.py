@@ -1,4 +1,4 @@
-"""Judge against truth: confusion counts, the statistics that are functions of them, soft agreement.
+"""Judge against truth: confusion counts, the statistics that are functions of them.
 
 Every formula takes counts C of shape (..., k, k), C[i, j] the (weighted) number of items whose
 truth is label i and which the judge labels j, and is vectorised over the leading axes. A judge that
@@ -34,6 +34,7 @@ from judgebench.stats.jackknife import (
     explained,
     where_empty,
 )
+from judgebench.stats.means import correlations
 from judgebench.words import counted
 
 NO_ITEM = "no item has both a reference label and a label of the judge"
@@ -43,13 +44,12 @@ ONE_SEVERITY = (
 
 
 def confusion_by_cluster(
-    truth: IntArray, judged: IntArray, clusters: Clusters, k: int, weights: FloatArray | None = None
+    truth: IntArray, judged: IntArray, clusters: Clusters, k: int
 ) -> FloatArray:
     """Confusion counts (clusters, k, k) of paired labels: rows truth, columns the judge.
 
-    `truth`, `judged` and `weights` are (items,); a pair with -1 on either side is
-    dropped. Without `weights` each pair counts 1. Raises ValueError where shapes differ or a
-    code is out of range.
+    `truth` and `judged` are (items,); a pair with -1 on either side is dropped. Raises ValueError
+    where shapes differ or a code is out of range.
 
     >>> both = np.array([0, 1, 1]), np.array([0, 1, 0])
     >>> confusion_by_cluster(*both, Clusters(np.zeros(3, int), 1), k=2).tolist()
@@ -61,8 +61,7 @@ def confusion_by_cluster(
     check_codes(judged, k, "judged labels")
     both = (truth >= 0) & (judged >= 0)
     cells = truth[both].astype(np.int64) * k + judged[both]
-    weights = None if weights is None else weights[both]
-    return clusters[both].table(cells, k * k, weights).reshape(-1, k, k)
+    return clusters[both].table(cells, k * k).reshape(-1, k, k)
 
 
 _no_item = where_empty(NO_ITEM)
@@ -219,7 +218,13 @@ def pearson(severities: Sequence[float] | None = None) -> Statistic:
     0.408
     """
 
-    return _association(lambda C: _correlation(C, severity_of_labels(severities, C.shape[-1])))
+    def r(C: FloatArray) -> FloatArray:
+        s = severity_of_labels(severities, C.shape[-1])
+        v = np.stack(np.broadcast_arrays(1.0, s[:, None], s), axis=-1)  # of each cell
+        moments = np.einsum("...ij,ija,ijb->...ab", C, v, v)
+        return correlations(moments)[..., 0]
+
+    return _association(r)
 
 
 def _spearman(C: FloatArray) -> FloatArray:
@@ -237,21 +242,6 @@ def _mid_ranks(n_i: FloatArray) -> FloatArray:
     all have one label."""
     middle = n_i.sum(axis=-1, keepdims=True) / 2
     return np.asarray(np.cumsum(n_i, axis=-1) - n_i / 2 - middle)
-
-
-def _correlation(C: FloatArray, s: FloatArray) -> FloatArray:
-    """Pearson's r of the values s (k,) of the labels of truth and judge."""
-    n, row, column = C.sum(axis=(-2, -1)), C.sum(axis=-1), C.sum(axis=-2)
-    dx, dy = (s - ratio((side * s).sum(axis=-1), n)[..., None] for side in (row, column))
-    products = (dx[..., :, None] * C * dy[..., None, :]).sum(axis=(-2, -1))
-    spread = np.sqrt(_spread(row, s)) * np.sqrt(_spread(column, s))
-    return np.clip(ratio(n * products, spread), -1, 1)
-
-
-def _spread(n_i: FloatArray, x: FloatArray) -> FloatArray:
-    """n times the sum of squared deviations, from pairs: exactly 0 where the values are equal."""
-    d2 = np.square(x[..., :, None] - x[..., None, :])
-    return np.asarray((n_i[..., :, None] * n_i[..., None, :] * d2).sum(axis=(-2, -1)) / 2)
 
 
 def _kendall_tau_b(C: FloatArray) -> FloatArray:
@@ -282,33 +272,6 @@ def _association(formula: Callable[[FloatArray], FloatArray]) -> Statistic:
 
 SPEARMAN = _association(_spearman)
 KENDALL_TAU_B = _association(_kendall_tau_b)
-
-
-NO_SOFT_ITEM = "no item has both a human label and a label of the judge"
-
-
-def soft_agreement_by_cluster(
-    share: FloatArray, judged: IntArray, clusters: Clusters
-) -> FloatArray:
-    """Sums for SOFT_AGREEMENT (clusters, 2): sum of s_i, and number of items.
-
-    s_i is the share of the judged label among the labels of item i. `share` (items, k) are soft
-    labels, `judged` (items,). An item without a judged label (-1), or whose shares
-    are all 0, is dropped. Raises ValueError for a code out of range.
-    """
-    check_codes(judged, share.shape[1], "judged labels")
-    both = (judged >= 0) & share.any(axis=1)
-    s = share[both, judged[both]]
-    return clusters[both].sums(s, np.ones(len(s)))
-
-
-# sum_i s_i / n: the chance that the judge agrees with an annotator drawn at random for each item.
-SOFT_AGREEMENT = Statistic(
-    lambda sums: ratio(sums[..., 0], sums[..., 1]),
-    where_empty(NO_SOFT_ITEM),
-    SHARE,
-    lambda sums: sums[..., 1],
-)
 
 
 def fill_failures(

@@ -18,11 +18,9 @@ from judgebench.stats.arrays import (
     Clusters,
     FloatArray,
     IntArray,
-    check_codes,
     first_reason,
     label_distances,
     ratio,
-    severity_of_labels,
     value_counts,
 )
 from judgebench.stats.confusion import NO_ITEM, ONE_SEVERITY, all_items, diagonal_share
@@ -38,7 +36,7 @@ from judgebench.stats.means import clustered_mean
 
 NO_PAIR = "no item was labelled by two annotators: agreement cannot be computed"
 
-Level = Literal["nominal", "ordinal", "interval"]
+Level = Literal["nominal", "ordinal"]
 
 
 def coincidences_by_cluster(ratings: IntArray, clusters: Clusters, k: int) -> FloatArray:
@@ -78,12 +76,11 @@ def pairs_by_cluster(n_uc: NDArray[np.int64], weight: FloatArray, clusters: Clus
     return pairs
 
 
-def krippendorff_alpha(level: Level, severities: Sequence[float] | None = None) -> Statistic:
+def krippendorff_alpha(level: Level) -> Statistic:
     """Krippendorff's alpha = 1 - D_o / D_e of coincidences (..., k, k).
 
     Krippendorff (2011): D_o = sum o_ck d2_ck / n and D_e = sum n_c n_k d2_ck / (n (n - 1)), with
-    d2 the squared difference of the level of measurement. `severities` are the values of the
-    labels at level `interval`, by default their positions; the other levels do not use them.
+    d2 the squared difference of the level of measurement.
 
     >>> o = np.array([[3.0, 1], [1, 3]])
     >>> round(float(krippendorff_alpha("nominal").formula(o)), 3)
@@ -93,7 +90,7 @@ def krippendorff_alpha(level: Level, severities: Sequence[float] | None = None) 
     def alpha(o: FloatArray) -> FloatArray:
         n_c = o.sum(axis=-1)
         n = n_c.sum(axis=-1)
-        d2 = _squared_difference(n_c, level, severities)
+        d2 = _squared_difference(n_c, level)
         observed = (o * d2).sum(axis=(-2, -1))
         expected = (n_c[..., :, None] * n_c[..., None, :] * d2).sum(axis=(-2, -1))
         return 1 - ratio((n - 1) * observed, expected)
@@ -101,7 +98,7 @@ def krippendorff_alpha(level: Level, severities: Sequence[float] | None = None) 
     def why(o: FloatArray) -> str:
         if not o.any():
             return NO_PAIR
-        return ONE_LABEL if np.count_nonzero(o.sum(axis=-1)) == 1 else ONE_SEVERITY
+        return ONE_LABEL
 
     return explained(alpha, why, OF_CORRELATION)
 
@@ -122,18 +119,12 @@ def krippendorff_alpha_of_two(level: Level) -> Statistic:
     )
 
 
-def _squared_difference(
-    n_c: FloatArray, level: Level, severities: Sequence[float] | None
-) -> FloatArray:
+def _squared_difference(n_c: FloatArray, level: Level) -> FloatArray:
     """d2 of shape (k, k), or (..., k, k) for `ordinal`, whose ranks depend on the margins n_c."""
-    k = n_c.shape[-1]
     if level == "nominal":
-        return 1 - np.eye(k)
-    if level == "ordinal":
-        # sum(n_c..n_k) - (n_c + n_k) / 2 is the difference of the labels' mean ranks.
-        v = np.cumsum(n_c, axis=-1) - n_c / 2
-    else:
-        v = severity_of_labels(severities, k)
+        return 1 - np.eye(n_c.shape[-1])
+    # sum(n_c..n_k) - (n_c + n_k) / 2 is the difference of the labels' mean ranks.
+    v = np.cumsum(n_c, axis=-1) - n_c / 2
     return np.square(np.subtract(v[..., :, None], v[..., None, :]))
 
 
@@ -176,8 +167,6 @@ def _share_of_units(
 
 ONE_LABEL = "only one label was ever used, so chance-corrected agreement is undefined"
 
-Weights = Literal["identity", "linear", "quadratic", "ordinal"]
-
 
 def agreement_counts_by_cluster(ratings: IntArray, clusters: Clusters, k: int) -> FloatArray:
     """Return the counts of which AC and Fleiss' kappa are functions: (clusters, k + 1, k).
@@ -196,8 +185,8 @@ def agreement_counts_by_cluster(ratings: IntArray, clusters: Clusters, k: int) -
     return np.concatenate([pairs, alone[:, None]], axis=1)
 
 
-def gwet_ac(weights: Weights = "identity", severities: Sequence[float] | None = None) -> Statistic:
-    """Gwet's AC1 (identity weights) or AC2, (p_a - p_e) / (1 - p_e).
+def gwet_ac(severities: Sequence[float] | None = None) -> Statistic:
+    """Gwet's AC1, or AC2 by severity, (p_a - p_e) / (1 - p_e).
 
     Gwet (2008), the AC1 of several raters; ragged and weighted: Gwet (2014), "Handbook of
     Inter-Rater Reliability", 4th edition. With q labels, pi_k the mean share of label k among a
@@ -216,31 +205,26 @@ def gwet_ac(weights: Weights = "identity", severities: Sequence[float] | None = 
         q, T_w = len(v), (1 - v).sum()
         return np.asarray(1 - ratio(T_w, q * (q - 1)) * (pi * (1 - pi)).sum(axis=-1))
 
-    return _chance_corrected(weights, severities, by_chance)
+    return _chance_corrected(severities, by_chance)
 
 
-def fleiss_kappa(
-    weights: Weights = "identity", severities: Sequence[float] | None = None
-) -> Statistic:
+def fleiss_kappa(severities: Sequence[float] | None = None) -> Statistic:
     """Fleiss' kappa, (p_a - p_e) / (1 - p_e) with p_e = sum(w_kl pi_k pi_l).
 
     Fleiss (1971); with ragged numbers of labels a unit and with weights: Gwet (2014), who takes
     p_a over the units with two labels or more, and pi_k, the mean share of label k among a unit's
     labels, over all units with any. Here 1 - (1 - p_a) / (1 - p_e) with disagreement weights
-    v = 1 - w of at most 1: 0 or 1 (`identity`), |s_k - s_l| (`linear`) or (s_k - s_l)^2
-    (`quadratic`) over its maximum, s the severities, by default the label's position; or, without
-    severities, the number of pairs of labels between k and l, both included, over that of all
-    (`ordinal`). Of two annotators without missing labels this is Scott's pi.
+    v = 1 - w of at most 1: 0 or 1, or (s_k - s_l)^2 over its maximum, s the severities. Of two
+    annotators without missing labels this is Scott's pi.
 
     >>> round(float(fleiss_kappa().formula(np.array([[20.0, 5], [10, 15]]))), 3)
     0.394
     """
 
-    return _chance_corrected(weights, severities, lambda pi, v: ((pi @ v) * pi).sum(axis=-1))
+    return _chance_corrected(severities, lambda pi, v: ((pi @ v) * pi).sum(axis=-1))
 
 
 def _chance_corrected(
-    weights: Weights,
     severities: Sequence[float] | None,
     by_chance: Callable[[FloatArray, FloatArray], FloatArray],
 ) -> Statistic:
@@ -250,22 +234,18 @@ def _chance_corrected(
         k = counts.shape[-1]
         pairs, alone = counts[..., :k, :], counts[..., k:, :]
         n_k = (pairs.sum(axis=-1) + pairs.sum(axis=-2)) / 2 + alone.sum(axis=-2)
-        pi, v = ratio(n_k, n_k.sum(axis=-1, keepdims=True)), _disagreement(weights, severities, k)
+        pi, v = ratio(n_k, n_k.sum(axis=-1, keepdims=True)), _disagreement(severities, k)
         disagree = ratio((v * pairs).sum(axis=(-2, -1)), pairs.sum(axis=(-2, -1)))
         return 1 - ratio(disagree, by_chance(pi, v))
 
     return Statistic(formula, lambda counts: _undefined(counts, formula), OF_CORRELATION)
 
 
-def _disagreement(weights: Weights, severities: Sequence[float] | None, k: int) -> FloatArray:
+def _disagreement(severities: Sequence[float] | None, k: int) -> FloatArray:
     """v of shape (k, k), from 0 to 1; NaN where all severities are the same."""
-    if weights == "identity":
+    if severities is None:
         return 1 - np.eye(k)
-    if weights == "ordinal":
-        steps = np.abs(np.subtract.outer(np.arange(k), np.arange(k)))
-        distance = steps * (steps + 1) / 2
-    else:
-        distance = label_distances(severities, k, 1 if weights == "linear" else 2)
+    distance = label_distances(severities, k)
     return ratio(distance, distance.max())
 
 
@@ -284,32 +264,22 @@ _ROUNDING = 1e-9
 _N, _ROWS, _ALL, _ANNOTATORS = range(4)  # where the sums are; the last begins those of k
 
 
-def severity_sums_by_cluster(
-    ratings: IntArray, clusters: Clusters, k: int, severities: Sequence[float] | None = None
-) -> FloatArray:
-    """The sums (clusters, 3 + annotators) of the units that every annotator rated.
-
-    `ratings` is (units, annotators), ints 0..k-1 with -1 where there is no label; column j is
-    always the same person. `severities` are those of the k labels, by default their positions;
-    with whole numbers the sums are exact. Raises ValueError where lengths differ or a code is out
-    of range.
-    """
-    check_codes(ratings, k, "labels")
-    x = severity_of_labels(severities, k)[ratings]
-    return score_sums_by_cluster(np.where(ratings >= 0, x, np.nan), clusters)
-
-
 def score_sums_by_cluster(x: FloatArray, clusters: Clusters) -> FloatArray:
-    """As `severity_sums_by_cluster`, of any scores (units, annotators), NaN where there is none."""
+    """The sums (clusters, 3 + annotators) of the units with a score of every annotator.
+
+    `x` is (units, annotators), severities or other scores, NaN where there is none; column j is
+    always the same person. With whole numbers the sums are exact. Raises ValueError where lengths
+    differ.
+    """
     whole = ~np.isnan(x).any(axis=1)
     x = x[whole]
     terms = (np.ones(len(x)), x.sum(axis=1) ** 2, (x**2).sum(axis=1), *x.T)
     return clusters[whole].sums(*terms)
 
 
-def _mean_squares(sums: FloatArray) -> tuple[FloatArray, int, Sequence[FloatArray]]:
-    """n, k and Shrout and Fleiss (1979), Table 1, each (...): BMS between targets (units), WMS
-    within them, JMS between judges (annotators), EMS residual.
+def _icc_2_1(sums: FloatArray) -> FloatArray:
+    """Of Shrout and Fleiss (1979), Table 1, BMS between targets (units), JMS between judges
+    (annotators) and EMS residual.
 
     Sums of squares times n k, which is exact for whole numbers, over that many degrees of freedom.
     """
@@ -317,49 +287,22 @@ def _mean_squares(sums: FloatArray) -> tuple[FloatArray, int, Sequence[FloatArra
     k = T.shape[-1]
     G2, T2 = T.sum(axis=-1) ** 2, (T**2).sum(axis=-1)
     BMS = ratio(n * S2 - G2, n * k * (n - 1))
-    WMS = ratio(k * x2 - S2, k * n * (k - 1))
     JMS = ratio(k * T2 - G2, n * k * (k - 1))
     EMS = ratio(n * k * x2 - n * S2 - k * T2 + G2, n * k * (n - 1) * (k - 1))
-    return n, k, (BMS, WMS, JMS, EMS)
-
-
-def _share(part: FloatArray, whole: FloatArray) -> FloatArray:
-    """`part / whole`; NaN where an estimated variance `whole` is not positive beyond rounding."""
+    part, whole = BMS - EMS, BMS + (k - 1) * EMS + k * ratio(JMS - EMS, n)
+    # NaN where the estimated variance of all is not positive beyond rounding.
     return ratio(part, np.where(whole > _ROUNDING * np.abs(part), whole, 0))
 
 
-def _icc_1(sums: FloatArray) -> FloatArray:
-    _, k, (BMS, WMS, _, _) = _mean_squares(sums)
-    return _share(BMS - WMS, BMS + (k - 1) * WMS)
+def _why_no_icc(sums: FloatArray) -> str:
+    if sums[_N] < 2:
+        return f"{'only one' if sums[_N] else 'no'} item was labelled by every annotator"
+    if len(sums[_ANNOTATORS:]) < 2:
+        return "there is one annotator only"
+    same = "all labels have the same severity, or their variance is estimated as 0 or less"
+    return f"{same}: the intraclass correlation is undefined"
 
 
-def _icc_2_1(sums: FloatArray) -> FloatArray:
-    n, k, (BMS, _, JMS, EMS) = _mean_squares(sums)
-    return _share(BMS - EMS, BMS + (k - 1) * EMS + k * ratio(JMS - EMS, n))
-
-
-def _icc_2_k(sums: FloatArray) -> FloatArray:
-    n, _, (BMS, _, JMS, EMS) = _mean_squares(sums)
-    return _share(BMS - EMS, BMS + ratio(JMS - EMS, n))
-
-
-def _icc(formula: Callable[[FloatArray], FloatArray]) -> Statistic:
-    def why(sums: FloatArray) -> str:
-        if sums[_N] < 2:
-            return f"{'only one' if sums[_N] else 'no'} item was labelled by every annotator"
-        if len(sums[_ANNOTATORS:]) < 2:
-            return "there is one annotator only"
-        if np.isnan(_icc_1(sums)):
-            return "all labels have the same severity, so the intraclass correlation is undefined"
-        few = "the items' mean severities differ so little that their variance is estimated as "
-        return f"{few}0 or less"
-
-    return explained(formula, why, (-np.inf, 1.0))
-
-
-# Shrout and Fleiss (1979), in the names of McGraw and Wong (1996) too. ICC(1, 1), or ICC(1):
-# a unit's annotators may be any. ICC(2, 1), or ICC(A, 1): absolute agreement of single annotators
-# drawn from many. ICC(2, k), or ICC(A, k): the same of the mean of k annotators.
-ICC_1 = _icc(_icc_1)
-ICC_2_1 = _icc(_icc_2_1)
-ICC_2_K = _icc(_icc_2_k)
+# Shrout and Fleiss (1979), ICC(2, 1), or ICC(A, 1) of McGraw and Wong (1996): absolute agreement of
+# single annotators drawn from many.
+ICC_2_1 = explained(_icc_2_1, _why_no_icc, (-np.inf, 1.0))

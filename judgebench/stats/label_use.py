@@ -9,18 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any
 
 import numpy as np
-import scipy  # whose parts load when they are first used
 from numpy.typing import NDArray
 
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray, ratio, value_counts
 from judgebench.stats.intervals import mean_difference
-from judgebench.stats.jackknife import SHARE, Statistic, where_empty
-from judgebench.stats.paired import mcnemar_mid_p
+from judgebench.stats.paired import permutation_test
 
-NOBODY_ELSE = "no item with a label of this annotator has one of another"
 FAR = 0.25  # of all labels; someone who answers every second item at random may come close to it
 FALSELY = 0.01  # chance that anybody is named although all use the labels alike
 NEARLY_ALL = 0.9  # of a judge's labels
@@ -90,25 +86,6 @@ def uses(ratings: IntArray, clusters: Clusters, k: int) -> list[Use]:
         _use(own, votes, clusters[rows].occurring(), who)
         for rows, own, votes in _beside(ratings, k)
     ]
-
-
-def shares_by_cluster(ratings: IntArray, clusters: Clusters, k: int) -> Iterator[FloatArray]:
-    """For each annotator, sums (clusters, 2, k) over the items that another labelled too: own
-    labels, and the shares of the others' labels."""
-    for rows, own, votes in _beside(ratings, k):
-        share = ratio(votes, votes.sum(axis=1, keepdims=True))
-        sums = clusters[rows].sums(*_one_hot(own, k).T, *share.T)
-        yield sums.reshape(-1, 2, k)
-
-
-# Of sums (..., 2, k): the share of labels that would have to change.
-DISTANCE = Statistic(
-    lambda sums: ratio(
-        np.abs(sums[..., 0, :] - sums[..., 1, :]).sum(axis=-1) / 2, sums[..., 0, :].sum(axis=-1)
-    ),
-    where_empty(NOBODY_ELSE),
-    SHARE,
-)
 
 
 def _beside(
@@ -207,52 +184,35 @@ def _p(
     items `here`, if both were as likely."""
     first, second = labels
     balance = clusters.sums(here * ((own == second) * 1.0 - (own == first)))[:, 0]
-    more, less = int((balance > 0).sum()), int((balance < 0).sum())
-    return (
-        float(scipy.special.betainc(more, less + 1, 0.5)) if more else 1.0
-    )  # P(Binomial(n, 1/2) >= more)
+    p = permutation_test(np.sign(balance), "greater")
+    return 1.0 if p is None else p
 
 
 def _one_hot(labels: IntArray, k: int) -> NDArray[np.int64]:
     return np.asarray(labels[:, None] == np.arange(k), dtype=np.int64)
 
 
-def fisher_greater(table: list[list[int]]) -> float:
-    """The one-sided p of Fisher's exact test, that the first cell is so large by chance: the upper
-    tail of the hypergeometric distribution (scipy.stats would take a second to import)."""
-
-    def log_choose(n: int, k: Any) -> Any:
-        return (
-            scipy.special.gammaln(n + 1)
-            - scipy.special.gammaln(k + 1)
-            - scipy.special.gammaln(n - k + 1)
-        )
-
-    (a, b), (c, d) = table
-    row, column, n = a + b, a + c, a + b + c + d
-    k = np.arange(a, min(row, column) + 1)
-    terms = log_choose(row, k) + log_choose(n - row, column - k) - log_choose(n, column)
-    return float(np.exp(terms).sum())
-
-
 def collapsed_label(judged: IntArray, truth: IntArray) -> int:
     """The label that is nearly all that a judge gives, -1 where there is none or that is no fault.
 
     Both are (items,), without -1. The judge gives it on `NEARLY_ALL` of the items or more, and
-    humans do not; clearly more often than it is the truth (McNemar's mid-p); and not clearly more
-    often where it is the truth (Fisher's exact test). So a judge is not named where the truth is as
-    skewed, or where its few other labels stand where they should. One label alone needs no test.
+    humans do not; clearly more often than it is the truth (McNemar's exact test); and not clearly
+    more often where it is the truth (Fisher's exact test). So a judge is not named where the truth
+    is as skewed, or where its few other labels stand where they should. One label alone needs no
+    test.
 
     >>> truth = np.array([0, 1] * 50)
     >>> collapsed_label(np.zeros(100, dtype=np.int64), truth), collapsed_label(truth, truth)
     (0, -1)
     """
+    from scipy.stats import fisher_exact  # which takes a second to import
+
     label = int(np.bincount(judged, minlength=1).argmax())
     own, true = judged == label, truth == label
     if not len(own) or own.mean() < NEARLY_ALL or true.mean() >= NEARLY_ALL:
         return -1
     table = [[int((o & t).sum()) for o in (own, ~own)] for t in (true, ~true)]
     (_, fewer), (more, _) = table
-    clear = own.all() or (mcnemar_mid_p(more, fewer) or 0.0) < FALSELY
-    apart = fisher_greater(table) <= FALSELY
+    clear = own.all() or (permutation_test(np.repeat([1, -1], [more, fewer])) or 0.0) < FALSELY
+    apart = fisher_exact(table, "greater").pvalue <= FALSELY
     return label if clear and not apart else -1

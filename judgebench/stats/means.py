@@ -7,7 +7,7 @@ the sums and the cross products, and add up over clusters.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
 import numpy as np
@@ -65,15 +65,17 @@ def means(sums: FloatArray) -> FloatArray:
     return ratio(sums[..., 0, :], sums[..., 1, :])
 
 
-Kind = Literal["share", "difference", "correlation", "mean"]
-_BOUNDS = {"share": SHARE, "difference": OF_CORRELATION, "correlation": OF_CORRELATION}
+Kind = Literal["share", "difference", "correlation", "brier", "mean"]
+_BOUNDS: Mapping[str, Bounds] = {
+    "share": SHARE, "difference": OF_CORRELATION, "correlation": OF_CORRELATION, "brier": (0, 2),
+}  # fmt: skip
 
 
 def mean_of(column: int, undefined: str, kind: Kind = "mean") -> Statistic:
     """The mean of one column; `undefined` says why where it holds no value.
 
     Values of a `share` lie within 0..1, of a `difference` of two shares or a `correlation` within
-    -1..1.
+    -1..1, and those of which a `brier` score is the mean within 0..2.
     """
     return Statistic(
         lambda sums: means(sums)[..., column],
@@ -120,7 +122,7 @@ def moments_by_cluster(severities: IntArray | FloatArray, clusters: Clusters) ->
     return moments
 
 
-def _of_pairs(moments: FloatArray) -> FloatArray:
+def correlations(moments: FloatArray) -> FloatArray:
     """Pearson's r of each pair of scales (..., m (m - 1) / 2); NaN where one is constant."""
     n, total = moments[..., :1, :1], moments[..., 0, 1:]
     products = n * moments[..., 1:, 1:] - total[..., :, None] * total[..., None, :]
@@ -133,7 +135,7 @@ def _of_pairs(moments: FloatArray) -> FloatArray:
 
 
 def _difference(moments: FloatArray) -> FloatArray:
-    r = _of_pairs(moments)
+    r = correlations(moments)
     return mean_of_defined(r[..., 0, :] - r[..., 1, :])
 
 
@@ -145,7 +147,7 @@ def _of_moments(
 
 # A pair with a constant scale is left out of the mean.
 MEAN_CORRELATION = _of_moments(
-    lambda moments: mean_of_defined(_of_pairs(moments)), ALL_CONSTANT, OF_CORRELATION
+    lambda moments: mean_of_defined(correlations(moments)), ALL_CONSTANT, OF_CORRELATION
 )
 # Over moments (..., 2, m + 1, m + 1): the first minus the second, over pairs defined in both.
 CORRELATION_DIFFERENCE = _of_moments(_difference, NO_COMMON_PAIR, (-2.0, 2.0))

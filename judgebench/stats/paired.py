@@ -1,7 +1,5 @@
 """The same items rated twice: which of two raters is right more often, and how far labels moved.
 
-Two raters, each right or wrong: counts (..., 3) a cluster, in the order of
-`discordance_by_cluster`; only discordant items, on which exactly one is right, distinguish them.
 Yes-or-no outcomes are counts C (..., 2, 2), C[i, j] the number of items with outcome i before and
 j after. Labels on a scale are counts (..., 5) a cluster, in the order of `moves_by_cluster`.
 
@@ -32,10 +30,8 @@ from judgebench.records import Estimate
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray, check_codes, ratio
 from judgebench.stats.confusion import all_items, mean_severity_error, overestimated
 from judgebench.stats.jackknife import (
-    OF_CORRELATION,
     SHARE,
     Bounds,
-    ClusterCounts,
     Formula,
     Reason,
     Statistic,
@@ -162,32 +158,6 @@ Alternative = Literal["two-sided", "greater"]
 _MOST_EXACT = 1 << 20  # sums that are listed one by one; beyond that they are drawn
 _CHUNK = 1 << 22  # binomial draws at once: 32 MiB
 _ROUNDING = 1e-9  # what rounding changes in a sum, as a share of its terms
-NO_SHARED_TRUTH = "no item has a reference label and a label of both"
-_FIRST, _SECOND, _ALIKE = range(3)  # the columns of `discordance_by_cluster`
-
-
-def discordance_by_cluster(first: IntArray, second: IntArray, clusters: Clusters) -> FloatArray:
-    """Counts (clusters, 3): pairs that only the first has right, only the second, both or none.
-
-    `first` and `second` are (items,): 1 right, 0 wrong, -1 unknown, which drops the
-    pair. Raises ValueError where shapes differ or a code is out of range.
-    """
-    if not first.shape == second.shape == clusters.codes.shape:
-        raise ValueError("first, second and clusters must have the same shape")
-    check_codes(first, 2, "first")
-    check_codes(second, 2, "second")
-    column = np.where(first > second, _FIRST, np.where(second > first, _SECOND, _ALIKE))
-    both = (first >= 0) & (second >= 0)
-    return clusters[both].table(column[both], 3)
-
-
-# The accuracy of the first minus that of the second, on the same items: (b - c) / n.
-ACCURACY_DIFFERENCE = Statistic(
-    lambda C: ratio(C[..., _FIRST] - C[..., _SECOND], C.sum(axis=-1)),
-    where_empty(NO_SHARED_TRUTH),
-    OF_CORRELATION,
-    lambda C: np.asarray(C.sum(axis=-1)),
-)
 
 
 def difference_of(statistic: Statistic) -> Statistic:
@@ -217,45 +187,19 @@ def difference_of(statistic: Statistic) -> Statistic:
     )
 
 
-def mcnemar_mid_p(b: int, c: int) -> float | None:
-    """Two-sided mid-p of b against c discordant items; None where there is none.
-
-    p = 2 P(X <= min(b, c)) - P(X = min(b, c)), with X from Binomial(b + c, 1/2): the exact test
-    is too cautious, this one hardly ever too bold. Items are taken as independent. McNemar (1947);
-    Fagerland, Lydersen and Laake (2013), "The McNemar test for binary matched-pairs data: mid-p
-    and asymptotic are better than exact conditional", under "The McNemar mid-p test".
-    Raises ValueError for a negative count.
-
-    >>> round(mcnemar_mid_p(1, 7), 4)
-    0.0391
-    """
-    if b < 0 or c < 0:
-        raise ValueError(f"counts of discordant items must not be negative; found {b} and {c}")
-    n, x = b + c, min(b, c)
-    if n == 0:
-        return None
-    log_point = (
-        scipy.special.gammaln(n + 1)
-        - scipy.special.gammaln(x + 1)
-        - scipy.special.gammaln(n - x + 1)
-        - n * np.log(2)
-    )
-    return min(1.0, float(2 * scipy.special.bdtr(x, n, 0.5) - np.exp(log_point)))
-
-
 def mcnemar_clustered(
-    counts: ClusterCounts,
-    alternative: Alternative = "two-sided",
-    permutations: int = 10_000,
-    seed: int = 0,
+    apart: FloatArray, clusters: Clusters, alternative: Alternative = "two-sided"
 ) -> float | None:
-    """McNemar's test with whole clusters as units, of the counts of `discordance_by_cluster`.
+    """McNemar's test with whole clusters as units; None where no cluster has a difference.
 
-    The sign of each cluster's b - c is flipped; see `permutation_test`. With one item a cluster it
-    is the exact test. None where no cluster has a difference.
+    `apart` (items,) is 1 where only the first of two raters is right, -1 where only the second is,
+    else 0, and NaN where that is unknown. The sign of each cluster's sum is flipped; see
+    `permutation_test`. With one item a cluster it is the exact test.
+
+    >>> round(mcnemar_clustered(np.array([1.0, 1, 1, 1, 0, np.nan]), Clusters(np.arange(6), 6)), 3)
+    0.125
     """
-    b_minus_c = counts.kinds[:, _FIRST] - counts.kinds[:, _SECOND]
-    return permutation_test(b_minus_c, counts.how_many, alternative, permutations, seed)
+    return permutation_test(clusters.sums(np.nan_to_num(apart))[:, 0], alternative)
 
 
 NO_PAIR = "no item has a label both before and after"
@@ -297,55 +241,33 @@ LESS_SEVERE = _share_of(_LESS)
 MEAN_SHIFT = Statistic(_mean_of(SHIFT), _no_pair)
 
 
-def sign_test(shifts_by_cluster: IntArray | FloatArray) -> float | None:
-    """Two-sided p of the signs of the clusters' summed shifts (clusters,).
-
-    Exact: by chance as many clusters go up as go down, Binomial(n, 1/2). Clusters that do not
-    move on balance are dropped (Dixon and Mood, 1946); None where no cluster moved.
-
-    >>> sign_test(np.array([2, 1, 1, 3, -1, 0]))
-    0.375
-    """
-    up, down = int((shifts_by_cluster > 0).sum()), int((shifts_by_cluster < 0).sum())
-    if up + down == 0:
-        return None
-    return min(1.0, 2 * float(scipy.special.bdtr(min(up, down), up + down, 0.5)))
-
-
 def permutation_test(
     differences: FloatArray | IntArray,
-    how_many: IntArray | None = None,
     alternative: Alternative = "two-sided",
     permutations: int = 10_000,
     seed: int = 0,
 ) -> float | None:
     """p of the summed `differences` (clusters,) when each cluster's sign is flipped at random.
 
-    With `how_many` (kinds,), `differences` (kinds,) holds each difference once. `greater` asks
-    whether the sum is above 0. Exact where the sign patterns give few enough different sums; else
-    from `permutations` seeded draws,
+    `greater` asks whether the sum is above 0. Exact where the sign patterns give few enough
+    different sums; else from `permutations` seeded draws,
 
         p = (1 + #{T* >= T}) / (1 + permutations),
 
     Phipson and Smyth (2010), "Permutation P-values Should Never Be Zero". Fisher (1935), "The
     Design of Experiments", section 21. Clusters without a difference say nothing; None where all
-    are so. Raises ValueError where the shapes differ. Differences that are all unlike each other
-    cost one draw a cluster and permutation.
+    are so. Of differences of -1 and 1 it is the sign test (Dixon and Mood 1946). Differences that
+    are all unlike each other cost one draw a cluster and permutation.
 
     >>> round(permutation_test(np.array([1, 1, 1, 1, 1, -1])), 5)
     0.21875
     """
-    x = np.asarray(differences, dtype=np.float64)
-    counts = np.ones(len(x), dtype=np.int64) if how_many is None else how_many
-    if x.shape != counts.shape:
-        raise ValueError("differences and how_many must have the same shape")
-    values, counts = x[x != 0], counts[x != 0]
+    values = np.asarray(differences, dtype=np.float64)[np.asarray(differences) != 0]
     if not len(values):
         return None
-    T = float((values * counts).sum())
+    T = float(values.sum())
     # How many clusters have a difference of each size, either way, the rarest size first.
-    v, kind = np.unique(np.abs(values), return_inverse=True)
-    m = np.bincount(kind, counts).astype(np.int64)
+    v, m = np.unique(np.abs(values), return_counts=True)
     place = np.argsort(m, kind="stable")
     v, m = v[place], m[place]
     slack = _ROUNDING * float(v @ m)

@@ -24,7 +24,6 @@ from itertools import combinations
 from math import ceil, comb, factorial
 
 import numpy as np
-import scipy  # whose parts load when they are first used
 from numpy.typing import NDArray
 
 from judgebench.records import Estimate
@@ -189,17 +188,17 @@ def tuples_within(groups: IntArray, k: int, most: int = MOST_TUPLES, seed: int =
     return np.concatenate(found)
 
 
-def signs(scores: FloatArray, tolerance: float = TIE) -> FloatArray:
+def signs(scores: FloatArray) -> FloatArray:
     """The order of each tuple of scores (tuples, k): (tuples, k (k - 1) / 2).
 
-    Scores that differ by no more than `tolerance` are level. NaN beside a score that is NaN.
+    Scores that differ by no more than `TIE` are level. NaN beside a score that is NaN.
 
     >>> signs(np.array([[1.0, 1.0, 3.0]])).tolist()
     [[0.0, -1.0, -1.0]]
     """
     first, second = np.triu_indices(scores.shape[1], 1)
     difference = scores[:, first] - scores[:, second]
-    difference[np.abs(difference) <= tolerance] = 0
+    difference[np.abs(difference) <= TIE] = 0
     return np.sign(difference)
 
 
@@ -232,29 +231,26 @@ def right_by_chance(truth: FloatArray, judged: FloatArray, groups: IntArray) -> 
         P(right) = share of the judge's tuples of the question with as many levels of the same
                    sizes m_1, m_2, … from the lowest, times m_1! m_2! … / k!
 
-    and 0 where the humans' signs are no weak order, as with a tolerance may happen. `groups`
-    (tuples,) are the questions, numbers from 0.
+    `groups` (tuples,) are the questions, numbers from 0.
 
     >>> order = signs(np.array([[1.0, 2.0], [1.0, 1.0]]))
     >>> right_by_chance(order, order, np.zeros(2, int)).tolist()
     [0.25, 0.5]
     """
-    (shape_h, whole), (shape_j, _) = _shapes(truth), _shapes(judged)
+    shape_h, shape_j = _shapes(truth), _shapes(judged)
     given = ~np.isnan(judged).any(axis=1)
     k = round((1 + (1 + 8 * truth.shape[1]) ** 0.5) / 2)
     own = Clusters(groups, int(groups.max(initial=-1)) + 1)
     of_judge = own[given].table(shape_j[given], 1 << (k - 1))
     shares = ratio(of_judge, of_judge.sum(axis=1, keepdims=True))
     chance = np.array([1 / _orders(code, k) for code in range(1 << (k - 1))])
-    found = np.where(whole, shares[groups, shape_h] * chance[shape_h], 0.0)
-    return np.where(given, found, np.nan)
+    return np.where(given, shares[groups, shape_h] * chance[shape_h], np.nan)
 
 
-def _shapes(order: FloatArray) -> tuple[IntArray, Flags]:
-    """The starts of the levels of each tuple, as bits (tuples,), and whether it is a weak order."""
-    above, whole = places_of(order)
-    steps = np.diff(np.sort(above, axis=1), axis=1) > 0
-    return steps @ (1 << np.arange(steps.shape[1])), whole
+def _shapes(order: FloatArray) -> IntArray:
+    """The starts of the levels of each tuple, as bits (tuples,)."""
+    steps = np.diff(np.sort(places_of(order)[0], axis=1), axis=1) > 0
+    return np.asarray(steps @ (1 << np.arange(steps.shape[1])))
 
 
 def _orders(shape: int, k: int) -> int:
@@ -338,13 +334,13 @@ def friedman(scores: FloatArray) -> Friedman:
         raise ValueError(f"needs 3 judges and 2 blocks or more; found {k} and {n}")
     if np.isnan(scores).any():
         raise ValueError("a score is missing: leave its block out")
-    r = mid_ranks(scores)
-    R = r.sum(axis=0)
-    spread = float((r**2).sum() - n * k * (k + 1) ** 2 / 4)
-    if spread <= 0:
-        return Friedman(R / n, None, None, n)
-    chi_square = float((k - 1) * ((R - n * (k + 1) / 2) ** 2).sum() / spread)
-    return Friedman(R / n, chi_square, float(scipy.special.chdtrc(k - 1, chi_square)), n)
+    from scipy.stats import friedmanchisquare  # which takes a second to import
+
+    average = mid_ranks(scores).mean(axis=0)
+    if not np.ptp(scores, axis=1).any():
+        return Friedman(average, None, None, n)
+    chi_square, p = friedmanchisquare(*scores.T)
+    return Friedman(average, float(chi_square), float(p), n)
 
 
 def nemenyi_critical_difference(judges: int, blocks: int, level: float = 0.95) -> float:
@@ -357,25 +353,10 @@ def nemenyi_critical_difference(judges: int, blocks: int, level: float = 0.95) -
     >>> round(nemenyi_critical_difference(4, 14), 2)
     1.25
     """
-    low, high = 0.0, 20.0
-    while high - low > 1e-12:
-        q = (low + high) / 2
-        low, high = (low, q) if _range_below(q, judges) >= level else (q, high)
-    return low / math.sqrt(2) * math.sqrt(judges * (judges + 1) / (6 * blocks))
+    from scipy.stats import studentized_range  # which takes a second to import
 
-
-def _range_below(q: float, k: int) -> float:
-    """The chance that k independent standard normal values lie within q of each other.
-
-    k times the integral of phi(z) (Phi(z) - Phi(z - q))^(k - 1) over z, the largest, by the
-    trapezoid rule, which is exact to 12 digits for it. `scipy.stats` has the same, and its import
-    takes longer than all tests of a report.
-    """
-    z, step = np.linspace(-10, 10, 401, retstep=True)
-    density = np.exp(-(z**2) / 2) / math.sqrt(2 * math.pi)
-    return float(
-        step * k * (density * (scipy.special.ndtr(z) - scipy.special.ndtr(z - q)) ** (k - 1)).sum()
-    )
+    q = float(studentized_range.ppf(level, judges, np.inf))
+    return q * math.sqrt(judges * (judges + 1) / (12 * blocks))
 
 
 def groups(average_ranks: FloatArray, critical_difference: float) -> list[str]:

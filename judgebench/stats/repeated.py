@@ -19,8 +19,8 @@ import numpy as np
 
 from judgebench.records import Estimate
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray, ratio
-from judgebench.stats.confusion import SPEARMAN
-from judgebench.stats.interrater import ICC_2_1, ICC_2_K, score_sums_by_cluster
+from judgebench.stats.association import Coefficient, Rated, association
+from judgebench.stats.interrater import ICC_2_1, score_sums_by_cluster
 from judgebench.stats.jackknife import (
     LEVEL,
     OF_CORRELATION,
@@ -31,13 +31,11 @@ from judgebench.stats.jackknife import (
     explained,
 )
 
-_MOST_CELLS = 1 << 22  # 32 MiB
-_CONSTANT = "one side has the same score throughout, so no correlation is defined"
 _ONE_SCORE = "all scores are the same, so agreement beyond chance is undefined"
 
 
 BESIDE_HUMANS = ("pearson", "spearman", "icc", "alpha")
-AMONG_HUMANS = ("alpha", "icc", "icc_mean")
+AMONG_HUMANS = ("alpha", "icc")
 
 
 def score_agreement(
@@ -47,8 +45,8 @@ def score_agreement(
     """The `wanted` statistics of scores (units, raters).
 
     `pearson` and `spearman` correlate two raters. `icc` is ICC(2, 1), the absolute agreement of
-    single raters, `icc_mean` ICC(2, k), that of the mean of all k. These are over the units that
-    everybody scored; `alpha`, Krippendorff's at level `interval`, is over those with two scores.
+    single raters. These are over the units that everybody scored; `alpha`, Krippendorff's at
+    level `interval`, is over those with two scores.
     `n_missing` counts the other units.
 
     >>> x, each = np.array([1.0, 2.0, 4.0]), Clusters(np.arange(3), 3)
@@ -59,35 +57,17 @@ def score_agreement(
     scores = (~np.isnan(x)).sum(axis=1)
     found = {}
     for name in wanted:
+        if name in _CORRELATIONS:
+            first, second = x.round(9).T  # so that equal means are level
+            rated = Rated(first, second, clusters)
+            found[name] = association(rated, "pooled", _CORRELATIONS[name], level).estimate
+            continue
         counts, statistic = _STATISTICS[name]
         used = scores >= (2 if name == "alpha" else x.shape[1])
         n = int(used.sum())
         sums = counts(x[used], clusters[used])
         found[name] = clustered_estimate(sums, statistic, level, n=n, n_missing=len(x) - n)
     return found
-
-
-def _pair_sums(x: FloatArray, clusters: Clusters) -> FloatArray:
-    """The sums of 1, x, y, x^2, y^2 and x y (clusters, 6)."""
-    return clusters.sums(np.ones(len(x)), *x.T, *(x**2).T, x.prod(axis=1))
-
-
-def _rank_table(x: FloatArray, clusters: Clusters) -> FloatArray:
-    """The counts of each two scores that meet (clusters, values of x, values of y). As one cluster,
-    so that there is no interval, where that would be too large a table."""
-    (rows, row), (columns, column) = (np.unique(y.round(9), return_inverse=True) for y in x.T)
-    size = len(rows) * len(columns)
-    if size * clusters.n > _MOST_CELLS:
-        clusters = Clusters(np.zeros(len(x), dtype=np.int64), 1)
-    table = clusters.table(row * len(columns) + column, size)
-    return table.reshape(clusters.n, len(rows), len(columns))
-
-
-def _pearson(sums: FloatArray) -> FloatArray:
-    n, x, y, xx, yy, xy = np.moveaxis(sums, -1, 0)
-    spread = [n * squares - total**2 for squares, total in ((xx, x), (yy, y))]
-    clear = [np.where(d > _ROUNDING * n * s2, d, 0) for d, s2 in zip(spread, (xx, yy), strict=True)]
-    return np.clip(ratio(n * xy - x * y, np.sqrt(clear[0] * clear[1])), -1, 1)
 
 
 def _alpha_sums(x: FloatArray, clusters: Clusters) -> FloatArray:
@@ -108,23 +88,18 @@ def _alpha(sums: FloatArray) -> FloatArray:
     return 1 - ratio((n - 1) * differences, clear)
 
 
-def _of_scores(formula: Formula, reason: str) -> Statistic:
-    def why(sums: FloatArray) -> str:
-        return reason if sums[0] else "no response has two scores"
-
-    return explained(formula, why, OF_CORRELATION)
+def _why_no_alpha(sums: FloatArray) -> str:
+    return _ONE_SCORE if sums[0] else "no response has two scores"
 
 
 # What a statistic is a function of, of scores (units, raters) and their clusters, and itself.
 # Alpha is that of Krippendorff (2011), "Computing Krippendorff's Alpha-Reliability", with the
 # squared differences of the scores themselves.
 _STATISTICS: Mapping[str, tuple[Callable[[FloatArray, Clusters], FloatArray], Statistic]] = {
-    "pearson": (_pair_sums, _of_scores(_pearson, _CONSTANT)),
-    "spearman": (_rank_table, SPEARMAN),
     "icc": (score_sums_by_cluster, ICC_2_1),
-    "icc_mean": (score_sums_by_cluster, ICC_2_K),
-    "alpha": (_alpha_sums, _of_scores(_alpha, _ONE_SCORE)),
+    "alpha": (_alpha_sums, explained(_alpha, _why_no_alpha, OF_CORRELATION)),
 }
+_CORRELATIONS: Mapping[str, Coefficient] = {"pearson": "pearson", "spearman": "spearman"}
 
 
 NO_UNIT = "nothing was scored twice"

@@ -119,12 +119,9 @@ def _shares(
     none = Estimate(None, n=n, n_missing=missing, reason=NO_SEVERE, level=level)
     if n == 0:
         return [none for _ in thresholds]
-    sent = (n - np.searchsorted(np.sort(signal), thresholds)).tolist()
-    if n == G:  # no two items share a cluster
-        return [replace(clopper_pearson(x, n, level), n_missing=missing) for x in sent]
-    if G == 1:
+    if G == 1 < n:
         one = replace(none, reason="there is one cluster only: no interval")
-        return [replace(one, value=x / n) for x in sent]
+        return [replace(one, value=float((signal >= t).mean())) for t in thresholds]
     each, shares = np.ones(len(n_of)), []
     for t in thresholds:
         sent_of = np.bincount(clusters[signal >= t], minlength=len(n_of)).astype(float)

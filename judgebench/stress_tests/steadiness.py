@@ -29,7 +29,7 @@ from judgebench.stats.paired import (
     SHIFT,
     holm,
     moves_by_cluster,
-    sign_test,
+    permutation_test,
 )
 from judgebench.stress_tests.result import EVERY, Pairs, VariantVerdicts
 from judgebench.studies.truth import Labels
@@ -118,7 +118,7 @@ def _moved(
         name: undefined if shift is None else pairs.estimate(counts, statistic, n, len(both))
         for name, statistic in of_severities.items()
     }
-    return numbers, None if shift is None else sign_test(counts[:, SHIFT])
+    return numbers, None if shift is None else permutation_test(np.sign(counts[:, SHIFT]))
 
 
 def planted_verdicts(pairs: Pairs) -> Iterator[Row]:

@@ -11,7 +11,7 @@ from aligned import align
 from judgebench.alignment.statistics import MOST_ANNOTATORS_IN_PAIRS
 
 THREE = {"ann": "aabbc", "bob": "aabcc", "cy": "abbc."}
-ICC = {"icc1", "icc2", "icc2k"}
+ICC = {"icc2"}
 
 
 def alpha_of(humans: dict[str, str], level: str) -> float:
@@ -74,7 +74,7 @@ def test_intraclass_correlation_is_of_people_and_severities() -> None:
 
 def test_items_with_one_label_do_not_count() -> None:
     found = aligned({"ann": "aab.", "bob": "a.bc"})
-    for name in ("alpha", "ac", "fleiss", "icc1", "at_least_two", "all_agree"):
+    for name in ("alpha", "ac", "fleiss", "icc2", "at_least_two", "all_agree"):
         assert (agreed(found, name).n, agreed(found, name).n_missing) == (2, 2)
     assert agreed(found, "all_agree").value == 1
 
@@ -233,33 +233,20 @@ def test_under_each_the_ceiling_is_the_agreement_of_pairs() -> None:
 # --- distribution --------------------------------------------------------------------------------
 
 
-def shares(found, blanks: str) -> dict[str, tuple[int, int]]:
-    rows = found.results.select("distribution", blanks=blanks)
+def shares(found) -> dict[str, tuple[int, int]]:
+    rows = found.results.select("distribution")
     return {r["human_label"]: (r.estimate.value, r.estimate.n) for r in rows}
 
 
-def test_the_distribution_under_both_policies_for_blank_cells() -> None:
+def test_blank_cells_are_no_labels_in_the_distribution() -> None:
     found = aligned({"ann": "aabc__._?"})
-    assert shares(found, "missing") == {"a": (2, 4), "b": (1, 4), "c": (1, 4)}
-    assert shares(found, "least_severe") == {"a": (5, 7), "b": (1, 7), "c": (1, 7)}
+    assert shares(found) == {"a": (2, 4), "b": (1, 4), "c": (1, 4)}
     assert "Blank human cells, taken as no label: Harm 3." in found.notes
-
-
-def test_a_blank_read_as_least_severe_takes_part_in_the_median() -> None:
-    found = aligned({"ann": "_", "bob": "c", "cy": "_"})
-    assert shares(found, "missing") == {"a": (0, 1), "b": (0, 1), "c": (1, 1)}
-    assert shares(found, "least_severe") == {"a": (1, 1), "b": (0, 1), "c": (0, 1)}
 
 
 def test_under_each_all_labels_are_counted() -> None:
     found = aligned({"ann": "ab_", "bob": "bb."}, rule="each")
-    assert shares(found, "missing") == {"a": (1, 4), "b": (3, 4), "c": (0, 4)}
-    assert shares(found, "least_severe") == {"a": (2, 5), "b": (3, 5), "c": (0, 5)}
-
-
-def test_a_nominal_metric_has_no_least_severe_label() -> None:
-    found = aligned({"ann": "ab_"}, measured=metric("nominal"))
-    assert {s["blanks"] for s in found.results.select("distribution")} == {"missing"}
+    assert shares(found) == {"a": (1, 4), "b": (3, 4), "c": (0, 4)}
 
 
 # --- answers that nobody rated -------------------------------------------------------------------

@@ -14,7 +14,6 @@ from judgebench.alignment import Alignment
 from judgebench.alignment import alignment_tables as tables
 from judgebench.alignment.alignment_figures import (
     confusion_figures,
-    draw_distribution,
     reliability_figures,
 )
 from judgebench.alignment.alignment_part import describe
@@ -75,12 +74,10 @@ def test_every_number_tells_what_it_rests_on(alignment: Alignment) -> None:
 
 def test_every_score_agreement_and_ceiling_stands_in_a_table(realistic: Alignment) -> None:
     shown = [c.estimate for t in all_tables(realistic) for r in t.rows for c in r if c.estimate]
-    for analysis in ("score", "agreement", "ceiling", "unanimity"):
+    for analysis in ("score", "agreement", "ceiling"):
         for row in realistic.results.select(analysis):
             control = row.judge in {j.name for j in realistic.controls}
             if analysis == "score" and row["failures"] != "left_out" and control:
-                continue
-            if analysis == "unanimity" and not row.estimate.n + row.estimate.n_missing:
                 continue
             if row.metric == "all":  # pooled over metrics: in results.csv alone
                 continue
@@ -191,20 +188,12 @@ def test_the_best_control_is_the_one_nearest_to_the_ideal(
     assert (found[1].value if found else None) == best
 
 
-def test_a_count_of_wins(realistic: Alignment) -> None:
-    rows = {r[0].text: [c.text for c in r[1:]] for r in table(realistic, "standing").rows}
-    assert "constant-majority" not in rows
-    above, clearly, _, failed = rows["smollm2-135m"]
-    assert above == clearly == "0 of 8"
-    assert failed == "13 of 100"
-
-
 def test_severe_items_are_counted_and_scarcity_is_reported(
     realistic: Alignment, long_labels: Alignment
 ) -> None:
     row = {row[0].text: row for row in table(realistic, "severe").rows}["Extent of Possible Harm"]
     about = {"metric": "extent_of_harm", "human_label": "Death or severe harm"}
-    count = realistic.results.find("count", "distribution", blanks="missing", **about)
+    count = realistic.results.find("count", "distribution", **about)
     assert (row[1].text, row[2].text) == ("Death or severe harm", str(count.value))
     assert "more for an interval within" in row[3].provenance
     assert [row[0].text for row in table(long_labels, "severe").rows] == ["Query risk"]
@@ -228,7 +217,7 @@ def test_without_human_labels_there_is_only_what_the_judges_did() -> None:
     assert [t.key for t in all_tables(found)] == ["label-use", "judges"]
     assert "Without human labels" in found.part.blocks[0].text[-1]
     use = table(found, "label-use")
-    assert use.columns == ("Metric", "Label", "m")
+    assert use.columns == ("Metric", "Label", "Severity", "m")
     assert [row[-1].text for row in use.rows] == ["1 of 3 (33.3 %)"] * 3 + ["0 of 3 (0.0 %)"]
     assert align("x", load_rubric("medical-safety"), [], [], []).part.blocks == ()
 
@@ -304,7 +293,7 @@ def test_a_handful_of_answers_is_no_error(n: int) -> None:
 def test_what_is_drawn(tiny: Alignment, hostile: Alignment) -> None:
     assert [figure.key for figure in figures_of([tiny.part])] == [
         "heat_map_accuracy", "judges_and_controls_accuracy", "heat_map_weighted_kappa",
-        "judges_and_controls_weighted_kappa", "confusion_1_m", "label_distribution",
+        "judges_and_controls_weighted_kappa", "confusion_1_m",
     ]  # fmt: skip
     assert {key for key, d in STATISTICS.items() if "drawn" in d.shown} == {
         "accuracy", "weighted_kappa",
@@ -358,12 +347,12 @@ def test_the_settings_of_each_judge_can_be_read(realistic: Alignment) -> None:
 
 def test_label_use_counts_the_same_items_for_humans_and_judges() -> None:
     found = table(aligned({"ann": "aab_"}, {"m": "abb.", "other": "aaa."}), "label-use")
-    assert found.columns == ("Metric", "Label", "Reference label", "m", "other")
+    assert found.columns == ("Metric", "Label", "Severity", "Reference label", "ann", "m", "other")
     assert [cell.text for cell in found.rows[0][1:]] == [
-        "a", "2 of 3 (66.7 %)", "1 of 3 (33.3 %)", "3 of 3 (100.0 %)",
+        "a", "0", "2 of 3 (66.7 %)", "2 of 3 (66.7 %)", "1 of 3 (33.3 %)", "3 of 3 (100.0 %)",
     ]  # fmt: skip
     assert [cell.text for cell in found.rows[-1][1:]] == [
-        "No label", DASH, "0 of 3 (0.0 %)", "0 of 3 (0.0 %)",
+        "No label", DASH, DASH, DASH, "0 of 3 (0.0 %)", "0 of 3 (0.0 %)",
     ]  # fmt: skip
 
 
@@ -373,19 +362,3 @@ def test_a_confusion_matrix_frames_where_judge_and_humans_agree(tiny: Alignment)
     frames = [p for p in panel.patches if type(p).__name__ == "Rectangle"]
     middles = [(p.get_x() + p.get_width() / 2, p.get_y() + p.get_height() / 2) for p in frames]
     assert middles == [(i, i) for i in range(len(tiny.rubric.metrics[0].labels))]
-
-
-def test_bars_of_a_metric_are_shown_twice_only_where_blank_cells_make_a_difference(
-    realistic: Alignment,
-) -> None:
-    def counts(metric: str, blanks: str) -> list[float | None]:
-        rows = realistic.results.select("distribution", "count", metric=metric, blanks=blanks)
-        return [row.estimate.value for row in rows]
-
-    ids = [m.id for m in realistic.rubric.metrics]
-    differ = [m for m in ids if counts(m, "least_severe") not in ([], counts(m, "missing"))]
-    axes = draw_distribution(realistic).axes[0]
-    assert any(": 100\u00a0%" in text.get_text() for text in axes.texts)  # not `None 100 %`
-    names = [t.get_text() for t in axes.get_yticklabels()]
-    assert len(set(names)) == len(names) == len(realistic.rubric.metrics) + len(differ)
-    assert sum("blank = least severe" in name for name in names) == len(differ)

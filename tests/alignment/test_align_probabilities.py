@@ -18,7 +18,7 @@ from aligned import align
 from sklearn.metrics import brier_score_loss, log_loss
 
 from judgebench.alignment import Alignment
-from judgebench.alignment.probabilities import DISTRIBUTION_STATISTICS, NO_OTHERS, TRUTH_STATISTICS
+from judgebench.alignment.probabilities import NO_OTHERS, TRUTH_STATISTICS
 from judgebench.records import Estimate
 from judgebench.studies.truth import TruthConfig
 
@@ -43,7 +43,7 @@ def test_a_judge_without_probabilities_has_no_score_and_no_curve() -> None:
     for analysis in ANALYSES:
         assert found.results.values("judge", analysis) == ["m"]
     measured = set(found.results.values("statistic", "probability"))
-    assert measured == {*TRUTH_STATISTICS, *DISTRIBUTION_STATISTICS}
+    assert measured == {*TRUTH_STATISTICS, "squared_distance"}
     silent = aligned({"ann": "ab"}, [None, None])
     assert not {row.analysis for row in silent.results} & set(ANALYSES)
 
@@ -71,41 +71,42 @@ def test_scores_against_the_truth_are_those_of_scikit_learn() -> None:
 def test_a_judge_that_knows_the_distribution_is_nearer_to_it_than_a_colleague() -> None:
     humans, p = drawn_people(200)
     found = aligned(humans, p.tolist())
-    for name in ("total_variation", "jensen_shannon", "squared_distance"):
-        mine, colleague = score(found, name), score(found, name, "annotator")
-        assert mine.value < score(found, name, "base_rates").value < colleague.value
-        gain = score(found, name, "gain")
-        assert gain.value == pytest.approx(colleague.value - mine.value)
-        assert gain.low > 0
-        assert gain.n == mine.n == 200
+    name = "squared_distance"
+    mine, colleague = score(found, name), score(found, name, "annotator")
+    assert mine.value < score(found, name, "base_rates").value < colleague.value
+    gain = score(found, name, "gain")
+    assert gain.value == pytest.approx(colleague.value - mine.value)
+    assert gain.low > 0
+    assert gain.n == mine.n == 200
 
 
 def test_a_colleague_is_one_annotator_against_the_others_worked_by_hand() -> None:
-    """Item 1: a, a, b: a against {a, b} is 1/2 away, twice; b against {a, a} is 1. Mean 2/3."""
+    """Item 1: a, a, b: a against {a, b} is 1/4 + 1/4 away, twice; b against {a, a} is 2: mean 1."""
     found = aligned({"x": "aa", "y": "aa", "z": "ba"}, [[1, 0, 0], [0, 0, 1]])
-    assert score(found, "total_variation", "annotator").value == pytest.approx((2 / 3 + 0) / 2)
-    # The judge on item 1: 1/2 away from {a, b}, twice, and 0 from {a, a}; on item 2 all away.
-    assert score(found, "total_variation").value == pytest.approx((1 / 3 + 1) / 2)
-    assert score(found, "total_variation", "label").value == pytest.approx((1 / 3 + 1) / 2)
+    name = "squared_distance"
+    assert score(found, name, "annotator").value == pytest.approx((1 + 0) / 2)
+    # The judge on item 1: 1/2 away from {a, b}, twice, and 0 from {a, a}; on item 2 all, 2.
+    assert score(found, name).value == pytest.approx((1 / 3 + 2) / 2)
+    assert score(found, name, "label").value == pytest.approx((1 / 3 + 2) / 2)
     # Base rates: 5/6 a and 1/6 b.
-    expected = ((2 * (1 / 3) + 1 / 6) / 3 + 1 / 6) / 2
-    assert score(found, "total_variation", "base_rates").value == pytest.approx(expected)
+    expected = ((2 * 2 * (1 / 3) ** 2 + 2 * (1 / 6) ** 2) / 3 + 2 * (1 / 6) ** 2) / 2
+    assert score(found, name, "base_rates").value == pytest.approx(expected)
 
 
 def test_everybody_is_scored_on_the_items_with_probabilities() -> None:
     rows = [[0.6, 0.3, 0.1], None, [0.2, 0.2, 0.6], [0.1, 0.8, 0.1]]
     found = aligned({"x": "abca", "y": "abc.", "z": "...."}, rows)
     scores = found.results.select("probability")
-    assert {s.statistic for s in scores} > {*DISTRIBUTION_STATISTICS}
+    assert {s.statistic for s in scores} > {"squared_distance"}
     for s in scores:
-        several = s.statistic in DISTRIBUTION_STATISTICS
+        several = s.statistic == "squared_distance"
         assert (s.estimate.n, s.estimate.n_missing) == ((2, 2) if several else (3, 1)), s
 
 
 def test_with_one_annotator_only_the_truth_can_be_held_against_the_judge() -> None:
     found = aligned({"x": "abca"}, [[0.6, 0.3, 0.1]] * 4)
     scores = {s.statistic: s.estimate for s in found.results.select("probability")}
-    assert {scores.pop(name).reason for name in DISTRIBUTION_STATISTICS} == {NO_OTHERS}
+    assert scores.pop("squared_distance").reason == NO_OTHERS
     assert all(estimate.value is not None for estimate in scores.values())
 
 

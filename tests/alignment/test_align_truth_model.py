@@ -54,16 +54,6 @@ def test_the_ceiling_leaves_each_annotator_out_of_the_model() -> None:
         assert ceiling(found, "accuracy", name).value == pytest.approx(expected)
 
 
-def test_without_blank_cells_both_blank_policies_are_one_truth() -> None:
-    found = aligned(HUMANS, rule="dawid_skene")
-    shares = {
-        policy: [x.estimate.value for x in found.results.select("distribution", blanks=policy)]
-        for policy in ("missing", "least_severe")
-    }
-    assert shares["missing"] == shares["least_severe"]
-    assert sum(shares["missing"]) == 200
-
-
 @pytest.mark.parametrize(
     ("humans", "reason"),
     [

@@ -35,9 +35,9 @@ def measured(points: dict[str, str], **more: object) -> Preferences:
     return found
 
 
-def right(found: Preferences, size: int, ties: str = "three_way", **keys: str) -> Estimate:
+def right(found: Preferences, size: int, **keys: str) -> Estimate:
     keys = {"judge": "m", "failures": "left_out", **keys}
-    return found.rows.find("right", "order", size=str(size), ties=ties, **keys)
+    return found.rows.find("right", "order", size=str(size), **keys)
 
 
 def test_a_tie_must_be_answered_by_a_tie() -> None:
@@ -47,9 +47,6 @@ def test_a_tie_must_be_answered_by_a_tie() -> None:
     blurred = measured({"q1": "531", "q2": "552", "q3": "543"})
     assert right(blurred, 2).value == pytest.approx(7 / 9)
     assert right(blurred, 3).value == pytest.approx(1 / 3)
-    assert right(blurred, 2, "left_out").value == pytest.approx(7 / 8)
-    assert right(blurred, 2, "left_out").n == 8
-    assert right(blurred, 2, "tolerance").value == pytest.approx(8 / 9)
 
 
 def test_the_ceiling_of_the_format_and_chance_stand_beside_every_judge() -> None:
@@ -58,9 +55,9 @@ def test_the_ceiling_of_the_format_and_chance_stand_beside_every_judge() -> None
     # q2: means 4.67, 4.33 and 2 are said as 5, 4 and 2
     assert right(found, 2, **keys).value == right(found, 3, **keys).value == 1
     for judge in ("m", "random"):
-        chance = found.rows.find("chance", "order", size="2", ties="three_way", judge=judge)
+        chance = found.rows.find("chance", "order", size="2", judge=judge)
         assert 0 < chance.value < 1
-    mine = found.rows.find("chance", "order", size="2", ties="three_way", judge="m").value
+    mine = found.rows.find("chance", "order", size="2", judge="m").value
     # strict questions: one half; q3: 1/3 of pairs tied on each side, 1/9 + (2/3)^2 / 2
     assert mine == pytest.approx((0.5 + 0.5 + 1 / 9 + 2 / 9) / 3)
 
@@ -82,7 +79,7 @@ def test_scores_beside_the_mean_and_people_beside_each_other() -> None:
     wanted = np.corrcoef(means, [0, 2, 4, 0, 1, 2, 1, 1, 4])[0, 1]
     assert scores["pearson"].value == pytest.approx(wanted)
     people = found.rows.select("response", who=HUMANS)
-    assert [row.statistic for row in people] == ["alpha", "icc", "icc_mean"]
+    assert [row.statistic for row in people] == ["alpha", "icc"]
     assert all(row.estimate.n == 9 for row in people)
 
 
@@ -142,7 +139,7 @@ def test_all_responses_at_once_where_there_are_more_than_three() -> None:
     found = measure_preferences(study(rubric(QUALITY), answers, {"p": labels}, {"m": labels}))
     assert right(found, 5).value == 1
     assert right(found, 5).n == 2
-    chance = found.rows.find("chance", "order", size="5", ties="three_way", judge="m")
+    chance = found.rows.find("chance", "order", size="5", judge="m")
     assert chance.value == pytest.approx(1 / 120)
     assert np.isclose(right(found, 3).n, 20)
 

@@ -99,50 +99,6 @@ def test_a_judge_that_repeats_an_annotator_ties_with_him(table) -> None:
         assert rho.reason
 
 
-def test_where_all_labels_are_as_frequent_the_balanced_advantage_is_the_plain_one() -> None:
-    ratings = np.repeat(np.array([[0, 0], [1, 1]]), 40, axis=0)
-    ratings[::8, 0] = 1 - ratings[::8, 0]  # five of either label
-    judge = ratings[:, 1].copy()
-    judge[3:50:5] = 1 - judge[3:50:5]
-    plain, balanced = (advantage(ratings, judge, 2, balanced=b) for b in (False, True))
-    assert balanced.value == pytest.approx(plain.value)
-    assert plain.value < 1
-    rare = np.arange(80) < 50
-    skewed = [advantage(ratings[rare], judge[rare], 2, balanced=b).value for b in (False, True)]
-    assert skewed[0] != pytest.approx(skewed[1])
-
-
-def test_balanced_p_worked_by_hand() -> None:
-    # Annotators 1 and 2 agree: 40 times on label 0, 10 times on label 1. The judge always says 0,
-    # annotator 0 repeats the others: on label 1 he wins 10 times, d = 1; else they tie.
-    others = np.repeat([0, 1], [40, 10])
-    ratings = np.stack([others] * 3, axis=1)
-    found = outcome_of(ratings, np.zeros(50, int), 2, epsilon=0.2, balanced=True)
-    d = np.array([0 / 41, 10 / 11])
-    V = np.array([(1 / 41) / 40, (11 / 11 - d[1] ** 2) / 10])
-    t = (d.mean() - 0.2) / (np.sqrt(V.sum()) / 2)
-    df = V.sum() ** 2 / (V**2 / [40, 10]).sum()
-    assert found.p_values[0] == pytest.approx(scipy.stats.t.cdf(t, df))
-    assert found.passes is False
-
-
-def test_a_few_units_of_a_rare_label_without_a_loss_are_no_evidence() -> None:
-    others = np.repeat([0, 1], [200, 3])
-    ratings = np.stack([others] * 3, axis=1)
-    plain, balanced = (outcome_of(ratings, others, 2, balanced=b) for b in (False, True))
-    assert plain.passes
-    assert not balanced.passes
-
-
-def test_units_on_which_the_others_are_split_weigh_nothing_in_the_balance() -> None:
-    ratings = np.array([[0, 0, 1]] * 30 + [[0, 0, 0]] * 30 + [[1, 1, 1]] * 30)
-    judge = ratings[:, 0]
-    # With annotator 0 left out, the others agree on 60 units of 90; so with 1; with 2 on all.
-    assert advantage(ratings, judge, 2, balanced=True).n == 60 + 60 + 90
-    assert advantage(ratings, judge, 2, balanced=True).n_missing == 30 + 30
-    assert advantage(ratings, judge, 2).n == 270
-
-
 def test_where_all_differences_are_equal_p_is_the_chance_of_no_loss_and_the_reason_says_so() -> (
     None
 ):
@@ -162,20 +118,19 @@ def test_where_all_differences_are_equal_p_is_the_chance_of_no_loss_and_the_reas
 
 
 @pytest.mark.parametrize(
-    ("ratings", "balanced", "told"),
+    ("ratings", "told"),
     [
-        (np.zeros((50, 1), int), False, "two annotators"),
-        (np.zeros((29, 3), int), False, "30 items"),
-        (np.where(np.arange(60)[:, None] % 2 == np.arange(2), 0, -1), False, "30 items"),
-        (np.zeros((50, 3), int), True, "two labels"),
-        (np.zeros((0, 3), int), True, "30 items"),
+        (np.zeros((50, 1), int), "two annotators"),
+        (np.zeros((29, 3), int), "30 items"),
+        (np.where(np.arange(60)[:, None] % 2 == np.arange(2), 0, -1), "30 items"),
+        (np.zeros((0, 3), int), "30 items"),
     ],
 )
-def test_where_nobody_can_be_tested_the_reason_says_why(ratings, balanced, told: str) -> None:
+def test_where_nobody_can_be_tested_the_reason_says_why(ratings, told: str) -> None:
     judge = np.zeros(len(ratings), int)
-    found = outcome_of(ratings, judge, 2, balanced=balanced)
+    found = outcome_of(ratings, judge, 2)
     assert (found.winning_rate, found.passes, found.tested) == (None, None, 0)
-    rho = advantage(ratings, judge, 2, balanced=balanced)
+    rho = advantage(ratings, judge, 2)
     assert rho.value is None
     assert told in found.reason == rho.reason
 

@@ -16,8 +16,6 @@ from judgebench.stats.confusion import (
     BALANCED_ACCURACY,
     KENDALL_TAU_B,
     MACRO_F1,
-    NO_SOFT_ITEM,
-    SOFT_AGREEMENT,
     SPEARMAN,
     cohen_kappa,
     confusion_by_cluster,
@@ -27,10 +25,7 @@ from judgebench.stats.confusion import (
     overestimated,
     pearson,
     recall,
-    soft_agreement_by_cluster,
 )
-from judgebench.stats.consensus import label_shares
-from judgebench.stats.jackknife import LEVEL, clustered_estimate
 
 K = 4
 pairs = st.integers(1, 40).flatmap(
@@ -138,12 +133,6 @@ def test_missing_pairs_are_dropped_and_clusters_kept_apart() -> None:
     assert np.array_equal(counts, expected)
 
 
-def test_weights() -> None:
-    truth, judged = np.array([0, 1, 1]), np.array([0, 1, 0])
-    counts = confusion_by_cluster(truth, judged, together(3), 2, weights=np.array([2.0, 0.5, 1.5]))
-    assert np.array_equal(counts, [[[2, 0], [1.5, 0.5]]])
-
-
 SEVERITIES = [0.0, 0.1, 2.5, 7.0]
 ALL = {"pearson": pearson(SEVERITIES), "spearman": SPEARMAN, "tau_b": KENDALL_TAU_B}
 
@@ -219,58 +208,6 @@ def test_labels_of_one_severity_leave_pearson_undefined() -> None:
     C = np.array([[2.0, 1], [1, 2]])
     assert np.isnan(same.formula(C))
     assert "one severity only" in same.undefined(C)
-
-
-K_SOFT = 3
-cases = st.integers(1, 12).flatmap(
-    lambda n: st.tuples(
-        arrays(np.int64, (n, 4), elements=st.integers(-1, K_SOFT - 1)),
-        arrays(np.int64, n, elements=st.integers(-1, K_SOFT - 1)),
-        arrays(np.int64, n, elements=st.integers(0, 2)),
-    )
-)
-
-
-def estimate(ratings, judged, clusters=None):
-    share = label_shares(np.asarray(ratings), K_SOFT)
-    clusters = np.arange(len(share)) if clusters is None else np.asarray(clusters)
-    sums = soft_agreement_by_cluster(
-        share, np.asarray(judged), Clusters(clusters, int(clusters.max()) + 1)
-    )
-    return clustered_estimate(sums, SOFT_AGREEMENT, LEVEL, n=len(share))
-
-
-@given(cases)
-def test_the_mean_share_of_annotators_who_agree_by_brute_force(case) -> None:
-    ratings, judged, clusters = case
-    shares = [
-        [int(x) for x in unit].count(int(label)) / len([x for x in unit if x >= 0])
-        for unit, label in zip(ratings, judged, strict=True)
-        if label >= 0 and (unit >= 0).any()
-    ]
-    found = estimate(ratings, judged, clusters)
-    if shares:
-        assert found.value == pytest.approx(sum(shares) / len(shares))
-    else:
-        assert (found.value, found.reason) == (None, NO_SOFT_ITEM)
-
-
-@given(cases)
-def test_it_is_accuracy_where_each_item_has_one_label(case) -> None:
-    ratings, judged, clusters = case
-    counts = confusion_by_cluster(ratings[:, 0], judged, Clusters(clusters, 3), K_SOFT)
-    accuracy = clustered_estimate(counts, ACCURACY, LEVEL, n=len(judged))
-    found = estimate(ratings[:, :1], judged, clusters)
-    if accuracy.value is None:
-        assert found.value is None
-    else:
-        assert found.value == pytest.approx(accuracy.value)
-
-
-def test_a_judge_without_a_single_agreement_has_an_exact_interval() -> None:
-    found = estimate([[0, 1], [0, 0], [1, 1]], [2, 2, 2])
-    assert (found.value, found.low) == (0, 0)
-    assert found.high == pytest.approx(1 - 0.025 ** (1 / 3))
 
 
 K_FILLED = 3

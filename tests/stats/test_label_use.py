@@ -2,12 +2,9 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from scipy.stats import fisher_exact
 
 from judgebench.stats.arrays import Clusters
-from judgebench.stats.label_use import fisher_greater, odd_ones, uses
+from judgebench.stats.label_use import odd_ones, uses
 
 
 def world(seed: int, n: int, skill, shares, flipped=(), overlap: float = 1.0, group: int = 1):  # type: ignore[no-untyped-def]
@@ -102,10 +99,3 @@ def test_who_gives_one_label_far_more_often_is_named_without_an_exchange() -> No
                             strict=True)  # fmt: skip
     assert (column, use.exchanged, use.farthest_label) == (2, None, 0)
     assert use.distance == pytest.approx(0.4, abs=0.08)
-
-
-@given(st.lists(st.integers(0, 30), min_size=4, max_size=4))
-def test_the_chance_of_so_large_a_cell_is_that_of_fishers_exact_test(cells: list[int]) -> None:
-    table = [cells[:2], cells[2:]]
-    expected = fisher_exact(table, alternative="greater").pvalue
-    assert fisher_greater(table) == pytest.approx(expected, abs=1e-10)

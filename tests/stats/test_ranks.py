@@ -262,13 +262,6 @@ def test_a_missing_label_is_neither_right_nor_wrong() -> None:
     assert np.isnan(right(signs(np.array([[1.0, 2.0]])), signs(judged))).all()
 
 
-def test_a_tolerance_can_make_what_is_no_order() -> None:
-    order = signs(np.array([[1.0, 1.4, 1.8]]), tolerance=0.5)
-    assert order.tolist() == [[0, -1, 0]]
-    assert not places_of(order)[1][0]
-    assert right_by_chance(order, order, np.zeros(1, int))[0] == 0
-
-
 def test_of_too_many_tuples_each_question_gives_its_share() -> None:
     groups = np.repeat(np.arange(30), 12)
     found = tuples_within(groups, 3, most=1000)

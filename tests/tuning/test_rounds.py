@@ -17,9 +17,8 @@ from judgebench.models.contract import Request
 from judgebench.records import content_hash
 from judgebench.runs.judging import Work
 from judgebench.runs.stop import Interrupted
-from judgebench.stats.arrays import Clusters
-from judgebench.stats.jackknife import LEVEL, clustered_estimate
-from judgebench.stats.paired import ACCURACY_DIFFERENCE, discordance_by_cluster
+from judgebench.stats.jackknife import LEVEL
+from judgebench.stats.means import clustered_mean
 from judgebench.tuning.config import RoundsConfig
 from judgebench.tuning.rounds import Decision, Rounds
 
@@ -176,9 +175,8 @@ def gain(trial: Trial) -> tuple[float, float | None]:
         np.array([s[a.item_id] == g for a, g in zip(train.answers, given, strict=True)], int)
         for s in said
     ]
-    clusters = Clusters(np.arange(len(given)), len(given))
-    counts = discordance_by_cluster(right[0], right[1], clusters)
-    found = clustered_estimate(counts, ACCURACY_DIFFERENCE, LEVEL, n=len(given))
+    each = np.arange(len(given))
+    found = clustered_mean(1.0 * right[0] - right[1], each, "", LEVEL, kind="difference")
     assert found.value is not None
     return found.value, found.low
 
