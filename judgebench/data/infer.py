@@ -978,11 +978,26 @@ def _settle_adjudicated(proposal: Proposal) -> None:
         if metric:
             draft.set(column, "adjudicated", metric, ADJUDICATED)
             proposal.notes.append(
-                f"{draft.name}: {column} holds adjudicated labels of nobody: they are the "
-                "reference labels with --adjudicated"
+                f"{draft.name}: {column} holds adjudicated labels of nobody: decisions are made by "
+                "them, and they are the reference labels with --adjudicated"
             )
         elif draft.columns[column].role == "adjudicated":
+            for labels in proposal.metrics.values():
+                _ask_adjudicated(draft, column, {*labels})
             draft.set(column, "ignored", why="its cells are no labels of one metric")
+
+
+def _ask_adjudicated(draft: Draft, column: str, labels: set[str]) -> None:
+    """Raise Ask where most cells are labels and some are not: to drop all would be to lose them."""
+    cells = draft.filled(column)
+    others = [*dict.fromkeys(cell for cell in cells if cell not in labels)]
+    if 2 * sum(cell in labels for cell in cells) > len(cells):
+        raise Ask(
+            draft.name,
+            f"what does {some(others)} mean in {column}, which otherwise holds adjudicated labels?",
+            ("no label", TableSettings(blank=tuple(others))),
+            ("the column is not to be read", columns_as({column: "ignored"})),
+        )
 
 
 def _check_agreed(proposal: Proposal) -> None:

@@ -32,7 +32,6 @@ _YES_OR_NO = BeforeValidator(
     lambda value: ("yes" if value else "no") if isinstance(value, bool) else value
 )
 _ANY = BeforeValidator(lambda value: 0 if value == "any" else value)
-BlankPolicy = Literal["missing", "least_severe"]
 Labels = NDArray[np.int64]
 
 _BLANK = -2  # of a cell that was there and empty
@@ -226,10 +225,6 @@ class Ratings:
         if self.sets is not None:
             return members(self.sets, k)
         return np.asarray(self.values[..., None] == np.arange(k))
-
-    def with_blanks(self, policy: BlankPolicy) -> IntArray:
-        """`values`, with blank cells left missing or read as the least severe label."""
-        return self.values if policy == "missing" else np.where(self.blank, 0, self.values)
 
 
 def ratings_by_metric(

@@ -179,6 +179,18 @@ def test_the_name_of_who_adjudicates_is_read_whatever_its_case() -> None:
     assert jb.study(table, verdicts, rubric=RUBRIC).makers == ("ann",)
 
 
+def test_adjudicated_labels_are_not_lost_for_one_cell_that_is_none() -> None:
+    true, own, judged = labels(0.1, 0.08)
+    table = pd.DataFrame({"id": [f"i{i}" for i in range(N)], "gold": TEXTS[true]})
+    table = table.assign(**{f"p{a}": TEXTS[own[:, a].astype(int)] for a in range(3)})
+    table.loc[5, "gold"] = "maybe"
+    verdicts = pd.DataFrame({"id": table.id, "judge": "j", "harm": TEXTS[judged.astype(int)]})
+    with pytest.raises(jb.SetupError, match="what does maybe mean in gold"):
+        jb.study(table, verdicts, rubric=RUBRIC)
+    made = jb.study(table, verdicts, rubric=RUBRIC, columns={"blank": "maybe"})
+    assert made.n_adjudicated == N - 1
+
+
 def test_one_annotator_and_adjudicated_labels_are_enough() -> None:
     assert decide(people=1, adjudicated=0).outcome is not Outcome.REPLACE
     assert decide(people=1).outcome is Outcome.REPLACE

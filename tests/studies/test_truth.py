@@ -54,12 +54,6 @@ def test_ratings_are_a_matrix_of_rated_items_and_sorted_annotators() -> None:
     assert found[POLITE.id].values.shape == (0, 0)
 
 
-def test_blank_cells_are_missing_or_the_least_severe_label_and_abstentions_stay_missing() -> None:
-    solves = ratings_by_metric([SOLVES], row_of, LABELS)[SOLVES.id]
-    assert solves.with_blanks("missing").tolist() == [[2, 0], [-1, 1], [-1, -1]]
-    assert solves.with_blanks("least_severe").tolist() == [[2, 0], [0, 1], [-1, -1]]
-
-
 def test_some_annotators_columns() -> None:
     solves = ratings_by_metric([SOLVES], row_of, LABELS)[SOLVES.id]
     assert solves.of(["bob"]).values.tolist() == [[0], [1], [-1]]
