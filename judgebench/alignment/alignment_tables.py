@@ -274,19 +274,20 @@ def label_use_table(a: Alignment) -> Table:
     for row in a.results.select("annotator_labels"):
         given[row["who"]] += count_of(row.estimate)
     people = sorted(sorted(given, key=lambda who: -given[who])[:MOST_ANNOTATORS_IN_PAIRS])
-
+    beside = ("Severity",) if a.n_labels else ()
     lines = [
         (
             (metric.title, label or "No label",
-             f"{metric.severities[i]}" if label and metric.kind == "ordinal" else None),
+             *(f"{metric.severities[i]}" if label and metric.kind == "ordinal" else None
+               for _ in beside)),
             {"metric": metric.id, "text": label},
         )
         for metric in a.rubric.metrics
         for i, label in enumerate((*metric.label_texts, ""))
     ]  # fmt: skip
-    across: list[tuple[str, Keys]] = []
-    if a.n_labels:
-        across.append(("Reference label", {"analysis": "distribution"}))
+    across: list[tuple[str, Keys]] = [
+        ("Reference label", {"analysis": "distribution"}) for _ in beside
+    ]
     across += [(who, {"analysis": "annotator_labels", "who": who}) for who in people]
     across += [(j.name, {"analysis": "confusion", "judge": j.name}) for j in a.real_judges]
 
@@ -303,9 +304,7 @@ def label_use_table(a: Alignment) -> Table:
         if len(people) < len(given) else "",
     )  # fmt: skip
     title = "How often each label is given"
-    layout = Layout(
-        "label-use", title, ("Metric", "Label"), notes * bool(a.n_labels), ("Severity",)
-    )
+    layout = Layout("label-use", title, ("Metric", "Label"), notes * len(beside), beside)
     return layout.crossed(lines if across else [], across, cell)
 
 

@@ -58,7 +58,7 @@ def score_agreement(
     found = {}
     for name in wanted:
         if name in _CORRELATIONS:
-            first, second = x.round(9).T  # so that equal means are level
+            first, second = x.round(12).T  # so that equal means are level
             rated = Rated(first, second, clusters)
             found[name] = association(rated, "pooled", _CORRELATIONS[name], level).estimate
             continue

@@ -217,7 +217,7 @@ def test_without_human_labels_there_is_only_what_the_judges_did() -> None:
     assert [t.key for t in all_tables(found)] == ["label-use", "judges"]
     assert "Without human labels" in found.part.blocks[0].text[-1]
     use = table(found, "label-use")
-    assert use.columns == ("Metric", "Label", "Severity", "m")
+    assert use.columns == ("Metric", "Label", "m")
     assert [row[-1].text for row in use.rows] == ["1 of 3 (33.3 %)"] * 3 + ["0 of 3 (0.0 %)"]
     assert align("x", load_rubric("medical-safety"), [], [], []).part.blocks == ()
 
