@@ -275,7 +275,7 @@ class Held:
         masks = {
             name: asked & (texts[self.rows] == value)
             for column, texts in self.study.cells.items()
-            if column not in ("question", "group", *self.study.drawn.columns[:2])
+            if column not in (self.study.drawn.weight, self.study.drawn.probability)
             for value, name in values_of(column, texts[self.rows][asked])
         }
         found = {}

@@ -59,7 +59,7 @@ from judgebench.results.shown import Shown
 from judgebench.stats.arrays import FloatArray
 from judgebench.stats.copies import BarKind
 from judgebench.stats.intervals import look_levels
-from judgebench.studies.labelled import population_notes
+from judgebench.studies.labelled import MOST_GROUPS, population_notes
 from judgebench.studies.study import Humans, JudgeVerdicts, Study
 from judgebench.studies.truth import Labels
 from judgebench.words import counted, listed, percent
@@ -261,6 +261,10 @@ def _check_names(study: Study, rule: DecisionRule) -> None:
 def _notes(study: Study, rule: DecisionRule, stress: Results | None, tried: int) -> Iterator[str]:
     """The caveats of the decisions."""
     yield from population_notes(study)
+    drawn = (study.drawn.weight, study.drawn.probability)
+    many = {c: n for c, x in study.cells.items() if (n := len({*x.tolist()})) > MOST_GROUPS}
+    for column in (column for column in many if column not in drawn):
+        yield f"{column} has {many[column]:,} values: no group of answers by it is looked at."
     yield from maker_notes(study)
     yield from constant_note(study)
     metrics = study.rubric.metrics

@@ -112,8 +112,11 @@ class Population:
 def of_study(study: Study) -> tuple[Population, list[Measure]]:
     """The answers of a study, and each metric that somebody labelled."""
     whose = "The rate of a label is how often an annotator gives it, the mean of all of them."
+    cells = dict(study.cells)
+    for column in ("question", "group"):
+        cells[column] = np.array([getattr(a, column) for a in study.answers], dtype=object)
     population = Population(
-        study.name, study.cells, study.clusters,
+        study.name, cells, study.clusters,
         whose if study.config.rule == "each" else reference_labels(study),
         study.level, study.notes, study.gaps,
     )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -326,14 +327,15 @@ class Study:
 
     @cached_property
     def cells(self) -> Mapping[str, NDArray[np.object_]]:
-        """What is known of each answer beside its text, by column (items,): its system, question
-        and group, and every column that was kept; empty where nothing is."""
-        rows = [
-            {**a.metadata, "system": a.system, "question": a.question, "group": a.group}
-            for a in self.answers
-        ]  # in one pass: the answers may lie in a file
-        names = dict.fromkeys(name for row in rows for name in row)
-        return {name: np.array([row.get(name, "") for row in rows], dtype=object) for name in names}
+        """What is known of each answer beside its texts, by column (items,): its system, and every
+        column that was kept; empty where nothing is."""
+        found = {"system": np.full(len(self.answers), "", dtype=object)}
+        for row, answer in enumerate(self.answers):  # one pass: they may lie in a file
+            for name, text in (("system", answer.system), *answer.metadata.items()):
+                if name not in found:
+                    found[name] = np.full(len(self.answers), "", dtype=object)
+                found[name][row] = sys.intern(text)  # of a million answers few differ
+        return found
 
     @property
     def drawn(self) -> Drawn:

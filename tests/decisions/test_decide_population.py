@@ -193,6 +193,13 @@ def test_one_large_group_is_looked_at_and_so_are_blanks(others: list[str]) -> No
     assert jb.decide(made).decisions[0].shown == "REPLACE, except for language = de"
 
 
+def test_a_column_of_many_values_makes_no_groups_and_that_is_said() -> None:
+    columns = {"ticket": np.array([f"t{i % 50}" for i in range(N)])}
+    found = jb.decide(study(columns=columns))
+    assert [c.rival for c in found.decisions[0].groups] in (["old"], ["new"])
+    assert "ticket has 50 values: no group of answers by it is looked at." in found.notes
+
+
 def test_a_judge_that_is_as_good_everywhere_leaves_nothing_out() -> None:
     (decision,) = in_language(0.01).decisions
     assert decision.shown == "REPLACE"
