@@ -251,9 +251,9 @@ def test_a_server_that_dies_and_comes_back_costs_no_verdict(
         replies = list(waiting.stream(endpoint.opened, requests(100)))
     assert sorted(int(r.key) for r in replies) == list(range(100))
     assert {r.finish for r in replies} == {"stop"}
-    assert len(endpoint.tries) == 180
+    assert len(endpoint.tries) in (180, 181)  # the few words that find it back are one more
     opened, closed = caplog.messages
-    assert "in a row" in opened
+    assert "no call is sent until it replies to a few words" in opened
     assert "answers again" in closed
 
 
