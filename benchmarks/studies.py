@@ -51,7 +51,13 @@ from judgebench.decisions.counts import (
 )
 from judgebench.decisions.held import why_derived
 from judgebench.decisions.result import State
-from judgebench.decisions.rule import DecisionRule, HumansRule, PlanRule, ReplaceRule
+from judgebench.decisions.rule import (
+    DecisionRule,
+    FalseAlarmsRule,
+    HumansRule,
+    PlanRule,
+    ReplaceRule,
+)
 from judgebench.decisions.run import decisions
 from judgebench.stats.arrays import Clusters, IntArray
 from judgebench.stats.consensus import CRITICAL_ROOT, recall_gap
@@ -61,7 +67,7 @@ from judgebench.studies.labelled import FEWEST
 
 RULE = DecisionRule()
 Rng = np.random.Generator
-Decided = tuple[bool, ...]  # REPLACE, or what the table is about, in each of its columns
+Decided = tuple[float, ...]  # REPLACE, or what the table is about, in each of its columns
 
 
 def flipped(true: IntArray, wrong: float | NDArray[np.float64], rng: Rng) -> IntArray:
@@ -353,13 +359,16 @@ GOLD = (0.0, 1.0, 0.5, 0.3)
 
 
 def adjudicating(draw: Callable[[Rng], Draw], rng: Rng) -> Decided:
-    """Without adjudicated labels; with one on every disagreement, on half, on 30 %; and by the true
-    labels of all items, with the plain t interval of both differences."""
+    """The share of disagreements; REPLACE without adjudicated labels, with one on every
+    disagreement, on half, on 30 %, and by the true labels of all items, with the plain t interval
+    of both differences."""
     drew, found = draw(rng), list[bool]()
+    side, _ = side_of(drew)
+    apart = float((disagreements(side.own, drew.judged) != AGREED).mean())
     for share in GOLD:
         side = with_gold(drew, share, rng) if share else None
         found += replaces(drew, rng, RULE, side=side)
-    return *found, by_true_labels(drew)
+    return apart, *found, by_true_labels(drew)
 
 
 def by_true_labels(drew: Draw) -> bool:
@@ -398,6 +407,25 @@ def guideline(rng: Rng) -> Draw:
         for _ in range(3)
     ]
     return drawn(true, own, np.where(unclear, reading, flipped(true, 0.09, rng)), np.arange(600))
+
+
+def false_alarm_margin(draw: Callable[[Rng], Draw], rng: Rng) -> Decided:
+    """Without a margin for false alarms, and with one of 5 points."""
+    drew = draw(rng)
+    side = replace(side_of(drew)[0], with_alarms=True)
+    margin = FalseAlarmsRule(margin=MARGIN)
+    rule = ReplaceRule(false_alarms=margin)
+    return (*replaces(drew, rng, RULE, RULE.model_copy(update={"replace": rule}), side=side),)
+
+
+def false_alarms(more: float, rng: Rng) -> Draw:
+    """A judge that only errs by calling other answers severe, so much more often than annotators,
+    who err in 5 %; a third is severe."""
+    true = labels(rng, 600, 0.33)
+    own = [flipped(true, 0.05, rng) for _ in range(3)]
+    return drawn(
+        true, own, flipped(true, np.where(true == 1, 0.0, 0.05 + more), rng), np.arange(600)
+    )
 
 
 def enriched(judge: tuple[float, float], people: float, severe: float, rng: Rng) -> Decided:
@@ -578,13 +606,15 @@ TABLES: dict[str, tuple[str, tuple[str, ...]]] = {
     "constants": ("DO NOT USE", ALONE_BY_THE_RULE),
     "gold": (
         "to replace",
-        ("no gold, %", "all disagreements, %", "half, %", "30 %, %", "true labels, %"),
+        ("disagreements, %", "no gold, %", "all disagreements, %", "half, %", "30 %, %",
+         "true labels, %"),
     ),
     "enriched": (
         "to replace",
         tuple(f"{way}: {outcome}, %" for way in ("as at random", "weighted", "600 at random")
               for outcome in ("REPLACE", "DO NOT USE")),
     ),
+    "false_alarms": ("to replace", ("without a margin, %", "5 points, %")),
     "parts": ("to find it unlike", ALONE_BY_THE_RULE),
     "groups": ("poor", ("any group found, %", "the poor one found, %")),
     "derived": ("to call it derived", ALONE_BY_THE_RULE),

@@ -463,7 +463,6 @@ def estimate(
         columns = {**kept_columns(how, by), **columns}
     with naming_by(by):
         study = _study_of(study, verdicts, answers, truth, columns)
-    plan = replace(plan, drawn=plan.drawn if plan.drawn.is_said else study.drawn)
     return estimate_population(*of_study(study), plan)
 
 

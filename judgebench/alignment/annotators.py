@@ -251,7 +251,7 @@ def annotator_labels(study: Study, metric: Metric) -> Iterator[Row]:
 
 
 def _counts(analysis: str, metric: Metric, labels: IntArray, keys: dict[str, str]) -> Iterator[Row]:
-    """How often each label is given."""
+    """The counts of each label."""
     counts = np.bincount(labels[labels >= 0], minlength=len(metric.labels)).tolist()
     for text, count in zip(metric.label_texts, counts, strict=True):
         estimate = Estimate(count, n=sum(counts))

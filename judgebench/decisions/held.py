@@ -276,7 +276,7 @@ class Held:
             name: asked & (texts[self.rows] == value)
             for column, texts in self.study.cells.items()
             if column not in (self.study.drawn.weight, self.study.drawn.probability)
-            for value, name in values_of(column, texts[self.rows][asked])
+            for value, name in _values(column, texts[self.rows][asked])
         }
         found = {}
         for name, mask in masks.items():
@@ -389,7 +389,7 @@ def _heavy(side: HumanSide) -> Obstacle | None:
     )
 
 
-def values_of(column: str, texts: NDArray[np.object_]) -> Iterator[tuple[str, str]]:
+def _values(column: str, texts: NDArray[np.object_]) -> Iterator[tuple[str, str]]:
     """The values of a column of few, and what each is called; a blank is one of them."""
     values = sorted({*texts.tolist()})
     if 1 < len(values) <= MOST_GROUPS:

@@ -217,7 +217,7 @@ def decide(
 
 
 def _settled(humans: Humans, kind: BarKind) -> Labels:
-    """What a filter is held against: the adjudicated label, and without one that of the bar."""
+    """The labels that a filter is held against: adjudicated, and without one those of the bar."""
     truth, known = humans.truth_of(humans.trusted(kind)).copy(), humans.gold >= 0
     truth[humans.ratings.rows[known]] = humans.gold[known]
     return truth
@@ -260,6 +260,7 @@ def _check_names(study: Study, rule: DecisionRule) -> None:
 
 def _notes(study: Study, rule: DecisionRule, stress: Results | None, tried: int) -> Iterator[str]:
     """The caveats of the decisions."""
+    yield from filter(None, [study.drawn.in_words()])
     yield from population_notes(study)
     drawn = (study.drawn.weight, study.drawn.probability)
     many = {c: n for c, x in study.cells.items() if (n := len({*x.tolist()})) > MOST_GROUPS}

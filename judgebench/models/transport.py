@@ -520,7 +520,7 @@ class Transport:
         return self._last_reply == -math.inf
 
     def about(self, request: Request, said: str) -> str:
-        """What was said, without secrets, and which item was asked about."""
+        """The message without secrets, and the item that was asked about."""
         scrubbed = self.secrets.scrubbed(said)
         return f"{scrubbed} (asked about {request.item})" if request.item else scrubbed
 

@@ -68,8 +68,7 @@ def estimate(
     from judgebench.rates.run import naming_by
     from judgebench.studies.drawn import kept_columns
 
-    drawn = truth.drawn or ()
-    keep = kept_columns(drawn, by)
+    keep = kept_columns((), by)
     files = replace(files, column=[*(f"{name}=kept" for name in keep), *(files.column or ())])
     if score:
         scores = {k: v.split(",") for k, v in columns_of(score, "--score").items()}
@@ -80,7 +79,7 @@ def estimate(
             table = open_study(run, files, truth.settings, (), output)
         scores, columns = {}, {}
     found = api.estimate(
-        table, by=by, drawn=drawn, width=width, anytime=anytime, scores=scores,
+        table, by=by, drawn=truth.drawn or (), width=width, anytime=anytime, scores=scores,
         columns=columns,
     )  # fmt: skip
     written = api.report(found, to) if to else None

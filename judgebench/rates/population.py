@@ -16,7 +16,7 @@ from judgebench.rubric import Metric
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray, ratio
 from judgebench.stats.jackknife import LEVEL
 from judgebench.stats.partly_labelled import Prediction, cross_fitted
-from judgebench.studies.drawn import Cells, Mask, texts_of
+from judgebench.studies.drawn import NOT_SAID, Cells, Drawn, Mask, texts_of
 from judgebench.studies.labelled import FEWEST, MOST_GROUPS, traits_of
 from judgebench.studies.study import Study
 
@@ -76,12 +76,14 @@ class Measure:
 
 @dataclass(frozen=True)
 class Population:
-    """The answers. `cells` holds what is known of each; `whose` says whose labels they are."""
+    """The answers. `cells` holds what is known of each, `whose` says whose labels they are, and
+    `drawn` how the labelled ones were drawn where a plan does not say it."""
 
     name: str
     cells: Cells
     clusters: Clusters
     whose: str
+    drawn: Drawn
     level: float = LEVEL
     notes: tuple[str, ...] = ()
     gaps: tuple[str, ...] = ()
@@ -112,13 +114,13 @@ class Population:
 def of_study(study: Study) -> tuple[Population, list[Measure]]:
     """The answers of a study, and each metric that somebody labelled."""
     whose = "The rate of a label is how often an annotator gives it, the mean of all of them."
-    cells = dict(study.cells)
-    for column in ("question", "group"):
-        cells[column] = np.array([getattr(a, column) for a in study.answers], dtype=object)
+    texts = [(answer.question, answer.group) for answer in study.answers]  # in one pass
+    columns = np.array(texts, dtype=object).reshape(-1, 2).T
+    cells = {**study.cells, "question": columns[0], "group": columns[1]}
     population = Population(
         study.name, cells, study.clusters,
         whose if study.config.rule == "each" else reference_labels(study),
-        study.level, study.notes, study.gaps,
+        study.drawn, study.level, study.notes, study.gaps,
     )  # fmt: skip
     labelled = [m for m in study.rubric.metrics if (study.humans[m.id].truth >= 0).any()]
     return population, [_of_metric(study, metric) for metric in labelled]
@@ -199,7 +201,8 @@ def of_table(
     numbers = dict(zip(needed, read.numbers(*needed).T, strict=True))
     clusters = Clusters.of(read.filled(question) if question else read.lines)
     cells = {c: np.array(read.contents(c), dtype=object) for c in read.columns}
-    population = Population("scores", cells, clusters, "Means of scores that people gave.")
+    whose, drawn = "Means of scores that people gave.", NOT_SAID.or_usual(cells)
+    population = Population("scores", cells, clusters, whose, drawn)
     about, measures = np.ones(len(read), dtype=np.bool_), []
     for column, predictors in scores.items():
         target = Target(f"mean {column}", numbers[column], is_rate=False)

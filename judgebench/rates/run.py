@@ -69,7 +69,7 @@ def estimate(population: Population, measures: Sequence[Measure], plan: Plan) ->
         raise SetupError(Problem("no answer has a human label, so no rate can be estimated"))
     if plan.width is not None and plan.width <= 0:
         raise SetupError(Problem("must be more than 0", field="width", found=str(plan.width)))
-    drawn = plan.drawn.or_usual(population.cells)
+    drawn = plan.drawn if plan.drawn.is_said else population.drawn
     plan = replace(plan, by=plan.by or population.usual_by(), drawn=drawn)
     found = [_Measured(population, plan, one) for one in measures]
     labelled = np.any([~np.isnan(one.targets[0].y) for one in measures], axis=0)

@@ -125,7 +125,7 @@ def judge_against_others(p: FloatArray, held: HeldBack) -> FloatArray:
 
 
 def annotator_against_others(held: HeldBack) -> FloatArray:
-    """That of one annotator's label, as a certainty: (items,)."""
+    """The distance of one annotator's label, as a certainty: (items,)."""
     own = np.eye(held.others.shape[1])[held.label]
     return held.mean_by_item(squared_distance(own, held.others))
 

@@ -243,8 +243,8 @@ def variance_over_range(spread: float) -> Statistic:
 
 
 def order_flips(x: FloatArray, systems: IntArray, questions: IntArray) -> float:
-    """How often two runs put two systems in opposite order, both drawn at random; a tie in one of
-    the runs counts half. 0.5 where runs say nothing, NaN where no question has two runs of two
+    """The share of random pairs of runs that put two random systems in opposite order; a tie in one
+    of the runs counts half. 0.5 where runs say nothing, NaN where no question has two runs of two
     systems.
 
     `x` is (units, runs), `systems` and `questions` (units,) are codes from 0, no two units share

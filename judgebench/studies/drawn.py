@@ -1,4 +1,4 @@
-"""How the labelled answers were drawn from all of them, as somebody declares it."""
+"""The way in which the labelled answers were drawn from all of them, as somebody declares it."""
 
 from __future__ import annotations
 

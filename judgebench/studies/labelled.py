@@ -1,4 +1,4 @@
-"""Whether the labelled answers look as all answers do on which a verdict is due."""
+"""The labelled answers beside all answers on which a verdict is due: do they look the same?"""
 
 from __future__ import annotations
 
@@ -109,21 +109,18 @@ def labelled_part(
         each = [sample.at(x > 0) for x in systems.values()]
         if min(part.units for part in each) >= _FEWEST_OF_SYSTEM:
             strata = np.unique(study.cells["system"][due].astype(str), return_inverse=True)[1]
-            sample, by = (
-                replace(sample, strata=strata),
-                _BY_SYSTEM,
-            )
+            sample, by = replace(sample, strata=strata), _BY_SYSTEM
             found = unlike(sample, traits)
     weights = None
-    if not sample.is_simple:
+    if np.ptp(sample.w[sample.labelled]) > 0:
         weights = np.zeros(len(due))
         weights[due] = sample.w
     return LabelledPart(weights, tuple(found), by)
 
 
 def _unlike(sample: Sample, columns: Mapping[str, FloatArray]) -> list[Unlike]:
-    """In what the labelled answers differ from all. Of few questions, the groups of which so many
-    answers would have been drawn by chance that none is among them in 1 % of draws at most."""
+    """The traits in which the labelled answers differ from all. Of few questions, the groups of
+    which none is labelled, though chance would leave them out in 1 % of draws at most."""
     if sample.units >= FEWEST:
         return unlike(sample, columns)
     shares = {name: float(x.mean()) for name, x in columns.items() if set(np.unique(x)) <= {0, 1}}
@@ -136,9 +133,8 @@ def _unlike(sample: Sample, columns: Mapping[str, FloatArray]) -> list[Unlike]:
 
 
 def population_notes(study: Study) -> Iterator[str]:
-    """A sentence on the declared draw, and one on each metric whose labelled answers do not look
-    like all answers on which a verdict is due."""
-    yield from filter(None, [study.drawn.in_words()])
+    """A sentence on each metric whose labelled answers do not look like all answers on which a
+    verdict is due."""
     for metric in study.rubric.metrics:
         parts = [
             labelled_part(study, judge, metric, study.humans[metric.id].truth >= 0)

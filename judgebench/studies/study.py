@@ -327,8 +327,8 @@ class Study:
 
     @cached_property
     def cells(self) -> Mapping[str, NDArray[np.object_]]:
-        """What is known of each answer beside its texts, by column (items,): its system, and every
-        column that was kept; empty where nothing is."""
+        """The cells of each answer beside its texts, by column (items,): its system, and every
+        column that was kept; empty where nothing is known."""
         found = {"system": np.full(len(self.answers), "", dtype=object)}
         for row, answer in enumerate(self.answers):  # one pass: they may lie in a file
             for name, text in (("system", answer.system), *answer.metadata.items()):
@@ -339,7 +339,7 @@ class Study:
 
     @property
     def drawn(self) -> Drawn:
-        """How the labelled answers were drawn, as declared; else by a column of weights or chances
+        """The declared draw of the labelled answers; else that by a column of weights or chances
         of a usual name. Raises SetupError for another declaration."""
         return drawn_of(self.config.drawn).or_usual(self.cells)
 

@@ -147,10 +147,13 @@ def test_a_filter_and_a_floor_are_held_against_adjudicated_labels_too() -> None:
     recall = condition(found.decisions[0], "severe_recall").estimate
     assert recall.n == true.sum()
     assert recall.value == pytest.approx((judged & true).sum() / true.sum())
-    (missed,) = [c for c in found.decisions[0].assist if c.key == "missed"][:1] or [None]
-    assert missed is None or missed.estimate.value is None or missed.estimate.value > 0.4
-    part = decide(0.0, 0.08, 0.4)
-    assert "a part of the adjudicated labels" in part.numbers or part.outcome is Outcome.REPLACE
+    assert {curve.severe for curve in found.curves} == {int(true.sum())}
+
+
+def test_no_filter_is_held_against_a_part_of_the_adjudicated_labels() -> None:
+    reasons = [[c.estimate.reason for c in decide(0.1, 0.08, share).assist] for share in (0.5, 1.0)]
+    assert reasons[0] == ["a filter cannot be held against a part of the adjudicated labels"]
+    assert reasons[0][0] not in reasons[1]
 
 
 def test_what_is_open_is_settled_by_adjudicating_the_rest() -> None:

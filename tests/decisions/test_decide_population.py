@@ -148,6 +148,12 @@ def test_a_stratum_without_labels_is_an_error_and_no_reason_not_to_weigh() -> No
         decide(labelled=OLD, drawn=("strata=system",))
 
 
+def test_weights_that_are_all_the_same_are_none() -> None:
+    same, none = (decide(columns=columns) for columns in ({"weight": np.full(N, "3")}, {}))
+    assert [c.estimate for c in same.replace] == [c.estimate for c in none.replace]
+    assert [c.estimate for c in same.assist] == [c.estimate for c in none.assist]
+
+
 def test_few_answers_that_stand_for_many_decide_nothing() -> None:
     heavy = np.where(np.arange(N) < 6, "200", "1")
     found = decide(columns={"weight": heavy})
@@ -156,9 +162,9 @@ def test_few_answers_that_stand_for_many_decide_nothing() -> None:
 
 def test_of_few_questions_a_system_without_labels_is_found_all_the_same() -> None:
     few = OLD & (np.arange(N) < 32)
-    found = decide(labelled=few, errors=0.5)
-    assert found.outcome is Outcome.CANT_TELL
-    assert found.would_be is None or "system new" in found.reason
+    found = decide(labelled=few, errors=0.95)
+    assert (found.outcome, found.would_be) == (Outcome.CANT_TELL, Outcome.DO_NOT_USE)
+    assert "system new" in found.reason
     assert any("system new (0 % of those" in note for note in jb.decide(study(labelled=few)).notes)
 
 

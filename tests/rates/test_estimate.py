@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 import judgebench as jb
 from judgebench.cli.app import app
-from judgebench.rates.run import UNLIKE
+from judgebench.rates.run import UNLIKE, measure_rates
 from judgebench.records import Estimate
 from judgebench.results.tables import in_per_cent
 
@@ -110,6 +110,14 @@ def test_labels_chosen_by_the_judge_have_no_interval_until_it_is_said_how() -> N
     forced = rates(people.drop(columns="probability"), verdicts, drawn="random")
     assert rate(forced, "ppi").low is not None
     assert any("differ from all" in note for note in forced.notes)
+
+
+def test_a_declared_draw_holds_in_a_report_too() -> None:
+    people, verdicts, _, _ = tables(chosen=True)
+    study = jb.study(people, verdicts, columns=ORDER, truth={"drawn": ["random"]})
+    for found in (jb.estimate(study), measure_rates(study)):
+        assert found.urgent == ()
+    assert jb.estimate(people, verdicts, columns=ORDER).urgent
 
 
 def test_strata_are_as_large_as_they_are_among_all_answers() -> None:
