@@ -82,6 +82,8 @@ def test_nonsense_is_counted_and_kept_and_what_failed_is_asked_again(tmp_path: P
             return said("Trains are nice.")
         if "Scabies" in user and down:
             return status(503)
+        if not any(name in user for name in NAMES):  # a few words: is the server down?
+            return said("An example.")
         if "Giardiasis" in user:
             return said(false_answer(body, false_claim="Pigs fly."))
         return said(false_answer(body))
