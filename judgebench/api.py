@@ -126,10 +126,10 @@ def study(
     follows from `columns`, as in `layout`, and stands under every result.
 
     A verdict that is not a label of the metric counts as unreadable or refused where a `rubric` is
-    given, and is asked about otherwise; a blank cell and an item without a row count as failed.
-    `expected="rows"` says that judges were asked about the items with a row alone. What a decision
-    rests on is declared: `columns={"question": …, "order": …}` and `truth={"blind": "yes"}`, or
-    `{"independent_items": True}`.
+    given, and is asked about otherwise; a blank cell counts as failed. About an item without a row
+    a judge was never asked, and nothing is decided, unless `expected="rows"` says that only a part
+    of the items was meant for it. What a decision rests on is declared: `columns={"question": …,
+    "order": …}` and `truth={"blind": "yes"}`, or `{"independent_items": True}`.
 
     A column `made_blind` of the labels (`yes` or `no`) says whether they were made without sight of
     any model's label, unless `truth` does. `as_judges` are annotators who stand among the judges,
@@ -186,12 +186,9 @@ def study(
     ]
     controls = control_judges(usual, measured, made.answers, data.labels, 0, None)
     _differ([*names, *(judge.name for judge in real), *(judge.name for judge in controls)])
-    owed = {judge.name: judge.owing(made.answers, items) for judge in real}
-    problems = [*data.warnings, *(gap for judge in real for gap in judge.gaps(owed[judge.name]))]
+    problems = [*data.warnings, *(unknown for judge in real for unknown in judge.unknown(items))]
     problems += map(Problem, lacking_labels(people))
     makers = suspicions(made.makers, [judge.name for judge in real])
-    if noticed := [str(problem) for problem in (*problems, *makers)]:
-        warnings.warn("\n".join(noticed), stacklevel=2)
     in_data = (f"In the data: {problem}." for problem in problems if problem.kind != REPEATED)
     judges = [
         *people,
@@ -200,11 +197,14 @@ def study(
     ]
     by_name = sorted(judges, key=lambda judge: judge.name)  # as in a run folder
     columns_notes = (f"{UNDERSTOOD}{line}." for line in layout_notes(known))
-    return replace(
+    made = replace(
         made, name=whole.name, judges=tuple(by_name),
         notes=(*columns_notes, *in_data, *made.notes),
         unconfirmed_question=known.unconfirmed_question,
     )  # fmt: skip
+    if noticed := [*map(str, (*problems, *makers)), *made.gaps]:
+        warnings.warn("\n".join(noticed), stacklevel=2)
+    return made
 
 
 _make_study = study  # where a parameter is called study

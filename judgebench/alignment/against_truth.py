@@ -9,7 +9,7 @@ import numpy as np
 
 from judgebench.alignment.statistics import NOMINAL, STATISTICS, Declared, FailurePolicy
 from judgebench.records import Estimate
-from judgebench.results.rows import Row
+from judgebench.results.rows import Results, Row
 from judgebench.rubric import Metric
 from judgebench.stats.arrays import Clusters, IntArray
 from judgebench.stats.confusion import confusion_by_cluster, fill_failures
@@ -40,14 +40,27 @@ def scores(
             yield Row("score", declared.key, estimate, judge.name, metric.id, {"failures": policy})
 
 
+def coverage(study: Study, judge: JudgeVerdicts, metric: Metric) -> Iterator[Row]:
+    """How many answers the judge was asked about, of how many; nothing where of all."""
+    n_asked, n = study.n_asked(judge, [metric])
+    if n_asked < n:
+        yield Row("asked", "answers", Estimate(n_asked, n=n), judge.name, metric.id)
+
+
+def coverage_in_words(found: Results, judge: str, metric: str) -> str:
+    """`48 of 500 asked`; empty where the judge was asked about all."""
+    rows = found.select("asked", judge=judge, metric=metric)
+    return "".join(f"{row.estimate.value:,.0f} of {row.estimate.n:,} asked" for row in rows)
+
+
 def paired_labels(
     study: Study, judge: JudgeVerdicts, metric: Metric
 ) -> tuple[IntArray, Labels, Clusters]:
     """Truth, judge's label and cluster, one entry per item that any human rated (`each`: per human
-    label). Where no label of the judge was due, the truth is -1."""
+    label). Where the judge was not asked, the truth is -1."""
     rows, truth, clusters = truths(study, metric)
-    due = study.due(judge, metric)[rows]
-    return np.where(due, truth, -1), study.judged(judge, metric)[rows], clusters
+    asked = study.asked(judge, metric)[rows]
+    return np.where(asked, truth, -1), study.judged(judge, metric)[rows], clusters
 
 
 def truths(study: Study, metric: Metric) -> tuple[Labels, IntArray, Clusters]:
@@ -98,7 +111,7 @@ def confusion(study: Study, judge: JudgeVerdicts, metric: Metric) -> Iterator[Ro
     truth, judged, *_ = paired_labels(study, judge, metric)
     k, humans, known = len(metric.labels), metric.label_texts, truth >= 0
     if not study.n_labels:
-        humans, known = ("",), study.due(judge, metric)
+        humans, known = ("",), study.asked(judge, metric)
         truth, judged = np.zeros_like(known, dtype=np.int64), study.judged(judge, metric)
     counts = np.zeros((len(humans), k + 1), dtype=np.int64)
     np.add.at(counts, (truth[known], np.where(judged < 0, k, judged)[known]), 1)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from judgebench.alignment.against_truth import confusion, scores
+from judgebench.alignment.against_truth import confusion, coverage, scores
 from judgebench.alignment.annotators import agreement, annotator_labels, ceiling, distribution
 from judgebench.alignment.caveats import (
     bar_lines,
@@ -63,6 +63,8 @@ class Alignment(Shown):
 
     The analyses of `results` and the keys of their rows beside judge and metric:
 
+    - asked: the `answers` that the judge was asked about, of n; of a judge that was not asked about
+      all
     - score: `failures` (left_out, worst, best)
     - agreement: `who`, "all" or a pair "a ~ b"; the metric may be "all"
     - ceiling: `who`, one annotator against the truth of the others, or "all", every one pooled
@@ -227,12 +229,14 @@ def accuracies(study: Study) -> Iterator[Row]:
     beside the study, else without the cost of others."""
     found, only = study.beside.get(ALIGNED), (STATISTICS["accuracy"],)
     if isinstance(found, Results):
+        yield from found.select("asked")
         yield from found.select("score", "accuracy")
         yield from found.select("ceiling", "accuracy")
         yield from found.select("several", "hit")
         return
     for metric in study.rubric.metrics:
         for judge in study.judges:
+            yield from coverage(study, judge, metric)
             yield from scores(study, judge, metric, only)
         yield from ceiling(study, metric, only)
         yield from (row for row in several(study, metric) if row.statistic == "hit")
@@ -245,7 +249,7 @@ def _rows(study: Study, judges: Sequence[JudgeSummary], progress: Progress) -> I
     progress.start("judges on metrics", len(pairs), 0)
     scored: list[Row] = []
     for pair in pairs:
-        scored += scores(study, *pair)
+        scored += (*coverage(study, *pair), *scores(study, *pair))
         progress.advance("judges on metrics")
     of_probabilities = [row for pair in pairs for row in probability_results(study, *pair)]
     yield from scored

@@ -10,6 +10,7 @@ from typing import Any
 
 from judgebench.alignment import alignment_figures as figures
 from judgebench.alignment import alignment_tables as tables
+from judgebench.alignment.against_truth import coverage_in_words
 from judgebench.alignment.alignment import Alignment, JudgeSummary
 from judgebench.alignment.caveats import BLIND, MOST_NAMED
 from judgebench.records import TRAINED_ON, Estimate, Status
@@ -79,6 +80,7 @@ def _accuracies(a: Alignment) -> Iterator[Standing]:
             missing = a.score("accuracy", judge.name, metric.id).n_missing
             yield Standing(
                 judge.name, metric.title, "", "none", own, missing,
+                coverage_in_words(a.results, judge.name, metric.id),
                 a.ceiling("accuracy", metric.id), people, best, name, 0.0, "", "",
             )  # fmt: skip
 

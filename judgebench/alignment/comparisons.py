@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from judgebench.alignment.against_truth import truths
 from judgebench.records import Estimate
@@ -27,25 +28,29 @@ class Outcomes:
     """The outcomes of every judge on one metric, one entry per truth (rule `each`: per human
     label).
 
-    `of` holds by judge's name (truths,): 1 right, 0 wrong, NaN where it gave no label.
+    `of` holds by judge's name (truths,): 1 right, 0 wrong, NaN where it gave no label; `asked`
+    whether it was asked.
     """
 
     of: Mapping[str, FloatArray]
+    asked: Mapping[str, NDArray[np.bool_]]
     clusters: Clusters
 
-    def apart(self, first: str, second: str) -> FloatArray:
-        """1 where only the first is right, -1 where only the second is (truths,)."""
-        return self.of[first] - self.of[second]
+    def apart(self, first: str, second: str) -> tuple[FloatArray, Clusters]:
+        """1 where only the first is right, -1 where only the second is, of what both were asked,
+        and its clusters."""
+        both = self.asked[first] & self.asked[second]
+        return (self.of[first] - self.of[second])[both], self.clusters[both]
 
 
 def outcomes(study: Study, judges: Sequence[JudgeVerdicts], metric: Metric) -> Outcomes:
     """The outcomes of these judges on a metric."""
     rows, truth, clusters = truths(study, metric)
-    known, of = truth >= 0, {}
-    for judge in judges:
-        judged = study.judged(judge, metric)[rows]
-        of[judge.name] = np.where(judged < 0, np.nan, judged == truth)[known]
-    return Outcomes(of, clusters[known])
+    rows, truth, clusters = rows[truth >= 0], truth[truth >= 0], clusters[truth >= 0]
+    judged = {judge.name: study.judged(judge, metric)[rows] for judge in judges}
+    of = {name: np.where(x < 0, np.nan, x == truth) for name, x in judged.items()}
+    asked = {judge.name: study.asked(judge, metric)[rows] for judge in judges}
+    return Outcomes(of, asked, clusters)
 
 
 def comparisons(study: Study, metric: Metric) -> Iterator[Row]:
@@ -76,7 +81,7 @@ def _comparison(
     study: Study, right: Outcomes, first: str, second: str
 ) -> tuple[Estimate, float | None]:
     """The difference, and p, of one pair."""
-    apart, clusters = right.apart(first, second), right.clusters
+    apart, clusters = right.apart(first, second)
     difference = clustered_mean(
         apart, clusters.codes, NO_SHARED_TRUTH, study.level, kind="difference"
     )

@@ -37,9 +37,10 @@ class Both:
 
 
 def both_of(study: Study, pair: tuple[JudgeVerdicts, JudgeVerdicts], metric: Metric) -> Both:
-    """Two judges of a study; the truth is -1 where no label of the first is due."""
+    """Two judges of a study; the truth is -1 where either was not asked."""
     truth, one, clusters = paired_labels(study, pair[0], metric)
-    return Both(truth, (one, paired_labels(study, pair[1], metric)[1]), clusters)
+    other_truth, other, _ = paired_labels(study, pair[1], metric)
+    return Both(np.minimum(truth, other_truth), (one, other), clusters)
 
 
 def formula_of(declared: Declared, metric: Metric) -> Statistic:

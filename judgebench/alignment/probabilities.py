@@ -73,7 +73,7 @@ def probability_results(study: Study, judge: JudgeVerdicts, metric: Metric) -> I
         return
     judged = study.judged(judge, metric)
     rows, truth, clusters = truths(study, metric)
-    known = truth >= 0
+    known = (truth >= 0) & study.asked(judge, metric)[rows]
     rows, truth, shared = rows[known], truth[known], (clusters[known], study.level)
 
     def row(analysis: str, statistic: str, who: str, estimate: Estimate) -> Row:
@@ -81,7 +81,7 @@ def probability_results(study: Study, judge: JudgeVerdicts, metric: Metric) -> I
 
     for one in _against_truth(p[rows], judged[rows], truth, *shared):
         yield row("probability", *one)
-    for one in _against_annotators(study, judged, metric, p):
+    for one in _against_annotators(study, judge, metric, p):
         yield row("probability", *one)
     curve = calibration_curve(p[rows], truth, study.level)
     for place, point in enumerate(curve, start=1):
@@ -107,13 +107,14 @@ def _against_truth(
 
 
 def _against_annotators(
-    study: Study, judged: Labels, metric: Metric, p: FloatArray
+    study: Study, judge: JudgeVerdicts, metric: Metric, p: FloatArray
 ) -> Iterator[tuple[str, Source, Estimate]]:
     """Against the labels of the others, whoever is left out: what is said, and what a colleague
     and the base rates would reach on the same items."""
     made = study.humans[metric.id].made
+    judged = study.judged(judge, metric)
     n_uc = value_counts(made.values, len(metric.labels))
-    there = n_uc.any(axis=1)
+    there = n_uc.any(axis=1) & study.asked(judge, metric)[made.rows]
     n_uc, rows, clusters = n_uc[there], made.rows[there], study.humans[metric.id].clusters[there]
     said, held = p[rows], hold_back(n_uc)
     same_items = np.where(np.isnan(said[:, :1]), np.nan, 1.0)

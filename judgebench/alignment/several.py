@@ -51,7 +51,7 @@ def _of_judge(
 ) -> Iterator[Row]:
     humans = study.humans[metric.id]
     rows = humans.ratings.rows
-    due = study.due(judge, metric)[rows]
+    due = study.asked(judge, metric)[rows]
     said = np.where(due, study.judged_sets(judge, metric)[rows], -1)
     scores = set_scores(said, shares, study.config.accepted_by)
     missing = due & (said < 0) & ~np.isnan(shares[:, 0])

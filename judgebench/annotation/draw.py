@@ -180,7 +180,7 @@ def _item_labels(study: Study, name: str, judges: Sequence[JudgeVerdicts]) -> _I
     humans = study.humans[metric.id]
     ratings = humans.ratings.of(humans.in_bar())
     labels_of = study.judged_sets if metric.several else study.judged
-    is_due = np.column_stack([study.due(judge, metric) for judge in judges])[ratings.rows]
+    is_due = np.column_stack([study.asked(judge, metric) for judge in judges])[ratings.rows]
     judged = np.column_stack([labels_of(judge, metric) for judge in judges])[ratings.rows]
     annotators = ratings.values if ratings.sets is None else ratings.sets
     return _ItemLabels(metric, ratings.rows, annotators, np.where(is_due, judged, -1), is_due)

@@ -129,12 +129,13 @@ def _test(
             reason += " and by places in a list, which are not people"
     advantage = Estimate(None, reason=reason, level=study.level)
     if not reason:
-        ratings = humans.ratings.of(named).values
-        judged = study.judged(judge, metric)[humans.ratings.rows]
+        asked = study.asked(judge, metric)[humans.ratings.rows]
+        ratings = humans.ratings.of(named).values[asked]
+        judged = study.judged(judge, metric)[humans.ratings.rows[asked]]
         k = len(metric.labels)
         terms = DuelTerms(rule.alternative_test.epsilon, severities=scores)
         found = alternative_annotator_test(ratings, judged, k, terms)
-        clusters, level = humans.clusters, study.level
+        clusters, level = humans.clusters[asked], study.level
         advantage = average_advantage(ratings, judged, clusters, k, terms, level)
         tested, rate, passes = found.tested, found.winning_rate, found.passes
         few = "with two annotators there is no consensus to be close to" if len(named) == 2 else ""
@@ -155,6 +156,6 @@ def _guard(right: Outcomes, judge: str, controls: Sequence[str], level: float) -
     """Is the judge more accurate than each control, on the items that both labelled?"""
     if not controls:
         return None, "there is no baseline to beat"
-    p = {c: mcnemar_clustered(right.apart(judge, c), right.clusters, "greater") for c in controls}
+    p = {c: mcnemar_clustered(*right.apart(judge, c), "greater") for c in controls}
     unbeaten = ", ".join(c for c, shown in p.items() if shown is None or shown > level)
     return not unbeaten, f"not shown to be more accurate than {unbeaten}" * bool(unbeaten)

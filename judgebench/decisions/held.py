@@ -22,7 +22,7 @@ from judgebench.decisions.counts import (
 )
 from judgebench.decisions.result import Condition
 from judgebench.decisions.rule import DecisionRule
-from judgebench.records import is_slot
+from judgebench.records import SEVERAL, is_slot
 from judgebench.rubric import Metric
 from judgebench.stats.arrays import IntArray
 from judgebench.stats.consensus import recall_gap
@@ -74,6 +74,11 @@ NOT_LABELLED = "No item has a human label on this metric"
 _LEAST_OF_GROUP = 30  # answers
 _FEW_HEAVY, _MOST_HEAVY = 10, 0.25  # labelled answers, and the share of all that they stand for
 _BY_TWO = "Have two annotators label the same items."
+_ASK_THE_REST = (
+    "Have the judge label the others, or, if only this part was meant for it, say so with "
+    "`--expected rows` (in Python expected='rows')."
+)
+_RESUME = "Run the benchmark again: it resumes where it stopped."
 _OF_ONE = " For how often each label occurs, one annotator is enough: `judgebench estimate`."
 
 
@@ -230,7 +235,7 @@ class Held:
         if by_classes := self._gap_of_classes(judge, counts):
             conditions = [of_classes(c, *by_classes, self.rule) for c in conditions]
         groups = tuple(of_groups(self._by_group(side, judged, here), self.rule))
-        gate = self._incomplete(judge, asked) or _heavy(side) or self._gate(counts, asked)
+        gate = self._incomplete(judge) or _heavy(side) or self._gate(counts, asked)
         # `399 answers to 50 questions, 3 annotators`; each question counts once.
         answers, questions = counts.total_asked, round(float(counts.how_many.sum()))
         to = f" to {questions:,} questions" if questions < answers else ""
@@ -308,17 +313,17 @@ class Held:
         why = why_copied(made.values, made.annotators, humans.clusters, self.rule.independent)
         return Obstacle(why, _CHECK_PEOPLE) if why else None
 
-    def _incomplete(self, judge: JudgeVerdicts, asked: Bools) -> Obstacle | None:
-        """Say why the numbers rest on a part of the run that need not be like the rest, or
-        None."""
-        asked = asked[self.study.answers.of_kind(self.metric, self.study.rubric)]
-        if self.study.unfinished and not (asked.all() or judge.asked_in_part):
-            return Obstacle(
-                f"The run is unfinished: the judge has {asked.sum():,} of {len(asked):,} verdicts, "
-                "and the first need not be like the others",
-                "Run the benchmark again: it resumes where it stopped.",
-            )
-        return None
+    def _incomplete(self, judge: JudgeVerdicts) -> Obstacle | None:
+        """Say that the judge was asked about a part that need not be like the rest; None where it
+        was asked about all, or a part alone was meant for it."""
+        n_asked, n = self.study.n_asked(judge, [self.metric])
+        if n_asked == n or judge.asked_in_part:
+            return None
+        return Obstacle(
+            f"The judge was asked about {n_asked:,} of {n:,} {SEVERAL[self.metric.of]}: one that "
+            "leaves out the hard ones looks better than it is",
+            _ASK_THE_REST if judge.is_recorded else _RESUME,
+        )
 
     def _gate(self, counts: StudyCounts, asked: Bools) -> Obstacle | None:
         """Say why nothing can be known at all, whatever the numbers are; None where something can.

@@ -390,6 +390,7 @@ class Decisions(Shown):
             "would_be": d.shown_would_be or None,
             "reason": why(d),
             "next": shown.next,
+            "asked": shown.asked or None,
             "shares": {
                 "judge": shown.accuracy.value,
                 "humans": shown.humans.value,

@@ -44,7 +44,6 @@ from judgebench.decisions.triage import triage_curves
 from judgebench.decisions.words import (
     AGREE_FIRST,
     IN_SIGHT,
-    NO_ROWS,
     OF_ONE,
     camps_sentence,
     reason_for,
@@ -52,8 +51,6 @@ from judgebench.decisions.words import (
     without_groups,
 )
 from judgebench.errors import Problem, SetupError, raise_any
-from judgebench.judges.recorded import NO_ROW
-from judgebench.records import SEVERAL
 from judgebench.results.rows import Results
 from judgebench.results.shown import Shown
 from judgebench.stats.arrays import FloatArray
@@ -322,22 +319,12 @@ def decisions(
 
 
 def _with_rows_to_come(study: Study, d: Decision, judge: JudgeVerdicts, bar: Held) -> Decision:
-    """The decision, with what to do about labelled answers on which the judge was not asked: they
-    need no more human labels."""
-    more, metric = d.more, bar.metric
-    asked = study.asked(judge, metric)[bar.rows]
-    if more:
-        waiting = int((~asked).sum()) if judge.asked_in_part else 0
-        more = replace(more, of=metric.of, waiting=waiting)
-    failing = any(c.key == "failures" and c.state is not State.MET for c in d.replace)
-    items = [study.answers[row].item_id for row in bar.rows[asked].tolist()] if failing else []
-    lacking = sum(judge.verdicts[item].reason == NO_ROW for item in items)
-    advice = (
-        f"{NO_ROWS} {lacking:,} of {len(items):,} labelled {SEVERAL[metric.of]}: have the judge "
-        "label these, or, if it was never asked about them, say so with `--expected rows` (in "
-        "Python expected='rows')."
-    )
-    return replace(d, more=more, advice=f"{advice} {d.advice}".strip() if lacking else d.advice)
+    """The decision, with the labelled answers on which the judge was not asked: they need no more
+    human labels."""
+    if d.more is None:
+        return d
+    waiting = int((~study.asked(judge, bar.metric)[bar.rows]).sum())
+    return replace(d, more=replace(d.more, of=bar.metric.of, waiting=waiting))
 
 
 def _guard(

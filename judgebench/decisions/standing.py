@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import compress
 
+from judgebench.alignment.against_truth import coverage_in_words
 from judgebench.decisions.conditions import NO_SEVERE_PAIR
 from judgebench.decisions.held import NOT_ASKED
 from judgebench.decisions.result import (
@@ -21,7 +22,7 @@ from judgebench.decisions.result import (
     State,
 )
 from judgebench.decisions.triage import SEVERITY
-from judgebench.decisions.words import NO_ROWS, threshold_text
+from judgebench.decisions.words import threshold_text
 from judgebench.records import SEVERAL
 from judgebench.results.part import MISSES, Standing
 from judgebench.results.tables import NO_REASON, Look
@@ -63,6 +64,7 @@ def standings(decisions: Decisions) -> Iterator[Standing]:
             judge=d.judge, metric=decisions.titles[d.metric], outcome=d.shown,
             look=LOOKS[d.outcome], accuracy=accuracy(d.judge, d.metric),
             failures=decisions.accuracy(d.judge, d.metric).n_missing,
+            asked=coverage_in_words(decisions.beside, d.judge, d.metric),
             humans=decisions.ceiling(d.metric), annotators=decisions.annotators(d.metric),
             baseline=baseline.estimate, baseline_name=baseline.judge,
             margin=_margin(d),
@@ -180,8 +182,6 @@ def _improve(decisions: Decisions, d: Decision) -> str:
     accuracy = decisions.worst_accuracy(d.judge, d.metric).value
     baseline = decisions.best_control(d.metric)
     failed = next((c for c in d.replace if c.key == "failures" and _fails(c)), None)
-    if failed and d.advice.startswith(NO_ROWS):
-        return d.advice
     if failed:
         share = percent(failed.estimate.value)
         return f"Make its replies readable first: {share} of the answers have no label."

@@ -38,7 +38,6 @@ IN_SIGHT = (
     "Labels were made in sight of a model's label: agreement with them shows nothing",
     "Have items labelled without sight of any model's label.",
 )
-NO_ROWS = "Its table has no row for"
 AGREE_FIRST = "Agree on how to read the labels, then label again."
 OF_ONE = (
     "One annotator's labels are taken as the reference labels: what that annotator misses, "

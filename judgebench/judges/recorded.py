@@ -1,8 +1,10 @@
 """A judge whose verdicts somebody has (they are looked up, and no model is called), and annotators
 in a judge's place, held against the reference labels of the others.
 
-What cannot be read is never taken for an item that the judge was not asked about: a text that is no
-label is `unparsed`, a refusal `refused`, a blank cell or an item without a row `failed`.
+A row says that the judge was asked: a text that is no label is `unparsed`, a refusal `refused`, a
+blank cell `failed`. About an item without a row it was never asked: numbers are of what was, and
+nothing is decided, as whoever leaves out the hard items looks better, unless `expected: rows` says
+that only a part was meant for the judge.
 """
 
 from __future__ import annotations
@@ -18,7 +20,6 @@ from judgebench.judges.config import RecordedConfig, threshold_problems
 from judgebench.judges.judge import Task
 from judgebench.judges.replies import Reading, looks_like_refusal, read_reply
 from judgebench.records import (
-    Answer,
     HumanLabel,
     Kind,
     Showing,
@@ -33,7 +34,6 @@ from judgebench.studies.study import RECORDED, JudgeVerdicts
 from judgebench.studies.truth import TruthConfig, fits
 
 Rows = Mapping[str, Sequence[tuple[str, VerdictCell]]]  # by item: what is said on each metric
-NO_ROW = "no row"  # the reason of a verdict on an item that has none
 _NEAR_AMONG = 5_000  # items among which one that is spelt alike is looked for
 # Where the metrics of one verdict ended differently, the first of these is its status.
 _BY_WEIGHT = (Status.UNPARSED, Status.REFUSED, Status.FAILED, Status.SKIPPED)
@@ -42,9 +42,8 @@ _BY_WEIGHT = (Status.UNPARSED, Status.REFUSED, Status.FAILED, Status.SKIPPED)
 class RecordedJudge:
     """The verdicts of one judge in a file or a table; a `Judge`.
 
-    `rows` holds what is said of each item. A judge owes a label on every metric that its rows name.
-    Of the items `beside` the study, such as altered answers, it owes none unless it has a row for
-    one of them.
+    `rows` holds what is said of each item, of the study or `beside` it, such as altered answers. A
+    judge owes a label on every metric that its rows name.
     """
 
     def __init__(
@@ -56,7 +55,6 @@ class RecordedJudge:
         replies = WHOLE_REPLY in named
         self.metrics = [m.id for m in rubric.metrics if replies or m.id in named]
         self._beside = frozenset(beside)
-        self._not_due = () if any(item in rows for item in beside) else self._beside
         content = [[item, [[m, *one.content] for m, one in said]] for item, said in rows.items()]
         self._about = {
             "judge": RECORDED,
@@ -79,24 +77,14 @@ class RecordedJudge:
         return self._about
 
     def judge(self, tasks: Iterable[Task]) -> Iterator[Verdict]:
-        """A verdict on each answer that the judge was due to judge."""
+        """A verdict on each answer that has a row."""
         for task in tasks:
-            if not self._owed(task.answer.kind):
-                continue
             said = self._rows.get(task.answer.item_id)
-            if said is None and self._config.expected == "rows":
-                continue
-            if said is not None or task.answer.item_id not in self._not_due:
-                yield self._verdict(task, dict(said or ()))
+            if said is not None and self._owed(task.answer.kind):
+                yield self._verdict(task, dict(said))
 
     def close(self) -> None:
         """Nothing to give back."""
-
-    def owing(self, answers: Iterable[Answer], items: Collection[str]) -> Collection[str]:
-        """Those of `items`, the ids of `answers`, that a metric of the judge is about."""
-        if len(self._rubric.kinds) == 1:  # as nearly always: the answers need not be gone through
-            return items
-        return [answer.item_id for answer in answers if self._owed(answer.kind)]
 
     def _owed(self, kind: Kind) -> list[str]:
         """The metrics of which labels are due on such rows."""
@@ -104,21 +92,13 @@ class RecordedJudge:
         alone = len(self._rubric.kinds) == 1
         return [m.id for m in metrics if m.id in self.metrics and (alone or m.of == kind)]
 
-    def gaps(self, items: Collection[str]) -> Iterator[Problem]:
-        """Warnings about rows and `items` that do not match."""
-        missing = sum(item not in self._rows for item in items)
-        if missing and self._config.expected == "rows":
-            asked = f"{len(items) - missing:,} of {len(items):,} items"
-            yield Problem(f"{self.name} was asked about {asked}; the others do not count")
-        elif missing:
-            yield Problem(
-                f"{self.name} has no row for {missing:,} of {len(items):,} items: they count as "
-                "failed (`expected: rows` if it was never asked about them)"
-            )
+    def unknown(self, items: Collection[str]) -> Iterator[Problem]:
+        """A warning about rows on none of the `items`."""
         known = self._beside.union(items)
         if unknown := [item for item in self._rows if item not in known]:
             message = f"{self.name} has rows for {len(unknown):,} items that are not in the data"
-            near = nearest(unknown[0], list(items)[:_NEAR_AMONG]) if missing else ""
+            lacking = any(item not in self._rows for item in items)
+            near = nearest(unknown[0], list(items)[:_NEAR_AMONG]) if lacking else ""
             yield Problem(message, found=f"{unknown[0]}{near}")
 
     def _verdict(self, task: Task, said: Mapping[str, VerdictCell]) -> Verdict:
@@ -138,7 +118,7 @@ class RecordedJudge:
         return Verdict(
             task.answer.item_id, task.content_hash or task.answer.content_hash, self.name,
             self.signature, next((s for s in _BY_WEIGHT if s in ended), Status.OK), reading.labels,
-            shares or None, reason=(reason if said else NO_ROW) if lacking else "",
+            shares or None, reason=reason if lacking else "",
             raw="; ".join(filter(None, texts)),
             shown=tuple(self._shown(said)),
             rationale="\n".join(dict.fromkeys(x.rationale for x in said.values() if x.rationale)),
@@ -191,8 +171,8 @@ def recorded_judges(
 
 
 AsJudges = Collection[str] | Mapping[str, Literal["items", "rows"]]
-"""Names or patterns of annotators; or each with what was due: every item that others labelled, as
-usual, or the `rows` that they have."""
+"""Names or patterns of annotators; or each with what was meant for them: every item that others
+labelled, as usual, or the `rows` that they have."""
 
 _LABELS = "labels"  # where the verdicts of annotators stand
 _ITEMS = dict[str, list[tuple[str, VerdictCell]]]
@@ -201,8 +181,7 @@ _ITEMS = dict[str, list[tuple[str, VerdictCell]]]
 def annotators_as_judges(
     asked: AsJudges, rubric: Rubric, answers: IndexedAnswers, labels: Iterable[HumanLabel]
 ) -> list[JudgeVerdicts]:
-    """One judge per annotator. A label is due from them on each metric of which they have a row, on
-    every item that somebody else labelled; with `rows` on those that they have a row of.
+    """One judge per annotator, asked about the items and metrics of which they have a row.
 
     Raises SetupError for a name or pattern of nobody who labelled anything, and for places in a
     list.
@@ -210,21 +189,19 @@ def annotators_as_judges(
     if not asked:
         return []
     given: dict[str, _ITEMS] = {}
-    labelled: dict[str, set[str]] = {}  # by whom each item was
+    labelled = set[str]()  # who gave a label at all
     metrics = {metric.id for metric in rubric.metrics}
     for label in labels:
         if not label.adjudicated and label.metric in metrics:
             of_item = given.setdefault(label.annotator, {}).setdefault(label.item_id, [])
             of_item.append((label.metric, VerdictCell(Position(_LABELS, 0), label.label)))
             if label.label is not None:
-                labelled.setdefault(label.item_id, set()).add(label.annotator)
+                labelled.add(label.annotator)
     judges = []
-    for name, expected in _people(asked, set().union(*labelled.values())).items():
-        due = [i for i, who in labelled.items() if expected == "items" and who != {name}]
-        rows: Rows = {**dict.fromkeys(due, ()), **given[name]}
-        # What is due has a row here, so that it is `rows` for the judge either way.
-        facts = {"annotator": name, "due": expected}
-        own = RecordedConfig.model_construct(name=name, expected="rows", about=facts)
+    for name, expected in _people(asked, labelled).items():
+        rows: Rows = given[name]
+        facts = {"annotator": name}
+        own = RecordedConfig.model_construct(name=name, expected=expected, about=facts)
         judge = RecordedJudge(own, rubric, rows, _LABELS)
         known = [row for row in map(answers.row, rows) if row >= 0]
         tasks = (Task(answers[row], None, answers.content_hash(row)) for row in known)
@@ -235,15 +212,12 @@ def annotators_as_judges(
 
 
 def lacking_labels(judges: Iterable[JudgeVerdicts]) -> Iterator[str]:
-    """A sentence on each of these annotators who lack a label that is due."""
+    """A sentence on each of these annotators who left a cell blank."""
     for judge in judges:
-        lacking = [v for v in judge.verdicts.values() if v.status is not Status.OK]
-        without = sum(verdict.reason == NO_ROW for verdict in lacking)
-        hint = f" ({without:,} without a row; expected is `rows` for who was given a part)"
-        if lacking:
+        if lacking := sum(v.status is not Status.OK for v in judge.verdicts.values()):
             yield (
-                f"{judge.name}, in a judge's place, lacks a label on {len(lacking):,} of "
-                f"{len(judge.verdicts):,} items{hint if without else ''}: they count as failed"
+                f"{judge.name}, in a judge's place, left {lacking:,} of {len(judge.verdicts):,} "
+                "items blank: they count as failed"
             )
 
 

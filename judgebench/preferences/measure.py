@@ -67,7 +67,7 @@ def _in_lists(metric: Metric) -> bool:
 
 def _of_pairs(study: Study, judge: JudgeVerdicts, metric: Metric, seen: IntArray) -> Iterator[Row]:
     row, place, label = seen.T
-    codes, due = study.clusters.codes, int(study.due(judge, metric).sum())
+    codes, due = study.clusters.codes, int(study.asked(judge, metric).sum())
     # The label of the two in their own order: 0 and 1 change sides where the first stood second.
     own = np.where((place == 1) & (label < 2), 1 - label, label)
     items, of = np.unique(row, return_inverse=True)

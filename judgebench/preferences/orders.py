@@ -189,7 +189,7 @@ def _scores(study: Study, judge: JudgeVerdicts, scale: Scale) -> Given:
     """Of every answer."""
     # -1 is no label.
     severities = [np.array([*m.severities, np.nan])[study.judged(judge, m)] for m in scale.of_judge]
-    due = np.all([study.due(judge, m) for m in scale.of_judge], axis=0)
+    due = np.all([study.asked(judge, m) for m in scale.of_judge], axis=0)
     return Given(np.mean(severities, axis=0), due)
 
 
@@ -262,7 +262,7 @@ def preferred(study: Study, rows: Rows, metric: Metric) -> Preferred | None:
     responses = [rows.pairs[row] for row in at.tolist()]
     votes = humans.made.values[np.isin(humans.ratings.rows, at)]
     said = {
-        j.name: Given(study.judged(j, metric)[at], study.due(j, metric)[at]) for j in study.judges
+        j.name: Given(study.judged(j, metric)[at], study.asked(j, metric)[at]) for j in study.judges
     }
     said = {name: given for name, given in said.items() if given.due.any()}
     said |= _by_scores(study, [[study.answers.row(p.item_id) for p in pair] for pair in responses])
@@ -585,7 +585,7 @@ def criterion_rows(study: Study, metric: Metric) -> Iterator[Row]:
     truth = study.humans[metric.id].truth[found.rows]
     human = np.where(truth < 0, -1, truth == 0)
     for judge in study.judges:
-        due = study.due(judge, metric)[found.rows]
+        due = study.asked(judge, metric)[found.rows]
         if not (due & (truth >= 0)).any():
             continue
         said = study.judged(judge, metric)[found.rows]

@@ -131,7 +131,7 @@ def _of_metric(study: Study, metric: Metric) -> Measure:
     names, k = [target.name for target in targets], len(metric.labels)
     about = study.answers.of_kind(metric, study.rubric)
     judged = {j.name: study.judged(j, metric) for j in study.real_judges}
-    due = {j.name: study.due(j, metric) for j in study.real_judges}
+    due = {j.name: study.asked(j, metric) for j in study.real_judges}
     voices = [
         Voice(name, due[name], {t.name: _as_it_is(t.said(labels)) for t in targets})
         for name, labels in judged.items()

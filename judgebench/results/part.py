@@ -108,8 +108,9 @@ class Standing:
 
     `judge` and `metric` are as they are shown. `accuracy`, `humans` (one annotator against the
     others), `annotators` (each of them by name) and `baseline` are shares of answers with the
-    reference label. Of a judge the `failures`, answers without a label, count as wrong. The
-    decision allows a judge to be `margin` below the annotators; 0 where it rests on something else.
+    reference label. Of a judge the `failures`, answers without a label, count as wrong; `asked`
+    says of how many answers its share is, as in `48 of 500 asked`, where not of all. The decision
+    allows a judge to be `margin` below the annotators; 0 where it rests on something else.
     `numbers` are those behind `why`.
     """
 
@@ -119,6 +120,7 @@ class Standing:
     look: Look
     accuracy: Estimate
     failures: int
+    asked: str
     humans: Estimate
     annotators: Mapping[str, Estimate]
     baseline: Estimate

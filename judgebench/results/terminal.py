@@ -147,12 +147,13 @@ def _print_numbers(one: Standing, console: Console, start: int) -> None:
         _print_wrapped(name, console, 2)
         name = ""
     numbers = Text(f"  {name}{' ' * (start - 2 - cell_len(name))}") + outcome
-    failed = f"{one.failures:,} failed" if one.failures else ""
-    if failed and len(numbers) + 2 + len(failed) <= console.width:
-        numbers, failed = numbers + Text(f"  {failed}"), ""
+    failed = [f"{one.failures:,} failed"] if one.failures else []
+    missing = ", ".join([*filter(None, [one.asked]), *failed])
+    if missing and len(numbers) + 2 + len(missing) <= console.width:
+        numbers, missing = numbers + Text(f"  {missing}"), ""
     console.print(numbers, no_wrap=len(numbers) <= console.width)
-    if failed:
-        _print_wrapped(failed, console, start)
+    if missing:
+        _print_wrapped(missing, console, start)
 
 
 def _print_wrapped(text: str, console: Console, indent: int = 0, style: str = "") -> None:

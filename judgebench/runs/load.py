@@ -470,7 +470,7 @@ def _recorded(
         p for p in warnings
         if p.kind != "unused_column" or not (p.field in names or p.field.startswith(shares))
     ]  # fmt: skip
-    return [(j, (*told, *j.gaps(j.owing(dataset.answers, items)))) for j in judges]
+    return [(j, (*told, *j.unknown(items))) for j in judges]
 
 
 def _open(

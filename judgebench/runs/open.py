@@ -20,7 +20,8 @@ from judgebench.stats.jackknife import LEVEL
 from judgebench.studies.answers import indexed
 from judgebench.studies.study import JUDGE_KINDS, JudgeVerdicts, Study, backend_fact, study_of
 from judgebench.studies.truth import TruthConfig
-from judgebench.studies.verdicts import status_counts
+
+_UNFINISHED = "This run is unfinished: the same command, given again, goes on with it."
 
 
 def open_run(
@@ -59,25 +60,9 @@ def open_run(
     return replace(
         study, name=str(manifest["name"]), judges=(*humans, *judges), notes=notes,
         run=_run_in_words(manifest),
-        unfinished=tuple(_unfinished(manifest, judges, study)),
+        unfinished=() if manifest.get("state", "finished") == "finished" else (_UNFINISHED,),
         changed=tuple(manifest.get("changed", {}).values()),
     )  # fmt: skip
-
-
-def _unfinished(
-    manifest: Mapping[str, Any], judges: Sequence[JudgeVerdicts], study: Study
-) -> Iterator[str]:
-    """A sentence on the verdicts that an unfinished run lacks."""
-    if manifest.get("state", "finished") == "finished":
-        return
-    lacking = []
-    for judge in judges:
-        n = study.n_due(judge)
-        done = sum(k for status, k in status_counts(judge.verdicts).items() if status != "failed")
-        if done < n and not judge.asked_in_part:
-            lacking.append(f"{judge.name} has {done:,} of {n:,} verdicts")
-    said = f": {'; '.join(lacking)}" if lacking else ""
-    yield f"This run is unfinished{said}. The same command, given again, goes on with it."
 
 
 def _check_names(as_judges: Collection[str], judges: Sequence[JudgeVerdicts]) -> None:

@@ -13,6 +13,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+
 import judgebench
 from judgebench.data.findings import REPEATED
 from judgebench.errors import (
@@ -52,7 +54,6 @@ from judgebench.runs.verdict_log import (
 )
 from judgebench.runs.wing import learnings
 from judgebench.studies.answers import IndexedAnswers, indexed, keys_of
-from judgebench.studies.truth import Labels
 
 Engine = Literal["threads", "ray"]
 Entries = dict[str, Any]  # what the manifest says of each judge, by name
@@ -327,9 +328,18 @@ def _derive(bench: Bench, answers: IndexedAnswers, work: Work, manifest: dict[st
             own = indexed([answer for answer in answers if answer.kind in rubric.kinds])
             part = {"metrics": [metric.id for metric in rubric.metrics]}
         signatures = {name: entries[name]["signature"] for name in needed}
+        members = [
+            FiledVerdicts(work.folder.verdict_files(name), s, own, rubric.metrics)
+            for name, s in signatures.items()
+        ]
+        asked = np.all([member.was_asked(own) for member in members], axis=0)
+        if not asked.all():  # what a member was never asked says nothing of all of them together
+            own = indexed([own[row] for row in np.flatnonzero(asked).tolist()])
         if isinstance(config, JuryConfig):
             about = derived.jury_about(config, rubric, signatures)
-            votes = [_votes(name, s, rubric, own, work.folder) for name, s in signatures.items()]
+            votes = [
+                {m.id: member.label_indices(m, own) for m in rubric.metrics} for member in members
+            ]
             judge = partial(derived.jury_verdicts, config, rubric, own.all, votes)
         else:
             free = _content_free(bench, config, work.folder)
@@ -361,14 +371,6 @@ def _write(folder: RunFolder, name: str, verdicts: Iterable[Verdict]) -> None:
     with VerdictWriter(path) as writer:
         for verdict in verdicts:
             writer.write(verdict)
-
-
-def _votes(
-    name: str, signature: str, rubric: Rubric, answers: IndexedAnswers, folder: RunFolder
-) -> dict[str, Labels]:
-    """The label index that a member of a jury gave each answer, by metric."""
-    member = FiledVerdicts(folder.verdict_files(name), signature, answers, rubric.metrics)
-    return {metric.id: member.label_indices(metric, answers) for metric in rubric.metrics}
 
 
 def _content_free(bench: Bench, calibration: CalibrationConfig, folder: RunFolder) -> Judged | None:

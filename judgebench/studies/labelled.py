@@ -35,7 +35,7 @@ def traits_of(
     length = "length of the text (logarithm)"
     traits: dict[str, FloatArray] = {length: study.lengths} if known else {}
     for judge in judges:
-        if study.due(judge, metric)[about].all():
+        if study.asked(judge, metric)[about].all():
             labels = study.judged(judge, metric)
             texts = [*enumerate(metric.label_texts)][1 if k == 2 else 0 :]
             given = {f"{judge.name}: {text}": labels == i for i, text in texts}
@@ -92,7 +92,7 @@ def labelled_part(
     labelled questions, every system gets the weight that it has among all answers. Raises
     SetupError for a column of the declared draw that the answers lack.
     """
-    due, drawn = study.due(judge, metric), study.drawn
+    due, drawn = (study.asked if judge.asked_in_part else study.owed)(judge, metric), study.drawn
     if not (labelled & due).any() or (labelled[due].all() and not drawn.columns):
         return NOT_COMPARED
     y = np.where(labelled & due, 1.0, np.nan)

@@ -79,12 +79,12 @@ class JudgeVerdicts:
 
     @property
     def asked_in_part(self) -> bool:
-        """True where only the items that have a verdict were due."""
-        return self._recorded and (self.about or {}).get("expected") == "rows"
+        """True where only a part of the items was meant for the judge, as somebody says."""
+        return self.is_recorded and (self.about or {}).get("expected") == "rows"
 
     def judges(self, metric: Metric) -> bool:
         """True where a label on this metric is due from the judge at all."""
-        named = (self.about or {}).get("metrics", () if self._recorded else None)
+        named = (self.about or {}).get("metrics", () if self.is_recorded else None)
         return named is None or metric.id in named
 
     @property
@@ -96,14 +96,15 @@ class JudgeVerdicts:
     def silence(self) -> str:
         """A sentence on a model none of whose verdicts could be read; else empty."""
         counts = status_counts(self.verdicts)
-        if self.kind != "judge" or self._recorded or counts.get(Status.OK) or not self.verdicts:
+        if self.kind != "judge" or self.is_recorded or counts.get(Status.OK) or not self.verdicts:
             return ""
         told = ", ".join(f"{n:,} {status.value}" for status, n in counts.items() if n)
         reason = next(iter(self.verdicts.values())).reason
         return f"no verdict could be read ({told}); the first: {reason or 'no reason was given'}"
 
     @property
-    def _recorded(self) -> bool:
+    def is_recorded(self) -> bool:
+        """True where somebody has the verdicts, or gave them in a judge's place."""
         return (self.about or {}).get("judge") == RECORDED
 
 
@@ -309,10 +310,17 @@ class Study:
         """The baselines."""
         return [judge for judge in self.judges if judge.kind == "control"]
 
-    @property
+    @cached_property
     def gaps(self) -> tuple[str, ...]:
-        """Sentences on what the run folder lacks or had repaired, which every table repeats."""
-        return (*self.unfinished, *self.changed)
+        """Sentences on what judges were never asked, and on what a run folder lacks or had
+        repaired, which every table repeats."""
+        asked = ((judge.name, self.n_asked(judge)) for judge in self.real_judges)
+        parts = (
+            f"{name}: {n:,} of {of:,} asked; its numbers are of these."
+            for name, (n, of) in asked
+            if n < of
+        )
+        return (*parts, *self.unfinished, *self.changed)
 
     @property
     def clusters(self) -> Clusters:
@@ -388,8 +396,7 @@ class Study:
         another truth it is another, and a baseline is never weaker than a constant.
         """
         if judge.is_majority:
-            asked = self.asked(judge) & self.answers.of_kind(metric, self.rubric)
-            return np.where(asked, self.humans[metric.id].most_common, -1)
+            return np.where(self.asked(judge, metric), self.humans[metric.id].most_common, -1)
         return judge.once(label_indices, metric, self.answers)
 
     def judged_sets(self, judge: JudgeVerdicts, metric: Metric) -> Labels:
@@ -402,27 +409,30 @@ class Study:
     def asked(self, judge: JudgeVerdicts, metric: Metric | None = None) -> NDArray[np.bool_]:
         """True where the judge was asked about each item (items,), also where no label came; about
         that metric, where one is given. It is not where it learnt from the item."""
-        found = judge.once(was_asked, self.answers) & ~judge.once(trained_on, self.answers)
-        return found if metric is None or judge.judges(metric) else np.zeros_like(found)
+        if metric is None:
+            return judge.once(was_asked, self.answers) & ~judge.once(trained_on, self.answers)
+        return self.owed(judge, metric) & judge.once(was_asked, self.answers)
+
+    def owed(self, judge: JudgeVerdicts, metric: Metric) -> NDArray[np.bool_]:
+        """True for the items (items,) that a judge of the metric is to be asked about: all that it
+        is about and that the judge did not learn from. Of an annotator in a judge's place those
+        that anybody labelled."""
+        found = self.answers.of_kind(metric, self.rubric) & judge.judges(metric)
+        ratings = self.humans[metric.id].ratings
+        if judge.name in ratings.annotators:
+            found[np.delete(np.arange(len(found)), ratings.rows)] = False
+        return found & ~judge.once(trained_on, self.answers)
+
+    def n_asked(self, judge: JudgeVerdicts, metrics: Sequence[Metric] = ()) -> tuple[int, int]:
+        """How many items the judge was asked about, and how many are owed, of any of the metrics;
+        all metrics where none is given."""
+        every = [self.owed(judge, metric) for metric in metrics or self.rubric.metrics]
+        owed = np.any(every, axis=0)
+        return int((owed & self.asked(judge)).sum()), int(owed.sum())
 
     def n_about(self, metric: Metric) -> int:
         """The number of items that the metric is about."""
         return int(self.answers.of_kind(metric, self.rubric).sum())
-
-    def due(self, judge: JudgeVerdicts, metric: Metric) -> NDArray[np.bool_]:
-        """True where a label of the judge is due on each item (items,): on all that the metric is
-        about and that it did not learn from, unless its verdicts were given as those of a part."""
-        about = self.answers.of_kind(metric, self.rubric)
-        about = about & ~judge.once(trained_on, self.answers)
-        if judge.asked_in_part or not judge.judges(metric):
-            return about & self.asked(judge, metric)
-        return about
-
-    def n_due(self, judge: JudgeVerdicts) -> int:
-        """On how many items a label of the judge is due, of any metric."""
-        metrics = [metric for metric in self.rubric.metrics if judge.judges(metric)]
-        none = np.zeros(len(self.answers), dtype=np.bool_)
-        return int(np.any([none, *(self.due(judge, metric) for metric in metrics)], axis=0).sum())
 
     def probabilities(self, judge: JudgeVerdicts, metric: Metric) -> FloatArray | None:
         """The judge's probability of each label (items, k), NaN in the rows that have none; None

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from judgebench.alignment.against_truth import scores, truths
+from judgebench.alignment.against_truth import scores
 from judgebench.alignment.caveats import collapsed, constant_note
 from judgebench.alignment.differences import (
     NEVER_APART,
@@ -178,11 +178,8 @@ def _tests(
 def _otherwise(study: Study, one: Learnt, metric: Metric, keys: Sequence[str]) -> Iterator[Row]:
     """The judge taught in other ways, and that minus the judge itself; missing labels left out."""
     (judge,) = (judge for judge in study.judges if judge.name == one.name)
-    rows, _, _ = truths(study, metric)
     for way, (other, _) in one.otherwise.items():
         both = both_of(study, (judge, other), metric)
-        asked = study.asked(other, metric)[rows]
-        both = replace(both, truth=np.where(asked, both.truth, -1))
         _, filled, missing = next(failure_policies(both, metric))
         for declared, difference, values in score_differences(study, metric, filled, missing, keys):
             for side, estimate in zip(WAYS, (*values, difference), strict=True):

@@ -106,16 +106,16 @@ def test_verdicts_of_other_settings_or_on_older_texts_are_left_out(tmp_path: Pat
     found = align_run(written(tmp_path, {"m": good + old}, items))
     assert found.judges[0].n == 5  # nothing was said of the new text
     accuracy = score(found, "accuracy")
-    assert (accuracy.n, accuracy.n_missing) == (5, 1)
+    assert (accuracy.n, accuracy.n_missing) == (5, 0)
     again = replace(good[0], content_hash=items[0].content_hash)
     folder = written(tmp_path / "again", {"m": [again, *good]}, items)
     assert score(align_run(folder), "accuracy").n == 6
 
 
-def test_a_judge_that_was_not_reached_yet_is_all_missing(tmp_path: Path) -> None:
+def test_a_judge_that_was_not_reached_yet_has_no_numbers(tmp_path: Path) -> None:
     found = align_run(written(tmp_path, {"m": []}))
-    assert score(found, "accuracy").n_missing == 6
-    assert found.judges[0].n == 0
+    assert (score(found, "accuracy").value, found.judges[0].n) == (None, 0)
+    assert found.gaps == ("m: 0 of 6 asked; its numbers are of these.",)
 
 
 def test_a_torn_last_line_is_passed_over(tmp_path: Path) -> None:

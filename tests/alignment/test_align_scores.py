@@ -118,13 +118,15 @@ def test_without_failures_there_is_one_way() -> None:
     assert {s["failures"] for s in found.results.select("score")} == {"left_out"}
 
 
-def test_an_answer_never_judged_and_an_abstention_are_failures() -> None:
+def test_an_abstention_is_a_failure_and_an_answer_never_asked_counts_nowhere() -> None:
     items = answers(3)
     judge = verdicts("m", "aa?", items)
     del judge.verdicts["i1"]  # type: ignore[attr-defined]
     found = align("x", rubric(), items, labels({"ann": "aaa"}), [judge])
-    assert (score(found, "accuracy").n, score(found, "accuracy").n_missing) == (1, 2)
-    assert score(found, "accuracy", failures="worst").value == pytest.approx(1 / 3)
+    assert (score(found, "accuracy").n, score(found, "accuracy").n_missing) == (1, 1)
+    assert score(found, "accuracy", failures="worst").value == 0.5
+    (asked,) = found.results.select("asked", judge="m")
+    assert (asked.estimate.value, asked.estimate.n) == (2, 3)
     assert found.judges[0].n == 2
 
 

@@ -67,10 +67,11 @@ def test_several_files_and_a_judge_that_was_asked_in_part(files: Path) -> None:
     assert missing["part", "left_out"] == 0
 
 
-@pytest.mark.parametrize(("blank", "without"), [("", ""), (None, "15 without a row")])
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("blank", ["", None])
 @pytest.mark.parametrize("place", ["files", "run"])
-def test_an_annotator_as_judge_fails_where_a_label_lacks(
-    files: Path, blank: str | None, without: str, place: str
+def test_an_annotator_as_judge_fails_where_a_cell_is_blank(
+    files: Path, blank: str | None, place: str
 ) -> None:
     """An unreadable judge that was imported as annotator: blank cells, or no rows, on 15 of 60."""
     everybody = pd.concat(
@@ -83,16 +84,17 @@ def test_an_annotator_as_judge_fails_where_a_label_lacks(
         Path("bench.yaml").write_text("name: b\nrubric: tone.yaml\ndata: [a.csv, all.csv]\n")
         jb.run("bench.yaml", "run")
     given = ("run",) if place == "run" else ("--labels", "all.csv", "--rubric", "tone.yaml")
-    with pytest.warns(UserWarning, match=f"m, in a judge's place, lacks a label on 15.*{without}"):
-        code, out = ask("decide", *given, "--as-judge", "m", "--json")
+    code, out = ask("decide", *given, "--as-judge", "m", "--json")
     (found,) = json.loads(out)["decisions"]
-    assert (code, found["outcome"]) == (0, "DO NOT USE")
-    assert found["reason"].startswith("It gives no label on 25 % of the answers.")
-    no_row = "Its table has no row for 15 of 60 labelled answers" in found["reason"]
-    assert no_row == (without == "15 without a row")
-    assert (found["accuracy"]["n"], found["accuracy"]["n_missing"]) == (45, 15)
-    (failures,) = [c for c in found["conditions"] if c["key"] == "failures"]
-    assert (failures["value"], failures["n"]) == (0.25, 60)
+    reasons = {
+        "": ("DO NOT USE", "It gives no label on 25 % of the answers."),
+        None: ("CAN'T TELL", "The judge was asked about 45 of 60 answers: "),
+    }
+    assert (code, found["outcome"]) == (0, reasons[blank][0])
+    assert found["reason"].startswith(reasons[blank][1])
+    assert (found["accuracy"]["n"], found["accuracy"]["n_missing"]) == (
+        45, 15 if blank == "" else 0,
+    )  # fmt: skip
     _, out = ask("align", *given, "--as-judge", "m", "--json", "--expected", "rows")
     score = [
         row for row in json.loads(out)["alignment"]

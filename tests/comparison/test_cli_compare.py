@@ -211,7 +211,7 @@ def test_an_unfinished_run_is_compared_on_what_there_is(call, runs: Path) -> Non
     file.write_text("".join(file.read_text().splitlines(keepends=True)[:10]))
     folder = RunFolder(half)
     folder.write_manifest(folder.manifest(), "running")
-    gap = f"This run is unfinished: {JUDGE} has 10 of 24 verdicts."
+    gap = f"{JUDGE}: 10 of 24 asked; its numbers are of these."
     with pytest.warns(UserWarning, match=gap):
         code, out, _ = call("compare", runs / "before", half)
     assert code == 0

@@ -249,10 +249,13 @@ def test_too_few_annotators_are_left_without_those_who_make_no_truth() -> None:
     _cant_tell(found, "without bob, cem, dan and others, no item")
 
 
+OF_A_PART = {"judge": RECORDED, "expected": "rows", "metrics": ["harm"]}
+
+
 def test_two_annotators_share_only_items_that_the_judge_was_not_asked_about() -> None:
     humans = {"ann": TRUE, "bob": "." * 40 + TRUE[40:]}
     study = scoped(humans)
-    judge = verdicts("j", TRUE[:40], answers(40))
+    judge = replace(verdicts("j", TRUE[:40], answers(40)), about=OF_A_PART)
     (found,) = decisions(replace(study, judges=(judge,)), DecisionRule())
     _cant_tell(found, "The judge was asked about no item that two annotators labelled.")
 
@@ -279,13 +282,12 @@ def test_a_judge_that_has_not_judged_all_decides_nothing() -> None:
     part = verdicts("part", says[:300], items[:300])
     judges = (verdicts("whole", says, items), part, verdicts("a", "a" * 400, items, "control"))
     study = replace(scoped(HUMANS), judges=judges)
-    outcomes = {d.judge: d.outcome for d in decisions(study, DecisionRule())}
-    assert outcomes == {"whole": Outcome.REPLACE, "part": Outcome.REPLACE}
-    study = replace(study, unfinished=("This run lacks something.",))
     whole, found = decisions(study, DecisionRule())
     assert whole.outcome is Outcome.REPLACE
-    _cant_tell(found, "The run is unfinished: the judge has 300 of 400 verdicts, and the first")
-    rows = replace(part, about={"judge": RECORDED, "expected": "rows", "metrics": ["harm"]})
+    _cant_tell(
+        found, "asked about 300 of 400 answers: one that leaves out the hard ones looks better"
+    )
+    rows = replace(part, about=OF_A_PART)
     alone = decisions(replace(study, judges=(rows, judges[2])), DecisionRule())
     assert [d.outcome for d in alone] == [Outcome.REPLACE]
 

@@ -66,10 +66,14 @@ def of_a_part(rows: int, **settings: Any) -> Standing:
     return found
 
 
-def test_rows_that_are_not_there_are_no_unreadable_replies() -> None:
+def test_rows_that_are_not_there_are_no_failures_and_nothing_is_decided() -> None:
     found = of_a_part(120)
-    assert found.outcome == Outcome.DO_NOT_USE
-    assert found.next.startswith("Its table has no row for 280 of 400 labelled answers: ")
+    assert (found.outcome, found.asked, found.failures) == ("CAN'T TELL", "120 of 400 asked", 0)
+    assert (found.accuracy.value, found.accuracy.n) == (0.975, 120)
+    assert found.why == (
+        "The judge was asked about 120 of 400 answers: one that leaves out the hard ones looks "
+        "better than it is."
+    )
     assert "`--expected rows`" in found.next
 
 

@@ -1,5 +1,7 @@
 """An annotator in the judge's place."""
 
+from dataclasses import replace
+
 import pytest
 from align_case import answers, labels, metric, rubric
 
@@ -11,7 +13,7 @@ from judgebench.judges.recorded import (
 )
 from judgebench.records import HumanLabel, Status
 from judgebench.studies.answers import indexed
-from judgebench.studies.study import JudgeVerdicts
+from judgebench.studies.study import JudgeVerdicts, study_of
 from judgebench.studies.truth import TruthConfig
 
 HUMANS = labels({"ann": "ab.", "bob": "aba", "eve": "_.."})
@@ -21,26 +23,23 @@ def given(judge: JudgeVerdicts) -> dict[str, str | None]:
     return {i: v.labels.get("harm") for i, v in judge.verdicts.items()}
 
 
-def test_a_label_is_due_where_somebody_else_gave_one() -> None:
-    (ann,) = annotators_as_judges(["ann"], rubric(), indexed(answers(5)), HUMANS)
+def test_without_a_row_an_annotator_was_not_asked() -> None:
+    items = indexed(answers(5))
+    (ann,) = annotators_as_judges(["ann"], rubric(), items, HUMANS)
     assert (ann.name, ann.kind) == ("ann", "judge")
-    assert given(ann) == {"i0": "a", "i1": "b", "i2": None}
-    assert [v.status for _, v in sorted(ann.verdicts.items())] == [
-        Status.OK, Status.OK, Status.FAILED,
-    ]  # fmt: skip
+    assert given(ann) == {"i0": "a", "i1": "b"}
     assert ann.verdicts["i0"].content_hash == answers(3)[0].content_hash
-    assert list(lacking_labels([ann])) == [
-        "ann, in a judge's place, lacks a label on 1 of 3 items (1 without a row; "
-        "expected is `rows` for who was given a part): they count as failed"
-    ]
+    study = replace(study_of(rubric(), items, HUMANS, TruthConfig()), judges=(ann,))
+    assert study.gaps == ("ann: 2 of 3 asked; its numbers are of these.",)  # of those labelled
 
 
-def test_who_was_given_a_part_owes_the_items_with_a_row_alone() -> None:
+def test_a_blank_cell_fails() -> None:
     part = labels({"ann": "ab_..", "bob": "abaab"})
     (ann,) = annotators_as_judges({"ann": "rows"}, rubric(), indexed(answers(5)), part)
     assert given(ann) == {"i0": "a", "i1": "b", "i2": None}
+    assert ann.verdicts["i2"].status is Status.FAILED
     assert list(lacking_labels([ann])) == [
-        "ann, in a judge's place, lacks a label on 1 of 3 items: they count as failed"
+        "ann, in a judge's place, left 1 of 3 items blank: they count as failed"
     ]
     with pytest.raises(SetupError, match=r"as_judges: is none of items and rows; found part"):
         annotators_as_judges({"ann": "part"}, rubric(), indexed(answers(5)), part)
@@ -56,8 +55,7 @@ def test_of_a_metric_without_a_row_nothing_is_due() -> None:
 def test_labels_of_other_metrics_and_of_unknown_items_are_left_out() -> None:
     more = [*HUMANS, HumanLabel("zz", "ann", "harm", "a"), HumanLabel("i2", "ann", "other", "x")]
     (ann,) = annotators_as_judges(["ann"], rubric(), indexed(answers(3)), more)
-    assert set(ann.verdicts) == {"i0", "i1", "i2"}
-    assert not ann.verdicts["i2"].labels
+    assert set(ann.verdicts) == {"i0", "i1"}
 
 
 def test_whoever_labelled_nothing_is_named_with_those_who_did() -> None:

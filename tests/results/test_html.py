@@ -169,7 +169,7 @@ def test_a_notebook_shows_a_table_without_a_page(tiny: Alignment) -> None:
 
 
 JUDGED: Mapping[str, Any] = {
-    "metric": "Tone", "failures": 0, "humans": estimate(0.9), "margin": 0.05,
+    "metric": "Tone", "failures": 0, "asked": "", "humans": estimate(0.9), "margin": 0.05,
     "annotators": {"ann": estimate(0.88), "bob": estimate(0.92)}, "baseline": estimate(0.5),
     "baseline_name": "prior",
 }  # fmt: skip
