@@ -284,9 +284,10 @@ def read(found: Draw, world: World) -> Draw:
     texts = np.array([f"label {label}" for label in range(found.k)] + [""])
     items = [f"item {i}" for i in range(len(found.true))]
     labels = pd.DataFrame({"item_id": items, "annotator": "someone", "tone": texts[found.true]})
-    verdicts = pd.DataFrame({"item_id": items, "tone": texts[found.judged]})[found.row]
+    verdicts = pd.DataFrame({"item_id": items, "tone": texts[found.judged]})
+    verdicts = verdicts[found.row] if world.expected == "rows" else verdicts
     rubric = jb.Rubric.from_labels({"tone": texts[:-1].tolist()})
-    with warnings.catch_warnings(action="ignore"):  # of items without a row, on purpose
+    with warnings.catch_warnings(action="ignore"):  # of blank cells, and of items without a row
         made = jb.study(labels, {"judge": verdicts}, rubric=rubric, expected=world.expected)
     (judge,) = (judge for judge in made.judges if judge.kind == "judge")
     judged, asked = made.judged(judge, rubric.metrics[0]), made.asked(judge)

@@ -291,7 +291,7 @@ class Files(Named):
         typer.Option(
             "--expected",
             metavar="items|rows",
-            help="Were verdicts due on all items, or on those with a row?",
+            help="Were all items meant for the judges, or those with a row?",
         ),
     ] = "items"
 

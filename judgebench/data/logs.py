@@ -238,11 +238,16 @@ def _inspect(value: Value, log: Log) -> Iterator[Sample]:
         for name, score in (sample["scores"] or {}).items()
         if as_text(_scored(score)) in _GRADES
     }
-    for sample in samples:
-        if sample.get("invalidation"):
-            log.left_out["samples that were marked as invalid"] += 1
-        else:
-            yield _inspect_sample(sample, model, graded)
+    valid = [sample for sample in samples if not sample.get("invalidation")]
+    if n := len(samples) - len(valid):
+        log.left_out["samples that were marked as invalid"] += n
+    read = [_inspect_sample(sample, model, graded) for sample in valid]
+    scorers = dict.fromkeys((one.by, one.metric) for sample in read for one in sample.verdicts)
+    for sample in read:
+        # A scorer without a score was asked, too: its request failed.
+        lacking = scorers.keys() - {(one.by, one.metric) for one in sample.verdicts}
+        failed = [Statement(by, metric, None) for by, metric in sorted(lacking)]
+        yield sample._replace(verdicts=[*sample.verdicts, *failed])
 
 
 def _scored(score: Value) -> Value:

@@ -152,8 +152,8 @@ class CalibrationConfig(Strict):
 class RecordedConfig(Strict):
     """Verdicts that somebody has, as a judge; without a `name`, every judge that the file names.
 
-    `verdicts` is a table, or a layout.yaml that says where they stand. `expected` says what the
-    judge was asked about: all items, or those with a row. Whole replies are parsed for the one
+    `verdicts` is a table, or a layout.yaml that says where they stand. `expected` says what was
+    meant for the judge: all items, or those with a row. Whole replies are parsed for the one
     label that each gives, or with another kind of `reply` as when a prompt of that kind is used.
     `about` holds facts that the report repeats.
     """

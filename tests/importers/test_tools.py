@@ -78,7 +78,8 @@ def test_inspect_scorers_are_judges_and_what_they_did_not_grade_is_no_label(read
         "loan": ("C", OK),
         "café": ("C", OK),
         "room": (NONE, "unparsed"),  # the grader wrote no grade
-    }  # the request to the grader about `print` was refused
+        "print": (NONE, "failed"),  # the request to the grader was refused
+    }
     assert found.of("style", "length")["room"] == ("short", OK)
     assert found.of("style", "polite")["loan"] == ("true", OK)
     raw = {r["item_id"]: r["raw"] for r in found.verdicts if r["judge"] == "model_graded_qa"}
@@ -89,7 +90,7 @@ def test_inspect_scorers_are_judges_and_what_they_did_not_grade_is_no_label(read
     assert found.report.found[:3] == (
         "inspect_ai 0.3.285, model mockllm/small",
         "5 answers",
-        "16 verdicts",
+        "20 verdicts",
     )
 
 

@@ -42,6 +42,10 @@ def whole() -> pd.DataFrame:
     return pd.DataFrame({"item_id": ITEMS, "harm": ["yes"] * N})
 
 
+def tables(_: Path) -> jb.Study:
+    return jb.study(labels(), {"part": part(), "whole": whole()}, rubric=RUBRIC)
+
+
 def killed_run(folder: Path) -> jb.Study:
     labels().to_csv(folder / "labels.csv", index=False)
     answers = pd.DataFrame({"item_id": ITEMS, "text": [f"Text {i}" for i in ITEMS]})
@@ -60,12 +64,12 @@ def killed_run(folder: Path) -> jb.Study:
     return jb.open_run(folder / "run")
 
 
-@pytest.fixture(scope="module", params=["tables", "run"])
+@pytest.fixture(scope="module", params=[tables, killed_run])
 def study(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> jb.Study:
+    folder = tmp_path_factory.mktemp("bench")
     with pytest.warns(UserWarning, match=GAP):
-        if request.param == "tables":
-            return jb.study(labels(), {"part": part(), "whole": whole()}, rubric=RUBRIC)
-        return killed_run(tmp_path_factory.mktemp("bench"))
+        made: jb.Study = request.param(folder)
+    return made
 
 
 def test_shares_are_of_what_was_asked_and_what_failed_is_wrong(study: jb.Study) -> None:
@@ -136,12 +140,12 @@ def test_the_command_line_says_the_same(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.chdir(tmp_path)
     labels().to_csv("labels.csv", index=False)
     part().to_csv("part.csv", index=False)
-    tables = ["--labels", "labels.csv", "--verdicts", "part.csv", "--order", "no < yes"]
+    given = ["--labels", "labels.csv", "--verdicts", "part.csv", "--order", "no < yes"]
     for command in ("align", "decide"):
-        shown = CliRunner().invoke(app, [command, *tables])
+        shown = CliRunner().invoke(app, [command, *given])
         assert shown.exit_code == 0
         assert GAP in shown.stdout
     assert "judge 85 %" in shown.stdout
     assert "20 of 50 asked, 1 failed" in " ".join(shown.stdout.split())
-    found = CliRunner().invoke(app, ["decide", *tables, "--json"])
+    found = CliRunner().invoke(app, ["decide", *given, "--json"])
     assert json.loads(found.stdout)["decisions"][0]["asked"] == "20 of 50 asked"
