@@ -179,7 +179,7 @@ def study(
     config = truth_of_others(config, names, data.labels)
     made = study_of(measured, rows, data.labels, config, level)
     items = dict.fromkeys(made.answers.item_ids())
-    recorded = RecordedConfig(verdicts=known.name, expected=expected)
+    recorded = RecordedConfig(verdicts=known.name, expected=expected, ties=config.ties)
     real = list(recorded_judges(data.judges, recorded, known.name, measured, items))
     usual = [
         name for name in usual_controls(measured) if data.has_texts or name != "longest-answer"

@@ -20,6 +20,7 @@ from judgebench.alignment.caveats import (
     size_in_words,
 )
 from judgebench.alignment.comparisons import comparisons
+from judgebench.alignment.draws import consistency
 from judgebench.alignment.items import items_of
 from judgebench.alignment.probabilities import probability_results
 from judgebench.alignment.several import several
@@ -73,6 +74,7 @@ class Alignment(Shown):
     - probability: `who`, what was scored (probabilities, label, annotator, base_rates, gain)
     - calibration: `who`, the bin
     - comparison: `who`, the second judge
+    - consistency: of a judge with several draws of an item, how many were `asked` at most
     - distribution: `human_label`
     - annotator_labels: `who`, `human_label`
     - confusion: `human_label`, `label` (the judge's, empty where it gave none)
@@ -249,7 +251,7 @@ def _rows(study: Study, judges: Sequence[JudgeSummary], progress: Progress) -> I
     progress.start("judges on metrics", len(pairs), 0)
     scored: list[Row] = []
     for pair in pairs:
-        scored += (*coverage(study, *pair), *scores(study, *pair))
+        scored += (*coverage(study, *pair), *scores(study, *pair), *consistency(study, *pair))
         progress.advance("judges on metrics")
     of_probabilities = [row for pair in pairs for row in probability_results(study, *pair)]
     yield from scored

@@ -13,7 +13,7 @@ from judgebench.alignment import alignment_tables as tables
 from judgebench.alignment.against_truth import coverage_in_words
 from judgebench.alignment.alignment import Alignment, JudgeSummary
 from judgebench.alignment.caveats import BLIND, MOST_NAMED
-from judgebench.records import TRAINED_ON, Estimate, Status
+from judgebench.records import Estimate
 from judgebench.results.layout import Layout
 from judgebench.results.part import Asks, Block, Card, Part, Standing
 from judgebench.results.tables import Table
@@ -33,7 +33,7 @@ def alignment_part(a: Alignment) -> Part:
     """The part of an alignment; without human labels only what the judges did and used."""
     measured = _blocks(a) if a.n_labels else ()
     said = () if a.n_labels else (tables.label_use_table(a),)
-    compared = (*describe(a), *_verdicts_read(a), *(() if a.n_labels else (NO_LABELS,)))
+    compared = (*describe(a), *(() if a.n_labels else (NO_LABELS,)))
     blocks = (
         Block("What was compared", compared, said, on_screen=True, asks="sure", gist=a.size),
         *measured,
@@ -100,6 +100,7 @@ def _how_sure(a: Alignment) -> Iterator[Block]:
         "Agreement with the reference labels", tables=(tables.accuracy_table(a),), on_screen=True,
         gist=f"accuracy {_span(one.accuracy for one in _accuracies(a))}",
     )  # fmt: skip
+    yield Block("Draws of the judges", tables=(tables.consistency_table(a),), on_screen=True)
     hits = a.results.select("several", "hit", failures="left_out")
     real = {judge.name for judge in a.real_judges}
     yield Block(
@@ -227,20 +228,6 @@ def describe(a: Alignment) -> list[str]:
     if a.n_labels and not kinds["control"]:
         said.append("There is no baseline, so no judge can be called good by this report.")
     return said
-
-
-def _verdicts_read(a: Alignment) -> Iterator[str]:
-    """`judge: 96 of 100 verdicts read; 3 unparsed, 1 refused`, of real judges, and of controls that
-    failed on something."""
-    for judge in a.judges:
-        counts = {status: judge.statuses.get(status, 0) for status in Status}
-        read = counts.pop(Status.OK)
-        failed = ", ".join(f"{count:,} {status.value}" for status, count in counts.items() if count)
-        if judge.kind != "control" or (a.n_labels and read < judge.n):
-            said = f"{judge.name}: {read:,} of {judge.n:,} verdicts read"
-            said += f"; {failed}" if failed else ""
-            own = judge.statuses.get(TRAINED_ON)
-            yield f"{said}; {own:,} answers skipped: trained on them" if own else said
 
 
 # --- settings ------------------------------------------------------------------------------------

@@ -28,6 +28,11 @@ from judgebench.stats.response_sets import SET_STATISTICS
 from judgebench.studies.study import backend_fact
 from judgebench.words import counted, listed, percent
 
+CONSISTENCY = {"agreement": "Agreement", "majority_gain": "Majority gain"}
+CONSISTENT = (
+    "Agreement: share of pairs of an item's verdicts that are equal. Majority gain: accuracy of "
+    "the majority over the repeats minus that of the first verdict."
+)
 POLICIES = {"left_out": "Left out", "worst": "Worst case", "best": "Best case"}
 CEILING = "Human ceiling"
 SOURCES = {
@@ -230,6 +235,26 @@ def severe_table(a: Alignment) -> Table:
     )
     across = [*_judged(a.real_judges), ("Best baseline", {"summary": "Best baseline"})]
     return layout.crossed(lines, across, partial(_score, a, STATISTICS["severe_recall"]))
+
+
+def consistency_table(a: Alignment) -> Table:
+    """The agreement of each judge's draws of an item with each other."""
+
+    def cell(keys: Keys) -> Cell:
+        return Cell(
+            estimate=a.results.find(
+                keys["statistic"], "consistency", judge=keys["judge"], metric=keys["metric"]
+            )
+        )
+
+    lines: list[Line] = [
+        ((r.judge, a.title(r.metric), count_of(r.estimate)), {"judge": r.judge, "metric": r.metric})
+        for r in a.results.select("consistency", "asked")
+    ]
+    across = [(heading, {"statistic": key}) for key, heading in CONSISTENCY.items()]
+    title = "Self-consistency: several draws of an item, whose majority is the judge's label"
+    layout = Layout("consistency", title, _JUDGED, (CONSISTENT,), ("Verdicts per item",))
+    return layout.crossed(lines, across, cell)
 
 
 def failures_table(a: Alignment, declared: Declared) -> Table:

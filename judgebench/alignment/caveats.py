@@ -279,10 +279,15 @@ def few_questions(study: Study) -> Iterator[str]:
 
 
 def maker_notes(study: Study) -> Iterator[str]:
-    """Judges whose model changed, those who make the truth and may be no people, and who uses
-    labels as nobody else does."""
+    """Judges whose model changed, those who make the truth and may be no people, judges whose label
+    is made of several draws, and who uses labels as nobody else does."""
     yield from filter(None, (replaced(judge.name, judge.models) for judge in study.judges))
     yield from (f"{problem.message}." for problem in suspicions(study.makers, judge_names(study)))
+    for judge in (judge for judge in study.judges if judge.n_draws > 1):
+        yield (
+            f"The label of {judge.name} is the majority of up to {judge.n_draws} draws of an item: "
+            "every number is of such a majority, and asked once it is another judge."
+        )
     for metric in study.rubric.metrics:
         yield from odd_uses(study.humans[metric.id])
 

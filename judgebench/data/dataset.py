@@ -30,6 +30,7 @@ _GUESSES = 20  # unknown ids for which the nearest known one is looked up
 _MOST_CELLS = 10**8  # items times annotators
 _EXAMPLES = 3  # repeats that are named
 
+_NUMBERED = "one row, or a column `repeat`, `run`, `epoch` or `seed` that numbers a judge's draws"
 _UNNAMED = {
     "pair": "no two answers of this group, the question, have these names as systems or ids",
     "criterion": "no answer has this criterion",
@@ -95,7 +96,7 @@ class DatasetBuilder:
         self.kinds = wanted.kinds  # of rows
         self.findings = Findings()
         self.labels: dict[Key, tuple[str | None, Position]] = {}
-        self.verdicts: dict[Key, VerdictCell] = {}
+        self.verdicts: dict[tuple[Key, str], VerdictCell] = {}  # by draw of the judge
         self.repeats = ""  # which of several labels of one person counts
         self.without_texts = False  # whether items need no text: every id is one
         self.only_labelled = False  # whether items that nobody labelled do not count
@@ -237,20 +238,14 @@ class DatasetBuilder:
         return self.labelled is None or (item_id, metric) in self.labelled
 
     def add_verdict(self, key: Key, said: VerdictCell, column: str) -> None:
-        """Keep what a judge said of an item on a metric. Two that differ are an error; of several
-        passes the first is kept."""
-        known = self.verdicts.setdefault(key, said)
+        """Keep what a judge said of an item on a metric, in each of its draws. Two that differ are
+        an error, and two of one draw."""
+        known = self.verdicts.setdefault((key, said.repeat), said)
         if known is said:
             return
-        if known.repeat != said.repeat:
-            self.findings.add(
-                "later_repeat",
-                "a later pass of the same judge over the same item, not read",
-                said.place,
-                column,
-            )
-        elif said.content in (known.content, _NOTHING) or known.content == _NOTHING:
-            self.verdicts[key] = said if known.content == _NOTHING else known
+        is_same = said.content in (known.content, _NOTHING) or known.content == _NOTHING
+        if is_same and not said.repeat:
+            self.verdicts[key, ""] = said if known.content == _NOTHING else known
             self.findings.add(
                 "duplicate_label",
                 "duplicate verdict of a judge, item and metric, kept once",
@@ -259,12 +254,13 @@ class DatasetBuilder:
             )
         else:
             about = f" on {key.metric}" if key.metric else ""
+            draw = f", draw {said.repeat}," if said.repeat else ""
             message = (
-                f"{shorten(key.annotator)} said {known.in_words} of {shorten(key.item_id)}{about} "
-                f"{_seen(known.place, said.place)}"
+                f"{shorten(key.annotator)} said {known.in_words} of {shorten(key.item_id)}{about}"
+                f"{draw} {_seen(known.place, said.place)}"
             )
-            found = said.label or said.text or said.raw
-            self.findings.add("conflicting_verdict", message, said.place, column, found)
+            found, allowed = said.label or said.text or said.raw, "" if draw else _NUMBERED
+            self.findings.add("conflicting_verdict", message, said.place, column, found, allowed)
 
     def settle(self) -> None:
         """Once all is read: labels whose items do not exist are reported."""

@@ -25,7 +25,7 @@ DERIVED = "derived_preference"
 WARNINGS = frozenset((
     "blank_label", "blank_row", "blank_verdict", DERIVED, "duplicate_item",
     "duplicate_label", "empty_answer", "encoding", "ignored_label", "invisible_characters",
-    "later_repeat", "one_person", "replaced_character", REPEATED,
+    "one_person", "replaced_character", REPEATED,
     "row_above_header", "slot_name", "spreadsheet_text", "stripped_space",
     "unnamed_column", "unread_verdict", "unused_column",
 ))  # fmt: skip

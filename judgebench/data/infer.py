@@ -136,6 +136,7 @@ def propose(
         _settle_judge_beside(proposal, column)
     for draft in verdicts:
         _settle_verdicts(proposal, draft)
+        _check_draws(draft)
     _check_judges(proposal)
     for draft in (labels, *verdicts):
         for column in draft.of("reply") if draft.of("verdict") else ():
@@ -493,12 +494,12 @@ def _settle_labels(proposal: Proposal, who: str, metric: str, labelled: bool) ->
         _ask_who(draft, (*proposal.about, metric))
     if metric and columns:
         draft.set(metric, "metric", why=draft.columns[metric].why or "rows differ in it")
-        _check_repeats(proposal, [c for c in (who, metric) if c], columns)
+        _check_repeats(draft, [*proposal.about, *filter(None, (who, metric))], columns)
         _settle_long_by_metric(proposal, metric, columns)
     elif who and (columns or labelled):
         _settle_long(proposal, who, columns)
     elif columns:
-        _check_repeats(proposal, [], columns)
+        _check_repeats(draft, proposal.about, columns)
         _settle_wide(proposal, columns)
     elif labelled:
         _ask_labels(draft)
@@ -557,9 +558,8 @@ def _metric_of_repeats(proposal: Proposal, who: str) -> str:
     return ""
 
 
-def _check_repeats(proposal: Proposal, aside: Sequence[str], columns: Sequence[str]) -> None:
+def _check_repeats(draft: Draft, key: Sequence[str], columns: Sequence[str]) -> None:
     """Raise Ask where rows about the same have other labels in these columns."""
-    draft, key = proposal.labels, (*proposal.about, *aside)
     if draft.said.repeats or draft.n_different(*key) == draft.n_different(*key, *columns):
         return
     if not draft.of("annotator"):
@@ -1296,6 +1296,21 @@ def _settle_verdicts(proposal: Proposal, draft: Draft) -> None:
         _spell_verdicts(proposal, draft, column, name)
 
 
+def _check_draws(draft: Draft) -> None:
+    """Raise Ask where a judge says different things of an item, and no column numbers its draws."""
+    key = (*draft.key, *draft.of("judge", "metric", "repeat", "first", "second", "criterion"))
+    verdicts = draft.of("verdict", "reply")
+    if draft.n_different(*key) < draft.n_different(*key, *verdicts):
+        others = (c for c in draft.columns if c not in verdicts)
+        fits = [c for c in others if not draft.repeats(*key, c)]
+        raise Ask(
+            draft.name,
+            f"{_alike_rows(draft, key)}, and no column (`repeat`, `run`, `epoch`, `seed`) numbers "
+            "the draws of a judge",
+            *_each(fits[:MAX_READINGS], "repeat", "{} numbers them"),
+        )
+
+
 def _same_metric_column(proposal: Proposal, draft: Draft) -> str:
     return draft.same(proposal.labels.first("metric")) if proposal.labels.of("metric") else ""
 
@@ -1414,11 +1429,12 @@ def _settle_judge_column(proposal: Proposal, draft: Draft, aside: Sequence[str])
     elif repeats and not draft.said.repeats:
         raise Ask(
             draft.name,
-            "it has several rows about one item, and no column names the judge",
+            "it has several rows about one item, and no column names the judge or numbers its "
+            "draws",
             *_each(fits[:MAX_READINGS], "judge", "{} names the judge"),
             *((f"{c} is part of the item", each_as("item", [*draft.key, c]))
               for c in fits if draft.columns[c].role == "system"),
-            ("the first row of an item counts", TableSettings(repeats="first")),
+            *_each(fits[:MAX_READINGS], "repeat", "{} numbers the judge's draws"),
         )  # fmt: skip
     if judge:
         draft.set(judge, "judge")

@@ -36,7 +36,7 @@ from judgebench.words import as_name
 _MANY_MORE = 0.25  # as many more items of verdicts as are known, for a table of all that was judged
 
 JudgeRows = Mapping[str, Mapping[str, Sequence[tuple[str, VerdictCell]]]]
-"""By judge and item: what stands on each metric."""
+"""By judge and item: what stands on each metric, in each draw."""
 
 
 def load_data(
@@ -193,7 +193,7 @@ def read_study(layout: Layout) -> StudyData:
 
 def _judge_rows(dataset: DatasetBuilder, judges: Sequence[str] = ()) -> JudgeRows:
     rows: Any = defaultdict(lambda: defaultdict(list))
-    for key, cell in dataset.verdicts.items():
+    for (key, _), cell in dataset.verdicts.items():
         if not judges or key.annotator in judges:
             rows[key.annotator][key.item_id].append((key.metric, cell))
     return dict(rows)

@@ -30,7 +30,7 @@ ROLES: Mapping[str, str] = {
     "raw": "the reply behind a verdict",
     "status": "how the judging of a row ended",
     "rationale": "the judge's reasons",
-    "repeat": "which pass of a judge the row is of",
+    "repeat": "which of a judge's draws the row is",
     "shown_first": "the response that the judge was shown first",
     "probability": "the judge's probability of a label: `probability METRIC=LABEL`",
     "kind": "whether people or a model gave the row's label",

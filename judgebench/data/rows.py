@@ -398,7 +398,8 @@ class SheetReader:
     def _read_row_of_judge(self, row: int, item_id: str, pair: NamedPair | None) -> None:
         base = VerdictCell(
             self._place(row), status=self._status(row), raw=self._raw(row, self.sheet.first("raw")),
-            repeat=self._text(row, "repeat"), rationale=self._text(row, "rationale"),
+            repeat=" ".join(self.table.texts(c)[row] for c in self.sheet.of("repeat")).strip(),
+            rationale=self._text(row, "rationale"),
         )  # fmt: skip
         for column in self.sheet.of("reply"):
             if who := self._who(row, column, "judge"):

@@ -65,7 +65,7 @@ def _first(which: Bools, names: Sequence[str]) -> str:
     return next((name for name, is_it in zip(names, which, strict=True) if is_it), "")
 
 
-NOT_ASKED = "The judge was asked about no item that anybody else labelled"
+_NOT_ASKED = "The judge was asked about no item that anybody else labelled"
 _CHECK = "Check whether these labels were in its prompt, its examples or what it was trained on."
 _CHECK_PEOPLE = (
     "Check whether one saw the labels of the other, or one file was read under two names."
@@ -89,7 +89,7 @@ class Obstacle(NamedTuple):
     advice: str
 
 
-_NOBODY_ASKED = Obstacle(NOT_ASKED, "Have the judge label the items that annotators labelled.")
+_NOBODY_ASKED = Obstacle(_NOT_ASKED, "Have the judge label the items that annotators labelled.")
 _NOBODY_LABELLED = Obstacle(NOT_LABELLED, "Have annotators label it.")
 
 

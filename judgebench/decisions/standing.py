@@ -10,7 +10,6 @@ from itertools import compress
 
 from judgebench.alignment.against_truth import coverage_in_words
 from judgebench.decisions.conditions import NO_SEVERE_PAIR
-from judgebench.decisions.held import NOT_ASKED
 from judgebench.decisions.result import (
     AT_SEVERE,
     NO_FILTER,
@@ -57,12 +56,10 @@ def standings(decisions: Decisions) -> Iterator[Standing]:
     ('my-judge', "CAN'T TELL")
     """
     for d in decisions.decisions:
-        asked = not d.reason.startswith(NOT_ASKED)
-        accuracy = decisions.worst_accuracy if asked else decisions.accuracy
         baseline = decisions.best_control(d.metric)
         yield Standing(
             judge=d.judge, metric=decisions.titles[d.metric], outcome=d.shown,
-            look=LOOKS[d.outcome], accuracy=accuracy(d.judge, d.metric),
+            look=LOOKS[d.outcome], accuracy=decisions.worst_accuracy(d.judge, d.metric),
             failures=decisions.accuracy(d.judge, d.metric).n_missing,
             asked=coverage_in_words(decisions.beside, d.judge, d.metric),
             humans=decisions.ceiling(d.metric), annotators=decisions.annotators(d.metric),

@@ -155,12 +155,14 @@ class RecordedConfig(Strict):
     `verdicts` is a table, or a layout.yaml that says where they stand. `expected` says what was
     meant for the judge: all items, or those with a row. Whole replies are parsed for the one
     label that each gives, or with another kind of `reply` as when a prompt of that kind is used.
-    `about` holds facts that the report repeats.
+    Of several draws of an item the label is the majority, where `ties` are settled as those of the
+    reference labels are, unless it says how. `about` holds facts that the report repeats.
     """
 
     name: Name = ""
     verdicts: str
     expected: Literal["items", "rows"] = "items"
+    ties: Ties | None = None
     reply: JudgeReply | Literal["label"] = "label"
     thresholds: dict[str, dict[str, float]] | None = None
     about: dict[str, str] = Field(default_factory=dict)

@@ -9,7 +9,9 @@ that only a part was meant for the judge.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 from judgebench.data.dataset import Position, VerdictCell
@@ -56,10 +58,12 @@ class RecordedJudge:
         self.metrics = [m.id for m in rubric.metrics if replies or m.id in named]
         self._beside = frozenset(beside)
         content = [[item, [[m, *one.content] for m, one in said]] for item, said in rows.items()]
+        n_draws = max((len({one.repeat for _, one in said}) for said in rows.values()), default=1)
         self._about = {
             "judge": RECORDED,
             "file": file,
             "rows": {"n": len(rows), "hash": content_hash(content)},
+            **({"draws": n_draws, "ties": config.ties} if n_draws > 1 else {}),
             "metrics": self.metrics,
             "expected": config.expected,
             **({"reply": config.reply, "thresholds": config.thresholds} if replies else {}),
@@ -81,7 +85,7 @@ class RecordedJudge:
         for task in tasks:
             said = self._rows.get(task.answer.item_id)
             if said is not None and self._owed(task.answer.kind):
-                yield self._verdict(task, dict(said))
+                yield self._of_draws(task, said)
 
     def close(self) -> None:
         """Nothing to give back."""
@@ -100,6 +104,47 @@ class RecordedJudge:
             lacking = any(item not in self._rows for item in items)
             near = nearest(unknown[0], list(items)[:_NEAR_AMONG]) if lacking else ""
             yield Problem(message, found=f"{unknown[0]}{near}")
+
+    def _of_draws(self, task: Task, said: Sequence[tuple[str, VerdictCell]]) -> Verdict:
+        """The verdict of an item, of several draws by their majority; those that gave no label do
+        not vote. What each said stands in `shown`."""
+        draws: dict[str, dict[str, VerdictCell]] = {}
+        for metric, cell in said:
+            draws.setdefault(cell.repeat, {})[metric] = cell
+        each = [self._verdict(task, draw) for draw in draws.values()]
+        if len(each) == 1:
+            return each[0]
+        votes = {
+            m: [v.labels[m] for v in each if m in v.labels] for m in self._owed(task.answer.kind)
+        }
+        labels = {m: self._majority(m, texts) for m, texts in votes.items() if texts}
+        means = {m: _mean([p[m] for v in each if (p := v.probabilities) and m in p]) for m in votes}
+        made = replace(
+            each[0], status=Status.OK, reason="",
+            labels={m: label for m, label in labels.items() if label},
+            probabilities={m: mean for m, mean in means.items() if mean} or None,
+            raw="; ".join(dict.fromkeys(v.raw for v in each if v.raw)),
+            shown=tuple(s for v in each for s in v.shown or (Showing(0, 1, v.labels),)),
+            rationale="\n".join(dict.fromkeys(v.rationale for v in each if v.rationale)),
+        )  # fmt: skip
+        if len(labels) < len(votes):  # no draw has a label on some metric
+            ended = {v.status: v.reason for v in reversed(each)}
+            status = next(s for s in _BY_WEIGHT if s in ended)
+            return replace(made, status=status, reason=ended[status])
+        if tied := [m for m, label in labels.items() if not label]:
+            reason = f"its draws are tied on {', '.join(tied)}"
+            return replace(made, status=Status.UNPARSED, reason=reason)
+        return made
+
+    def _majority(self, metric_id: str, texts: Sequence[str]) -> str:
+        """The label that most draws gave; empty where a tie leaves none. Abstentions do not vote
+        beside labels."""
+        metric = next(m for m in self._rubric.metrics if m.id == metric_id)
+        counts = Counter([text for text in texts if metric.index(text) >= 0] or texts)
+        most = max(counts.values())
+        tied = sorted((text for text, n in counts.items() if n == most), key=metric.index)
+        ties = TruthConfig(ties=self._config.ties).ties_of(metric)
+        return tied[-1 if ties == "upper" else 0] if len(tied) == 1 or ties != "none" else ""
 
     def _verdict(self, task: Task, said: Mapping[str, VerdictCell]) -> Verdict:
         whole = said.get(WHOLE_REPLY)
@@ -149,6 +194,12 @@ class RecordedJudge:
             refused = reading.refusal or (not reading.labels and looks_like_refusal(text))
             return Status.REFUSED if refused else Status.UNPARSED
         return Status.FAILED
+
+
+def _mean(shares: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """The mean probability of each label that all of the shares hold."""
+    labels = set(shares[0]).intersection(*shares) if shares else ()
+    return {label: sum(p[label] for p in shares) / len(shares) for label in labels}
 
 
 def recorded_judges(

@@ -153,6 +153,7 @@ def load_bench(
                 break
             where = (file.parent / spec.verdicts, config.data_home(file, data_folder))
             field = f"judges.{spec.name}" if spec.name else "judges"
+            spec = spec.model_copy(update={"ties": spec.ties or config.truth.ties})
             recorded += gather(field, _recorded, spec, (rubric, whole), where, every, beside) or []
     juries = tuple(s for s in specs if isinstance(s, JuryConfig))
     controls: tuple[ControlJudge, ...] = ()

@@ -20,7 +20,13 @@ import numpy as np
 from judgebench.records import Estimate
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray, ratio
 from judgebench.stats.association import Coefficient, Rated, association
-from judgebench.stats.interrater import ICC_2_1, score_sums_by_cluster
+from judgebench.stats.confusion import confusion_by_cluster
+from judgebench.stats.interrater import (
+    ICC_2_1,
+    OBSERVED_AGREEMENT,
+    score_sums_by_cluster,
+    vote_pairs_by_cluster,
+)
 from judgebench.stats.jackknife import (
     LEVEL,
     OF_CORRELATION,
@@ -30,6 +36,7 @@ from judgebench.stats.jackknife import (
     clustered_estimate,
     explained,
 )
+from judgebench.stats.paired import NET_CHANGE
 
 _ONE_SCORE = "all scores are the same, so agreement beyond chance is undefined"
 
@@ -100,6 +107,42 @@ _STATISTICS: Mapping[str, tuple[Callable[[FloatArray, Clusters], FloatArray], St
     "alpha": (_alpha_sums, explained(_alpha, _why_no_alpha, OF_CORRELATION)),
 }
 _CORRELATIONS: Mapping[str, Coefficient] = {"pearson": "pearson", "spearman": "spearman"}
+
+
+NO_TRUTH = "no item that was asked again has a reference label"
+NO_REPEAT = "no item has two verdicts with a label"
+
+
+def self_agreement(
+    ratings: IntArray, labels: IntArray, truth: IntArray, clusters: Clusters, k: int, level: float
+) -> dict[str, Estimate]:
+    """The agreement of the verdicts `ratings` (items, asked) of an item among themselves, and the
+    accuracy of the `labels` (items,) that their majority makes minus that of the first verdict; -1
+    is no label.
+
+    The verdicts of an item stay together where questions are left out: what differs between
+    questions holds the noise of their verdicts, so that intervals are those of other questions
+    with as many other verdicts each.
+
+    >>> found = self_agreement(np.array([[0, 0, 1]]), np.array([0]), np.array([0]),
+    ...     Clusters(np.arange(1), 1), 2, LEVEL)
+    >>> round(found["agreement"].value, 3), found["majority_gain"].value
+    (0.333, 0.0)
+    """
+    items, asked = ratings.shape
+    votes = vote_pairs_by_cluster(ratings, clusters, k)
+    n, possible = round(votes.sum()), items * asked * (asked - 1) // 2
+    agreement = clustered_estimate(votes, OBSERVED_AGREEMENT, level, n=n, n_missing=possible - n)
+    known = (truth >= 0) & (ratings[:, 0] >= 0)
+    first, last = ((x == truth)[known].astype(np.int64) for x in (ratings[:, 0], labels))
+    counts = confusion_by_cluster(first, last, clusters[known], 2)
+    n_known, n_truth = int(known.sum()), int((truth >= 0).sum())
+    gain = clustered_estimate(counts, NET_CHANGE, level, n=n_known, n_missing=n_truth - n_known)
+    return {
+        "asked": Estimate(asked),
+        "agreement": agreement if n else replace(agreement, reason=NO_REPEAT),
+        "majority_gain": gain if n_truth else replace(gain, reason=NO_TRUTH),
+    }
 
 
 NO_UNIT = "nothing was scored twice"

@@ -67,15 +67,18 @@ def detections(pairs: Pairs, half_width: float) -> Iterator[Row]:
 
 
 def _detected(
-    pairs: Pairs, column: int, items: Labels, least: Labels, half_width: float
+    pairs: Pairs, column: int, every: Labels, demanded: Labels, half_width: float
 ) -> Iterator[tuple[str, FailurePolicy, Mapping[str, Estimate]]]:
-    """Judge, how failures are counted, and numbers on one metric: `items` are places in
-    `Pairs.items`, `least` the index of the demanded label of each, both (pairs,)."""
+    """Judge, how failures are counted, and numbers on one metric: `every` are places in
+    `Pairs.items`, `demanded` the index of the demanded label of each, both (pairs,). Of each judge
+    those count that it was asked about."""
     policies: tuple[FailurePolicy, ...] = ("left_out", "worst", "best")
-    parents, clusters = pairs.parents[items], pairs.texts.clusters[pairs.parents[items]]
-    # Where a parent and its label stand first.
-    once = np.unique(np.stack([parents, least]), axis=1, return_index=True)[1]
     for judge in pairs.judges:
+        asked = pairs.both_asked(judge, every)
+        items, least = every[asked], demanded[asked]
+        parents, clusters = pairs.parents[items], pairs.texts.clusters[pairs.parents[items]]
+        # Where a parent and its label stand first.
+        once = np.unique(np.stack([parents, least]), axis=1, return_index=True)[1]
         labels = pairs.judged[judge.name][:, column]
         parent, violation = labels[parents], labels[pairs.altered[items]]
         both = (parent >= 0) & (violation >= 0)

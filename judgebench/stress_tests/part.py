@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Literal
 
+from judgebench.alignment.alignment_tables import CONSISTENCY, CONSISTENT
 from judgebench.records import Estimate
 from judgebench.results.layout import Contents, Keys, Layout, Line
 from judgebench.results.part import Block, HeatMap, Part
@@ -264,15 +265,12 @@ def consistency_table(stress: StressResult) -> Table:
         for name, judge in _judges(stress)
         for row in stress.rows.select("consistency", "asked", **judge)
     ]
-    across = _across("statistic", {"agreement": "Agreement", "majority_gain": "Majority gain"})
+    across = _across("statistic", CONSISTENCY)
     return Layout(
         "stress_consistency",
         "Self-consistency: the same question asked again",
         ("Judge", "Metric"),
-        (
-            "Agreement: share of pairs of an item's verdicts that are equal. Majority gain: "
-            "accuracy of the majority over the repeats minus that of the first verdict.",
-        ),
+        (CONSISTENT,),
         ("Verdicts per item",),
     ).crossed(lines, across, _finder(stress, "consistency"))
 

@@ -6,6 +6,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from judgebench.records import Estimate, Verdict
 from judgebench.results.rows import Results, Row
@@ -19,7 +20,7 @@ from judgebench.stress_tests.probes.altered import AlteredAnswer
 from judgebench.studies.answers import IndexedAnswers, indexed
 from judgebench.studies.study import JudgeKind, JudgeVerdicts, Study
 from judgebench.studies.truth import Labels
-from judgebench.studies.verdicts import label_indices
+from judgebench.studies.verdicts import label_indices, was_asked
 
 EVERY = "all"  # as a recipe, an area or a metric: all of them together
 NOT_MEASURED = Estimate(None, reason="not measured for this judge")
@@ -195,6 +196,11 @@ class Pairs:
         return np.array(
             [r for r in self.unaltered if self.texts[r].item_id in verdicts], dtype=np.int64
         )
+
+    def both_asked(self, judge: JudgeVerdicts, items: Labels) -> NDArray[np.bool_]:
+        """True where the judge was asked about the altered answer and its parent (items,)."""
+        asked = was_asked(judge.verdicts, self.texts)
+        return np.asarray(asked[self.parents[items]] & asked[self.altered[items]])
 
     def share(self, outcome: Labels, why_none: str) -> Estimate:
         """The share of 1 in an outcome (items,) of 1, 0 and -1 for missing, with its exact

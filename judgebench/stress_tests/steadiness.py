@@ -18,24 +18,21 @@ from judgebench.records import Estimate
 from judgebench.results.rows import Row
 from judgebench.rubric import Metric
 from judgebench.stats.arrays import Clusters, IntArray, value_counts
-from judgebench.stats.interrater import OBSERVED_AGREEMENT, vote_pairs_by_cluster
 from judgebench.stats.means import CORRELATION_DIFFERENCE, MEAN_CORRELATION, moments_by_cluster
 from judgebench.stats.paired import (
     FLIPPED,
     LESS_SEVERE,
     MEAN_SHIFT,
     MORE_SEVERE,
-    NET_CHANGE,
     SHIFT,
     holm,
     moves_by_cluster,
     permutation_test,
 )
+from judgebench.stats.repeated import self_agreement
 from judgebench.stress_tests.result import EVERY, Pairs, VariantVerdicts
 from judgebench.studies.truth import Labels
 
-NO_TRUTH = "no item that was asked again has a reference label"
-NO_REPEAT = "no item has two verdicts with a label"
 ONE_PASS, PER_METRIC, HUMANS = "one pass", "per metric", "humans"
 TOO_FEW_METRICS = "the rubric has fewer than two ordinal metrics: there is no pair to correlate"
 NO_TRUTH_ON_ALL = "no item with all labels has a reference label on every ordinal metric"
@@ -69,9 +66,10 @@ def _probes(pairs: Pairs) -> Iterator[tuple[str, str, Labels, Labels, Clusters]]
     """Probe, judge, labels before and after (pairs, metrics), clusters (pairs,)."""
     same = [i for i, x in enumerate(pairs.items) if not x.must_worsen]
     for probe in dict.fromkeys(pairs.items[i].recipe for i in same):
-        items = np.array([i for i in same if pairs.items[i].recipe == probe], dtype=np.int64)
-        parents, altered = pairs.parents[items], pairs.altered[items]
+        every = np.array([i for i in same if pairs.items[i].recipe == probe], dtype=np.int64)
         for judge in pairs.judges:
+            items = every[pairs.both_asked(judge, every)]
+            parents, altered = pairs.parents[items], pairs.altered[items]
             labels = pairs.judged[judge.name]
             clusters = pairs.texts.clusters[parents]
             yield probe, judge.name, labels[parents], labels[altered], clusters
@@ -135,10 +133,11 @@ def planted_verdicts(pairs: Pairs) -> Iterator[Row]:
         columns = np.flatnonzero((demanded >= 0).any(axis=0)).tolist()
         on = [*((metrics[c].id, [c]) for c in columns), (EVERY, columns)]
         for judge in pairs.judges:
-            labels = pairs.judged[judge.name]
+            labels, asked = pairs.judged[judge.name], pairs.both_asked(judge, items)
             before, after = labels[pairs.parents[items]], labels[pairs.altered[items]]
             for name, columns in on:
-                success = _success(pairs, *(x[:, columns] for x in (before, after, demanded)))
+                about = (x[asked][:, columns] for x in (before, after, demanded))
+                success = _success(pairs, *about)
                 yield Row("planted", "success", success, judge.name, name, {"recipe": trick})
 
 
@@ -184,7 +183,8 @@ def self_consistency(pairs: Pairs) -> Iterator[Row]:
         keys = {"recipe": recipe} if several else {}
         repeats_of = sorted(chosen, key=lambda v: v.repeat)
         for metric, ratings, truth, clusters, k in _repeated(pairs, name, repeats_of):
-            numbers = _consistency(pairs, ratings, truth, clusters, k)
+            labels = majority(ratings, k)
+            numbers = self_agreement(ratings, labels, truth, clusters, k, pairs.study.level)
             for statistic, estimate in numbers.items():
                 yield Row("consistency", statistic, estimate, name, metric, keys)
 
@@ -204,28 +204,6 @@ def _repeated(
     pooled = Clusters(clusters.codes.repeat(len(metrics)), clusters.n)
     most = max(len(m.labels) for m in metrics)
     yield EVERY, ratings.reshape(-1, len(asked)), truth.ravel(), pooled, most
-
-
-def _consistency(
-    pairs: Pairs, ratings: Labels, truth: Labels, clusters: Clusters, k: int
-) -> dict[str, Estimate]:
-    """Agreement of an item's verdicts, and the accuracy of their majority minus that of the first
-    verdict, on items with a reference label."""
-    items, asked = ratings.shape
-    votes = vote_pairs_by_cluster(ratings, clusters, k)
-    n, possible = round(votes.sum()), items * asked * (asked - 1) // 2
-    agreement = pairs.estimate(votes, OBSERVED_AGREEMENT, n, possible)
-    known = truth >= 0
-    ratings, truth = ratings[known], truth[known]
-    first = ratings[:, 0]
-    right_first = np.where(first < 0, -1, first == truth)
-    right = np.where(first < 0, -1, majority(ratings, k) == truth)
-    gain = pairs.compared(right_first, right, clusters[known], NET_CHANGE)
-    return {
-        "asked": Estimate(asked),
-        "agreement": agreement if n else replace(agreement, reason=NO_REPEAT),
-        "majority_gain": gain if known.any() else replace(gain, reason=NO_TRUTH),
-    }
 
 
 def majority(ratings: IntArray, k: int) -> Labels:

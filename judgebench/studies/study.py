@@ -103,6 +103,11 @@ class JudgeVerdicts:
         return f"no verdict could be read ({told}); the first: {reason or 'no reason was given'}"
 
     @property
+    def n_draws(self) -> int:
+        """How many verdicts of an item somebody has at most, of which the label is the majority."""
+        return int((self.about or {}).get("draws", 1)) if self.is_recorded else 1
+
+    @property
     def is_recorded(self) -> bool:
         """True where somebody has the verdicts, or gave them in a judge's place."""
         return (self.about or {}).get("judge") == RECORDED

@@ -245,12 +245,14 @@ def test_a_fault_of_a_verdict_names_its_row(
     assert message in problem.message
 
 
-def test_the_first_of_several_passes_counts(rubric: Rubric, write: Write) -> None:
-    rows = "id\ttone\tjudge\trun\na\tKind\tgpt\t1\na\tNeutral\tgpt\t2\na\tKind\tgpt\t1\n"
+def test_a_draw_of_a_judge_stands_once(rubric: Rubric, write: Write) -> None:
+    rows = "id\ttone\tjudge\trun\na\tKind\tgpt\t1\na\tNeutral\tgpt\t2\n"
     path = layout_of(write, rows, {**VERDICTS, "run": "repeat"})
-    assert {key: cell.label for key, cell in cells(path, rubric).items()} == {("gpt", "a"): "Kind"}
-    warnings = read_verdicts(path, rubric, ())[1]
-    assert [(w.kind, w.line) for w in warnings] == [("later_repeat", 3), ("duplicate_label", 4)]
+    draws = read_verdicts(path, rubric, ())[0]["gpt"]["a"]
+    assert [(cell.repeat, cell.label) for _, cell in draws] == [("1", "Kind"), ("2", "Neutral")]
+    path = layout_of(write, rows + "a\tKind\tgpt\t1\n", {**VERDICTS, "run": "repeat"})
+    with pytest.raises(SetupError, match="'gpt' said 'Kind' of 'a' on tone, draw 1, in row 2"):
+        read_verdicts(path, rubric, ())
 
 
 def test_probabilities_and_the_texts_behind_verdicts_are_read(rubric: Rubric, write: Write) -> None:

@@ -7,6 +7,7 @@ import pytest
 from align_case import aligned, answers, labels, metric, only, rubric, verdicts
 from decide_case import HUMANS, TRUE, condition, decided, noisy, scoped
 
+import judgebench as jb
 from judgebench.decisions.result import Decision, Outcome, State, TriageCurve
 from judgebench.decisions.rule import AssistRule, DecisionRule, ReplaceRule, SevereRule
 from judgebench.decisions.run import decisions
@@ -275,6 +276,8 @@ def test_a_judge_asked_about_other_items_only() -> None:
     judges = [verdicts("j", "abcb" * 5, items[20:])]
     (found,) = decisions(replace(study, judges=tuple(judges)), DecisionRule())
     _cant_tell(found, "asked about no item that anybody else labelled")
+    (one,) = jb.decide(replace(study, judges=tuple(judges))).part.standings
+    assert one.shares.startswith("judge –")
 
 
 def test_a_judge_that_has_not_judged_all_decides_nothing() -> None:

@@ -10,7 +10,6 @@ from decide_report_case import JUDGES, make_decisions
 
 import judgebench as jb
 from judgebench.decisions.conditions import NO_SEVERE_PAIR
-from judgebench.decisions.held import NOT_ASKED
 from judgebench.decisions.result import (
     NO_FILTER,
     Condition,
@@ -24,7 +23,6 @@ from judgebench.decisions.standing import answer
 from judgebench.decisions.triage import SEVERITY
 from judgebench.records import Estimate
 from judgebench.results.part import Standing
-from judgebench.results.rows import Results, Row
 from judgebench.words import listed
 
 RUBRIC = jb.Rubric.from_labels({"harm": ["a", "b", "c"]})
@@ -112,21 +110,6 @@ def test_nothing_is_shaded_where_another_requirement_decided() -> None:
     assert margin(State.NOT_MET, State.NOT_MET) == 0.04
     assert margin(State.MET, State.UNCLEAR) == 0.04
     assert margin(State.MET, State.MET) == 0.04
-
-
-def test_a_judge_that_was_not_asked_has_no_share() -> None:
-    unknown, wrong = Estimate(None, reason="not asked", n_missing=9), Estimate(0.0, n=9)
-    scores = [
-        Row("score", "accuracy", e, "j", "bias", {"failures": how})
-        for e, how in ((unknown, "left_out"), (wrong, "worst"))
-    ]
-    ceiling = Row("ceiling", "accuracy", Estimate(0.9, n=9), "", "bias", {"who": "all"})
-    d = Decision("j", "bias", Outcome.CANT_TELL, f"{NOT_ASKED}.")
-    made = replace(make_decisions(), decisions=(d,), beside=Results((*scores, ceiling)))
-    (found,) = made.part.standings
-    assert found.shares.startswith("judge –")
-    asked = replace(made, decisions=(replace(d, reason="It gave no label on 100 %."),))
-    assert asked.part.standings[0].shares.startswith("judge 0 %")
 
 
 def test_the_headline_of_several_metrics_says_on_which_and_what_holds_on_all() -> None:

@@ -103,7 +103,7 @@ def test_long_wide_status_raw_and_probabilities_are_read(folder: Path) -> None:
     long += [f"probability_{tone}" for tone in TONES]
     rows = [
         ["i0", "a", "tone", "Friendly", "ok", '"Friendly"', 1, 0.7, 0.2, 0.1],
-        ["i0", "a", "Tone", "Rude", "ok", "", 2, "", "", ""],
+        ["i0", "a", "Tone", "Friendly", "ok", "", 2, "", "", ""],
         ["i1", "a", "tone", "", "refused", "No thanks", 1, "", "", ""],
         ["i0", "b", "tone", "Rude", "", "", 1, "", "", ""],
     ]
@@ -126,7 +126,6 @@ def test_long_wide_status_raw_and_probabilities_are_read(folder: Path) -> None:
         assert p[0] == pytest.approx([0.7, 0.2, 0.1])
         assert np.isnan(p[1]).all()
     assert named["a"].verdicts["i0"].labels == {"tone": "Friendly"}
-    assert any("a later pass of the same judge" in note for note in study.notes)
     assert "calibrated" in named
 
 
@@ -262,7 +261,8 @@ def test_what_does_not_fit_is_reported_together(folder: Path) -> None:
         ],
     )
     assert problems(folder, {"name": "m", "verdicts": "v.csv"}) == [
-        "v.csv:3: label: 'm' said 'Curt' of 'i0' on tone in row 2; found 'Rude'",
+        "v.csv:3: label: 'm' said 'Curt' of 'i0' on tone in row 2; found 'Rude'; allowed: one row, "
+        "or a column `repeat`, `run`, `epoch` or `seed` that numbers a judge's draws",
         "v.csv:4: has the status failed and a label; found 'Curt'; allowed: a label or a status",
         "v.csv:5: status: is no status of a verdict; found 'late'; "
         "allowed: ok, unparsed, refused, failed, skipped (or --column status=ignored)",

@@ -8,11 +8,10 @@ from hypothesis import strategies as st
 from stress_case import grouped, stressed, variant
 
 from judgebench.stats.intervals import clopper_pearson
+from judgebench.stats.repeated import NO_REPEAT, NO_TRUTH
 from judgebench.stress_tests.result import EVERY
 from judgebench.stress_tests.steadiness import (
     HUMANS,
-    NO_REPEAT,
-    NO_TRUTH,
     NO_TRUTH_ON_ALL,
     ONE_PASS,
     PER_METRIC,

@@ -87,9 +87,11 @@ def test_failures_are_counted_three_ways() -> None:
     assert by["worst"].detected.n_missing == by["best"].told_apart.n_missing == 0
 
 
-def test_an_abstention_and_an_answer_never_judged_are_failures() -> None:
-    found = detection(stressed({"m": "aaa"}, Attack("false", {"m": "c? "}, C)))
-    assert (found.detected.n, found.detected.n_missing) == (1, 2)
+def test_an_abstention_is_a_failure_and_what_was_never_asked_counts_nowhere() -> None:
+    one = stressed({"m": "aaaa"}, Attack("false", {"m": "c?  "}, C))
+    found = detection(one)
+    assert (found.detected.n, found.detected.n_missing) == (1, 1)
+    assert detection(one, failures="worst").detected.value == 0.5
 
 
 def test_without_failures_there_is_one_way() -> None:
