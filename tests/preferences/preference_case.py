@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from operator import attrgetter
 from pathlib import Path
 
 import judgebench as jb
@@ -43,8 +44,9 @@ def study(
     rubric: Rubric, answers: Sequence[Answer], humans: Mapping[str, Labels],
     judges: Mapping[str, Labels], shown: Mapping[str, Sequence[Showing]] = {},
 ) -> Study:  # fmt: skip
-    """With annotators and judges by name; `shown` is by item and the same for all judges. The
-    control `random` stands beside them."""
+    """With annotators and judges by name; `shown` is by item and the same for all judges, who fail
+    on other answers, and were never asked about what has None. The control `random` stands beside
+    them."""
     given = [
         HumanLabel(item, who, metric, label)
         for who, items in humans.items()
@@ -56,8 +58,11 @@ def study(
         JudgeVerdicts(
             name, "judge", name,
             {
-                i: Verdict(i, "", name, name, Status.OK, labels, shown=tuple(shown.get(i, ())))
-                for i, labels in items.items()
+                i: Verdict(
+                    i, "", name, name, Status.OK if i in items else Status.FAILED,
+                    items.get(i) or {}, shown=tuple(shown.get(i, ())),
+                )
+                for i in map(attrgetter("item_id"), answers) if items.get(i, {}) is not None
             },
         )
         for name, items in judges.items()

@@ -188,6 +188,19 @@ def test_scores_of_single_responses_are_preferences_too() -> None:
     assert rate.value == 0.5
 
 
+def test_what_a_judge_was_never_asked_is_no_lost_vote() -> None:
+    def agreed(unasked: object) -> list[tuple[float | None, int, int]]:
+        items = [pair(q, "A", "B") for q in QUESTIONS]
+        humans = {"p": {x.item_id: {"better": "first"} for x in items}}
+        judges = {"m": {**humans["p"], items[-1].item_id: unasked}}
+        found = measure_preferences(study(rubric(PREFERENCE), items, humans, judges))
+        rows = found.rows.select("vote", "agreement", judge="m", ties="counted")
+        return [(r.estimate.value, r.estimate.n, r.estimate.n_missing) for r in rows]
+
+    assert agreed(None) == [(1, 3, 0)]
+    assert agreed({}) == [(1, 3, 1), (3 / 4, 4, 0), (1, 4, 0)]
+
+
 def test_a_judge_that_likes_long_answers() -> None:
     found = measured({"p": "112" * 4}, "111" * 4)  # the first of a pair is the longer
     by = {row.statistic: row.estimate for row in found.rows.select("longer", judge="m")}
