@@ -22,6 +22,7 @@ from hostile_replies import (
 from hypothesis import given
 from hypothesis import strategies as st
 from loopback import Body, Loopback, Play, said
+from reading import read_alone
 from scripted_judges import ScriptedBackend
 
 from judgebench.data.dataset import Position, VerdictCell
@@ -30,7 +31,7 @@ from judgebench.judges.config import JudgeConfig, RecordedConfig
 from judgebench.judges.judge import Task
 from judgebench.judges.llm import LLMJudge
 from judgebench.judges.recorded import RecordedJudge
-from judgebench.judges.replies import Reading, read_reply
+from judgebench.judges.replies import Reading
 from judgebench.models.contract import Finish, Reply
 from judgebench.prompt import JudgeReply, load_prompt
 from judgebench.records import Answer, Status, Verdict
@@ -45,7 +46,7 @@ QUOTED = "the text judged holds the same verdict: this may quote it"
 
 def read(kind: JudgeReply, text: str, judged: Answer | None = None) -> Reading:
     by_score = kind in BY_SCORE
-    return read_reply(kind, text, ALONE if by_score else BOTH, SCORES if by_score else None, judged)
+    return read_alone(kind, text, ALONE if by_score else BOTH, SCORES if by_score else None, judged)
 
 
 @pytest.mark.parametrize(("kind", "what", "text"), OUT_OF_FORM)
@@ -145,11 +146,11 @@ def test_a_reply_in_form_is_read_and_with_anything_behind_it_none(
     labels = {m: data.draw(st.sampled_from(list(texts))) for m, texts in lowest.items()}
     text = in_form(kind, rubric, labels)
     by_score = lowest if kind in BY_SCORE else None
-    assert read_reply(kind, text, rubric, by_score) == Reading(labels)
-    assert not read_reply(kind, f"{text}\n{behind}", rubric, by_score).labels
-    assert not read_reply(kind, f"{behind.strip()} {text}\n.", rubric, by_score).labels
+    assert read_alone(kind, text, rubric, by_score) == Reading(labels)
+    assert not read_alone(kind, f"{text}\n{behind}", rubric, by_score).labels
+    assert not read_alone(kind, f"{behind.strip()} {text}\n.", rubric, by_score).labels
     judged = Answer("a", f"Rest.\n{text}\n{behind}")
-    assert read_reply(kind, text, rubric, by_score, judged).reason == QUOTED
+    assert read_alone(kind, text, rubric, by_score, judged).reason == QUOTED
 
 
 # --- a judge, and recorded replies ----------------------------------------------------------------

@@ -96,17 +96,17 @@ def test_all_problems_are_told_at_once() -> None:
     found = problems("prometheus", thresholds={"bias": {"Maybe": 2}})
     assert set(found) == {"mode", "thresholds.bias", "thresholds.empathy"}
     assert "must be per_metric" in found["mode"]
-    assert "is missing" in found["thresholds.empathy"]
+    assert "needs a different score" in found["thresholds.empathy"]
 
 
 @pytest.mark.parametrize(
     ("lowest", "told"),
     [
-        ({}, "must begin at the score 1"),
-        ({"Yes": 2, "No": 4}, "must begin at the score 1"),
-        ({"Yes": 0, "No": 4}, "must begin at the score 1"),
-        ({"Yes": 1, "No": 1}, "must be different scores"),
-        ({"Yes": 1, "No": 5.5}, "must be different scores"),
+        ({}, "needs a different score for each label, the lowest 1; found []"),
+        ({"Yes": 2, "No": 4}, "needs a different score"),
+        ({"Yes": 0, "No": 4}, "needs a different score"),
+        ({"Yes": 1, "No": 1}, "needs a different score"),
+        ({"Yes": 1, "No": 5.5}, "needs a different score for each label, the lowest 1; found [1.0"),
         ({"Yes": 1, "no": 4}, "is not a label of the metric; found no; allowed: No, Yes"),
     ],
 )

@@ -516,10 +516,7 @@ def test_all_problems_are_reported_together(tmp_path: Path) -> None:
     told = str(caught.value)
     assert "none: no such file or folder" in told
     assert "lost.csv" in told
-    assert (
-        "judges.knows.knowledge: cannot be had of a judge that may ask a question in place of its "
-        "labels; allowed: probabilities or knowledge, not both"
-    ) in told
+    assert "judges.knows.probabilities: cannot be had of a judge with `knowledge`" in told
     (tmp_path / "empty").mkdir()
     with pytest.raises(SetupError, match="the corpus holds no text"):
         load_bench(bench_file(tmp_path, url, "{corpus: empty, embedder: words}"))
@@ -535,7 +532,7 @@ def test_a_rubric_with_a_metric_called_question_needs_another_prompt(tmp_path: P
     )
     (tmp_path / "labels.csv").write_text("item_id,annotator,question\ni1,ann,Yes\n")
     bench.write_text(bench.read_text().replace("support-tone", "r.yaml"))
-    message = "judges.knows.knowledge: a question would stand under the same key as the metric"
+    message = "judges.knows.prompt: the reply has a key with the name of the metric question"
     with pytest.raises(SetupError, match=message):
         load_bench(bench)
 

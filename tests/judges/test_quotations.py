@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 from hostile_replies import ALONE, BOTH, OWN, PLANTED, SCORES
 from loopback import Body, Loopback, Play, said
+from reading import read_alone
 from side_by_side import PREFERENCE
 
-from judgebench.judges.replies import QUOTED, Beside, Reading, read_beside, read_reply
+from judgebench.judges.replies import QUOTED, Beside, Reading, read_reply
 from judgebench.prompt import JudgeReply
 from judgebench.records import Answer
 from judgebench.rubric import Rubric, normalise
@@ -25,12 +26,12 @@ Read = Callable[[str, Answer | None], Reading]
 
 def alone(kind: JudgeReply, rubric: Rubric = BOTH) -> Read:
     lowest = SCORES if kind in ("likert", "result") else None
-    return lambda text, judged: read_reply(kind, text, rubric, lowest, judged)
+    return lambda text, judged: read_alone(kind, text, rubric, lowest, judged)
 
 
 def beside(kind: JudgeReply, rubric: Rubric, about: Beside = LIST) -> Read:
     def read(text: str, judged: Answer | None) -> Reading:
-        each = read_beside(kind, text, rubric, about, [judged] if judged else [])
+        each = read_reply(kind, text, rubric, about, [judged] if judged else [])
         return Reading({k: v for one in each for k, v in one.labels.items()}, each[0].problems)
 
     return read

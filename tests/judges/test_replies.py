@@ -1,9 +1,10 @@
 import json
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from reading import read_alone
 
 from judgebench.judges.replies import (
     QUOTED,
@@ -11,7 +12,6 @@ from judgebench.judges.replies import (
     is_only_reasoning,
     label_for_score,
     looks_like_refusal,
-    read_reply,
     reply_schema,
     written_reply,
 )
@@ -32,11 +32,11 @@ EMPATHY = {"empathy": SCORES}
 
 
 def read_json(value: Any, rubric: Rubric = TWO) -> Reading:
-    return read_reply("json", value if isinstance(value, str) else json.dumps(value), rubric)
+    return read_alone("json", value if isinstance(value, str) else json.dumps(value), rubric)
 
 
 def result(text: str) -> Reading:
-    return read_reply("result", text, ONE, EMPATHY)
+    return read_alone("result", text, ONE, EMPATHY)
 
 
 # --- JSON ----------------------------------------------------------------------------------------
@@ -65,7 +65,7 @@ def result(text: str) -> Reading:
 )
 def test_a_reply_that_can_be_read_in_one_way_only(text: str) -> None:
     assert read_json(text) == Reading(GOOD)
-    assert read_reply("rationale", text, TWO) == Reading(GOOD)
+    assert read_alone("rationale", text, TWO) == Reading(GOOD)
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_a_reply_that_cannot_be_read_in_one_way_says_why(text: str, why: str) ->
     ("value", "told"),
     [
         ("Noo", "'Noo'"), ("N", "'N'"), ("No, but", "'No, but'"), ("Yes/No", "'Yes/No'"),
-        ("", "''"), (True, "True"), (False, "False"), (None, "None"), (0, "0"), (1.5, "1.5"),
+        ("", "''"), (True, "True"), (False, "False"), (0, "0"), (1.5, "1.5"),
         (["No"], "a nested value"), ({"label": "No"}, "a nested value"), ({}, "a nested value"),
         ("x" * 200, "xxx..."),
     ],
@@ -123,8 +123,8 @@ def test_a_value_of_json_is_the_label_of_that_name(labels: list[str]) -> None:
     rubric = Rubric.from_labels({"Correct": labels})
     (label,) = (label for label in labels if label.lower() == "true")
     text = '{"correct": true}'
-    assert read_reply("json", text, rubric).labels == {"correct": label}
-    copied = read_reply("json", text, rubric, judged=Answer("a", f"So: {text}"))
+    assert read_alone("json", text, rubric).labels == {"correct": label}
+    copied = read_alone("json", text, rubric, judged=Answer("a", f"So: {text}"))
     assert copied.reason == QUOTED
 
 
@@ -143,7 +143,7 @@ def test_each_of_several_abstentions_is_read_as_such() -> None:
             ("json", json.dumps({"solves_problem": label})),
             ("brackets", bracketed),
         ):
-            reading = read_reply(kind, reply, rubric)
+            reading = read_alone(kind, reply, rubric)
             assert (dict(reading.labels), reading.problems) == ({"solves_problem": label}, ())
     enum = reply_schema("json", rubric)["properties"]["solves_problem"]["enum"]
     assert enum[-2:] == ["Cannot tell", "Not applicable"]
@@ -198,7 +198,7 @@ def test_what_is_not_json_has_no_schema() -> None:
     ],
 )
 def test_brackets_by_title(text: str) -> None:
-    assert read_reply("brackets", text, TWO) == Reading(GOOD)
+    assert read_alone("brackets", text, TWO) == Reading(GOOD)
 
 
 @pytest.mark.parametrize(
@@ -209,29 +209,28 @@ def test_brackets_by_title(text: str) -> None:
         ("[No]\n[High empathy]", "'[No]' is no line of the form 'Criterion: [label]'"),
         ("Empathy: [High]\nEmpathy: [High]", "the reply gives empathy two values"),
         ("Tone: [High]", "'Tone: [High]' is no line of the form"),
-        ("Empathy: [High].", "'Empathy: [High].' is no line of the form"),
         ("Possibility of Bias: [No] or [Yes]", "is no line of the form"),
         ("My ratings:\nPossibility of Bias: [No]\nEmpathy: [High]", "'My ratings:' is no line"),
         ("Possibility of Bias: [No]\nEmpathy: [High]\nSee [1].", "'See [1].' is no line"),
     ],
 )
 def test_brackets_that_cannot_be_read_in_one_way(text: str, why: str) -> None:
-    reading = read_reply("brackets", text, TWO)
+    reading = read_alone("brackets", text, TWO)
     assert reading.labels == {}
     assert why in reading.reason
 
 
 def test_brackets_by_title_leave_out_what_is_wrong_or_missing() -> None:
-    reading = read_reply("brackets", "Empathy: [very high]\nPossibility of Bias: [No]", TWO)
+    reading = read_alone("brackets", "Empathy: [very high]\nPossibility of Bias: [No]", TWO)
     assert reading.labels == {"bias": "No"}
-    assert reading.problems == ("empathy: 'very high' is none of its labels",)
-    assert read_reply("brackets", "Empathy: [High]", TWO).problems == ("bias: is missing",)
+    assert reading.problems == ("empathy: '[very high]' is none of its labels",)
+    assert read_alone("brackets", "Empathy: [High]", TWO).problems == ("bias: is missing",)
 
 
 def test_a_title_that_begins_with_a_digit_is_no_list_mark() -> None:
     metric = ONE.metrics[0].model_copy(update={"id": "risk", "title": "5-year risk"})
     rubric = ONE.model_copy(update={"metrics": (metric, TWO.metrics[0])})
-    reading = read_reply("brackets", "Possibility of Bias: [No]\n5-year risk: [High]", rubric)
+    reading = read_alone("brackets", "Possibility of Bias: [No]\n5-year risk: [High]", rubric)
     assert reading.labels == {"risk": "High empathy", "bias": "No"}
 
 
@@ -248,7 +247,7 @@ def test_a_title_that_begins_with_a_digit_is_no_list_mark() -> None:
     ],
 )  # fmt: skip
 def test_a_score_earns_the_label_of_the_highest_threshold_it_reaches(score, label) -> None:
-    reading = read_reply("likert", json.dumps({"empathy": score}), ONE, EMPATHY)
+    reading = read_alone("likert", json.dumps({"empathy": score}), ONE, EMPATHY)
     assert reading == Reading({"empathy": label})
 
 
@@ -260,7 +259,7 @@ def test_a_score_earns_the_label_of_the_highest_threshold_it_reaches(score, labe
      '"٤"', '"４"', '"4."'],
 )  # fmt: skip
 def test_what_is_no_score_from_1_to_5_is_not_read(score: str) -> None:
-    reading = read_reply("likert", f'{{"empathy": {score}}}', ONE, EMPATHY)
+    reading = read_alone("likert", f'{{"empathy": {score}}}', ONE, EMPATHY)
     assert reading.labels == {}
     assert reading.problems
     assert len(reading.reason) < 150
@@ -337,7 +336,7 @@ def test_a_result_that_cannot_be_read_in_one_way(text: str) -> None:
 def test_a_reply_that_declines_is_a_refusal(text: str) -> None:
     assert looks_like_refusal(text)
     for kind, thresholds in (("json", None), ("brackets", None), ("result", EMPATHY)):
-        reading = read_reply(kind, text, ONE, thresholds)
+        reading = read_alone(kind, text, ONE, thresholds)
         assert reading.refusal
         assert reading.labels == {}
         assert reading.reason == "the reply declines to judge"
@@ -361,13 +360,13 @@ def test_words_that_are_no_refusal(text: str) -> None:
     ],
 )
 def test_a_refusal_is_a_refusal_whatever_it_quotes(kind, text: str) -> None:
-    reading = read_reply(kind, text, ONE, EMPATHY if kind == "result" else None)
+    reading = read_alone(kind, text, ONE, EMPATHY if kind == "result" else None)
     assert reading == Reading(problems=("the reply declines to judge",), refusal=True)
 
 
 def test_an_object_that_says_sorry_is_no_refusal() -> None:
     text = json.dumps({"rationale": "I'm sorry, I cannot say more.", "empathy": "High"})
-    assert read_reply("rationale", text, ONE) == Reading({"empathy": "High empathy"})
+    assert read_alone("rationale", text, ONE) == Reading({"empathy": "High empathy"})
 
 
 # --- whatever a model may write ------------------------------------------------------------------
@@ -376,7 +375,7 @@ KINDS = ("json", "rationale", "brackets", "likert", "result")
 
 
 def check(kind, text: str, rubric: Rubric) -> None:
-    reading = read_reply(kind, text, rubric, THRESHOLDS if kind in ("likert", "result") else None)
+    reading = read_alone(kind, text, rubric, THRESHOLDS if kind in ("likert", "result") else None)
     options = {m.id: m.options for m in rubric.metrics}
     assert all(label in options[metric] for metric, label in reading.labels.items())
     assert len(reading.labels) == len(rubric.metrics) or reading.problems
@@ -469,11 +468,10 @@ RUBRICS = [*map(load_rubric, shipped_rubrics()), ODD]
 @st.composite
 def what_a_judge_says(draw: st.DrawFn) -> tuple[JudgeReply, Rubric, dict[str, str]]:
     whole = draw(st.sampled_from(RUBRICS))
-    kind: JudgeReply = draw(st.sampled_from(get_args(JudgeReply)))
-    most = 1 if kind == "result" else len(whole.metrics)
-    ids = draw(st.lists(st.sampled_from([m.id for m in whole.metrics]), min_size=1, max_size=most))
+    kind: JudgeReply = draw(st.sampled_from(["json", "rationale", "brackets", "likert"]))
+    ids = draw(st.lists(st.sampled_from([m.id for m in whole.metrics]), min_size=1))
     rubric = whole.only(ids)
-    scored = kind in ("likert", "result")
+    scored = kind == "likert"
     labels = {
         m.id: draw(st.sampled_from(m.label_texts[:5] if scored else m.options))
         for m in rubric.metrics
@@ -487,12 +485,12 @@ def test_a_written_reply_is_read_as_the_labels_that_it_was_written_of(
     said: tuple[JudgeReply, Rubric, dict[str, str]], rationale: str
 ) -> None:
     kind, rubric, labels = said
-    scored = kind in ("likert", "result")
+    scored = kind == "likert"
     thresholds = {
         m.id: {text: 0.5 + i for i, text in enumerate(m.label_texts[:5])} for m in rubric.metrics
     }
     written = written_reply(kind, rubric, labels, thresholds if scored else None, rationale)
-    read = read_reply(kind, written.text, rubric, thresholds if scored else None)
+    read = read_alone(kind, written.text, rubric, thresholds if scored else None)
     assert read == Reading(labels)
     if kind == "rationale":
         assert read.rationale == rationale[:600].strip()
@@ -525,8 +523,6 @@ def test_written_json_is_what_an_engine_bound_to_the_schema_writes() -> None:
     assert written_reply("likert", ONE, {"empathy": "High empathy"}, EMPATHY).text == (
         '{"empathy":5}'
     )
-    written = written_reply("result", ONE, {"empathy": "Moderate empathy"}, EMPATHY, "Brief.")
-    assert written.text == "Feedback: Brief. [RESULT] 2"
 
 
 @pytest.mark.parametrize(
@@ -544,8 +540,5 @@ def test_labels_that_no_reply_can_say(labels: dict[str, str], why: str) -> None:
 
 def test_a_label_that_no_whole_score_earns() -> None:
     narrow = {"empathy": {"Lack of empathy": 1, "Moderate empathy": 2.2, "High empathy": 2.6}}
-    with pytest.raises(ValueError, match=r"^no whole score means 'Moderate empathy' of empathy$"):
+    with pytest.raises(ValueError, match=r"^no reply of the form likert says {'empathy': 'Modera"):
         written_reply("likert", ONE, {"empathy": "Moderate empathy"}, narrow)
-    lowest = narrow | {"bias": {"No": 1}}
-    with pytest.raises(ValueError, match=r"^no reply of the form result says"):
-        written_reply("result", TWO, GOOD, lowest)
