@@ -10,7 +10,7 @@ from scripted_judges import RUBRIC, ScriptedBackend, answers, labels
 
 from judgebench.alignment.alignment_part import describe
 from judgebench.judges.config import CalibrationConfig, JudgeConfig
-from judgebench.judges.control import ControlJudge
+from judgebench.judges.control import ControlJudge, Fit
 from judgebench.judges.derived import content_free
 from judgebench.judges.llm import LLMJudge
 from judgebench.models.contract import Reply, Request
@@ -64,7 +64,7 @@ def benchmark(backend: ScriptedBackend, items: list[Answer] = ITEMS) -> Bench:
         judges=(judge,),
         calibrations=CALIBRATIONS,
         content_free=tuple(content_free(CALIBRATIONS, [judge], questions=True)),
-        controls=(ControlJudge("constant-majority", RUBRIC, items, human),),
+        controls=(ControlJudge("constant-majority", Fit(RUBRIC, items, human)),),
     )
 
 

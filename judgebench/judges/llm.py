@@ -107,10 +107,10 @@ _TOKENS_A_TEXT: Mapping[ReplyKind, int] = {
     "json": 60, "rationale": 360, "brackets": 200, "likert": 60, "result": 400,
 }  # fmt: skip
 _TOKENS_A_METRIC = 40
-# Of a judge that may ask a question in the verdict's place: room for one.
+# Of a judge that may ask a question before its verdict: room for one.
 _TOKENS_OF_A_QUESTION = 160
 _TOKENS_OF_A_PROBE = 60
-_NO_REPLY = ("failed", "too_long", "refused", "unclear")
+_NO_REPLY = ("failed", "too_long", "refused")
 
 # Turns of a chat about (rubric, answer).
 Before = Callable[[Rubric, Answer], Iterable[Message]]
@@ -329,7 +329,7 @@ class LLMJudge:
             kind, rubric = self.prompt.reply, self.parts[part]
             enough = _enough_tokens(kind, rubric, beside)
             if self.config.knowledge:
-                enough = max(enough, _TOKENS_OF_A_QUESTION)
+                enough += _TOKENS_OF_A_QUESTION
             self._forms[part, beside] = reply_schema(kind, rubric, beside), enough
         return self._forms[part, beside]
 
