@@ -19,7 +19,6 @@ from judgebench.judges.replies import (
     Beside,
     Reading,
     charged,
-    is_only_reasoning,
     meets,
     object_schema,
     read_reply,
@@ -286,14 +285,15 @@ class LLMJudge:
         shown = () if self.prompt.shows == "answer" else texts
         system, user = self.prompt.render(rubric, (task.bundle or (task.answer,))[0], shown)
         before = self._before(rubric, task.answer) if self._before else ()
-        messages = [Message("system", system), *before, Message("user", user)]
-        before_this = [one.previous for one in (together or (task,)) if one.previous is not None]
-        if reasons := dict.fromkeys(verdict.reason for verdict in before_this):
-            messages.append(Message("user", _ask_again("; ".join(reasons))))
-        decoding, (schema, enough) = self.config.decoding, self._form(part, self._beside(task))
+        unread = [one.previous.reason for one in together or (task,) if one.previous is not None]
+        if unread:
+            user = f"{user}\n\n{_ask_again('; '.join(dict.fromkeys(unread)))}"
+        messages = (Message("system", system), *before, Message("user", user))
+        decoding, beside = self.config.decoding, self._beside(len(task.bundle))
+        schema, enough = self._form(part, beside)
         return Request(
             key=key or task.answer.item_id,
-            messages=tuple(_merge_turns(messages)),
+            messages=messages,
             schema=schema,
             max_tokens=decoding.max_tokens or enough,
             temperature=decoding.temperature,
@@ -314,14 +314,14 @@ class LLMJudge:
             return [task.answer.responses[place].text for place in order]
         return [(answer.criterion or answer).text for answer in shown]
 
-    def _beside(self, task: Task) -> Beside:
-        """The texts that the reply to a task is about."""
+    def _beside(self, n: int) -> Beside:
+        """The texts that a reply is about; `n` answers are shown side by side, 0 where one is
+        alone."""
         if self.prompt.shows == "answer":
             return ALONE
         if self.kind == "pair":
             return Beside("response", 2, pair=True)
-        word = "criterion" if self.kind == "criterion" else "response"
-        return Beside(word, len(task.bundle) or 1)
+        return Beside("criterion" if self.kind == "criterion" else "response", n or 1)
 
     def _form(self, part: int, beside: Beside) -> tuple[dict[str, Any] | None, int]:
         """The schema of a reply about such texts, and the tokens that are enough for it."""
@@ -335,8 +335,8 @@ class LLMJudge:
 
     def _verdicts(self, done: _Pending) -> Iterator[Verdict]:
         replies = [done.replies[i] for i in sorted(done.replies)]
-        task = done.tasks[0]
-        shown, beside = task.bundle or (task.answer,), self._beside(task)
+        first = done.tasks[0]
+        shown, beside = first.bundle or (first.answer,), self._beside(len(first.bundle))
         calls = [(order, part) for order in done.orders for part in range(len(self.parts))]
         read = [
             self._read(reply, part, shown, beside, order)
@@ -410,9 +410,6 @@ class LLMJudge:
         if reply.finish != "length":
             return readings
         cut = "the reply was cut off at its token limit"
-        thought = reply.reasoning or reply.usage.reasoning_tokens
-        if is_only_reasoning(reply.text) if reply.text.strip() else thought:
-            return [Reading(problems=(f"{cut} while the model was thinking",))] * len(readings)
         return [Reading(problems=(cut, *r.problems), refusal=r.refusal) for r in readings]
 
     def _is_bound(self, text: str, schema: Mapping[str, Any] | None) -> bool:
@@ -435,11 +432,10 @@ class LLMJudge:
     def likely_reply_tokens(self) -> int:
         """For forecasts: the expected tokens of the replies for one answer, half of their bound and
         all that they may think with."""
-        n, pair = self.config.list or 1, self.kind == "pair"
-        beside = ALONE if self.prompt.shows == "answer" else Beside("text", 2 if pair else n, pair)
-        parts = (_enough_tokens(self.prompt.reply, part, beside) for part in self.parts)
+        n = self.config.list or 1
+        enough = sum(self._form(part, self._beside(n))[1] for part in range(len(self.parts)))
         thoughts = self.config.settings.thinking_budget * len(self.parts)
-        return (1 + self._both_orders) * (sum(parts) // 2 + thoughts) * self.rounds // n
+        return (1 + self._both_orders) * (enough // 2 + thoughts) * self.rounds // n
 
     def drain(self) -> None:
         """Start no other call; see `contract.drain`."""
@@ -531,18 +527,6 @@ def _share(whole: Verdict, number: int, n: int) -> Verdict:
     return replace(whole, usage=Usage(**used), cost=cost, latency=whole.latency / n)
 
 
-def _merge_turns(messages: list[Message]) -> Iterator[Message]:
-    """Merge neighbouring turns of one role: many chat templates demand that roles alternate."""
-    last = messages[0]
-    for message in messages[1:]:
-        if message.role == last.role:
-            last = Message(last.role, f"{last.content}\n\n{message.content}")
-        else:
-            yield last
-            last = message
-    yield last
-
-
 def _status(replies: list[Reply], readings: list[Reading]) -> Status:
     """The worst that happened to any part: no reply, too long, refused, unreadable."""
     finishes = {reply.finish for reply in replies}
@@ -601,16 +585,13 @@ class CheckedJudge:
         self.describe, self.close = judge.describe, judge.close
 
     def judge(self, tasks: Iterable[Task]) -> Iterator[Verdict]:
-        """Raises SetupError for a verdict of another judge, or one that does not fit the rubric."""
+        """Raises SetupError for a verdict that does not fit the rubric."""
         for verdict in self._judge.judge(tasks):
             raise_any(list(self._unsound(verdict)))
-            yield verdict
+            yield replace(verdict, judge=self.name, signature=self.signature)
 
     def _unsound(self, verdict: Verdict) -> Iterator[Problem]:
         where = f"judges.{self.name}: {verdict.item_id}"
-        for part, wanted in (("judge", self.name), ("signature", self.signature)):
-            if (found := getattr(verdict, part)) != wanted:
-                yield Problem("is not its own", "", None, f"{where}: {part}", found, wanted)
         for metric in self._rubric.metrics:
             label = verdict.labels.get(metric.id)
             if label is not None and metric.parse(label) != label:

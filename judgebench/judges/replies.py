@@ -240,19 +240,20 @@ def written_reply(
     without a label is left out. A label that stands for scores is written as the lowest whole one.
     `rationale` is cut where the schema ends it, and left out where the form has no place for it.
 
-    Raises ValueError where no such reply can be read: no whole score earns the label, say.
+    Raises ValueError where no whole score earns the label.
 
     >>> from judgebench.rubric import Rubric
     >>> rubric = Rubric.from_labels({"Tone": ["Friendly", "Rude"]})
     >>> written_reply("json", rubric, {"tone": "Rude"})
     Written(text='{"tone":"Rude"}', spans={'tone': (9, 13)})
     """
-    metrics = [metric for metric in rubric.metrics if metric.id in labels]
     text, end = ("", "\n") if kind == "brackets" else ("{", ",")
     if kind == "rationale":
         text += f"{_json(RATIONALE)}:{_json(rationale[:_RATIONALE_CHARACTERS])},"
     spans = {}
-    for metric in metrics:
+    for metric in rubric.metrics:
+        if metric.id not in labels:
+            continue
         label, head = labels[metric.id], f"{_json(metric.id)}:"
         if kind == "brackets":
             head, value, n_marks = f"{metric.title}: ", f"[{label}]", 1
@@ -265,15 +266,14 @@ def written_reply(
         spans[metric.id] = (begin, begin + len(value) - 2 * n_marks)
         text += head + value + end
     text = text[:-1] + "}" * (kind != "brackets")
-    (reading,) = read_reply(kind, text, rubric, thresholds=thresholds)
-    if not labels or reading.labels != dict(labels):
-        raise ValueError(f"no reply of the form {kind} says {dict(labels)}")
     return Written(text, spans)
 
 
-def _lowest_score(metric: Metric, label: str, lowest: Mapping[str, float]) -> int | None:
-    scores = range(LOWEST_SCORE, HIGHEST_SCORE + 1)
-    return next((s for s in scores if label_for_score(metric, s, lowest) == label), None)
+def _lowest_score(metric: Metric, label: str, lowest: Mapping[str, float]) -> int:
+    for score in range(LOWEST_SCORE, HIGHEST_SCORE + 1):
+        if label_for_score(metric, score, lowest) == label:
+            return score
+    raise ValueError(f"no whole score means {label!r} of {metric.id}")
 
 
 def _json(value: object) -> str:
@@ -284,20 +284,15 @@ def without_reasoning(text: str) -> str:
     """The text of a reply after its reasoning, which is one block before all else. Some chat
     templates begin the block themselves, so that the reply holds only its end."""
     said = text.strip().removeprefix("\ufeff").strip()
-    marks = [] if said[:1] in "{`" else list(_REASONING.finditer(said))
+    marks = [] if said[:1] in "{`" else _REASONING.findall(said)
     if not marks:
         return said
     *begins, end = marks
-    whole = [(0, end.group().replace("/", ""))]
-    if "/" not in end.group() or [(m.start(), m.group()) for m in begins] not in ([], whole):
+    begin = end.replace("/", "")
+    is_block = not begins or (begins == [begin] and said.startswith(begin))
+    if begin == end or not is_block:
         raise ValueError("the reply's reasoning is not one closed block before all else")
-    return said[end.end() :].strip()
-
-
-def is_only_reasoning(text: str) -> bool:
-    """Return whether a reply begins its reasoning and never ends it."""
-    begun = _REASONING.match(text.lstrip("\ufeff \t\r\n"))
-    return begun is not None and _REASONING.search(text, begun.end()) is None
+    return said.rpartition(end)[2].strip()
 
 
 _REASONING = re.compile(r"</?(?:think|thinking|reasoning|seed:think)>|\[/?THINK\]|◁/?think▷")

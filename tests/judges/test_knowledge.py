@@ -102,8 +102,12 @@ def test_the_schema_allows_a_question_until_none_is_left() -> None:
     assert first is not None
     assert last is not None
     assert first["required"] == ["question", *last["required"]]
-    assert backend.requests[1].messages[-1].content.endswith(
-        "No question is left. Give your verdict now, in the form first asked for."
+    assert (
+        backend.requests[1]
+        .messages[-1]
+        .content.endswith(
+            "No question is left. Give your verdict now, in the form first asked for."
+        )
     )
 
 

@@ -91,7 +91,8 @@ def test_a_list_is_read_in_its_order(said: object, label: str) -> None:
         ([], "'' is none"), (["Calm", "Kind"], "'Calm | Kind' is none"),
         (["Calm", "No idea"], "'Calm | No idea' is none"), ([["Calm"]], "a nested value is none"),
         ({"Calm": True}, "a nested value is none"), (["Calm", None], "a nested value is none"),
-        (["Calm", ""], "'Calm | ' is none"), (None, "is missing"), ("Calm, Warm", "'Calm, Warm' is"),
+        (["Calm", ""], "'Calm | ' is none"), (None, "is missing"),
+        ("Calm, Warm", "'Calm, Warm' is"),
     ],
 )  # fmt: skip
 def test_what_is_no_list_of_labels_is_unparsed(said: object, why: str) -> None:

@@ -109,18 +109,6 @@ def test_there_are_tokens_enough_for_the_longest_labels(prompt: str) -> None:
             "the reply was cut off at its token limit; the reply holds a damaged JSON object",
         ),
         (
-            says(f"<think>The text says {GOOD}", "length"), Status.UNPARSED, {},
-            "the reply was cut off at its token limit while the model was thinking",
-        ),
-        (
-            says("", "length", reasoning="The text"), Status.UNPARSED, {},
-            "the reply was cut off at its token limit while the model was thinking",
-        ),
-        (  # a provider that keeps the thoughts to itself
-            says("", "length", usage=Usage(1, 9, 99, 99)), Status.UNPARSED, {},
-            "the reply was cut off at its token limit while the model was thinking",
-        ),
-        (
             says('<think>Hm.</think> {"bias": "No", "empa', "length", reasoning="Hm."),
             Status.UNPARSED, {},
             "the reply was cut off at its token limit; the reply holds a damaged JSON object",

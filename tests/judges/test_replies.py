@@ -9,7 +9,6 @@ from reading import read_alone
 from judgebench.judges.replies import (
     QUOTED,
     Reading,
-    is_only_reasoning,
     label_for_score,
     looks_like_refusal,
     reply_schema,
@@ -423,24 +422,6 @@ def test_no_reply_is_too_deep_or_too_long(kind, text: str) -> None:
     check(kind, text, ONE if kind == "result" else TWO)
 
 
-@pytest.mark.parametrize(
-    ("text", "is_only"),
-    [
-        ("<think>It says", True),
-        ("\ufeff \n[THINK]It says {", True),
-        ("<think></think>", False),
-        ("<think>Hm.</think>{", False),
-        ('{"why": "<think>"', False),
-        ("Bias: [No] <think>", False),
-        ("", False),
-    ],
-)
-def test_a_reply_that_only_thinks_is_told_from_one_that_says_something(
-    text: str, is_only: bool
-) -> None:
-    assert is_only_reasoning(text) is is_only
-
-
 # --- the other way round -------------------------------------------------------------------------
 
 
@@ -525,20 +506,7 @@ def test_written_json_is_what_an_engine_bound_to_the_schema_writes() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("labels", "why"),
-    [
-        ({}, "no reply of the form json says {}"),
-        ({"empathy": "high"}, "no reply of the form json says {'empathy': 'high'}"),
-        ({"other": "No"}, "no reply of the form json says {'other': 'No'}"),
-    ],
-)
-def test_labels_that_no_reply_can_say(labels: dict[str, str], why: str) -> None:
-    with pytest.raises(ValueError, match=f"^{why}$"):
-        written_reply("json", TWO, labels)
-
-
 def test_a_label_that_no_whole_score_earns() -> None:
     narrow = {"empathy": {"Lack of empathy": 1, "Moderate empathy": 2.2, "High empathy": 2.6}}
-    with pytest.raises(ValueError, match=r"^no reply of the form likert says {'empathy': 'Modera"):
+    with pytest.raises(ValueError, match=r"^no whole score means 'Moderate empathy' of empathy$"):
         written_reply("likert", ONE, {"empathy": "Moderate empathy"}, narrow)
