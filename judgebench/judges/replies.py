@@ -19,17 +19,22 @@ import html
 import json
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, reduce
 from itertools import compress
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from judgebench.errors import shorten
 from judgebench.models.contract import Reply
 from judgebench.prompt import ReplyKind
 from judgebench.records import Answer, Usage, add_known
 from judgebench.rubric import BETWEEN, Metric, Rubric, fold, normalise
+from judgebench.words import counted
+
+if TYPE_CHECKING:
+    from judgebench.studies.study import Study
 
 LOWEST_SCORE, HIGHEST_SCORE = 1, 5
 
@@ -59,7 +64,7 @@ class Reading:
 
 
 QUOTED = "the text judged holds the same verdict: this may quote it"
-HELD = "held the verdict that the reply gave"
+HELD, _LOSES = "held the verdict that the reply gave", "it loses"
 _REFUSAL = Reading(problems=("the reply declines to judge",), refusal=True)
 
 
@@ -203,13 +208,26 @@ def charged(rubric: Rubric, names: Sequence[str], held: Sequence[bool]) -> Readi
     preferences = [metric for metric in rubric.metrics if metric.preference]
     if not any(held) or not preferences:
         return Reading(problems=(QUOTED,))
-    place, ending = (2, "a tie") if all(held) else (held.index(False), "it loses")
-    holders = " and ".join(compress(names, held))
+    place, ending = (2, "a tie") if all(held) else (held.index(False), _LOSES)
     return Reading(
         {metric.id: metric.label_texts[place] for metric in preferences},
         (QUOTED,) if len(preferences) < len(rubric.metrics) else (),
-        note=f"{holders} {HELD}: {ending}",
+        note="; ".join(f"{name} {HELD}: {ending}" for name in compress(names, held)),
     )
+
+
+def charged_notes(study: Study) -> Iterator[str]:
+    """A sentence for each judge and system with texts that were `charged`: how many comparisons
+    they lost or tied for it."""
+    for judge in study.judges:
+        counts = Counter[tuple[str, str]]()
+        of_pairs = "orders" in (judge.about or {}).get("places", ())
+        for verdict in judge.verdicts.values() if of_pairs else ():
+            notes = (note.partition(f" {HELD}: ") for note in {*verdict.reason.split("; ")})
+            counts.update((name, ending) for name, _, ending in notes if ending)
+        for (name, ending), n in counts.items():
+            outcome = "lost" if ending == _LOSES else "tied"
+            yield f"{judge.name}: {counted(n, 'comparison')} {outcome} by {name}: its text {HELD}."
 
 
 def _shown(judged: Sequence[Answer]) -> list[str]:
