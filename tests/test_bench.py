@@ -142,21 +142,6 @@ JUDGES = (
 )
 
 
-def test_calibrated_judges_and_what_they_ask(load: Load) -> None:
-    bench = load(
-        HEAD + JUDGES + "  - {name: b, calibrate: a}\n"
-        "  - {name: c, calibrate: a, method: content-free}\n"
-    )
-    assert [(c.name, c.method) for c in bench.calibrations] == [
-        ("b", "batch"),
-        ("c", "content-free"),
-    ]
-    (asked,) = bench.content_free
-    assert (asked.of, asked.judge.name) == ("a", "a~content-free")
-    assert [answer.question for answer in asked.answers] == ["", "", ""]
-    bench.close()
-
-
 JUDGE = "{name: a, backend: SCRIPT%s}"
 NO_MODEL = "is no language model of this file; found"
 

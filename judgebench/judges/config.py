@@ -49,7 +49,6 @@ BackendSpec = Annotated[str, AfterValidator(_known)]  # such as `llamacpp:smollm
 QUESTION = "question"  # the key of a judge's own question, in replies that are JSON
 Mode = Literal["one_pass", "per_metric"]
 Rule = Literal["majority", "median"]
-CalibrationMethod = Literal["batch", "content-free"]
 
 
 class Decoding(Strict):
@@ -136,13 +135,11 @@ class JuryConfig(Strict):
 class CalibrationConfig(Strict):
     """The verdicts of the judge `calibrate`, once the prior of its labels is removed.
 
-    `batch` estimates the prior from the very answers that are judged, `content-free` from
-    content-free texts; see `stats.recalibration`.
+    The prior is estimated from the very answers that are judged; see `stats.recalibration`.
     """
 
     name: Name
     calibrate: Name
-    method: CalibrationMethod = "batch"
 
 
 class RecordedConfig(Strict):

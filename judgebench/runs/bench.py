@@ -19,7 +19,6 @@ from judgebench.data.pairs import PairsConfig
 from judgebench.errors import Problem
 from judgebench.judges.config import CalibrationConfig, JuryConfig, Name
 from judgebench.judges.control import By, Control, ControlJudge
-from judgebench.judges.derived import ContentFree
 from judgebench.judges.judge import Judge
 from judgebench.judges.llm import LLMJudge
 from judgebench.judges.recorded import RecordedJudge
@@ -204,7 +203,6 @@ class Bench:
     judges: tuple[LLMJudge, ...]
     juries: tuple[JuryConfig, ...] = ()
     calibrations: tuple[CalibrationConfig, ...] = ()
-    content_free: tuple[ContentFree, ...] = ()  # what the calibrations ask beside the answers
     controls: tuple[ControlJudge, ...] = ()
     recorded: tuple[RecordedJudge, ...] = ()  # verdicts that somebody has
     others: tuple[Judge, ...] = ()  # judges that were handed over as Python objects

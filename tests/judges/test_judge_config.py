@@ -157,13 +157,6 @@ def test_an_entry_is_what_its_keys_say() -> None:
         )
     ]
     assert [type(entry) for entry in found] == [JudgeConfig, JuryConfig, CalibrationConfig]
-    assert found[2].method == "batch"
-
-
-def test_an_unknown_method_of_calibration_is_refused() -> None:
-    with pytest.raises(SetupError) as caught:
-        judge_entry({"name": "c", "calibrate": "a", "method": "platt"}, "f.yaml", None)
-    assert [p.field for p in caught.value.problems] == ["method"]
 
 
 @pytest.mark.parametrize("prompt", ["rationale", "brackets", "likert", "prometheus"])
