@@ -160,10 +160,8 @@ class RecordedConfig(Strict):
 
     @model_validator(mode="after")
     def _thresholds_of_scores(self) -> RecordedConfig:
-        if (self.reply in ("likert", "result")) != (self.thresholds is not None):
-            raise ValueError(
-                "give thresholds with the replies likert and result, and only with them"
-            )
+        if (self.reply == "result") != (self.thresholds is not None):
+            raise ValueError("give thresholds with the reply result, and only with it")
         return self
 
 
@@ -204,12 +202,11 @@ def check_judge(config: JudgeConfig, prompt: Prompt, rubric: Rubric) -> None:
     problems += _broken(_prompt_rules(config, prompt, judged))
     if config.probabilities is not None:
         problems += _broken(_probability_rules(config, prompt, judged))
-    if prompt.reply in _SCORED and config.thresholds is not None:
+    if prompt.reply == "result" and config.thresholds is not None:
         problems += threshold_problems(config.thresholds, judged)
     raise_any(problems)
 
 
-_SCORED = ("likert", "result")
 # A fault that a judge may have: whether it has it, the key, the message.
 Fault = tuple[object, str, str]
 
@@ -220,12 +217,15 @@ def _broken(rules: Iterator[Fault]) -> list[Problem]:
 
 
 def _prompt_rules(config: JudgeConfig, prompt: Prompt, rubric: Rubric) -> Iterator[Fault]:
-    name, scored = prompt.name, prompt.reply in _SCORED
+    name, scored = prompt.name, prompt.reply == "result"
     has_thresholds = config.thresholds is not None
     yield scored and not has_thresholds, "thresholds", f"are needed by the prompt {name}"
     yield not scored and has_thresholds, "thresholds", f"have no effect with the prompt {name}"
-    is_single = prompt.reply != "result" or config.mode == "per_metric"
-    yield not is_single, "mode", f"must be per_metric with the prompt {name}"
+    yield (
+        scored and config.mode != "per_metric",
+        "mode",
+        f"must be per_metric with the prompt {name}",
+    )
     keys = [RATIONALE, f"{RATIONALE}_1", f"{RATIONALE}_2"] if prompt.reply == "rationale" else []
     keys += [QUESTION] if config.knowledge else []
     for metric in filter(None, map(rubric.find, keys)):

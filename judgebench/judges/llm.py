@@ -103,7 +103,7 @@ def rationale_of(orders: Sequence[Order], readings: Sequence[Sequence[Reading]])
 # Enough for the reply and some slack; a reply cut short is unreadable and says so. Beside the
 # labels, of each text: its reason, or an analysis in free words.
 _TOKENS_A_TEXT: Mapping[ReplyKind, int] = {
-    "json": 60, "rationale": 360, "brackets": 200, "likert": 60, "result": 400,
+    "json": 60, "rationale": 360, "brackets": 200, "result": 400,
 }  # fmt: skip
 _TOKENS_A_METRIC = 40
 # Of a judge that may ask a question before its verdict: room for one.

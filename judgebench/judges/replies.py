@@ -116,8 +116,7 @@ def reply_schema(kind: ReplyKind, rubric: Rubric, beside: Beside = ALONE) -> dic
     """The JSON schema that a reply of this kind must meet; None where it is not JSON."""
     if kind in ("brackets", "result"):
         return None
-    score = {"type": "integer", "enum": list(range(LOWEST_SCORE, HIGHEST_SCORE + 1))}
-    fields = {m.id: score if kind == "likert" else m.json_field() for m in rubric.metrics}
+    fields = {metric.id: metric.json_field() for metric in rubric.metrics}
     if beside.names != [""]:
         each = object_schema(fields) if len(fields) > 1 else next(iter(fields.values()))
         fields = dict.fromkeys(beside.names, each)
@@ -163,8 +162,8 @@ def read_reply(
 ) -> list[Reading]:  # fmt: skip
     """The labels in `text`, a whole reply, for each text that gets labels of its own.
 
-    `thresholds` are needed for the kinds `likert` and `result`; of the kind `label` are replies
-    that nobody asked for in a form (`Metric.said_in`). A text that the reply leaves out has a
+    `thresholds` are needed for the kind `result`; of the kind `label` are replies that nobody asked
+    for in a form (`Metric.said_in`). A text that the reply leaves out has a
     problem and no label.
 
     A verdict that also stands in `judged` may be a quotation, and is none. Where an engine made
@@ -248,17 +247,13 @@ class Written:
 
 
 def written_reply(
-    kind: ReplyKind, rubric: Rubric, labels: Mapping[str, str],
-    thresholds: Thresholds | None = None, rationale: str = "",
-) -> Written:  # fmt: skip
-    """The reply about one answer with these labels, in the form that `kind` requests: what
-    `read_reply` reads, the other way round.
+    kind: ReplyKind, rubric: Rubric, labels: Mapping[str, str], rationale: str = ""
+) -> Written:
+    """The reply about one answer with these labels, in JSON or in brackets: what `read_reply`
+    reads, the other way round.
 
     JSON has no spaces between its parts, as engines that are bound to a schema write it. A metric
-    without a label is left out. A label that stands for scores is written as the lowest whole one.
-    `rationale` is cut where the schema ends it, and left out where the form has no place for it.
-
-    Raises ValueError where no whole score earns the label.
+    without a label is left out. `rationale` is cut where the schema ends it.
 
     >>> from judgebench.rubric import Rubric
     >>> rubric = Rubric.from_labels({"Tone": ["Friendly", "Rude"]})
@@ -272,26 +267,18 @@ def written_reply(
     for metric in rubric.metrics:
         if metric.id not in labels:
             continue
-        label, head = labels[metric.id], f"{_json(metric.id)}:"
+        label, n_marks = labels[metric.id], 1
         if kind == "brackets":
-            head, value, n_marks = f"{metric.title}: ", f"[{label}]", 1
-        elif thresholds:
-            value, n_marks = _json(_lowest_score(metric, label, thresholds[metric.id])), 0
+            head, value = f"{metric.title}: ", f"[{label}]"
         else:
+            n_marks += metric.several
             value = _json(metric.given_in(label) if metric.several else label)
-            n_marks = 1 + metric.several
+            head = f"{_json(metric.id)}:"
         begin = len(text) + len(head) + n_marks
         spans[metric.id] = (begin, begin + len(value) - 2 * n_marks)
         text += head + value + end
     text = text[:-1] + "}" * (kind != "brackets")
     return Written(text, spans)
-
-
-def _lowest_score(metric: Metric, label: str, lowest: Mapping[str, float]) -> int:
-    for score in range(LOWEST_SCORE, HIGHEST_SCORE + 1):
-        if label_for_score(metric, score, lowest) == label:
-            return score
-    raise ValueError(f"no whole score means {label!r} of {metric.id}")
 
 
 def _json(value: object) -> str:
@@ -410,8 +397,8 @@ def _in_free_words(text: str, rubric: Rubric, beside: Beside) -> _Found:
 
 
 _READERS: Mapping[RecordedReply, Callable[[str, Rubric, Beside], _Found]] = {
-    "json": _in_json, "rationale": _in_json, "likert": _in_json,
-    "brackets": _in_lines, "result": _at_the_end, "label": _in_free_words,
+    "json": _in_json, "rationale": _in_json, "brackets": _in_lines, "result": _at_the_end,
+    "label": _in_free_words,
 }  # fmt: skip
 
 

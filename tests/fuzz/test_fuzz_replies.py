@@ -23,7 +23,7 @@ from judgebench.rubric import Metric, Rubric, load_rubric, normalise, shipped_ru
 
 KINDS: tuple[JudgeReply, ...] = get_args(JudgeReply)
 RUBRICS = [load_rubric(name) for name in shipped_rubrics()]
-BY_SCORE = ("likert", "result")
+BY_SCORE = ("result",)
 
 
 def spellings(metric: Metric) -> list[str]:

@@ -171,7 +171,7 @@ def test_the_bound_holds_every_label() -> None:
     assert requests(ONE, "structured").max_tokens == 60 + 2 * 40  # as before there were lists
 
 
-SCORED = {"likert", "prometheus"}  # which ask for one label
+SCORED = {"prometheus"}  # which asks for one label
 PROMPTS = {name for name in shipped_names("prompts", ".jinja") if "/" not in name} - SCORED
 
 

@@ -199,8 +199,8 @@ def test_a_file_that_names_no_judge_is_an_error(folder: Path) -> None:
         ({"reply": "json"}, ['{"tone": "Curt"}', '```json\n{"tone": "curt"}\n```']),
         ({"reply": "brackets"}, ["Tone: [Curt]", "1. Tone: [curt]"]),
         (
-            {"reply": "likert", "thresholds": {"tone": {"Friendly": 1, "Curt": 3, "Rude": 5}}},
-            ['{"tone": 3}', '{"tone": "4"}'],
+            {"reply": "result", "thresholds": {"tone": {"Friendly": 1, "Curt": 3, "Rude": 5}}},
+            ["It is curt. [RESULT] 3", "[RESULT] (4)"],
         ),
     ],
 )

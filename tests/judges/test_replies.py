@@ -169,12 +169,6 @@ def test_the_rationale_comes_first_and_is_bounded() -> None:
     assert schema["properties"]["rationale"]["maxLength"] > 0
 
 
-def test_a_likert_schema_asks_for_whole_scores() -> None:
-    schema = reply_schema("likert", ONE)
-    assert schema is not None
-    assert schema["properties"]["empathy"] == {"type": "integer", "enum": [1, 2, 3, 4, 5]}
-
-
 def test_what_is_not_json_has_no_schema() -> None:
     assert reply_schema("brackets", TWO) is None
     assert reply_schema("result", ONE) is None
@@ -239,29 +233,13 @@ def test_a_title_that_begins_with_a_digit_is_no_list_mark() -> None:
 @pytest.mark.parametrize(
     ("score", "label"),
     [
-        (1, "Lack of empathy"), (1.99, "Lack of empathy"), (2, "Moderate empathy"),
-        (4, "Moderate empathy"), (4.49, "Moderate empathy"), (4.5, "High empathy"),
-        (5, "High empathy"), ("4", "Moderate empathy"), ("4.5", "High empathy"),
-        (5.0, "High empathy"),
+        ("1", "Lack of empathy"), ("1.99", "Lack of empathy"), ("2", "Moderate empathy"),
+        ("4", "Moderate empathy"), ("4.49", "Moderate empathy"), ("4.5", "High empathy"),
+        ("5", "High empathy"), ("5.0", "High empathy"),
     ],
 )  # fmt: skip
 def test_a_score_earns_the_label_of_the_highest_threshold_it_reaches(score, label) -> None:
-    reading = read_alone("likert", json.dumps({"empathy": score}), ONE, EMPATHY)
-    assert reading == Reading({"empathy": label})
-
-
-@pytest.mark.parametrize(
-    "score",
-    ["0", "6", "0.99", "5.01", "-1", "true", "false", "null", '"five"', '"4/5"', '"High"', '""',
-     "[4]", '{"score": 4}', "NaN", "Infinity", "-Infinity", "1e999", "1" * 400, "1" * 5000,
-     '"nan"', '"' + "9" * 400 + '"', '"0_4"', '" 4"', '"+4"', '"4e0"', "4e0",
-     '"٤"', '"４"', '"4."'],
-)  # fmt: skip
-def test_what_is_no_score_from_1_to_5_is_not_read(score: str) -> None:
-    reading = read_alone("likert", f'{{"empathy": {score}}}', ONE, EMPATHY)
-    assert reading.labels == {}
-    assert reading.problems
-    assert len(reading.reason) < 150
+    assert result(f"[RESULT] {score}") == Reading({"empathy": label})
 
 
 def test_label_for_score_needs_no_order_and_takes_none_for_granted() -> None:
@@ -370,11 +348,11 @@ def test_an_object_that_says_sorry_is_no_refusal() -> None:
 
 # --- whatever a model may write ------------------------------------------------------------------
 
-KINDS = ("json", "rationale", "brackets", "likert", "result")
+KINDS = ("json", "rationale", "brackets", "result")
 
 
 def check(kind, text: str, rubric: Rubric) -> None:
-    reading = read_alone(kind, text, rubric, THRESHOLDS if kind in ("likert", "result") else None)
+    reading = read_alone(kind, text, rubric, THRESHOLDS if kind == "result" else None)
     options = {m.id: m.options for m in rubric.metrics}
     assert all(label in options[metric] for metric, label in reading.labels.items())
     assert len(reading.labels) == len(rubric.metrics) or reading.problems
@@ -409,9 +387,9 @@ LONG = [
 # JSON is read by one reader whatever it holds: each text in one of its kinds and in one other.
 SHOWN = [
     *((kind, text) for n, text in enumerate(NESTED)
-      for kind in (("json", "rationale", "likert")[n % 3], ("brackets", "result")[n % 2])),
+      for kind in (("json", "rationale")[n % 2], ("brackets", "result")[n % 2])),
     *((kind, text) for n, text in enumerate(LONG)
-      for kind in ("brackets", "result", ("json", "rationale", "likert")[n % 3])),
+      for kind in ("brackets", "result", ("json", "rationale")[n % 2])),
 ]  # fmt: skip
 
 
@@ -449,14 +427,10 @@ RUBRICS = [*map(load_rubric, shipped_rubrics()), ODD]
 @st.composite
 def what_a_judge_says(draw: st.DrawFn) -> tuple[JudgeReply, Rubric, dict[str, str]]:
     whole = draw(st.sampled_from(RUBRICS))
-    kind: JudgeReply = draw(st.sampled_from(["json", "rationale", "brackets", "likert"]))
+    kind: JudgeReply = draw(st.sampled_from(["json", "rationale", "brackets"]))
     ids = draw(st.lists(st.sampled_from([m.id for m in whole.metrics]), min_size=1))
     rubric = whole.only(ids)
-    scored = kind == "likert"
-    labels = {
-        m.id: draw(st.sampled_from(m.label_texts[:5] if scored else m.options))
-        for m in rubric.metrics
-    }
+    labels = {m.id: draw(st.sampled_from(m.options)) for m in rubric.metrics}
     return kind, rubric, labels
 
 
@@ -466,27 +440,18 @@ def test_a_written_reply_is_read_as_the_labels_that_it_was_written_of(
     said: tuple[JudgeReply, Rubric, dict[str, str]], rationale: str
 ) -> None:
     kind, rubric, labels = said
-    scored = kind == "likert"
-    thresholds = {
-        m.id: {text: 0.5 + i for i, text in enumerate(m.label_texts[:5])} for m in rubric.metrics
-    }
-    written = written_reply(kind, rubric, labels, thresholds if scored else None, rationale)
-    read = read_alone(kind, written.text, rubric, thresholds if scored else None)
+    written = written_reply(kind, rubric, labels, rationale)
+    read = read_alone(kind, written.text, rubric)
     assert read == Reading(labels)
     if kind == "rationale":
         assert read.rationale == rationale[:600].strip()
     for metric, (start, end) in written.spans.items():
         value = written.text[start:end]
-        assert (
-            scored
-            or value == json.dumps(labels[metric], ensure_ascii=False)[1:-1]
-            or (kind == "brackets" and value == labels[metric])
-        )
+        as_json = json.dumps(labels[metric], ensure_ascii=False)[1:-1]
+        assert value == (labels[metric] if kind == "brackets" else as_json)
         # Another label in its place is the reply with that label.
         for other in rubric.only([metric]).metrics[0].label_texts[:5]:
-            there = written_reply(
-                kind, rubric, labels | {metric: other}, thresholds if scored else None, rationale
-            )
+            there = written_reply(kind, rubric, labels | {metric: other}, rationale)
             a, b = there.spans[metric]
             assert written.text[:start] + there.text[a:b] + written.text[end:] == there.text
 
@@ -501,12 +466,3 @@ def test_written_json_is_what_an_engine_bound_to_the_schema_writes() -> None:
     assert written_reply("brackets", TWO, GOOD).text == (
         "Possibility of Bias: [No]\nEmpathy: [High empathy]"
     )
-    assert written_reply("likert", ONE, {"empathy": "High empathy"}, EMPATHY).text == (
-        '{"empathy":5}'
-    )
-
-
-def test_a_label_that_no_whole_score_earns() -> None:
-    narrow = {"empathy": {"Lack of empathy": 1, "Moderate empathy": 2.2, "High empathy": 2.6}}
-    with pytest.raises(ValueError, match=r"^no whole score means 'Moderate empathy' of empathy$"):
-        written_reply("likert", ONE, {"empathy": "Moderate empathy"}, narrow)

@@ -501,7 +501,7 @@ def test_settings_that_do_not_go_together(rubric, settings, told: str) -> None:
     assert told in "\n".join(map(str, caught.value.problems))
 
 
-@pytest.mark.parametrize(("prompt", "reply_kind"), [("compare", "likert"), ("criteria", "result")])
+@pytest.mark.parametrize(("prompt", "reply_kind"), [("compare", "result"), ("criteria", "result")])
 def test_replies_that_are_for_single_answers(tmp_path, prompt: str, reply_kind: str) -> None:
     text = load_prompt(prompt).text.replace("reply: json", f"reply: {reply_kind}")
     (tmp_path / "own.jinja").write_text(text)
