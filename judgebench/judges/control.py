@@ -15,6 +15,7 @@ import hashlib
 import math
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, Literal, get_args
 
@@ -93,7 +94,6 @@ class ControlJudge:
     def __init__(self, control: Control | By, fit: Fit) -> None:
         self.name: str = name_of(control) if isinstance(control, tuple) else control
         self._control, self._fit = control, fit
-        self._rubric, self._answers = fit.rubric, fit.answers
         self._about = {
             "judge": "control",
             "control": control,
@@ -109,31 +109,44 @@ class ControlJudge:
         return self._about
 
     def codes(self) -> IntArray:
-        """(answers, metrics): the place of each label in its metric's order, -1 for none, -2 where
-        none is due."""
-        columns = []
-        for metric in self._rubric.metrics:
-            found = self._fit.codes(self._control, metric).astype(np.int16)
-            found[~of_kind(self._answers, metric, self._rubric)] = _NOT_DUE
-            columns.append(found)
-        return np.stack(columns, axis=1)
+        """(answers, metrics): see `codes_of`."""
+        fit = self._fit
+        by_metric = (fit.codes(self._control, metric) for metric in fit.rubric.metrics)
+        return codes_of(by_metric, fit.rubric, fit.answers)
 
     def verdicts(self) -> Iterator[Verdict]:
         """One verdict an answer, in their order."""
-        for key, codes in zip(keys_of(self._answers), self.codes(), strict=True):
+        for key, codes in zip(keys_of(self._fit.answers), self.codes(), strict=True):
             yield self.verdict(*key, codes)
 
     def verdict(self, item_id: str, content_hash: str, codes: IntArray) -> Verdict:
         """The verdict of one row of `codes()`."""
-        metrics = zip(self._rubric.metrics, codes.tolist(), strict=True)
-        chosen = [(metric, code) for metric, code in metrics if code != _NOT_DUE]
-        missing = [m.id for m, code in chosen if code == _NONE]
-        return Verdict(
-            item_id, content_hash, self.name, self.signature,
-            Status.SKIPPED if missing else Status.OK,
-            labels={m.id: m.label_texts[code] for m, code in chosen if code != _NONE},
-            reason=f"no human label in the other half for {', '.join(missing)}" if missing else "",
-        )  # fmt: skip
+        empty = Verdict(item_id, content_hash, self.name, self.signature, Status.SKIPPED)
+        why = "no human label in the other half for "
+        return with_codes(empty, codes, self._fit.rubric, why)
+
+
+def codes_of(by_metric: Iterable[IntArray], rubric: Rubric, answers: Sequence[Answer]) -> IntArray:
+    """(answers, metrics): the place of each label in its metric's order, -1 for none, -2 where none
+    is due; of (answers,) for each metric."""
+    columns = []
+    for metric, codes in zip(rubric.metrics, by_metric, strict=True):
+        is_due = of_kind(answers, metric, rubric)
+        columns.append(np.where(is_due, codes, _NOT_DUE).astype(np.int16))
+    return np.stack(columns, axis=1)
+
+
+def with_codes(empty: Verdict, codes: IntArray, rubric: Rubric, why: str) -> Verdict:
+    """The verdict with the labels of a row of `codes_of`; it is ok unless one lacks, for `why`."""
+    chosen = [
+        (metric, code)
+        for metric, code in zip(rubric.metrics, codes.tolist(), strict=True)
+        if code != _NOT_DUE
+    ]
+    labels = {metric.id: metric.label_texts[code] for metric, code in chosen if code != _NONE}
+    if missing := [metric.id for metric, code in chosen if code == _NONE]:
+        return replace(empty, labels=labels, reason=f"{why}{', '.join(missing)}")
+    return replace(empty, labels=labels, status=Status.OK)
 
 
 def control_judges(

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from judgebench.judges.config import CalibrationConfig, JuryConfig
+from judgebench.judges.control import codes_of, with_codes
 from judgebench.records import Answer, Status, Verdict, content_hash
 from judgebench.rubric import Rubric
 from judgebench.stats.arrays import FloatArray, IntArray
-from judgebench.studies.answers import keys_of, of_kind
+from judgebench.studies.answers import keys_of
 from judgebench.studies.truth import TruthConfig, settle
 
 # One member's label of every answer, by metric: its place in the metric, -1 where it gave none.
@@ -47,19 +48,15 @@ def jury_verdicts(
     the verdict is `unparsed`. Members' abstentions do not vote; `members` have one row per answer.
     """
     truth = TruthConfig(rule=config.rule, ties=config.ties)
-    settled = {
-        m.id: settle(np.stack([votes[m.id] for votes in members], axis=1), m, truth)
+    settled = (
+        settle(np.stack([votes[m.id] for votes in members], axis=1), m, truth)
         for m in rubric.metrics
-    }
-    about = {m.id: of_kind(answers, m, rubric) for m in rubric.metrics}
-    for row, (item_id, hashed) in enumerate(keys_of(answers)):
-        due = [m for m in rubric.metrics if about[m.id][row]]
-        chosen = {m.id: int(settled[m.id][row]) for m in due}
-        missing = [metric for metric, index in chosen.items() if index < 0]
-        labels = {m.id: m.label_texts[chosen[m.id]] for m in due if chosen[m.id] >= 0}
-        reason = f"no member's label, or a tie, for {', '.join(missing)}" if missing else ""
-        status = Status.UNPARSED if missing else Status.OK
-        yield Verdict(item_id, hashed, config.name, signature, status, labels=labels, reason=reason)
+    )
+    why = "no member's label, or a tie, for "
+    codes = codes_of(settled, rubric, answers)
+    for (item_id, hashed), row in zip(keys_of(answers), codes, strict=True):
+        empty = Verdict(item_id, hashed, config.name, signature, Status.UNPARSED)
+        yield with_codes(empty, row, rubric, why)
 
 
 @dataclass(frozen=True)

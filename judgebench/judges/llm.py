@@ -6,7 +6,8 @@ import math
 import re
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from secrets import token_hex
 from typing import Any, cast
 
@@ -150,8 +151,7 @@ class LLMJudge:
         form = self._about["backend"].get("structured")
         self._enforced = form not in FREE
         # An endpoint is asked once for a word that its text contradicts; see `_is_bound`.
-        self._endpoint = backend if kind_of(config.backend).remote else None
-        self._bound: list[bool] = []
+        self._endpoint, self._is_remote = backend, kind_of(config.backend).remote
         self.signature = signature_of(self._about)
 
     def asked_otherwise(
@@ -420,13 +420,15 @@ class LLMJudge:
         """
         if not self._enforced or schema is None or not meets(text, schema):
             return False
-        if self._endpoint is None or self._about["runtime"].get("batch"):
-            return self._endpoint is None
-        if not self._bound:
-            request = _probe()
-            replies = list(self._endpoint.complete([request]))
-            self._bound.append(any(meets(reply.text, request.schema or {}) for reply in replies))
-        return self._bound[0]
+        if not self._is_remote:
+            return True
+        return not self._about["runtime"].get("batch") and self._enforces
+
+    @cached_property
+    def _enforces(self) -> bool:
+        request = _probe()
+        replies = self._endpoint.complete([request])
+        return any(meets(reply.text, request.schema or {}) for reply in replies)
 
     @property
     def likely_reply_tokens(self) -> int:
@@ -519,12 +521,11 @@ def _ids(task: Task) -> list[str]:
 
 
 def _share(whole: Verdict, number: int, n: int) -> Verdict:
-    """Verdict `number` of `n` that one request gave, with its part of what the request used. The
-    parts add up: the first verdicts have what cannot be divided."""
-    counts = {one.name: getattr(whole.usage, one.name) for one in fields(Usage)}
-    used = {k: v and v // n + (number < v % n) for k, v in counts.items()}
+    """Verdict `number` of `n` that one request gave, with its part of cost and time; the first has
+    the calls and tokens."""
     cost = None if whole.cost is None else whole.cost / n
-    return replace(whole, usage=Usage(**used), cost=cost, latency=whole.latency / n)
+    usage = Usage(0) if number else whole.usage
+    return replace(whole, usage=usage, cost=cost, latency=whole.latency / n)
 
 
 def _status(replies: list[Reply], readings: list[Reading]) -> Status:

@@ -378,14 +378,15 @@ _LIST_MARK = re.compile(r"(?:[-*•]|[0-9]{1,2}[.)])[ \t]+")
 
 
 def _at_the_end(text: str, rubric: Rubric, beside: Beside) -> _Found:
-    before, mark, after = text.rpartition("[RESULT]")
-    if "[result]" in fold(before):
-        raise ValueError("the reply holds [RESULT] more than once")
-    score = after.strip()
-    score = score[1:-1].strip() if score[:1] + score[-1:] == "()" else score
-    if not mark or not _SCORE.fullmatch(score):
-        raise ValueError("the reply does not end with [RESULT] and a score")
-    return [(rubric.metrics[0].id, score)], [""]
+    match = _AT_THE_END.fullmatch(text)
+    if match is None or "[result]" in fold(match[1]):
+        raise ValueError("the reply does not end with one [RESULT] and a score")
+    return [(rubric.metrics[0].id, match[3])], [""]
+
+
+_AT_THE_END = re.compile(
+    r"(.*)\[RESULT\]\s*(?:(\()\s*)?([0-9]+(?:\.[0-9]+)?)(?(2)\s*\))", re.DOTALL
+)
 
 
 def _in_free_words(text: str, rubric: Rubric, beside: Beside) -> _Found:

@@ -62,7 +62,6 @@ def test_one_call_gives_every_answer_a_verdict_and_its_share_of_what_was_used() 
     found = in_list(judge(lambda r: reply(r, by_content(r)), list=3), THREE)
     used = [v.usage for v in found.values()]
     assert sum(used, Usage()) == Usage(1, 101, 50)
-    assert {u.prompt_tokens for u in used} == {33, 34}
     assert sum(v.cost for v in found.values()) == pytest.approx(0.3)
     assert sum(v.latency for v in found.values()) == pytest.approx(3)
     assert {v.raw for v in found.values()} == {by_content_of(THREE)}
