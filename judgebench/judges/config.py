@@ -219,8 +219,8 @@ def _broken(rules: Iterator[Fault]) -> list[Problem]:
 def _prompt_rules(config: JudgeConfig, prompt: Prompt, rubric: Rubric) -> Iterator[Fault]:
     name, scored = prompt.name, prompt.reply == "result"
     has_thresholds = config.thresholds is not None
-    yield scored and not has_thresholds, "thresholds", f"are needed by the prompt {name}"
-    yield not scored and has_thresholds, "thresholds", f"have no effect with the prompt {name}"
+    message = f"{'are needed by' if scored else 'have no effect with'} the prompt {name}"
+    yield scored != has_thresholds, "thresholds", message
     yield (
         scored and config.mode != "per_metric",
         "mode",
@@ -268,11 +268,9 @@ def threshold_problems(
     """Problems of the lowest scores of labels."""
     for metric in rubric.metrics:
         field, lowest = f"thresholds.{metric.id}", thresholds.get(metric.id, {})
-        scores, allowed = sorted(lowest.values()), ", ".join(metric.label_texts)
-        for label in lowest.keys() - set(metric.label_texts):
-            yield Problem("is not a label of the metric", "", None, field, label, allowed)
-        is_sound = len(set(scores)) == len(scores) and scores[:1] == [LOWEST_SCORE]
-        if not is_sound or scores[-1] > HIGHEST_SCORE:
-            message = f"needs a different score for each label, the lowest {LOWEST_SCORE}"
-            allowed = f"{LOWEST_SCORE} to {HIGHEST_SCORE}"
-            yield Problem(message, "", None, field, str(scores), allowed)
+        scores = sorted(lowest.values())
+        is_sound = scores[:1] == [LOWEST_SCORE] and scores[-1] <= HIGHEST_SCORE
+        if not is_sound or len({*scores}) < len(scores) or lowest.keys() - {*metric.label_texts}:
+            message = f"needs labels, each with a score of its own, the lowest {LOWEST_SCORE}"
+            allowed = f"{', '.join(metric.label_texts)}; {LOWEST_SCORE} to {HIGHEST_SCORE}"
+            yield Problem(message, "", None, field, str(lowest), allowed)

@@ -52,8 +52,7 @@ from judgebench.records import (
 from judgebench.rubric import Metric, Rubric
 
 Order = tuple[int, ...]  # the places of the responses, from 0
-AS_IT_STANDS: Order = (0, 1)
-ORDERS = (AS_IT_STANDS, (1, 0))
+ORDERS: Sequence[Order] = ((0, 1), (1, 0))
 
 
 def orders_of(config: JudgeConfig, item_id: str) -> Sequence[Order]:
@@ -94,11 +93,12 @@ def _instead(metric: Metric, said: Sequence[str]) -> str | None:
 
 def rationale_of(orders: Sequence[Order], readings: Sequence[Sequence[Reading]]) -> str:
     """The reasons that were given in each order. `Response 1` is the one that stood first."""
-    told = []
+    reasons = []
     for order, parts in zip(orders, readings, strict=True):
-        if why := "\n".join(one.rationale for one in parts if one.rationale):
-            told.append("With the second response shown first:\n" * (order != AS_IT_STANDS) + why)
-    return "\n\n".join(told)
+        if reason := "\n".join(dict.fromkeys(one.rationale for one in parts if one.rationale)):
+            is_swapped = order == (1, 0)
+            reasons.append("With the second response shown first:\n" * is_swapped + reason)
+    return "\n\n".join(reasons)
 
 
 # Enough for the reply and some slack; a reply cut short is unreadable and says so. Beside the
@@ -353,23 +353,18 @@ class LLMJudge:
     def _verdict(
         self, task: Task, replies: list[Reply], readings: list[Reading], orders: Sequence[Order]
     ) -> Verdict:
-        answer, previous = task.answer, task.previous
-        labels = {k: v for reading in readings for k, v in reading.labels.items()}
-        reasons = [reading.reason for reading in readings]
-        rationale = "\n".join(dict.fromkeys(r.rationale for r in readings if r.rationale))
+        answer, previous, n = task.answer, task.previous, len(self.parts)
+        by_order = [readings[i : i + n] for i in range(0, len(readings), n)]
+        read = [{k: v for r in parts for k, v in r.labels.items()} for parts in by_order]
+        labels, reasons = read[0], [reading.reason for reading in readings]
         shown: tuple[Showing, ...] = ()
         if self.config.probabilities:
             reasons += [_lacking(r, part) for r, part in zip(replies, self.parts, strict=True)]
         if self.kind == "pair":
-            n = len(self.parts)
-            by_order = [readings[i : i + n] for i in range(0, len(readings), n)]
-            shown = tuple(
-                Showing(order.index(0), 2, {k: v for r in parts for k, v in r.labels.items()})
-                for order, parts in zip(orders, by_order, strict=True)
-            )
+            both = zip(orders, read, strict=True)
+            shown = tuple(Showing(order.index(0), 2, of_order) for order, of_order in both)
             labels, differing = settled(shown, self.rubric.metrics)
-            reasons = [*dict.fromkeys(reasons), *differing]
-            rationale = rationale_of(orders, by_order)
+            reasons += differing
         return Verdict(
             item_id=answer.item_id,
             content_hash=task.content_hash or answer.content_hash,
@@ -380,10 +375,10 @@ class LLMJudge:
             probabilities=_probabilities(replies, readings) if self.config.probabilities else None,
             attempt=previous.attempt + 1 if previous else 0,
             repeat=self._repeat,
-            reason="; ".join(filter(None, reasons)),
+            reason="; ".join(filter(None, dict.fromkeys(reasons))),
             raw="\n".join(reply.text for reply in replies),
             shown=shown,
-            rationale=rationale,
+            rationale=rationale_of(orders, by_order),
             **work_of(replies),
         )
 

@@ -65,6 +65,7 @@ class Reading:
 
 QUOTED = "the text judged holds the same verdict: this may quote it"
 HELD, _LOSES = "held the verdict that the reply gave", "it loses"
+_CHARGE = re.compile(f"(?:^|; )([^;]+) {HELD}: ({_LOSES}|a tie)")
 _REFUSAL = Reading(problems=("the reply declines to judge",), refusal=True)
 
 
@@ -219,11 +220,9 @@ def charged_notes(study: Study) -> Iterator[str]:
     """A sentence for each judge and system with texts that were `charged`: how many comparisons
     they lost or tied for it."""
     for judge in study.judges:
-        counts = Counter[tuple[str, str]]()
         of_pairs = "orders" in (judge.about or {}).get("places", ())
-        for verdict in judge.verdicts.values() if of_pairs else ():
-            notes = (note.partition(f" {HELD}: ") for note in {*verdict.reason.split("; ")})
-            counts.update((name, ending) for name, _, ending in notes if ending)
+        verdicts = judge.verdicts.values() if of_pairs else ()
+        counts = Counter(charge for v in verdicts for charge in {*_CHARGE.findall(v.reason)})
         for (name, ending), n in counts.items():
             outcome = "lost" if ending == _LOSES else "tied"
             yield f"{judge.name}: {counted(n, 'comparison')} {outcome} by {name}: its text {HELD}."
@@ -237,18 +236,9 @@ def _shown(judged: Sequence[Answer]) -> list[str]:
     ]
 
 
-@dataclass(frozen=True)
-class Written:
-    """The text of a reply, and by metric from which character to which its label or score stands,
-    without quotes or brackets."""
-
-    text: str
-    spans: Mapping[str, tuple[int, int]]
-
-
 def written_reply(
     kind: ReplyKind, rubric: Rubric, labels: Mapping[str, str], rationale: str = ""
-) -> Written:
+) -> str:
     """The reply about one answer with these labels, in JSON or in brackets: what `read_reply`
     reads, the other way round.
 
@@ -258,31 +248,31 @@ def written_reply(
     >>> from judgebench.rubric import Rubric
     >>> rubric = Rubric.from_labels({"Tone": ["Friendly", "Rude"]})
     >>> written_reply("json", rubric, {"tone": "Rude"})
-    Written(text='{"tone":"Rude"}', spans={'tone': (9, 13)})
+    '{"tone":"Rude"}'
     """
-    text, end = ("", "\n") if kind == "brackets" else ("{", ",")
-    if kind == "rationale":
-        text += f"{_json(RATIONALE)}:{_json(rationale[:_RATIONALE_CHARACTERS])},"
-    spans = {}
-    for metric in rubric.metrics:
-        if metric.id not in labels:
-            continue
-        label, n_marks = labels[metric.id], 1
-        if kind == "brackets":
-            head, value = f"{metric.title}: ", f"[{label}]"
-        else:
-            n_marks += metric.several
-            value = _json(metric.given_in(label) if metric.several else label)
-            head = f"{_json(metric.id)}:"
-        begin = len(text) + len(head) + n_marks
-        spans[metric.id] = (begin, begin + len(value) - 2 * n_marks)
-        text += head + value + end
-    text = text[:-1] + "}" * (kind != "brackets")
-    return Written(text, spans)
+    metrics = [metric for metric in rubric.metrics if metric.id in labels]
+    if kind == "brackets":
+        return "\n".join(f"{metric.title}: [{labels[metric.id]}]" for metric in metrics)
+    reason = {RATIONALE: rationale[:_RATIONALE_CHARACTERS]} if kind == "rationale" else {}
+    given = {m.id: m.given_in(labels[m.id]) if m.several else labels[m.id] for m in metrics}
+    return json.dumps(reason | given, ensure_ascii=False, separators=(",", ":"))
 
 
-def _json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+def label_spans(text: str) -> list[tuple[int, int]]:
+    """From which character to which the labels stand in a written JSON reply, without quotes or
+    brackets around them.
+
+    >>> label_spans('{"rationale":"It is.","tone":"Rude","safe":"No"}')
+    [(30, 34), (44, 46)]
+    """
+    return [match.span(2) for match in _WRITTEN.finditer(text)]
+
+
+_STRING = r'"(?:[^"\\]|\\.)*"'
+# Between the labels of a list, and of a list alone, stand a quote, a comma and a quote.
+_WRITTEN = re.compile(
+    rf'(?<=[{{,])(?!"{RATIONALE}":){_STRING}:(\[)?"((?:[^"\\]|\\.|(?(1)","|(?!)))*)"'
+)
 
 
 def without_reasoning(text: str) -> str:

@@ -415,7 +415,7 @@ class _Cases:
         labels = {metric.id: self.labels[metric.id][place] or "" for metric in part.metrics}
         if not all(labels.values()):
             return ""
-        return written_reply(self.judge.prompt.reply, part, labels).text
+        return written_reply(self.judge.prompt.reply, part, labels)
 
     def usage(self) -> Usage:
         """The tokens that a request for the longest of some cases may use."""

@@ -95,18 +95,18 @@ def test_all_problems_are_told_at_once() -> None:
     found = problems("prometheus", thresholds={"bias": {"Maybe": 2}})
     assert set(found) == {"mode", "thresholds.bias", "thresholds.empathy"}
     assert "must be per_metric" in found["mode"]
-    assert "needs a different score" in found["thresholds.empathy"]
+    assert "needs labels" in found["thresholds.empathy"]
 
 
 @pytest.mark.parametrize(
     ("lowest", "told"),
     [
-        ({}, "needs a different score for each label, the lowest 1; found []"),
-        ({"Yes": 2, "No": 4}, "needs a different score"),
-        ({"Yes": 0, "No": 4}, "needs a different score"),
-        ({"Yes": 1, "No": 1}, "needs a different score"),
-        ({"Yes": 1, "No": 5.5}, "needs a different score for each label, the lowest 1; found [1.0"),
-        ({"Yes": 1, "no": 4}, "is not a label of the metric; found no; allowed: No, Yes"),
+        ({}, "needs labels, each with a score of its own, the lowest 1; found {}; allowed: No"),
+        ({"Yes": 2, "No": 4}, "needs labels"),
+        ({"Yes": 0, "No": 4}, "needs labels"),
+        ({"Yes": 1, "No": 1}, "needs labels"),
+        ({"Yes": 1, "No": 5.5}, "needs labels"),
+        ({"Yes": 1, "no": 4}, "found {'Yes': 1.0, 'no': 4.0}; allowed: No, Yes"),
     ],
 )
 def test_thresholds_that_leave_a_score_without_a_label(lowest: dict, told: str) -> None:

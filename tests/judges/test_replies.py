@@ -10,6 +10,7 @@ from judgebench.judges.replies import (
     QUOTED,
     Reading,
     label_for_score,
+    label_spans,
     looks_like_refusal,
     reply_schema,
     written_reply,
@@ -441,28 +442,21 @@ def test_a_written_reply_is_read_as_the_labels_that_it_was_written_of(
 ) -> None:
     kind, rubric, labels = said
     written = written_reply(kind, rubric, labels, rationale)
-    read = read_alone(kind, written.text, rubric)
+    read = read_alone(kind, written, rubric)
     assert read == Reading(labels)
     if kind == "rationale":
         assert read.rationale == rationale[:600].strip()
-    for metric, (start, end) in written.spans.items():
-        value = written.text[start:end]
-        as_json = json.dumps(labels[metric], ensure_ascii=False)[1:-1]
-        assert value == (labels[metric] if kind == "brackets" else as_json)
-        # Another label in its place is the reply with that label.
-        for other in rubric.only([metric]).metrics[0].label_texts[:5]:
-            there = written_reply(kind, rubric, labels | {metric: other}, rationale)
-            a, b = there.spans[metric]
-            assert written.text[:start] + there.text[a:b] + written.text[end:] == there.text
+    if kind != "brackets":
+        values = [written[start:end] for start, end in label_spans(written)]
+        assert values == [json.dumps(x, ensure_ascii=False)[1:-1] for x in labels.values()]
 
 
 def test_written_json_is_what_an_engine_bound_to_the_schema_writes() -> None:
-    text = written_reply("rationale", TWO, GOOD, rationale='It says "no".').text
+    text = written_reply("rationale", TWO, GOOD, rationale='It says "no".')
     assert text == '{"rationale":"It says \\"no\\".","bias":"No","empathy":"High empathy"}'
+    assert [text[a:b] for a, b in label_spans(text)] == ["No", "High empathy"]
     assert list(json.loads(text)) == reply_schema("rationale", TWO)["required"]  # type: ignore[index]
-    assert written_reply("json", TWO, {"empathy": "High empathy"}).text == (
-        '{"empathy":"High empathy"}'
-    )
-    assert written_reply("brackets", TWO, GOOD).text == (
+    assert written_reply("json", TWO, {"empathy": "High empathy"}) == ('{"empathy":"High empathy"}')
+    assert written_reply("brackets", TWO, GOOD) == (
         "Possibility of Bias: [No]\nEmpathy: [High empathy]"
     )
