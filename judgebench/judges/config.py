@@ -175,9 +175,11 @@ def judge_entry(value: Any, file: str, node: yaml.Node | None) -> JudgeEntry:
 
     Raises SetupError with every problem.
     """
-    kinds = {"jury": JuryConfig, "calibrate": CalibrationConfig, "verdicts": RecordedConfig}
-    keys = kinds.keys() & value.keys() if isinstance(value, dict) else ()
-    model = kinds[next(iter(keys))] if keys else JudgeConfig
+    kinds: dict[str, type[JudgeEntry]] = {
+        "jury": JuryConfig, "calibrate": CalibrationConfig, "verdicts": RecordedConfig,
+    }  # fmt: skip
+    keys = value if isinstance(value, dict) else ()
+    model = next((model for key, model in kinds.items() if key in keys), JudgeConfig)
     return validate(value, model, file, node)
 
 

@@ -295,7 +295,7 @@ class Fit:
         ratings = ratings_by_metric(
             self.rubric.metrics, lambda item_id: row_of.get(item_id, -1), labels
         )
-        found = {}
+        found: dict[str, tuple[IntArray, IntArray]] = {}
         for metric in self.rubric.metrics:
             rated, _, codes = np.nonzero(ratings[metric.id].named(len(metric.labels)))
             found[metric.id] = ratings[metric.id].rows[rated], codes

@@ -548,9 +548,8 @@ def judges_from(
     """
     judges, problems = list[Judge](), list[Problem]()
     for name, source in given.items():
-        what, contract = "backend", BACKEND_METHODS
-        if is_judge := hasattr(source, "judge"):
-            what, contract = "judge", JUDGE
+        is_judge = hasattr(source, "judge")
+        what, contract = ("judge", JUDGE) if is_judge else ("backend", BACKEND_METHODS)
         field = f"judges.{name}"
         if missing := [part for part in contract if not hasattr(source, part)]:
             message = f"is not a {what}: it lacks {', '.join(missing)}"

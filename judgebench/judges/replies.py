@@ -107,7 +107,7 @@ class Beside:
                 raise ValueError(f"the reply labels {self.word}_{int(number[1])} of {self.n}")
             title = title or (rubric.metrics[0].id if len(rubric.metrics) == 1 else "")
         metric = rubric.find(title)
-        return metric and (place, metric)
+        return (place, metric) if metric else None
 
 
 ALONE = Beside()
