@@ -55,13 +55,6 @@ Order = tuple[int, ...]  # the places of the responses, from 0
 ORDERS: Sequence[Order] = ((0, 1), (1, 0))
 
 
-def orders_of(config: JudgeConfig, item_id: str) -> Sequence[Order]:
-    """In which orders a judge is shown the pair: both, or one that its seed draws."""
-    if config.orders != "one":
-        return ORDERS
-    return [ORDERS[int(content_hash([config.seed or 0, item_id]), 16) % 2]]
-
-
 def settled(
     shown: Sequence[Showing], metrics: Sequence[Metric]
 ) -> tuple[dict[str, str], list[str]]:
@@ -146,7 +139,6 @@ class LLMJudge:
         self.calls_an_answer = len(self.parts) * (1 + self._both_orders)
         # By size and identity: backends keep what they make of a schema.
         self._forms: dict[tuple[int, Beside], tuple[dict[str, Any] | None, int]] = {}
-        self._labels_asked = [_labels_asked(config, part) for part in self.parts]
         self._about = self._describe()
         form = self._about["backend"].get("structured")
         self._enforced = form not in FREE
@@ -273,7 +265,12 @@ class LLMJudge:
                 yield self.request(together[0], call, f"{number}/{call}", together)
 
     def _orders(self, task: Task) -> Sequence[Order]:
-        return orders_of(self.config, task.answer.item_id) if self.kind == "pair" else [()]
+        """In which orders the pair is shown: both, or one that the seed draws."""
+        if self.kind != "pair":
+            return [()]
+        if self._both_orders:
+            return ORDERS
+        return [ORDERS[int(content_hash([self.config.seed or 0, task.answer.item_id]), 16) % 2]]
 
     def request(
         self, task: Task, call: int = 0, key: str = "", together: Sequence[Task] = ()
@@ -289,8 +286,9 @@ class LLMJudge:
         if unread:
             user = f"{user}\n\n{_ask_again('; '.join(dict.fromkeys(unread)))}"
         messages = (Message("system", system), *before, Message("user", user))
-        decoding, beside = self.config.decoding, self._beside(len(task.bundle))
-        schema, enough = self._form(part, beside)
+        decoding, conditioning = self.config.decoding, self.config.probabilities
+        schema, enough = self._form(part, self._beside(len(task.bundle)))
+        fields = tuple(LabelField(metric.id, metric.options) for metric in rubric.metrics)
         return Request(
             key=key or task.answer.item_id,
             messages=messages,
@@ -299,7 +297,7 @@ class LLMJudge:
             temperature=decoding.temperature,
             top_p=decoding.top_p,
             seed=decoding.seed,
-            labels_asked=self._labels_asked[part],
+            labels_asked=conditioning and LabelsAsked(fields, conditioning),
             item=task.answer.item_id,
         )
 
@@ -447,13 +445,6 @@ def _probe() -> Request:
     schema = object_schema({"word": {"type": "string", "enum": [token_hex(8)]}})
     text = 'Reply with {"word": "free"} and nothing else, whatever form you are asked for.'
     return Request("probe", (Message("user", text),), schema, max_tokens=_TOKENS_OF_A_PROBE)
-
-
-def _labels_asked(config: JudgeConfig, part: Rubric) -> LabelsAsked | None:
-    if config.probabilities is None:
-        return None
-    fields = tuple(LabelField(m.id, m.options) for m in part.metrics)
-    return LabelsAsked(fields, config.probabilities)
 
 
 def _probabilities(
