@@ -149,7 +149,7 @@ def _fits(value: Any, schema: Mapping[str, Any]) -> bool:
         case {"enum": allowed}:
             return value in allowed
         case {"items": each}:
-            of_items = isinstance(value, list) and 0 < len(value) <= schema["maxItems"]
+            of_items = isinstance(value, list) and 0 < len(value) <= len(each["enum"])
             return of_items and all(_fits(item, each) for item in value)
         case {"properties": fields}:
             is_object = isinstance(value, dict) and value.keys() == fields.keys()
