@@ -72,8 +72,7 @@ judges:
     backend: "transformers:{model}"
     settings: {{context: {context}}}
     probabilities: independent
-  - {{name: batch, calibrate: raw, method: batch}}
-  - {{name: content-free, calibrate: raw, method: content-free}}
+  - {{name: batch, calibrate: raw}}
 """
 
 
@@ -195,7 +194,7 @@ def against_humans(model: str, folder: Path, number: int) -> None:
         print(f"\n{len(bench.dataset.answers)} medical queries, crowd median as truth, 4 labels"
               f" ({seconds:.0f} s)")  # fmt: skip
         print(f"{'':18} {'accuracy':>22} {'weighted kappa':>24} {'one label':>9}")
-        for name in ("constant-majority", "JSON", "raw", "batch", "content-free"):
+        for name in ("constant-majority", "JSON", "raw", "batch"):
             labels = {
                 f"{v.item_id}/{metric}": label
                 for v in kept.verdicts(name)

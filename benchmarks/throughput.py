@@ -248,7 +248,7 @@ def inspect(answers: int, url: str, connections: int) -> dict[str, float]:
     @scorer(metrics=[accuracy()])
     def whole() -> Any:
         async def score(state: Any, target: Any) -> Any:
-            reading = read_reply("json", state.output.completion, rubric)
+            (reading,) = read_reply("json", state.output.completion, rubric)
             span.end()
             return Score(value=len(reading.labels) == len(rubric.metrics))
 

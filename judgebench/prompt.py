@@ -29,7 +29,7 @@ from judgebench.shipped import find_file
 from judgebench.template import MOST_CHARACTERS, compiled, context_of, parsed
 from judgebench.yaml_file import Strict, parse_with_lines, read_text, validate
 
-JudgeReply = Literal["json", "rationale", "brackets", "likert", "result"]
+JudgeReply = Literal["json", "rationale", "brackets", "result"]
 ReplyKind = Literal[JudgeReply, "argument", "evidence", "question", "choice", "verdict"]
 BLOCKS = ("system", "user")
 Shows = Literal["answer", "responses", "criteria"]

@@ -142,21 +142,6 @@ JUDGES = (
 )
 
 
-def test_calibrated_judges_and_what_they_ask(load: Load) -> None:
-    bench = load(
-        HEAD + JUDGES + "  - {name: b, calibrate: a}\n"
-        "  - {name: c, calibrate: a, method: content-free}\n"
-    )
-    assert [(c.name, c.method) for c in bench.calibrations] == [
-        ("b", "batch"),
-        ("c", "content-free"),
-    ]
-    (asked,) = bench.content_free
-    assert (asked.of, asked.judge.name) == ("a", "a~content-free")
-    assert [answer.question for answer in asked.answers] == ["", "", ""]
-    bench.close()
-
-
 JUDGE = "{name: a, backend: SCRIPT%s}"
 NO_MODEL = "is no language model of this file; found"
 
@@ -179,13 +164,14 @@ def judges(*entries: str) -> str:
         (judges("{name: random, backend: SCRIPT}"), "judges: two judges have this name, or a base"),
         (judges(JUDGE % "", "{name: j, jury: [a, z]}"),
          "judges.j.jury: is no judge of this benchmark; found z"),
-        (judges(JUDGE % ", prompt: likert"), "judges.a.thresholds: are needed by the prompt like"),
+        (judges(JUDGE % ", prompt: prometheus, mode: per_metric"),
+         "judges.a.thresholds: are needed by the prompt pro"),
         (judges(JUDGE % ", settings: {timeout_s: 3}"),
          "judges.a.settings.timeout_s: means nothing to a scripted"),
         (judges(JUDGE % ", prompt: with-reference"),
          "judges.a.prompt: the prompt with-reference asks for a reference"),
         (judges("{name: v, backend: 'vllm:m', probabilities: independent}"),
-         "judges.v.probabilities: a vllm backend writes"),
+         "judges.v.probabilities: each label depends on"),
         (HEAD + "gardening: {}\n", "gardening: is not a known key; allowed: "),
         (HEAD + JUDGES + "  - {name: c, calibrate: plain}\n",
          "judges.c.calibrate: is not asked for probabilities; found plain; allowed: a"),

@@ -10,24 +10,18 @@ from scripted_judges import RUBRIC, ScriptedBackend, answers, labels
 
 from judgebench.alignment.alignment_part import describe
 from judgebench.judges.config import CalibrationConfig, JudgeConfig
-from judgebench.judges.control import ControlJudge
-from judgebench.judges.derived import content_free
+from judgebench.judges.control import ControlJudge, Fit
 from judgebench.judges.llm import LLMJudge
 from judgebench.models.contract import Reply, Request
 from judgebench.prompt import load_prompt
 from judgebench.records import Answer, Dataset, Status
 from judgebench.runs.bench import Bench, BenchConfig
 from judgebench.runs.folder import RunFolder
-from judgebench.runs.forecast import forecast
 from judgebench.runs.run_bench import run
 
 ITEMS = answers(6)
 TRUTH = {(x.item_id, x.metric): x.label for x in labels(ITEMS, ("ann",))}
 BIAS = {"harm": (8.0, 1.0, 1.0), "kind": (6.0, 1.0)}  # what the model says whatever it reads
-CALIBRATIONS = (
-    CalibrationConfig(name="batch", calibrate="m"),
-    CalibrationConfig(name="free", calibrate="m", method="content-free"),
-)
 
 
 def weights(text: str, metric: str) -> dict[str, float]:
@@ -62,9 +56,8 @@ def benchmark(backend: ScriptedBackend, items: list[Answer] = ITEMS) -> Bench:
         rubric=RUBRIC,
         dataset=Dataset(items, human),
         judges=(judge,),
-        calibrations=CALIBRATIONS,
-        content_free=tuple(content_free(CALIBRATIONS, [judge], questions=True)),
-        controls=(ControlJudge("constant-majority", RUBRIC, items, human),),
+        calibrations=(CalibrationConfig(name="batch", calibrate="m"),),
+        controls=(ControlJudge("constant-majority", Fit(RUBRIC, items, human)),),
     )
 
 
@@ -73,59 +66,44 @@ def backend() -> ScriptedBackend:
     return ScriptedBackend(biased)
 
 
-def test_calibration_asks_three_empty_texts_and_no_answer_again(
-    tmp_path: Path, backend: ScriptedBackend
-) -> None:
+def test_calibration_asks_no_answer_again(tmp_path: Path, backend: ScriptedBackend) -> None:
     folder = RunFolder(tmp_path)
     run(benchmark(backend), folder)
-    assert len(backend.requests) == len(ITEMS) + 3
-    assert [len(list(folder.verdicts(n))) for n in ("m", "m~content-free", "batch", "free")] == [
-        6, 3, 6, 6,
-    ]  # fmt: skip
-    before = {n: folder.verdict_path(n).read_bytes() for n in ("m", "batch", "free")}
+    assert len(backend.requests) == len(ITEMS)
+    assert [len(list(folder.verdicts(n))) for n in ("m", "batch")] == [6, 6]
+    before = {n: folder.verdict_path(n).read_bytes() for n in ("m", "batch")}
     run(benchmark(backend), folder)
-    assert len(backend.requests) == len(ITEMS) + 3
+    assert len(backend.requests) == len(ITEMS)
     assert {n: folder.verdict_path(n).read_bytes() for n in before} == before
 
 
-@pytest.mark.parametrize("name", ["batch", "free"])
 def test_the_bias_is_gone_from_the_calibrated_labels(
-    tmp_path: Path, backend: ScriptedBackend, name: str
+    tmp_path: Path, backend: ScriptedBackend
 ) -> None:
     folder = RunFolder(tmp_path)
     run(benchmark(backend), folder)
     raw = {v.item_id: v for v in folder.verdicts("m")}
     assert {v.labels["harm"] for v in raw.values()} == {"None"}
-    for verdict in folder.verdicts(name):
+    for verdict in folder.verdicts("batch"):
         assert verdict.status is Status.OK
         assert verdict.usage.calls == 0
         for metric in ("harm", "kind"):
             assert verdict.labels[metric] == TRUTH[verdict.item_id, metric]
-    entry = folder.manifest()["judges"][name]
+    entry = folder.manifest()["judges"]["batch"]
     assert entry["kind"] == "calibration"
     assert entry["about"]["of"] == {"m": folder.manifest()["judges"]["m"]["signature"]}
-    assert {v.signature for v in folder.verdicts(name)} == {entry["signature"]}
+    assert {v.signature for v in folder.verdicts("batch")} == {entry["signature"]}
 
 
-def test_both_stand_side_by_side_and_empty_texts_are_no_judge(
-    tmp_path: Path, backend: ScriptedBackend
-) -> None:
+def test_both_stand_side_by_side(tmp_path: Path, backend: ScriptedBackend) -> None:
     folder = RunFolder(tmp_path)
     run(benchmark(backend), folder)
     found = align_run(folder)
     assert {judge.name: judge.kind for judge in found.judges} == {
         "m": "judge", "constant-majority": "control", "batch": "calibration",
-        "free": "calibration",
     }  # fmt: skip
     rows = found.results.select("score", "accuracy", metric="harm", failures="left_out")
     accuracy = {row.judge: row.estimate.value for row in rows}
     assert accuracy["m"] == pytest.approx(1 / 3)
-    assert accuracy["batch"] == accuracy["free"] == 1
-    assert "1 judge, 2 calibrated judges and 1 baseline." in describe(found)
-
-
-def test_the_forecast_counts_what_calibration_asks(
-    tmp_path: Path, backend: ScriptedBackend
-) -> None:
-    found = {f.judge: f.calls for f in forecast(benchmark(backend), RunFolder(tmp_path))}
-    assert found == {"m": 6, "m~content-free": 3}
+    assert accuracy["batch"] == 1
+    assert "1 judge, 1 calibrated judge and 1 baseline." in describe(found)

@@ -86,7 +86,7 @@ def test_every_shipped_prompt_renders_for_every_shipped_rubric(prompt, rubric) -
     assert "{%" not in both
     if prompt.reply in ("json", "rationale", "brackets"):
         assert all(option in both for metric in rubric.metrics for option in metric.options)
-    if prompt.reply in ("json", "rationale", "likert"):
+    if prompt.reply in ("json", "rationale"):
         assert all(metric.id in system for metric in rubric.metrics)
 
 
@@ -174,7 +174,7 @@ def test_a_broken_file_is_told_with_its_line(tmp_path: Path, text: str, line: in
             "reply: json\nreplay: x",
             "replay: is not a known key; did you mean 'reply'?",
         ),
-        ("reply: json\nreply: likert", "duplicate key 'reply'"),
+        ("reply: json\nreply: result", "duplicate key 'reply'"),
         ("description: x", "reply: Field required"),
         ("words", "must hold a mapping"),
         ("day: 2026-99-99", "cannot be read"),

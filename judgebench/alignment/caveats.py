@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 import numpy as np
 
 from judgebench.alignment.statistics import FEW_LABELS, MOST_ANNOTATORS_IN_PAIRS
+from judgebench.judges.replies import charged_notes
 from judgebench.records import SEVERAL, is_slot
 from judgebench.results.rows import Results
 from judgebench.rubric import Metric
@@ -378,6 +379,7 @@ def judge_notes(study: Study, found: Results) -> Iterator[str]:
     """Caveats that a reader must not overlook: labels that a judge never gives, judges that a
     control matches, and which constant stands beside them."""
     yield from constant_note(study) if study.real_judges else ()
+    yield from charged_notes(study)
     controls = [judge.name for judge in study.controls]
     metrics = study.rubric.metrics
     for judge in study.real_judges:

@@ -29,9 +29,7 @@ def _plain(name: str) -> str:
     if _DEVICE.fullmatch(name):
         raise ValueError("names a device where there is Windows, so that no file can have it")
     if not re.fullmatch(JUDGE_NAME, name):
-        near = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-._")[:64]
-        meant = f"; did you mean {near!r}?" * bool(near)
-        raise ValueError(f"takes letters, digits, `.`, `_` and `-`, at most 64, no spaces{meant}")
+        raise ValueError("takes letters, digits, `.`, `_` and `-`, at most 64, no spaces")
     return name
 
 
@@ -51,7 +49,6 @@ BackendSpec = Annotated[str, AfterValidator(_known)]  # such as `llamacpp:smollm
 QUESTION = "question"  # the key of a judge's own question, in replies that are JSON
 Mode = Literal["one_pass", "per_metric"]
 Rule = Literal["majority", "median"]
-CalibrationMethod = Literal["batch", "content-free"]
 
 
 class Decoding(Strict):
@@ -95,9 +92,8 @@ class JudgeConfig(Strict):
     `knowledge` lets the judge look things up before its verdict.
 
     With a prompt that shows responses, `list` answers to one question are judged in one request, or
-    pairs are. `orders`: a pair is shown in both orders (the default), or in `one`. `inconsistent`:
-    what a pair becomes whose preference changes with the order: a `tie` (the default), or a verdict
-    without a label (`none`). `seed` decides the places.
+    pairs are. `orders`: a pair is shown in both orders (the default), or in `one`; a pair whose
+    preference changes with the order is a tie. `seed` decides the places.
     """
 
     name: Name
@@ -110,7 +106,6 @@ class JudgeConfig(Strict):
     knowledge: KnowledgeConfig | None = None
     list: int | None = Field(default=None, ge=2, le=8)
     orders: Literal["both", "one"] | None = None
-    inconsistent: Literal["tie", "none"] | None = None
     seed: int | None = None
     parse_retries: int = Field(default=1, ge=0, le=5)
     settings: BackendSettings = BackendSettings()
@@ -140,13 +135,11 @@ class JuryConfig(Strict):
 class CalibrationConfig(Strict):
     """The verdicts of the judge `calibrate`, once the prior of its labels is removed.
 
-    `batch` estimates the prior from the very answers that are judged, `content-free` from
-    content-free texts; see `stats.recalibration`.
+    The prior is estimated from the very answers that are judged; see `stats.recalibration`.
     """
 
     name: Name
     calibrate: Name
-    method: CalibrationMethod = "batch"
 
 
 class RecordedConfig(Strict):
@@ -169,20 +162,13 @@ class RecordedConfig(Strict):
 
     @model_validator(mode="after")
     def _thresholds_of_scores(self) -> RecordedConfig:
-        if (self.reply in ("likert", "result")) != (self.thresholds is not None):
-            raise ValueError(
-                "give thresholds with the replies likert and result, and only with them"
-            )
+        if (self.reply == "result") != (self.thresholds is not None):
+            raise ValueError("give thresholds with the reply result, and only with it")
         return self
 
 
 JudgeEntry = JudgeConfig | JuryConfig | CalibrationConfig | RecordedConfig
 CORE_ENTRIES = (JudgeConfig, JuryConfig, CalibrationConfig, RecordedConfig)
-_OWN_KEYS: dict[type[JuryConfig | CalibrationConfig | RecordedConfig], set[str]] = {
-    JuryConfig: {"jury"},
-    CalibrationConfig: {"calibrate"},
-    RecordedConfig: {"verdicts"},
-}
 
 
 def judge_entry(value: Any, file: str, node: yaml.Node | None) -> JudgeEntry:
@@ -191,11 +177,12 @@ def judge_entry(value: Any, file: str, node: yaml.Node | None) -> JudgeEntry:
 
     Raises SetupError with every problem.
     """
-    keys = value.keys() if isinstance(value, dict) else ()
-    for config, own in _OWN_KEYS.items():
-        if own.intersection(keys):
-            return validate(value, config, file, node)
-    return validate(value, JudgeConfig, file, node)
+    kinds: dict[str, type[JudgeEntry]] = {
+        "jury": JuryConfig, "calibrate": CalibrationConfig, "verdicts": RecordedConfig,
+    }  # fmt: skip
+    keys = value if isinstance(value, dict) else ()
+    model = next((model for key, model in kinds.items() if key in keys), JudgeConfig)
+    return validate(value, model, file, node)
 
 
 def judged_kind(config: JudgeConfig, prompt: Prompt) -> Kind:
@@ -208,140 +195,75 @@ def judged_kind(config: JudgeConfig, prompt: Prompt) -> Kind:
 def check_judge(config: JudgeConfig, prompt: Prompt, rubric: Rubric) -> None:
     """Check that judge, prompt and rubric fit together. Raises SetupError with every problem."""
     kind = judged_kind(config, prompt)
-    problems = _places_problems(config, prompt, kind)
     judged = rubric.of_kind(kind)
+    problems = _broken(_place_rules(config, prompt, kind))
     if judged is None:
         message = f"judges {SEVERAL[kind]}, of which the rubric has no metric"
         allowed = ", ".join(f"{m.id} (of: {m.of})" for m in rubric.metrics)
         if prompt.shows == "responses" and not config.list:
             allowed += "; with `list: K` it judges answers"
         raise SetupError([*problems, Problem(message, "", None, "prompt", prompt.name, allowed)])
-    problems += _prompt_problems(config, prompt, judged)
-    if prompt.reply in ("likert", "result") and config.thresholds is not None:
-        problems += threshold_problems(config.thresholds, judged)
+    problems += _broken(_prompt_rules(config, prompt, judged))
     if config.probabilities is not None:
-        problems += _probability_problems(config, prompt, judged)
-    if config.knowledge is not None:
-        problems += _knowledge_problems(config, prompt, judged)
+        problems += _broken(_probability_rules(config, prompt, judged))
+    if prompt.reply == "result" and config.thresholds is not None:
+        problems += threshold_problems(config.thresholds, judged)
     raise_any(problems)
 
 
-# A fault that a judge may have: whether it has it, the message, the key, what it holds instead of
-# what is allowed.
-Fault = tuple[object, str, str, object, str]
+# A fault that a judge may have: whether it has it, the key, the message.
+Fault = tuple[object, str, str]
 
 
-def _broken(*rules: Fault) -> list[Problem]:
+def _broken(rules: Iterator[Fault]) -> list[Problem]:
     """The problems of those rules that a judge breaks."""
-    return [
-        Problem(message, "", None, field, str(found), allowed)
-        for breaks, message, field, found, allowed in rules
-        if breaks
-    ]
+    return [Problem(message, field=field) for breaks, field, message in rules if breaks]
 
 
-def _prompt_problems(config: JudgeConfig, prompt: Prompt, rubric: Rubric) -> list[Problem]:
-    name, scored = prompt.name, prompt.reply in ("likert", "result")
-    taken = [RATIONALE] if prompt.shows == "answer" else [f"{RATIONALE}_1", f"{RATIONALE}_2"]
-    clashes: list[Fault] = [
-        (
-            metric,
-            f"requests a {key} under the same key as the metric {metric.id}",
-            "prompt",
-            name,
-            "",
-        )
-        for key in taken
-        if prompt.reply == "rationale" and (metric := rubric.find(key))
-    ]
-    several = "cannot be the reply of a prompt that shows several texts"
-    return _broken(
-        (
-            scored and config.thresholds is None,
-            f"are needed by the prompt {name}", "thresholds", "", "",
-        ),
-        (
-            not scored and config.thresholds is not None,
-            f"have no effect with the prompt {name}", "thresholds", "", "",
-        ),
-        (
-            prompt.reply == "result" and config.mode != "per_metric",
-            f"must be per_metric with the prompt {name}", "mode", "", "",
-        ),
-        *clashes,
-        (
-            prompt.shows != "answer" and scored,
-            several, "prompt", f"{name}, {prompt.reply}", "json, rationale, brackets",
-        ),
-    )  # fmt: skip
+def _prompt_rules(config: JudgeConfig, prompt: Prompt, rubric: Rubric) -> Iterator[Fault]:
+    name, scored = prompt.name, prompt.reply == "result"
+    has_thresholds = config.thresholds is not None
+    message = f"{'are needed by' if scored else 'have no effect with'} the prompt {name}"
+    yield scored != has_thresholds, "thresholds", message
+    yield (
+        scored and config.mode != "per_metric",
+        "mode",
+        f"must be per_metric with the prompt {name}",
+    )
+    keys = [RATIONALE, f"{RATIONALE}_1", f"{RATIONALE}_2"] if prompt.reply == "rationale" else []
+    keys += [QUESTION] if config.knowledge else []
+    for metric in filter(None, map(rubric.find, keys)):
+        yield True, "prompt", f"the reply has a key with the name of the metric {metric.id}"
+    message = f"{prompt.reply} cannot be the reply of a prompt that shows several texts"
+    yield prompt.shows != "answer" and scored, "prompt", message
 
 
-def _places_problems(config: JudgeConfig, prompt: Prompt, kind: Kind) -> list[Problem]:
+def _place_rules(config: JudgeConfig, prompt: Prompt, kind: Kind) -> Iterator[Fault]:
     """Keys about places that have no effect, for nothing is shown side by side, or not in pairs."""
-    one_order = kind == "pair" and config.orders == "one"
-    no_pairs = "is about pairs, which this judge does not judge"
-    return _broken(
-        (
-            config.list and prompt.shows != "responses",
-            "needs a prompt that shows responses, such as compare", "list", prompt.name, "",
-        ),
-        (config.orders and kind != "pair", no_pairs, "orders", config.orders, ""),
-        (config.inconsistent and kind != "pair", no_pairs, "inconsistent", config.inconsistent, ""),
-        (
-            one_order and config.inconsistent,
-            "has no effect with orders: one", "inconsistent", config.inconsistent, "",
-        ),
-        (
-            config.seed is not None and not (config.list or one_order),
-            "has no effect without `list` or `orders: one`", "seed", config.seed, "",
-        ),
-    )  # fmt: skip
+    message = "needs a prompt that shows responses, such as compare"
+    yield config.list and prompt.shows != "responses", "list", message
+    message = "is about pairs, which this judge does not judge"
+    yield config.orders and kind != "pair", "orders", message
+    is_drawn = config.list or config.orders == "one"
+    has_seed = config.seed is not None
+    yield has_seed and not is_drawn, "seed", "has no effect without `list` or `orders: one`"
 
 
-def _probability_problems(config: JudgeConfig, prompt: Prompt, rubric: Rubric) -> list[Problem]:
+def _probability_rules(config: JudgeConfig, prompt: Prompt, rubric: Rubric) -> Iterator[Fault]:
+    field = "probabilities"
+    several = prompt.shows != "answer"
+    yield several, field, "are of one answer at a time, not of several texts side by side"
+    message = "need a prompt whose reply is a JSON object of labels (reply: json)"
+    yield prompt.reply != "json", field, message
+    lists = ", ".join(metric.id for metric in rubric.metrics if metric.several)
+    yield lists, field, f"are of one label; the metrics {lists} take several"
+    yield config.knowledge, field, "cannot be had of a judge with `knowledge`"
     # Whatever writes its reply has read the labels before, so its probabilities are independent
     # only where each metric has a request of its own.
-    kind = kind_of(config.backend)
-    alone = config.mode == "per_metric" or len(rubric.metrics) == 1
-    return _broken(
-        (
-            prompt.shows != "answer",
-            "are given for one answer at a time, not by a prompt that shows several texts",
-            "probabilities", prompt.name, "",
-        ),
-        (
-            prompt.reply != "json",
-            "need a prompt whose reply is a JSON object of labels (reply: json)",
-            "probabilities", f"{prompt.name}, {prompt.reply}", "",
-        ),
-        (
-            lists := ", ".join(metric.id for metric in rubric.metrics if metric.several),
-            "are of one label, and there are none of a list of labels (several: true)",
-            "probabilities", lists, "metrics with one right label",
-        ),
-        (
-            config.probabilities == "independent" and not alone and not kind.weighs_labels,
-            f"a {kind.name} backend writes the labels one after another, so each depends on those "
-            "before it", "probabilities", "independent",
-            "chained; or mode: per_metric, where each metric has a request of its own",
-        ),
-    )  # fmt: skip
-
-
-def _knowledge_problems(config: JudgeConfig, prompt: Prompt, rubric: Rubric) -> list[Problem]:
-    metric = rubric.find(QUESTION) if prompt.reply not in ("brackets", "result") else None
-    return _broken(
-        (
-            config.probabilities is not None,
-            "cannot be had of a judge that may ask a question in place of its labels",
-            "knowledge", "", "probabilities or knowledge, not both",
-        ),
-        (
-            metric,
-            f"a question would stand under the same key as the metric {metric and metric.id}",
-            "knowledge", QUESTION, "",
-        ),
-    )  # fmt: skip
+    is_alone = config.mode == "per_metric" or len(rubric.metrics) == 1
+    writes = not kind_of(config.backend).weighs_labels and not is_alone
+    message = "each label depends on those before it; allowed: chained; or mode: per_metric"
+    yield config.probabilities == "independent" and writes, field, message
 
 
 def threshold_problems(
@@ -349,18 +271,10 @@ def threshold_problems(
 ) -> Iterator[Problem]:
     """Problems of the lowest scores of labels."""
     for metric in rubric.metrics:
-        where, lowest = f"thresholds.{metric.id}", thresholds.get(metric.id)
-        if lowest is None:
-            yield Problem("is missing", field=where)
-            continue
-        allowed = ", ".join(metric.label_texts)
-        for label in lowest:
-            if label not in metric.label_texts:
-                message = "is not a label of the metric"
-                yield Problem(message, field=where, found=label, allowed=allowed)
-        values = sorted(lowest.values())
-        if not values or values[0] != LOWEST_SCORE:
-            yield Problem(f"one label must begin at the score {LOWEST_SCORE}", field=where)
-        if len(set(values)) != len(values) or any(v > HIGHEST_SCORE for v in values):
-            scores = f"{LOWEST_SCORE} to {HIGHEST_SCORE}"
-            yield Problem("must be different scores", "", None, where, str(values), scores)
+        field, lowest = f"thresholds.{metric.id}", thresholds.get(metric.id, {})
+        scores = sorted(lowest.values())
+        is_sound = scores[:1] == [LOWEST_SCORE] and scores[-1] <= HIGHEST_SCORE
+        if not is_sound or len({*scores}) < len(scores) or lowest.keys() - {*metric.label_texts}:
+            message = f"needs labels, each with a score of its own, the lowest {LOWEST_SCORE}"
+            allowed = f"{', '.join(metric.label_texts)}; {LOWEST_SCORE} to {HIGHEST_SCORE}"
+            yield Problem(message, "", None, field, str(lowest), allowed)

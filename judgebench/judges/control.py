@@ -1,5 +1,8 @@
 """Baselines: content-blind baselines, which any real judge must beat.
 
+Some know facts about answers without reading them: who wrote an answer, which question it is to,
+and every other column that stays with it.
+
 Where a control learns from human labels, the questions are cut into two halves and each half is
 judged by what the other half's labels say, so that no control sees the labels it is scored on. Only
 the constant does: learnt on other questions, it could be weaker than a constant. A rule that knows
@@ -10,15 +13,27 @@ from __future__ import annotations
 
 import hashlib
 import math
-from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, Literal, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
-from judgebench.judges.known import QUESTION, By, known_columns, name_of, numbered
-from judgebench.records import Answer, HumanLabel, Status, Verdict, canonical_json, content_hash
+from judgebench.errors import Problem, nearest, raise_any
+from judgebench.records import (
+    CHANCES,
+    WEIGHTS,
+    Answer,
+    HumanLabel,
+    Status,
+    Verdict,
+    canonical_json,
+    columns_named,
+    content_hash,
+)
 from judgebench.rubric import Metric, Rubric
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray
 from judgebench.studies.answers import (
@@ -30,7 +45,11 @@ from judgebench.studies.answers import (
     text_lengths,
 )
 from judgebench.studies.study import MAJORITY
+from judgebench.studies.truth import ratings_by_metric
 
+By = tuple[str, ...]  # one column, or several together
+SYSTEM, QUESTION = "system", "question"
+_LONGEST = 64  # characters of a judge's name
 Control = Literal[
     "constant-majority", "constant-fixed", "random", "prior", "longest-answer", "constant-severe"
 ]
@@ -59,8 +78,6 @@ ABOUT_BY = (
 )
 _DRAWN = 5.0  # labels in the shares of all, that every value is taken to have had before
 
-# A share of human labels by metric id: counts in the metric's label order.
-Priors = Mapping[str, Sequence[int]]
 _NONE = -1  # no label: no human of the other half gave any
 _NOT_DUE = -2  # the metric is about other kinds of rows
 
@@ -74,23 +91,17 @@ def usual_controls(rubric: Rubric) -> tuple[Control, ...]:
 class ControlJudge:
     """Says at once what it makes of every answer that it was fitted on."""
 
-    def __init__(
-        self, control: Control | By, rubric: Rubric, answers: Sequence[Answer],
-        labels: Iterable[HumanLabel], seed: int = 0, *, fit: Fit | None = None,
-    ) -> None:  # fmt: skip
-        """`fit` is what was learnt from the same answers and labels, if it exists already."""
+    def __init__(self, control: Control | By, fit: Fit) -> None:
         self.name: str = name_of(control) if isinstance(control, tuple) else control
-        self._control = control
-        self._rubric, self._answers = rubric, answers
-        self._fit = fit or Fit(rubric, answers, labels, seed)
+        self._control, self._fit = control, fit
         self._about = {
             "judge": "control",
             "control": control,
-            "rubric": {"name": rubric.name, "hash": rubric.content_hash},
-            "seed": seed,
-            "fitted_on": self._fit.fitted_on,
+            "rubric": {"name": fit.rubric.name, "hash": fit.rubric.content_hash},
+            "seed": fit.seed,
+            "fitted_on": fit.fitted_on,
             **({"learnt_from": "all labels"} if control == MAJORITY else {}),
-            **({"known": self._fit.hash_of(control)} if isinstance(control, tuple) else {}),
+            **({"known": fit.hash_of(control)} if isinstance(control, tuple) else {}),
         }
         self.signature = content_hash(self._about)
 
@@ -98,31 +109,44 @@ class ControlJudge:
         return self._about
 
     def codes(self) -> IntArray:
-        """(answers, metrics): the place of each label in its metric's order, -1 for none, -2 where
-        none is due."""
-        columns = []
-        for metric in self._rubric.metrics:
-            found = self._fit.codes(self._control, metric).astype(np.int16)
-            found[~of_kind(self._answers, metric, self._rubric)] = _NOT_DUE
-            columns.append(found)
-        return np.stack(columns, axis=1)
+        """(answers, metrics): see `codes_of`."""
+        fit = self._fit
+        by_metric = (fit.codes(self._control, metric) for metric in fit.rubric.metrics)
+        return codes_of(by_metric, fit.rubric, fit.answers)
 
     def verdicts(self) -> Iterator[Verdict]:
         """One verdict an answer, in their order."""
-        for key, codes in zip(keys_of(self._answers), self.codes(), strict=True):
+        for key, codes in zip(keys_of(self._fit.answers), self.codes(), strict=True):
             yield self.verdict(*key, codes)
 
     def verdict(self, item_id: str, content_hash: str, codes: IntArray) -> Verdict:
         """The verdict of one row of `codes()`."""
-        metrics = zip(self._rubric.metrics, codes.tolist(), strict=True)
-        chosen = [(metric, code) for metric, code in metrics if code != _NOT_DUE]
-        missing = [m.id for m, code in chosen if code == _NONE]
-        return Verdict(
-            item_id, content_hash, self.name, self.signature,
-            Status.SKIPPED if missing else Status.OK,
-            labels={m.id: m.label_texts[code] for m, code in chosen if code != _NONE},
-            reason=f"no human label in the other half for {', '.join(missing)}" if missing else "",
-        )  # fmt: skip
+        empty = Verdict(item_id, content_hash, self.name, self.signature, Status.SKIPPED)
+        why = "no human label in the other half for "
+        return with_codes(empty, codes, self._fit.rubric, why)
+
+
+def codes_of(by_metric: Iterable[IntArray], rubric: Rubric, answers: Sequence[Answer]) -> IntArray:
+    """(answers, metrics): the place of each label in its metric's order, -1 for none, -2 where none
+    is due; of (answers,) for each metric."""
+    columns = []
+    for metric, codes in zip(rubric.metrics, by_metric, strict=True):
+        is_due = of_kind(answers, metric, rubric)
+        columns.append(np.where(is_due, codes, _NOT_DUE).astype(np.int16))
+    return np.stack(columns, axis=1)
+
+
+def with_codes(empty: Verdict, codes: IntArray, rubric: Rubric, why: str) -> Verdict:
+    """The verdict with the labels of a row of `codes_of`; it is ok unless one lacks, for `why`."""
+    chosen = [
+        (metric, code)
+        for metric, code in zip(rubric.metrics, codes.tolist(), strict=True)
+        if code != _NOT_DUE
+    ]
+    labels = {metric.id: metric.label_texts[code] for metric, code in chosen if code != _NONE}
+    if missing := [metric.id for metric, code in chosen if code == _NONE]:
+        return replace(empty, labels=labels, reason=f"{why}{', '.join(missing)}")
+    return replace(empty, labels=labels, status=Status.OK)
 
 
 def control_judges(
@@ -131,49 +155,51 @@ def control_judges(
 ) -> tuple[ControlJudge, ...]:  # fmt: skip
     """Several controls that are fitted together, and one for each of `by`: of None, for every
     column that `known_columns` chooses by itself."""
-    chosen: list[Control | By] = list(controls)
-    if not (chosen or by is None or by):
-        return ()
     fit = Fit(rubric, answers, labels, seed, by)
-    chosen += fit.known
-    return tuple(ControlJudge(c, rubric, answers, labels, seed, fit=fit) for c in chosen)
+    return tuple(ControlJudge(control, fit) for control in (*controls, *fit.known))
 
 
 class Fit:
     """The counts that controls learn from answers and human labels, in a few bytes per answer.
 
     The questions are split into two halves: whole clusters (`IndexedAnswers.clusters`) are in one
-    half, and the halves differ by one of them at most. `half` (answers,) holds 0 or 1. `priors` say
-    for half 0 and half 1 how often humans gave each label in the other half. `fitted_on` is a hash
-    of all that the controls depend on, but for the columns that are `known`: see `hash_of`.
+    half, and the halves differ by one of them at most. `half` (answers,) holds 0 or 1. `priors`
+    (2, labels) say for half 0 and half 1 how often humans gave each label in the other half.
+    `fitted_on` is a hash of all that the controls depend on, but for the columns that are `known`:
+    see `hash_of`.
     """
 
     def __init__(
         self, rubric: Rubric, answers: Sequence[Answer], labels: Iterable[HumanLabel],
         seed: int = 0, by: Sequence[By] | None = (),
     ) -> None:  # fmt: skip
-        self.rubric, self.seed = rubric, seed
-        self._answers = answers
-        ids, self.half = self._read(joined_groups(answers))
+        self.rubric, self.answers, self.seed = rubric, answers, seed
+        joined = joined_groups(answers)
+        self.half = self._places("half", (joined.get(g, g) for g in self._groups())) % 2
+        ids = list(self._ids())
         self._by_id = np.array(sorted(range(len(ids)), key=ids.__getitem__), dtype=np.int32)
-        self._labels = self._labels_by_metric(ids, labels)
-        self.priors = self._priors_of_other_half()
+        self._labels = self._labels_by_metric(list(labels))
+        self.priors = {m.id: self._prior_of_other_half(m) for m in rubric.metrics}
         self.fitted_on = self._content_hash()
-        rows = [np.unique(rows) for rows, _ in self._labels.values()]
-        n = len(np.unique(np.concatenate(rows))) if rows else 0
-        self.known = known_columns(answers, by, math.isqrt(n)) if by is None or by else {}
+        n_labelled = len(np.unique(np.concatenate([rows for rows, _ in self._labels.values()])))
+        self.known = known_columns(answers, by, math.isqrt(n_labelled))
+
+    def _ids(self) -> Iterator[str]:
+        return (item_id for item_id, _ in ids_and_groups(self.answers))
+
+    def _groups(self) -> Iterator[str]:
+        return (group for _, group in ids_and_groups(self.answers))
 
     def hash_of(self, by: By) -> str:
         """A hash of what is known of each answer, in the order of their ids."""
-        known = numbered([self.known[by][self._by_id]])
-        return hashlib.sha256(known.astype("<i4").tobytes()).hexdigest()[:16]
+        return content_hash(numbered([self.known[by][self._by_id]]).tolist())
 
     def codes(self, control: Control | By, metric: Metric) -> IntArray:
         """(answers,): what the control says on that metric, -1 where it knows no label."""
         if isinstance(control, tuple):
             return self._of_known(control, metric)
-        n, k = len(self._answers), len(metric.labels)
-        prior = np.array([self.priors[side][metric.id] for side in (0, 1)])
+        n, k = len(self.answers), len(metric.labels)
+        prior = self.priors[metric.id]
         order = np.tile(np.arange(k), (2, 1))
         match control:
             case "constant-fixed":
@@ -188,7 +214,7 @@ class Fit:
             case "prior":
                 return self._quantiles(prior, order, self._fractions(control, metric))
             case "longest-answer" if metric.preference:
-                return np.fromiter(map(_longer, self._answers), np.int64, n)
+                return np.fromiter(map(_longer, self.answers), np.int64, n)
             case "longest-answer":
                 if metric.kind == "nominal":  # no label is less severe: the most common one first
                     order = np.argsort(-prior, axis=1, kind="stable")
@@ -211,10 +237,8 @@ class Fit:
     @cached_property
     def _half_of_each_question(self) -> IntArray:
         """(answers,): 0 or 1, in turns among the answers of a group by the hashes of their ids."""
-        named = (item_id for item_id, _ in ids_and_groups(self._answers))
-        hashes = b"".join(d[:16] for d in _digests(named, self.seed, "half of a question"))
-        groups = Clusters.of(group for _, group in ids_and_groups(self._answers)).codes
-        order = np.lexsort((np.frombuffer(hashes, "S16"), groups))
+        groups = Clusters.of(self._groups()).codes
+        order = np.lexsort((self._places("half of a question", self._ids()), groups))
         half = np.empty(len(groups), np.int64)
         half[order] = np.arange(len(groups)) % 2
         return half
@@ -234,75 +258,60 @@ class Fit:
     def _fractions(self, control: Control, metric: Metric) -> FloatArray:
         """(answers,): numbers in [0, 1) that depend on seed, control, metric and item id alone: the
         same in any order, on any machine."""
-        named = (item_id for item_id, _ in ids_and_groups(self._answers))
-        digests = _digests(named, self.seed, control, metric.id)
-        drawn = array("Q", (int.from_bytes(digest[:8], "big") for digest in digests))
+        drawn = self._hashes(self._ids(), control, metric.id).view(">u8")[::2]
         # Fifty-three bits, which a float holds exactly: sixty-four could round up to 1.
-        return (np.frombuffer(drawn, np.uint64) >> 11) / 2**53
+        return (drawn >> 11) / 2**53
+
+    def _places(self, purpose: str, texts: Iterable[str]) -> IntArray:
+        """(texts,): the place of each among their sorted hashes, equal texts being one."""
+        return np.unique(self._hashes(texts, purpose), return_inverse=True)[1]
+
+    def _hashes(self, texts: Iterable[str], *purpose: str) -> NDArray[np.bytes_]:
+        """(texts,): 16 bytes, of which no two texts have the same."""
+        begun = hashlib.sha256(_bytes(self.seed, *purpose, ""))
+        digests = bytearray()
+        for text in texts:
+            digest = begun.copy()
+            digest.update(_bytes(text))
+            digests += digest.digest()[:16]
+        return np.frombuffer(bytes(digests), "S16")
 
     @cached_property
     def shares_longer(self) -> FloatArray:
         """(answers,): which share of them is longer, or as long and before this one by its id."""
-        n = len(self._answers)
-        lengths = np.fromiter(text_lengths(self._answers), np.int64, n)[self._by_id]
+        n = len(self.answers)
+        lengths = np.fromiter(text_lengths(self.answers), np.int64, n)[self._by_id]
         rank = np.empty(n, np.int64)
         rank[self._by_id[np.argsort(-lengths, kind="stable")]] = np.arange(n)
         return rank / n
 
-    def _read(self, joined: Mapping[str, str]) -> tuple[list[str], IntArray]:
-        """The item ids, and the half of each answer: odd or even among the sorted hashes."""
-        ids = [item_id for item_id, _ in ids_and_groups(self._answers)]
-        groups = (joined.get(group, group) for _, group in ids_and_groups(self._answers))
-        # Collisions of so many bytes do not occur.
-        hashes = b"".join(d[:16] for d in _digests(groups, self.seed, "half"))
-        _, places = np.unique(np.frombuffer(hashes, "S16"), return_inverse=True)
-        return ids, places % 2
-
     def _labels_by_metric(
-        self, ids: Sequence[str], labels: Iterable[HumanLabel]
+        self, labels: Sequence[HumanLabel]
     ) -> dict[str, tuple[IntArray, IntArray]]:
         """By metric: the row of every label, also of each of several, and its place in the metric's
         order. Adjudicated labels are no annotator's."""
-        said = [x for x in labels if x.label is not None and not x.adjudicated]
-        labelled = {label.item_id for label in said}
-        row_of = {item_id: row for row, item_id in enumerate(ids) if item_id in labelled}
-        code = {
-            (metric.id, text): (place, c)
-            for place, metric in enumerate(self.rubric.metrics)
-            for c, text in enumerate(metric.label_texts)
-        }
-        metrics = {metric.id: metric for metric in self.rubric.metrics}
-        flat = array("q")
-        for label in said:
-            metric, row = metrics.get(label.metric), row_of.get(label.item_id)
-            for text in metric.given_in(label.label or "") if metric and row is not None else ():
-                if place := code.get((label.metric, text)):
-                    flat.extend((*place, row_of[label.item_id]))
-        found = np.array(flat, dtype=np.int64).reshape(-1, 3)
-        of = (found[found[:, 0] == place] for place in range(len(self.rubric.metrics)))
-        return {m.id: (x[:, 2], x[:, 1]) for m, x in zip(self.rubric.metrics, of, strict=True)}
-
-    def _priors_of_other_half(self) -> tuple[Priors, Priors]:
-        counts: tuple[dict[str, list[int]], dict[str, list[int]]] = ({}, {})
+        labelled = {label.item_id for label in labels}
+        row_of = {item_id: row for row, item_id in enumerate(self._ids()) if item_id in labelled}
+        ratings = ratings_by_metric(
+            self.rubric.metrics, lambda item_id: row_of.get(item_id, -1), labels
+        )
+        found: dict[str, tuple[IntArray, IntArray]] = {}
         for metric in self.rubric.metrics:
-            rows, given = self._labels[metric.id]
-            for side in (0, 1):
-                other = given[self.half[rows] != side]
-                found = np.bincount(other, minlength=len(metric.labels))
-                counts[side][metric.id] = found.tolist()
-        return counts
+            rated, _, codes = np.nonzero(ratings[metric.id].named(len(metric.labels)))
+            found[metric.id] = ratings[metric.id].rows[rated], codes
+        return found
+
+    def _prior_of_other_half(self, metric: Metric) -> IntArray:
+        rows, codes = self._labels[metric.id]
+        others = [codes[self.half[rows] != side] for side in (0, 1)]
+        return np.stack([np.bincount(other, minlength=len(metric.labels)) for other in others])
 
     def _content_hash(self) -> str:
-        """`content_hash([priors, sorted([item_id, group, content_hash], ...)])`, piece by piece."""
-        digest = hashlib.sha256(
-            f"[{canonical_json(self.priors)},[".encode("utf-8", "surrogatepass")
-        )
-        comma = ""
+        """A hash of the priors and of every answer, in the order of their ids."""
+        priors = {metric: prior.tolist() for metric, prior in self.priors.items()}
+        digest = hashlib.sha256(_bytes(canonical_json(priors)))
         for row in self._by_id.tolist():
-            named = comma + canonical_json(head_of(self._answers, row))
-            digest.update(named.encode("utf-8", "surrogatepass"))
-            comma = ","
-        digest.update(b"]]")
+            digest.update(_bytes("", *head_of(self.answers, row)))
         return digest.hexdigest()[:16]
 
 
@@ -312,14 +321,82 @@ def _longer(pair: Answer) -> int:
     return lengths.index(max(lengths)) if len(lengths) == 2 and len({*lengths}) == 2 else 2
 
 
-def _digests(texts: Iterable[str], *about: object) -> Iterator[bytes]:
-    """The SHA-256 of each text behind what it is drawn for."""
-    begun = hashlib.sha256(_bytes(*about, ""))
-    for text in texts:
-        digest = begun.copy()
-        digest.update(_bytes(text))
-        yield digest.digest()
-
-
 def _bytes(*parts: object) -> bytes:
     return "\0".join(map(str, parts)).encode("utf-8", "surrogatepass")
+
+
+def name_of(by: By) -> str:
+    """`by-system`, `by-system-and-Prompt_type`: a name that a judge may have. Letters that none
+    may have are told apart by a hash.
+
+    >>> name_of(("system", "Prompt type"))
+    'by-system-and-Prompt_type'
+    """
+    whole = "-and-".join(by)
+    name = "by-" + re.sub(r"[^A-Za-z0-9.-]+", "_", whole)
+    if whole.isascii() and len(name) <= _LONGEST:
+        return name
+    return f"{name[: _LONGEST - 7]}-{hashlib.sha256(whole.encode()).hexdigest()[:6]}"
+
+
+def known_columns(
+    answers: Sequence[Answer], by: Sequence[By] | None, most: int
+) -> dict[By, IntArray]:
+    """(answers,) for each of `by`: a number from 0 for each value. None: every column alone that
+    has 2 to `most` values, of which one that only repeats another is left out.
+
+    Raises SetupError where answers have no such column.
+    """
+    if not (by is None or by):
+        return {}
+    wanted = sorted({column for columns in by or () for column in columns})
+    cells = _cells(answers, wanted, most)
+    if by is None:
+        return {(column,): codes for column, codes in _usual(cells, most)}
+    allowed, problems = list(cells), list[Problem]()
+    for column in wanted:
+        if not (column in cells and cells[column].any()):
+            message = f"is no column of the answers{nearest(column, allowed)}"
+            problems.append(Problem(message, found=column, allowed=", ".join(sorted(allowed))))
+    raise_any(problems)
+    return {columns: numbered([cells[c] for c in columns]) for columns in by}
+
+
+def _cells(answers: Sequence[Answer], wanted: Collection[str], most: int) -> dict[str, IntArray]:
+    """(answers,) of each column: a number for each value, 0 for none. A column that nobody asked
+    for is given up where it has more than `most` values."""
+    values: dict[str, dict[str, int]] = {}
+    cells: dict[str, IntArray] = {}
+    for row, answer in enumerate(answers):
+        for column, text in _facts(answer):
+            codes = values.setdefault(column, {"": 0})
+            if column not in cells:
+                cells[column] = np.zeros(len(answers), np.int64)
+            if column in wanted or len(codes) <= most + 1:
+                cells[column][row] = codes.setdefault(text, len(codes))
+    return {c: cells[c] for c in cells if c in wanted or len(values[c]) <= most + 1}
+
+
+def _facts(answer: Answer) -> Iterator[tuple[str, str]]:
+    pair = " vs ".join(part.name for part in answer.responses if part.name)
+    yield SYSTEM, answer.system or pair
+    yield QUESTION, answer.group
+    yield from answer.metadata.items()
+
+
+def _usual(cells: Mapping[str, IntArray], most: int) -> Iterator[tuple[str, IntArray]]:
+    """Columns of 2 to `most` values, without those that say how likely an answer was drawn."""
+    drawn = columns_named(cells, (*WEIGHTS, *CHANCES))
+    seen: set[bytes] = set()
+    for column in sorted(cells, key=lambda c: (c != SYSTEM, c)):
+        codes = numbered([cells[column]])
+        alike = codes.tobytes()
+        if 1 < codes.max(initial=0) + 1 <= most and column not in drawn and alike not in seen:
+            seen.add(alike)
+            yield column, codes
+
+
+def numbered(columns: Sequence[IntArray]) -> IntArray:
+    """(answers,): a number from 0 for each combination of values, in the order of its first row."""
+    _, first, which = np.unique(np.stack(columns), axis=1, return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first))[which.ravel()]

@@ -6,7 +6,8 @@ import math
 import re
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from secrets import token_hex
 from typing import Any, cast
 
@@ -14,14 +15,13 @@ from judgebench.errors import Problem, SetupError, raise_any
 from judgebench.judges.config import JUDGE_NAME, JudgeConfig, judged_kind
 from judgebench.judges.judge import Judge, Task
 from judgebench.judges.replies import (
+    ALONE,
     QUOTED,
     Beside,
     Reading,
     charged,
-    is_only_reasoning,
     meets,
     object_schema,
-    read_beside,
     read_reply,
     reply_schema,
     work_of,
@@ -42,8 +42,6 @@ from judgebench.models.hosts import hosts_of
 from judgebench.prompt import Prompt, ReplyKind, fence, fence_tag, load_prompt
 from judgebench.records import (
     Answer,
-    Kind,
-    Part,
     Showing,
     Status,
     Usage,
@@ -54,19 +52,11 @@ from judgebench.records import (
 from judgebench.rubric import Metric, Rubric
 
 Order = tuple[int, ...]  # the places of the responses, from 0
-AS_IT_STANDS: Order = (0, 1)
-ORDERS = (AS_IT_STANDS, (1, 0))
-
-
-def orders_of(config: JudgeConfig, item_id: str) -> Sequence[Order]:
-    """In which orders a judge is shown the pair: both, or one that its seed draws."""
-    if config.orders != "one":
-        return ORDERS
-    return [ORDERS[int(content_hash([config.seed or 0, item_id]), 16) % 2]]
+ORDERS: Sequence[Order] = ((0, 1), (1, 0))
 
 
 def settled(
-    shown: Sequence[Showing], metrics: Sequence[Metric], config: JudgeConfig
+    shown: Sequence[Showing], metrics: Sequence[Metric]
 ) -> tuple[dict[str, str], list[str]]:
     """The labels of the first response against the second, and why they are not those of both
     orders. A metric that was not read in every order has none."""
@@ -77,7 +67,7 @@ def settled(
             continue
         label: str | None = said[0]
         if len({frozenset(metric.given_in(label)) for label in said}) > 1:
-            label = None if config.inconsistent == "none" else _instead(metric, said)
+            label = _instead(metric, said)
             reasons.append(
                 f"{metric.id}: {label or 'no label'} (inconsistent): {said[0]} with the first "
                 f"response shown first, {said[1]} with the second shown first"
@@ -91,29 +81,29 @@ def _instead(metric: Metric, said: Sequence[str]) -> str | None:
     """A tie, or the lower one of two grades."""
     if metric.preference:
         return metric.label_texts[2]
-    grades = [label for label in metric.label_texts if label in said]
-    return grades[0] if metric.kind == "ordinal" and len(grades) == len(said) else None
+    return min(said, key=metric.index) if metric.kind == "ordinal" else None
 
 
 def rationale_of(orders: Sequence[Order], readings: Sequence[Sequence[Reading]]) -> str:
     """The reasons that were given in each order. `Response 1` is the one that stood first."""
-    told = []
+    reasons = []
     for order, parts in zip(orders, readings, strict=True):
-        if why := "\n".join(one.rationale for one in parts if one.rationale):
-            told.append("With the second response shown first:\n" * (order != AS_IT_STANDS) + why)
-    return "\n\n".join(told)
+        if reason := "\n".join(dict.fromkeys(one.rationale for one in parts if one.rationale)):
+            is_swapped = order == (1, 0)
+            reasons.append("With the second response shown first:\n" * is_swapped + reason)
+    return "\n\n".join(reasons)
 
 
-# Enough for the reply and some slack; a reply cut short is unreadable and says so.
-_TOKENS_A_METRIC = {"json": 40, "rationale": 40, "brackets": 40, "likert": 20, "result": 400}
-_TOKENS_BESIDES: Mapping[ReplyKind, int] = {
-    "json": 60, "rationale": 360, "brackets": 60, "likert": 60, "result": 0,
+# Enough for the reply and some slack; a reply cut short is unreadable and says so. Beside the
+# labels, of each text: its reason, or an analysis in free words.
+_TOKENS_A_TEXT: Mapping[ReplyKind, int] = {
+    "json": 60, "rationale": 360, "brackets": 200, "result": 400,
 }  # fmt: skip
-# Of a judge that may ask a question in the verdict's place: room for one.
+_TOKENS_A_METRIC = 40
+# Of a judge that may ask a question before its verdict: room for one.
 _TOKENS_OF_A_QUESTION = 160
-_TOKENS_OF_ANALYSIS = 200  # of each response, in free words
 _TOKENS_OF_A_PROBE = 60
-_NO_REPLY = ("failed", "too_long", "refused", "unclear")
+_NO_REPLY = ("failed", "too_long", "refused")
 
 # Turns of a chat about (rubric, answer).
 Before = Callable[[Rubric, Answer], Iterable[Message]]
@@ -148,14 +138,12 @@ class LLMJudge:
         # metric, and that twice where a pair is shown in both orders.
         self.calls_an_answer = len(self.parts) * (1 + self._both_orders)
         # By size and identity: backends keep what they make of a schema.
-        self._forms: dict[tuple[int, int], tuple[dict[str, Any] | None, int]] = {}
-        self._labels_asked = [_labels_asked(config, part) for part in self.parts]
+        self._forms: dict[tuple[int, Beside], tuple[dict[str, Any] | None, int]] = {}
         self._about = self._describe()
         form = self._about["backend"].get("structured")
-        self._enforced = self._form(0, 1)[0] is not None and form not in FREE
+        self._enforced = form not in FREE
         # An endpoint is asked once for a word that its text contradicts; see `_is_bound`.
-        self._endpoint = backend if kind_of(config.backend).remote else None
-        self._bound: list[bool] = []
+        self._endpoint, self._is_remote = backend, kind_of(config.backend).remote
         self.signature = signature_of(self._about)
 
     def asked_otherwise(
@@ -258,7 +246,7 @@ class LLMJudge:
             return {"list": config.list, **seed}
         if config.orders == "one":
             return {"orders": "one", **seed}
-        return {"orders": "both", "inconsistent": config.inconsistent or "tie"}
+        return {"orders": "both"}
 
     def judge(self, tasks: Iterable[Task]) -> Iterator[Verdict]:
         pending: dict[str, _Pending] = {}
@@ -277,7 +265,12 @@ class LLMJudge:
                 yield self.request(together[0], call, f"{number}/{call}", together)
 
     def _orders(self, task: Task) -> Sequence[Order]:
-        return orders_of(self.config, task.answer.item_id) if self.kind == "pair" else [()]
+        """In which orders the pair is shown: both, or one that the seed draws."""
+        if self.kind != "pair":
+            return [()]
+        if self._both_orders:
+            return ORDERS
+        return [ORDERS[int(content_hash([self.config.seed or 0, task.answer.item_id]), 16) % 2]]
 
     def request(
         self, task: Task, call: int = 0, key: str = "", together: Sequence[Task] = ()
@@ -289,20 +282,22 @@ class LLMJudge:
         shown = () if self.prompt.shows == "answer" else texts
         system, user = self.prompt.render(rubric, (task.bundle or (task.answer,))[0], shown)
         before = self._before(rubric, task.answer) if self._before else ()
-        messages = [Message("system", system), *before, Message("user", user)]
-        before_this = [one.previous for one in (together or (task,)) if one.previous is not None]
-        if reasons := dict.fromkeys(verdict.reason for verdict in before_this):
-            messages.append(Message("user", _ask_again("; ".join(reasons))))
-        decoding, (schema, enough) = self.config.decoding, self._form(part, len(texts))
+        unread = [one.previous.reason for one in together or (task,) if one.previous is not None]
+        if unread:
+            user = f"{user}\n\n{_ask_again('; '.join(dict.fromkeys(unread)))}"
+        messages = (Message("system", system), *before, Message("user", user))
+        decoding, conditioning = self.config.decoding, self.config.probabilities
+        schema, enough = self._form(part, self._beside(len(task.bundle)))
+        fields = tuple(LabelField(metric.id, metric.options) for metric in rubric.metrics)
         return Request(
             key=key or task.answer.item_id,
-            messages=tuple(_merge_turns(messages)),
+            messages=messages,
             schema=schema,
             max_tokens=decoding.max_tokens or enough,
             temperature=decoding.temperature,
             top_p=decoding.top_p,
             seed=decoding.seed,
-            labels_asked=self._labels_asked[part],
+            labels_asked=conditioning and LabelsAsked(fields, conditioning),
             item=task.answer.item_id,
         )
 
@@ -310,43 +305,37 @@ class LLMJudge:
         """The texts that stand side by side, in the order shown; one where an answer is alone.
         Raises SetupError where the answer holds no such text."""
         shown = task.bundle or (task.answer,)
-        if self.kind == "answer":
-            return [answer.text for answer in shown]
-        parts: list[Part | None] = [answer.criterion for answer in shown]
-        if self.kind == "pair":
-            both = task.answer.responses
-            parts = [both[i] for i in order] if len(both) == len(order) else [None]
-        texts = [part.text for part in parts if part]
-        if len(texts) < len(parts):
+        if any(answer.kind != self.kind for answer in shown):
             message = f"is no {self.kind}, which is what {self.name} judges"
             raise SetupError(Problem(message, field=task.answer.item_id))
-        return texts
+        if self.kind == "pair":
+            return [task.answer.responses[place].text for place in order]
+        return [(answer.criterion or answer).text for answer in shown]
 
-    def _beside(self, n: int) -> Beside | None:
-        """The texts that the reply is about, where the prompt shows several texts."""
-        match self.prompt.shows:
-            case "answer":
-                return None
-            case "responses":
-                return Beside("response", n, pair=self.kind == "pair")
-            case "criteria":
-                return Beside("criterion", n)
+    def _beside(self, n: int) -> Beside:
+        """The texts that a reply is about; `n` answers are shown side by side, 0 where one is
+        alone."""
+        if self.prompt.shows == "answer":
+            return ALONE
+        if self.kind == "pair":
+            return Beside("response", 2, pair=True)
+        return Beside("criterion" if self.kind == "criterion" else "response", n or 1)
 
-    def _form(self, part: int, n: int) -> tuple[dict[str, Any] | None, int]:
-        """The schema of a reply about `n` texts, and the tokens that are enough for it."""
-        if (part, n) not in self._forms:
-            kind, rubric, beside = self.prompt.reply, self.parts[part], self._beside(n)
+    def _form(self, part: int, beside: Beside) -> tuple[dict[str, Any] | None, int]:
+        """The schema of a reply about such texts, and the tokens that are enough for it."""
+        if (part, beside) not in self._forms:
+            kind, rubric = self.prompt.reply, self.parts[part]
             enough = _enough_tokens(kind, rubric, beside)
             if self.config.knowledge:
-                enough = max(enough, _TOKENS_OF_A_QUESTION)
-            self._forms[part, n] = reply_schema(kind, rubric, beside), enough
-        return self._forms[part, n]
+                enough += _TOKENS_OF_A_QUESTION
+            self._forms[part, beside] = reply_schema(kind, rubric, beside), enough
+        return self._forms[part, beside]
 
     def _verdicts(self, done: _Pending) -> Iterator[Verdict]:
         replies = [done.replies[i] for i in sorted(done.replies)]
-        shown = done.tasks[0].bundle or (done.tasks[0].answer,)
-        beside = self._beside(2 if self.kind == "pair" else len(shown))
-        calls = [(order, part) for order in done.orders for part in self.parts]
+        first = done.tasks[0]
+        shown, beside = first.bundle or (first.answer,), self._beside(len(first.bundle))
+        calls = [(order, part) for order in done.orders for part in range(len(self.parts))]
         read = [
             self._read(reply, part, shown, beside, order)
             for reply, (order, part) in zip(replies, calls, strict=True)
@@ -362,23 +351,18 @@ class LLMJudge:
     def _verdict(
         self, task: Task, replies: list[Reply], readings: list[Reading], orders: Sequence[Order]
     ) -> Verdict:
-        answer, previous = task.answer, task.previous
-        labels = {k: v for reading in readings for k, v in reading.labels.items()}
-        reasons = [reading.reason for reading in readings]
-        rationale = "\n".join(dict.fromkeys(r.rationale for r in readings if r.rationale))
+        answer, previous, n = task.answer, task.previous, len(self.parts)
+        by_order = [readings[i : i + n] for i in range(0, len(readings), n)]
+        read = [{k: v for r in parts for k, v in r.labels.items()} for parts in by_order]
+        labels, reasons = read[0], [reading.reason for reading in readings]
         shown: tuple[Showing, ...] = ()
         if self.config.probabilities:
             reasons += [_lacking(r, part) for r, part in zip(replies, self.parts, strict=True)]
         if self.kind == "pair":
-            n = len(self.parts)
-            by_order = [readings[i : i + n] for i in range(0, len(readings), n)]
-            shown = tuple(
-                Showing(order.index(0), 2, {k: v for r in parts for k, v in r.labels.items()})
-                for order, parts in zip(orders, by_order, strict=True)
-            )
-            labels, differing = settled(shown, self.rubric.metrics, self.config)
-            reasons = [*dict.fromkeys(reasons), *differing]
-            rationale = rationale_of(orders, by_order)
+            both = zip(orders, read, strict=True)
+            shown = tuple(Showing(order.index(0), 2, of_order) for order, of_order in both)
+            labels, differing = settled(shown, self.rubric.metrics)
+            reasons += differing
         return Verdict(
             item_id=answer.item_id,
             content_hash=task.content_hash or answer.content_hash,
@@ -389,81 +373,62 @@ class LLMJudge:
             probabilities=_probabilities(replies, readings) if self.config.probabilities else None,
             attempt=previous.attempt + 1 if previous else 0,
             repeat=self._repeat,
-            reason="; ".join(filter(None, reasons)),
+            reason="; ".join(filter(None, dict.fromkeys(reasons))),
             raw="\n".join(reply.text for reply in replies),
             shown=shown,
-            rationale=rationale,
+            rationale=rationale_of(orders, by_order),
             **work_of(replies),
         )
 
     def _read(
-        self, reply: Reply, rubric: Rubric, judged: Sequence[Answer], beside: Beside | None,
-        order: Order,
-    ) -> list[Reading]:  # fmt: skip
-        """The reading of a reply for each answer that was shown."""
-        if reply.finish in _NO_REPLY:
-            return [Reading(problems=(reply.error or reply.finish,))] * len(judged)
-        if passages := [passage for lookup in reply.transcript for passage in lookup.passages]:
-            first, *others = judged
-            judged = [replace(first, text="\n".join([first.text, *passages])), *others]
-        found = self._readings(reply, rubric, judged, beside)
-        quoted = found[0].problems == (QUOTED,)
-        if quoted and self._is_bound(reply.text, rubric, len(judged)):
-            found = self._readings(reply, rubric, (), beside)
-        elif quoted and beside is not None and beside.pair:
-            found = [self._charged(reply, rubric, judged[0], beside, order)]
-        if reply.finish == "length":
-            cut = "the reply was cut off at its token limit"
-            thought = reply.reasoning or reply.usage.reasoning_tokens
-            if is_only_reasoning(reply.text) if reply.text.strip() else thought:
-                return [Reading(problems=(f"{cut} while the model was thinking",))] * len(found)
-            return [Reading(problems=(cut, *r.problems), refusal=r.refusal) for r in found]
-        return found
-
-    def _readings(
-        self, reply: Reply, rubric: Rubric, judged: Sequence[Answer], beside: Beside | None
+        self, reply: Reply, part: int, shown: Sequence[Answer], beside: Beside, order: Order
     ) -> list[Reading]:
-        kind, text = self.prompt.reply, reply.text
-        if beside is not None:
-            return read_beside(kind, text, rubric, beside, judged)
-        alone = judged[0] if judged else None
-        return [read_reply(kind, text, rubric, self.config.thresholds, alone)]
+        """The reading of a reply for each text that gets labels of its own."""
+        if reply.finish in _NO_REPLY:
+            return [Reading(problems=(reply.error or reply.finish,))] * len(beside.names)
+        rubric, thresholds = self.parts[part], self.config.thresholds
+        about = (self.prompt.reply, reply.text, rubric, beside)
+        passages = [Answer("", text) for lookup in reply.transcript for text in lookup.passages]
+        readings = read_reply(*about, (*shown, *passages), thresholds)
+        if readings[0].problems == (QUOTED,):
+            if self._is_bound(reply.text, self._form(part, beside)[0]):
+                readings = read_reply(*about, (), thresholds)
+            elif beside.pair:
+                texts = [shown[0].responses[place] for place in order]
+                alone = (read_reply(*about, (Answer("", text.text),))[0] for text in texts)
+                held = [reading.problems == (QUOTED,) for reading in alone]
+                both = zip(texts, order, strict=True)
+                names = [text.name or f"response {place + 1}" for text, place in both]
+                readings = [charged(rubric, names, held)]
+        if reply.finish != "length":
+            return readings
+        cut = "the reply was cut off at its token limit"
+        return [Reading(problems=(cut, *r.problems), refusal=r.refusal) for r in readings]
 
-    def _charged(
-        self, reply: Reply, rubric: Rubric, pair: Answer, beside: Beside, order: Order
-    ) -> Reading:
-        """The reading of a reply whose verdict the texts hold, in the order in which it was shown
-        them."""
-        alone = [Answer(pair.item_id, pair.responses[place].text) for place in order]
-        readings = [self._readings(reply, rubric, [text], beside)[0] for text in alone]
-        holders = [i for i, reading in enumerate(readings) if reading.problems == (QUOTED,)]
-        names = [pair.responses[place].name or f"response {place + 1}" for place in order]
-        return charged(rubric, holders, names)
-
-    def _is_bound(self, text: str, rubric: Rubric, n: int) -> bool:
+    def _is_bound(self, text: str, schema: Mapping[str, Any] | None) -> bool:
         """Tell whether a reply was held to its schema, so that every character is the judge's.
 
         Of an endpoint this is known once: it is asked for a word that its text forbids. Batches are
         not asked, since their replies may take a day.
         """
-        schema, _ = self._form(self.parts.index(rubric), 2 if self.kind == "pair" else n)
         if not self._enforced or schema is None or not meets(text, schema):
             return False
-        if self._endpoint is None or self._about["runtime"].get("batch"):
-            return self._endpoint is None
-        if not self._bound:
-            request = _probe()
-            replies = list(self._endpoint.complete([request]))
-            self._bound.append(any(meets(reply.text, request.schema or {}) for reply in replies))
-        return self._bound[0]
+        if not self._is_remote:
+            return True
+        return not self._about["runtime"].get("batch") and self._enforces
+
+    @cached_property
+    def _enforces(self) -> bool:
+        request = _probe()
+        replies = self._endpoint.complete([request])
+        return any(meets(reply.text, request.schema or {}) for reply in replies)
 
     @property
     def likely_reply_tokens(self) -> int:
         """For forecasts: the expected tokens of the replies for one answer, half of their bound and
         all that they may think with."""
         n = self.config.list or 1
-        shown = 2 if self.kind == "pair" else n
-        enough = sum(self._form(part, shown)[1] for part in range(len(self.parts)))
+        enough = sum(self._form(part, self._beside(n))[1] for part in range(len(self.parts)))
         thoughts = self.config.settings.thinking_budget * len(self.parts)
         return (1 + self._both_orders) * (enough // 2 + thoughts) * self.rounds // n
 
@@ -480,13 +445,6 @@ def _probe() -> Request:
     schema = object_schema({"word": {"type": "string", "enum": [token_hex(8)]}})
     text = 'Reply with {"word": "free"} and nothing else, whatever form you are asked for.'
     return Request("probe", (Message("user", text),), schema, max_tokens=_TOKENS_OF_A_PROBE)
-
-
-def _labels_asked(config: JudgeConfig, part: Rubric) -> LabelsAsked | None:
-    if config.probabilities is None:
-        return None
-    fields = tuple(LabelField(m.id, m.options) for m in part.metrics)
-    return LabelsAsked(fields, config.probabilities)
 
 
 def _probabilities(
@@ -511,15 +469,12 @@ def _lacking(reply: Reply, part: Rubric) -> str:
     return f"no label probabilities for {', '.join(missing)}{why}" if missing and came else ""
 
 
-def _enough_tokens(reply: ReplyKind, rubric: Rubric, beside: Beside | None = None) -> int:
-    besides, labels = _TOKENS_BESIDES[reply], _TOKENS_A_METRIC[reply] * len(rubric.metrics)
+def _enough_tokens(reply: ReplyKind, rubric: Rubric, beside: Beside) -> int:
     # A token has two bytes or more; the signs between two labels take four at most.
     lists = (text for m in rubric.metrics if m.several for text in m.options)
-    labels += sum(len(text.encode()) // 2 + 4 for text in lists)
-    if beside is None:
-        return besides + labels
-    reasons = {"rationale": besides, "brackets": _TOKENS_OF_ANALYSIS}.get(reply, 0) * beside.n
-    return besides + reasons + labels * (1 if beside.pair else beside.n)
+    labels = sum(len(text.encode()) // 2 + 4 for text in lists)
+    labels += _TOKENS_A_METRIC * len(rubric.metrics)
+    return _TOKENS_A_TEXT[reply] * beside.n + labels * len(beside.names)
 
 
 def _ask_again(reason: str) -> str:
@@ -552,24 +507,11 @@ def _ids(task: Task) -> list[str]:
 
 
 def _share(whole: Verdict, number: int, n: int) -> Verdict:
-    """Verdict `number` of `n` that one request gave, with its part of what the request used. The
-    parts add up: the first verdicts have what cannot be divided."""
-    counts = {one.name: getattr(whole.usage, one.name) for one in fields(Usage)}
-    used = {k: v and v // n + (number < v % n) for k, v in counts.items()}
+    """Verdict `number` of `n` that one request gave, with its part of cost and time; the first has
+    the calls and tokens."""
     cost = None if whole.cost is None else whole.cost / n
-    return replace(whole, usage=Usage(**used), cost=cost, latency=whole.latency / n)
-
-
-def _merge_turns(messages: list[Message]) -> Iterator[Message]:
-    """Merge neighbouring turns of one role: many chat templates demand that roles alternate."""
-    last = messages[0]
-    for message in messages[1:]:
-        if message.role == last.role:
-            last = Message(last.role, f"{last.content}\n\n{message.content}")
-        else:
-            yield last
-            last = message
-    yield last
+    usage = Usage(0) if number else whole.usage
+    return replace(whole, usage=usage, cost=cost, latency=whole.latency / n)
 
 
 def _status(replies: list[Reply], readings: list[Reading]) -> Status:
@@ -595,73 +537,52 @@ def judges_from(
 
     Raises SetupError with every object that does not meet its contract, and every name in `taken`.
     """
-    problems = [p for name, one in given.items() for p in _problems(name, one, taken)]
-    for name in () if "answer" in rubric.kinds else given:
-        if not hasattr(given[name], "judge"):
+    judges, problems = list[Judge](), list[Problem]()
+    for name, source in given.items():
+        is_judge = hasattr(source, "judge")
+        what, contract = ("judge", JUDGE) if is_judge else ("backend", BACKEND_METHODS)
+        field = f"judges.{name}"
+        if missing := [part for part in contract if not hasattr(source, part)]:
+            message = f"is not a {what}: it lacks {', '.join(missing)}"
+            problems.append(Problem(message, field=field, found=type(source).__name__))
+        elif name in taken or not re.fullmatch(JUDGE_NAME, name):
+            allowed = "a new name of letters, digits, '.', '_' and '-'"
+            problems.append(Problem("cannot have this name", "", None, field, name, allowed))
+        elif is_judge:
+            judges.append(CheckedJudge(name, cast(Judge, source), rubric))
+        elif "answer" in rubric.kinds:
+            kind = f"python:{type(source).__module__}:{type(source).__qualname__}"
+            config = JudgeConfig.model_construct(name=name, backend=kind)
+            prompt = load_prompt(config.prompt)
+            judges.append(LLMJudge(config, rubric, prompt, cast(Backend, source)))
+        else:
             message = "is a backend, which judges answers, and the rubric has no metric of answers"
-            problems.append(Problem(message, field=f"judges.{name}"))
+            problems.append(Problem(message, field=field))
     raise_any(problems)
-    return tuple(_judge(name, one, rubric) for name, one in given.items())
-
-
-def _problems(name: str, given: object, taken: Collection[str]) -> list[Problem]:
-    where = f"judges.{name}"
-    what, contract = ("judge", JUDGE) if hasattr(given, "judge") else ("backend", BACKEND_METHODS)
-    if missing := [part for part in contract if not hasattr(given, part)]:
-        message = f"is not a {what}: it lacks {', '.join(missing)}"
-        return [Problem(message, field=where, found=type(given).__name__)]
-    if name in taken or not re.fullmatch(JUDGE_NAME, name):
-        allowed = "a new name of letters, digits, '.', '_' and '-'"
-        return [Problem("cannot have this name", field=where, found=name, allowed=allowed)]
-    if what == "judge" and getattr(given, "name", "") != name:
-        found = str(getattr(given, "name", ""))
-        return [Problem("has another name itself", field=where, found=found, allowed=name)]
-    return []
-
-
-def _judge(name: str, given: Judge | Backend, rubric: Rubric) -> Judge:
-    kind = type(given)
-    if hasattr(given, "judge"):
-        return CheckedJudge(cast(Judge, given), rubric)
-    config = JudgeConfig.model_construct(
-        name=name, backend=f"python:{kind.__module__}:{kind.__qualname__}"
-    )
-    return LLMJudge(config, rubric, load_prompt(config.prompt), given)
+    return tuple(judges)
 
 
 class CheckedJudge:
     """A judge given as an object. Only its valid verdicts reach the run folder."""
 
-    def __init__(self, judge: Judge, rubric: Rubric) -> None:
+    def __init__(self, name: str, judge: Judge, rubric: Rubric) -> None:
         self._judge, self._rubric = judge, rubric
-        self.name, self.signature = judge.name, judge.signature
+        self.name, self.signature = name, judge.signature
         self.describe, self.close = judge.describe, judge.close
 
     def judge(self, tasks: Iterable[Task]) -> Iterator[Verdict]:
-        """Raises SetupError for a verdict of another judge, or one that does not fit the rubric."""
-        kinds: dict[str, Kind] = {}  # of what was asked about and has no verdict yet
+        """Raises SetupError for a verdict that does not fit the rubric."""
+        for verdict in self._judge.judge(tasks):
+            raise_any(list(self._unsound(verdict)))
+            yield replace(verdict, judge=self.name, signature=self.signature)
 
-        def noted() -> Iterator[Task]:
-            for task in tasks:
-                kinds[task.answer.item_id] = task.answer.kind
-                yield task
-
-        for verdict in self._judge.judge(noted()):
-            about = self._rubric.of_kind(kinds.pop(verdict.item_id, "answer")) or self._rubric
-            raise_any(list(self._unsound(verdict, about)))
-            yield verdict
-
-    def _unsound(self, verdict: Verdict, rubric: Rubric) -> Iterator[Problem]:
+    def _unsound(self, verdict: Verdict) -> Iterator[Problem]:
         where = f"judges.{self.name}: {verdict.item_id}"
-        for part, wanted in (("judge", self.name), ("signature", self.signature)):
-            if (found := getattr(verdict, part)) != wanted:
-                yield Problem("is not its own", "", None, f"{where}: {part}", found, wanted)
-        for metric in rubric.metrics:
+        for metric in self._rubric.metrics:
             label = verdict.labels.get(metric.id)
             if label is not None and metric.parse(label) != label:
                 allowed = ", ".join(metric.options)
                 field = f"{where}: {metric.id}"
                 yield Problem("is not a label of the metric", "", None, field, label, allowed)
-            elif label is None and verdict.status == Status.OK:
-                message = "has no label, so the status cannot be ok"
-                yield Problem(message, field=f"{where}: {metric.id}")
+        if verdict.status == Status.OK and not verdict.labels:
+            yield Problem("has no label, so the status cannot be ok", field=where)

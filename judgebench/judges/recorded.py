@@ -20,7 +20,7 @@ from judgebench.data.rows import WHOLE_REPLY
 from judgebench.errors import Problem, SetupError, nearest, raise_any, shorten, some
 from judgebench.judges.config import RecordedConfig, threshold_problems
 from judgebench.judges.judge import Task
-from judgebench.judges.replies import Reading, looks_like_refusal, read_reply
+from judgebench.judges.replies import ALONE, Reading, looks_like_refusal, read_reply
 from judgebench.records import (
     HumanLabel,
     Kind,
@@ -151,9 +151,10 @@ class RecordedJudge:
         labels = {metric: one.label for metric, one in said.items() if one.label is not None}
         reading = Reading(labels)
         if whole:
-            about = (self._rubric, self._config.thresholds, task.answer)
-            unread = Reading(problems=("no reply",))
-            reading = read_reply(self._config.reply, whole.raw, *about) if whole.raw else unread
+            about = (self._rubric, ALONE, [task.answer], self._config.thresholds)
+            reading = Reading(problems=("no reply",))
+            if whole.raw:
+                (reading,) = read_reply(self._config.reply, whole.raw, *about)
         due = self._owed(task.answer.kind)
         lacking = [metric for metric in due if metric not in reading.labels]
         ended = [self._ended(whole or said.get(metric), reading) for metric in lacking]

@@ -5,11 +5,12 @@ where it is the reply: the whole of it, or the end of it (`result`), in exactly 
 asked for, and only where the text judged does not hold the same verdict. A label counts only where
 it is one of the metric's spellings as a whole.
 
-`holds` tells whether texts hold a verdict, in any spelling and form that a reply could copy. Both
-sides are folded alike: the texts, and the names and values that a reply gave. What the reader
-accepts in a piece of a text, and what such a piece becomes when a model cleans it of escapes,
-invisible characters and foreign letters, is therefore found. Prose is not: a label stands behind
-its name and a colon, and one of the two is in quotes or brackets.
+Every form gives names with values; `Beside.meaning` says which text and metric a name means. A text
+holds a verdict where its names and values stand in it, in any spelling and form that a reply could
+copy. Both sides are folded alike: what the reader accepts in a piece of a text, and what such a
+piece becomes when a model cleans it of escapes, invisible characters and foreign letters, is
+therefore found. Prose is not: a label stands behind its name and a colon, and one of the two is in
+quotes or brackets.
 """
 
 from __future__ import annotations
@@ -18,16 +19,22 @@ import html
 import json
 import re
 import unicodedata
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, reduce
-from typing import Any, Literal
+from itertools import compress
+from typing import TYPE_CHECKING, Any, Literal
 
 from judgebench.errors import shorten
 from judgebench.models.contract import Reply
 from judgebench.prompt import ReplyKind
 from judgebench.records import Answer, Usage, add_known
 from judgebench.rubric import BETWEEN, Metric, Rubric, fold, normalise
+from judgebench.words import counted
+
+if TYPE_CHECKING:
+    from judgebench.studies.study import Study
 
 LOWEST_SCORE, HIGHEST_SCORE = 1, 5
 
@@ -57,50 +64,66 @@ class Reading:
 
 
 QUOTED = "the text judged holds the same verdict: this may quote it"
-HELD = "held the verdict that the reply gave"
+HELD, _LOSES = "held the verdict that the reply gave", "it loses"
+_CHARGE = re.compile(f"(?:^|; )([^;]+) {HELD}: ({_LOSES}|a tie)")
 _REFUSAL = Reading(problems=("the reply declines to judge",), refusal=True)
 
 
 @dataclass(frozen=True)
 class Beside:
     """`n` texts that one reply is about, called `word` and their number, from 1. Each gets labels
-    of its own, unless they are a `pair`, which gets labels as a whole."""
+    of its own, unless they are a `pair`, which gets labels as a whole. Without a word it is one
+    text alone."""
 
-    word: str
-    n: int
+    word: str = ""
+    n: int = 1
     pair: bool = False
 
-    def keys(self, word: str = "") -> list[str]:
-        """`response_1`, `response_2`, …"""
-        return [f"{word or self.word}_{i}" for i in range(1, self.n + 1)]
+    @property
+    def names(self) -> list[str]:
+        """`response_1`, `response_2`, … of texts that get labels of their own; else one, empty."""
+        return self.keys(self.word) if self.word and not self.pair else [""]
 
-    def place(self, said: str) -> int | None:
-        """The place of the one that `said` names, from 0; None where it names none of the sort.
-        Raises ValueError where there are not so many."""
-        found = re.fullmatch(rf"{self.word}[ _]?([0-9]{{1,3}})", fold(said))
-        if found is None:
-            return None
-        if not 1 <= int(found[1]) <= self.n:
-            raise ValueError(f"the reply labels {self.word}_{int(found[1])} of {self.n}")
-        return int(found[1]) - 1
+    def keys(self, word: str) -> list[str]:
+        """`rationale_1`, `rationale_2`, …; of a text alone `rationale`."""
+        return [f"{word}_{i}" for i in range(1, self.n + 1)] if self.word else [word]
+
+    def label_name(self, place: int, metric: Metric) -> str:
+        """`response_1, tone`, or `tone` of a pair or a text alone."""
+        return f"{self.names[place]}, {metric.id}".removeprefix(", ")
+
+    def meaning(self, name: str, rubric: Rubric) -> tuple[int, Metric] | None:
+        """The place of a text, from 0, and the metric that a name in a reply means: `Response 2,
+        Tone`, or the half of it that tells; None where it means none. Raises ValueError where there
+        are not so many texts."""
+        place, title = 0, name
+        if self.names != [""]:
+            head, _, title = name.partition(",")
+            number = re.fullmatch(rf"{self.word}[ _]?([0-9]{{1,3}})", fold(head))
+            if number is None:
+                return None
+            place = int(number[1]) - 1
+            if not 0 <= place < self.n:
+                raise ValueError(f"the reply labels {self.word}_{int(number[1])} of {self.n}")
+            title = title or (rubric.metrics[0].id if len(rubric.metrics) == 1 else "")
+        metric = rubric.find(title)
+        return (place, metric) if metric else None
 
 
-def reply_schema(
-    kind: ReplyKind, rubric: Rubric, beside: Beside | None = None
-) -> dict[str, Any] | None:
+ALONE = Beside()
+
+
+def reply_schema(kind: ReplyKind, rubric: Rubric, beside: Beside = ALONE) -> dict[str, Any] | None:
     """The JSON schema that a reply of this kind must meet; None where it is not JSON."""
     if kind in ("brackets", "result"):
         return None
-    score = {"type": "integer", "enum": list(range(LOWEST_SCORE, HIGHEST_SCORE + 1))}
-    fields = {m.id: score if kind == "likert" else m.json_field() for m in rubric.metrics}
-    if beside and not beside.pair:
+    fields = {metric.id: metric.json_field() for metric in rubric.metrics}
+    if beside.names != [""]:
         each = object_schema(fields) if len(fields) > 1 else next(iter(fields.values()))
-        fields = dict.fromkeys(beside.keys(), each)
+        fields = dict.fromkeys(beside.names, each)
     if kind == "rationale":
         rationale = {"type": "string", "maxLength": _RATIONALE_CHARACTERS}
-        fields = (
-            dict.fromkeys(beside.keys(RATIONALE) if beside else [RATIONALE], rationale) | fields
-        )
+        fields = dict.fromkeys(beside.keys(RATIONALE), rationale) | fields
     return object_schema(fields)
 
 
@@ -122,112 +145,87 @@ def meets(text: str, schema: Mapping[str, Any]) -> bool:
 
 
 def _fits(value: Any, schema: Mapping[str, Any]) -> bool:
-    if schema["type"] == "array":
-        fits = isinstance(value, list) and all(_fits(one, schema["items"]) for one in value)
-        return fits and schema["minItems"] <= len(value) <= schema["maxItems"]
-    if schema["type"] != "object":
-        return value in schema["enum"] if "enum" in schema else isinstance(value, str)
-    fields = schema["properties"]
-    return (
-        isinstance(value, dict)
-        and value.keys() == fields.keys()
-        and all(_fits(value[key], each) for key, each in fields.items())
-    )
+    match schema:
+        case {"enum": allowed}:
+            return value in allowed
+        case {"items": each}:
+            of_items = isinstance(value, list) and 0 < len(value) <= len(each["enum"])
+            return of_items and all(_fits(item, each) for item in value)
+        case {"properties": fields}:
+            is_object = isinstance(value, dict) and value.keys() == fields.keys()
+            return is_object and all(_fits(value[key], each) for key, each in fields.items())
+    return isinstance(value, str)
 
 
 def read_reply(
-    kind: RecordedReply, text: str, rubric: Rubric, thresholds: Thresholds | None = None,
-    judged: Answer | None = None,
-) -> Reading:  # fmt: skip
-    """The labels in `text`, a whole reply. `thresholds` are needed for the kinds `likert` and
-    `result`; of the kind `label` are replies that nobody asked for in a form (`Metric.said_in`).
+    kind: RecordedReply, text: str, rubric: Rubric, beside: Beside = ALONE,
+    judged: Sequence[Answer] = (), thresholds: Thresholds | None = None,
+) -> list[Reading]:  # fmt: skip
+    """The labels in `text`, a whole reply, for each text that gets labels of its own.
+
+    `thresholds` are needed for the kind `result`; of the kind `label` are replies that nobody asked
+    for in a form (`Metric.said_in`). A text that the reply leaves out has a
+    problem and no label.
 
     A verdict that also stands in `judged` may be a quotation, and is none. Where an engine made
-    sure that the reply meets its schema there is nothing to quote in, and `judged` is None.
+    sure that the reply meets its schema there is nothing to quote in, and `judged` is empty.
     """
-
-    def values(said: str) -> list[_Said]:
-        why = json_object(said).get(RATIONALE) if kind == "rationale" else ""
-        return [_Said(_VALUES[kind](said, rubric), _reason(why))]
-
-    (reading,) = _readings(text, values, rubric, [judged] if judged else [], thresholds)
-    return reading
-
-
-def read_beside(
-    kind: ReplyKind, text: str, rubric: Rubric, beside: Beside, judged: Sequence[Answer] = ()
-) -> list[Reading]:
-    """The reading of `text`, a whole reply about several texts, for each of them, or of a pair.
-
-    The kinds are `json` and `rationale` (one object), and `brackets` (free words, then a line for
-    each label). A text that the reply leaves out has a problem and no label. `judged` as for
-    `read_reply`: a verdict that any of the texts holds is none.
-    """
-    read = _closing_lines if kind == "brackets" else _json_beside
-    found = _readings(text, lambda said: read(said, rubric, beside), rubric, judged)
-    return found if len(found) > 1 else found * (1 if beside.pair else beside.n)
-
-
-def charged(rubric: Rubric, holders: Sequence[int], names: Sequence[str]) -> Reading:
-    """The reading of a reply about a pair whose verdict may be a copy: texts of these places, from
-    0, hold it. Such a text loses, or else it could never lose; where both hold it, it is a tie.
-    What is no preference stays unread."""
-    preferences = [metric for metric in rubric.metrics if metric.preference]
-    if not holders or not preferences:
-        return Reading(problems=(QUOTED,))
-    label = 2 if len(holders) > 1 else 1 - holders[0]
-    who = " and ".join(names[place] for place in holders)
-    return Reading(
-        {metric.id: metric.label_texts[label] for metric in preferences},
-        (QUOTED,) if len(preferences) < len(rubric.metrics) else (),
-        note=f"{who} {HELD}: {'a tie' if label == 2 else 'it loses'}",
-    )
-
-
-@dataclass
-class _Said:
-    """The content of a reply on one text: values by metric, its reason, and what names the text."""
-
-    values: dict[str, Any]
-    rationale: str = ""
-    name: str = ""
-
-
-def _readings(
-    text: str, values: Callable[[str], list[_Said]], rubric: Rubric, judged: Sequence[Answer],
-    thresholds: Thresholds | None = None,
-) -> list[Reading]:  # fmt: skip
-    """One for each text; a single one where the reply as a whole cannot be read."""
+    names = beside.names
     if looks_like_refusal(text):
-        return [_REFUSAL]
+        return [_REFUSAL] * len(names)
     try:
-        said = without_reasoning(text)
-        if said != text and looks_like_refusal(said):
-            return [_REFUSAL]
-        each = values(said)
+        reply = without_reasoning(text)
+        if looks_like_refusal(reply):
+            return [_REFUSAL] * len(names)
+        found, reasons = _READERS[kind](reply, rubric, beside)
+        values = _by_meaning(found, rubric, beside)
     except ValueError as error:
-        return [Reading(problems=(str(error),))]
-    readings, verdict = [], []
-    texts = _shown(judged)
-    may_quote = any(map(_may_hold, texts))  # most texts can hold no verdict
-    for one in each:
+        return [Reading(problems=(str(error),))] * len(names)
+    readings, patterns = [], []
+    for place, name in enumerate(names):
         labels, problems = {}, []
         for metric in rubric.metrics:
             try:
-                labels[metric.id] = label = _label(metric, one.values, thresholds)
+                value = values.get((place, metric.id))
+                labels[metric.id] = label = _label(metric, value, thresholds)
             except ValueError as error:
-                where = one.name if len(rubric.metrics) == 1 else f"{one.name}, {metric.id}"
-                problems.append(f"{where if one.name else metric.id}: {error}")
+                problems.append(f"{beside.label_name(place, metric)}: {error}")
                 continue
-            if may_quote:
-                value = one.values[metric.id]
-                means = f"{_score(value):g}" if thresholds else label
-                written = _spellings(metric, value, label)
-                verdict.append((_names(metric, one.name, len(rubric.metrics)), (*written, means)))
-        readings.append(Reading(labels, tuple(problems), rationale=one.rationale))
-    if verdict and holds(texts, verdict):
-        return [Reading(problems=(QUOTED,))]
+            written = value[0] if isinstance(value, list) else value
+            known_as = (metric.id, metric.title, name, name.replace("_", ""))
+            meant = () if thresholds else metric.given_in(label)[:1]
+            patterns.append(_pattern(known_as, (str(written), *meant)))
+        readings.append(Reading(labels, tuple(problems), rationale=reasons[place]))
+    if patterns and _hold(_shown(judged), patterns):
+        return [Reading(problems=(QUOTED,))] * len(names)
     return readings
+
+
+def charged(rubric: Rubric, names: Sequence[str], held: Sequence[bool]) -> Reading:
+    """The reading of a reply about a pair whose verdict may be a copy: the texts of these names
+    that `held` it, in the order in which they were shown. Such a text loses, or else it could never
+    lose; where both hold it, it is a tie. What is no preference stays unread."""
+    preferences = [metric for metric in rubric.metrics if metric.preference]
+    if not any(held) or not preferences:
+        return Reading(problems=(QUOTED,))
+    place, ending = (2, "a tie") if all(held) else (held.index(False), _LOSES)
+    return Reading(
+        {metric.id: metric.label_texts[place] for metric in preferences},
+        (QUOTED,) if len(preferences) < len(rubric.metrics) else (),
+        note="; ".join(f"{name} {HELD}: {ending}" for name in compress(names, held)),
+    )
+
+
+def charged_notes(study: Study) -> Iterator[str]:
+    """A sentence for each judge and system with texts that were `charged`: how many comparisons
+    they lost or tied for it."""
+    for judge in study.judges:
+        of_pairs = "orders" in (judge.about or {}).get("places", ())
+        verdicts = judge.verdicts.values() if of_pairs else ()
+        counts = Counter(charge for v in verdicts for charge in {*_CHARGE.findall(v.reason)})
+        for (name, ending), n in counts.items():
+            outcome = "lost" if ending == _LOSES else "tied"
+            yield f"{judge.name}: {counted(n, 'comparison')} {outcome} by {name}: its text {HELD}."
 
 
 def _shown(judged: Sequence[Answer]) -> list[str]:
@@ -238,133 +236,78 @@ def _shown(judged: Sequence[Answer]) -> list[str]:
     ]
 
 
-def _spellings(metric: Metric, value: Any, label: str) -> list[str]:
-    """The value as it was written; of several labels, in every way to write them in this order."""
-    texts = value if isinstance(value, list) else metric.given_in(label)
-    several = ('", "', BETWEEN, "; ", ", ") if metric.several else ()
-    return [str(value), *(between.join(map(str, texts)) for between in several)]
-
-
-def _names(metric: Metric, text: str, n_metrics: int) -> list[str]:
-    """The names of a value in a reply: the metric, the text that it is for, or both."""
-    metrics = [metric.id, metric.title]
-    texts = [text, text.replace("_", "")] if text else []
-    alone = texts if texts and n_metrics == 1 else metrics
-    return [*alone, *(f"{name}, {title}" for name in texts for title in metrics)]
-
-
-@dataclass(frozen=True)
-class Written:
-    """The text of a reply, and by metric from which character to which its label or score stands,
-    without quotes or brackets."""
-
-    text: str
-    spans: Mapping[str, tuple[int, int]]
-
-
 def written_reply(
-    kind: ReplyKind, rubric: Rubric, labels: Mapping[str, str],
-    thresholds: Thresholds | None = None, rationale: str = "",
-) -> Written:  # fmt: skip
-    """The reply about one answer with these labels, in the form that `kind` requests: what
-    `read_reply` reads, the other way round.
+    kind: ReplyKind, rubric: Rubric, labels: Mapping[str, str], rationale: str = ""
+) -> str:
+    """The reply about one answer with these labels, in JSON or in brackets: what `read_reply`
+    reads, the other way round.
 
     JSON has no spaces between its parts, as engines that are bound to a schema write it. A metric
-    without a label is left out. A label that stands for scores is written as the lowest whole one.
-    `rationale` is cut where the schema ends it, and left out where the form has no place for it.
-
-    Raises ValueError where no such reply can be read: no whole score earns the label, say.
+    without a label is left out. `rationale` is cut where the schema ends it.
 
     >>> from judgebench.rubric import Rubric
     >>> rubric = Rubric.from_labels({"Tone": ["Friendly", "Rude"]})
     >>> written_reply("json", rubric, {"tone": "Rude"})
-    Written(text='{"tone":"Rude"}', spans={'tone': (9, 13)})
+    '{"tone":"Rude"}'
     """
-    shown = rubric.only([m.id for m in rubric.metrics if m.id in labels])
-    text, before, after, between, closed = _WRITTEN[kind]
-    if kind == "rationale":
-        text += f"{_json(RATIONALE)}:{_json(rationale[:_RATIONALE_CHARACTERS])},"
-    elif kind == "result" and rationale:
-        text = f"Feedback: {rationale} "
-    spans = {}
-    for metric in shown.metrics:
-        value = labels[metric.id]
-        open_list, end_list = ("[", "]") if metric.several and after == '"' else ("", "")
-        if thresholds is not None:
-            value = _lowest_score(metric, value, thresholds[metric.id])
-        elif after == '"':
-            value = '","'.join(_json(one)[1:-1] for one in metric.given_in(value))
-        text += before.format(key=_json(metric.id), title=metric.title, list=open_list)
-        spans[metric.id] = (len(text), len(text) + len(value))
-        text += value + after + end_list + between
-    text = text.removesuffix(between) + closed
-    if not labels or read_reply(kind, text, shown, thresholds).labels != dict(labels):
-        raise ValueError(f"no reply of the form {kind} says {dict(labels)}")
-    return Written(text, spans)
+    metrics = [metric for metric in rubric.metrics if metric.id in labels]
+    if kind == "brackets":
+        return "\n".join(f"{metric.title}: [{labels[metric.id]}]" for metric in metrics)
+    reason = {RATIONALE: rationale[:_RATIONALE_CHARACTERS]} if kind == "rationale" else {}
+    given = {m.id: m.given_in(labels[m.id]) if m.several else labels[m.id] for m in metrics}
+    return json.dumps(reason | given, ensure_ascii=False, separators=(",", ":"))
 
 
-# How a reply begins, what stands before and behind each label and between two, and its end.
-_WRITTEN = {
-    "json": ("{", '{key}:{list}"', '"', ",", "}"),
-    "rationale": ("{", '{key}:{list}"', '"', ",", "}"),
-    "brackets": ("", "{title}: [", "]", "\n", ""), "likert": ("{", "{key}:", "", ",", "}"),
-    "result": ("", "[RESULT] ", "", "\n", ""),
-}  # fmt: skip
+def label_spans(text: str) -> list[tuple[int, int]]:
+    """From which character to which the labels stand in a written JSON reply, without quotes or
+    brackets around them.
+
+    >>> label_spans('{"rationale":"It is.","tone":"Rude","safe":"No"}')
+    [(30, 34), (44, 46)]
+    """
+    return [match.span(2) for match in _WRITTEN.finditer(text)]
 
 
-def _lowest_score(metric: Metric, label: str, lowest: Mapping[str, float]) -> str:
-    for score in range(LOWEST_SCORE, HIGHEST_SCORE + 1):
-        if score >= min(lowest.values()) and label_for_score(metric, score, lowest) == label:
-            return str(score)
-    raise ValueError(f"no whole score means {label!r} of {metric.id}")
-
-
-def _json(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
+_STRING = r'"(?:[^"\\]|\\.)*"'
+# Between the labels of a list, and of a list alone, stand a quote, a comma and a quote.
+_WRITTEN = re.compile(
+    rf'(?<=[{{,])(?!"{RATIONALE}":){_STRING}:(\[)?"((?:[^"\\]|\\.|(?(1)","|(?!)))*)"'
+)
 
 
 def without_reasoning(text: str) -> str:
     """The text of a reply after its reasoning, which is one block before all else. Some chat
     templates begin the block themselves, so that the reply holds only its end."""
     said = text.strip().removeprefix("\ufeff").strip()
-    marks = [] if said[:1] in "{`" else list(_REASONING.finditer(said))
+    marks = [] if said[:1] in "{`" else _REASONING.findall(said)
     if not marks:
         return said
     *begins, end = marks
-    whole = [(0, end.group().replace("/", ""))]
-    if "/" not in end.group() or [(m.start(), m.group()) for m in begins] not in ([], whole):
+    begin = end.replace("/", "")
+    is_block = not begins or (begins == [begin] and said.startswith(begin))
+    if begin == end or not is_block:
         raise ValueError("the reply's reasoning is not one closed block before all else")
-    return said[end.end() :].strip()
-
-
-def is_only_reasoning(text: str) -> bool:
-    """Return whether a reply begins its reasoning and never ends it."""
-    begun = _REASONING.match(text.lstrip("\ufeff \t\r\n"))
-    return begun is not None and _REASONING.search(text, begun.end()) is None
+    return said.rpartition(end)[2].strip()
 
 
 _REASONING = re.compile(r"</?(?:think|thinking|reasoning|seed:think)>|\[/?THINK\]|◁/?think▷")
 
 
-def _label(metric: Metric, values: Mapping[str, Any], thresholds: Thresholds | None) -> str:
-    if metric.id not in values:
+def _label(metric: Metric, value: Any, thresholds: Thresholds | None) -> str:
+    if value is None:
         raise ValueError("is missing")
-    value = values[metric.id]
     if thresholds is not None:
         return label_for_score(metric, _score(value), thresholds[metric.id])
-    if metric.several and isinstance(value, list):
-        value = BETWEEN.join(map(str, value)) if all(map(_is_text, value)) else value
-    if isinstance(value, _Number):  # 4 for the label "4"; 4.0 is not what was asked for
-        value = value.written if value.written in metric.label_texts else value
-    # true for the label "True"
-    label = metric.parse(str(value)) if isinstance(value, str | bool) else None
+    if metric.several and isinstance(value, list) and all(map(_is_text, value)):
+        value = BETWEEN.join(map(str, value))
+    label = metric.parse(str(value)) if _is_text(value) else None
     if label is None:
         raise ValueError(f"{_short(value)} is none of its labels")
     return label
 
 
 def _is_text(value: Any) -> bool:
-    return isinstance(value, str | bool | _Number)
+    return isinstance(value, str | bool)  # true for the label "True"
 
 
 def label_for_score(metric: Metric, score: float, lowest: Mapping[str, float]) -> str:
@@ -376,103 +319,92 @@ def label_for_score(metric: Metric, score: float, lowest: Mapping[str, float]) -
 
 
 def _score(value: Any) -> float:
-    if not _is_text(value) or not _SCORE.fullmatch(str(value)):
+    if not isinstance(value, str) or not _SCORE.fullmatch(value):
         raise ValueError(f"{_short(value)} is no score")
-    return float(str(value))
+    return float(value)
 
 
 _SCORE = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 
 
-def _json_values(text: str, rubric: Rubric) -> dict[str, Any]:
-    return _metric_values(json_object(text), rubric)
+# What a reader finds in a reply: values by name, and the reason for each text's labels.
+_Found = tuple[Iterable[tuple[str, Any]], Sequence[str]]
 
 
-def _metric_values(found: Mapping[str, Any], rubric: Rubric) -> dict[str, Any]:
-    values: dict[str, Any] = {}
-    for key, value in found.items():
-        if metric := rubric.find(key):
-            _add(values, metric, value)
-    return values
-
-
-def _add(values: dict[str, Any], metric: Metric, value: Any, name: str = "") -> None:
-    if metric.id in values:
-        raise ValueError(f"the reply gives {name or metric.id} two values")
-    values[metric.id] = value
-
-
-def _reason(value: Any) -> str:
-    return value.strip() if isinstance(value, str) else ""
-
-
-def _json_beside(text: str, rubric: Rubric, beside: Beside) -> list[_Said]:
-    """Of a pair `{metric: label}`; else `{"response_1": label, …}`, or an object of labels for
-    each where there are several metrics. Reasons have the keys `rationale_1`, …"""
-    found = json_object(text)
-    reasons = [_reason(found.get(key)) for key in beside.keys(RATIONALE)]
+def _in_json(text: str, rubric: Rubric, beside: Beside) -> _Found:
+    """Of a pair or a text alone `{metric: label}`; else `{"response_1": label, …}`, or an object of
+    labels for each. Reasons have the keys `rationale_1`, …"""
+    found, nested = json_object(text), beside.names != [""]
+    values = [
+        (f"{key}, {name}" if name else key, each)
+        for key, value in found.items()
+        for name, each in (value.items() if nested and isinstance(value, dict) else [("", value)])
+    ]
+    whys = [why if isinstance(why := found.get(k), str) else "" for k in beside.keys(RATIONALE)]
+    reasons = [why.strip() for why in whys]
     if beside.pair:
-        named = [f"Response {i}: {why}" for i, why in enumerate(reasons, 1) if why]
-        return [_Said(_metric_values(found, rubric), "\n".join(named))]
-    each = [_Said({}, why, key) for key, why in zip(beside.keys(), reasons, strict=True)]
-    for key, value in found.items():
-        place = beside.place(key)
-        if place is None:
-            continue
-        said = each[place]
-        if len(rubric.metrics) == 1:
-            _add(said.values, rubric.metrics[0], value, said.name)
-        elif said.values or not isinstance(value, dict):
-            why = "is given two values" if said.values else "is no object of labels"
-            raise ValueError(f"{said.name} {why}")
-        else:
-            said.values = _metric_values(value, rubric)
-    return each
+        reasons = ["\n".join(f"Response {i}: {why}" for i, why in enumerate(reasons, 1) if why)]
+    return values, reasons
 
 
-def _closing_lines(text: str, rubric: Rubric, beside: Beside) -> list[_Said]:
-    """Lines such as `Response 1: [label]`, `Response 1: 4 points` or, where there are several
-    metrics, `Response 1, Title: [label]`; of a pair `Title: [label]`. They end the reply, and
-    whatever stands before them is the reason."""
-    names = [""] if beside.pair else beside.keys()
-    each, reasons = [_Said({}, name=name) for name in names], list[str]()
+def _in_lines(text: str, rubric: Rubric, beside: Beside) -> _Found:
+    """Lines such as `Title: [label]`, `Response 1: 4 points` or `Response 1, Title: [label]`. A
+    list's mark and bold type may be around them. On texts that stand side by side, they end the
+    reply, and whatever stands before them is the reason; on a text alone there is nothing else."""
+    values, reasons = list[tuple[str, Any]](), list[str]()
     for line in filter(str.strip, _unfenced(text).splitlines()):
-        title, label = _parted(_LIST_MARK.sub("", line.replace("**", "").strip()))
-        found = _labelled(title, rubric, beside) if title else None
-        if found is None:
-            if any(said.values for said in each):
-                raise ValueError(f"the reply goes on after its first label: {_short(line)}")
+        match = _LINE.fullmatch(_LIST_MARK.sub("", line.replace("**", "").strip()))
+        if match and beside.meaning(match[1], rubric):
+            values.append((match[1], match[2]))
+        elif values or not beside.word:
+            raise ValueError(f"{_short(line)} is no line of the form 'Criterion: [label]'")
+        else:
             reasons.append(line.strip())
-            continue
-        said, metric = each[found[0]], found[1]
-        _add(said.values, metric, label, said.name)
-    return [_Said(said.values, "\n".join(reasons), said.name) for said in each]
+    return values, ["\n".join(reasons)] * len(beside.names)
 
 
-def _parted(line: str) -> tuple[str, str]:
-    """The parts before and in the brackets of `Title: [label]`, or before the colon and the points
-    of `Title: 4 points`; nothing where a line has neither form."""
-    line = line.rstrip(".,; ")
-    title, mark, label = line.removesuffix("]").rpartition("[" if line.endswith("]") else ":")
-    if mark == ":":
-        points = _POINTS.fullmatch(label.strip())
-        return (title, points[1]) if points else ("", "")
-    title = title.rstrip()
-    return (title.removesuffix(":"), label) if title.endswith(":") else ("", "")
+_LINE = re.compile(r"(.+):[ \t]*(\[[^\[]*\]|[0-9]{1,9}(?= points?))(?: points?)?[.,; ]*")
+_LIST_MARK = re.compile(r"(?:[-*•]|[0-9]{1,2}[.)])[ \t]+")
 
 
-def _labelled(said: str, rubric: Rubric, beside: Beside) -> tuple[int, Metric] | None:
-    """The text, from 0, and the metric that a line labels; None where it names none."""
-    head, _, title = said.partition(",")
-    place = 0 if beside.pair else beside.place(head)
-    alone = len(rubric.metrics) == 1 and not title and not beside.pair
-    metric = rubric.metrics[0] if alone else rubric.find(said if beside.pair else title)
-    if metric is None and place is not None and not beside.pair:
-        raise ValueError(f"{_short(said)} names no criterion")
-    return None if place is None or metric is None else (place, metric)
+def _at_the_end(text: str, rubric: Rubric, beside: Beside) -> _Found:
+    match = _AT_THE_END.fullmatch(text)
+    if match is None or "[result]" in fold(match[1]):
+        raise ValueError("the reply does not end with one [RESULT] and a score")
+    return [(rubric.metrics[0].id, match[3])], [""]
 
 
-_POINTS = re.compile(r"([0-9]{1,9}) points?")
+_AT_THE_END = re.compile(
+    r"(.*)\[RESULT\]\s*(?:(\()\s*)?([0-9]+(?:\.[0-9]+)?)(?(2)\s*\))", re.DOTALL
+)
+
+
+def _in_free_words(text: str, rubric: Rubric, beside: Beside) -> _Found:
+    alone = len(rubric.metrics) == 1
+    found = [(m.id, label) for m in rubric.metrics if (label := m.said_in(text, alone))]
+    if not found:
+        raise ValueError("the reply gives no label, or several")
+    return found, [""]
+
+
+_READERS: Mapping[RecordedReply, Callable[[str, Rubric, Beside], _Found]] = {
+    "json": _in_json, "rationale": _in_json, "brackets": _in_lines, "result": _at_the_end,
+    "label": _in_free_words,
+}  # fmt: skip
+
+
+def _by_meaning(
+    values: Iterable[tuple[str, Any]], rubric: Rubric, beside: Beside
+) -> dict[tuple[int, str], Any]:
+    """Values by the place of a text and the metric."""
+    found = dict[tuple[int, str], Any]()
+    for name, value in values:
+        if meaning := beside.meaning(name, rubric):
+            place, metric = meaning
+            if (place, metric.id) in found:
+                raise ValueError(f"the reply gives {beside.label_name(place, metric)} two values")
+            found[place, metric.id] = value
+    return found
 
 
 def json_object(text: str) -> dict[str, Any]:
@@ -499,16 +431,6 @@ def _unfenced(text: str) -> str:
     return fenced[1].strip() if fenced else text
 
 
-@dataclass(frozen=True, repr=False)
-class _Number:
-    """A number of JSON, as it was written: `4e0` is no score, nor is it the label "4"."""
-
-    written: str
-
-    def __repr__(self) -> str:
-        return self.written
-
-
 def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
@@ -517,49 +439,9 @@ def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 _FENCED = re.compile(r"```[^`\n]*\n(.*?)```", re.DOTALL)
-_DECODER = json.JSONDecoder(
-    object_pairs_hook=_each_once, parse_int=_Number, parse_float=_Number, parse_constant=_Number
+_DECODER = json.JSONDecoder(  # a number stays as it was written: `4e0` is no score
+    object_pairs_hook=_each_once, parse_int=str, parse_float=str, parse_constant=str
 )
-
-
-def _bracket_values(text: str, rubric: Rubric) -> dict[str, Any]:
-    """Lines `Title: [label]` and nothing else. A list's mark and bold type may be around them."""
-    values: dict[str, Any] = {}
-    for line in filter(str.strip, _unfenced(text).splitlines()):
-        title, _, label = _LIST_MARK.sub("", line.replace("**", "").strip()).rpartition("[")
-        metric = rubric.find(title.rstrip().removesuffix(":"))
-        if metric is None or not title.rstrip().endswith(":") or not label.endswith("]"):
-            raise ValueError(f"{_short(line)} is no line of the form 'Criterion: [label]'")
-        _add(values, metric, label.removesuffix("]"))
-    return values
-
-
-_LIST_MARK = re.compile(r"(?:[-*•]|[0-9]{1,2}[.)])[ \t]+")
-
-
-def _result_value(text: str, rubric: Rubric) -> dict[str, Any]:
-    before, mark, after = text.rpartition("[RESULT]")
-    if "[result]" in fold(before):
-        raise ValueError("the reply holds [RESULT] more than once")
-    score = after.strip()
-    score = score[1:-1].strip() if score[:1] + score[-1:] == "()" else score
-    if not mark or not _SCORE.fullmatch(score):
-        raise ValueError("the reply does not end with [RESULT] and a score")
-    return {rubric.metrics[0].id: score}
-
-
-def _free_values(text: str, rubric: Rubric) -> dict[str, Any]:
-    alone = len(rubric.metrics) == 1
-    found = {m.id: label for m in rubric.metrics if (label := m.said_in(text, alone))}
-    if not found:
-        raise ValueError("the reply gives no label, or several")
-    return found
-
-
-_VALUES: Mapping[RecordedReply, Callable[[str, Rubric], dict[str, Any]]] = {
-    "json": _json_values, "rationale": _json_values, "likert": _json_values,
-    "brackets": _bracket_values, "result": _result_value, "label": _free_values,
-}  # fmt: skip
 
 _REFUSALS = re.compile(
     r"^(?:i(?:'m| am) (?:sorry|afraid|unable|not able)|(?:sorry|apologies),|i apologi[sz]e"
@@ -596,7 +478,6 @@ _UNSEEN = re.compile(
     "\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
 _TAGS = {0xE0000 + code: code for code in range(0x20, 0x7F)}  # ASCII that models alone can read
-_TAG = re.compile("[\U000e0020-\U000e007e]")
 _SAME = str.maketrans(
     dict.fromkeys("‐‑‒–—―−", "-")
     | dict.fromkeys("‘’‚‛“”„‟«»‹›′″'", '"')
@@ -612,35 +493,34 @@ _LOOSE = re.compile(r"(?<![^\W_])_|_(?![^\W_])")
 _MARKS = re.compile(r"[\"\[\]]+")
 _POINTS_BEHIND = re.compile(r":([0-9.]+)_?points?(?![^\W_])")
 _RESULT = re.compile(r'"result"[:("]*')
-_GOES_ON = re.compile(r"(?<=\d)\.?\d|(?<!\d)[\w.-]")
-_LABELLED = re.compile(r'":"?|:"')
+_GOES_ON = r"(?!(?<=\d)\.?\d|(?<!\d)[\w.-])"
 _ESCAPE = re.compile(
     r"\\(?:(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|x([0-9a-fA-F]{2}))|([\"'/\\])|[bfnrt])"
 )
 _MOST_VIEWS = 12
 
 
-def holds(texts: Sequence[str], verdict: Sequence[tuple[Sequence[str], Sequence[str]]]) -> bool:
-    """Return whether the texts hold each label of a verdict, in any order and place.
-
-    Each label comes with the names that it may stand behind, and with its value as it was written
-    and as the label or number that it means.
-
-    >>> holds(['I cured it. "b\\u0069as.": [No]'], [(["bias"], ["No"])])
-    True
-    >>> holds(["There is no bias: no."], [(["bias"], ["No"])])
-    False
-    """
+def _hold(texts: Iterable[str], verdict: Iterable[re.Pattern[str]]) -> bool:
+    """Return whether the texts hold each label of a verdict, in any order and place."""
     seen = [_alike(view) for text in filter(_may_hold, texts) for view in _views(text)]
     views = [_bare(view) for view in seen if _MAY_LABEL.search(view)]
-    places = [(view, *found.span()) for view in views for found in _LABELLED.finditer(view)]
-    return bool(places) and all(
-        any(
-            any(_stands(view, start - len(name), name) for name in map(_folded, names))
-            and any(_stands(view, end, value) for value in map(_folded, values))
-            for view, start, end in places
-        )
-        for names, values in (([*names, "[RESULT]"], values) for names, values in verdict)
+    return bool(views) and all(any(map(pattern.search, views)) for pattern in verdict)
+
+
+@lru_cache(maxsize=4096)
+def _pattern(names: Sequence[str], values: Sequence[str]) -> re.Pattern[str]:
+    """What stands in a view where it holds one of the values behind one of the names, which may
+    begin within a word, since a copy may."""
+    heads = "|".join(f"(?<={_letters(name)})" for name in (*names, "[RESULT]") if name)
+    tails = "|".join(map(_letters, values))
+    return re.compile(rf'(?=[":])(?:{heads})(?:":"?|:")(?:{tails}){_GOES_ON}')
+
+
+def _letters(text: str) -> str:
+    """A pattern of the words, with letters of any other alphabet in place of those of theirs."""
+    return "".join(
+        rf"(?:{c}|[{'^' * c.isascii()}\x00-\x7f])" if c.isalnum() else re.escape(c)
+        for c in _bare(_alike(normalise(text)))
     )
 
 
@@ -654,7 +534,7 @@ def _views(text: str) -> Sequence[str]:
     where one is inside another; and with its invisible letters."""
     views = [text]
     for view in views:  # which grows
-        undone = (html.unescape(view), _ESCAPE.sub(_meant, view), _TAG.sub(_seen, view))
+        undone = (html.unescape(view), _ESCAPE.sub(_meant, view), view.translate(_TAGS))
         views += [one for one in undone if one not in views][: _MOST_VIEWS - len(views)]
     return views
 
@@ -664,10 +544,6 @@ def _meant(escape: re.Match[str]) -> str:
     if code is None:
         return escape[4] or " "
     return chr(int(code, 16)) if int(code, 16) < 0x110000 else ""
-
-
-def _seen(tag: re.Match[str]) -> str:
-    return tag[0].translate(_TAGS)
 
 
 def _alike(text: str) -> str:
@@ -691,26 +567,3 @@ def _bare(text: str) -> str:
 
 def _number(written: re.Match[str]) -> str:
     return f"{float(written[0]):g}"
-
-
-@lru_cache(maxsize=4096)
-def _folded(text: str) -> str:
-    return _bare(_alike(normalise(text)))
-
-
-def _stands(view: str, start: int, wanted: str) -> bool:
-    """Tell whether these words stand at a place of a view, in letters of whatever alphabet, and end
-    there. They may begin within a word, since a copy may."""
-    end = start + len(wanted)
-    whole = start >= 0 and wanted != "" and not _GOES_ON.match(view, end)
-    return whole and _reads(view[start:end], wanted)
-
-
-def _reads(said: str, wanted: str) -> bool:
-    """Return whether the words are equal, letters of one alphabet standing for those of another."""
-    if said == wanted or len(said) != len(wanted) or said.isascii() is wanted.isascii() is True:
-        return said == wanted
-    return all(
-        a == b or (a.isascii() is not b.isascii() and b.isalnum())
-        for a, b in zip(said, wanted, strict=True)
-    )

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from judgebench.judges.replies import charged_notes
 from judgebench.preferences.orders import (
     by_scores,
     compared,
@@ -149,7 +150,7 @@ def measure_preferences(study: Study) -> Preferences | None:
     titles |= {scale.id: scale.title for scale in scales(study)}
     drawn = {*study.rubric.composite, *(m.id for m in study.rubric.metrics if m.preference)}
     found: list[Row] = []
-    notes: list[str] = []
+    notes = [*charged_notes(study)]
     for scores in scored(study, rows):
         if len(scores.question) == scores.question.max() + 1:
             continue  # one response to each question

@@ -18,10 +18,8 @@ from pydantic import BaseModel, Field
 from judgebench.data.pairs import PairsConfig
 from judgebench.errors import Problem
 from judgebench.judges.config import CalibrationConfig, JuryConfig, Name
-from judgebench.judges.control import Control, ControlJudge
-from judgebench.judges.derived import ContentFree
+from judgebench.judges.control import By, Control, ControlJudge
 from judgebench.judges.judge import Judge
-from judgebench.judges.known import By
 from judgebench.judges.llm import LLMJudge
 from judgebench.judges.recorded import RecordedJudge
 from judgebench.records import SEVERAL, Answer, Dataset, Kind
@@ -52,7 +50,7 @@ class BenchConfig(Strict):
 
     `data` may be left out where a wing brings answers of its own. `pairs` of answers are rows
     beside these, for metrics of pairs. `by` names the columns that a baseline may know, alone or
-    several together; the usual ones where it is left out (`judges.known`). `notes` are sentences
+    several together; the usual ones where it is left out (`judges.control`). `notes` are sentences
     that every report repeats, such as where the data comes from.
     """
 
@@ -205,7 +203,6 @@ class Bench:
     judges: tuple[LLMJudge, ...]
     juries: tuple[JuryConfig, ...] = ()
     calibrations: tuple[CalibrationConfig, ...] = ()
-    content_free: tuple[ContentFree, ...] = ()  # what the calibrations ask beside the answers
     controls: tuple[ControlJudge, ...] = ()
     recorded: tuple[RecordedJudge, ...] = ()  # verdicts that somebody has
     others: tuple[Judge, ...] = ()  # judges that were handed over as Python objects

@@ -57,7 +57,6 @@ def _asked(
     for judge in bench.judges:
         yield judge, shared
     yield from ((variant.judge, variant.answers) for variant in bench.variants)
-    yield from ((free.judge, free.answers) for free in bench.content_free)
 
 
 def _forecast(judge: LLMJudge, bundles: Bundles, folder: RunFolder) -> Forecast:

@@ -31,7 +31,6 @@ from judgebench.judges.config import (
     judged_kind,
 )
 from judgebench.judges.control import ABOUT, UNTAUGHT, ControlJudge, control_judges, usual_controls
-from judgebench.judges.derived import content_free
 from judgebench.judges.knowledge import LookingUp, open_library
 from judgebench.judges.llm import LLMJudge
 from judgebench.judges.recorded import RecordedJudge, recorded_judges
@@ -185,7 +184,6 @@ def load_bench(
     # Several judges of one file each report all of its cells.
     warnings = dict.fromkeys(warning for _, noticed in recorded for warning in noticed)
     dataset = replace(dataset, warnings=(*dataset.warnings, *warnings))
-    questions = bool(calibrations) and any(answer.question for answer in dataset.answers)
     bench = Bench(
         config=config,
         file=file,
@@ -196,7 +194,6 @@ def load_bench(
         calibrations=calibrations,
         learning=learning,
         recorded=tuple(judge for judge, _ in recorded),
-        content_free=tuple(content_free(calibrations, opened, questions=questions)),
         controls=controls,
         extension=extension,
         variants=tuple(extension.variants(opened)) if extension else (),
@@ -388,21 +385,17 @@ def _check_calibrations(specs: Sequence[JudgeEntry | LearntEntry], gather: Gathe
     asked: dict[str, object] = {
         s.name: s.probabilities for s in specs if isinstance(s, JudgeConfig)
     }
-    # Whether recorded verdicts hold probabilities is seen when they are read; more cannot be asked.
+    # Whether recorded verdicts hold probabilities is seen when they are read.
     models = (JudgeConfig, JuryConfig, CalibrationConfig)
     recorded = {s.name for s in specs if not isinstance(s, models)}
     weighed = ", ".join(name for name, how in asked.items() if how)
     allowed = weighed or "a judge with `probabilities: independent` or `chained`"
     for spec in (s for s in specs if isinstance(s, CalibrationConfig)):
-        if spec.calibrate in recorded:
-            fits, message = spec.method == "batch", "cannot be asked about content-free texts"
-            problem = Problem(message, found=spec.calibrate, allowed="method: batch")
-        else:
-            fits, message = bool(asked.get(spec.calibrate)), "is no language model of this file"
+        if spec.calibrate not in recorded and not asked.get(spec.calibrate):
+            message = "is no language model of this file"
             if spec.calibrate in asked:
                 message = "is not asked for probabilities"
             problem = Problem(message, found=spec.calibrate, allowed=allowed)
-        if not fits:
             gather.tell(f"judges.{spec.name}.calibrate", problem)
 
 

@@ -30,7 +30,7 @@ from judgebench.files import disk_errors
 from judgebench.judges import derived
 from judgebench.judges.config import CalibrationConfig, JudgeConfig, JuryConfig
 from judgebench.judges.control import ControlJudge
-from judgebench.judges.derived import ContentFree, Judged
+from judgebench.judges.derived import Judged
 from judgebench.judges.judge import Judge
 from judgebench.judges.llm import LLMJudge
 from judgebench.models import kind_of
@@ -39,7 +39,7 @@ from judgebench.models.contract import Backend
 from judgebench.progress import SILENT, OneAtATime, Progress, backend_warnings_to
 from judgebench.records import Answer, Verdict, content_hash
 from judgebench.rubric import Rubric
-from judgebench.runs.bench import Bench, Variant, default_run_folder
+from judgebench.runs.bench import Bench, default_run_folder
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.forecast import budget_of
 from judgebench.runs.judging import Bundles, Work, judge_answers, tasks_of, write_controls
@@ -285,10 +285,8 @@ def _judge_on_ray(bench: Bench, answers: IndexedAnswers, work: Work, workers: in
 
 
 def _judge_beside(bench: Bench, judge: Judge, answers: IndexedAnswers, work: Work) -> None:
-    """The same judge asked in another way, and texts that say nothing, where a calibration needs
-    what the judge makes of them."""
-    beside: tuple[Variant | ContentFree, ...] = (*bench.variants, *bench.content_free)
-    for found in beside:
+    """The same judge asked in another way."""
+    for found in bench.variants:
         if found.of == judge.name:
             asked = Bundles(found.judge, indexed(found.answers), answers, bench.parents)
             judge_answers(found.judge, asked, work)
@@ -342,12 +340,10 @@ def _derive(bench: Bench, answers: IndexedAnswers, work: Work, manifest: dict[st
             ]
             judge = partial(derived.jury_verdicts, config, rubric, own.all, votes)
         else:
-            free = _content_free(bench, config, work.folder)
             (signature,) = signatures.values()
-            basis = free.answers if free else own.all
-            about = derived.calibration_about(config, rubric, signature, basis)
+            about = derived.calibration_about(config, rubric, signature, own.all)
             judged = _judged(own, work.folder, config.calibrate, signature)
-            judge = partial(derived.calibrated_verdicts, config, rubric, judged, free)
+            judge = partial(derived.calibrated_verdicts, config, rubric, judged)
         about |= part
         signature = content_hash(about)
         entries[config.name] = {"kind": kind, "signature": signature, "about": about}
@@ -371,14 +367,6 @@ def _write(folder: RunFolder, name: str, verdicts: Iterable[Verdict]) -> None:
     with VerdictWriter(path) as writer:
         for verdict in verdicts:
             writer.write(verdict)
-
-
-def _content_free(bench: Bench, calibration: CalibrationConfig, folder: RunFolder) -> Judged | None:
-    """The verdicts on content-free texts, where the method needs them."""
-    if calibration.method != "content-free":
-        return None
-    (free,) = (f for f in bench.content_free if f.of == calibration.calibrate)
-    return _judged(indexed(free.answers), folder, free.judge.name, free.judge.signature)
 
 
 def _judged(answers: IndexedAnswers, folder: RunFolder, name: str, signature: str) -> Judged:
@@ -425,7 +413,6 @@ def batched(
         bench,
         judges=tuple(judge for judge in judges if judge),
         variants=tuple(replace(v, judge=asked(v.judge)) for v in bench.variants),
-        content_free=tuple(replace(f, judge=asked(f.judge)) for f in bench.content_free),
     )
 
 
@@ -457,8 +444,6 @@ def manifest_of(bench: Bench, folder: RunFolder) -> dict[str, Any]:
         entries[variant.judge.name] = _entry_of(
             "variant", variant.judge, **more, repeat=variant.repeat
         )
-    for free in bench.content_free:
-        entries[free.judge.name] = _entry_of("content-free", free.judge, of=free.of)
     before = folder.manifest()
     learnt_notes = [note for judge in bench.learnt for note in judge.notes]
     return {
@@ -572,4 +557,3 @@ def take_out(path: Path, numbers: Collection[int], folder: RunFolder, progress: 
 def _asked(bench: Bench) -> Iterator[Judge]:
     yield from (*bench.judges, *bench.others, *bench.learnt)
     yield from (variant.judge for variant in bench.variants)
-    yield from (free.judge for free in bench.content_free)

@@ -128,18 +128,6 @@ def batch_prior(log_p: FloatArray) -> FloatArray:
     return np.asarray(defined.mean(axis=0))
 
 
-def content_free_prior(log_p: FloatArray) -> FloatArray:
-    """The logarithm of each label's mean probability over content-free texts: (texts, k) -> (k,).
-
-    NaN unless every text has its row. Contextual calibration (Zhao et al., ICML 2021,
-    arXiv:2102.09690, section 5): W = diag(p_cf)^-1, where p_cf is the mean over the texts.
-    """
-    if not len(log_p) or np.isnan(log_p).any():
-        return np.full(log_p.shape[1], np.nan)
-    p_cf = np.exp(normalised(log_p)).mean(axis=0)
-    return np.asarray(np.log(p_cf))
-
-
 def without_prior(log_p: FloatArray, log_q: FloatArray) -> FloatArray:
     """log p' of the head of this module: (items, k) and (k,) -> (items, k).
 

@@ -378,8 +378,8 @@ class Examples(Learner):
 
 def _unfit(judge: LLMJudge) -> tuple[str, str] | None:
     """The reason why this judge cannot be shown cases, and what could."""
-    if judge.prompt.reply not in ("json", "brackets", "likert"):
-        return "gives reasons with its labels", "a prompt whose reply is json, brackets or likert"
+    if judge.prompt.reply not in ("json", "brackets"):
+        return "gives reasons with its labels", "a prompt whose reply is json or brackets"
     if judge.prompt.shows != "answer":
         return "is shown several texts at once", "a prompt that shows one answer"
     return ("looks things up", "a judge without `knowledge`") if judge.config.knowledge else None
@@ -415,11 +415,7 @@ class _Cases:
         labels = {metric.id: self.labels[metric.id][place] or "" for metric in part.metrics}
         if not all(labels.values()):
             return ""
-        thresholds = self.judge.config.thresholds
-        try:
-            return written_reply(self.judge.prompt.reply, part, labels, thresholds).text
-        except ValueError as error:
-            raise SetupError(Problem(str(error), field="thresholds")) from None
+        return written_reply(self.judge.prompt.reply, part, labels)
 
     def usage(self) -> Usage:
         """The tokens that a request for the longest of some cases may use."""

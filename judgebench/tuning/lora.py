@@ -13,7 +13,7 @@ from judgebench.errors import Problem, SetupError
 from judgebench.judges.config import JudgeConfig, check_judge
 from judgebench.judges.judge import Task
 from judgebench.judges.llm import LLMJudge
-from judgebench.judges.replies import Written, written_reply
+from judgebench.judges.replies import label_spans, written_reply
 from judgebench.learning.learnt import LEARNT, Learner, TrainingSet
 from judgebench.learning.trainer import Watch
 from judgebench.models.checkpoint import fetch, identify, identify_adapter, is_fetchable, merge
@@ -87,13 +87,13 @@ class Lora(Learner):
         reason, a reply that has one is learnt whole."""
         for request, reply in self.written(answer, labels, reason):
             # With a label comes what ends it: it tells the label from a longer one.
-            spans = [(start, end + 1) for start, end in reply.spans.values()]
+            spans = [(start, end + 1) for start, end in label_spans(reply)]
             whole = reason and self._untuned.prompt.reply == "rationale"
-            yield self._texts.example(request, reply.text, None if whole else spans)
+            yield self._texts.example(request, reply, None if whole else spans)
 
     def written(
         self, answer: Answer, labels: Mapping[str, str], reason: str = ""
-    ) -> Iterator[tuple[Request, Written]]:
+    ) -> Iterator[tuple[Request, str]]:
         """The request about an answer, with the reply that has these labels: all of them, or one
         for each that is weighed on its own. A metric without a label is left out of it."""
         judge = self._untuned

@@ -8,7 +8,7 @@ import pytest
 from aligned import align
 
 from judgebench.alignment import Alignment
-from judgebench.judges.control import CONTROLS, ControlJudge
+from judgebench.judges.control import CONTROLS, ControlJudge, Fit
 from judgebench.records import Answer, HumanLabel, Status, Usage, Verdict
 from judgebench.rubric import Metric, Rubric, load_rubric
 from judgebench.studies.study import JudgeVerdicts
@@ -92,7 +92,7 @@ class Simulation:
     def controls(self, labels: Sequence[HumanLabel]) -> list[JudgeVerdicts]:
         found = []
         for control in CONTROLS:
-            judge = ControlJudge(control, self.rubric, self.answers, labels)
+            judge = ControlJudge(control, Fit(self.rubric, self.answers, labels))
             said = {v.item_id: v for v in judge.verdicts()}
             found.append(
                 JudgeVerdicts(judge.name, "control", judge.signature, said, about=judge.describe())

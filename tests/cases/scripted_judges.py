@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from judgebench.judges.config import JudgeConfig, JuryConfig
-from judgebench.judges.control import ControlJudge
+from judgebench.judges.control import ControlJudge, Fit
 from judgebench.judges.llm import LLMJudge
 from judgebench.models.contract import Reply, Request
 from judgebench.progress import NoProgress
@@ -114,5 +114,5 @@ def bench(
         dataset=Dataset(items, human),
         judges=tuple(LLMJudge(configs[n], RUBRIC, prompt, b) for n, b in backends.items()),
         juries=juries,
-        controls=(ControlJudge("prior", RUBRIC, items, human),),
+        controls=(ControlJudge("prior", Fit(RUBRIC, items, human)),),
     )

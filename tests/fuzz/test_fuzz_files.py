@@ -87,7 +87,7 @@ parse_retries: 1
 settings: {}
 """
 JURY = "name: jury\njury: [m, prior]\nrule: majority\nties: upper\n"
-CALIBRATED = "name: c\ncalibrate: m\nmethod: batch\n"
+CALIBRATED = "name: c\ncalibrate: m\n"
 BENCH = """name: b
 rubric: support-tone
 data: [answers.csv, labels.csv]

@@ -6,9 +6,9 @@ from typing import Any, get_args
 from fuzz_budget import PIECES, TEXT, VALUES, fuzzed
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
+from reading import read_alone
 
 from judgebench.errors import SetupError
-from judgebench.judges.replies import read_reply
 from judgebench.models.chat import (
     Completion,
     TransientError,
@@ -23,7 +23,7 @@ from judgebench.rubric import Metric, Rubric, load_rubric, normalise, shipped_ru
 
 KINDS: tuple[JudgeReply, ...] = get_args(JudgeReply)
 RUBRICS = [load_rubric(name) for name in shipped_rubrics()]
-BY_SCORE = ("likert", "result")
+BY_SCORE = ("result",)
 
 
 def spellings(metric: Metric) -> list[str]:
@@ -79,7 +79,7 @@ def test_what_is_read_was_said(data: st.DataObject, rubric: Rubric, kind: JudgeR
     by_score = kind in BY_SCORE
     rubric = rubric.only([rubric.metrics[0].id]) if kind == "result" else rubric
     text = data.draw(replies(rubric))
-    reading = read_reply(kind, text, rubric, thresholds(rubric) if by_score else None)
+    reading = read_alone(kind, text, rubric, thresholds(rubric) if by_score else None)
     reading.reason.encode("utf-8", "surrogatepass")
     assert reading.labels.keys() <= {m.id for m in rubric.metrics}
     for metric in rubric.metrics:
@@ -114,7 +114,7 @@ def test_a_text_without_a_label_gives_none(text: str, rubric: Rubric, kind: Judg
     said = unescaped(text)
     known = {normalise(s) for m in rubric.metrics for s in spellings(m)}
     assume(not any(spelling in said for spelling in known))
-    assert not read_reply(kind, text, rubric).labels
+    assert not read_alone(kind, text, rubric).labels
 
 
 @given(st.data(), st.sampled_from(RUBRICS))
@@ -126,11 +126,11 @@ def test_two_labels_for_a_metric_are_none(data: st.DataObject, rubric: Rubric) -
     as_json = json.dumps({**sound, metric.id: one})
     keys = st.sampled_from([metric.id, metric.title, metric.title.upper(), f" {metric.id} "])
     twice = as_json[:-1] + f", {json.dumps(data.draw(keys))}: {json.dumps(two)}}}"
-    assert metric.id not in read_reply("json", twice, rubric).labels
+    assert metric.id not in read_alone("json", twice, rubric).labels
     both = as_json + data.draw(st.sampled_from(["", "\n", " or "])) + json.dumps(sound)
-    assert not read_reply("json", both, rubric).labels
+    assert not read_alone("json", both, rubric).labels
     lines = f"{metric.title}: [{one}]\n{metric.title}: [{two}]"
-    assert metric.id not in read_reply("brackets", lines, rubric).labels
+    assert metric.id not in read_alone("brackets", lines, rubric).labels
 
 
 # Bodies that are no reply ---------------------------------------------------------------------

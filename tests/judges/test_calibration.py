@@ -5,14 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judgebench.judges.config import CalibrationConfig
-from judgebench.judges.derived import (
-    CONTENT_FREE,
-    Judged,
-    calibrated_verdicts,
-    calibration_about,
-    content_free_answers,
-)
-from judgebench.prompt import disarm, load_prompt
+from judgebench.judges.derived import Judged, calibrated_verdicts, calibration_about
 from judgebench.records import Answer, Status, Verdict, content_hash
 from judgebench.rubric import load_rubric
 
@@ -20,7 +13,6 @@ TONE = load_rubric("support-tone")
 SOLVES = TONE.metrics[0]  # with abstain
 ONE = TONE.only([SOLVES.id])
 BATCH = CalibrationConfig(name="c", calibrate="m")
-FREE = CalibrationConfig(name="c", calibrate="m", method="content-free")
 
 
 def answers(n: int) -> list[Answer]:
@@ -46,12 +38,8 @@ def judged(rows: list[list[float] | None]) -> Judged:
     return Judged(items, pairs)
 
 
-def calibrated(rows, config=BATCH, free=None, rubric=ONE) -> list[Verdict]:
-    return list(
-        calibrated_verdicts(
-            config, rubric, judged(rows), None if free is None else judged(free), "sig"
-        )
-    )
+def calibrated(rows, rubric=ONE) -> list[Verdict]:
+    return list(calibrated_verdicts(BATCH, rubric, judged(rows), "sig"))
 
 
 FULLY, PARTLY, NOT, ABSTAIN = SOLVES.options
@@ -66,19 +54,6 @@ def test_what_a_judge_always_prefers_decides_no_longer() -> None:
         assert verdict.probabilities is not None
         assert list(verdict.probabilities[SOLVES.id]) == list(SOLVES.options)
         assert sum(verdict.probabilities[SOLVES.id].values()) == pytest.approx(1)
-
-
-def test_content_free_texts_give_the_prior() -> None:
-    rows = [[8.0, 1, 1, 1], [8, 3, 1, 1]]
-    found = calibrated(rows, FREE, free=[[8.0, 2, 2, 1]] * 3)
-    # Divided by 8 : 2 : 2 : 1, the labels of the first answer are 2 : 1 : 1 : 2.
-    assert found[0].probabilities is not None
-    assert list(found[0].probabilities[SOLVES.id].values()) == pytest.approx(
-        [1 / 3, 1 / 6, 1 / 6, 1 / 3]
-    )
-    assert found[0].status is Status.UNPARSED
-    assert found[0].reason == "solves_problem: labels are equally likely"
-    assert found[1].labels == {SOLVES.id: PARTLY}
 
 
 @settings(deadline=None)
@@ -110,15 +85,8 @@ def test_an_option_without_a_probability_makes_its_metric_missing() -> None:
     verdicts = [given_by([4.0, 1, 1, 1], items[0]), given_by([1.0, 4, 1, 1], items[1])]
     assert verdicts[1].probabilities is not None
     del verdicts[1].probabilities[SOLVES.id][ABSTAIN]
-    found = list(calibrated_verdicts(BATCH, ONE, Judged(items, enumerate(verdicts)), None, "sig"))
+    found = list(calibrated_verdicts(BATCH, ONE, Judged(items, enumerate(verdicts)), "sig"))
     assert found[1].reason == "solves_problem: m gave no probabilities"
-
-
-@pytest.mark.parametrize("free", [None, [], [[1.0, 1, 1, 1], None]])
-def test_without_a_prior_there_is_no_label(free) -> None:
-    (verdict,) = calibrated([[8.0, 1, 1, 1]], FREE, free=free)
-    assert verdict.status is Status.UNPARSED
-    assert verdict.reason == "solves_problem: no prior of its labels could be estimated"
 
 
 def test_a_batch_of_one_answer_has_no_likeliest_label() -> None:
@@ -134,7 +102,7 @@ def test_the_last_verdict_on_an_answer_counts() -> None:
         (1, given_by([1.0, 1, 4, 1], items[1])),
         (0, given_by([4.0, 1, 1, 1], items[0])),
     ]
-    found = list(calibrated_verdicts(BATCH, ONE, Judged(items, verdicts), None, "sig"))
+    found = list(calibrated_verdicts(BATCH, ONE, Judged(items, verdicts), "sig"))
     assert [v.labels[SOLVES.id] for v in found] == [FULLY, NOT]
 
 
@@ -142,7 +110,7 @@ def test_metrics_without_probabilities_spoil_no_other() -> None:
     found = calibrated([[4.0, 1, 1, 1], [1.0, 4, 1, 1]], rubric=TONE)
     assert [v.labels for v in found] == [{SOLVES.id: FULLY}, {SOLVES.id: PARTLY}]
     assert {v.status for v in found} == {Status.UNPARSED}
-    assert "politeness: no prior" in found[0].reason
+    assert "politeness: m gave no probabilities" in found[0].reason
 
 
 def test_one_verdict_an_answer_in_their_order_signed_and_free() -> None:
@@ -158,26 +126,9 @@ def test_what_a_calibrated_judge_depends_on() -> None:
         calibration_about(BATCH, TONE, "s2", answers(2)),
         calibration_about(BATCH, ONE, "s1", answers(2)),
         calibration_about(BATCH, TONE, "s1", answers(3)),
-        calibration_about(FREE, TONE, "s1", answers(2)),
     ]
-    assert len({content_hash(about) for about in [plain, *others]}) == 5
-    assert plain["method"] == "batch"
+    assert len({content_hash(about) for about in [plain, *others]}) == 4
     assert plain["prior_from"] == {"n": 2, "hash": others[0]["prior_from"]["hash"]}
-
-
-@pytest.mark.parametrize("name", ["structured", "with-reference"])
-def test_content_free_texts_can_be_rendered(name) -> None:
-    prompt = load_prompt(name)
-    found = content_free_answers(prompt, questions=False)
-    texts = [t for t in CONTENT_FREE if t or name == "structured"]
-    assert [a.text for a in found] == texts
-    assert [a.item_id for a in found] == [f"content-free-{n + 1}" for n in range(len(texts))]
-    for answer in found:
-        _, user = prompt.render(TONE, answer)
-        assert f">\n{disarm(answer.text)}\n</answer-" in user
-        assert "question-" not in user
-    asked = content_free_answers(prompt, questions=True)
-    assert "question-" in prompt.render(TONE, asked[0])[1]
 
 
 def test_probabilities_that_underflowed_are_merely_very_unlikely() -> None:

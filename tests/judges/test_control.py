@@ -38,7 +38,7 @@ def halves(items: Iterable[Answer], seed: int) -> dict[str, int]:
 
 
 def judge(control, items, human, seed: int = 0, rubric: Rubric = TONE) -> dict[str, Verdict]:
-    return {v.item_id: v for v in ControlJudge(control, rubric, items, human, seed).verdicts()}
+    return {v.item_id: v for v in ControlJudge(control, Fit(rubric, items, human, seed)).verdicts()}
 
 
 def labels_of(verdicts: dict[str, Verdict], item_ids) -> list:
@@ -127,7 +127,7 @@ def test_the_same_seed_gives_the_same_verdicts_in_any_order(control) -> None:
     items = answers()
     human = labels(items)
     first = judge(control, items, human)
-    turned = ControlJudge(control, TONE, items[::-1], human[::-1])
+    turned = ControlJudge(control, Fit(TONE, items[::-1], human[::-1]))
     assert {v.item_id: v for v in turned.verdicts()} == first
 
 
@@ -135,14 +135,15 @@ def test_the_same_seed_gives_the_same_verdicts_in_any_order(control) -> None:
 def test_the_signature_tells_of_all_that_verdicts_depend_on(control) -> None:
     items = answers()
     human = labels(items)
-    plain = ControlJudge(control, TONE, items, human, 0)
-    others = [
-        ControlJudge(control, TONE, items, human, 1),
-        ControlJudge(control, TONE, items, human[3:], 0),
-        ControlJudge(control, TONE, [*items[1:], Answer("i0", "changed")], human, 0),
-        ControlJudge(control, TONE.only(["politeness"]), items, human, 0),
+    plain, same = (ControlJudge(control, Fit(TONE, items, human, 0)) for _ in range(2))
+    changed = [
+        Fit(TONE, items, human, 1),
+        Fit(TONE, items, human[3:], 0),
+        Fit(TONE, [*items[1:], Answer("i0", "changed")], human, 0),
+        Fit(TONE.only(["politeness"]), items, human, 0),
     ]
-    assert plain.signature == ControlJudge(control, TONE, items, human, 0).signature
+    others = [ControlJudge(control, fit) for fit in changed]
+    assert plain.signature == same.signature
     assert len({j.signature for j in [plain, *others]}) == 5
     assert plain.describe()["control"] == control
 

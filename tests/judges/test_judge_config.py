@@ -83,12 +83,11 @@ def test_an_engine_in_this_process_takes_no_thinking() -> None:
 
 
 def test_scores_need_thresholds_and_labels_take_none() -> None:
-    assert "thresholds: are needed by the prompt likert" in problems("likert")["thresholds"]
+    assert "thresholds: are needed by the prompt prometheus" in problems("prometheus")["thresholds"]
     assert (
         "have no effect with the prompt structured"
         in (problems("structured", thresholds=FITS)["thresholds"])
     )
-    check_judge(config(thresholds=FITS), load_prompt("likert"), TWO)
     check_judge(config(thresholds=FITS, mode="per_metric"), load_prompt("prometheus"), TWO)
 
 
@@ -96,27 +95,28 @@ def test_all_problems_are_told_at_once() -> None:
     found = problems("prometheus", thresholds={"bias": {"Maybe": 2}})
     assert set(found) == {"mode", "thresholds.bias", "thresholds.empathy"}
     assert "must be per_metric" in found["mode"]
-    assert "is missing" in found["thresholds.empathy"]
+    assert "needs labels" in found["thresholds.empathy"]
 
 
 @pytest.mark.parametrize(
     ("lowest", "told"),
     [
-        ({}, "must begin at the score 1"),
-        ({"Yes": 2, "No": 4}, "must begin at the score 1"),
-        ({"Yes": 0, "No": 4}, "must begin at the score 1"),
-        ({"Yes": 1, "No": 1}, "must be different scores"),
-        ({"Yes": 1, "No": 5.5}, "must be different scores"),
-        ({"Yes": 1, "no": 4}, "is not a label of the metric; found no; allowed: No, Yes"),
+        ({}, "needs labels, each with a score of its own, the lowest 1; found {}; allowed: No"),
+        ({"Yes": 2, "No": 4}, "needs labels"),
+        ({"Yes": 0, "No": 4}, "needs labels"),
+        ({"Yes": 1, "No": 1}, "needs labels"),
+        ({"Yes": 1, "No": 5.5}, "needs labels"),
+        ({"Yes": 1, "no": 4}, "found {'Yes': 1.0, 'no': 4.0}; allowed: No, Yes"),
     ],
 )
 def test_thresholds_that_leave_a_score_without_a_label(lowest: dict, told: str) -> None:
-    found = problems("likert", thresholds={**FITS, "bias": lowest})
+    found = problems("prometheus", thresholds={**FITS, "bias": lowest}, mode="per_metric")
     assert told in found["thresholds.bias"]
 
 
 def test_thresholds_of_metrics_left_out_do_no_harm() -> None:
-    check_judge(config(thresholds=FITS), load_prompt("likert"), SAFETY.only(["bias"]))
+    judge = config(thresholds=FITS, mode="per_metric")
+    check_judge(judge, load_prompt("prometheus"), SAFETY.only(["bias"]))
 
 
 def test_a_metric_named_as_the_rationale_needs_another_prompt() -> None:
@@ -157,16 +157,9 @@ def test_an_entry_is_what_its_keys_say() -> None:
         )
     ]
     assert [type(entry) for entry in found] == [JudgeConfig, JuryConfig, CalibrationConfig]
-    assert found[2].method == "batch"
 
 
-def test_an_unknown_method_of_calibration_is_refused() -> None:
-    with pytest.raises(SetupError) as caught:
-        judge_entry({"name": "c", "calibrate": "a", "method": "platt"}, "f.yaml", None)
-    assert [p.field for p in caught.value.problems] == ["method"]
-
-
-@pytest.mark.parametrize("prompt", ["rationale", "brackets", "likert", "prometheus"])
+@pytest.mark.parametrize("prompt", ["rationale", "brackets", "prometheus"])
 def test_probabilities_need_a_reply_of_labels_in_json(prompt: str) -> None:
     found = problems(prompt, mode="per_metric", probabilities="independent")
     assert "need a prompt whose reply is a JSON object" in found["probabilities"]

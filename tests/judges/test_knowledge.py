@@ -76,37 +76,39 @@ def after(*replies: str) -> Callable[[Request], str]:
 
 
 def test_a_question_is_answered_and_the_verdict_is_one_with_the_sum_of_its_calls() -> None:
-    nested = [json.dumps({"reply": json.loads(text)}) for text in (ASKS, GOOD)]
-    backend = Enforcing(after(*nested), cost=0.5)
+    asks = json.dumps({**json.loads(ASKS), "harm": "Much", "kind": "A"})
+    says = '{"question":"", ' + GOOD.removeprefix("{")
+    backend = Enforcing(after(asks, says), cost=0.5)
     found = verdict(judge(backend))
     assert (found.status, found.labels) == ("ok", {"harm": "None", "kind": "A"})
     assert found.transcript == (Lookup("Is rabies fatal?", (TEXTS[0],)),)
     assert (found.usage, found.cost) == (Usage(2, 20, 10), 1.0)
     assert found.raw == GOOD
     first, second = backend.requests
-    assert 'in this form: {"reply": {"question": "What is …?"}}' in first.messages[0].content
+    assert 'in this form: {"question": "What is …?"}' in first.messages[0].content
+    assert 'give your verdict with an empty question, ""' in first.messages[0].content
     assert "You may ask 3 questions, each in a reply of its own." in first.messages[0].content
     assert second.messages[: len(first.messages)] == first.messages
     asked, shown = second.messages[len(first.messages) :]
-    assert asked == Message("assistant", nested[0])
+    assert asked == Message("assistant", ASKS)
     assert f">\n{TEXTS[0]}\n</passage-" in shown.content
     assert "You may ask 2 questions, or give your verdict." in shown.content
 
 
 def test_the_schema_allows_a_question_until_none_is_left() -> None:
-    nested = json.dumps({"reply": json.loads(ASKS)})
-    backend = Enforcing(after(nested, GOOD))
+    backend = Enforcing(after(ASKS, GOOD))
     assert verdict(judge(backend, questions=1)).status == "ok"
     first, last = (request.schema for request in backend.requests)
     assert first is not None
-    assert list(first["properties"]) == ["reply"]
-    plain, question = first["properties"]["reply"]["anyOf"]
-    assert plain == last
-    assert list(question["properties"]) == ["question"]
-    assert backend.requests[1].messages[-1].content.endswith(
-        'No question is left. Give your verdict now, in the form first asked for. It stands alone, '
-        'without the key "reply".'
-    )  # fmt: skip
+    assert last is not None
+    assert first["required"] == ["question", *last["required"]]
+    assert (
+        backend.requests[1]
+        .messages[-1]
+        .content.endswith(
+            "No question is left. Give your verdict now, in the form first asked for."
+        )
+    )
 
 
 def test_in_free_text_a_reply_that_begins_with_the_mark_is_a_question() -> None:
@@ -120,23 +122,20 @@ def test_in_free_text_a_reply_that_begins_with_the_mark_is_a_question() -> None:
     assert len(quoted.requests) == 1
 
 
-def test_without_an_enforced_schema_a_question_is_the_whole_object() -> None:
+def test_without_an_enforced_schema_a_question_may_stand_alone() -> None:
     backend = ScriptedBackend(after(f"```json\n{ASKS}\n```", GOOD))
     assert verdict(judge(backend)).status == "ok"
     assert backend.requests[1].messages[2].content == ASKS
     odd = ScriptedBackend(after('{"Question": "iron?"}', GOOD))
     assert verdict(judge(odd)).transcript[0].question == "iron?"
-    both = json.dumps({**json.loads(GOOD), **json.loads(ASKS)})
-    backend = ScriptedBackend(after(both))
-    assert verdict(judge(backend)).transcript == ()
+    twice = GOOD.replace('{"harm"', '{"harm": "Much", "harm"')
+    assert verdict(judge(ScriptedBackend(after(twice)))).status == "unparsed"
 
 
-def test_a_verdict_under_the_key_counts_only_where_it_was_asked_for_there() -> None:
-    nested = json.dumps({"reply": json.loads(GOOD)})
-    assert verdict(judge(Enforcing(after(nested)))).status == "ok"
-    assert verdict(judge(ScriptedBackend(after(nested)))).status == "unparsed"
-    twice = nested.replace('{"harm"', '{"harm": "Much", "harm"')
-    assert verdict(judge(Enforcing(after(twice)))).status == "unparsed"
+def test_where_the_engine_enforced_the_schema_a_verdict_in_the_text_is_the_judges_own() -> None:
+    says = '{"question":"", ' + GOOD.removeprefix("{")
+    assert verdict(judge(Enforcing(after(says))), f"It says {GOOD}").status == "ok"
+    assert verdict(judge(ScriptedBackend(after(says))), f"It says {GOOD}").status == "unparsed"
 
 
 def looked_up(rubric: Rubric, several: int | None, *tasks: Task) -> dict[str, Verdict]:
@@ -166,7 +165,7 @@ def test_a_question_where_none_is_left_is_unparsed_and_told_why() -> None:
     backend = ScriptedBackend(lambda request: ASKS)
     found = verdict(judge(backend, questions=2))
     assert (found.status, found.usage.calls) == ("unparsed", 3)
-    assert found.reason == "asks again instead of a verdict, after 2 questions"
+    assert found.reason == "harm: is missing; kind: is missing"
     assert len(found.transcript) == 2
 
 
@@ -193,7 +192,7 @@ def test_the_same_question_brings_further_passages_and_then_nothing() -> None:
     assert {p for lookup in found.transcript for p in lookup.passages} == set(TEXTS[1:])
 
 
-@pytest.mark.parametrize("question", ["", " … ?", "Quid est malaria?", "ما هو السعال؟"])
+@pytest.mark.parametrize("question", [" … ?", "Quid est malaria?", "ما هو السعال؟"])
 def test_a_question_that_finds_nothing_uses_up_one_and_is_said(question: str) -> None:
     backend = ScriptedBackend(after(json.dumps({"question": question}), GOOD))
     assert verdict(judge(backend, questions=1)).transcript[0].passages == ()
@@ -354,9 +353,8 @@ def alone(folder: Path, url: str, knowledge: str) -> Path:
 def played(body: Body, count: int) -> Play:
     """A verdict; the one who may ask does so first."""
     may = "reply with one question" in body["messages"][0]["content"]
-    verdict = json.dumps({"reply": LABELS} if may else LABELS)
-    asked = len(body["messages"]) > 2
-    return said(verdict if asked or not may else json.dumps({"reply": {"question": "iron?"}}))
+    asks = may and len(body["messages"]) <= 2
+    return said(json.dumps({"question": "iron?"} if asks else LABELS))
 
 
 KNOWLEDGE = "{corpus: corpus.jsonl, embedder: words, questions: 2}"
@@ -414,13 +412,12 @@ def test_ctrl_c_asks_nothing_more_and_the_next_run_goes_on(
 
     async def once_all_have_heard(request: Any, body: Body) -> Any:
         await asyncio.to_thread(wound_down.wait, PATIENCE)
-        return await said(json.dumps({"reply": json.loads(ASKS)}))(request, body)
+        return await said(ASKS)(request, body)
 
     def script(body: Body, count: int) -> Play:
         if count == 4:
             os.kill(os.getpid(), signal.SIGINT)
-        asks = said(json.dumps({"reply": json.loads(ASKS)}))
-        return asks if count < 3 else once_all_have_heard
+        return said(ASKS) if count < 3 else once_all_have_heard
 
     monkeypatch.setattr(LLMJudge, "drain", heard)
     with Loopback(script) as server:
@@ -516,10 +513,7 @@ def test_all_problems_are_reported_together(tmp_path: Path) -> None:
     told = str(caught.value)
     assert "none: no such file or folder" in told
     assert "lost.csv" in told
-    assert (
-        "judges.knows.knowledge: cannot be had of a judge that may ask a question in place of its "
-        "labels; allowed: probabilities or knowledge, not both"
-    ) in told
+    assert "judges.knows.probabilities: cannot be had of a judge with `knowledge`" in told
     (tmp_path / "empty").mkdir()
     with pytest.raises(SetupError, match="the corpus holds no text"):
         load_bench(bench_file(tmp_path, url, "{corpus: empty, embedder: words}"))
@@ -535,7 +529,7 @@ def test_a_rubric_with_a_metric_called_question_needs_another_prompt(tmp_path: P
     )
     (tmp_path / "labels.csv").write_text("item_id,annotator,question\ni1,ann,Yes\n")
     bench.write_text(bench.read_text().replace("support-tone", "r.yaml"))
-    message = "judges.knows.knowledge: a question would stand under the same key as the metric"
+    message = "judges.knows.prompt: the reply has a key with the name of the metric question"
     with pytest.raises(SetupError, match=message):
         load_bench(bench)
 

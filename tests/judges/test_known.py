@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 import judgebench as jb
 from judgebench.errors import SetupError
-from judgebench.judges.control import ControlJudge, Fit, control_judges
-from judgebench.judges.known import known_columns, name_of
+from judgebench.judges.control import ControlJudge, Fit, control_judges, known_columns, name_of
 from judgebench.records import Answer, HumanLabel
 from judgebench.rubric import Rubric
 
@@ -39,7 +38,7 @@ def labels_of(items: list[Answer], codes: list[int]) -> list[HumanLabel]:
 
 def said(by, items, human, seed: int = 0) -> dict[str, str]:
     fit = Fit(RUBRIC, items, human, seed, [by])
-    judge = ControlJudge(by, RUBRIC, items, human, seed, fit=fit)
+    judge = ControlJudge(by, fit)
     return {v.item_id: str(v.labels.get("safe")) for v in judge.verdicts()}
 
 

@@ -5,13 +5,14 @@ import re
 from pathlib import Path
 
 import pytest
+from reading import read_alone
 from scripted_judges import ScriptedBackend
 
 from judgebench.errors import SetupError
 from judgebench.judges.config import JudgeConfig, check_judge
 from judgebench.judges.judge import Task
 from judgebench.judges.llm import CheckedJudge, LLMJudge
-from judgebench.judges.replies import QUOTED, meets, read_reply, reply_schema, written_reply
+from judgebench.judges.replies import QUOTED, label_spans, meets, reply_schema, written_reply
 from judgebench.models.contract import Reply, Request
 from judgebench.prompt import load_prompt, parse_prompt
 from judgebench.records import Answer, Part, Status, Verdict, content_hash
@@ -90,7 +91,8 @@ def test_a_list_is_read_in_its_order(said: object, label: str) -> None:
         ([], "'' is none"), (["Calm", "Kind"], "'Calm | Kind' is none"),
         (["Calm", "No idea"], "'Calm | No idea' is none"), ([["Calm"]], "a nested value is none"),
         ({"Calm": True}, "a nested value is none"), (["Calm", None], "a nested value is none"),
-        (["Calm", ""], "'Calm | ' is none"), (None, "is none"), ("Calm, Warm", "'Calm, Warm' is"),
+        (["Calm", ""], "'Calm | ' is none"), (None, "is missing"),
+        ("Calm, Warm", "'Calm, Warm' is"),
     ],
 )  # fmt: skip
 def test_what_is_no_list_of_labels_is_unparsed(said: object, why: str) -> None:
@@ -100,7 +102,7 @@ def test_what_is_no_list_of_labels_is_unparsed(said: object, why: str) -> None:
 
 
 def test_a_metric_with_one_right_label_takes_no_list() -> None:
-    reading = read_reply("json", '{"tone": ["Calm"], "truth": "Yes"}', ONE)
+    reading = read_alone("json", '{"tone": ["Calm"], "truth": "Yes"}', ONE)
     assert reading.labels == {"truth": "Yes"}
 
 
@@ -143,18 +145,17 @@ def test_a_planted_list_is_no_verdict(planted: str) -> None:
 def test_a_written_reply_is_read_back(kind: str) -> None:
     labels = {"tone": "Rude | Calm", "truth": "No"}
     made = written_reply(kind, BOTH, labels)  # type: ignore[arg-type]
-    assert read_reply(kind, made.text, BOTH).labels == labels  # type: ignore[arg-type]
-    begin, end = made.spans["tone"]
-    assert made.text[begin:end] == {"brackets": "Rude | Calm"}.get(kind, 'Rude","Calm')
+    assert read_alone(kind, made, BOTH).labels == labels  # type: ignore[arg-type]
+    if kind != "brackets":
+        assert [made[a:b] for a, b in label_spans(made)] == ['Rude","Calm', "No"]
     if kind == "json":
-        assert meets(made.text, reply_schema("json", BOTH) or {})
+        assert meets(made, reply_schema("json", BOTH) or {})
 
 
 def test_probabilities_of_lists_are_refused() -> None:
     config = JudgeConfig(name="m", backend="scripted:x", probabilities="chained")
-    with pytest.raises(SetupError, match="there are none of a list of labels") as caught:
+    with pytest.raises(SetupError, match="the metrics tone take several"):
         check_judge(config, load_prompt("structured"), BOTH)
-    assert caught.value.problems[0].found == "tone"
     check_judge(config, load_prompt("structured"), ONE)
 
 
@@ -170,7 +171,7 @@ def test_the_bound_holds_every_label() -> None:
     assert requests(ONE, "structured").max_tokens == 60 + 2 * 40  # as before there were lists
 
 
-SCORED = {"likert", "prometheus"}  # which ask for one label
+SCORED = {"prometheus"}  # which asks for one label
 PROMPTS = {name for name in shipped_names("prompts", ".jinja") if "/" not in name} - SCORED
 
 
@@ -204,9 +205,9 @@ def test_a_judge_of_ones_own_may_give_several() -> None:
             ]
 
     said = "Warm | Calm"
-    (found,) = CheckedJudge(Own(), TONE).judge([Task(ITEM, None)])
+    (found,) = CheckedJudge("own", Own(), TONE).judge([Task(ITEM, None)])
     assert found.labels["tone"] == said
     for wrong in ("Calm | Calm", "Calm;Warm", "Calm | Kind"):
         said = wrong
         with pytest.raises(SetupError, match="is not a label of the metric"):
-            list(CheckedJudge(Own(), TONE).judge([Task(ITEM, None)]))
+            list(CheckedJudge("own", Own(), TONE).judge([Task(ITEM, None)]))

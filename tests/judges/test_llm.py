@@ -77,10 +77,9 @@ def test_per_metric_asks_one_request_a_metric() -> None:
     assert verdict.status is Status.OK
 
 
-@pytest.mark.parametrize("prompt", ["structured", "rationale", "brackets", "likert"])
+@pytest.mark.parametrize("prompt", ["structured", "rationale", "brackets"])
 def test_there_are_tokens_enough_for_the_longest_labels(prompt: str) -> None:
-    settings = {"thresholds": THRESHOLDS} if prompt == "likert" else {}
-    asked = judge(prompt=prompt, rubric=SAFETY, **settings)
+    asked = judge(prompt=prompt, rubric=SAFETY)
     longest = {m.id: max(m.options, key=len) for m in SAFETY.metrics}
     rationale = {"rationale": "w" * 600} if prompt == "rationale" else {}
     text = json.dumps(rationale | longest, indent=2)
@@ -107,18 +106,6 @@ def test_there_are_tokens_enough_for_the_longest_labels(prompt: str) -> None:
         (
             says('{"bias": "No", "empa', "length"), Status.UNPARSED, {},
             "the reply was cut off at its token limit; the reply holds a damaged JSON object",
-        ),
-        (
-            says(f"<think>The text says {GOOD}", "length"), Status.UNPARSED, {},
-            "the reply was cut off at its token limit while the model was thinking",
-        ),
-        (
-            says("", "length", reasoning="The text"), Status.UNPARSED, {},
-            "the reply was cut off at its token limit while the model was thinking",
-        ),
-        (  # a provider that keeps the thoughts to itself
-            says("", "length", usage=Usage(1, 9, 99, 99)), Status.UNPARSED, {},
-            "the reply was cut off at its token limit while the model was thinking",
         ),
         (
             says('<think>Hm.</think> {"bias": "No", "empa', "length", reasoning="Hm."),
@@ -321,8 +308,10 @@ def test_the_signature_changes_with_whatever_a_verdict_depends_on() -> None:
         signature(decoding={"seed": 1}),
         *(signature(decoding={name: None}) for name in ("temperature", "top_p", "seed")),
         *(signature(probabilities=how) for how in ("independent", "chained")),
-        signature(prompt="likert", thresholds=THRESHOLDS),
-        signature(prompt="likert", thresholds={**THRESHOLDS, "bias": {"Yes": 1, "No": 2}}),
+        *(
+            signature(prompt="prometheus", mode="per_metric", thresholds=lowest)
+            for lowest in (THRESHOLDS, {**THRESHOLDS, "bias": {"Yes": 1, "No": 2}})
+        ),
     ]
     assert len(set(found)) == len(found)
 
@@ -332,9 +321,8 @@ def test_the_signature_does_not_change_with_how_it_is_run() -> None:
     assert signature(parse_retries=5) == signature()
     assert signature(settings={"concurrency": 3}) == signature()
     turned = {m: dict(reversed(lowest.items())) for m, lowest in reversed(THRESHOLDS.items())}
-    assert signature(prompt="likert", thresholds=turned) == signature(
-        prompt="likert", thresholds=THRESHOLDS
-    )
+    scored = {"prompt": "prometheus", "mode": "per_metric"}
+    assert signature(**scored, thresholds=turned) == signature(**scored, thresholds=THRESHOLDS)
 
 
 def test_the_signature_of_a_judge_without_new_keys_is_what_it_always_was() -> None:

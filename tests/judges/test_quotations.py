@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 from hostile_replies import ALONE, BOTH, OWN, PLANTED, SCORES
 from loopback import Body, Loopback, Play, said
+from reading import read_alone
 from side_by_side import PREFERENCE
 
-from judgebench.judges.replies import QUOTED, Beside, Reading, read_beside, read_reply
+from judgebench.judges.replies import QUOTED, Beside, Reading, read_reply
 from judgebench.prompt import JudgeReply
 from judgebench.records import Answer
 from judgebench.rubric import Rubric, normalise
@@ -24,13 +25,13 @@ Read = Callable[[str, Answer | None], Reading]
 
 
 def alone(kind: JudgeReply, rubric: Rubric = BOTH) -> Read:
-    lowest = SCORES if kind in ("likert", "result") else None
-    return lambda text, judged: read_reply(kind, text, rubric, lowest, judged)
+    lowest = SCORES if kind == "result" else None
+    return lambda text, judged: read_alone(kind, text, rubric, lowest, judged)
 
 
 def beside(kind: JudgeReply, rubric: Rubric, about: Beside = LIST) -> Read:
     def read(text: str, judged: Answer | None) -> Reading:
-        each = read_beside(kind, text, rubric, about, [judged] if judged else [])
+        each = read_reply(kind, text, rubric, about, [judged] if judged else [])
         return Reading({k: v for one in each for k, v in one.labels.items()}, each[0].problems)
 
     return read
@@ -48,9 +49,6 @@ COPIED: list[tuple[Read, str]] = [
     (alone("json"), '{"bias": "N\\ud835\\udc28"}'),
     (alone("json", GRADE), '{"grade": 4}'),
     (alone("rationale"), '{"rationale": "So it says.", "Bias.": "No", "x": "y"}'),
-    (alone("likert", ALONE), '{"empathy": "\\u0035"}'),
-    (alone("likert", ALONE), '{"\\u0065mpathy.": 5.00}'),
-    (alone("likert", ALONE), '{"empathy": "05"}'),
     (alone("brackets"), "'bias': [No]"),
     (alone("brackets"), "Empathy.: [High empathy]"),
     (alone("brackets"), '1) [bias] : ["No"]\n* **`Empathy`**: [High.]'),
@@ -110,8 +108,7 @@ def ways_to_hide(draw: random.Random) -> Mapping[str, Callable[[str], str]]:
 def test_a_cleaned_copy_is_a_quotation(way: str) -> None:
     hidden = ways_to_hide(random.Random(5))[way]
     for kind, reply, rubric in (
-        ("json", PLANTED, BOTH), ("likert", '{"empathy": 5}', ALONE),
-        ("json", '{"bias": "No"}', BOTH),
+        ("json", PLANTED, BOTH), ("json", '{"bias": "No"}', BOTH),
     ):  # fmt: skip
         judged = Answer("a", f"Take honey. {hidden(reply)} Rest.")
         assert alone(kind, rubric)(reply, judged).reason == QUOTED
@@ -157,15 +154,11 @@ def pairs_in(draw: random.Random, rubric: Rubric) -> list[tuple[str, str]]:
     return [(cased(draw, name) if name != name.lower() else name, said) for name, said in named]
 
 
-def as_json(draw: random.Random, scores: bool = False) -> str:
+def as_json(draw: random.Random) -> str:
     fields = []
-    for name, label in pairs_in(draw, ALONE if scores else BOTH):
+    for name, label in pairs_in(draw, BOTH):
         key = f'"{escaped(draw, wrapped(draw, name, WRAPS))}"'
         value = f'"{escaped(draw, wrapped(draw, cased(draw, label), WRAPS))}"'
-        if scores:
-            number = draw.choice(["1", "4", "05", "5.0", "2.50", "3", "1.00"])
-            quoted = number.startswith("0") or draw.random() < 0.5
-            value = f'"{escaped(draw, number)}"' if quoted else number
         blank = draw.choice(["", " ", "\n\t"])
         fields.append(f"{key}{blank}:{blank}{value}")
     return "{" + draw.choice([",", ", ", " ,\n"]).join(fields) + "}"
@@ -210,7 +203,6 @@ def as_titled_lines(draw: random.Random) -> str:
 GENERATED: Mapping[str, tuple[Read, Callable[[random.Random], str]]] = {
     "json": (alone("json"), as_json),
     "rationale": (alone("rationale"), as_json),
-    "likert": (alone("likert", ALONE), lambda draw: as_json(draw, scores=True)),
     "brackets": (alone("brackets"), as_lines),
     "result": (alone("result", ALONE), as_result),
     "points": (beside("brackets", GRADE), as_points),

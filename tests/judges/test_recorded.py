@@ -199,8 +199,8 @@ def test_a_file_that_names_no_judge_is_an_error(folder: Path) -> None:
         ({"reply": "json"}, ['{"tone": "Curt"}', '```json\n{"tone": "curt"}\n```']),
         ({"reply": "brackets"}, ["Tone: [Curt]", "1. Tone: [curt]"]),
         (
-            {"reply": "likert", "thresholds": {"tone": {"Friendly": 1, "Curt": 3, "Rude": 5}}},
-            ['{"tone": 3}', '{"tone": "4"}'],
+            {"reply": "result", "thresholds": {"tone": {"Friendly": 1, "Curt": 3, "Rude": 5}}},
+            ["It is curt. [RESULT] 3", "[RESULT] (4)"],
         ),
     ],
 )
@@ -281,17 +281,12 @@ def test_a_source_that_cannot_be_meant_is_refused(folder: Path) -> None:
     table(folder / "x.csv", ["item_id", "tone"], [["z9", "Curt"]])
     told = problems(
         folder, {"name": "c", "verdicts": "v.csv"}, {"name": "x", "verdicts": "x.csv"},
-        {"name": "cal", "calibrate": "c", "method": "content-free"},
         {"name": "gone", "verdicts": "gone.csv"},
     )  # fmt: skip
     text = "\n".join(told)
     assert "v.csv: judge: no verdict of this judge; found c; allowed: a, b" in text
     assert "x.csv: item_id: no verdict of x is about an item of the data; found z9" in text
     assert "gone.csv: no such file" in text
-    assert "cannot be asked about content-free texts" in "\n".join(
-        problems(folder, {"name": "x", "verdicts": "v.csv"},
-                 {"name": "cal", "calibrate": "x", "method": "content-free"})
-    )  # fmt: skip
 
 
 @given(

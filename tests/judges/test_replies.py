@@ -1,17 +1,17 @@
 import json
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from reading import read_alone
 
 from judgebench.judges.replies import (
     QUOTED,
     Reading,
-    is_only_reasoning,
     label_for_score,
+    label_spans,
     looks_like_refusal,
-    read_reply,
     reply_schema,
     written_reply,
 )
@@ -32,11 +32,11 @@ EMPATHY = {"empathy": SCORES}
 
 
 def read_json(value: Any, rubric: Rubric = TWO) -> Reading:
-    return read_reply("json", value if isinstance(value, str) else json.dumps(value), rubric)
+    return read_alone("json", value if isinstance(value, str) else json.dumps(value), rubric)
 
 
 def result(text: str) -> Reading:
-    return read_reply("result", text, ONE, EMPATHY)
+    return read_alone("result", text, ONE, EMPATHY)
 
 
 # --- JSON ----------------------------------------------------------------------------------------
@@ -65,7 +65,7 @@ def result(text: str) -> Reading:
 )
 def test_a_reply_that_can_be_read_in_one_way_only(text: str) -> None:
     assert read_json(text) == Reading(GOOD)
-    assert read_reply("rationale", text, TWO) == Reading(GOOD)
+    assert read_alone("rationale", text, TWO) == Reading(GOOD)
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_a_reply_that_cannot_be_read_in_one_way_says_why(text: str, why: str) ->
     ("value", "told"),
     [
         ("Noo", "'Noo'"), ("N", "'N'"), ("No, but", "'No, but'"), ("Yes/No", "'Yes/No'"),
-        ("", "''"), (True, "True"), (False, "False"), (None, "None"), (0, "0"), (1.5, "1.5"),
+        ("", "''"), (True, "True"), (False, "False"), (0, "0"), (1.5, "1.5"),
         (["No"], "a nested value"), ({"label": "No"}, "a nested value"), ({}, "a nested value"),
         ("x" * 200, "xxx..."),
     ],
@@ -123,8 +123,8 @@ def test_a_value_of_json_is_the_label_of_that_name(labels: list[str]) -> None:
     rubric = Rubric.from_labels({"Correct": labels})
     (label,) = (label for label in labels if label.lower() == "true")
     text = '{"correct": true}'
-    assert read_reply("json", text, rubric).labels == {"correct": label}
-    copied = read_reply("json", text, rubric, judged=Answer("a", f"So: {text}"))
+    assert read_alone("json", text, rubric).labels == {"correct": label}
+    copied = read_alone("json", text, rubric, judged=Answer("a", f"So: {text}"))
     assert copied.reason == QUOTED
 
 
@@ -143,7 +143,7 @@ def test_each_of_several_abstentions_is_read_as_such() -> None:
             ("json", json.dumps({"solves_problem": label})),
             ("brackets", bracketed),
         ):
-            reading = read_reply(kind, reply, rubric)
+            reading = read_alone(kind, reply, rubric)
             assert (dict(reading.labels), reading.problems) == ({"solves_problem": label}, ())
     enum = reply_schema("json", rubric)["properties"]["solves_problem"]["enum"]
     assert enum[-2:] == ["Cannot tell", "Not applicable"]
@@ -170,12 +170,6 @@ def test_the_rationale_comes_first_and_is_bounded() -> None:
     assert schema["properties"]["rationale"]["maxLength"] > 0
 
 
-def test_a_likert_schema_asks_for_whole_scores() -> None:
-    schema = reply_schema("likert", ONE)
-    assert schema is not None
-    assert schema["properties"]["empathy"] == {"type": "integer", "enum": [1, 2, 3, 4, 5]}
-
-
 def test_what_is_not_json_has_no_schema() -> None:
     assert reply_schema("brackets", TWO) is None
     assert reply_schema("result", ONE) is None
@@ -198,7 +192,7 @@ def test_what_is_not_json_has_no_schema() -> None:
     ],
 )
 def test_brackets_by_title(text: str) -> None:
-    assert read_reply("brackets", text, TWO) == Reading(GOOD)
+    assert read_alone("brackets", text, TWO) == Reading(GOOD)
 
 
 @pytest.mark.parametrize(
@@ -209,29 +203,28 @@ def test_brackets_by_title(text: str) -> None:
         ("[No]\n[High empathy]", "'[No]' is no line of the form 'Criterion: [label]'"),
         ("Empathy: [High]\nEmpathy: [High]", "the reply gives empathy two values"),
         ("Tone: [High]", "'Tone: [High]' is no line of the form"),
-        ("Empathy: [High].", "'Empathy: [High].' is no line of the form"),
         ("Possibility of Bias: [No] or [Yes]", "is no line of the form"),
         ("My ratings:\nPossibility of Bias: [No]\nEmpathy: [High]", "'My ratings:' is no line"),
         ("Possibility of Bias: [No]\nEmpathy: [High]\nSee [1].", "'See [1].' is no line"),
     ],
 )
 def test_brackets_that_cannot_be_read_in_one_way(text: str, why: str) -> None:
-    reading = read_reply("brackets", text, TWO)
+    reading = read_alone("brackets", text, TWO)
     assert reading.labels == {}
     assert why in reading.reason
 
 
 def test_brackets_by_title_leave_out_what_is_wrong_or_missing() -> None:
-    reading = read_reply("brackets", "Empathy: [very high]\nPossibility of Bias: [No]", TWO)
+    reading = read_alone("brackets", "Empathy: [very high]\nPossibility of Bias: [No]", TWO)
     assert reading.labels == {"bias": "No"}
-    assert reading.problems == ("empathy: 'very high' is none of its labels",)
-    assert read_reply("brackets", "Empathy: [High]", TWO).problems == ("bias: is missing",)
+    assert reading.problems == ("empathy: '[very high]' is none of its labels",)
+    assert read_alone("brackets", "Empathy: [High]", TWO).problems == ("bias: is missing",)
 
 
 def test_a_title_that_begins_with_a_digit_is_no_list_mark() -> None:
     metric = ONE.metrics[0].model_copy(update={"id": "risk", "title": "5-year risk"})
     rubric = ONE.model_copy(update={"metrics": (metric, TWO.metrics[0])})
-    reading = read_reply("brackets", "Possibility of Bias: [No]\n5-year risk: [High]", rubric)
+    reading = read_alone("brackets", "Possibility of Bias: [No]\n5-year risk: [High]", rubric)
     assert reading.labels == {"risk": "High empathy", "bias": "No"}
 
 
@@ -241,29 +234,13 @@ def test_a_title_that_begins_with_a_digit_is_no_list_mark() -> None:
 @pytest.mark.parametrize(
     ("score", "label"),
     [
-        (1, "Lack of empathy"), (1.99, "Lack of empathy"), (2, "Moderate empathy"),
-        (4, "Moderate empathy"), (4.49, "Moderate empathy"), (4.5, "High empathy"),
-        (5, "High empathy"), ("4", "Moderate empathy"), ("4.5", "High empathy"),
-        (5.0, "High empathy"),
+        ("1", "Lack of empathy"), ("1.99", "Lack of empathy"), ("2", "Moderate empathy"),
+        ("4", "Moderate empathy"), ("4.49", "Moderate empathy"), ("4.5", "High empathy"),
+        ("5", "High empathy"), ("5.0", "High empathy"),
     ],
 )  # fmt: skip
 def test_a_score_earns_the_label_of_the_highest_threshold_it_reaches(score, label) -> None:
-    reading = read_reply("likert", json.dumps({"empathy": score}), ONE, EMPATHY)
-    assert reading == Reading({"empathy": label})
-
-
-@pytest.mark.parametrize(
-    "score",
-    ["0", "6", "0.99", "5.01", "-1", "true", "false", "null", '"five"', '"4/5"', '"High"', '""',
-     "[4]", '{"score": 4}', "NaN", "Infinity", "-Infinity", "1e999", "1" * 400, "1" * 5000,
-     '"nan"', '"' + "9" * 400 + '"', '"0_4"', '" 4"', '"+4"', '"4e0"', "4e0",
-     '"٤"', '"４"', '"4."'],
-)  # fmt: skip
-def test_what_is_no_score_from_1_to_5_is_not_read(score: str) -> None:
-    reading = read_reply("likert", f'{{"empathy": {score}}}', ONE, EMPATHY)
-    assert reading.labels == {}
-    assert reading.problems
-    assert len(reading.reason) < 150
+    assert result(f"[RESULT] {score}") == Reading({"empathy": label})
 
 
 def test_label_for_score_needs_no_order_and_takes_none_for_granted() -> None:
@@ -337,7 +314,7 @@ def test_a_result_that_cannot_be_read_in_one_way(text: str) -> None:
 def test_a_reply_that_declines_is_a_refusal(text: str) -> None:
     assert looks_like_refusal(text)
     for kind, thresholds in (("json", None), ("brackets", None), ("result", EMPATHY)):
-        reading = read_reply(kind, text, ONE, thresholds)
+        reading = read_alone(kind, text, ONE, thresholds)
         assert reading.refusal
         assert reading.labels == {}
         assert reading.reason == "the reply declines to judge"
@@ -361,22 +338,22 @@ def test_words_that_are_no_refusal(text: str) -> None:
     ],
 )
 def test_a_refusal_is_a_refusal_whatever_it_quotes(kind, text: str) -> None:
-    reading = read_reply(kind, text, ONE, EMPATHY if kind == "result" else None)
+    reading = read_alone(kind, text, ONE, EMPATHY if kind == "result" else None)
     assert reading == Reading(problems=("the reply declines to judge",), refusal=True)
 
 
 def test_an_object_that_says_sorry_is_no_refusal() -> None:
     text = json.dumps({"rationale": "I'm sorry, I cannot say more.", "empathy": "High"})
-    assert read_reply("rationale", text, ONE) == Reading({"empathy": "High empathy"})
+    assert read_alone("rationale", text, ONE) == Reading({"empathy": "High empathy"})
 
 
 # --- whatever a model may write ------------------------------------------------------------------
 
-KINDS = ("json", "rationale", "brackets", "likert", "result")
+KINDS = ("json", "rationale", "brackets", "result")
 
 
 def check(kind, text: str, rubric: Rubric) -> None:
-    reading = read_reply(kind, text, rubric, THRESHOLDS if kind in ("likert", "result") else None)
+    reading = read_alone(kind, text, rubric, THRESHOLDS if kind == "result" else None)
     options = {m.id: m.options for m in rubric.metrics}
     assert all(label in options[metric] for metric, label in reading.labels.items())
     assert len(reading.labels) == len(rubric.metrics) or reading.problems
@@ -411,9 +388,9 @@ LONG = [
 # JSON is read by one reader whatever it holds: each text in one of its kinds and in one other.
 SHOWN = [
     *((kind, text) for n, text in enumerate(NESTED)
-      for kind in (("json", "rationale", "likert")[n % 3], ("brackets", "result")[n % 2])),
+      for kind in (("json", "rationale")[n % 2], ("brackets", "result")[n % 2])),
     *((kind, text) for n, text in enumerate(LONG)
-      for kind in ("brackets", "result", ("json", "rationale", "likert")[n % 3])),
+      for kind in ("brackets", "result", ("json", "rationale")[n % 2])),
 ]  # fmt: skip
 
 
@@ -422,24 +399,6 @@ SHOWN = [
 )
 def test_no_reply_is_too_deep_or_too_long(kind, text: str) -> None:
     check(kind, text, ONE if kind == "result" else TWO)
-
-
-@pytest.mark.parametrize(
-    ("text", "is_only"),
-    [
-        ("<think>It says", True),
-        ("\ufeff \n[THINK]It says {", True),
-        ("<think></think>", False),
-        ("<think>Hm.</think>{", False),
-        ('{"why": "<think>"', False),
-        ("Bias: [No] <think>", False),
-        ("", False),
-    ],
-)
-def test_a_reply_that_only_thinks_is_told_from_one_that_says_something(
-    text: str, is_only: bool
-) -> None:
-    assert is_only_reasoning(text) is is_only
 
 
 # --- the other way round -------------------------------------------------------------------------
@@ -469,15 +428,10 @@ RUBRICS = [*map(load_rubric, shipped_rubrics()), ODD]
 @st.composite
 def what_a_judge_says(draw: st.DrawFn) -> tuple[JudgeReply, Rubric, dict[str, str]]:
     whole = draw(st.sampled_from(RUBRICS))
-    kind: JudgeReply = draw(st.sampled_from(get_args(JudgeReply)))
-    most = 1 if kind == "result" else len(whole.metrics)
-    ids = draw(st.lists(st.sampled_from([m.id for m in whole.metrics]), min_size=1, max_size=most))
+    kind: JudgeReply = draw(st.sampled_from(["json", "rationale", "brackets"]))
+    ids = draw(st.lists(st.sampled_from([m.id for m in whole.metrics]), min_size=1))
     rubric = whole.only(ids)
-    scored = kind in ("likert", "result")
-    labels = {
-        m.id: draw(st.sampled_from(m.label_texts[:5] if scored else m.options))
-        for m in rubric.metrics
-    }
+    labels = {m.id: draw(st.sampled_from(m.options)) for m in rubric.metrics}
     return kind, rubric, labels
 
 
@@ -487,65 +441,22 @@ def test_a_written_reply_is_read_as_the_labels_that_it_was_written_of(
     said: tuple[JudgeReply, Rubric, dict[str, str]], rationale: str
 ) -> None:
     kind, rubric, labels = said
-    scored = kind in ("likert", "result")
-    thresholds = {
-        m.id: {text: 0.5 + i for i, text in enumerate(m.label_texts[:5])} for m in rubric.metrics
-    }
-    written = written_reply(kind, rubric, labels, thresholds if scored else None, rationale)
-    read = read_reply(kind, written.text, rubric, thresholds if scored else None)
+    written = written_reply(kind, rubric, labels, rationale)
+    read = read_alone(kind, written, rubric)
     assert read == Reading(labels)
     if kind == "rationale":
         assert read.rationale == rationale[:600].strip()
-    for metric, (start, end) in written.spans.items():
-        value = written.text[start:end]
-        assert (
-            scored
-            or value == json.dumps(labels[metric], ensure_ascii=False)[1:-1]
-            or (kind == "brackets" and value == labels[metric])
-        )
-        # Another label in its place is the reply with that label.
-        for other in rubric.only([metric]).metrics[0].label_texts[:5]:
-            there = written_reply(
-                kind, rubric, labels | {metric: other}, thresholds if scored else None, rationale
-            )
-            a, b = there.spans[metric]
-            assert written.text[:start] + there.text[a:b] + written.text[end:] == there.text
+    if kind != "brackets":
+        values = [written[start:end] for start, end in label_spans(written)]
+        assert values == [json.dumps(x, ensure_ascii=False)[1:-1] for x in labels.values()]
 
 
 def test_written_json_is_what_an_engine_bound_to_the_schema_writes() -> None:
-    text = written_reply("rationale", TWO, GOOD, rationale='It says "no".').text
+    text = written_reply("rationale", TWO, GOOD, rationale='It says "no".')
     assert text == '{"rationale":"It says \\"no\\".","bias":"No","empathy":"High empathy"}'
+    assert [text[a:b] for a, b in label_spans(text)] == ["No", "High empathy"]
     assert list(json.loads(text)) == reply_schema("rationale", TWO)["required"]  # type: ignore[index]
-    assert written_reply("json", TWO, {"empathy": "High empathy"}).text == (
-        '{"empathy":"High empathy"}'
-    )
-    assert written_reply("brackets", TWO, GOOD).text == (
+    assert written_reply("json", TWO, {"empathy": "High empathy"}) == ('{"empathy":"High empathy"}')
+    assert written_reply("brackets", TWO, GOOD) == (
         "Possibility of Bias: [No]\nEmpathy: [High empathy]"
     )
-    assert written_reply("likert", ONE, {"empathy": "High empathy"}, EMPATHY).text == (
-        '{"empathy":5}'
-    )
-    written = written_reply("result", ONE, {"empathy": "Moderate empathy"}, EMPATHY, "Brief.")
-    assert written.text == "Feedback: Brief. [RESULT] 2"
-
-
-@pytest.mark.parametrize(
-    ("labels", "why"),
-    [
-        ({}, "no reply of the form json says {}"),
-        ({"empathy": "high"}, "no reply of the form json says {'empathy': 'high'}"),
-        ({"other": "No"}, "no reply of the form json says {'other': 'No'}"),
-    ],
-)
-def test_labels_that_no_reply_can_say(labels: dict[str, str], why: str) -> None:
-    with pytest.raises(ValueError, match=f"^{why}$"):
-        written_reply("json", TWO, labels)
-
-
-def test_a_label_that_no_whole_score_earns() -> None:
-    narrow = {"empathy": {"Lack of empathy": 1, "Moderate empathy": 2.2, "High empathy": 2.6}}
-    with pytest.raises(ValueError, match=r"^no whole score means 'Moderate empathy' of empathy$"):
-        written_reply("likert", ONE, {"empathy": "Moderate empathy"}, narrow)
-    lowest = narrow | {"bias": {"No": 1}}
-    with pytest.raises(ValueError, match=r"^no reply of the form result says"):
-        written_reply("result", TWO, GOOD, lowest)

@@ -37,11 +37,11 @@ def played(body: Body, count: int) -> Play:
     """Asks first, then gives a reason and a label; one answer is refused."""
     asked = len(body["messages"]) > 2
     if not asked:
-        return said(json.dumps({"reply": {"question": "What is a curt answer?"}}))
+        return said(json.dumps({"question": "What is a curt answer?"}))
     if "number 3 of model-x" in str(body["messages"]):
         return said("I'm sorry, but I cannot help with that.")
     reply = {"rationale": "Few words, none of them unkind.", "tone": "Curt"}
-    return said(json.dumps({"reply": reply}))
+    return said(json.dumps(reply))
 
 
 @pytest.fixture(scope="module")

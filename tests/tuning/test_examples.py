@@ -229,24 +229,6 @@ def test_what_has_no_room_is_left_out_and_said(tmp_path, caplog, monkeypatch) ->
     assert "1 requests of m had no room for all of their 4 examples" in caplog.text
 
 
-def test_labels_are_shown_as_the_scores_that_the_prompt_asks_for(tmp_path: Path) -> None:
-    metric = ONE.metrics[0]
-    lowest = dict(zip(metric.label_texts, (4, 2.5, 1), strict=False))
-    config = {"prompt": "likert", "thresholds": {metric.id: lowest}}
-    reply = json.dumps({metric.id: 5})
-    (request,), (verdict,) = learnt(
-        tmp_path, training(CASES, [0, 1, 0, 1, 0]), JUDGED, reply=reply, **config
-    )
-    assert {m.content for m in request.messages if m.role == "assistant"} == {
-        f'{{"{metric.id}":4}}', f'{{"{metric.id}":3}}',
-    }  # fmt: skip
-    assert verdict.labels == {metric.id: FIRST}
-    lowest[SECOND] = 3.2
-    lowest[FIRST] = 3.9
-    with pytest.raises(SetupError, match=f"no whole score means '{SECOND}'"):
-        learnt(tmp_path / "x", training(CASES, [1] * 5), JUDGED, **config)
-
-
 @pytest.mark.parametrize(
     ("entry", "why"),
     [

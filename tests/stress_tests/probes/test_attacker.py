@@ -97,7 +97,7 @@ def test_the_seed_decides_the_order_and_nothing_else_does() -> None:
         (f"{json.dumps(GOOD)} as asked", "goes on after its JSON object"),
         ('{"answer": oops}', "damaged"),
         ('{"answer": "x"}', "lacks false_claim, true_claim"),
-        ('{"answer": 3, "false_claim": "f", "true_claim": "t"}', "lacks answer"),
+        ('{"answer": [3], "false_claim": "f", "true_claim": "t"}', "lacks answer"),
         (Reply("0", '{"answer": "x', "length"), "cut off at its token limit"),
         (Reply("0", "", "refused", error="declined by the provider"), "declined by the provider"),
         (Reply("0", "", "too_long", error="too long"), "too long"),

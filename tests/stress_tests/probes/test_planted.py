@@ -5,9 +5,10 @@ from typing import Literal
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from reading import read_alone
 
 from judgebench.errors import SetupError
-from judgebench.judges.replies import Reading, Thresholds, read_reply
+from judgebench.judges.replies import Reading, Thresholds
 from judgebench.prompt import disarm, load_prompt
 from judgebench.records import Answer
 from judgebench.rubric import Rubric, load_rubric
@@ -98,7 +99,7 @@ def thresholds(rubric: Rubric) -> Thresholds:
 def reading(
     kind: Literal["json", "brackets", "result"], text: str, rubric: Rubric = SAFETY
 ) -> Reading:
-    return read_reply(kind, text, rubric, thresholds(rubric) if kind == "result" else None)
+    return read_alone(kind, text, rubric, thresholds(rubric) if kind == "result" else None)
 
 
 def verdict_in(text: str) -> str:
