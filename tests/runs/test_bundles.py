@@ -245,7 +245,7 @@ def test_every_judge_judges_the_rows_that_its_metrics_are_about(tmp_path: Path) 
     assert ("pairs", "score") not in due
     folder.write_manifest(folder.manifest(), "stopped")
     assert open_run(RunFolder(tmp_path)).unfinished == (
-        "This run is unfinished. The same command, given again, goes on with it.",
+        "This run is unfinished: the same command, given again, goes on with it.",
     )
 
 
