@@ -1,23 +1,16 @@
-"""Any server that speaks OpenAI's chat completions over HTTP: vLLM, llama.cpp, a gateway; and how
-likely given texts are, by a server that lists the tokens of a prompt with their probability.
-"""
+"""Any server that speaks OpenAI's chat completions over HTTP: vLLM, llama.cpp, a gateway."""
 
 from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import (
     AsyncIterator,
-    Awaitable,
-    Callable,
     Iterable,
     Iterator,
     Mapping,
-    Sequence,
 )
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from functools import partial
 from itertools import count
 from typing import Any, NamedTuple
@@ -25,7 +18,7 @@ from uuid import uuid4
 
 import aiohttp
 
-from judgebench.errors import Problem, RunError, SetupError
+from judgebench.errors import Problem, SetupError
 from judgebench.files import to_bytes
 from judgebench.models.batch import Sent
 from judgebench.models.chat import (
@@ -44,20 +37,13 @@ from judgebench.models.chat import (
     wait_asked_for,
 )
 from judgebench.models.contract import (
-    Before,
-    Completions,
-    Draws,
     LabelsAsked,
-    Message,
     Reply,
     Request,
-    Weighed,
-    Weigher,
 )
 from judgebench.models.hosts import proxy_of
 from judgebench.models.settings import PACE, BackendSettings
 from judgebench.models.transport import DEFAULT_WAITS, Attempt, Transport, Waits
-from judgebench.models.weighing import common_prefix
 
 
 class OpenAICompatible:
@@ -95,7 +81,7 @@ class OpenAICompatible:
         }
 
     def complete(self, requests: Iterable[Request]) -> Iterator[Reply]:
-        return self._transport.stream(partial(self._open, self._attempt), requests)
+        return self._transport.stream(self._open, requests)
 
     def drain(self) -> None:
         self._transport.drain()
@@ -103,33 +89,10 @@ class OpenAICompatible:
     def close(self) -> None:
         self._transport.close()
 
-    def weigher(self) -> Weigher:
-        """Asks the server nothing yet."""
-        return PromptWeigher(self._model, self.posted)
-
-    def posted(self, calls: Sequence[tuple[str, Mapping[str, Any]]]) -> Sequence[Reply]:
-        """The server's replies to each path and body, as JSON in the reply's text."""
-
-        async def attempt(sessions: _Sessions, request: Request) -> Completion:
-            path, body = calls[int(request.key)]
-            found = await self._post(sessions, f"{self._base_url}{path}", _json(body))
-            said = self._sound(*found)
-            return said if isinstance(said, Completion) else Completion(json.dumps(said), "stop")
-
-        asked = [
-            Request(str(i), (Message("user", json.dumps(body)),), max_tokens=1)
-            for i, (_, body) in enumerate(calls)
-        ]
-        opened = partial(self._open, attempt)
-        replies = {reply.key: reply for reply in self._transport.stream(opened, asked)}
-        return [replies[request.key] for request in asked]
-
     @asynccontextmanager
-    async def _open(
-        self, attempt: Callable[[_Sessions, Request], Awaitable[Completion]]
-    ) -> AsyncIterator[Attempt]:
+    async def _open(self) -> AsyncIterator[Attempt]:
         async with self._session(once=True) as once, self._session(once=False) as shared:
-            yield partial(attempt, _Sessions(once, shared))
+            yield partial(self._attempt, _Sessions(once, shared))
 
     def _session(self, *, once: bool) -> aiohttp.ClientSession:
         return aiohttp.ClientSession(
@@ -271,139 +234,3 @@ def _split_address(model: str, settings: BackendSettings) -> tuple[str, BackendS
             Problem("names another address than the backend does", field="settings.base_url")
         )
     return name, settings.model_copy(update={"base_url": address})
-
-
-Body = dict[str, Any]
-_PROBE = "The capital of France is"
-_LISTED = 5  # replies that are compared: as many as OpenAI's protocol lists
-_ROUNDING = 0.1  # natural logarithms, between two ways through one engine
-_REFUSED = re.compile("HTTP (400|413|422):")  # for what a text is: asked again, it is the same
-_ABOVE_ANY = 0.01  # a log-probability may pass 0 by rounding
-
-
-@dataclass(frozen=True)
-class _Listed:
-    """A token of a prompt: what tells it from others, its text, and its log-probability."""
-
-    id: str
-    text: str
-    log_p: float | None
-
-
-class PromptWeigher:
-    """A `Weigher` over a server; `post` sends bodies to paths and gives a reply for each.
-
-    vLLM's parameter `prompt_logprobs` asks for the tokens of a prompt, also of a chat. Many servers
-    take and ignore it, or list something else, so it is used only if a probe shows that a token has
-    the same probability as part of a prompt and as a reply.
-    """
-
-    def __init__(
-        self, model: str, post: Callable[[Sequence[tuple[str, Body]]], Sequence[Reply]]
-    ) -> None:
-        self._model, self._post = model, post
-        self._probed = False
-        self._opens = False  # whether the server puts a token of its own before a text
-
-    def weigh(self, texts: Sequence[tuple[Before, str]]) -> Sequence[Weighed]:
-        if not self._probed:
-            self._probe()
-        if not self._opens and any(before == "" for before, _ in texts):
-            why = "no token stands before a text, so that its first has no probability"
-            raise _cannot(f"{why}: set `given` to a text that holds {{question}}")
-        heads = list(dict.fromkeys(before for before, _ in texts if before))
-        listed = self._listed([(head, "") for head in heads] + list(texts))
-        known = dict(zip(heads, listed, strict=False))
-        return [
-            _weighed(known.get(before), tokens)
-            for (before, _), tokens in zip(texts, listed[len(heads) :], strict=True)
-        ]
-
-    def draw(self, before: Before, targets: Sequence[str], draws: Draws) -> Completions:
-        raise _cannot("completions are weighed by a model in this process")
-
-    def _probe(self) -> None:
-        """Raises SetupError where the server does not list a prompt's probabilities."""
-        try:
-            said = self._sent([("/completions", self._body(_PROBE) | {"logprobs": _LISTED})])[0]
-            replies = json.loads(said.text)["choices"][0]["logprobs"]["top_logprobs"][0]
-            wrong = self._wrong(replies)
-        except SetupError as error:  # the server refuses the parameter
-            wrong = str(error)
-        except (ValueError, LookupError, TypeError):
-            wrong = said.error or "it lists no probabilities of a reply"
-        if wrong:
-            raise _cannot(f"prompt_logprobs: {wrong}")
-        self._probed = True
-
-    def _wrong(self, replies: Mapping[str, float]) -> str:
-        """The evidence that the server does not list a prompt's probabilities; empty if nothing."""
-        listed = self._listed([("", _PROBE), *(("", _PROBE + reply) for reply in replies)])
-        if reason := next((one for one in listed if isinstance(one, str)), ""):
-            return reason
-        alone, *longer = (one for one in listed if not isinstance(one, str))
-        compared = 0
-        for (reply, expected), tokens in zip(replies.items(), longer, strict=True):
-            if [t.id for t in tokens[:-1]] != [t.id for t in alone]:
-                continue  # the tokenizer joins this reply with the prompt
-            log_p, compared = tokens[-1].log_p, compared + 1
-            if log_p is None or not abs(log_p - expected) <= _ROUNDING:
-                return f"{reply!r} has {log_p} in a prompt and {expected} as a reply"
-        self._opens = "".join(token.text for token in alone[1:]).strip() == _PROBE
-        return "" if compared > 1 else "no token stands alike in a prompt and in a reply"
-
-    def _listed(self, texts: Sequence[tuple[Before, str]]) -> Sequence[list[_Listed] | str]:
-        """The tokens of each text behind what stands before it, or why there are none."""
-        return [_read(said) for said in self._sent([self._call(*text) for text in texts])]
-
-    def _call(self, before: Before, text: str) -> tuple[str, Body]:
-        how: Body = {"prompt_logprobs": 0}
-        if isinstance(before, str):
-            return "/completions", self._body(before + text) | how
-        turns = [{"role": turn.role, "content": turn.content} for turn in before]
-        if text:
-            turns.append({"role": "assistant", "content": text})
-            how |= {"add_generation_prompt": False, "continue_final_message": True}
-        return "/chat/completions", self._body("", messages=turns) | how
-
-    def _body(self, prompt: str, **chat: Any) -> Body:
-        asked = chat or {"prompt": prompt}
-        return {"model": self._model, **asked, "max_tokens": 1, "temperature": 0}
-
-    def _sent(self, calls: Sequence[tuple[str, Body]]) -> Sequence[Reply]:
-        """Raises RunError for a call that failed after all retries: it is worth another run."""
-        replies = self._post(calls)
-        for reply in replies:
-            if reply.finish == "failed" and not _REFUSED.match(reply.error):
-                raise RunError(f"the server does not say how likely texts are: {reply.error}")
-        return replies
-
-
-def _read(said: Reply) -> list[_Listed] | str:
-    if said.finish != "stop":
-        return said.error
-    try:
-        body = json.loads(said.text)
-        rows = body["choices"][0].get("prompt_logprobs") or body["prompt_logprobs"]
-        tokens = [_Listed("", "", None)]
-        for row in rows[1:]:
-            ((id_, told),) = row.items()
-            tokens.append(_Listed(id_, told["decoded_token"], told["logprob"]))
-        if len(tokens) != body["usage"]["prompt_tokens"]:
-            return "it lists other tokens than the prompt has"
-    except (ValueError, LookupError, TypeError, AttributeError):
-        return "it lists no tokens of the prompt"
-    if any(token.log_p is None or not token.log_p <= _ABOVE_ANY for token in tokens[1:]):
-        return "what it lists are no log-probabilities"
-    return tokens
-
-
-def _weighed(head: list[_Listed] | str | None, whole: list[_Listed] | str) -> Weighed:
-    if isinstance(whole, str) or isinstance(head, str):
-        return Weighed(reason=head if isinstance(head, str) else str(whole))
-    start = len(common_prefix([[t.id for t in head], [t.id for t in whole]])) if head else 1
-    return Weighed([token.log_p for token in whole[start:] if token.log_p is not None])
-
-
-def _cannot(why: str) -> SetupError:
-    return SetupError(f"this endpoint does not say how likely a given text is: {why}")
