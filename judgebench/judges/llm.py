@@ -26,7 +26,7 @@ from judgebench.judges.replies import (
     reply_schema,
     work_of,
 )
-from judgebench.models import kind_of
+from judgebench.models import hosts_of, kind_of
 from judgebench.models.contract import (
     BACKEND_METHODS,
     FREE,
@@ -38,7 +38,6 @@ from judgebench.models.contract import (
     Request,
     drain,
 )
-from judgebench.models.hosts import hosts_of
 from judgebench.prompt import Prompt, ReplyKind, fence, fence_tag, load_prompt
 from judgebench.records import (
     Answer,

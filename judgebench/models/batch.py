@@ -23,13 +23,15 @@ from functools import partial
 from http.client import HTTPException
 from pathlib import Path
 from typing import Any, Protocol, TypeVar, cast
-from urllib.error import URLError
+from urllib.error import HTTPError, URLError
+from urllib.request import HTTPRedirectHandler, build_opener
 from urllib.request import Request as HTTPRequest
 
 from tenacity import Retrying, retry_if_exception, stop_after_delay
 
 from judgebench.errors import EndpointDown, Problem, SetupError, shorten, some
 from judgebench.files import to_bytes, to_json, to_line, write_atomically
+from judgebench.models import hosts_at
 from judgebench.models.chat import (
     TransientError,
     UnreachableError,
@@ -40,8 +42,7 @@ from judgebench.models.chat import (
     wait_asked_for,
 )
 from judgebench.models.contract import Backend, Reply, Request, drain
-from judgebench.models.hosts import host_of, hosts_at, open_whatever
-from judgebench.models.settings import BackendSettings, Secrets
+from judgebench.models.settings import BackendSettings, Secrets, host_of
 from judgebench.models.transport import FEW_WORDS, Waits
 from judgebench.records import Usage
 
@@ -104,7 +105,7 @@ class Http:
         refused."""
         request = HTTPRequest(url, data, {"Content-Type": kind, **self.headers})
         try:
-            with open_whatever(request, self.timeout_s) as answer:
+            with _answered(request, self.timeout_s) as answer:
                 status, raw = answer.getcode(), answer.read()
         except URLError as error:
             raise UnreachableError(f"no server answers at {url}: {error.reason}") from None
@@ -115,6 +116,21 @@ class Http:
         after = wait_asked_for(answer.headers)
         done = failure(status, error_text(read_json(raw)), url, "none", after)
         raise SetupError(f"the endpoint refuses the batch: {url}; {done.error}")
+
+
+def _answered(request: HTTPRequest, timeout_s: float) -> Any:
+    """The server's answer, be it an error or not. Raises OSError, HTTPException or ValueError."""
+    try:
+        return build_opener(_NoRedirect).open(request, timeout=timeout_s)
+    except HTTPError as answer:
+        return answer
+
+
+class _NoRedirect(HTTPRedirectHandler):
+    """A key is sent to the address that was given and nowhere else."""
+
+    def redirect_request(self, *args: Any, **kwargs: Any) -> None:
+        return None
 
 
 class OpenAI:

@@ -29,8 +29,7 @@ from judgebench.models.chat import (
     wait_asked_for,
 )
 from judgebench.models.contract import Reply, Request
-from judgebench.models.hosts import host_of
-from judgebench.models.settings import PACE, BackendSettings
+from judgebench.models.settings import PACE, BackendSettings, host_of
 from judgebench.models.transport import DEFAULT_WAITS, Attempt, Transport, Waits
 
 _MOST_COST = 1_000.0  # US dollars for one call: what is more is no cost

@@ -41,8 +41,7 @@ from judgebench.models.contract import (
     Reply,
     Request,
 )
-from judgebench.models.hosts import proxy_of
-from judgebench.models.settings import PACE, BackendSettings
+from judgebench.models.settings import PACE, BackendSettings, proxy_of
 from judgebench.models.transport import DEFAULT_WAITS, Attempt, Transport, Waits
 
 

@@ -17,6 +17,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, Literal
 from urllib.parse import unquote, urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
@@ -180,6 +181,19 @@ class BackendSettings(BaseModel):
         """The settings of these names that are set, for the `runtime` part of a description."""
         values = self.model_dump(mode="json", exclude_none=True)
         return {name: values[name] for name in names if name in values}
+
+
+def host_of(url: str) -> str:
+    """`127.0.0.1:8000`: the host of a URL, and its port where it names one."""
+    return urlsplit(url if "://" in url else f"//{url}").netloc.rpartition("@")[2].lower()
+
+
+def proxy_of(url: str) -> str | None:
+    """The proxy that the environment names for `url`."""
+    parts = urlsplit(url)
+    bypassed = proxy_bypass(parts.hostname or "")
+    proxy = None if bypassed else getproxies().get(parts.scheme)
+    return f"http://{proxy}" if proxy and "://" not in proxy else proxy
 
 
 _OF_THINKING = re.compile(r"reason|think|effort|^chat_template_kwargs$|^output_config$")
