@@ -49,16 +49,16 @@ _DAY_S = 86_400.0
 _PLAIN = BackendSettings()
 
 
-class UnreadableBodyError(ValueError):
-    """A body that is no chat completion; another try may bring one."""
-
-
 class TransientError(Exception):
     """A try failed, and a retry may succeed. `after`: the seconds the server asked for."""
 
     def __init__(self, message: str, after: float | None = None) -> None:
         super().__init__(message)
         self.after = after
+
+
+class UnreadableBodyError(TransientError):
+    """A body that is no chat completion; another try may bring one."""
 
 
 class UnreachableError(TransientError):
@@ -102,13 +102,6 @@ class Completion:
     reasoning: str = ""
 
 
-def chat_body(request: Request, lane: Lane, settings: BackendSettings = _PLAIN) -> dict[str, Any]:
-    """The request's body, without the model. Raises SetupError for labels asked otherwise than
-    chained, which no generated object tells."""
-    body = plain_body(request, settings)
-    return body if request.schema is None else body | enforced(request.schema, lane)
-
-
 def strict(schema: Mapping[str, Any]) -> dict[str, Any]:
     """The schema without the bounds that strict endpoints refuse. Whoever reads a reply holds it to
     them all the same."""
@@ -120,9 +113,10 @@ def _without_bounds(schema: dict[str, Any]) -> dict[str, Any]:
     return {keyword: value for keyword, value in schema.items() if keyword not in _BOUNDS}
 
 
-def plain_body(request: Request, settings: BackendSettings = _PLAIN) -> dict[str, Any]:
-    """As `chat_body`, without what holds the reply to the schema."""
-    body: dict[str, Any] = {
+def chat_body(request: Request, lane: Lane = "none", settings: BackendSettings = _PLAIN) -> Body:
+    """The request's body, without the model. Raises SetupError for labels asked otherwise than
+    chained, which no generated object tells."""
+    body: Body = {
         "messages": [{"role": m.role, "content": m.content} for m in request.messages],
         settings.max_tokens_as: request.max_tokens + settings.thinking_budget,
     }
@@ -131,12 +125,12 @@ def plain_body(request: Request, settings: BackendSettings = _PLAIN) -> dict[str
         must_be_chained(request.labels_asked)
         body |= {"logprobs": True, "top_logprobs": _MOST_LISTED}
     body |= (settings.thinking.send if settings.thinking else {}) | settings.extra_body
+    body |= enforced(request.schema, lane) if request.schema else {}
     return {name: value for name, value in body.items() if value is not None}
 
 
-def enforced(schema: Mapping[str, Any], lane: Lane) -> dict[str, Any]:
+def enforced(schema: Mapping[str, Any], lane: Lane) -> Body:
     """The part of a body that holds the reply to a schema."""
-    schema = dict(schema)
     match lane:
         case "json_schema":
             wanted = {"name": _NAME, "strict": True, "schema": schema}

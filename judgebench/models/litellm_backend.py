@@ -21,13 +21,12 @@ from judgebench.models.chat import (
     Completion,
     Lane,
     TransientError,
-    UnreadableBodyError,
     ask_with_less,
+    chat_body,
     enforced,
     error_status,
     error_text,
     failure,
-    plain_body,
     read_chat,
     strict,
     wait_asked_for,
@@ -129,7 +128,7 @@ class LiteLLM:
 
     async def _attempt(self, request: Request, **way: Any) -> Completion:
         """One try, by the session or client of litellm's that is given."""
-        body = plain_body(request, self._settings)
+        body = chat_body(request, settings=self._settings)
         if request.schema is not None:
             body |= enforced(strict(request.schema), self._lane)
         ask = partial(self._ask, request, way)
@@ -156,12 +155,9 @@ class LiteLLM:
             raise TransientError(f"no reply within {self._settings.timeout_s:g} s") from None
         except Exception as error:  # litellm raises its own, openai's, httpx's and Python's
             return self._translated(error)
-        try:
-            labels_asked = request.labels_asked if "logprobs" in plain else None
-            done = read_chat(response.model_dump(warnings=False), labels_asked)
-            return replace(done, cost=self._cost(response))
-        except UnreadableBodyError as error:
-            raise TransientError(str(error)) from None
+        labels_asked = request.labels_asked if "logprobs" in plain else None
+        done = read_chat(response.model_dump(warnings=False), labels_asked)
+        return replace(done, cost=self._cost(response))
 
     def _body(self, plain: Body) -> Body:
         """The body without a seed where the provider takes none (told in `describe`). Any other

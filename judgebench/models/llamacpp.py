@@ -46,7 +46,6 @@ from judgebench.models.chat import (
     Completion,
     Lane,
     TransientError,
-    UnreadableBodyError,
     chat_body,
     error_text,
     failure,
@@ -142,7 +141,7 @@ class LlamaCpp:
                 done = failure(400, error_text(body), str(self._path))
             else:
                 done = read_chat(body)
-        except (UnreadableBodyError, TransientError) as error:
+        except TransientError as error:
             done = Completion("", "failed", error=str(error))
         if request.labels_asked is None or done.finish not in ("stop", "length"):
             return done

@@ -25,13 +25,12 @@ from judgebench.models.chat import (
     Lane,
     TransientError,
     UnreachableError,
-    UnreadableBodyError,
     ask_with_less,
+    chat_body,
     enforced,
     error_status,
     error_text,
     failure,
-    plain_body,
     read_chat,
     read_json,
     strict,
@@ -147,11 +146,9 @@ class OpenAICompatible:
         """The body of a request. What a schema adds is the same for many."""
         schema, form = self._form
         if request.schema is not schema:
-            schema = request.schema
-            kept = strict(schema) if schema and self._lane == "json_schema" else schema
-            form = enforced(kept, self._lane) if kept else {}
-            self._form = schema, form
-        return {"model": self._model, **plain_body(request, self._settings), **form}
+            form = enforced(strict(request.schema), self._lane) if request.schema else {}
+            self._form = request.schema, form
+        return {"model": self._model, **chat_body(request, settings=self._settings), **form}
 
     def _read(
         self, status: int, raw: bytes, asked: LabelsAsked | None, after: float | None = None
@@ -165,10 +162,7 @@ class OpenAICompatible:
             return failure(status, error_text(body), self._about, after)
         if isinstance(body, str):
             raise TransientError(f"the body is not JSON: {error_text(body)}")
-        try:
-            return read_chat(body, asked)
-        except UnreadableBodyError as error:
-            raise TransientError(str(error)) from None
+        return read_chat(body, asked)
 
     @property
     def _about(self) -> str:
