@@ -11,8 +11,6 @@ import math
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from functools import partial, reduce
 from operator import itemgetter
 from types import MappingProxyType
@@ -22,7 +20,7 @@ import yaml
 
 from judgebench.errors import SetupError, shorten
 from judgebench.models.contract import Finish, LabelsAsked, Request
-from judgebench.models.settings import EXTRA_BODY, SEND, BackendSettings, place_of
+from judgebench.models.settings import EXTRA_BODY, SEND, BackendSettings, Body, place_of
 from judgebench.models.token_log_probabilities import (
     LabelsRead,
     Step,
@@ -33,7 +31,6 @@ from judgebench.models.token_log_probabilities import (
 )
 from judgebench.records import Usage
 
-Body = dict[str, Any]
 Lane = Literal["json_schema", "tool", "json_object", "none"]
 
 _NAME = "reply"
@@ -431,28 +428,17 @@ def _lines(changes: Mapping[str, str | None]) -> str:
     return " and ".join(f"`{line.strip()[1:-1]}`" for line in lines)
 
 
-def retry_after(value: str | None) -> float | None:
-    """Seconds that a Retry-After header asks for, given in seconds or as an HTTP date (RFC 9110,
-    section 10.2.3), at most a day; None where there is none that can be read."""
-    if value is None:
-        return None
-    try:
-        seconds = float(value)
-    except ValueError:
-        try:
-            when = parsedate_to_datetime(value)
-            when = when if when.tzinfo else when.replace(tzinfo=UTC)
-            seconds = (when - datetime.now(UTC)).total_seconds()
-        except (ArithmeticError, LookupError, TypeError, ValueError):  # dates out of any range
-            return None
-    return None if math.isnan(seconds) else min(max(0.0, seconds), _DAY_S)
-
-
 def wait_asked_for(headers: Mapping[str, str]) -> float | None:
-    """Seconds that the headers of a reply ask to wait; None where they ask for none. Milliseconds
-    are what OpenAI's servers and clients say besides, more exactly."""
-    ms = retry_after(headers.get("retry-after-ms"))
-    return retry_after(headers.get("retry-after")) if ms is None else ms / 1000
+    """Seconds that the headers of a reply ask to wait, at most a day; None where they ask for none.
+    Milliseconds are what OpenAI's servers and clients say besides, more exactly."""
+    for name, seconds in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        try:
+            wait = float(headers.get(name) or "") * seconds
+        except ValueError:
+            continue
+        if not math.isnan(wait):
+            return min(max(0.0, wait), _DAY_S)
+    return None
 
 
 def error_status(code: Any) -> int | None:

@@ -17,7 +17,6 @@ import aiohttp
 from judgebench.errors import MissingExtra, Problem, SetupError
 from judgebench.models.chat import (
     BadRequestError,
-    Body,
     Completion,
     Lane,
     TransientError,
@@ -32,7 +31,7 @@ from judgebench.models.chat import (
     wait_asked_for,
 )
 from judgebench.models.contract import Reply, Request
-from judgebench.models.settings import PACE, BackendSettings, host_of
+from judgebench.models.settings import PACE, BackendSettings, Body, host_of
 from judgebench.models.transport import DEFAULT_WAITS, FEW_WORDS, Attempt, Transport, Waits
 
 _MOST_COST = 1_000.0  # US dollars for one call: what is more is no cost

@@ -12,7 +12,9 @@ from collections.abc import (
 )
 from contextlib import asynccontextmanager
 from functools import partial
+from itertools import count
 from typing import Any
+from uuid import uuid4
 
 import aiohttp
 
@@ -20,7 +22,6 @@ from judgebench.errors import Problem, SetupError
 from judgebench.files import to_bytes
 from judgebench.models.batch import Sent
 from judgebench.models.chat import (
-    Body,
     Completion,
     Lane,
     TransientError,
@@ -36,12 +37,8 @@ from judgebench.models.chat import (
     strict,
     wait_asked_for,
 )
-from judgebench.models.contract import (
-    LabelsAsked,
-    Reply,
-    Request,
-)
-from judgebench.models.settings import PACE, BackendSettings, proxy_of, url_below
+from judgebench.models.contract import LabelsAsked, Reply, Request
+from judgebench.models.settings import PACE, BackendSettings, Body, proxy_of, url_below
 from judgebench.models.transport import DEFAULT_WAITS, FEW_WORDS, Attempt, Transport, Waits
 
 
@@ -70,6 +67,8 @@ class OpenAICompatible:
         self._lane: Lane = "json_schema" if settings.structured == "auto" else settings.structured
         self._url = url_below(base_url, "/chat/completions")
         self._form: tuple[Mapping[str, Any] | None, Body] = None, {}  # of the last schema
+        self._marks = map(f"{uuid4().hex}-{{:08d}}".format, count())
+        self._repeats: bool | None = None  # whether replies repeat their request's mark, if known
         self._transport = Transport(settings, waits, f"{model} at {self._base_url}")
 
     def describe(self) -> Mapping[str, Any]:
@@ -93,21 +92,24 @@ class OpenAICompatible:
 
     @asynccontextmanager
     async def _open(self) -> AsyncIterator[Attempt]:
-        # HTTP says nowhere which request a response is to, so a connection serves one.
-        session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=self._settings.concurrency, force_close=True),
+        async with self._session(is_shared=False) as own, self._session(is_shared=True) as shared:
+            yield partial(self._attempt, (own, shared))
+
+    def _session(self, is_shared: bool) -> aiohttp.ClientSession:
+        """One whose connections serve a single request each, unless they are shared."""
+        limit = self._settings.concurrency
+        return aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=limit, force_close=not is_shared),
             timeout=aiohttp.ClientTimeout(total=self._settings.timeout_s),
             headers={"Content-Type": "application/json", **self._settings.sent_headers()},
             cookie_jar=aiohttp.DummyCookieJar(),
             proxy=proxy_of(self._base_url),
         )
-        async with session:
-            yield partial(self._attempt, session)
 
-    async def _attempt(self, session: aiohttp.ClientSession, request: Request) -> Completion:
+    async def _attempt(self, sessions: Sessions, request: Request) -> Completion:
         async def ask(body: Body) -> Completion:
             labels_asked = request.labels_asked if "logprobs" in body else None
-            status, raw, after = await self._post(session, _json(body))
+            status, raw, after = await self._post(sessions, _json(body))
             return self._read(status, raw, labels_asked, after)
 
         body = self._body(request)
@@ -115,12 +117,13 @@ class OpenAICompatible:
             return await ask_with_less(ask, body, self._about)
         return await ask(body)
 
-    async def _post(
-        self, session: aiohttp.ClientSession, data: bytes
-    ) -> tuple[int, bytes, float | None]:
+    async def _post(self, sessions: Sessions, data: bytes) -> tuple[int, bytes, float | None]:
         """Status, body and the seconds that the server asks for. Raises TransientError."""
+        mark, is_shared = next(self._marks), self._repeats is True
         try:
-            async with session.post(self._url, data=data, allow_redirects=False) as response:
+            async with sessions[is_shared].post(
+                self._url, data=data, headers={_MARK: mark}, allow_redirects=False
+            ) as response:
                 raw = await _whole(response)
         except TimeoutError:
             raise TransientError(f"no reply within {self._settings.timeout_s:g} s") from None
@@ -132,6 +135,12 @@ class OpenAICompatible:
             # Its repr may hold the headers that were sent, and so the key.
             name = type(error).__name__
             raise TransientError(f"the connection broke: {name}: {error}") from None
+        repeated = mark.encode() in raw or mark in response.headers.get(_MARK, "")
+        if is_shared and not repeated:
+            self._repeats = False
+            raise TransientError(f"a response over a shared connection lacks its request's {_MARK}")
+        if repeated and self._repeats is None:
+            self._repeats = True
         return response.status, raw, wait_asked_for(response.headers)
 
     def written(self, request: Request) -> Sent:
@@ -171,6 +180,8 @@ class OpenAICompatible:
         return f"{self._base_url}, model {self._model}, {sent}"
 
 
+Sessions = tuple[aiohttp.ClientSession, aiohttp.ClientSession]
+_MARK = "X-Request-Id"
 _ASKED = ("thinking", "headers", "extra_body")  # what a judge's replies depend on
 _LONGEST_BODY = 8 * 2**20  # bytes, unpacked; a whole reply with its usage has a few thousand
 

@@ -15,17 +15,25 @@ import re
 import unicodedata
 from array import array
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from string import Template
 from typing import Annotated, Any, Literal
 from urllib.parse import unquote, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    field_validator,
+)
 
 from judgebench.errors import Problem, SetupError, raise_any
 from judgebench.records import Usage
 
+Body = dict[str, Any]
 HeaderName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]+$")]
 HeaderValue = Annotated[str, StringConstraints(pattern=r"^(?:[ -#%-~]|\$\{[A-Za-z_]\w*\})+$")]
 Structured = Literal["auto", "json_schema", "tool", "json_object", "none"]
@@ -62,12 +70,15 @@ def place_of(name: str) -> str:
     return PLACES.get(name) or (SEND if _OF_THINKING.search(name) else "")
 
 
-def _must_stand_in(allowed: str, names: Iterable[str]) -> None:
-    """Raises ValueError for a name that would override what is settled elsewhere."""
-    for name in names:
-        place = place_of(name) or EXTRA_BODY
-        if place != allowed:
+def _settled_by(allowed: str, body: Body) -> Body:
+    """The part of a body. Raises ValueError where it overrides what is settled elsewhere, or holds
+    a key."""
+    for name in body:
+        if (place := place_of(name) or EXTRA_BODY) != allowed:
             raise ValueError(f"{name!r} is settled by {place}")
+    if Secrets().stands_in(json.dumps(body)):
+        raise ValueError("must hold no key: `headers` take one from a variable")
+    return body
 
 
 class Price(BaseModel):
@@ -100,13 +111,7 @@ class Thinking(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     budget: int = Field(ge=0, le=1_000_000)
-    send: dict[str, Any] = Field(default_factory=dict)
-
-    @field_validator("send")
-    @classmethod
-    def _asks_for_thinking(cls, send: dict[str, Any]) -> dict[str, Any]:
-        _must_stand_in(SEND, send)
-        return send
+    send: Annotated[Body, AfterValidator(partial(_settled_by, SEND))] = {}
 
 
 class BackendSettings(BaseModel):
@@ -140,8 +145,8 @@ class BackendSettings(BaseModel):
     structured: Structured = "auto"
     thinking: Thinking | None = None
     max_tokens_as: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
-    headers: dict[HeaderName, HeaderValue] = Field(default_factory=dict)
-    extra_body: dict[str, Any] = Field(default_factory=dict)
+    headers: dict[HeaderName, HeaderValue] = {}
+    extra_body: Annotated[Body, AfterValidator(partial(_settled_by, EXTRA_BODY))] = {}
     context: int | None = Field(default=None, ge=256)
     threads: int | None = Field(default=None, ge=1)
 
@@ -158,14 +163,6 @@ class BackendSettings(BaseModel):
             if is_key or Secrets().stands_in(value):
                 raise ValueError(f"{name} must name the variable that holds the key: ${{API_KEY}}")
         return headers
-
-    @field_validator("extra_body")
-    @classmethod
-    def _settled_nowhere_else(cls, body: dict[str, Any]) -> dict[str, Any]:
-        _must_stand_in(EXTRA_BODY, body)
-        if Secrets().stands_in(json.dumps(body)):
-            raise ValueError("must hold no key: `headers` take one from a variable")
-        return body
 
     def check_fits(self, backend: str, allowed: Collection[str]) -> None:
         """Raises SetupError for every setting given that means nothing to `backend`, and for a key
