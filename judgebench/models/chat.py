@@ -379,7 +379,7 @@ def _is_named(parameter: str, error: str) -> bool:
     """Whether an error is about this parameter of a body."""
     if parameter in ("model", "messages"):
         return False
-    name = parameter.replace("_", "_?")
+    name = re.escape(parameter).replace("_", "_?")
     words = rf"\b{name}\b" if "_" in parameter else _NAMED.format(name)
     return bool(re.search(f"{words}|{_OTHER_WORDS.get(parameter, words)}", error, re.IGNORECASE))
 

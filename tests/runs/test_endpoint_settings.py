@@ -82,7 +82,7 @@ def test_our_own_neutral_values_are_not_sent_and_written_ones_are(tmp_path: Path
     assert len(signatures) == 2
 
 
-def test_headers_and_extra_body_are_sent_and_are_part_of_the_judge(
+def test_headers_and_extra_body_are_sent_and_signed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GATEWAY_API_KEY", KEY)
@@ -125,6 +125,7 @@ def test_a_header_whose_variable_is_not_set_is_told_by_check(call: Any, tmp_path
         ({"headers": {"Authorization": "Bearer ${A_KEY}"}}, "by `api_key_env`"),
         ({"headers": {"X-Tag": "a\r\nX-Other: b"}}, "match pattern"),
         ({"headers": {"X-Tag": "a $ b"}}, "match pattern"),
+        ({"headers": {"X-Tag": "${\u00e9_KEY}"}}, "match pattern"),
         ({"extra_body": {"model": "other"}}, "'model' is settled by backend"),
         ({"extra_body": {"messages": []}}, "'messages' is settled by prompt"),
         ({"extra_body": {"temperature": 1}}, "'temperature' is settled by decoding.temperature"),
@@ -179,9 +180,7 @@ metrics:
 
 
 @pytest.mark.parametrize("backend", ["openai-compatible:x", "litellm:openai/x"])
-def test_a_strict_schema_has_no_keyword_that_strict_endpoints_refuse(
-    tmp_path: Path, backend: str
-) -> None:
+def test_a_strict_schema_has_no_bounds_and_replies_are_read(tmp_path: Path, backend: str) -> None:
     reply = json.dumps({"rationale": "w" * 900, "tag": ["Red", "Red", "Blue", "Red"]})
 
     def strict(body: Body, count: int) -> Play:
