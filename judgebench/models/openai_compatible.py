@@ -92,8 +92,11 @@ class OpenAICompatible:
 
     @asynccontextmanager
     async def _open(self) -> AsyncIterator[Attempt]:
-        async with self._session(is_shared=False) as own, self._session(is_shared=True) as shared:
-            yield partial(self._attempt, (own, shared))
+        async with (
+            self._session(is_shared=False) as single,
+            self._session(is_shared=True) as shared,
+        ):
+            yield partial(self._attempt, (single, shared))
 
     def _session(self, is_shared: bool) -> aiohttp.ClientSession:
         """One whose connections serve a single request each, unless they are shared."""

@@ -35,9 +35,7 @@ from judgebench.records import Usage
 
 Body = dict[str, Any]
 HeaderName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]+$")]
-HeaderValue = Annotated[
-    str, StringConstraints(pattern=r"^(?:[ -#%-~]|\$\{[A-Za-z_][A-Za-z0-9_]*\})+$")
-]
+HeaderValue = Annotated[str, StringConstraints(pattern=r"^(?:[ -#%-~]|\$\{[A-Z][A-Z0-9_]*\})+$")]
 Structured = Literal["auto", "json_schema", "tool", "json_object", "none"]
 
 PACE = (

@@ -574,34 +574,6 @@ def test_a_refused_parameter_ends_the_run_with_the_line_that_fixes_it(
     assert len(server.bodies) <= 7  # four at once, one alone, and a few words with it and without
 
 
-def choosy(body: Body, count: int) -> Any:
-    """An endpoint that refuses one thing after another, each in words of its own."""
-    refusals = {
-        "temperature": "Unsupported value: 'temperature' does not support 0 with this model.",
-        "seed": "Unrecognized request argument supplied: seed",
-        "max_tokens": "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.",
-        "response_format": "Invalid parameter: 'response_format' of type 'json_schema'",
-        "tools": '"auto" tool choice requires --enable-auto-tool-choice to be set',
-    }
-    for name, message in refusals.items():
-        if name in body and body[name] != {"type": "json_object"}:
-            return status(400, message)
-    return said("{}")
-
-
-def test_all_that_is_refused_is_told_at_once(opener: Opener) -> None:
-    with Loopback(choosy) as server:
-        with pytest.raises(SetupError) as caught:
-            only(opener(server), ask(schema=SCHEMA))
-        assert lines(str(caught.value)) == [
-            "decoding: {seed: null, temperature: null}",
-            "settings: {max_tokens_as: max_completion_tokens, structured: json_object}",
-        ]
-        settings = {"max_tokens_as": "max_completion_tokens", "structured": "json_object"}
-        mended = ask(temperature=None, seed=None, schema=SCHEMA)
-        assert only(opener(server, **settings), mended).finish == "stop"
-
-
 def test_what_is_refused_is_told_though_the_endpoint_then_fails(opener: Opener) -> None:
     first = [status(400, "`temperature` is deprecated")] * 2
     with Loopback([*first, status(500)]) as server, pytest.raises(SetupError) as caught:

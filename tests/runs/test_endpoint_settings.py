@@ -202,31 +202,39 @@ def test_a_strict_schema_has_no_bounds_and_replies_are_read(tmp_path: Path, back
 # --- what is refused -----------------------------------------------------------------------------
 
 
+REFUSALS = {
+    "temperature": "Unsupported value: 'temperature' does not support 0 with this model.",
+    "max_tokens": "Unsupported parameter: 'max_tokens': use 'max_completion_tokens'.",
+    "top_k": "Unrecognized request argument supplied: top_k",
+    "json_schema": "Invalid parameter: 'response_format' of type 'json_schema'",
+    "tools": '"auto" tool choice requires --enable-auto-tool-choice to be set',
+}
+
+
 def choosy(body: Body, count: int) -> Play:
     """An endpoint that refuses one parameter after another."""
-    if "temperature" in body:
-        return status(400, "Unsupported value: 'temperature' does not support 0 with this model.")
-    if "max_tokens" in body:
-        return status(400, "Unsupported parameter: 'max_tokens': use 'max_completion_tokens'.")
-    if "top_k" in body:
-        return status(400, "Unrecognized request argument supplied: top_k")
-    if "json_schema" in str(body.get("response_format")):
-        return status(400, "Invalid parameter: 'response_format' of type 'json_schema'")
-    return said(REPLY)
+    asked = {*body, body.get("response_format", {}).get("type")}
+    refused = [message for name, message in REFUSALS.items() if name in asked]
+    return status(400, refused[0]) if refused else said(REPLY)
 
 
-def test_the_lines_of_one_error_are_all_that_was_wrong(tmp_path: Path) -> None:
-    judge: dict[str, Any] = {"settings": {"extra_body": {"top_k": 9}}}
+@pytest.mark.parametrize("kind", ["openai-compatible", "litellm"])
+def test_the_lines_of_one_error_are_all_that_was_wrong(tmp_path: Path, kind: str) -> None:
+    judge: dict[str, Any] = {"backend": f"{kind}:openai/x"}
+    if kind != "litellm":
+        judge["settings"] = {"extra_body": {"top_k": 9}}
     with Loopback(choosy) as server:
         with pytest.raises(SetupError) as refused:
             jb.run(bench_file(tmp_path, server.base_url, **judge), tmp_path / "run")
-        assert len(server.bodies) <= 8
-        assert "Unrecognized request argument supplied: top_k" in str(refused.value)
+        assert len(server.bodies) <= 9
         for line in re.findall("`([a-z]+: {.*?})`", str(refused.value)):
             judge |= yaml.safe_load(line)
-        assert judge["settings"]["max_tokens_as"] == "max_completion_tokens"
+        assert judge["decoding"] == {"temperature": None}
+        named = {"max_tokens_as": "max_completion_tokens", "structured": "json_object"}
+        assert judge["settings"].items() >= named.items()
         jb.run(bench_file(tmp_path, server.base_url, **judge), tmp_path / "run")
     assert {v["status"] for v in verdicts(tmp_path / "run")} == {"ok"}
+    assert str(refused.value).count("HTTP 400: ") == len(REFUSALS) - (kind == "litellm")
 
 
 @pytest.mark.parametrize(
