@@ -26,7 +26,7 @@ from judgebench.judges.replies import (
     reply_schema,
     work_of,
 )
-from judgebench.models import kind_of
+from judgebench.models import hosts_of, kind_of
 from judgebench.models.contract import (
     BACKEND_METHODS,
     FREE,
@@ -38,7 +38,6 @@ from judgebench.models.contract import (
     Request,
     drain,
 )
-from judgebench.models.hosts import hosts_of
 from judgebench.prompt import Prompt, ReplyKind, fence, fence_tag, load_prompt
 from judgebench.records import (
     Answer,
@@ -139,11 +138,12 @@ class LLMJudge:
         self.calls_an_answer = len(self.parts) * (1 + self._both_orders)
         # By size and identity: backends keep what they make of a schema.
         self._forms: dict[tuple[int, Beside], tuple[dict[str, Any] | None, int]] = {}
+        # An endpoint is asked once for a word that its text contradicts; see `_is_bound`.
+        self._endpoint, self._is_remote = backend, kind_of(config.backend).remote
+        self._decoding = config.decoding.without_neutral if self._is_remote else config.decoding
         self._about = self._describe()
         form = self._about["backend"].get("structured")
         self._enforced = form not in FREE
-        # An endpoint is asked once for a word that its text contradicts; see `_is_bound`.
-        self._endpoint, self._is_remote = backend, kind_of(config.backend).remote
         self.signature = signature_of(self._about)
 
     def asked_otherwise(
@@ -230,7 +230,7 @@ class LLMJudge:
             "prompt": {"name": self.prompt.name, "hash": self.prompt.hash_for(self.rubric)},
             "reply": self.prompt.reply,
             "mode": self.config.mode,
-            "decoding": self.config.decoding.model_dump(),
+            "decoding": self._decoding.model_dump(),
             "thresholds": self.config.thresholds,
             # Only where requested: without it, a judge's signature is what it always was.
             **({"probabilities": asked} if asked else {}),
@@ -286,7 +286,7 @@ class LLMJudge:
         if unread:
             user = f"{user}\n\n{_ask_again('; '.join(dict.fromkeys(unread)))}"
         messages = (Message("system", system), *before, Message("user", user))
-        decoding, conditioning = self.config.decoding, self.config.probabilities
+        decoding, conditioning = self._decoding, self.config.probabilities
         schema, enough = self._form(part, self._beside(len(task.bundle)))
         fields = tuple(LabelField(metric.id, metric.options) for metric in rubric.metrics)
         return Request(

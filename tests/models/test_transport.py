@@ -5,8 +5,6 @@ import sys
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from datetime import UTC, datetime, timedelta
-from email.utils import format_datetime
 from typing import Any
 
 import pytest
@@ -22,7 +20,7 @@ from judgebench.models.chat import (
     TransientError,
     error_text,
     failure,
-    retry_after,
+    wait_asked_for,
 )
 from judgebench.models.contract import Message, Reply, Request
 from judgebench.models.settings import BackendSettings
@@ -59,20 +57,22 @@ def test_waits_have_jitter() -> None:
     assert len({waits(failed_try(2, None)) for _ in range(20)}) > 1
 
 
-def test_retry_after_in_seconds_or_as_a_date() -> None:
-    assert retry_after("17") == 17.0
-    assert retry_after("0.5") == 0.5
-    assert retry_after("-3") == 0.0
-    assert retry_after(None) is None
-    assert retry_after("soon") is retry_after("nan") is retry_after("Mon,") is None
-    assert retry_after("9" * 400) == retry_after("1e400") == 86_400
-    assert retry_after("Fri, 31 Dec 9999 23:59:59 -2359") == 86_400
-    assert retry_after("Sun, 06 Nov 99999999999999999999 08:49:37 GMT") is None
-    future = datetime.now(UTC) + timedelta(minutes=10)
-    seconds = retry_after(format_datetime(future, usegmt=True))
-    assert seconds is not None
-    assert 0 < seconds <= 600
-    assert retry_after("Wed, 21 Oct 2015 07:28:00 GMT") == 0.0
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"retry-after": "17"}, 17.0),
+        ({"retry-after": "0.5"}, 0.5),
+        ({"retry-after": "-3"}, 0.0),
+        ({"retry-after": "8", "retry-after-ms": "7000"}, 7.0),
+        ({"retry-after": "8", "retry-after-ms": "soon"}, 8.0),
+        ({"retry-after": "9" * 400}, 86_400),
+        ({"retry-after": "nan"}, None),
+        ({"retry-after": "Fri, 31 Dec 9999 23:59:59 -2359"}, None),
+        ({}, None),
+    ],
+)
+def test_the_wait_that_headers_ask_for(headers: dict[str, str], seconds: float | None) -> None:
+    assert wait_asked_for(headers) == seconds
 
 
 @pytest.mark.parametrize(
@@ -81,29 +81,8 @@ def test_retry_after_in_seconds_or_as_a_date() -> None:
 )
 def test_statuses_that_nothing_mends(status: int, told: str) -> None:
     with pytest.raises(SetupError, match=told) as caught:
-        failure(status, "no", ABOUT, "none")
+        failure(status, "no", ABOUT)
     assert ABOUT in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("lane", "message"),
-    [
-        ("json_schema", "Invalid parameter: 'response_format' of type 'json_schema'"),
-        ("json_object", "response_format: unsupported"),
-        ("tool", '"auto" tool choice requires --enable-auto-tool-choice; tool_choice'),
-    ],
-)
-def test_a_refused_lane_is_a_setting_to_mend(lane: str, message: str) -> None:
-    with pytest.raises(SetupError, match="structured"):
-        failure(400, message, ABOUT, lane)  # type: ignore[arg-type]
-    with pytest.raises(SetupError, match="calls the request bad"):
-        failure(400, message, ABOUT, "none")
-
-
-def test_a_reply_that_broke_its_schema_is_no_refused_lane() -> None:
-    said = "json_validate_failed: generated JSON does not fit response_format"
-    with pytest.raises(SetupError, match="calls the request bad"):
-        failure(400, said, ABOUT, "json_schema")
 
 
 @pytest.mark.parametrize(
