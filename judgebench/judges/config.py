@@ -221,6 +221,8 @@ def check_judge(config: JudgeConfig, prompt: Prompt, rubric: Rubric) -> None:
         problems += _probability_problems(config, prompt, judged)
     if config.knowledge is not None:
         problems += _knowledge_problems(config, prompt, judged)
+    if kind_of(config.backend).decides:
+        problems += _decision_problems(config, prompt, judged)
     raise_any(problems)
 
 
@@ -340,6 +342,23 @@ def _knowledge_problems(config: JudgeConfig, prompt: Prompt, rubric: Rubric) -> 
             "knowledge", QUESTION, "",
         ),
     )  # fmt: skip
+
+
+def _decision_problems(config: JudgeConfig, prompt: Prompt, rubric: Rubric) -> Iterator[Problem]:
+    several_texts = prompt.shows == "criteria" or config.list
+    faulty = {
+        "prompt": prompt.reply != "json",
+        "decoding": config.decoding != Decoding(),
+        "knowledge": config.knowledge,
+        "probabilities": config.probabilities == "chained",
+        "mode": several_texts and config.mode == "one_pass" and len(rubric.metrics) > 1,
+    }
+    message = "cannot be asked of a decision model, which answers each question and writes no text"
+    allowed = (
+        "a prompt with `reply: json`, `probabilities: independent`, and `mode: per_metric` where "
+        "several texts are shown; no `decoding`, no `knowledge`"
+    )
+    return (Problem(message, field=key, allowed=allowed) for key in faulty if faulty[key])
 
 
 def threshold_problems(

@@ -13,6 +13,7 @@ from typing import Any, cast
 from judgebench.errors import Problem, SetupError, raise_any
 from judgebench.judges.config import JUDGE_NAME, JudgeConfig, judged_kind
 from judgebench.judges.judge import Judge, Task
+from judgebench.judges.questions import questions_of
 from judgebench.judges.replies import (
     QUOTED,
     Beside,
@@ -30,10 +31,12 @@ from judgebench.models import kind_of
 from judgebench.models.contract import (
     BACKEND_METHODS,
     FREE,
+    QUESTIONS,
     Backend,
     LabelField,
     LabelsAsked,
     Message,
+    Question,
     Reply,
     Request,
     drain,
@@ -153,8 +156,10 @@ class LLMJudge:
         self._about = self._describe()
         form = self._about["backend"].get("structured")
         self._enforced = self._form(0, 1)[0] is not None and form not in FREE
+        self._decides = form == QUESTIONS
         # An endpoint is asked once for a word that its text contradicts; see `_is_bound`.
-        self._endpoint = backend if kind_of(config.backend).remote else None
+        may_quote = kind_of(config.backend).remote and not self._decides
+        self._endpoint = backend if may_quote else None
         self._bound: list[bool] = []
         self.signature = signature_of(self._about)
 
@@ -304,7 +309,11 @@ class LLMJudge:
             seed=decoding.seed,
             labels_asked=self._labels_asked[part],
             item=task.answer.item_id,
+            questions=self._questions(rubric, len(texts)),
         )
+
+    def _questions(self, rubric: Rubric, n: int) -> tuple[Question, ...]:
+        return tuple(questions_of(rubric, self._beside(n))) if self._decides else ()
 
     def _texts(self, task: Task, order: Sequence[int]) -> list[str]:
         """The texts that stand side by side, in the order shown; one where an answer is alone.

@@ -19,6 +19,8 @@ Finish = Literal["stop", "length", "refused", "failed", "too_long", "unclear"]
 Conditioning = Literal["independent", "chained"]
 # What a backend says of `structured` where nothing makes a reply meet its schema.
 FREE = (None, "none", "json_object")
+# What one says of it that answers `Request.questions`, and writes nothing of its own.
+QUESTIONS = "questions"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +48,27 @@ class LabelsAsked:
 
 
 @dataclass(frozen=True, slots=True)
+class Question:
+    """A question for an engine that decides and writes nothing: which of unordered labels, how far
+    on a scale from the least severe label on, or whether the only label is right. `options` are the
+    labels with their descriptions. The answer stands under `key` in the reply's JSON object;
+    predicates that share a key ask which labels are right where several may be."""
+
+    key: str
+    kind: Literal["choice", "score", "predicate"]
+    text: str
+    options: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
 class Request:
     """One chat completion. `key` is the caller's and comes back on the reply; `item` names in
     messages what is asked about.
 
     `schema` is a JSON schema that the reply's text must meet; None asks for free text.
     `labels_asked` asks for log-probabilities beside the text: see `Reply.log_probabilities`.
-    `temperature`, `top_p` and `seed` are left to the engine where they are None.
+    `temperature`, `top_p` and `seed` are left to the engine where they are None. `questions` ask an
+    engine that decides for the same, and other engines do not read them.
     """
 
     key: str
@@ -64,6 +80,7 @@ class Request:
     seed: int | None = 0
     labels_asked: LabelsAsked | None = None
     item: str = ""
+    questions: tuple[Question, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,7 +47,6 @@ from judgebench.models.contract import (
     Before,
     Completions,
     Draws,
-    LabelsAsked,
     Message,
     Reply,
     Request,
@@ -58,6 +57,9 @@ from judgebench.models.hosts import proxy_of
 from judgebench.models.settings import PACE, BackendSettings
 from judgebench.models.transport import DEFAULT_WAITS, Attempt, Transport, Waits
 from judgebench.models.weighing import common_prefix
+
+# The Completion in the JSON that answers a request. Raises UnreadableBodyError.
+Read = Callable[[Any, Request], Completion]
 
 
 class OpenAICompatible:
@@ -95,7 +97,18 @@ class OpenAICompatible:
         }
 
     def complete(self, requests: Iterable[Request]) -> Iterator[Reply]:
-        return self._transport.stream(partial(self._open, self._attempt), requests)
+        return self.asked("/chat/completions", self._encoded, _read_chat, requests)
+
+    def asked(
+        self, path: str, encode: Callable[[Request], bytes], read: Read, requests: Iterable[Request]
+    ) -> Iterator[Reply]:
+        """As `complete`, in another format: `encode` makes the body of a request."""
+
+        async def attempt(sessions: _Sessions, request: Request) -> Completion:
+            found = await self._post(sessions, f"{self._base_url}{path}", encode(request))
+            return self._completion(*found, read, request)
+
+        return self._transport.stream(partial(self._open, attempt), requests)
 
     def drain(self) -> None:
         self._transport.drain()
@@ -140,10 +153,6 @@ class OpenAICompatible:
             proxy=proxy_of(self._base_url),
         )
 
-    async def _attempt(self, sessions: _Sessions, request: Request) -> Completion:
-        status, raw, after = await self._post(sessions, self._url, self._encoded(request))
-        return self._read(status, raw, request.labels_asked, after)
-
     async def _post(
         self, sessions: _Sessions, url: str, data: bytes
     ) -> tuple[int, bytes, float | None]:
@@ -183,16 +192,21 @@ class OpenAICompatible:
 
     def read_back(self, request: Request, status: int, body: bytes) -> Reply:
         """The reply of a call that gets this. Raises as a call does."""
-        return self._transport.reply(request, self._read(status, body, request.labels_asked))
+        done = self._completion(status, body, None, _read_chat, request)
+        return self._transport.reply(request, done)
 
     def _authorization(self) -> dict[str, str]:
         key = self._settings.api_key()
         return {"Authorization": f"Bearer {key}"} if key else {}
 
+    def encoded(self, body: Mapping[str, Any]) -> bytes:
+        """A body and the model as JSON."""
+        return _json({"model": self._model, **body})
+
     def _encoded(self, request: Request) -> bytes:
         """The body as JSON. What a schema adds is long, and the same for many requests: it is
         encoded once."""
-        body = _json({"model": self._model, **plain_body(request, self._settings)})
+        body = self.encoded(plain_body(request, self._settings))
         schema = request.schema
         if schema is None or self._lane == "none":
             return body
@@ -203,12 +217,12 @@ class OpenAICompatible:
             known = self._schemas[id(schema)] = schema, _json(enforced(schema, self._lane))
         return b"%b,%b" % (body[:-1], known[1][1:])
 
-    def _read(
-        self, status: int, raw: bytes, asked: LabelsAsked | None, after: float | None = None
+    def _completion(
+        self, status: int, raw: bytes, after: float | None, read: Read, request: Request
     ) -> Completion:
         body = self._sound(status, raw, after)
         try:
-            return body if isinstance(body, Completion) else read_chat(body, asked)
+            return body if isinstance(body, Completion) else read(body, request)
         except UnreadableBodyError as error:
             raise TransientError(str(error)) from None
 
@@ -241,6 +255,10 @@ class _Sessions(NamedTuple):
 _MARK = "X-Request-Id"
 _MOST_SCHEMAS = 64
 _LONGEST_BODY = 8 * 2**20  # bytes, unpacked; a whole reply with its usage has a few thousand
+
+
+def _read_chat(body: Any, request: Request) -> Completion:
+    return read_chat(body, request.labels_asked)
 
 
 def _json(value: Mapping[str, Any]) -> bytes:

@@ -29,8 +29,10 @@ PACE = (
     "concurrency", "timeout_s", "max_retries", "requests_per_minute", "tokens_per_minute",
     "down_for_s", "price",
 )  # fmt: skip
-# What means something to an endpoint, and to an engine inside this process.
-REMOTE = frozenset({"base_url", "api_key_env", "structured", "thinking", "max_tokens_as", *PACE})
+# What means something to an endpoint, to one that decides and writes nothing, and to an engine
+# inside this process.
+DECIDING = frozenset({"base_url", "api_key_env", *PACE})
+REMOTE = DECIDING | {"structured", "thinking", "max_tokens_as"}
 LOCAL = frozenset({"context", "threads", "structured", "concurrency"})
 
 

@@ -1,0 +1,85 @@
+"""The Responses API (`POST /v1/responses`), for hosts that offer it first.
+
+Written to the types of the package openai 3.57: `types/responses/response_create_params.py` and
+`response.py`. The host is asked to store nothing (`store: false`): left out, it keeps every text
+that is judged. The API has no `seed`: one that is not 0 is sent, for the host to refuse.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from judgebench.errors import Problem, SetupError
+from judgebench.models.chat import Completion, UnreadableBodyError, chat_body, error_text, read_chat
+from judgebench.models.contract import Request
+from judgebench.models.formats import Body, Formatted, as_chat
+from judgebench.models.openai_compatible import OpenAICompatible
+from judgebench.models.settings import BackendSettings
+from judgebench.models.transport import DEFAULT_WAITS, Waits
+
+# By status and reason for being incomplete; a host that leaves the status out has ended.
+_FINISH = {
+    ("completed", None): "stop", (None, None): "stop",
+    ("incomplete", "max_output_tokens"): "length",
+    ("incomplete", "content_filter"): "content_filter",
+}  # fmt: skip
+
+
+def responses(model: str, settings: BackendSettings, waits: Waits = DEFAULT_WAITS) -> Formatted:
+    """A Backend as `OpenAICompatible` is one. Raises SetupError for a base_url that is none, and
+    for replies by a tool."""
+    server = OpenAICompatible(model, settings, waits)
+    lane = server.describe()["structured"]
+    if lane == "tool":
+        allowed = "json_schema, json_object, none"
+        message = "is not how a reply is held to its form here"
+        problem = Problem(message, "", None, "settings.structured", lane, allowed)
+        raise SetupError(problem)
+
+    def write(request: Request) -> Body:
+        return _written(chat_body(request, lane, settings))
+
+    return Formatted(server, "/responses", write, _read, {"engine": "responses"})
+
+
+def _written(chat: Body) -> Body:
+    """A body of chat completions in the names of this API."""
+    body: Body = {"input": chat.pop("messages"), "max_output_tokens": chat.pop("max_tokens")}
+    if chat.pop("logprobs", False):
+        body["include"] = ["message.output_text.logprobs"]
+    if form := chat.pop("response_format", None):
+        body["text"] = {"format": {"type": form["type"], **form.get("json_schema", {})}}
+    if chat.get("seed") == 0:
+        del chat["seed"]
+    return {**chat, **body, "store": False}
+
+
+def _read(body: Any, request: Request) -> Completion:
+    """Raises UnreadableBodyError where there is no whole response, as `read_chat` does. What the
+    model says on its way to the reply (`commentary`) is none of it."""
+    try:
+        items = [item for item in body["output"] if item.get("phase") != "commentary"]
+        parts = [
+            part
+            for item in items
+            for part in (*(item.get("summary") or ()), *(item.get("content") or ()))
+        ]
+        incomplete = body.get("incomplete_details") or {}
+        message = {
+            "content": _joined(parts, "output_text"),
+            "refusal": _joined(parts, "refusal"),
+            "reasoning_content": _joined(parts, "summary_text", "reasoning_text"),
+        }
+        choice = {
+            "message": message,
+            "finish_reason": _FINISH[body.get("status"), incomplete.get("reason")],
+            "logprobs": {"content": [e for part in parts for e in part.get("logprobs") or ()]},
+        }
+    except (AttributeError, LookupError, TypeError):
+        raise UnreadableBodyError(f"no whole response: {error_text(body)}") from None
+    return read_chat(as_chat(body, choice), request.labels_asked)
+
+
+def _joined(parts: list[Body], *types: str) -> str:
+    """The text of the parts of these types; a refusal has its own key."""
+    return "".join(part.get("text") or part["refusal"] for part in parts if part["type"] in types)
