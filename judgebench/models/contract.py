@@ -7,11 +7,12 @@ meaning: parsing, and asking again when a reply cannot be read, belong to the ju
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from judgebench.errors import Problem, SetupError
 from judgebench.records import Lookup, Usage
+from judgebench.rubric import Metric
 
 Role = Literal["system", "user", "assistant"]
 Finish = Literal["stop", "length", "refused", "failed", "too_long", "unclear"]
@@ -19,7 +20,7 @@ Finish = Literal["stop", "length", "refused", "failed", "too_long", "unclear"]
 Conditioning = Literal["independent", "chained"]
 # What a backend says of `structured` where nothing makes a reply meet its schema.
 FREE = (None, "none", "json_object")
-# What one says of it that answers `Request.questions`, and writes nothing of its own.
+# What one says of it that answers `Request.metrics`, and writes nothing of its own.
 QUESTIONS = "questions"
 
 
@@ -48,27 +49,15 @@ class LabelsAsked:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
-    """A question for an engine that decides and writes nothing: which of unordered labels, how far
-    on a scale from the least severe label on, or whether the only label is right. `options` are the
-    labels with their descriptions. The answer stands under `key` in the reply's JSON object;
-    predicates that share a key ask which labels are right where several may be."""
-
-    key: str
-    kind: Literal["choice", "score", "predicate"]
-    text: str
-    options: Mapping[str, str]
-
-
-@dataclass(frozen=True, slots=True)
 class Request:
     """One chat completion. `key` is the caller's and comes back on the reply; `item` names in
     messages what is asked about.
 
     `schema` is a JSON schema that the reply's text must meet; None asks for free text.
     `labels_asked` asks for log-probabilities beside the text: see `Reply.log_probabilities`.
-    `temperature`, `top_p` and `seed` are left to the engine where they are None. `questions` ask an
-    engine that decides for the same, and other engines do not read them.
+    `temperature`, `top_p` and `seed` are left to the engine where they are None. `metrics` are the
+    questions that a rubric asks, by the keys of the reply's JSON object: all that an engine reads
+    that decides and writes nothing.
     """
 
     key: str
@@ -80,7 +69,7 @@ class Request:
     seed: int | None = 0
     labels_asked: LabelsAsked | None = None
     item: str = ""
-    questions: tuple[Question, ...] = ()
+    metrics: Mapping[str, Metric] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

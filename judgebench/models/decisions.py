@@ -1,89 +1,66 @@
 """Decision models: they answer typed questions with probabilities, and write no text.
 
-`POST /v1/decisions` has the types of the package openai 3.57 (`types/decision_create_params.py`,
-`types/decision.py`); `systemone.py` has the other protocol of such models, in its terms.
-
-The text of a reply is made here: the JSON object of the answers, which judges read as any other.
-What is judged is the evidence, and the rubric's questions stand beside it. So a text that is judged
-may persuade the model, but what it says can never be quoted as a verdict.
+Answers have the types of the package openai 3.57 (`types/decision.py`), or TypeSafe's, which knows
+no refusals. The text of a reply is made here: the JSON object of the answers, which judges read as
+any other. What is judged is the evidence, and the rubric's questions stand beside it. So a text
+that is judged may persuade the model, but what it says can never be quoted as a verdict.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
-from judgebench.errors import Problem, SetupError
 from judgebench.models.chat import Completion, UnreadableBodyError, error_text, read_chat
-from judgebench.models.contract import QUESTIONS, Question, Request
+from judgebench.models.contract import QUESTIONS, Request
 from judgebench.models.formats import Body, Formatted, as_chat
 from judgebench.models.openai_compatible import OpenAICompatible
+from judgebench.models.questions import Question, decision_body, named_questions, state_body
 from judgebench.models.settings import BackendSettings
 from judgebench.models.transport import DEFAULT_WAITS, Waits
+from judgebench.rubric import Metric
 
-MAX_QUESTIONS = 400  # the API's bound
 _RIGHT = 0.5  # a label of several is given from this probability on
 _ROUNDING = 0.005  # of a probability with two decimals
 _LEAST = 1e-38  # float32 knows nothing smaller; a model says 0
-FACTS = {"engine": "decisions", "structured": QUESTIONS}
-# The key of a question's options, and the key of a label in each of them and of the answer's.
-_OPTIONS = {"choice": ("choices", "value"), "score": ("levels", "label")}
 
 Weights = dict[str, float]  # the probability of each label
 
 
-def decisions(model: str, settings: BackendSettings, waits: Waits = DEFAULT_WAITS) -> Formatted:
+def _open(
+    path: str, write: Callable[[Request], Body], model: str, settings: BackendSettings,
+    waits: Waits = DEFAULT_WAITS,
+) -> Formatted:  # fmt: skip
     """A Backend of a decision model. Raises SetupError for a base_url that is none."""
     server = OpenAICompatible(model, settings, waits)
-    return Formatted(server, "/decisions", decision_body, read_decision, FACTS)
+    return Formatted(server, path, write, _read, {"structured": QUESTIONS})
 
 
-def named_questions(request: Request) -> dict[str, Question]:
-    """The questions by the names under which they are asked. Raises SetupError for too many, or for
-    a request that asks for text."""
-    questions = request.questions
-    if not 0 < len(questions) <= MAX_QUESTIONS:
-        message = "answers a rubric's questions and writes no text: how many a request has"
-        allowed = f"1 to {MAX_QUESTIONS}; `mode: per_metric` makes a request of each metric"
-        raise SetupError(Problem(message, "", None, "backend", str(len(questions)), allowed))
-    return {f"q{number}": question for number, question in enumerate(questions, 1)}
+decisions = partial(_open, "/decisions", decision_body)
+systemone = partial(_open, "/systemone", state_body)
 
 
-def decision_body(request: Request) -> Body:
-    """A request's body, without the model."""
-    turns = [{"role": turn.role, "content": turn.content} for turn in request.messages]
-    named = named_questions(request)
-    return {"input": turns, "questions": [_typed(*each) for each in named.items()]}
-
-
-def _typed(name: str, question: Question) -> Body:
-    typed: Body = {"type": question.kind, "name": name, "instructions": question.text}
-    if question.kind != "predicate":
-        options, key = _OPTIONS[question.kind]
-        described = question.options.items()
-        typed[options] = [{key: label, "description": text or label} for label, text in described]
-    return typed
-
-
-def read_decision(body: Any, request: Request) -> Completion:
-    """The completion in a body. Raises UnreadableBodyError where it does not answer the questions,
-    each once and by probabilities of its labels."""
+def _read(body: Any, request: Request) -> Completion:
+    """The completion in a body of either protocol. Raises UnreadableBodyError where it does not
+    answer the questions, each once and by probabilities of its labels."""
     named, weights, declined = named_questions(request), dict[str, Weights](), list[str]()
     try:
-        if Counter(answer["name"] for answer in body["answers"]) != Counter(named.keys()):
+        answers = body["answers"]
+        by_name = answers if isinstance(answers, dict) else {a["name"]: a for a in answers}
+        if len(answers) != len(named) or by_name.keys() != named.keys():
             raise ValueError("other questions are answered than were asked")
-        for answer in body["answers"]:
-            question = named[answer["name"]]
-            if answer["type"] == "refusal":
+        for name, question in named.items():
+            if by_name[name]["type"] == "refusal":
                 declined.append(question.key)
             else:
-                weights.setdefault(question.key, {}).update(_weights(question, answer))
+                weights.setdefault(question.key, {}).update(_weights(question, by_name[name]))
     except (AttributeError, LookupError, TypeError, ValueError) as error:
         raise UnreadableBodyError(f"no decision: {error}: {error_text(body)}") from None
-    labels = {q.key: _label(q, weights[q.key]) for q in request.questions if q.key in weights}
+    labels = {key: _label(m, weights[key]) for key, m in request.metrics.items() if key in weights}
     refusal = f"the model declines to answer {', '.join(declined)}" if declined else ""
     message = {"content": json.dumps(labels, ensure_ascii=False), "refusal": refusal}
     done = read_chat(as_chat(body, {"message": message}))
@@ -99,13 +76,8 @@ def read_decision(body: Any, request: Request) -> Completion:
 def _weights(question: Question, answer: Body) -> Weights:
     """The probabilities in an answer, which add up to 1 but for their rounding. Raises ValueError
     where they are none of these labels, or another label is likelier than the choice."""
-    if question.kind == "predicate":
-        weights = dict.fromkeys(question.options, answer["probability"])
-        total = 1.0
-    else:
-        _, key = _OPTIONS[question.kind]
-        weights = {each[key]: each["probability"] for each in answer["probabilities"]}
-        total = math.fsum(weights.values())
+    weights = _listed(question, answer)
+    total = 1.0 if question.kind == "predicate" else math.fsum(weights.values())
     are_shares = all(0 <= p <= 1 for p in weights.values())
     is_whole = abs(total - 1) <= len(weights) * _ROUNDING
     if weights.keys() != question.options.keys() or not (are_shares and is_whole):
@@ -118,10 +90,24 @@ def _weights(question: Question, answer: Body) -> Weights:
     return {label: p / total for label, p in weights.items()}
 
 
-def _label(question: Question, weights: Weights) -> str | list[str]:
+def _listed(question: Question, answer: Body) -> Weights:
+    """What stands in an answer: a list of labels, or an object by label, or by level from 0."""
+    if question.kind == "predicate":
+        p = answer["probability"] if "probability" in answer else answer["noul"]
+        return dict.fromkeys(question.options, p)
+    shares = answer["probabilities"]
+    if not isinstance(shares, dict):
+        key = "value" if question.kind == "choice" else "label"
+        return {each[key]: each["probability"] for each in shares}
+    if question.kind == "choice":
+        return shares
+    return {label: shares[str(level)] for level, label in enumerate(question.options)}
+
+
+def _label(metric: Metric, weights: Weights) -> str | list[str]:
     """The likeliest label, the less severe one of two; of several all that are rather right than
     wrong, and at least one."""
     likeliest = max(weights, key=weights.__getitem__)
-    if question.kind != "predicate":
+    if not metric.several:
         return likeliest
     return [label for label, p in weights.items() if p >= _RIGHT] or [likeliest]

@@ -19,8 +19,8 @@ Body = dict[str, Any]
 @dataclass(frozen=True)
 class Formatted:
     """A Backend that asks a server at `path`. `write` makes a request's body, without the model,
-    and raises SetupError for what no such body can ask. `facts` stand in its description in place
-    of the server's."""
+    and raises SetupError for what no such body can ask. Its path names
+    it, and `facts` stand in its description in place of the server's."""
 
     server: OpenAICompatible
     path: str
@@ -29,7 +29,7 @@ class Formatted:
     facts: Mapping[str, str]
 
     def describe(self) -> Mapping[str, Any]:
-        return {**self.server.describe(), **self.facts}
+        return {**self.server.describe(), "engine": self.path[1:], **self.facts}
 
     def complete(self, requests: Iterable[Request]) -> Iterator[Reply]:
         def encode(request: Request) -> bytes:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from judgebench.errors import Problem, SetupError
 from judgebench.models.chat import Completion, UnreadableBodyError, chat_body, error_text, read_chat
 from judgebench.models.contract import Request
 from judgebench.models.formats import Body, Formatted, as_chat
@@ -26,20 +25,14 @@ _FINISH = {
 
 
 def responses(model: str, settings: BackendSettings, waits: Waits = DEFAULT_WAITS) -> Formatted:
-    """A Backend as `OpenAICompatible` is one. Raises SetupError for a base_url that is none, and
-    for replies by a tool."""
+    """A Backend as `OpenAICompatible` is one. Raises SetupError for a base_url that is none."""
     server = OpenAICompatible(model, settings, waits)
     lane = server.describe()["structured"]
-    if lane == "tool":
-        allowed = "json_schema, json_object, none"
-        message = "is not how a reply is held to its form here"
-        problem = Problem(message, "", None, "settings.structured", lane, allowed)
-        raise SetupError(problem)
 
     def write(request: Request) -> Body:
         return _written(chat_body(request, lane, settings))
 
-    return Formatted(server, "/responses", write, _read, {"engine": "responses"})
+    return Formatted(server, "/responses", write, _read, {})
 
 
 def _written(chat: Body) -> Body:

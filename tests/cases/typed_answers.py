@@ -110,7 +110,12 @@ def _answer(question: Body, shares: Shares | None) -> dict[str, Any]:
     sure = {"confidence": max(shares.values())}
     if question["type"] == "choice":
         listed = [{"value": label, "probability": p} for label, p in shares.items()]
-        return {**head, **sure, "choice": max(shares, key=shares.__getitem__), "probabilities": listed}
+        return {
+            **head,
+            **sure,
+            "choice": max(shares, key=shares.__getitem__),
+            "probabilities": listed,
+        }
     levels = [level["label"] for level in question["levels"]]
     listed = [
         {"label": label, "value": levels.index(label), "probability": p}
@@ -143,4 +148,8 @@ def system_one(body: Body, shares: list[Shares]) -> dict[str, Any]:
                     "legend": {str(i): text for i, text in levels.items()},
                     "probabilities": by_level,
                 }  # fmt: skip
-    return {"model": "jev-1.14", "answers": answers, "usage": {"input_tokens": 90, "output_tokens": 0}}
+    return {
+        "model": "jev-1.14",
+        "answers": answers,
+        "usage": {"input_tokens": 90, "output_tokens": 0},
+    }
