@@ -94,7 +94,7 @@ def _listed(question: Question, answer: Body) -> Weights:
     """What stands in an answer: a list of labels, or an object by label, or by level from 0."""
     if question.kind == "predicate":
         p = answer["probability"] if "probability" in answer else answer["noul"]
-        return dict.fromkeys(question.options, p)
+        return {label: p for label in question.options}
     shares = answer["probabilities"]
     if not isinstance(shares, dict):
         key = "value" if question.kind == "choice" else "label"
