@@ -82,19 +82,18 @@ def _weights(question: Question, answer: Body) -> Weights:
     is_whole = abs(total - 1) <= len(weights) * _ROUNDING
     if weights.keys() != question.options.keys() or not (are_shares and is_whole):
         raise ValueError(f"{question.key} has no probabilities of its labels, but {weights}")
-    if question.kind == "choice":
-        chosen = answer["choice"]
-        if weights[chosen] < max(weights.values()):
-            raise ValueError(f"{question.key}: another label is likelier than {chosen!r}")
-        weights = {chosen: weights[chosen]} | weights  # which settles a tie
-    return {label: p / total for label, p in weights.items()}
+    chosen = [answer["choice"]] if question.kind == "choice" else []
+    if any(weights[label] < max(weights.values()) for label in chosen):
+        raise ValueError(f"{question.key}: another label is likelier than {chosen[0]!r}")
+    # The choice comes first, which settles a tie.
+    return {label: weights[label] / total for label in (*chosen, *question.options)}
 
 
 def _listed(question: Question, answer: Body) -> Weights:
     """What stands in an answer: a list of labels, or an object by label, or by level from 0."""
     if question.kind == "predicate":
-        p = answer["probability"] if "probability" in answer else answer["noul"]
-        return {label: p for label in question.options}
+        p: float = answer["probability"] if "probability" in answer else answer["noul"]
+        return dict.fromkeys(question.options, p)
     shares = answer["probabilities"]
     if not isinstance(shares, dict):
         key = "value" if question.kind == "choice" else "label"
@@ -105,8 +104,8 @@ def _listed(question: Question, answer: Body) -> Weights:
 
 
 def _label(metric: Metric, weights: Weights) -> str | list[str]:
-    """The likeliest label, the less severe one of two; of several all that are rather right than
-    wrong, and at least one."""
+    """The likeliest label, the less severe one of two on a scale; of several all that are rather
+    right than wrong, and at least one."""
     likeliest = max(weights, key=weights.__getitem__)
     if not metric.several:
         return likeliest

@@ -158,14 +158,15 @@ def test_several_labels_are_at_least_one() -> None:
     assert verdict.labels == {"flaws": "Vague"}
 
 
-def test_a_tie_is_settled_by_the_choice() -> None:
+def test_a_tie_goes_to_the_choice_or_the_less_severe_level() -> None:
     def script(body: Body, _: int) -> Play:
-        said = decision(body, [SAID[1]])
-        said["answers"][0]["choice"] = "Sleep"
+        said = decision(body, [{"Rude": 0.5, "Curt": 0.5, "Kind": 0.0}, SAID[1]])
+        said["answers"][1]["choice"] = "Sleep"
         return raw(said)
 
     with Loopback(script) as server:
-        assert verdict_by(server, rubric=RUBRIC.only(["topic"])).labels == {"topic": "Sleep"}
+        verdict = verdict_by(server, rubric=RUBRIC.only(["tone", "topic"]))
+    assert verdict.labels == {"tone": "Curt", "topic": "Sleep"}
 
 
 def test_a_metric_can_have_a_request_of_its_own() -> None:
@@ -252,6 +253,7 @@ ODD: dict[str, tuple[Callable[[Body], Play], str]] = {
         "topic has no probabilities",
     ),
     "a share above 1": (changed(at(3, probability=1.5)), "flaws has no probabilities"),
+    "a share below 0": (changed(at(3, probability=-0.1)), "flaws has no probabilities"),
     "no number": (changed(at(3, probability="high")), "no decision"),
     "nan": (changed(at(3, probability=float("nan"))), "flaws has no probabilities"),
     "another choice": (changed(at(2, choice="Low")), "another label is likelier than 'Low'"),
