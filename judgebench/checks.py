@@ -191,10 +191,11 @@ def _knowledge(judge: LLMJudge) -> Iterator[str]:
 
 
 def _unset_keys(file: str, judge: LLMJudge) -> Iterator[Problem]:
-    from judgebench.models.hosts import unset_keys
-
-    for problem in unset_keys(judge.config.backend, judge.config.settings):
-        yield replace(problem, file=file, field=f"judges.{judge.name}.{problem.field}")
+    try:
+        judge.config.settings.sent_headers()
+    except SetupError as error:
+        for problem in error.problems:
+            yield replace(problem, file=file, field=f"judges.{judge.name}.{problem.field}")
 
 
 def _check_rubric(path: Path, rubric: str) -> str:

@@ -26,7 +26,7 @@ from judgebench.errors import Problem, SetupError, raise_any, shorten
 from judgebench.files import open_bytes, read_lines, read_object
 
 Model = TypeVar("Model", bound=BaseModel)
-_SECRET = re.compile(r"api_?key|token\b|secret|password|base_url", re.IGNORECASE)
+_SECRET = re.compile(r"api_?key|token\b|secret|password|base_url|headers|extra_body", re.IGNORECASE)
 _MERGE = "tag:yaml.org,2002:merge"
 _NUMBERS = "tag:yaml.org,2002:int", "tag:yaml.org,2002:float"
 _PLAIN = *_NUMBERS, "tag:yaml.org,2002:bool", "tag:yaml.org,2002:timestamp"
@@ -269,8 +269,9 @@ def _problems(
         message = message.replace("Input should be ", "must be ", 1)
         allowed = ""
         if item["type"] == "extra_forbidden":
-            known = _known_keys(model, item["loc"])
-            near = _near(str(item["loc"][-1]), known)
+            key, known = str(item["loc"][-1]), _known_keys(model, item["loc"])
+            place = getattr(model, "place_of", lambda _: "")(key)
+            near = f"; it is settled by {place}" if place else _near(key, known)
             message, found = f"is not a known key{near}", ""
             allowed = "" if near else ", ".join(known)
         if item["type"] == "literal_error":

@@ -10,8 +10,8 @@ from loopback import Loopback, said, status
 
 import judgebench as jb
 from judgebench.errors import SetupError
-from judgebench.models.hosts import host_of, hosts_of, is_local
-from judgebench.models.settings import BackendSettings
+from judgebench.models import hosts_of, is_local
+from judgebench.models.settings import BackendSettings, host_of
 
 REPLY = said(json.dumps({"solves_problem": "Fully", "politeness": "Polite", "channel": "Phone"}))
 

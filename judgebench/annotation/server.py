@@ -56,7 +56,7 @@ from judgebench.annotation.store import (
     work_of,
 )
 from judgebench.errors import Problem, SetupError
-from judgebench.models.hosts import is_local
+from judgebench.models import is_local
 from judgebench.models.transport import new_event_loop
 from judgebench.records import ADJUDICATED
 from judgebench.yaml_file import Strict, validate

@@ -212,7 +212,7 @@ def models_of(bench: Bench) -> list[Model]:
 
 
 def _sent(models: Iterable[Model]) -> Iterator[str]:
-    from judgebench.models.hosts import hosts_of
+    from judgebench.models import hosts_of
 
     for model in models:
         if key := model.settings.api_key_env:
@@ -227,8 +227,7 @@ def the_writer(by: str, replies: Path, local_only: bool) -> JudgeConfig:
     Raises SetupError, also where it would contact another machine and must not, and typer.Abort.
     """
     from judgebench.judges.config import JudgeConfig
-    from judgebench.models import kind_of
-    from judgebench.models.hosts import check_hosts, hosts_of
+    from judgebench.models import check_hosts, hosts_of, kind_of
     from judgebench.yaml_file import load_model
 
     if of_file := by.endswith((".yaml", ".yml")):

@@ -13,7 +13,7 @@ from judgebench.errors import Problem, SetupError, raise_any
 from judgebench.judges.replies import HIGHEST_SCORE, LOWEST_SCORE, RATIONALE
 from judgebench.models import kind_of
 from judgebench.models.contract import Conditioning
-from judgebench.models.settings import BackendSettings
+from judgebench.models.settings import BackendSettings, place_of
 from judgebench.prompt import JudgeReply, Prompt
 from judgebench.records import SEVERAL, Kind
 from judgebench.rubric import Rubric
@@ -62,6 +62,13 @@ class Decoding(Strict):
     top_p: float | None = Field(default=1.0, gt=0, le=1)
     max_tokens: int | None = Field(default=None, ge=1)
     seed: int | None = 0
+
+    @property
+    def without_neutral(self) -> Decoding:
+        """The decoding as an endpoint gets it: our own `top_p` and `seed`, which change nothing
+        where `temperature` is 0, are left out, for some endpoints refuse them."""
+        written = self.model_dump(exclude_unset=True)
+        return Decoding.model_validate({"top_p": None, "seed": None, **written})
 
     @property
     def left_out(self) -> tuple[str, ...]:
@@ -114,6 +121,11 @@ class JudgeConfig(Strict):
     seed: int | None = None
     parse_retries: int = Field(default=1, ge=0, le=5)
     settings: BackendSettings = BackendSettings()
+
+    @staticmethod
+    def place_of(key: str) -> str:
+        """Where a key belongs that stands in another place; empty where that is not known."""
+        return f"settings.{key}" if key in BackendSettings.model_fields else place_of(key)
 
 
 class JuryConfig(Strict):

@@ -26,7 +26,7 @@ from judgebench.judges.replies import (
     reply_schema,
     work_of,
 )
-from judgebench.models import kind_of
+from judgebench.models import hosts_of, kind_of
 from judgebench.models.contract import (
     BACKEND_METHODS,
     FREE,
@@ -39,7 +39,6 @@ from judgebench.models.contract import (
     Request,
     drain,
 )
-from judgebench.models.hosts import hosts_of
 from judgebench.prompt import Prompt, ReplyKind, fence, fence_tag, load_prompt
 from judgebench.records import (
     Answer,
@@ -151,12 +150,13 @@ class LLMJudge:
         # By size and identity: backends keep what they make of a schema.
         self._forms: dict[tuple[int, int], tuple[dict[str, Any] | None, int]] = {}
         self._labels_asked = [_labels_asked(config, part) for part in self.parts]
+        is_remote = kind_of(config.backend).remote
+        self._decoding = config.decoding.without_neutral if is_remote else config.decoding
         self._about = self._describe()
         form = self._about["backend"].get("structured")
         self._enforced = self._form(0, 1)[0] is not None and form not in FREE
         # An endpoint is asked once for a word that its text contradicts; see `_is_bound`.
-        may_quote = kind_of(config.backend).remote and form != QUESTIONS
-        self._endpoint = backend if may_quote else None
+        self._endpoint = backend if is_remote and form != QUESTIONS else None
         self._bound: list[bool] = []
         self.signature = signature_of(self._about)
 
@@ -244,7 +244,7 @@ class LLMJudge:
             "prompt": {"name": self.prompt.name, "hash": self.prompt.hash_for(self.rubric)},
             "reply": self.prompt.reply,
             "mode": self.config.mode,
-            "decoding": self.config.decoding.model_dump(),
+            "decoding": self._decoding.model_dump(),
             "thresholds": self.config.thresholds,
             # Only where requested: without it, a judge's signature is what it always was.
             **({"probabilities": asked} if asked else {}),
@@ -295,7 +295,7 @@ class LLMJudge:
         before_this = [one.previous for one in (together or (task,)) if one.previous is not None]
         if reasons := dict.fromkeys(verdict.reason for verdict in before_this):
             messages.append(Message("user", _ask_again("; ".join(reasons))))
-        decoding, (schema, enough) = self.config.decoding, self._form(part, len(texts))
+        decoding, (schema, enough) = self._decoding, self._form(part, len(texts))
         return Request(
             key=key or task.answer.item_id,
             messages=tuple(_merge_turns(messages)),

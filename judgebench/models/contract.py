@@ -200,8 +200,7 @@ class Weigher(Protocol):
 
     def weigh(self, texts: Sequence[tuple[Before, str]]) -> Sequence[Weighed]:
         """One for each text behind what stands before it; behind nothing, from BOS on, or EOS where
-        there is no BOS. Raises SetupError where the engine cannot, EndpointDown where it has
-        stopped answering."""
+        there is no BOS. Raises SetupError where the engine cannot."""
         ...
 
     def draw(self, before: Before, targets: Sequence[str], draws: Draws) -> Completions:
@@ -215,6 +214,6 @@ def weigher_of(backend: Backend, spec: str) -> Callable[[], Weigher]:
     make: Callable[[], Weigher] | None = getattr(backend, "weigher", None)
     if make is None:
         message = "does not say how likely a given text is"
-        allowed = "transformers:, vllm:, llamacpp:, openai-compatible: with prompt_logprobs"
+        allowed = "transformers:, vllm:, llamacpp:"
         raise SetupError(Problem(message, field="backend", found=spec, allowed=allowed))
     return make

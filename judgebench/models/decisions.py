@@ -10,15 +10,19 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
-from judgebench.models.chat import Completion, UnreadableBodyError, error_text, read_chat
-from judgebench.models.contract import QUESTIONS, Request
-from judgebench.models.formats import Body, Formatted, as_chat
-from judgebench.models.openai_compatible import OpenAICompatible
+from judgebench.models.chat import (
+    Body,
+    Completion,
+    UnreadableBodyError,
+    as_chat,
+    error_text,
+    read_chat,
+)
+from judgebench.models.contract import Backend, Request
+from judgebench.models.openai_compatible import Format, OpenAICompatible
 from judgebench.models.questions import Question, decision_body, named_questions, state_body
 from judgebench.models.settings import BackendSettings
 from judgebench.models.transport import DEFAULT_WAITS, Waits
@@ -29,19 +33,6 @@ _ROUNDING = 0.005  # of a probability with two decimals
 _LEAST = 1e-38  # float32 knows nothing smaller; a model says 0
 
 Weights = dict[str, float]  # the probability of each label
-
-
-def _open(
-    path: str, write: Callable[[Request], Body], model: str, settings: BackendSettings,
-    waits: Waits = DEFAULT_WAITS,
-) -> Formatted:  # fmt: skip
-    """A Backend of a decision model. Raises SetupError for a base_url that is none."""
-    server = OpenAICompatible(model, settings, waits)
-    return Formatted(server, path, write, _read, {"structured": QUESTIONS})
-
-
-decisions = partial(_open, "/decisions", decision_body)
-systemone = partial(_open, "/systemone", state_body)
 
 
 def _read(body: Any, request: Request) -> Completion:
@@ -96,8 +87,7 @@ def _listed(question: Question, answer: Body) -> Weights:
         return dict.fromkeys(question.options, p)
     shares = answer["probabilities"]
     if not isinstance(shares, dict):
-        key = "value" if question.kind == "choice" else "label"
-        return {each[key]: each["probability"] for each in shares}
+        return {each.get("label", each["value"]): each["probability"] for each in shares}
     if question.kind == "choice":
         return shares
     return {label: shares[str(level)] for level, label in enumerate(question.options)}
@@ -110,3 +100,16 @@ def _label(metric: Metric, weights: Weights) -> str | list[str]:
     if not metric.several:
         return likeliest
     return [label for label, p in weights.items() if p >= _RIGHT] or [likeliest]
+
+
+def decisions(model: str, settings: BackendSettings, waits: Waits = DEFAULT_WAITS) -> Backend:
+    """A Backend of a decision model. Raises SetupError for a base_url that is none."""
+    return OpenAICompatible(
+        model, settings, waits, Format("/decisions", _read, dict, decision_body)
+    )
+
+
+def systemone(model: str, settings: BackendSettings, waits: Waits = DEFAULT_WAITS) -> Backend:
+    """As `decisions`, in the other protocol."""
+    format = Format("/systemone", _read, write=state_body)
+    return OpenAICompatible(model, settings, waits, format)

@@ -16,22 +16,24 @@ import aiohttp
 
 from judgebench.errors import MissingExtra, Problem, SetupError
 from judgebench.models.chat import (
+    BadRequestError,
+    Body,
     Completion,
     Lane,
     TransientError,
-    UnreadableBodyError,
+    ask_with_less,
     chat_body,
+    enforced,
     error_status,
     error_text,
     failure,
-    fixed_by,
     read_chat,
+    strict,
     wait_asked_for,
 )
 from judgebench.models.contract import Reply, Request
-from judgebench.models.hosts import host_of
-from judgebench.models.settings import PACE, BackendSettings
-from judgebench.models.transport import DEFAULT_WAITS, Attempt, Transport, Waits
+from judgebench.models.settings import PACE, BackendSettings, host_of
+from judgebench.models.transport import DEFAULT_WAITS, FEW_WORDS, Attempt, Transport, Waits
 
 _MOST_COST = 1_000.0  # US dollars for one call: what is more is no cost
 _LOG_PROBABILITIES = frozenset({"logprobs", "top_logprobs"})
@@ -52,7 +54,9 @@ class LiteLLM:
     def __init__(self, model: str, settings: BackendSettings, waits: Waits = DEFAULT_WAITS) -> None:
         self._litellm = _litellm()
         self._model, self._settings = model, settings
-        settings.checked_base_url()
+        if "?" in (settings.checked_base_url() or ""):
+            message = "holds a query, which only an openai-compatible backend can send"
+            raise SetupError(Problem(message, field="settings.base_url"))
         self._supported = self._supported_parameters()
         self._lane: Lane = (
             self._declared_lane() if settings.structured == "auto" else settings.structured
@@ -124,7 +128,16 @@ class LiteLLM:
 
     async def _attempt(self, request: Request, **way: Any) -> Completion:
         """One try, by the session or client of litellm's that is given."""
-        body, own_server = self._body(request), self._settings.base_url
+        body = chat_body(request, settings=self._settings)
+        if request.schema is not None:
+            body |= enforced(strict(request.schema), self._lane)
+        ask = partial(self._ask, request, way)
+        if request.messages == FEW_WORDS:
+            return await ask_with_less(ask, body, self._about)
+        return await ask(body)
+
+    async def _ask(self, request: Request, way: Mapping[str, Any], plain: Body) -> Completion:
+        body, own_server = self._body(plain), self._settings.base_url
         key = self._settings.api_key() or ("none" if own_server else None)
         try:
             async with asyncio.timeout(self._settings.timeout_s):
@@ -142,16 +155,14 @@ class LiteLLM:
             raise TransientError(f"no reply within {self._settings.timeout_s:g} s") from None
         except Exception as error:  # litellm raises its own, openai's, httpx's and Python's
             return self._translated(error)
-        try:
-            done = read_chat(response.model_dump(warnings=False), request.labels_asked)
-            return replace(done, cost=self._cost(response))
-        except UnreadableBodyError as error:
-            raise TransientError(str(error)) from None
+        labels_asked = request.labels_asked if "logprobs" in plain else None
+        done = read_chat(response.model_dump(warnings=False), labels_asked)
+        return replace(done, cost=self._cost(response))
 
-    def _body(self, request: Request) -> dict[str, Any]:
-        """The request without what the provider does not take and would not change anything: a
-        seed (told in `describe`), a top_p of 1. Any other such parameter is litellm's to refuse."""
-        body = chat_body(request, self._lane, self._settings)
+    def _body(self, plain: Body) -> Body:
+        """The body without a seed where the provider takes none (told in `describe`). Any other
+        parameter that it does not take is litellm's to refuse."""
+        body = {**plain, "messages": [*plain["messages"]]}
         if not self._supported.issuperset(_LOG_PROBABILITIES & body.keys()):
             raise SetupError(
                 f"litellm declares no log-probabilities for {self._model}, so its labels have no "
@@ -159,8 +170,6 @@ class LiteLLM:
             )
         if "seed" not in self._supported:
             body.pop("seed", None)
-        if body.get("top_p") == 1.0 and not self._settings.base_url:
-            del body["top_p"]
         system = body["messages"][0]
         if self._caches and system["role"] == "system":
             marked = {"type": "text", "text": system["content"], "cache_control": _FOR_MINUTES}
@@ -186,14 +195,13 @@ class LiteLLM:
         if isinstance(error, names.ContentPolicyViolationError):
             return Completion("", "refused", error=text)
         if isinstance(error, names.UnsupportedParamsError):
-            advice = f"; set {line}" if (line := fixed_by(text)) else ""
-            raise SetupError(f"{self._model} does not take these settings{advice}: {text}")
+            raise BadRequestError(f"{self._model} does not take these settings", text)
         status = error_status(getattr(error, "status_code", None))
         if status is None:
             raise TransientError(f"{type(error).__name__}: {text}")
         headers = getattr(error, "litellm_response_headers", None) or {}
         after = wait_asked_for(headers)
-        return failure(status, text, self._about(status), self._lane, after)
+        return failure(status, text, self._about, after)
 
     def _cost(self, response: Any) -> float | None:
         if self._settings.base_url:
@@ -204,11 +212,11 @@ class LiteLLM:
             return None
         return cost if 0 <= cost <= _MOST_COST else None
 
-    def _about(self, status: int) -> str:
+    @property
+    def _about(self) -> str:
         where = self._settings.base_url or "litellm"
         key = self._settings.api_key_env or "the provider's own key variable"
-        hint = self._settings.hint(status, self._settings.base_url)
-        return f"{where}, model {self._model}, {key}{hint}"
+        return f"{where}, model {self._model}, {key}"
 
     def _forget_clients(self) -> None:
         """Drop what litellm cached for this event loop: a later loop may get the same id."""
@@ -228,13 +236,6 @@ def _said(error: Exception) -> str:
 
 # At DEBUG these write down what servers say, addresses and headers included: a key may be in it.
 _TALKATIVE = ("openai", "httpx", "httpcore")
-
-
-def lacks_keys(model: str) -> list[str]:
-    """The key variables that the model's provider reads and that are not set; none where litellm
-    does not know the provider."""
-    missing = _litellm().validate_environment(model).get("missing_keys") or []
-    return [name for name in missing if name.endswith("_API_KEY")]
 
 
 def _litellm() -> Any:

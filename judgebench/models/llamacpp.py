@@ -46,7 +46,6 @@ from judgebench.models.chat import (
     Completion,
     Lane,
     TransientError,
-    UnreadableBodyError,
     chat_body,
     error_text,
     failure,
@@ -139,10 +138,10 @@ class LlamaCpp:
         body = engine.ask(request, self._lane)
         try:
             if "error" in body:
-                done = failure(400, error_text(body), str(self._path), self._lane)
+                done = failure(400, error_text(body), str(self._path))
             else:
                 done = read_chat(body)
-        except (UnreadableBodyError, TransientError) as error:
+        except TransientError as error:
             done = Completion("", "failed", error=str(error))
         if request.labels_asked is None or done.finish not in ("stop", "length"):
             return done

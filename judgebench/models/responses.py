@@ -2,17 +2,23 @@
 
 Written to the types of the package openai 3.57: `types/responses/response_create_params.py` and
 `response.py`. The host is asked to store nothing (`store: false`): left out, it keeps every text
-that is judged. The API has no `seed`: one that is not 0 is sent, for the host to refuse.
+that is judged. The API has no `seed`: one that is asked for is sent, for the host to refuse.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from judgebench.models.chat import Completion, UnreadableBodyError, chat_body, error_text, read_chat
-from judgebench.models.contract import Request
-from judgebench.models.formats import Body, Formatted, as_chat
-from judgebench.models.openai_compatible import OpenAICompatible
+from judgebench.models.chat import (
+    Body,
+    Completion,
+    UnreadableBodyError,
+    as_chat,
+    error_text,
+    read_chat,
+)
+from judgebench.models.contract import Backend, Request
+from judgebench.models.openai_compatible import Format, OpenAICompatible
 from judgebench.models.settings import BackendSettings
 from judgebench.models.transport import DEFAULT_WAITS, Waits
 
@@ -24,27 +30,17 @@ _FINISH = {
 }  # fmt: skip
 
 
-def responses(model: str, settings: BackendSettings, waits: Waits = DEFAULT_WAITS) -> Formatted:
-    """A Backend as `OpenAICompatible` is one. Raises SetupError for a base_url that is none."""
-    server = OpenAICompatible(model, settings, waits)
-    lane = server.describe()["structured"]
-
-    def write(request: Request) -> Body:
-        return _written(chat_body(request, lane, settings))
-
-    return Formatted(server, "/responses", write, _read, {})
+_NAMES = {"messages": "input", "max_tokens": "max_output_tokens"}
 
 
 def _written(chat: Body) -> Body:
     """A body of chat completions in the names of this API."""
-    body: Body = {"input": chat.pop("messages"), "max_output_tokens": chat.pop("max_tokens")}
-    if chat.pop("logprobs", False):
+    body: Body = {"store": False, **{_NAMES.get(name, name): v for name, v in chat.items()}}
+    if body.pop("logprobs", False):
         body["include"] = ["message.output_text.logprobs"]
-    if form := chat.pop("response_format", None):
+    if form := body.pop("response_format", None):
         body["text"] = {"format": {"type": form["type"], **form.get("json_schema", {})}}
-    if chat.get("seed") == 0:
-        del chat["seed"]
-    return {**chat, **body, "store": False}
+    return body
 
 
 def _read(body: Any, request: Request) -> Completion:
@@ -76,3 +72,8 @@ def _read(body: Any, request: Request) -> Completion:
 def _joined(parts: list[Body], *types: str) -> str:
     """The text of the parts of these types; a refusal has its own key."""
     return "".join(part.get("text") or part["refusal"] for part in parts if part["type"] in types)
+
+
+def responses(model: str, settings: BackendSettings, waits: Waits = DEFAULT_WAITS) -> Backend:
+    """A Backend as `OpenAICompatible` is one. Raises SetupError for a base_url that is none."""
+    return OpenAICompatible(model, settings, waits, Format("/responses", _read, _written))

@@ -9,31 +9,66 @@ from __future__ import annotations
 
 import base64
 import html
+import json
 import os
 import re
 import unicodedata
 from array import array
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
-from typing import Any, Literal
+from string import Template
+from typing import Annotated, Any, Literal
 from urllib.parse import unquote, urlsplit
+from urllib.request import getproxies, proxy_bypass
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator
 
 from judgebench.errors import Problem, SetupError, raise_any
 from judgebench.records import Usage
 
+HeaderName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]+$")]
+HeaderValue = Annotated[str, StringConstraints(pattern=r"^(?:[ -#%-~]|\$\{[A-Za-z_]\w*\})+$")]
 Structured = Literal["auto", "json_schema", "tool", "json_object", "none"]
 
 PACE = (
     "concurrency", "timeout_s", "max_retries", "requests_per_minute", "tokens_per_minute",
     "down_for_s", "price",
 )  # fmt: skip
-# What means something to an endpoint, to one that decides and writes nothing, and to an engine
-# inside this process.
-DECIDING = frozenset({"base_url", "api_key_env", *PACE})
-REMOTE = DECIDING | {"structured", "thinking", "max_tokens_as"}
+# What means something to an endpoint, and to an engine inside this process.
+REMOTE = frozenset({"base_url", "api_key_env", "structured", "thinking", "max_tokens_as", *PACE})
+HTTP = REMOTE | {"headers", "extra_body"}  # of a protocol that is spoken here
+DECIDING = HTTP - {"structured", "thinking", "max_tokens_as"}  # of a model that writes nothing
 LOCAL = frozenset({"context", "threads", "structured", "concurrency"})
+
+EXTRA_BODY, SEND = "settings.extra_body", "settings.thinking.send"
+# The key of a judge's file that settles a parameter of the request; what stands in none of them
+# is `settings.extra_body`.
+PLACES = {
+    "model": "backend",
+    "messages": "prompt",
+    **{name: f"decoding.{name}" for name in ("temperature", "top_p", "seed", "max_tokens")},
+    "max_completion_tokens": "settings.max_tokens_as",
+    **dict.fromkeys(("response_format", "tools", "tool_choice"), "settings.structured"),
+    **dict.fromkeys(("logprobs", "top_logprobs"), "probabilities"),
+    **dict.fromkeys(("n", "stream"), "judgebench, which reads one whole reply"),
+    **dict.fromkeys(
+        ("top_k", "min_p", "stop", "provider", "structured_outputs", "repetition_penalty",
+         "presence_penalty", "frequency_penalty", "logit_bias"), EXTRA_BODY,
+    ),
+}  # fmt: skip
+
+
+def place_of(name: str) -> str:
+    """The key of a judge's file that settles a parameter; empty where none is known to."""
+    return PLACES.get(name) or (SEND if _OF_THINKING.search(name) else "")
+
+
+def _must_stand_in(allowed: str, names: Iterable[str]) -> None:
+    """Raises ValueError for a name that would override what is settled elsewhere."""
+    for name in names:
+        place = place_of(name) or EXTRA_BODY
+        if place != allowed:
+            raise ValueError(f"{name!r} is settled by {place}")
 
 
 class Price(BaseModel):
@@ -71,10 +106,7 @@ class Thinking(BaseModel):
     @field_validator("send")
     @classmethod
     def _asks_for_thinking(cls, send: dict[str, Any]) -> dict[str, Any]:
-        # Any other could change where a request goes, or what it asks, and be recorded nowhere.
-        if other := [name for name in send if not _OF_THINKING.search(name)]:
-            allowed = "names with reason, think or effort, chat_template_kwargs, output_config"
-            raise ValueError(f"{other[0]!r} asks for no thinking (allowed: {allowed})")
+        _must_stand_in(SEND, send)
         return send
 
 
@@ -90,7 +122,9 @@ class BackendSettings(BaseModel):
     up when it has answered nothing for `down_for_s`. `context` is in tokens. `structured` says
     how a JSON schema is enforced: by the endpoint (`json_schema`), as the arguments of a forced
     tool call (`tool`), as JSON of any shape (`json_object`), or not at all (`none`).
-    `max_tokens_as` is the name under which a request bounds its reply.
+    `max_tokens_as` is the name under which a request bounds its reply. `headers` are sent with
+    each request; `${NAME}` in one is the variable that holds a key. `extra_body` holds what else
+    the endpoint takes (`top_k`, `provider`), and nothing that another key settles.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -107,8 +141,32 @@ class BackendSettings(BaseModel):
     structured: Structured = "auto"
     thinking: Thinking | None = None
     max_tokens_as: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    headers: dict[HeaderName, HeaderValue] = Field(default_factory=dict)
+    extra_body: dict[str, Any] = Field(default_factory=dict)
     context: int | None = Field(default=None, ge=256)
     threads: int | None = Field(default=None, ge=1)
+
+    @field_validator("headers")
+    @classmethod
+    def _without_keys(cls, headers: dict[str, str]) -> dict[str, str]:
+        for name, value in headers.items():
+            variables = Template(value).get_identifiers()
+            if _OWN_HEADERS.fullmatch(name):
+                raise ValueError(f"{name} is set by judgebench (a key: by `api_key_env`)")
+            if any(not _HOLDS_A_KEY.search(variable) for variable in variables):
+                raise ValueError(f"{name} takes variables that are named as a key is, as API_KEY")
+            is_key = _HOLDS_A_KEY.search(name.replace("-", "_")) and not variables
+            if is_key or Secrets().stands_in(value):
+                raise ValueError(f"{name} must name the variable that holds the key: ${{API_KEY}}")
+        return headers
+
+    @field_validator("extra_body")
+    @classmethod
+    def _settled_nowhere_else(cls, body: dict[str, Any]) -> dict[str, Any]:
+        _must_stand_in(EXTRA_BODY, body)
+        if Secrets().stands_in(json.dumps(body)):
+            raise ValueError("must hold no key: `headers` take one from a variable")
+        return body
 
     def check_fits(self, backend: str, allowed: Collection[str]) -> None:
         """Raises SetupError for every setting given that means nothing to `backend`, and for a key
@@ -141,51 +199,77 @@ class BackendSettings(BaseModel):
 
     def api_key(self) -> str | None:
         """The key, or None where no variable is named. Raises SetupError where it is not set."""
-        if self.api_key_env is None:
-            return None
-        key = os.environ.get(self.api_key_env, "").strip()
-        if not (key and key.isascii() and key.isprintable()):
-            fault = "holds what no key holds" if key else "is not set or empty"
-            problem = f"the environment variable {self.api_key_env} {fault}"
-            raise SetupError(Problem(problem, field="settings.api_key_env"))
-        return key
+        return _key(self.api_key_env, "api_key_env") if self.api_key_env else None
 
-    def hint(self, status: int, base_url: str | None) -> str:
-        """A hint that may fix an endpoint's error, to be put behind its message; empty where
-        nothing is known."""
-        if status in (401, 403) and self.api_key_env is None:
-            return "; set `api_key_env` to the variable that holds the key"
-        if status in (404, 405) and base_url and not _VERSION.search(urlsplit(base_url).path):
-            return f"; did you forget /v1? base_url: {base_url.rstrip('/')}/v1"
-        return ""
+    def sent_headers(self) -> dict[str, str]:
+        """The headers of a request, with the keys. Raises SetupError where one is not set."""
+        key = self.api_key()
+        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        for name, value in self.headers.items():
+            template = Template(value)
+            keys = {k: _key(k, f"headers.{name}") for k in template.get_identifiers()}
+            headers[name] = template.substitute(keys)
+        return headers
 
     def checked_base_url(self) -> str | None:
-        """`base_url` without its last slash. It is shown in errors and reports, so a SetupError is
-        raised where it holds a secret, or is no URL."""
+        """`base_url` without the last slash of its path. Raises SetupError where it is no URL, or
+        holds a secret, for it is shown in errors and reports."""
         if self.base_url is None:
             return None
-        field, allowed = "settings.base_url", "a URL such as http://127.0.0.1:8000/v1"
         try:
             url = urlsplit(self.base_url)
-            bare = url.scheme in ("http", "https") and url.hostname and url.port != 0
+            is_plain = url.scheme in ("http", "https") and url.hostname and url.port != 0
         except ValueError:
-            raise SetupError(Problem("is no URL", field=field, allowed=allowed)) from None
-        beside = url.username or url.password or url.query or url.fragment or ";" in url.path
-        if not bare or beside or Secrets(self.api_key_env).stands_in(self.base_url):
-            message = (
-                "must be http:// or https:// with a host, and hold no user, password, query or key"
-            )
-            raise SetupError(Problem(message, field=field, allowed=allowed))
-        return self.base_url.rstrip("/")
+            is_plain = None
+        extra = is_plain and (url.username or url.password or url.fragment or ";" in url.path)
+        if not is_plain or extra or Secrets(self.api_key_env).stands_in(self.base_url):
+            message = "must be http:// or https:// with a host, and hold no user, password or key"
+            allowed = "a URL such as http://127.0.0.1:8000/v1"
+            raise SetupError(Problem(message, field="settings.base_url", allowed=allowed))
+        return url_below(self.base_url, "")
 
     def runtime(self, *names: str) -> dict[str, Any]:
         """The settings of these names that are set, for the `runtime` part of a description."""
         values = self.model_dump(mode="json", exclude_none=True)
-        return {name: values[name] for name in names if name in values}
+        return {name: values[name] for name in names if values.get(name) not in (None, {})}
+
+
+def _key(variable: str, setting: str) -> str:
+    """The key in a variable of the environment. Raises SetupError where it is not set."""
+    key = os.environ.get(variable, "").strip()
+    if not (key and key.isascii() and key.isprintable()):
+        fault = "holds what no key holds" if key else "is not set or empty"
+        problem = f"the environment variable {variable} {fault}"
+        raise SetupError(Problem(problem, field=f"settings.{setting}"))
+    return key
+
+
+def url_below(base_url: str, path: str) -> str:
+    """The URL of a path below an address; a query of the address stays the end.
+
+    >>> url_below("https://h/v1?api-version=2", "/batches?limit=100")
+    'https://h/v1/batches?limit=100&api-version=2'
+    """
+    address, _, query = base_url.partition("?")
+    mark = "&" if "?" in path else "?"
+    return f"{address.rstrip('/')}{path}{mark + query if query else ''}"
+
+
+def host_of(url: str) -> str:
+    """`127.0.0.1:8000`: the host of a URL, and its port where it names one."""
+    return urlsplit(url if "://" in url else f"//{url}").netloc.rpartition("@")[2].lower()
+
+
+def proxy_of(url: str) -> str | None:
+    """The proxy that the environment names for `url`."""
+    parts = urlsplit(url)
+    bypassed = proxy_bypass(parts.hostname or "")
+    proxy = None if bypassed else getproxies().get(parts.scheme)
+    return f"http://{proxy}" if proxy and "://" not in proxy else proxy
 
 
 _OF_THINKING = re.compile(r"reason|think|effort|^chat_template_kwargs$|^output_config$")
-_VERSION = re.compile(r"/v\d")
+_OWN_HEADERS = re.compile("authorization|content-type|content-length|host", re.IGNORECASE)
 _VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]{0,40}")
 
 

@@ -27,10 +27,10 @@ from judgebench.data.tables import read_table
 from judgebench.data.vocabulary import plain_name
 from judgebench.errors import BudgetSpent, MissingExtra, Problem, SetupError, nearest, raise_any
 from judgebench.files import all_or_nothing, disk_errors, to_json, write_atomically
-from judgebench.models import open_backend
+from judgebench.models import check_hosts, hosts_of, open_backend
+from judgebench.models.checkpoint import weights_hosts
 from judgebench.models.contract import drain
 from judgebench.models.encoder import find_beside
-from judgebench.models.hosts import check_hosts, hosts_of, weights_hosts
 from judgebench.progress import SILENT, Progress
 from judgebench.ranking.human import HumanRanks, human_scores, keep_ranks, read_ranks
 from judgebench.ranking.proxy.arguments import (

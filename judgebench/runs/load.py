@@ -35,8 +35,8 @@ from judgebench.judges.derived import content_free
 from judgebench.judges.knowledge import LookingUp, open_library
 from judgebench.judges.llm import LLMJudge
 from judgebench.judges.recorded import RecordedJudge, recorded_judges
-from judgebench.models import open_backend
-from judgebench.models.hosts import check_hosts, hosts_of, ray_hosts, weights_hosts
+from judgebench.models import check_hosts, hosts_of, open_backend
+from judgebench.models.checkpoint import weights_hosts
 from judgebench.prompt import Prompt, load_prompt
 from judgebench.records import Answer, Dataset
 from judgebench.retrieval.vectors import WORDS, Library
@@ -51,6 +51,7 @@ from judgebench.runs.bench import (
     default_run_folder,
     is_judge,
 )
+from judgebench.runs.ray_engine import ray_hosts
 from judgebench.runs.wing import learnings, sections
 from judgebench.shipped import is_file, shipped_folder
 from judgebench.studies.answers import ids_and_groups

@@ -24,7 +24,6 @@ from judgebench.errors import JudgebenchError, MissingExtra, RunError, SetupErro
 from judgebench.judges.config import JudgeConfig
 from judgebench.judges.llm import LLMJudge
 from judgebench.models import kind_of, open_backend
-from judgebench.models.hosts import ray_hosts
 from judgebench.progress import SILENT
 from judgebench.prompt import parse_prompt
 from judgebench.records import Verdict
@@ -34,6 +33,13 @@ from judgebench.runs.judging import Bundles, Ledger, Rows, Work, ask, each
 from judgebench.runs.stop import Budget
 from judgebench.runs.verdict_log import VerdictWriter, merge_parts
 from judgebench.studies.answers import indexed
+
+
+def ray_hosts() -> list[str]:
+    """The Ray cluster that the environment names; none where Ray starts on this machine alone."""
+    address = os.environ.get("RAY_ADDRESS", "local")
+    return [] if address == "local" else [f"the Ray cluster at {address}"]
+
 
 _MOST_IN_A_BATCH = 256
 _BATCHES_A_WORKER = 4  # at least, so that none waits long for the slowest

@@ -14,7 +14,7 @@ from pydantic import Field, RootModel, field_validator
 
 from judgebench.errors import Problem, SetupError, raise_any
 from judgebench.judges.config import Name
-from judgebench.models.hosts import hosts_of
+from judgebench.models import hosts_of
 from judgebench.models.settings import BackendSettings
 from judgebench.runs.bench import BenchConfig
 from judgebench.runs.load import Gathered

@@ -154,7 +154,7 @@ def _find(path: Path) -> Path:
 
 
 def _check_local(models: Mapping[Path, JudgeConfig]) -> None:
-    from judgebench.models.hosts import check_hosts, hosts_of
+    from judgebench.models import check_hosts, hosts_of
     from judgebench.runs.load import Gathered
 
     far = Gathered("")

@@ -1,35 +1,27 @@
 """An endpoint on 127.0.0.1 that answers every request twice: the second response comes late, on the
 same connection, while the next request is on its way, is being answered, or is not yet made.
 
-    with LateServer(late_s=0.02, repeats="id") as server:
+    with LateServer(late_s=0.02) as server:
         ...  # server.base_url, server.connections
 """
 
 import asyncio
 import json
-import math
 import re
 from concurrent.futures import Future
 from itertools import count
-from typing import Literal
 
 from loopback import InThread, completion
 
-Repeats = Literal["", "header", "id"]
 LATENCY_S = 0.01
 _LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
-_MARK = re.compile(rb"\r\nx-request-id: *([^\r]+)", re.IGNORECASE)
 
 
 class LateServer(InThread):
-    """The server. A reply says what the last message of its request did. `repeats` says where it
-    repeats the X-Request-Id of a request, of so many responses (`until`) and then no more; `late_s`
-    None sends one response alone."""
+    """The server. A reply says what the last message of its request did."""
 
-    def __init__(
-        self, late_s: float | None, repeats: Repeats = "", until: float = math.inf
-    ) -> None:
-        self.late_s, self.repeats, self.until = late_s, repeats, until
+    def __init__(self, late_s: float) -> None:
+        self.late_s = late_s
         self.connections = 0
         self.numbers = count()
 
@@ -37,16 +29,12 @@ class LateServer(InThread):
     def base_url(self) -> str:
         return f"http://127.0.0.1:{self._port}/v1"
 
-    def response(self, head: bytes, body: bytes, number: int) -> bytes:
+    def response(self, body: bytes) -> bytes:
         """The bytes of a whole response to that request; none is equal to another."""
-        found = _MARK.search(head) if number < self.until else None
-        mark = found[1].decode() if found else ""
-        id_ = mark if self.repeats == "id" and mark else f"n{number}"
         said = completion(json.loads(body)["messages"][-1]["content"])
-        content = json.dumps({**said, "id": f"chatcmpl-{id_}"}).encode()
-        more = f"X-Request-Id: {mark}\r\n" if self.repeats == "header" and mark else ""
-        head_ = f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n{more}"
-        return f"{head_}Content-Length: {len(content)}\r\n\r\n".encode() + content
+        content = json.dumps({**said, "id": f"chatcmpl-{next(self.numbers)}"}).encode()
+        head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+        return f"{head}Content-Length: {len(content)}\r\n\r\n".encode() + content
 
     async def _live(self, started: Future[None]) -> None:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
@@ -74,11 +62,9 @@ class _Connection(asyncio.Protocol):
         if not end or len(rest) < size:
             return
         body, self._received = rest[:size], rest[size:]
-        loop, late_s = asyncio.get_running_loop(), self._server.late_s
-        loop.call_later(LATENCY_S, self._send, head, body)
-        if late_s is not None:
-            loop.call_later(LATENCY_S + late_s, self._send, head, body)
+        for after in (0.0, self._server.late_s):
+            asyncio.get_running_loop().call_later(LATENCY_S + after, self._send, body)
 
-    def _send(self, head: bytes, body: bytes) -> None:
+    def _send(self, body: bytes) -> None:
         if not self._transport.is_closing():
-            self._transport.write(self._server.response(head, body, next(self._server.numbers)))
+            self._transport.write(self._server.response(body))

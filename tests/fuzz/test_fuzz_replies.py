@@ -191,7 +191,7 @@ def test_an_error_means_something(status: int, body: Any, lane: Any, header: str
     after = retry_after(header)
     assert after is None or 0 <= after <= 86_400
     try:
-        outcome = failure(status, error_text(body), "about", lane, after)
+        outcome = failure(status, error_text(body), "about", after)
     except (TransientError, SetupError):
         return
     assert isinstance(outcome, Completion)

@@ -73,7 +73,7 @@ def test_only_what_asks_for_thinking_may_be_sent_besides(name: str) -> None:
         config(settings={"thinking": {"budget": 9, "send": {"reasoning_effort": "low", name: "x"}}})
     (problem,) = caught.value.problems
     assert problem.field == "settings.thinking.send"
-    assert f"'{name}' asks for no thinking (allowed: names with reason, think or" in str(problem)
+    assert f"'{name}' is settled by" in str(problem)
 
 
 def test_an_engine_in_this_process_takes_no_thinking() -> None:

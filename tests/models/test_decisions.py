@@ -17,9 +17,8 @@ from judgebench.errors import EndpointDown, SetupError
 from judgebench.judges.config import JudgeConfig, check_judge
 from judgebench.judges.judge import Task
 from judgebench.judges.llm import LLMJudge
-from judgebench.models.contract import Message, Reply, Request
+from judgebench.models.contract import Backend, Message, Reply, Request
 from judgebench.models.decisions import decisions, systemone
-from judgebench.models.formats import Formatted
 from judgebench.models.questions import MAX_QUESTIONS
 from judgebench.models.settings import BackendSettings, Price
 from judgebench.models.transport import Waits
@@ -63,7 +62,7 @@ ITEM = Answer("i1", "Sleep more.", "What helps?")
 TONE = RUBRIC.only(["tone"])
 
 Answers = Callable[[Body, Any], dict[str, Any]]
-Opener = Callable[..., Formatted]
+Opener = Callable[..., Backend]
 
 
 @pytest.fixture(params=[(decisions, decision), (systemone, system_one)], ids=["openai", "typesafe"])
@@ -73,7 +72,7 @@ def protocol(request: pytest.FixtureRequest) -> tuple[Opener, Answers]:
 
 
 def judge(
-    backend: Formatted, rubric: Rubric = RUBRIC, prompt: str = "decide", **keys: Any
+    backend: Backend, rubric: Rubric = RUBRIC, prompt: str = "decide", **keys: Any
 ) -> LLMJudge:
     config = JudgeConfig(name="d", backend="decisions:luna", prompt=prompt, **keys)
     return LLMJudge(config, rubric, load_prompt(prompt), backend)

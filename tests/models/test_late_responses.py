@@ -1,7 +1,7 @@
 """A second response to a request, late and over the same connection, is taken for no other's."""
 
 import pytest
-from late_server import LateServer, Repeats
+from late_server import LateServer
 
 from judgebench.models.contract import Backend, Message, Request
 from judgebench.models.litellm_backend import LiteLLM
@@ -33,29 +33,10 @@ def wrong(backend: Backend, answers: int = ANSWERS) -> list[str]:
 
 
 @pytest.mark.parametrize("late_s", LATE_S)
-@pytest.mark.parametrize("repeats", ["", "header", "id"])
-def test_no_reply_of_300_is_another_requests(late_s: float, repeats: Repeats) -> None:
-    with LateServer(late_s, repeats) as server:
-        assert wrong(openai_compatible(server)) == []
-
-
-@pytest.mark.parametrize("repeats", ["header", "id"])
-def test_connections_are_shared_where_replies_name_their_request(repeats: Repeats) -> None:
-    with LateServer(None, repeats) as server:
-        assert wrong(openai_compatible(server)) == []
-        assert server.connections <= 3 * CONCURRENCY
-
-
-def test_elsewhere_each_request_has_its_own() -> None:
-    with LateServer(None) as server:
+def test_no_reply_of_300_is_another_requests(late_s: float) -> None:
+    with LateServer(late_s) as server:
         assert wrong(openai_compatible(server)) == []
         assert server.connections == ANSWERS
-
-
-def test_an_endpoint_that_no_longer_names_requests_is_asked_over_their_own_connections() -> None:
-    with LateServer(0.015, "header", until=100) as server:
-        assert wrong(openai_compatible(server)) == []
-        assert server.connections > ANSWERS / 2
 
 
 @pytest.mark.parametrize("late_s", LATE_S)

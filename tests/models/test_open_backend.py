@@ -63,6 +63,7 @@ def test_an_address_that_is_none(url: str | None) -> None:
         ("openai-compatible:m", {"base_url": URL, "threads": 2}, "threads"),
         ("openai-compatible:m", {"base_url": URL, "context": 2048}, "context"),
         ("litellm:gpt-4o", {"threads": 2}, "threads"),
+        ("litellm:gpt-4o", {"headers": {"X-Title": "t"}}, "headers"),
         ("llamacpp:smollm2", {"base_url": URL}, "base_url"),
         ("llamacpp:smollm2", {"max_retries": 4}, "max_retries"),
         ("vllm:m", {"api_key_env": "KEY"}, "api_key_env"),

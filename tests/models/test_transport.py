@@ -81,29 +81,8 @@ def test_retry_after_in_seconds_or_as_a_date() -> None:
 )
 def test_statuses_that_nothing_mends(status: int, told: str) -> None:
     with pytest.raises(SetupError, match=told) as caught:
-        failure(status, "no", ABOUT, "none")
+        failure(status, "no", ABOUT)
     assert ABOUT in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("lane", "message"),
-    [
-        ("json_schema", "Invalid parameter: 'response_format' of type 'json_schema'"),
-        ("json_object", "response_format: unsupported"),
-        ("tool", '"auto" tool choice requires --enable-auto-tool-choice; tool_choice'),
-    ],
-)
-def test_a_refused_lane_is_a_setting_to_mend(lane: str, message: str) -> None:
-    with pytest.raises(SetupError, match="structured"):
-        failure(400, message, ABOUT, lane)  # type: ignore[arg-type]
-    with pytest.raises(SetupError, match="calls the request bad"):
-        failure(400, message, ABOUT, "none")
-
-
-def test_a_reply_that_broke_its_schema_is_no_refused_lane() -> None:
-    said = "json_validate_failed: generated JSON does not fit response_format"
-    with pytest.raises(SetupError, match="calls the request bad"):
-        failure(400, said, ABOUT, "json_schema")
 
 
 @pytest.mark.parametrize(

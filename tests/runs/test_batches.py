@@ -253,7 +253,7 @@ def test_a_server_without_batches_is_said_before_anything_is_paid(
 ) -> None:
     with BatchServer(reply) as server:
         server.unheard["file"] = [status(404, "Not Found")]
-        stopped(plain(server), tmp_path / "run", match="knows no such model or path: .*/v1/files")
+        stopped(plain(server), tmp_path / "run", match="knows no such model or path .*/v1/files")
     stopped(plain(server), tmp_path / "run", match="no server answers at .*/v1/files")
     assert not list((tmp_path / "run").glob("batches-*"))
 

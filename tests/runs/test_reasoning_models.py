@@ -35,7 +35,7 @@ def test_the_line_that_the_error_names_is_all_that_was_wrong(tmp_path: Path) -> 
     folder = RunFolder(tmp_path / "run")
     with Loopback(thinker) as server:
         path = bench_file(tmp_path, server.base_url)
-        with pytest.raises(SetupError, match=r"set `decoding: \{temperature: null\}`"):
+        with pytest.raises(SetupError, match=r"write `decoding: \{temperature: null\}`"):
             run(load_bench(path), folder)
         assert list(folder.verdicts("remote")) == []
         bench = yaml.safe_load(path.read_text(encoding="utf-8"))

@@ -11,12 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from markov import LETTERS, NEXT, Chain, completions
-from prompt_server import Completions, along, server
 
 import judgebench as jb
 from judgebench.errors import SetupError
 from judgebench.models.contract import Draws, Message
-from judgebench.models.hosts import host_of
 from judgebench.models.weighing import TokenWeigher, windows
 from judgebench.records import Answer, Status, signature_of
 from judgebench.scorers.config import scorer_config
@@ -240,6 +238,11 @@ def test_settings_that_mean_nothing_are_refused(tmp_path: Path) -> None:
 TEXTS = ("ab", "b a", "aab")
 
 
+def along(text: str) -> list[float]:
+    letters = map(LETTERS.index, text)
+    return [math.log(NEXT[a, b]) for a, b in pairwise(letters)]
+
+
 def bench_of(folder: Path, **scorer: Any) -> Path:
     rows = [f"i{i},ab,{text}" for i, text in enumerate(TEXTS)]
     (folder / "answers.csv").write_text("\n".join(["item_id,question,text", *rows]) + "\n")
@@ -253,46 +256,20 @@ def bench_of(folder: Path, **scorer: Any) -> Path:
     return folder / "bench.yaml"
 
 
-def test_a_run_scores_by_a_server_and_asks_nothing_twice(tmp_path: Path) -> None:
-    with Completions(server()) as at:
-        url = {"base_url": at.base_url}
-        bench = bench_of(tmp_path, backend="openai-compatible:m", settings=url, given="question")
-        jb.load_bench(bench, local_only=True).close()
-        study = jb.run(bench, tmp_path / "run")
-        asked = len(at.bodies)
-        jb.run(bench, tmp_path / "run")
-        assert len(at.bodies) == asked
-        told = json.loads((tmp_path / "run" / "run.json").read_text())
-        assert told["hosts"] == [host_of(at.base_url)]
-    (run,) = study.beside["scorers"].runs
-    # Each text stands behind the question, as the chat of the server's model renders it.
-    expected = [-sum(along(f"<ab>{text}")[3:]) / len(text) / math.log(2) for text in TEXTS]
+def test_a_run_scores_texts_and_does_so_once(tmp_path: Path) -> None:
+    bench = bench_of(tmp_path, backend="python:markov:backend", given="question")
+    (run,) = jb.run(bench, tmp_path / "run").beside["scorers"].runs
+    expected = [-sum(along(f"b{text}")) / len(text) / math.log(2) for text in TEXTS]
+    study = jb.run(bench, tmp_path / "run")
     assert scores(run.judged.verdicts, study.answers) == pytest.approx(expected)
-
-
-def test_the_hosts_of_a_judge_that_follows_from_a_score_are_noted(tmp_path: Path) -> None:
-    with Completions(server()) as at:
-        url = {"base_url": at.base_url}
-        bench = bench_of(tmp_path, backend="openai-compatible:m", settings=url)
-        told = json.loads(bench.read_text())
-        fit = {"metric": "politeness", "folds": 3}
-        told["judges"] = [{"name": "fitted", "fit": fit, **told.pop("scorers")[0]}]
-        bench.write_text(json.dumps(told))
-        texts = [f"i{i},{'ab'[: i + 1] * (i + 1)},{text}" for i, text in enumerate(TEXTS)]
-        answers = "\n".join(["item_id,question,text", *texts]) + "\n"
-        (tmp_path / "answers.csv").write_text(answers)
-        labels = [f"i{i},x,{label}" for i, label in enumerate(("Polite", "Impolite", "Polite"))]
-        rows = ["item_id,annotator,politeness", *labels]
-        (tmp_path / "labels.csv").write_text("\n".join(rows) + "\n")
-        jb.run(bench, tmp_path / "run")
-        manifest = json.loads((tmp_path / "run" / "run.json").read_text())
-        assert manifest["hosts"] == [host_of(at.base_url)]
+    (kept,) = (tmp_path / "run").rglob("scorers/**/*.jsonl")
+    assert len(kept.read_text().splitlines()) == len(TEXTS)
 
 
 def test_a_scorer_that_asks_another_machine_is_refused_with_the_judges(tmp_path: Path) -> None:
-    bench = bench_of(tmp_path, backend="openai-compatible:m@http://192.0.2.1:8000/v1")
+    bench = bench_of(tmp_path, backend="transformers:owner/name")
     with pytest.raises(SetupError) as refused:
         jb.load_bench(bench, local_only=True)
     (problem,) = refused.value.problems
     assert problem.message == "contacts another machine, which local-only forbids"
-    assert (problem.field, problem.found) == ("scorers.bits-per-byte.backend", "192.0.2.1:8000")
+    assert (problem.field, problem.found) == ("scorers.bits-per-byte.backend", "huggingface.co")

@@ -12,14 +12,7 @@ from lanes import judged, labels_of, remote
 from judgebench.errors import SetupError
 from judgebench.models import open_backend
 from judgebench.models.checkpoint import ChatEncoder
-from judgebench.models.contract import (
-    Backend,
-    Before,
-    LabelField,
-    LabelsAsked,
-    Message,
-    weigher_of,
-)
+from judgebench.models.contract import Backend, LabelField, LabelsAsked
 from judgebench.models.settings import BackendSettings
 
 pytestmark = [
@@ -106,22 +99,3 @@ def test_label_probabilities_beside_a_reply(backend: Backend) -> None:
     assert reply.error == ""
     found = (reply.log_probabilities or {})["fit"]
     assert math.fsum(map(math.exp, found.values())) == pytest.approx(1)
-
-
-def test_the_server_says_how_likely_given_texts_are(vllm_server: str, smollm2_folder: Path) -> None:
-    """As lm-evaluation-harness 0.4.13 says of the same weights (`test_likelihoods.py`), and as vLLM
-    says behind a chat inside this process."""
-    settings = BackendSettings(base_url=vllm_server, api_key_env="VLLM_TEST_KEY", timeout_s=300)
-    backend = open_backend("openai-compatible:smollm2", settings)
-    weigher = weigher_of(backend, "openai-compatible:")()
-    chat = (Message("user", "What is the capital of France?"),)
-    asked: list[tuple[Before, str]] = [
-        ("Q: What is the capital of France?\nA:", " Paris"),
-        ("Are benign brain tumors serious?", " No, they do not spread."),
-        (chat, "Paris."),
-    ]
-    found = [math.fsum(one.log_p) for one in weigher.weigh(asked)]
-    assert found == pytest.approx([-3.01146, -24.55933, -10.72801], abs=0.05)
-    with pytest.raises(SetupError, match="no token stands before a text"):
-        weigher.weigh([("", "Paris.")])
-    backend.close()
