@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from judgebench.models.chat import (
@@ -21,11 +22,9 @@ from judgebench.models.chat import (
     error_text,
     read_chat,
 )
-from judgebench.models.contract import Backend, Request
+from judgebench.models.contract import Request
 from judgebench.models.openai_compatible import Format, OpenAICompatible
 from judgebench.models.questions import Question, decision_body, named_questions, state_body
-from judgebench.models.settings import BackendSettings
-from judgebench.models.transport import DEFAULT_WAITS, Waits
 from judgebench.rubric import Metric
 
 _RIGHT = 0.5  # a label of several is given from this probability on
@@ -102,14 +101,6 @@ def _label(metric: Metric, weights: Weights) -> str | list[str]:
     return [label for label, p in weights.items() if p >= _RIGHT] or [likeliest]
 
 
-def decisions(model: str, settings: BackendSettings, waits: Waits = DEFAULT_WAITS) -> Backend:
-    """A Backend of a decision model. Raises SetupError for a base_url that is none."""
-    return OpenAICompatible(
-        model, settings, waits, Format("/decisions", _read, dict, decision_body)
-    )
-
-
-def systemone(model: str, settings: BackendSettings, waits: Waits = DEFAULT_WAITS) -> Backend:
-    """As `decisions`, in the other protocol."""
-    format = Format("/systemone", _read, write=state_body)
-    return OpenAICompatible(model, settings, waits, format)
+# Backends of a decision model, as `OpenAICompatible` is one.
+decisions = partial(OpenAICompatible, format=Format("/decisions", _read, write=decision_body))
+systemone = partial(OpenAICompatible, format=Format("/systemone", _read, write=state_body))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 
-from judgebench.errors import Problem, SetupError
+from judgebench.errors import SetupError
 from judgebench.models.contract import Request
 from judgebench.rubric import Metric
 
@@ -32,9 +32,11 @@ def named_questions(request: Request) -> dict[str, Question]:
     a request that asks for text."""
     questions = [q for each in request.metrics.items() for q in _questions(*each)]
     if not 0 < len(questions) <= MAX_QUESTIONS:
-        message = "answers a rubric's questions and writes no text: how many a request has"
-        allowed = f"1 to {MAX_QUESTIONS}; `mode: per_metric` makes a request of each metric"
-        raise SetupError(Problem(message, "", None, "backend", str(len(questions)), allowed))
+        raise SetupError(
+            f"a decision model answers 1 to {MAX_QUESTIONS} questions of a rubric in one request, "
+            f"and writes no text; found {len(questions)}: write `mode: per_metric` if these are "
+            "too many, or show fewer texts at once"
+        )
     return {f"q{number}": question for number, question in enumerate(questions, 1)}
 
 

@@ -7,6 +7,7 @@ that is judged. The API has no `seed`: one that is asked for is sent, for the ho
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from judgebench.models.chat import (
@@ -17,10 +18,8 @@ from judgebench.models.chat import (
     error_text,
     read_chat,
 )
-from judgebench.models.contract import Backend, Request
+from judgebench.models.contract import Request
 from judgebench.models.openai_compatible import Format, OpenAICompatible
-from judgebench.models.settings import BackendSettings
-from judgebench.models.transport import DEFAULT_WAITS, Waits
 
 # By status and reason for being incomplete; a host that leaves the status out has ended.
 _FINISH = {
@@ -74,6 +73,5 @@ def _joined(parts: list[Body], *types: str) -> str:
     return "".join(part.get("text") or part["refusal"] for part in parts if part["type"] in types)
 
 
-def responses(model: str, settings: BackendSettings, waits: Waits = DEFAULT_WAITS) -> Backend:
-    """A Backend as `OpenAICompatible` is one. Raises SetupError for a base_url that is none."""
-    return OpenAICompatible(model, settings, waits, Format("/responses", _read, _written))
+# A Backend as `OpenAICompatible` is one.
+responses = partial(OpenAICompatible, format=Format("/responses", _read, _written))
