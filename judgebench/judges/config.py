@@ -220,6 +220,8 @@ def check_judge(config: JudgeConfig, prompt: Prompt, rubric: Rubric) -> None:
         problems += _broken(_probability_rules(config, prompt, judged))
     if prompt.reply == "result" and config.thresholds is not None:
         problems += threshold_problems(config.thresholds, judged)
+    if kind_of(config.backend).decides:
+        problems += _broken(_decision_rules(config, prompt, judged))
     raise_any(problems)
 
 
@@ -276,6 +278,20 @@ def _probability_rules(config: JudgeConfig, prompt: Prompt, rubric: Rubric) -> I
     writes = not kind_of(config.backend).weighs_labels and not is_alone
     message = "each label depends on those before it; allowed: chained; or mode: per_metric"
     yield config.probabilities == "independent" and writes, field, message
+
+
+def _decision_rules(config: JudgeConfig, prompt: Prompt, rubric: Rubric) -> Iterator[Fault]:
+    """What cannot be asked of a model that answers each question and writes no text."""
+    message = "cannot be asked of a decision model; it needs a prompt with `reply: json`"
+    yield prompt.reply != "json", "prompt", message
+    message = "has no effect on a decision model, which writes no text"
+    yield config.decoding != Decoding(), "decoding", message
+    yield config.knowledge, "knowledge", message
+    message = "of a decision model are independent"
+    yield config.probabilities == "chained", "probabilities", message
+    several = (prompt.shows == "criteria" or config.list) and len(rubric.metrics) > 1
+    message = "of a decision model that is shown several texts must be per_metric"
+    yield several and config.mode == "one_pass", "mode", message
 
 
 def threshold_problems(

@@ -30,6 +30,7 @@ from judgebench.models import hosts_of, kind_of
 from judgebench.models.contract import (
     BACKEND_METHODS,
     FREE,
+    QUESTIONS,
     Backend,
     LabelField,
     LabelsAsked,
@@ -138,12 +139,13 @@ class LLMJudge:
         self.calls_an_answer = len(self.parts) * (1 + self._both_orders)
         # By size and identity: backends keep what they make of a schema.
         self._forms: dict[tuple[int, Beside], tuple[dict[str, Any] | None, int]] = {}
-        # An endpoint is asked once for a word that its text contradicts; see `_is_bound`.
-        self._endpoint, self._is_remote = backend, kind_of(config.backend).remote
-        self._decoding = config.decoding.without_neutral if self._is_remote else config.decoding
+        is_remote = kind_of(config.backend).remote
+        self._decoding = config.decoding.without_neutral if is_remote else config.decoding
         self._about = self._describe()
         form = self._about["backend"].get("structured")
         self._enforced = form not in FREE
+        # An endpoint is asked once for a word that its text contradicts; see `_is_bound`.
+        self._endpoint, self._may_differ = backend, is_remote and form != QUESTIONS
         self.signature = signature_of(self._about)
 
     def asked_otherwise(
@@ -287,7 +289,8 @@ class LLMJudge:
             user = f"{user}\n\n{_ask_again('; '.join(dict.fromkeys(unread)))}"
         messages = (Message("system", system), *before, Message("user", user))
         decoding, conditioning = self._decoding, self.config.probabilities
-        schema, enough = self._form(part, self._beside(len(task.bundle)))
+        beside = self._beside(len(task.bundle))
+        schema, enough = self._form(part, beside)
         fields = tuple(LabelField(metric.id, metric.options) for metric in rubric.metrics)
         return Request(
             key=key or task.answer.item_id,
@@ -299,6 +302,7 @@ class LLMJudge:
             seed=decoding.seed,
             labels_asked=conditioning and LabelsAsked(fields, conditioning),
             item=task.answer.item_id,
+            metrics={n or metric.id: metric for metric in rubric.metrics for n in beside.names},
         )
 
     def _texts(self, task: Task, order: Sequence[int]) -> list[str]:
@@ -413,7 +417,7 @@ class LLMJudge:
         """
         if not self._enforced or schema is None or not meets(text, schema):
             return False
-        if not self._is_remote:
+        if not self._may_differ:
             return True
         return not self._about["runtime"].get("batch") and self._enforces
 

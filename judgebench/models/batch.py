@@ -238,7 +238,8 @@ class Batched:
     """
 
     def __init__(self, backend: Backend, settings: BackendSettings, path: Path) -> None:
-        if not hasattr(backend, "read_back"):
+        is_chat = backend.describe().get("engine") == "openai-compatible"
+        if not (is_chat and hasattr(backend, "read_back")):
             allowed = "openai-compatible:MODEL, without `knowledge`, which needs each reply before "
             message = "has no batch endpoint that is known: run this benchmark without batches"
             allowed += "the next question"

@@ -189,6 +189,16 @@ def read_chat(body: Any, asked: LabelsAsked | None = None) -> Completion:
     return replace(done, error=read.reason, log_probabilities=read.log_probabilities or None)
 
 
+def as_chat(body: Body, choice: Body) -> Body:
+    """A body of chat completions with this choice, and the model and the tokens of another body."""
+    counted = body.get("usage")
+    usage = {
+        name.replace("input", "prompt").replace("output", "completion"): value
+        for name, value in (counted.items() if isinstance(counted, dict) else ())
+    }
+    return {"model": body.get("model"), "choices": [choice], "usage": usage}
+
+
 def _labels(choice: Mapping[str, Any], text: str, asked: LabelsAsked) -> LabelsRead:
     listed = choice.get("logprobs")
     content = listed.get("content") if isinstance(listed, Mapping) else None

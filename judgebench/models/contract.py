@@ -7,11 +7,12 @@ meaning: parsing, and asking again when a reply cannot be read, belong to the ju
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from judgebench.errors import Problem, SetupError
 from judgebench.records import Lookup, Usage
+from judgebench.rubric import Metric
 
 Role = Literal["system", "user", "assistant"]
 Finish = Literal["stop", "length", "refused", "failed", "too_long", "unclear"]
@@ -19,6 +20,8 @@ Finish = Literal["stop", "length", "refused", "failed", "too_long", "unclear"]
 Conditioning = Literal["independent", "chained"]
 # What a backend says of `structured` where nothing makes a reply meet its schema.
 FREE = (None, "none", "json_object")
+# What one says of it that answers `Request.metrics`, and writes nothing of its own.
+QUESTIONS = "questions"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +55,9 @@ class Request:
 
     `schema` is a JSON schema that the reply's text must meet; None asks for free text.
     `labels_asked` asks for log-probabilities beside the text: see `Reply.log_probabilities`.
-    `temperature`, `top_p` and `seed` are left to the engine where they are None.
+    `temperature`, `top_p` and `seed` are left to the engine where they are None. `metrics` are the
+    questions that a rubric asks, by the keys of the reply's JSON object: all that an engine reads
+    that decides and writes nothing.
     """
 
     key: str
@@ -64,6 +69,7 @@ class Request:
     seed: int | None = 0
     labels_asked: LabelsAsked | None = None
     item: str = ""
+    metrics: Mapping[str, Metric] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

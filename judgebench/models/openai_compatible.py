@@ -6,14 +6,16 @@ import asyncio
 import json
 from collections.abc import (
     AsyncIterator,
+    Callable,
     Iterable,
     Iterator,
     Mapping,
 )
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from functools import partial
 from itertools import count
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import uuid4
 
 import aiohttp
@@ -37,9 +39,27 @@ from judgebench.models.chat import (
     strict,
     wait_asked_for,
 )
-from judgebench.models.contract import LabelsAsked, Reply, Request
+from judgebench.models.contract import QUESTIONS, Reply, Request
 from judgebench.models.settings import PACE, BackendSettings, Body, proxy_of, url_below
 from judgebench.models.transport import DEFAULT_WAITS, FEW_WORDS, Attempt, Transport, Waits
+
+
+class Format(NamedTuple):
+    """A way to ask a server, whose path names it: what is posted for a body of chat completions,
+    and the Completion in the JSON that comes back; `read` raises UnreadableBodyError. With `write`
+    a body is made of the request alone, and nothing in it is a parameter."""
+
+    path: str
+    read: Callable[[Any, Request], Completion]
+    sent: Callable[[Body], Body] = dict
+    write: Callable[[Request], Body] | None = None
+
+
+def _read_chat(body: Any, request: Request) -> Completion:
+    return read_chat(body, request.labels_asked)
+
+
+CHAT = Format("/chat/completions", _read_chat)
 
 
 class OpenAICompatible:
@@ -52,7 +72,10 @@ class OpenAICompatible:
     that is none.
     """
 
-    def __init__(self, model: str, settings: BackendSettings, waits: Waits = DEFAULT_WAITS) -> None:
+    def __init__(
+        self, model: str, settings: BackendSettings, waits: Waits = DEFAULT_WAITS,
+        format: Format = CHAT,
+    ) -> None:  # fmt: skip
         name, _, address = model.rpartition("@")
         if address.startswith(("http://", "https://")):
             if settings.base_url not in (None, address):
@@ -65,7 +88,7 @@ class OpenAICompatible:
             raise SetupError(Problem("is needed", field="settings.base_url", allowed=allowed))
         self._model, self._settings, self._base_url = model, settings, base_url
         self._lane: Lane = "json_schema" if settings.structured == "auto" else settings.structured
-        self._url = url_below(base_url, "/chat/completions")
+        self._format, self._url = format, url_below(base_url, format.path)
         self._form: tuple[Mapping[str, Any] | None, Body] = None, {}  # of the last schema
         self._marks = map(f"{uuid4().hex}-{{:08d}}".format, count())
         self._repeats: bool | None = None  # whether replies repeat their request's mark, if known
@@ -73,10 +96,10 @@ class OpenAICompatible:
 
     def describe(self) -> Mapping[str, Any]:
         return {
-            "engine": "openai-compatible",
+            "engine": "openai-compatible" if self._format is CHAT else self._format.path[1:],
             "model": self._model,
             "base_url": self._base_url,
-            "structured": self._lane,
+            "structured": QUESTIONS if self._format.write else self._lane,
             **self._settings.runtime(*_ASKED),
             "runtime": self._settings.runtime(*PACE),
         }
@@ -111,12 +134,12 @@ class OpenAICompatible:
 
     async def _attempt(self, sessions: Sessions, request: Request) -> Completion:
         async def ask(body: Body) -> Completion:
-            labels_asked = request.labels_asked if "logprobs" in body else None
-            status, raw, after = await self._post(sessions, _json(body))
-            return self._read(status, raw, labels_asked, after)
+            asked = request.labels_asked if write or "logprobs" in body else None
+            status, raw, after = await self._post(sessions, _json(self._format.sent(body)))
+            return self._read(status, raw, replace(request, labels_asked=asked), after)
 
-        body = self._body(request)
-        if request.messages == FEW_WORDS:
+        write, body = self._format.write, self._body(request)
+        if request.messages == FEW_WORDS and not write:
             return await ask_with_less(ask, body, self._about)
         return await ask(body)
 
@@ -152,10 +175,13 @@ class OpenAICompatible:
 
     def read_back(self, request: Request, status: int, body: bytes) -> Reply:
         """The reply of a call that gets this. Raises as a call does."""
-        return self._transport.reply(request, self._read(status, body, request.labels_asked))
+        return self._transport.reply(request, self._read(status, body, request))
 
     def _body(self, request: Request) -> Body:
         """The body of a request. What a schema adds is the same for many."""
+        if self._format.write:
+            body = self._format.write(request)
+            return {"model": self._model, **body, **self._settings.extra_body}
         schema, form = self._form
         if request.schema is not schema:
             form = enforced(strict(request.schema), self._lane) if request.schema else {}
@@ -163,7 +189,7 @@ class OpenAICompatible:
         return {"model": self._model, **chat_body(request, settings=self._settings), **form}
 
     def _read(
-        self, status: int, raw: bytes, asked: LabelsAsked | None, after: float | None = None
+        self, status: int, raw: bytes, request: Request, after: float | None = None
     ) -> Completion:
         """The meaning of a response. Raises as `failure` does."""
         body = read_json(raw)
@@ -174,7 +200,7 @@ class OpenAICompatible:
             return failure(status, error_text(body), self._about, after)
         if isinstance(body, str):
             raise TransientError(f"the body is not JSON: {error_text(body)}")
-        return read_chat(body, asked)
+        return self._format.read(body, request)
 
     @property
     def _about(self) -> str:

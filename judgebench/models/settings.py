@@ -45,6 +45,7 @@ PACE = (
 # What means something to an endpoint, and to an engine inside this process.
 REMOTE = frozenset({"base_url", "api_key_env", "structured", "thinking", "max_tokens_as", *PACE})
 HTTP = REMOTE | {"headers", "extra_body"}  # of a protocol that is spoken here
+DECIDING = HTTP - {"structured", "thinking", "max_tokens_as"}  # of a model that writes nothing
 LOCAL = frozenset({"context", "threads", "structured", "concurrency"})
 
 EXTRA_BODY, SEND = "settings.extra_body", "settings.thinking.send"

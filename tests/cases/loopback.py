@@ -1,5 +1,5 @@
 """A real HTTP server on 127.0.0.1 that speaks chat completions and fails on demand. What is posted
-to `/v1/messages` (Anthropic's protocol) is played to as well.
+in other protocols (`/v1/messages`, `/v1/responses`, …) is played to as well.
 
     with Loopback([status(429), said("hello")]) as server:
         ...  # server.base_url, server.bodies, server.peak
@@ -187,8 +187,8 @@ class Loopback(InThread):
         await self._runner.cleanup()
 
     def _add_routes(self, app: web.Application) -> None:
-        for path in ("/v1/chat/completions", "/v1/messages"):
-            app.router.add_post(path, self._serve)
+        for name in ("chat/completions", "messages", "responses", "decisions", "systemone"):
+            app.router.add_post(f"/v1/{name}", self._serve)
 
     async def _serve(self, request: web.Request) -> web.StreamResponse:
         body = await request.json()
