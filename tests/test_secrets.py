@@ -31,7 +31,8 @@ from judgebench.errors import SetupError
 from judgebench.models.contract import Request
 from judgebench.models.litellm_backend import LiteLLM
 from judgebench.models.openai_compatible import OpenAICompatible
-from judgebench.models.settings import BackendSettings, Secrets
+from judgebench.models.secrets import Secrets
+from judgebench.models.settings import BackendSettings
 from judgebench.models.transport import FEW_WORDS
 from judgebench.results import write
 from judgebench.runs.folder import RunFolder

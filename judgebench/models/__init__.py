@@ -14,7 +14,8 @@ from typing import Any, Literal
 
 from judgebench.errors import Problem, SetupError
 from judgebench.models.contract import Backend
-from judgebench.models.settings import LOCAL, REMOTE, BackendSettings, Secrets
+from judgebench.models.secrets import Secrets
+from judgebench.models.settings import LOCAL, REMOTE, BackendSettings
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,8 @@ from judgebench.models.chat import (
 )
 from judgebench.models.contract import Backend, Reply, Request, drain
 from judgebench.models.hosts import host_of, hosts_at, open_whatever
-from judgebench.models.settings import BackendSettings, Secrets
+from judgebench.models.secrets import Secrets
+from judgebench.models.settings import BackendSettings
 from judgebench.models.transport import FEW_WORDS, Waits
 from judgebench.records import Usage
 
