@@ -29,7 +29,6 @@ from judgebench.models.chat import (
     wait_asked_for,
 )
 from judgebench.models.contract import Reply, Request
-from judgebench.models.hosts import host_of
 from judgebench.models.settings import PACE, BackendSettings
 from judgebench.models.transport import DEFAULT_WAITS, Attempt, Transport, Waits
 
@@ -58,7 +57,6 @@ class LiteLLM:
             self._declared_lane() if settings.structured == "auto" else settings.structured
         )
         self._transport = Transport(settings, waits, f"litellm's {model}")
-        self.hosts = set[str]()  # that were contacted
 
     def describe(self) -> Mapping[str, Any]:
         about = {
@@ -110,43 +108,33 @@ class LiteLLM:
 
     @asynccontextmanager
     async def _open(self) -> AsyncIterator[Attempt]:
-        async def note(session: object, context: object, began: Any) -> None:
-            self.hosts.add(host_of(str(began.url)))
-
         connector = aiohttp.TCPConnector(limit=self._settings.concurrency, force_close=True)
-        trace = aiohttp.TraceConfig()
-        trace.on_request_start.append(note)
-        async with aiohttp.ClientSession(connector=connector, trace_configs=[trace]) as session:
+        async with aiohttp.ClientSession(connector=connector) as session:
             try:
-                yield partial(self._attempt, shared_session=session)
+                yield partial(self._attempt, session)
             finally:
                 self._forget_clients()
 
-    async def _attempt(self, request: Request, **way: Any) -> Completion:
-        """One try, by the session or client of litellm's that is given."""
+    async def _attempt(self, session: aiohttp.ClientSession, request: Request) -> Completion:
+        """One try."""
         body, own_server = self._body(request), self._settings.base_url
         key = self._settings.api_key() or ("none" if own_server else None)
         try:
             async with asyncio.timeout(self._settings.timeout_s):
                 response = await self._litellm.acompletion(
-                    model=self._model,
-                    api_base=own_server,
-                    api_key=key,
-                    timeout=self._settings.timeout_s,
-                    num_retries=0,
-                    max_retries=0,
-                    **way,
-                    **body,
-                )
+                    model=self._model, api_base=own_server, api_key=key,
+                    timeout=self._settings.timeout_s, num_retries=0, max_retries=0,
+                    shared_session=session, **body,
+                )  # fmt: skip
         except TimeoutError:
             raise TransientError(f"no reply within {self._settings.timeout_s:g} s") from None
         except Exception as error:  # litellm raises its own, openai's, httpx's and Python's
             return self._translated(error)
         try:
             done = read_chat(response.model_dump(warnings=False), request.labels_asked)
-            return replace(done, cost=self._cost(response))
         except UnreadableBodyError as error:
             raise TransientError(str(error)) from None
+        return replace(done, cost=self._cost(response))
 
     def _body(self, request: Request) -> dict[str, Any]:
         """The request without what the provider does not take and would not change anything: a

@@ -176,4 +176,3 @@ class BackendSettings(BaseModel):
 _OF_THINKING = re.compile(r"reason|think|effort|^chat_template_kwargs$|^output_config$")
 _VERSION = re.compile(r"/v\d")
 _VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]{0,40}")
-

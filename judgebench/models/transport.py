@@ -57,7 +57,7 @@ LIMITED_FOR_S = 3600.0
 _LOG = logging.getLogger("judgebench.models")
 _CHARACTERS_A_TOKEN = 4  # the usual rule of thumb for English
 _JOIN_S = 10.0  # an engine that blocks in a thread of its own is left to its time limit
-_LONGEST_SLEEP_S = 1.0  # at the door: what other calls learn meanwhile may shorten the wait
+_LONGEST_SLEEP_S = 0.05  # at the door: what other calls have used may shorten the wait
 _LONGEST_DEBT_S = 60.0  # for tokens used beyond those expected: limits look back one minute
 _TOLD_FROM_S = 30.0  # waits from here on are reported
 # Replies are handed over together: when a thread wakes another, they wait for each other, which
@@ -127,10 +127,11 @@ class RateLimiter:
             wait = max(self._paused_until, self._next_request, self._next_tokens) - now
             if wait > 0:
                 return wait
+            latest = now - _LONGEST_SLEEP_S  # what was slept too long is made up for
             if requests := self._settings.requests_per_minute:
-                self._next_request = now + 60 / requests
+                self._next_request = max(self._next_request, latest) + 60 / requests
             if tokens := self._settings.tokens_per_minute:
-                self._next_tokens = now + n_tokens * 60 / tokens
+                self._next_tokens = max(self._next_tokens, latest) + n_tokens * 60 / tokens
             return 0.0
 
     def answered(self, n_expected: int, n_tokens: int) -> None:
@@ -306,7 +307,7 @@ class Transport:
         call starts before that either."""
         seconds, fault = self._waits(state), _fault(state)
         if fault.after is not None:
-            self.limiter.pause(seconds)
+            self.limiter.pause(min(seconds, fault.after))  # the jitter is for the calls it stopped
         self.limiter.report(seconds, self.secrets.scrubbed(str(fault)))
         return seconds
 
@@ -516,9 +517,7 @@ class _Stream:
     def _retrying(self, stop: Callable[[RetryCallState], bool], **hooks: Any) -> AsyncRetrying:
         retry = retry_if_exception_type(TransientError)
         wait = self._transport.wait
-        return AsyncRetrying(
-            self._sleep, stop=stop, wait=wait, retry=retry, reraise=True, **hooks
-        )
+        return AsyncRetrying(self._sleep, stop=stop, wait=wait, retry=retry, reraise=True, **hooks)
 
     async def _try(self, call: _Call) -> Completion:
         async with self._door:

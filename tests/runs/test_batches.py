@@ -278,13 +278,6 @@ def test_results_that_are_none_are_failures(plain: Any, tmp_path: Path) -> None:
     assert set(statuses(tmp_path / "run").values()) == {"ok"}
 
 
-def test_what_all_requests_meet_is_raised_when_all_is_kept(plain: Any, tmp_path: Path) -> None:
-    with BatchServer(reply, lambda body, _: 401) as server:
-        server.status_of_singles = 401
-        stopped(plain(server), tmp_path / "run", match="the endpoint refuses the key")
-    assert statuses(tmp_path / "run") == dict.fromkeys(range(N), "failed")
-
-
 def test_what_one_request_meets_is_the_reason_of_its_verdict(plain: Any, tmp_path: Path) -> None:
     with BatchServer(reply, lambda body, _: 401 if number(body) == 2 else "ok") as server:
         jb.run(plain(server), tmp_path / "run", batch=True)
