@@ -22,13 +22,13 @@ from dataclasses import asdict, dataclass, replace
 from functools import partial
 from http.client import HTTPException
 from pathlib import Path
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any
 from urllib.error import URLError
 from urllib.request import Request as HTTPRequest
 
 from tenacity import Retrying, retry_if_exception, stop_after_delay
 
-from judgebench.errors import EndpointDown, Problem, SetupError, shorten, some
+from judgebench.errors import EndpointDown, Problem, SetupError, shorten
 from judgebench.files import to_bytes, to_json, to_line, write_atomically
 from judgebench.models.chat import (
     TransientError,
@@ -59,26 +59,15 @@ _ODD = (KeyError, TypeError, ValueError, AttributeError, RecursionError)  # of J
 Result = tuple[int, bytes]
 
 
-class FailedBatchError(SetupError):
-    """A batch was refused as a whole: it has no results."""
-
-
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """A request as a single call sends it."""
+    """A request as a single call sends it. A backend whose single calls become a batch has two
+    methods: `written` makes this of a Request, and `read_back` a Reply of a Request, a status and
+    a body."""
 
     url: str
     headers: Mapping[str, str]
     body: bytes
-
-
-class Single(Protocol):
-    """The contract of a backend whose single calls become a batch: what it sends, and how it reads
-    what comes back."""
-
-    def written(self, request: Request) -> Sent: ...
-
-    def read_back(self, request: Request, status: int, body: bytes) -> Reply: ...
 
 
 @dataclass
@@ -121,13 +110,11 @@ class OpenAI:
         window = {"endpoint": "/v1/chat/completions", "completion_window": "24h"}
         return _id(self._json("/batches", to_bytes({"input_file_id": file, **window})))
 
-    def results(self, batch_id: str) -> dict[str, Result] | None:
-        """The results by custom_id; None while the batch has not ended. A line that cannot be read
-        says nothing. Raises FailedBatchError."""
+    def results(self, batch_id: str) -> tuple[dict[str, Result], str] | None:
+        """The results by custom_id, and the reason why others have none; None while the batch has
+        not ended. A line that cannot be read says nothing."""
         batch = self._json(f"/batches/{batch_id}")
-        if batch.get("status") == "failed":
-            raise FailedBatchError(error_text(batch.get("errors") or "no reason is given"))
-        if batch.get("status") not in ("completed", "expired", "cancelled"):
+        if batch.get("status") not in ("completed", "failed", "expired", "cancelled"):
             return None
         results: dict[str, Result] = {}
         for file in (batch.get("output_file_id"), batch.get("error_file_id")):
@@ -136,7 +123,8 @@ class OpenAI:
                 with suppress(*_ODD):
                     result = json.loads(line)
                     results[result["custom_id"]] = _read_result(result)
-        return results
+        reason = f"the batch {batch_id} has no result for this request"
+        return results, error_text(batch.get("errors") or reason)
 
     def _json(self, path: str, data: bytes | None = None, kind: str = "application/json") -> Any:
         """The JSON object that comes back. Raises as `_read`."""
@@ -153,10 +141,9 @@ class OpenAI:
         try:
             with open_whatever(request, self._timeout_s) as answer:
                 status, raw = answer.getcode(), bytes(answer.read())
-        except URLError as error:
-            raise UnreachableError(f"no server answers at {url}: {error.reason}") from None
         except (OSError, HTTPException, ValueError) as error:
-            raise TransientError(f"{url}: the connection broke: {error}") from None
+            fault = UnreachableError if isinstance(error, URLError) else TransientError
+            raise fault(f"no answer from {url}: {error}") from None
         if status >= 300:
             after = wait_asked_for(answer.headers)
             done = failure(status, error_text(read_json(raw)), url, "none", after)
@@ -176,8 +163,6 @@ def _id(answer: Mapping[str, Any]) -> str:
         raise TransientError(f"the endpoint gives a batch or file no usable id: {shorten(name)}")
     return name
 
-
-T = TypeVar("T")
 
 _LOG = logging.getLogger("judgebench.models")
 WAITS = Waits(1.0, 60.0, 600.0)  # after faults; between two looks at a batch likewise
@@ -202,7 +187,7 @@ class Batched:
             allowed += "the next question"
             raise SetupError(Problem(message, field="backend", allowed=allowed))
         self._backend, self._settings, self._path = backend, settings, path
-        self._single = cast(Single, backend)
+        self._single: Any = backend
         self._stopped = threading.Event()
 
     def describe(self) -> Mapping[str, Any]:
@@ -218,13 +203,11 @@ class Batched:
         except _StoppedError:
             _LOG.warning("what was submitted goes on at the provider; rerun to collect it")
         except SetupError as error:
-            ids = some([batch.id for batch in self._batches if batch.id], 3)
             advice = (
-                f"; {self._path} notes {ids}: use the address and the key "
-                "that it was submitted with, or delete that file to submit, and pay for, its "
-                "requests again"
+                f"; {self._path} notes what was submitted: use the address and the key that it was "
+                "submitted with, or delete that file to submit, and pay for, its requests again"
             )
-            scrub, advice = self._secrets.scrubbed, advice if ids else ""
+            scrub, advice = self._secrets.scrubbed, advice if self._batches else ""
             raise SetupError(
                 [replace(p, message=scrub(p.message) + advice) for p in error.problems]
             ) from None
@@ -262,7 +245,7 @@ class Batched:
         """Each request, by what it sends; those that send the same are numbered."""
         counts = Counter[str]()
         for request in requests:
-            sent = self._single.written(request)
+            sent: Sent = self._single.written(request)
             digest = hashlib.sha256(b"%b\n%b" % (sent.url.encode(), sent.body)).hexdigest()[:32]
             yield f"{digest}-{counts[digest]}", request, sent
             counts[digest] += 1
@@ -310,7 +293,7 @@ class Batched:
             batch.id = batch.id or self._patiently(partial(self._api.submit, batch.file))
         self._note(self._batches)
 
-    def _patiently(self, act: Callable[[], T]) -> T:
+    def _patiently(self, act: Callable[[], Any]) -> Any:
         """Return the result of `act`, tried again after faults that may pass. Raises EndpointDown
         where they last for `down_for_s`, and where there never was a server."""
 
@@ -323,7 +306,7 @@ class Batched:
             retry=retry_if_exception(may_pass), sleep=self._wait, reraise=True,
         )  # fmt: skip
         try:
-            result: T = retrying(act)
+            result = retrying(act)
         except TransientError as error:
             message = f"{self._where}: {error}; rerun to collect its batches"
             raise EndpointDown(self._secrets.scrubbed(message)) from None
@@ -340,31 +323,25 @@ class Batched:
         """A reply to everything that is due, batch by batch."""
         batches = [b for b in self._batches if not due.keys().isdisjoint(b.requests)]
         for batch in batches:
-            results = self._results(batch)
-            none = 0, f"the batch {batch.id} has no result for this request".encode()
+            results, reason = self._results(batch)
             for custom_id in due.keys() & {*batch.requests}:
-                yield self._reply(due.pop(custom_id), results.get(custom_id, none))
+                result = results.get(custom_id, (0, reason.encode()))
+                yield self._reply(due.pop(custom_id), *result)
         self._note([batch for batch in self._batches if batch not in batches])
 
-    def _results(self, batch: Batch) -> Mapping[str, Result]:
-        """The results of a batch, once it has ended."""
+    def _results(self, batch: Batch) -> tuple[dict[str, Result], str]:
+        """What `OpenAI.results` gives, once the batch has ended."""
         interval = WAITS.first
-        try:
-            while (results := self._patiently(partial(self._api.results, batch.id))) is None:
-                self._wait(interval)
-                interval = min(1.5 * interval, WAITS.longest)
-        except FailedBatchError as error:
-            self._note([other for other in self._batches if other is not batch])
-            message = f"{self._where}: the batch {batch.id} failed as a whole: {error}"
-            raise SetupError(message) from None
-        return results
+        while (results := self._patiently(partial(self._api.results, batch.id))) is None:
+            self._wait(interval)
+            interval = min(1.5 * interval, WAITS.longest)
+        return results  # type: ignore[no-any-return]
 
-    def _reply(self, request: Request, result: Result) -> Reply:
+    def _reply(self, request: Request, status: int, body: bytes) -> Reply:
         """The reply that a single call would have given."""
-        status, body = result
         try:
             if status:
-                return self._single.read_back(request, status, body)
+                return self._single.read_back(request, status, body)  # type: ignore[no-any-return]
             reason = body.decode()
         except (TransientError, SetupError) as error:
             reason = failure_reason(error)

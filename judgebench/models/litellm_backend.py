@@ -24,7 +24,6 @@ from judgebench.models.chat import (
     error_status,
     error_text,
     failure,
-    fixed_by,
     read_chat,
     wait_asked_for,
 )
@@ -167,21 +166,11 @@ class LiteLLM:
         return body
 
     def _translated(self, error: Exception) -> Completion:
-        names = self._litellm.exceptions
-        text = _said(error)
-        if isinstance(error, names.ContextWindowExceededError):
-            return Completion("", "too_long", error=text)
-        if isinstance(error, names.ContentPolicyViolationError):
-            return Completion("", "refused", error=text)
-        if isinstance(error, names.UnsupportedParamsError):
-            advice = f"; set {line}" if (line := fixed_by(text)) else ""
-            raise SetupError(f"{self._model} does not take these settings{advice}: {text}")
         status = error_status(getattr(error, "status_code", None))
         if status is None:
-            raise TransientError(f"{type(error).__name__}: {text}")
-        headers = getattr(error, "litellm_response_headers", None) or {}
-        after = wait_asked_for(headers)
-        return failure(status, text, self._about(status), self._lane, after)
+            raise TransientError(f"{type(error).__name__}: {_said(error)}")
+        after = wait_asked_for(getattr(error, "litellm_response_headers", None) or {})
+        return failure(status, _said(error), self._about(status), self._lane, after)
 
     def _cost(self, response: Any) -> float | None:
         if self._settings.base_url:

@@ -29,10 +29,8 @@ from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from queue import Empty, SimpleQueue
-from threading import RLock
-from time import localtime, monotonic, strftime, time
+from time import monotonic
 from typing import Any
-from weakref import WeakSet
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type
 
@@ -152,12 +150,7 @@ class RateLimiter:
         until = monotonic() + seconds
         if seconds >= _TOLD_FROM_S and until >= self._told_until + _TOLD_FROM_S:
             self._told_until = until
-            _LOG.warning("%s: waiting until %s (%s)", self._where, _clock(seconds), reason)
-
-
-def _clock(seconds: float) -> str:
-    """The time of day in so many seconds."""
-    return strftime("%H:%M:%S", localtime(time() + seconds))
+            _LOG.warning("%s: waiting for %.0f s (%s)", self._where, seconds, reason)
 
 
 @dataclass(slots=True, eq=False)
@@ -192,8 +185,7 @@ class Transport:
         self.came_back = -math.inf  # when the endpoint last did, after a silence
         self._prompt_bytes, self._prompt_tokens = 16, 1
         self._waits, self._limited_for_s = waits, limited_for_s
-        self._streams: WeakSet[_Stream] = WeakSet()
-        self._lock = RLock()  # Ctrl-C may come while this thread holds it
+        self.streams: set[_Stream] = set()  # that are open
 
     def stream(self, opened: Opened, requests: Iterable[Request]) -> Iterator[Reply]:
         """One reply a request, each as it finishes.
@@ -204,43 +196,35 @@ class Transport:
         """
         self.secrets.read()  # the environment may have changed since
         stream = _Stream(opened, self)
-        with self._lock:
-            self._streams.add(stream)
+        self.streams.add(stream)
         return stream.replies(requests)
 
     def drain(self) -> None:
         """Start no other call: every stream ends once its calls in flight have. For any thread."""
-        for stream in self._open_streams():
+        for stream in list(self.streams):
             stream.drain()
 
     def close(self) -> None:
         """End all calls: whoever iterates, in whatever thread, gets no more replies, and no wait.
         For any thread, any number of times."""
-        for stream in self._open_streams():
+        for stream in list(self.streams):
             stream.end()
-
-    def _open_streams(self) -> list[_Stream]:
-        with self._lock:
-            return list(self._streams)
 
     def reply(self, request: Request, done: Completion) -> Reply:
         """The reply of a call that was made elsewhere, so without a latency."""
         return replace(self.outcome(_Call(request, 0, n_tries=1), done), latency=0.0)
 
     def call(self, request: Request) -> _Call:
-        """The call of a request, with the tokens that it may cost where they are limited: its
-        characters over 4, and the bound of its reply."""
-        if self.settings.tokens_per_minute is None:
-            return _Call(request, 0)
+        """The call of a request, with the tokens that it may cost: its characters over 4, and the
+        bound of its reply."""
         characters = sum(len(message.content) for message in request.messages)
         reply = request.max_tokens + self.settings.thinking_budget
         return _Call(request, characters // _CHARACTERS_A_TOKEN + reply)
 
     def outcome(self, call: _Call, done: Completion) -> Reply:
         """The reply of one call, tied to its request."""
-        price, usage, scrubbed = self.settings.price, done.usage, self.secrets.scrubbed
-        if usage.calls != call.n_tries:
-            usage = replace(usage, calls=call.n_tries)
+        price, scrubbed = self.settings.price, self.secrets.scrubbed
+        usage = replace(done.usage, calls=call.n_tries)
         if cut_off := self._cut_off(call.request, usage.prompt_tokens):
             done = Completion("", "too_long", cost=done.cost, error=cut_off, model=done.model)
         return Reply(
@@ -280,9 +264,8 @@ class Transport:
     def answered(self, call: _Call, done: Completion) -> None:
         """A try at this call had a reply."""
         self.last_reply = monotonic()
-        prompt, completion = done.usage.prompt_tokens, done.usage.completion_tokens
-        if prompt is not None and completion is not None:
-            self.limiter.answered(call.n_tokens, prompt + completion)
+        n_tokens = (done.usage.prompt_tokens or 0) + (done.usage.completion_tokens or 0)
+        self.limiter.answered(call.n_tokens, n_tokens or call.n_tokens)
 
     def answers_again(self) -> None:
         """The endpoint has replied after a silence."""
@@ -390,6 +373,7 @@ class _Stream:
     def end(self) -> None:
         """End all calls, and the thread."""
         self._is_ended = True
+        self._transport.streams.discard(self)
         self._outbox.put(None)
         if self._thread is not None:
             self._on_loop(self._stopped.set)
@@ -458,9 +442,8 @@ class _Stream:
         self._error = error
         if (n_others := len(self._tasks) - 1) > 0 and error is not None:
             _LOG.warning(
-                "%s: no other call starts; %d in flight may end until %s (%s)",
-                self._transport.where, n_others, _clock(self._transport.settings.timeout_s),
-                self._transport.secrets.scrubbed(str(error)),
+                "%s: no other call starts; %d may end (%s)",
+                self._transport.where, n_others, self._transport.secrets.scrubbed(str(error)),
             )  # fmt: skip
         self._start_ready()
 

@@ -94,7 +94,7 @@ def test_a_module_that_is_not_there() -> None:
 
 
 def test_a_near_miss_is_named() -> None:
-    with pytest.raises(SetupError, match="did you mean 'litellm:'"):
+    with pytest.raises(SetupError, match="did you mean 'litellm'"):
         open_backend("lite-llm:gpt-4o")
 
 

@@ -740,7 +740,7 @@ def test_a_parameter_that_litellm_refuses_names_the_line(
     backend = LiteLLM("openai/o3-mini", BackendSettings(api_key_env="LOOPBACK_KEY"), QUICK)
     with pytest.raises(SetupError) as caught:
         only(backend)
-    assert "openai/o3-mini does not take these settings; set " + TEMPERATURE in str(caught.value)
+    assert "does not take a parameter of the request; set " + TEMPERATURE in str(caught.value)
 
 
 def test_a_server_that_does_not_listen(opener: Opener) -> None:
