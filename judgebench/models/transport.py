@@ -9,8 +9,9 @@ A call keeps its place among the `concurrency` calls while it waits for another 
 that limits or fails is asked less often. Every try passes a door, one at a time, where it waits as
 long as `RateLimiter` says.
 
-A call that fails does so alone where the endpoint has replied to another since. Otherwise the
-endpoint is asked a few words in the same way, with the door shut. If it replies, the call failed;
+A call that fails does so alone where the endpoint replies to others: since its last try began or,
+where it was refused, to one of the last MANY_IN_A_ROW. Otherwise the endpoint is
+asked a few words in the same way, with the door shut. If it replies, the call failed;
 if it refuses them too, or says nothing for `down_for_s` (at once where it has never replied), the
 stream ends.
 """
@@ -52,6 +53,7 @@ Opened = Callable[[], AbstractAsyncContextManager[Attempt]]
 
 FEW_WORDS = (Message("user", "Reply with a short example."),)
 LIMITED_FOR_S = 3600.0
+MANY_IN_A_ROW = 10
 _LOG = logging.getLogger("judgebench.models")
 _CHARACTERS_A_TOKEN = 4  # the usual rule of thumb for English
 _JOIN_S = 10.0  # an engine that blocks in a thread of its own is left to its time limit
@@ -181,7 +183,7 @@ class Transport:
         self.settings, self.where = settings, where
         self.secrets = Secrets(settings.api_key_env)
         self.limiter = RateLimiter(where, settings)
-        self.last_reply = -math.inf
+        self.last_reply, self._n_failed = -math.inf, 0  # calls that failed since
         self.came_back = -math.inf  # when the endpoint last did, after a silence
         self._prompt_bytes, self._prompt_tokens = 16, 1
         self._waits, self._limited_for_s = waits, limited_for_s
@@ -263,9 +265,20 @@ class Transport:
 
     def answered(self, call: _Call, done: Completion) -> None:
         """A try at this call had a reply."""
-        self.last_reply = monotonic()
+        self.replied()
         n_tokens = (done.usage.prompt_tokens or 0) + (done.usage.completion_tokens or 0)
         self.limiter.answered(call.n_tokens, n_tokens or call.n_tokens)
+
+    def replied(self) -> None:
+        """The endpoint has replied."""
+        self.last_reply, self._n_failed = monotonic(), 0
+
+    def fails_alone(self, call: _Call, fault: SetupError | TransientError) -> bool:
+        """Count a call that failed; whether the endpoint is known to reply to others."""
+        self._n_failed += 1
+        if isinstance(fault, TransientError):
+            return self.last_reply > call.began
+        return not self.never_replied and self._n_failed < MANY_IN_A_ROW
 
     def answers_again(self) -> None:
         """The endpoint has replied after a silence."""
@@ -477,7 +490,8 @@ class _Stream:
             return await self._retried(call)
         except (SetupError, TransientError) as error:
             fault = error
-        await self._check_endpoint(call)
+        if not self._transport.fails_alone(call, fault):
+            await self._check_endpoint(call)
         if isinstance(fault, TransientError) and self._transport.came_back > call.began:
             call.n_faults = 0
             return await self._completed(call)
@@ -519,7 +533,7 @@ class _Stream:
 
     async def _check_endpoint(self, call: _Call) -> None:
         """Ask the endpoint a few words in the way of this call, unless it has replied to anything
-        since that began. Raises SetupError where it refuses them, EndpointDown."""
+        since its last try began. Raises SetupError where it refuses them, EndpointDown."""
         async with self._door:
             self._check_draining()
             if self._transport.last_reply > call.began:
@@ -531,6 +545,6 @@ class _Stream:
                 await retrying(self._attempt, replace(call.request, messages=FEW_WORDS))
             except TransientError as error:
                 raise self._transport.down(call.request, error) from None
-            self._transport.last_reply = monotonic()
+            self._transport.replied()
             if retrying.statistics["attempt_number"] > 1:
                 self._transport.answers_again()
