@@ -324,7 +324,7 @@ class Batched:
         batches = [b for b in self._batches if not due.keys().isdisjoint(b.requests)]
         for batch in batches:
             results, reason = self._results(batch)
-            for custom_id in due.keys() & {*batch.requests}:
+            for custom_id in filter(due.__contains__, batch.requests):
                 result = results.get(custom_id, (0, reason.encode()))
                 yield self._reply(due.pop(custom_id), *result)
         self._note([batch for batch in self._batches if batch not in batches])

@@ -47,7 +47,7 @@ _IN_SETTINGS = (_LOOKS_LIKE_A_KEY, _NAMED_KEY, _USERINFO, _LOGIN)
 _ESCAPED = re.compile(r"[%&\\]")
 _X = "[0-9a-fA-F]"
 _CODE = re.compile(  # of a character in programs, in JSON and in old URLs
-    rf"\\+(?:x({_X}{{2}})|u({_X}{{4}})|u\{{({_X}{{1,5}})\}}|U000({_X}{{5}}))|%u({_X}{{4}})"
+    rf"\\(?:x({_X}{{2}})|u({_X}{{4}})|u\{{({_X}{{1,5}})\}}|U000({_X}{{5}}))|%u({_X}{{4}})"
 )
 _NO_LETTERS = bytes(code for code in range(128) if not chr(code).isalnum())
 
@@ -80,6 +80,11 @@ class Secrets:
             text = _USERINFO.sub(_HIDDEN, text)
         if any(map(text.__contains__, _STARTS)):
             text = _LOOKS_LIKE_A_KEY.sub(_HIDDEN, text)
+        if self._folded.starts(_fold(text)):  # of an error, only what an endpoint said need go
+            text = self._hidden("; ".join(map(self._hidden, text.split("; "))))
+        return text
+
+    def _hidden(self, text: str) -> str:
         return _ALL_HIDDEN if self._folded.starts(_fold(text)) else text
 
     def stands_in(self, text: str) -> bool:
